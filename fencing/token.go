@@ -19,7 +19,7 @@ type Token uint64
 // hold whole numbers exactly only up to there.
 const MaxToken Token = 1<<53 - 1
 
-// String gives the token in decimal, as HeaderName carries it.
+// String gives the token in decimal, as the HTTP header of package httpguard carries it.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
 // Valid reports whether t is a token that a lease can carry: 1 to MaxToken.

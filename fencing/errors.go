@@ -1,0 +1,44 @@
+package fencing
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNoToken is wrapped by the error for an operation that carried no
+	// token: the zero Token, or a context or a request without one. A lease
+	// taken with fencing turned off has none, and a resource that is guarded
+	// must not take a write without one.
+	ErrNoToken = errors.New("fencing: no token")
+
+	// ErrBadToken is wrapped by the error for a token that cannot have been
+	// handed out: above MaxToken, or text that ParseToken does not read.
+	ErrBadToken = errors.New("fencing: bad token")
+
+	// ErrStale is what every *StaleError is: the resource has seen a larger
+	// token, so the lease behind this one has ended and a later holder has
+	// arrived. Retrying with the same token cannot succeed.
+	ErrStale = errors.New("fencing: stale token")
+
+	// ErrBadResource is wrapped by the error for a resource name that is
+	// empty, longer than MaxResourceLen bytes, or not valid UTF-8 text.
+	ErrBadResource = errors.New("fencing: bad resource name")
+)
+
+// StaleError says that a Guard refused a token because the resource has seen a
+// larger one. errors.Is(err, ErrStale) holds for it.
+type StaleError struct {
+	Resource string // the resource as the caller named it
+	Token    Token  // the token that was refused
+	Highest  Token  // the largest token the resource had seen, always above Token
+}
+
+// Error says which token was refused and what to do.
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("fencing: stale token %d for resource %q: it has seen token %d, so this lease is over; stop and acquire again",
+		uint64(e.Token), e.Resource, uint64(e.Highest))
+}
+
+// Is makes every StaleError match ErrStale.
+func (e *StaleError) Is(target error) bool { return target == ErrStale }

@@ -1,0 +1,243 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Instance is one independent master, and the only door through which this
+// package reaches a server: package instance implements it on go-redis, package
+// simulation on a server in virtual time, and quorumtest.Check holds both to
+// this contract.
+//
+// Methods are called from many goroutines at once.
+type Instance interface {
+	// Name names the instance in errors, hooks and reports. It never changes,
+	// and no two instances of one Coordinator share it.
+	Name() string
+
+	// Do sends one command to the server and gives its vote. It returns when
+	// the server has answered or soon after ctx has ended, whichever is first.
+	//
+	// It sends the command at most once: a SET NX that is sent again is
+	// refused by its own first copy. It never panics and never blocks beyond
+	// ctx, whatever the server does.
+	Do(ctx context.Context, cmd Command) Vote
+
+	// Probe asks the server who it is and how it is set up. What the server
+	// doesn't tell (an account without the right to ask, say) is left zero and
+	// listed in Identity.Hidden; an error means that it didn't answer, or that
+	// it can't be an instance at all.
+	Probe(ctx context.Context) (Identity, error)
+}
+
+// Op is what a Command asks for.
+type Op uint8
+
+// The operations. Each is atomic on the server.
+const (
+	// Acquire sets the key to the value with the TTL if the key doesn't exist:
+	// SET key value NX PX ttl. With Command.Fence it also raises the resource's
+	// counter by one, in the same atomic step, and the vote carries the counter.
+	//
+	// Granted: set. Refused: the key exists, or another Set was seen.
+	Acquire Op = iota + 1
+
+	// Raise lifts the resource's counter to Command.Token if it is lower, but
+	// only while the key holds the value.
+	//
+	// Granted: the key holds the value, and the counter is at least the token.
+	// Refused: the key is gone or somebody else's; nothing was changed.
+	Raise
+
+	// Extend sets the key's remaining time to the TTL if it holds the value.
+	//
+	// Granted: it did. Refused: the key is gone or somebody else's.
+	Extend
+
+	// Restore puts a running lease back on an instance that lacks it: it sets
+	// the key if it doesn't exist, and lifts the counter to Command.Token.
+	//
+	// Granted: set now, or the key held the value already. Refused: somebody
+	// else's key.
+	Restore
+
+	// Release deletes the key if it holds the value.
+	//
+	// Granted: deleted. Refused: the key was gone or somebody else's.
+	Release
+
+	// Look reads and changes nothing.
+	//
+	// Granted: the key is free. Refused: it is held; the vote carries Holder
+	// and Remaining. Either way the vote carries the counter in Token, 0 if
+	// there is none.
+	Look
+
+	// Tick asks for the server's clock alone.
+	//
+	// Granted: the vote carries Clock.
+	Tick
+)
+
+var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick"}
+
+// String names the operation in lower case.
+func (op Op) String() string {
+	if op == 0 || int(op) >= len(opNames) {
+		return fmt.Sprintf("op(%d)", uint8(op))
+	}
+	return opNames[op]
+}
+
+// Command is one request to one instance. Its fields are valid whenever this
+// package sends it: an Instance need not check them again.
+type Command struct {
+	Op Op
+
+	// Key is the resource's name and the lock's key on the server: 1 to MaxKey
+	// bytes, no NUL and no braces. Empty for Tick.
+	Key string
+
+	// Value is what the key is set to or compared with: this round's own random
+	// value. Empty for Look and Tick.
+	Value string
+
+	// TTL is how long the key lives (Acquire, Extend, Restore): whole
+	// milliseconds, at least one.
+	TTL time.Duration
+
+	// Token is the token that Raise and Restore lift the counter to.
+	Token fencing.Token
+
+	// Fence asks Acquire, Restore and Look to keep or read the resource's
+	// counter. Without it Acquire is the bare SET NX PX of the Redis document.
+	Fence bool
+
+	// CounterTTL is how long the resource's counter lives after this command
+	// (Acquire, Raise, Restore with Fence): whole milliseconds.
+	CounterTTL time.Duration
+
+	// Set is the client's idea of the set of instances. Acquire with Fence is
+	// refused with a *SetMismatchError by an instance on which this resource
+	// was last locked under another one.
+	Set Set
+
+	// Clock asks for the server's clock in Vote.Clock.
+	Clock bool
+}
+
+// Outcome is an instance's answer. There are three, and they stay three: what
+// failed is unknown, not refused.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Failed: no answer, or none that can be counted. The command may have
+	// been carried out, may still be, or never was (see Vote.Unsent).
+	Failed Outcome = iota
+	// Granted: the server did what it was asked.
+	Granted
+	// Refused: the server certainly did not, and changed nothing.
+	Refused
+)
+
+// String names the outcome in lower case.
+func (o Outcome) String() string {
+	switch o {
+	case Granted:
+		return "granted"
+	case Refused:
+		return "refused"
+	default:
+		return "failed"
+	}
+}
+
+// NoExpiry in Vote.Remaining says that the key has no time to live at all: not
+// this library's doing, and nothing but an operator will free it.
+const NoExpiry time.Duration = -1
+
+// Vote is one instance's answer to one command.
+type Vote struct {
+	Outcome Outcome
+
+	// Token is the resource's counter: after the increment for an Acquire that
+	// was granted with Fence, as it stands for Look. 0 otherwise.
+	Token fencing.Token
+
+	// Remaining is how long the key that stands in the way has to live
+	// (Acquire and Look, refused): 0 if the server didn't say, NoExpiry if it
+	// lives for ever.
+	Remaining time.Duration
+
+	// Holder is the value that the key has (Look, refused).
+	Holder string
+
+	// Clock is the server's wall clock at some moment between the command's
+	// arrival and its answer; zero if it wasn't asked for or not told.
+	Clock time.Time
+
+	// Epoch counts the connections that had been opened to the server when
+	// this answer came. A vote whose epoch is above that of the last Probe may
+	// come from a server that was restarted since.
+	Epoch uint64
+
+	// Unsent says of a failed vote that the command certainly never reached the
+	// server (its connection was refused, say): there is nothing to undo.
+	Unsent bool
+
+	// Err says why a vote failed, or why it was refused where that isn't for
+	// the key's sake (*SetMismatchError). Nil for a granted one.
+	Err error
+}
+
+// Identity is what a server says of itself.
+type Identity struct {
+	// RunID names this life of the server: another one after each restart, and
+	// no two servers share one. Empty if hidden.
+	RunID string
+
+	// Uptime is how long the server has been up, by its own clock, in whole
+	// seconds, rounded down. Negative if hidden.
+	Uptime time.Duration
+
+	// Role is "master", or what else the server is ("slave", "sentinel").
+	// Empty if hidden.
+	Role string
+
+	// Durable says that every write is on disk before it is answered
+	// (appendfsync always), so that a restart forgets no vote.
+	Durable bool
+
+	// Vouched says that whoever set up the instance vouches for this life of
+	// the server: it came up with all the votes that were ever given.
+	Vouched bool
+
+	// Persistence describes in words what the server keeps over a restart:
+	// "none", "rdb", "aof everysec", "aof always", "aof no". Empty if hidden.
+	Persistence string
+
+	// Eviction is the policy for a full memory ("noeviction" is the safe one:
+	// any other may drop a lock). Empty if hidden.
+	Eviction string
+
+	// Server and Version name the software ("redis", "7.0.15").
+	Server, Version string
+
+	// Dialect names the commands that this instance is spoken to with.
+	Dialect string
+
+	// Clock is the server's wall clock between the start and the end of the
+	// probe; zero if hidden.
+	Clock time.Time
+
+	// Epoch counts the connections that had been opened when the probe began.
+	Epoch uint64
+
+	// Hidden lists what the server would not tell, and why.
+	Hidden []string
+}

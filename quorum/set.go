@@ -1,0 +1,74 @@
+package quorum
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Set identifies the set of instances that a client uses: the fingerprint that
+// each instance keeps beside a resource's counter. Two clients that disagree on
+// the set can both win a majority, each of its own; so an instance refuses
+// those whose Set differs from the one it saw last (scenario S14).
+//
+// The operator gives Name and Version, N and Q follow from the configuration.
+type Set struct {
+	// Name names the set: up to MaxSetName characters of A-Z a-z 0-9 . _ -
+	// May be empty.
+	Name string
+	// Version is raised by the operator with every change of the set. A higher
+	// one takes over where the key is free, a lower one is refused.
+	Version uint64
+	// N is the number of instances and Q the quorum.
+	N, Q int
+}
+
+// MaxSetName is the longest Set.Name, in bytes.
+const MaxSetName = 64
+
+// String writes the set as the instances keep it: "name@version N=5 Q=3".
+func (s Set) String() string {
+	return s.Name + "@" + strconv.FormatUint(s.Version, 10) + " N=" + strconv.Itoa(s.N) + " Q=" + strconv.Itoa(s.Q)
+}
+
+// ParseSet reads what Set.String writes.
+func ParseSet(text string) (Set, error) {
+	name, rest, ok := strings.Cut(text, "@")
+	fields := strings.Split(rest, " ")
+	if !ok || len(fields) != 3 || !strings.HasPrefix(fields[1], "N=") || !strings.HasPrefix(fields[2], "Q=") {
+		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint, want %q", text, "name@version N=5 Q=3")
+	}
+	version, err1 := strconv.ParseUint(fields[0], 10, 64)
+	n, err2 := strconv.Atoi(fields[1][2:])
+	q, err3 := strconv.Atoi(fields[2][2:])
+	if err1 != nil || err2 != nil || err3 != nil {
+		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint: its numbers can't be read", text)
+	}
+	s := Set{Name: name, Version: version, N: n, Q: q}
+	if err := s.validateName(); err != nil {
+		return Set{}, err
+	}
+	// One spelling only: the servers compare the text.
+	if s.String() != text {
+		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint, its plain form is %q", text, s)
+	}
+	return s, nil
+}
+
+// Supersedes reports whether an instance that remembers old lets a client with
+// s take over: the same name and a higher version.
+func (s Set) Supersedes(old Set) bool { return s.Name == old.Name && s.Version > old.Version }
+
+func (s Set) validateName() error {
+	if len(s.Name) > MaxSetName {
+		return fmt.Errorf("%w: Set.Name has %d bytes, at most %d are allowed", ErrConfig, len(s.Name), MaxSetName)
+	}
+	for i := range len(s.Name) {
+		c := s.Name[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && c != '.' && c != '_' && c != '-' {
+			return fmt.Errorf("%w: Set.Name %q has the character %q, use letters, digits and . _ -", ErrConfig, s.Name, c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+// Package guardtest is the contract of fencing.Guard as a test. Whoever writes a
+// guard runs it:
+//
+//	func TestGuard(t *testing.T) {
+//		guardtest.Run(t, func(t *testing.T) fencing.Guard { return newGuard(t) })
+//	}
+//
+// It knows nothing about the store, so it cannot test what happens when the
+// store fails or restarts; that stays with the guard's own tests.
+package guardtest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Run tests one Guard against the contract in subtests. It calls fresh once for
+// each of them; fresh gives a Guard without marks, and registers with t.Cleanup
+// what has to be undone. The guard must hold at least 100 resources.
+func Run(t *testing.T, fresh func(t *testing.T) fencing.Guard) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, fencing.Guard)
+	}{
+		{"Order", order},
+		{"Equal", equal},
+		{"RefusalChangesNothing", refusalChangesNothing},
+		{"TwoVerbsOneMark", twoVerbs},
+		{"NoToken", noToken},
+		{"TooBig", tooBig},
+		{"Largest", largest},
+		{"BadResource", badResource},
+		{"NamesAreBytes", names},
+		{"EndedContext", endedContext},
+		{"LateReaderWithoutAdmit", withoutAdmit},
+		{"LateReaderWithAdmit", withAdmit},
+		{"Concurrent", concurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
+	}
+}
+
+// verb is one of a Guard's two methods; what holds for one holds for the other.
+type verb struct {
+	name string
+	call func(context.Context, string, fencing.Token) error
+}
+
+func verbs(g fencing.Guard) []verb {
+	return []verb{{"Admit", g.Admit}, {"Check", g.Check}}
+}
+
+func pass(t *testing.T, v verb, resource string, tok fencing.Token) {
+	t.Helper()
+	if err := v.call(t.Context(), resource, tok); err != nil {
+		t.Fatalf("%s(%q, %d) = %v, want it to pass", v.name, resource, uint64(tok), err)
+	}
+}
+
+// stale wants a StaleError with all its fields right.
+func stale(t *testing.T, v verb, resource string, tok, highest fencing.Token) {
+	t.Helper()
+	err := v.call(t.Context(), resource, tok)
+	var se *fencing.StaleError
+	if !errors.As(err, &se) || !errors.Is(err, fencing.ErrStale) {
+		t.Fatalf("%s(%q, %d) = %v, want a *fencing.StaleError that is ErrStale", v.name, resource, uint64(tok), err)
+	}
+	if want := (fencing.StaleError{Resource: resource, Token: tok, Highest: highest}); *se != want {
+		t.Fatalf("%s(%q, %d) = %+v, want %+v", v.name, resource, uint64(tok), *se, want)
+	}
+}
+
+// refused wants an error that wraps want, and no verdict of staleness.
+func refused(t *testing.T, v verb, ctx context.Context, resource string, tok fencing.Token, want error) {
+	t.Helper()
+	err := v.call(ctx, resource, tok)
+	if !errors.Is(err, want) {
+		t.Fatalf("%s(%.40q, %d) = %v, want an error that wraps %q", v.name, resource, uint64(tok), err, want)
+	}
+	if errors.Is(err, fencing.ErrStale) {
+		t.Fatalf("%s(%.40q, %d) = %v, which is ErrStale as well", v.name, resource, uint64(tok), err)
+	}
+}
+
+func order(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "order-" + v.name
+		for _, tok := range []fencing.Token{1, 2, 9, 10, 100, 1 << 32} { // 9 then 10: numbers, not text
+			pass(t, v, r, tok)
+			if tok > 1 {
+				stale(t, v, r, tok-1, tok)
+			}
+		}
+		stale(t, v, r, 1, 1<<32)
+	}
+}
+
+func equal(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "equal-" + v.name
+		for range 5 {
+			pass(t, v, r, 33)
+		}
+		stale(t, v, r, 32, 33)
+	}
+}
+
+func refusalChangesNothing(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "refusal-" + v.name
+		pass(t, v, r, 10)
+		stale(t, v, r, 5, 10)
+		refused(t, v, t.Context(), r, 0, fencing.ErrNoToken)
+		refused(t, v, t.Context(), r, fencing.MaxToken+1, fencing.ErrBadToken)
+		stale(t, v, r, 9, 10)
+		pass(t, v, r, 10)
+		pass(t, v, r, 11)
+	}
+}
+
+func twoVerbs(t *testing.T, g fencing.Guard) {
+	admit, check := verbs(g)[0], verbs(g)[1]
+	pass(t, admit, "r", 33)
+	pass(t, check, "r", 33)
+	stale(t, check, "r", 32, 33)
+	pass(t, check, "r", 34) // a holder that did not announce itself
+	stale(t, admit, "r", 33, 34)
+	pass(t, admit, "r", 34)
+}
+
+func noToken(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "none-" + v.name
+		refused(t, v, t.Context(), r, 0, fencing.ErrNoToken)
+		pass(t, v, r, 1)
+		refused(t, v, t.Context(), r, 0, fencing.ErrNoToken)
+	}
+}
+
+func tooBig(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "big-" + v.name
+		for _, tok := range []fencing.Token{fencing.MaxToken + 1, 1 << 63, 1<<64 - 1} {
+			refused(t, v, t.Context(), r, tok, fencing.ErrBadToken)
+		}
+		pass(t, v, r, 1)
+	}
+}
+
+// largest walks the last tokens one by one: a store that counts in floating
+// point or in 32 bits loses them.
+func largest(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		r := "largest-" + v.name
+		for tok := fencing.MaxToken - 3; tok <= fencing.MaxToken; tok++ {
+			pass(t, v, r, tok)
+			pass(t, v, r, tok)
+			stale(t, v, r, tok-1, tok)
+		}
+	}
+}
+
+func badResource(t *testing.T, g fencing.Guard) {
+	for _, v := range verbs(g) {
+		for _, r := range []string{"", strings.Repeat("x", fencing.MaxResourceLen+1), "a\x00b", "a\xff"} {
+			refused(t, v, t.Context(), r, 1, fencing.ErrBadResource)
+		}
+	}
+}
+
+// names gives each of a set of easily confused names a mark of its own, and then
+// looks whether each kept it.
+func names(t *testing.T, g fencing.Guard) {
+	all := []string{
+		"a", "A", "a ", " a", "a\n", "a:b", "{a}", "{a}b", "a}", "}a", "{", "{}", "%61", "a%", "_", "*", "?", "[a]",
+		"'; DROP TABLE a; --", `"a"`, `\a`, "$1", "?1", "0", "00", "é", "e\u0301", "ß", "ss", "日本", "\u00a0a",
+		strings.Repeat("x", fencing.MaxResourceLen), strings.Repeat("x", fencing.MaxResourceLen-1) + "y",
+	}
+	for i, r := range all {
+		pass(t, verbs(g)[i%2], r, fencing.Token(100+i))
+	}
+	for i, r := range all {
+		for _, v := range verbs(g) {
+			stale(t, v, r, fencing.Token(99+i), fencing.Token(100+i))
+		}
+	}
+}
+
+func endedContext(t *testing.T, g fencing.Guard) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	for _, v := range verbs(g) {
+		r := "ended-" + v.name
+		pass(t, v, r, 10)
+		refused(t, v, cancelled, r, 20, context.Canceled)
+		refused(t, v, expired, r, 20, context.DeadlineExceeded)
+		pass(t, v, r, 11) // the mark was not raised to 20
+	}
+}
+
+// balance is a resource behind a guard, as in the package documentation: A holds
+// token 33, B token 34, both add to what they have read.
+type balance struct {
+	guard fencing.Guard
+	value int
+}
+
+func (b *balance) write(ctx context.Context, tok fencing.Token, value int) error {
+	if err := b.guard.Check(ctx, "balance", tok); err != nil {
+		return err
+	}
+	b.value = value
+	return nil
+}
+
+// withoutAdmit pins down why Admit exists: nothing that a guard could do on
+// write alone saves A's update.
+func withoutAdmit(t *testing.T, g fencing.Guard) {
+	b := &balance{guard: g, value: 100}
+	readA := b.value
+	readB := b.value
+	if err := b.write(t.Context(), 33, readA+10); err != nil {
+		t.Fatalf("A's late write = %v; nobody has shown 34 yet, so it must pass", err)
+	}
+	if err := b.write(t.Context(), 34, readB+1); err != nil {
+		t.Fatalf("B's write = %v, want it to pass", err)
+	}
+	if b.value != 101 {
+		t.Fatalf("value = %d, want 101: A's write overtaken by B's read and lost", b.value)
+	}
+}
+
+func withAdmit(t *testing.T, g fencing.Guard) {
+	b := &balance{guard: g, value: 100}
+	admit, check := verbs(g)[0], verbs(g)[1]
+	pass(t, admit, "balance", 33)
+	readA := b.value
+	pass(t, admit, "balance", 34) // B arrives
+	readB := b.value
+	if err := b.write(t.Context(), 33, readA+10); !errors.Is(err, fencing.ErrStale) {
+		t.Fatalf("A's late write = %v, want ErrStale: B has been admitted", err)
+	}
+	if err := b.write(t.Context(), 34, readB+1); err != nil {
+		t.Fatalf("B's write = %v, want it to pass", err)
+	}
+	if b.value != 101 {
+		t.Fatalf("value = %d, want 101 and A told that its write was refused", b.value)
+	}
+	stale(t, check, "balance", 33, 34)
+}

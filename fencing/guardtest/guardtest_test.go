@@ -1,0 +1,181 @@
+package guardtest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/guardtest"
+)
+
+func TestGoodGuard(t *testing.T) {
+	guardtest.Run(t, func(*testing.T) fencing.Guard { return new(fencing.Memory) })
+}
+
+// flawed is a guard with one fault: see answers for both of its methods.
+type flawed struct {
+	mu    sync.Mutex
+	marks map[string]fencing.Token
+	see   func(f *flawed, ctx context.Context, r string, t fencing.Token) error
+	admit func(f *flawed, ctx context.Context, r string, t fencing.Token) error // nil: as see
+}
+
+func (f *flawed) Admit(ctx context.Context, r string, t fencing.Token) error {
+	if f.admit != nil {
+		return f.admit(f, ctx, r, t)
+	}
+	return f.see(f, ctx, r, t)
+}
+
+func (f *flawed) Check(ctx context.Context, r string, t fencing.Token) error { return f.see(f, ctx, r, t) }
+
+func (f *flawed) right(ctx context.Context, r string, t fencing.Token) error {
+	if err := fencing.Validate(r, t); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.marks[r]; t < h {
+		return &fencing.StaleError{Resource: r, Token: t, Highest: h}
+	}
+	f.marks[r] = t
+	return nil
+}
+
+func (f *flawed) mark(r string) fencing.Token {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.marks[r]
+}
+
+func (f *flawed) raise(r string, t fencing.Token) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.marks[r] = t
+}
+
+// faults maps a fault to the subtest that must find it.
+var faults = map[string]struct {
+	foundBy string
+	guard   flawed
+}{
+	"none": {"", flawed{see: (*flawed).right}},
+	"passes everything": {"Order", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		return nil
+	}}},
+	"refuses equal": {"Equal", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if h := f.mark(r); h != 0 && t == h {
+			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
+		}
+		return f.right(ctx, r, t)
+	}}},
+	"drops the mark when it refuses": {"RefusalChangesNothing", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		err := f.right(ctx, r, t)
+		if err != nil && t < f.mark(r) && t != 0 {
+			f.raise(r, t)
+		}
+		return err
+	}}},
+	"admit leaves no mark": {"LateReaderWithAdmit", flawed{
+		see: (*flawed).right,
+		admit: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+			if f.mark(r) > t {
+				return f.right(ctx, r, t)
+			}
+			return fencing.Validate(r, t)
+		},
+	}},
+	"takes the zero token": {"NoToken", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if t == 0 {
+			return nil
+		}
+		return f.right(ctx, r, t)
+	}}},
+	"takes any size": {"TooBig", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if t > fencing.MaxToken {
+			return nil
+		}
+		return f.right(ctx, r, t)
+	}}},
+	"counts in 32 bits": {"Largest", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if t > 1<<40 && f.mark(r) > t {
+			return nil
+		}
+		return f.right(ctx, r, t)
+	}}},
+	"folds case": {"NamesAreBytes", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		return f.right(ctx, strings.ToLower(r), t)
+	}}},
+	"takes the empty name": {"BadResource", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if r == "" {
+			return nil
+		}
+		return f.right(ctx, r, t)
+	}}},
+	"does not look at the context": {"EndedContext", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		return f.right(context.WithoutCancel(ctx), r, t)
+	}}},
+	"raises the mark for an ended context": {"EndedContext", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if err := f.right(context.WithoutCancel(ctx), r, t); err != nil {
+			return err
+		}
+		return ctx.Err()
+	}}},
+	"compares and raises in two steps": {"Concurrent", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		if err := fencing.Validate(r, t); err != nil || ctx.Err() != nil {
+			return f.right(ctx, r, t)
+		}
+		if h := f.mark(r); t < h {
+			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
+		}
+		if r == "concurrent" { // widen the gap until another call has moved the mark, or cannot
+			for h, i := f.mark(r), 0; i < 2000 && f.mark(r) == h; i++ {
+				continue
+			}
+		}
+		f.raise(r, t)
+		return nil
+	}}},
+}
+
+// TestFaultsAreFound runs the contract on flawed guards, each in a process of its
+// own since it has to fail there, and wants the subtest named above to fail.
+func TestFaultsAreFound(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for fault, want := range faults {
+		t.Run(fault, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestOneFault$", "-test.v")
+			cmd.Env = append(os.Environ(), "GUARDTEST_FAULT="+fault)
+			out, err := cmd.CombinedOutput()
+			if want.foundBy == "" {
+				require.NoError(t, err, "%s", out)
+				return
+			}
+			var failed *exec.ExitError
+			require.ErrorAs(t, err, &failed, "%s", out)
+			assert.Contains(t, string(out), "--- FAIL: TestOneFault/"+want.foundBy)
+		})
+	}
+}
+
+func TestOneFault(t *testing.T) {
+	fault, ok := os.LookupEnv("GUARDTEST_FAULT")
+	if !ok {
+		t.Skip("runs in the processes that TestFaultsAreFound starts")
+	}
+	guardtest.Run(t, func(t *testing.T) fencing.Guard {
+		f := faults[fault].guard
+		return &flawed{marks: map[string]fencing.Token{}, see: f.see, admit: f.admit}
+	})
+}

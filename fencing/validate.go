@@ -1,0 +1,33 @@
+package fencing
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxResourceLen is the longest name of a resource, in bytes. It bounds what a
+// caller can make a guard remember, and fits every store's key.
+const MaxResourceLen = 1024
+
+// Validate is what every Guard asks before it looks at its marks: that the
+// resource has a name of 1 to MaxResourceLen bytes of UTF-8 text without NUL
+// (else ErrBadResource), and that t is a token (the zero Token is ErrNoToken, one
+// above MaxToken is ErrBadToken). NUL and broken UTF-8 are refused because not
+// every store can keep them, and a name must mean the same to all of them.
+func Validate(resource string, t Token) error {
+	switch {
+	case resource == "":
+		return fmt.Errorf("%w: it is empty; name what the token protects", ErrBadResource)
+	case len(resource) > MaxResourceLen:
+		return fmt.Errorf("%w: %d bytes, want at most %d; use a hash of it", ErrBadResource, len(resource), MaxResourceLen)
+	case !utf8.ValidString(resource) || strings.IndexByte(resource, 0) >= 0:
+		return fmt.Errorf("%w: %q, want UTF-8 text without NUL; encode it, in hex for example", ErrBadResource, resource)
+	case t == 0:
+		return fmt.Errorf("%w for resource %q; acquire the lock with fencing on and pass the lease's token", ErrNoToken, resource)
+	case t > MaxToken:
+		return fmt.Errorf("%w: %d for resource %q, want at most %d; pass a lease's token unchanged",
+			ErrBadToken, uint64(t), resource, uint64(MaxToken))
+	}
+	return nil
+}

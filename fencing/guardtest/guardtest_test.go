@@ -34,7 +34,9 @@ func (f *flawed) Admit(ctx context.Context, r string, t fencing.Token) error {
 	return f.see(f, ctx, r, t)
 }
 
-func (f *flawed) Check(ctx context.Context, r string, t fencing.Token) error { return f.see(f, ctx, r, t) }
+func (f *flawed) Check(ctx context.Context, r string, t fencing.Token) error {
+	return f.see(f, ctx, r, t)
+}
 
 func (f *flawed) right(ctx context.Context, r string, t fencing.Token) error {
 	if err := fencing.Validate(r, t); err != nil {

@@ -9,7 +9,9 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-func passed(tok fencing.Token, begin, end int64) call { return call{token: tok, begin: begin, end: end} }
+func passed(tok fencing.Token, begin, end int64) call {
+	return call{token: tok, begin: begin, end: end}
+}
 
 func refusedAt(tok, highest fencing.Token, begin, end int64) call {
 	return call{tok, begin, end, &fencing.StaleError{Resource: "r", Token: tok, Highest: highest}}

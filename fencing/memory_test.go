@@ -1,0 +1,210 @@
+package fencing_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/guardtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemoryContract(t *testing.T) {
+	guardtest.Run(t, func(*testing.T) fencing.Guard { return new(fencing.Memory) })
+}
+
+// TestMemoryContractByWrite: the check inside Write keeps the same contract.
+func TestMemoryContractByWrite(t *testing.T) {
+	guardtest.Run(t, func(*testing.T) fencing.Guard { return byWrite{new(fencing.Memory)} })
+}
+
+type byWrite struct{ *fencing.Memory }
+
+func (g byWrite) Check(ctx context.Context, resource string, t fencing.Token) error {
+	return g.Write(ctx, resource, t, func() error { return nil })
+}
+
+func TestWriteRunsOnlyAfterThePassedCheck(t *testing.T) {
+	var m fencing.Memory
+	ctx := t.Context()
+	require.NoError(t, m.Admit(ctx, "r", 34))
+	calls := 0
+	write := func() error { calls++; return nil }
+	assert.ErrorIs(t, m.Write(ctx, "r", 33, write), fencing.ErrStale)
+	assert.ErrorIs(t, m.Write(ctx, "r", 0, write), fencing.ErrNoToken)
+	assert.ErrorIs(t, m.Write(ctx, "", 34, write), fencing.ErrBadResource)
+	assert.Zero(t, calls)
+	assert.NoError(t, m.Write(ctx, "r", 34, write))
+	assert.Equal(t, 1, calls)
+}
+
+func TestWriteNil(t *testing.T) {
+	var m fencing.Memory
+	assert.ErrorContains(t, m.Write(t.Context(), "r", 34, nil), `"r"`)
+	assert.Zero(t, m.Len(), "nothing was shown")
+}
+
+// TestWriteFails: the write's error comes back as it is, the mark stays, and the
+// resource is free again, after a panic too.
+func TestWriteFails(t *testing.T) {
+	var m fencing.Memory
+	ctx := t.Context()
+	broken := errors.New("disk full")
+	assert.Same(t, broken, m.Write(ctx, "r", 33, func() error { return broken }))
+	assert.PanicsWithValue(t, "boom", func() { _ = m.Write(ctx, "r", 34, func() error { panic("boom") }) })
+	highest, ok := m.Highest("r")
+	assert.True(t, ok)
+	assert.Equal(t, fencing.Token(34), highest)
+	assert.NoError(t, m.Admit(ctx, "r", 35))
+}
+
+// TestAdmitWaitsForWrite: a larger token is not admitted while a smaller one is
+// still writing; the rest need not wait.
+func TestAdmitWaitsForWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m fencing.Memory
+		ctx := t.Context()
+		written, admitted := 0, false
+		go func() {
+			assert.NoError(t, m.Write(ctx, "r", 33, func() error {
+				assert.NoError(t, m.Check(ctx, "r", 33), "a holder may check again while it writes")
+				time.Sleep(time.Second)
+				written++
+				return nil
+			}))
+		}()
+		synctest.Wait() // 33 is writing
+		go func() {
+			assert.NoError(t, m.Admit(ctx, "r", 34))
+			assert.Equal(t, 1, written, "34 must find what 33 wrote")
+			admitted = true
+		}()
+		synctest.Wait()
+		assert.False(t, admitted)
+		assert.ErrorIs(t, m.Check(ctx, "r", 32), fencing.ErrStale, "refused without waiting")
+		assert.NoError(t, m.Check(ctx, "other", 1), "another resource does not wait")
+
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		assert.ErrorIs(t, m.Admit(short, "r", 99), context.DeadlineExceeded)
+		highest, _ := m.Highest("r")
+		assert.Equal(t, fencing.Token(33), highest, "giving up changes nothing")
+
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.True(t, admitted)
+		assert.ErrorIs(t, m.Write(ctx, "r", 33, func() error { return nil }), fencing.ErrStale)
+	})
+}
+
+// TestWritesExcludeEachOther: writers of one token and of rising ones never
+// overlap, and no write of a smaller token follows one of a larger.
+func TestWritesExcludeEachOther(t *testing.T) {
+	var (
+		m      fencing.Memory
+		inside atomic.Int32
+		last   fencing.Token // written inside Write only: the race detector watches it
+		passed int
+		wg     sync.WaitGroup
+	)
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				tok := fencing.Token(1 + i/2 + w%2)
+				err := m.Write(t.Context(), "r", tok, func() error {
+					assert.EqualValues(t, 1, inside.Add(1))
+					assert.LessOrEqual(t, last, tok)
+					last = tok
+					passed++
+					inside.Add(-1)
+					return nil
+				})
+				if err != nil {
+					assert.ErrorIs(t, err, fencing.ErrStale)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, fencing.Token(101), last)
+	assert.Positive(t, passed)
+}
+
+// TestCheckThenWriteHasAGap shows what Write closes: with Check and a separate
+// write, a holder of a larger token comes and goes in between.
+func TestCheckThenWriteHasAGap(t *testing.T) {
+	var m fencing.Memory
+	ctx, value := t.Context(), ""
+	require.NoError(t, m.Check(ctx, "r", 33))
+	require.NoError(t, m.Write(ctx, "r", 34, func() error { value = "34"; return nil }))
+	value = "33" // the write that the passed check stood for
+	assert.Equal(t, "33", value)
+	assert.ErrorIs(t, m.Check(ctx, "r", 33), fencing.ErrStale, "too late")
+}
+
+func TestForget(t *testing.T) {
+	var m fencing.Memory
+	ctx := t.Context()
+	known, err := m.Forget(ctx, "r")
+	require.NoError(t, err)
+	assert.False(t, known)
+	require.NoError(t, m.Check(ctx, "r", 34))
+	known, err = m.Forget(ctx, "r")
+	require.NoError(t, err)
+	assert.True(t, known)
+	_, ok := m.Highest("r")
+	assert.False(t, ok)
+	assert.NoError(t, m.Check(ctx, "r", 33), "the danger that the documentation names")
+
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = m.Forget(cancelled, "r")
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 1, m.Len())
+}
+
+func TestForgetWaitsForWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m fencing.Memory
+		done := false
+		go func() {
+			_ = m.Write(t.Context(), "r", 33, func() error { time.Sleep(time.Second); done = true; return nil })
+		}()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := m.Forget(short, "r")
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		known, err := m.Forget(t.Context(), "r")
+		assert.NoError(t, err)
+		assert.True(t, known && done)
+	})
+}
+
+func TestLimit(t *testing.T) {
+	for _, n := range []int{0, -1} {
+		_, err := fencing.NewMemory(n)
+		assert.ErrorContains(t, err, "at least 1")
+	}
+	m, err := fencing.NewMemory(2)
+	require.NoError(t, err)
+	ctx := t.Context()
+	require.NoError(t, m.Check(ctx, "a", 1))
+	require.NoError(t, m.Check(ctx, "b", 1))
+	assert.ErrorIs(t, m.Check(ctx, "c", 1), fencing.ErrFull)
+	assert.NoError(t, m.Check(ctx, "a", 2), "a known resource is served")
+	_, err = m.Forget(ctx, "b")
+	require.NoError(t, err)
+	assert.NoError(t, m.Check(ctx, "c", 1))
+	assert.Equal(t, 2, m.Len())
+}

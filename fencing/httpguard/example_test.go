@@ -1,0 +1,85 @@
+package httpguard_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/httpguard"
+)
+
+// A store of documents: the middleware refuses stale holders early, and the
+// handler closes the gap by checking again in one step with its write.
+func Example() {
+	var (
+		guard     fencing.Memory
+		documents = map[string]string{}
+	)
+	guarded, err := httpguard.New(httpguard.Config{
+		Guard:    &guard,
+		Resource: func(r *http.Request) string { return r.URL.Path },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, documents[r.URL.Path])
+			return
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		token, _ := fencing.FromContext(r.Context())
+		err = guard.Write(r.Context(), r.URL.Path, token, func() error {
+			documents[r.URL.Path] = string(text)
+			return nil
+		})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+		}
+	})))
+	defer server.Close()
+
+	client := http.Client{Transport: &httpguard.Transport{Base: server.Client().Transport}}
+	send := func(method, text string, token fencing.Token) {
+		ctx := fencing.NewContext(context.Background(), token)
+		req, err := http.NewRequestWithContext(ctx, method, server.URL+"/doc", strings.NewReader(text))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%d %s %d %s", token, method, resp.StatusCode, body)))
+	}
+	send("PUT", "first", 33)
+	send("GET", "", 34) // the holder of 34 arrives, and reads
+	send("PUT", "late", 33)
+	send("PUT", "second", 34)
+	send("PUT", "nobody's", 0)
+	// Output:
+	// 33 PUT 200
+	// 34 GET 200 first
+	// 33 PUT 409 {"type":"about:blank","title":"Conflict","status":409,"detail":"The token is stale: a later holder has arrived. Stop, and acquire the lock again.","token":33,"highest":34}
+	// 34 PUT 200
+	// 0 PUT 428 {"type":"about:blank","title":"Precondition Required","status":428,"detail":"Send the token of the lease in the Fencing-Token header."}
+}
+
+func ExampleSetHeader() {
+	req := httptest.NewRequest(http.MethodPut, "/doc", nil)
+	fmt.Println(httpguard.SetHeader(req, 33), req.Header.Get(httpguard.HeaderName))
+	// Output: <nil> 33
+}

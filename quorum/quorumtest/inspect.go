@@ -1,0 +1,125 @@
+package quorumtest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// What follows reaches past the network into the server: it works whether the
+// server is hung, down or refuses, and isn't in its log.
+
+// now carries out what is due and gives the server's wall clock. s.mu is held.
+func (s *Server) now() time.Time {
+	now := s.clock.Now()
+	s.advance(now)
+	return now.Add(s.offset)
+}
+
+// Get gives a key's value and its remaining time (quorum.NoExpiry if it lives
+// for ever), and whether it exists.
+func (s *Server) Get(key string) (value string, remaining time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	e, ok := s.data.key(key, now)
+	if !ok {
+		return "", 0, false
+	}
+	return e.value, e.remaining(now), true
+}
+
+// Keys lists the keys that exist, sorted; counters are not among them.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data.live(s.now())
+}
+
+// Put sets a key as somebody else would: with a time to live, or for ever if it
+// is quorum.NoExpiry. No counter is touched.
+func (s *Server) Put(key, value string, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := entry{value: value}
+	if now := s.now(); ttl != quorum.NoExpiry {
+		e.expires = now.Add(ttl)
+	}
+	s.data.keys[key] = e
+}
+
+// Delete deletes a key, and leaves the resource's counter.
+func (s *Server) Delete(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now()
+	delete(s.data.keys, key)
+}
+
+// FlushAll deletes all keys and counters.
+func (s *Server) FlushAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now()
+	s.data = newStore()
+}
+
+// Counter gives a resource's counter, 0 if there is none.
+func (s *Server) Counter(key string) fencing.Token {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, _ := s.data.counter(key, s.now())
+	return c.token
+}
+
+// PutCounter sets a resource's counter and the text of the set under which it
+// was last locked ("" for none), for a day.
+func (s *Server) PutCounter(key string, token fencing.Token, set string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data.counters[key] = counter{token, set, s.now().Add(24 * time.Hour)}
+}
+
+// Fingerprint gives the text of the set under which a resource was last locked,
+// "" if there is none.
+func (s *Server) Fingerprint(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, _ := s.data.counter(key, s.now())
+	return c.set
+}
+
+// Log gives what the server has carried out, oldest first: all of it, or at
+// least the last 65536 commands.
+func (s *Server) Log() []Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now()
+	return slices.Clone(s.log)
+}
+
+// Ops gives the operations of Log.
+func (s *Server) Ops() []quorum.Op {
+	log := s.Log()
+	ops := make([]quorum.Op, len(log))
+	for i, e := range log {
+		ops[i] = e.Command.Op
+	}
+	return ops
+}
+
+// Clock gives the server's wall clock.
+func (s *Server) Clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now()
+}
+
+// RunID names this life of the server.
+func (s *Server) RunID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runID
+}

@@ -1,0 +1,252 @@
+package quorumtest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+var set = quorum.Set{Name: "main", Version: 1, N: 3, Q: 2}
+
+func acquire(value string) quorum.Command {
+	return quorum.Command{Op: quorum.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Set: set}
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A hung server takes commands into its socket buffer and carries them out when
+// it wakes up, each with its full TTL, though the callers have long given up.
+func TestServerHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := quorumtest.NewServer("a", nil)
+		s.Hang()
+		sent := time.Now()
+		vote := s.Do(within(t, 50*time.Millisecond), acquire("v"))
+		assert.Equal(t, quorum.Failed, vote.Outcome)
+		assert.False(t, vote.Unsent, "a hung server has the command in its buffer")
+		assert.ErrorIs(t, vote.Err, context.DeadlineExceeded)
+		assert.Equal(t, 50*time.Millisecond, time.Since(sent))
+		assert.Empty(t, s.Keys())
+
+		probed, err := s.Probe(within(t, 50*time.Millisecond))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Zero(t, probed)
+
+		waiter := make(chan quorum.Vote)
+		go func() { waiter <- s.Do(t.Context(), acquire("w")) }()
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		s.Resume()
+		assert.Equal(t, quorum.Refused, (<-waiter).Outcome, "the buffer is worked off in order")
+		value, remaining, ok := s.Get("k")
+		assert.True(t, ok)
+		assert.Equal(t, "v", value)
+		assert.Equal(t, time.Second, remaining)
+		time.Sleep(time.Second)
+		assert.Empty(t, s.Keys())
+	})
+}
+
+// A command that is under way arrives, also when nobody waits for it any more.
+func TestServerDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := quorumtest.NewServer("a", nil)
+		s.Delay(
+			func(quorum.Command) time.Duration { return 100 * time.Millisecond },
+			func(quorum.Command) time.Duration { return 30 * time.Millisecond })
+		sent := time.Now()
+		vote := s.Do(t.Context(), acquire("v"))
+		require.Equal(t, quorum.Granted, vote.Outcome)
+		assert.Equal(t, 130*time.Millisecond, time.Since(sent))
+		_, remaining, _ := s.Get("k")
+		assert.Equal(t, 970*time.Millisecond, remaining, "the TTL counts from the arrival")
+
+		release := quorum.Command{Op: quorum.Release, Key: "k", Value: "v"}
+		assert.Equal(t, quorum.Failed, s.Do(within(t, 99*time.Millisecond), release).Outcome)
+		assert.Len(t, s.Keys(), 1)
+		time.Sleep(time.Millisecond)
+		assert.Empty(t, s.Keys())
+		require.Len(t, s.Log(), 2)
+		assert.Equal(t, sent.Add(230*time.Millisecond), s.Log()[1].At)
+
+		// Commands are carried out in the order in which they arrive.
+		s.Delay(func(cmd quorum.Command) time.Duration {
+			if cmd.Value == "slow" {
+				return time.Second
+			}
+			return 0
+		}, nil)
+		slow := make(chan quorum.Vote)
+		go func() { slow <- s.Do(t.Context(), acquire("slow")) }()
+		synctest.Wait()
+		fast := acquire("fast")
+		fast.TTL = time.Minute
+		assert.Equal(t, quorum.Granted, s.Do(t.Context(), fast).Outcome)
+		assert.Equal(t, quorum.Refused, (<-slow).Outcome)
+	})
+}
+
+func TestServerEnds(t *testing.T) {
+	cases := map[string]struct {
+		fate     quorumtest.Fate
+		is       error
+		executed bool
+		unsent   bool
+		waits    bool
+	}{
+		"request lost": {fate: quorumtest.Fate{End: quorumtest.LoseRequest}, is: context.DeadlineExceeded, waits: true},
+		"reply lost":   {fate: quorumtest.Fate{End: quorumtest.LoseReply}, is: context.DeadlineExceeded, executed: true, waits: true},
+		"reset before": {fate: quorumtest.Fate{End: quorumtest.ResetBefore}, is: quorumtest.ErrConnReset},
+		"reset after":  {fate: quorumtest.Fate{End: quorumtest.ResetAfter}, is: quorumtest.ErrConnReset, executed: true},
+		"refused":      {fate: quorumtest.Fate{End: quorumtest.Refuse}, is: quorumtest.ErrConnRefused, unsent: true},
+		"server error": {fate: quorumtest.Fate{Err: errors.ErrUnsupported}, is: errors.ErrUnsupported},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := quorumtest.NewServer("a", nil)
+				s.SetFate(func(quorum.Command) quorumtest.Fate { return c.fate })
+				start := time.Now()
+				vote := s.Do(within(t, 500*time.Millisecond), acquire("v"))
+				assert.Equal(t, quorum.Failed, vote.Outcome)
+				assert.ErrorIs(t, vote.Err, c.is)
+				assert.Equal(t, c.unsent, vote.Unsent)
+				assert.Equal(t, c.waits, time.Since(start) == 500*time.Millisecond)
+				_, _, exists := s.Get("k")
+				assert.Equal(t, c.executed, exists)
+				_, err := s.Probe(within(t, time.Second))
+				assert.ErrorIs(t, err, c.is)
+				s.EndWith(quorumtest.Answer)
+				_, err = s.Probe(t.Context())
+				assert.NoError(t, err)
+			})
+		})
+	}
+}
+
+func TestServerLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := quorumtest.NewServer("a", nil)
+		time.Sleep(2500 * time.Millisecond)
+		first, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, s.RunID(), first.RunID)
+		assert.Equal(t, 2*time.Second, first.Uptime)
+		assert.Equal(t, uint64(1), first.Epoch)
+		vote := s.Do(t.Context(), acquire("v"))
+		require.Equal(t, quorum.Granted, vote.Outcome)
+
+		// Who waits when it dies can't know what became of his command.
+		s.Hang()
+		waiter := make(chan quorum.Vote)
+		go func() { waiter <- s.Do(t.Context(), acquire("w")) }()
+		synctest.Wait()
+		s.Kill()
+		lost := <-waiter
+		assert.ErrorIs(t, lost.Err, quorumtest.ErrConnReset)
+		assert.False(t, lost.Unsent)
+		down := s.Do(t.Context(), acquire("w"))
+		assert.ErrorIs(t, down.Err, quorumtest.ErrConnRefused)
+		assert.True(t, down.Unsent)
+
+		s.Start(true)
+		second, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.NotEqual(t, first.RunID, second.RunID)
+		assert.Zero(t, second.Uptime)
+		assert.Equal(t, uint64(2), second.Epoch)
+		assert.Equal(t, []string{"k"}, s.Keys())
+		assert.Equal(t, vote.Token, s.Counter("k"))
+
+		time.Sleep(time.Millisecond)
+		s.Restart(false)
+		assert.Empty(t, s.Keys())
+		assert.Zero(t, s.Counter("k"))
+		assert.Equal(t, uint64(3), s.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Epoch)
+		again := s.Do(t.Context(), acquire("v"))
+		assert.Greater(t, again.Token, vote.Token, "an empty server seeds its counters from its clock")
+
+		s.Reconnect()
+		third, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, uint64(4), third.Epoch)
+		assert.Equal(t, []string{"k"}, s.Keys())
+
+		s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Role = first.RunID, "slave" })
+		twin, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, first.RunID, twin.RunID)
+		assert.Equal(t, "slave", twin.Role)
+	})
+}
+
+func TestServerClock(t *testing.T) {
+	mock := clock.NewMock()
+	mock.Set(time.Unix(1_700_000_000, 0))
+	s := quorumtest.NewServer("a", mock)
+	vote := s.Do(t.Context(), acquire("v"))
+	assert.EqualValues(t, 1_700_000_000_000_001, vote.Token)
+	s.StepClock(999 * time.Millisecond)
+	_, remaining, ok := s.Get("k")
+	assert.True(t, ok)
+	assert.Equal(t, time.Millisecond, remaining)
+	s.StepClock(time.Millisecond)
+	assert.Empty(t, s.Keys(), "keys expire by the server's own clock")
+	assert.Equal(t, time.Unix(1_700_000_001, 0), s.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Clock)
+	mock.Add(time.Second)
+	assert.Equal(t, time.Unix(1_700_000_002, 0), s.Clock())
+}
+
+func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
+	s := quorumtest.NewServer("a", nil)
+	bad := []quorum.Command{
+		{Op: 99, Key: "k"},
+		{Op: quorum.Look},
+		{Op: quorum.Release, Key: "k"},
+		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
+		{Op: quorum.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
+		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true},
+		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour},
+	}
+	for _, cmd := range bad {
+		vote := s.Do(t.Context(), cmd)
+		assert.Equal(t, quorum.Failed, vote.Outcome, "%+v", cmd)
+		assert.ErrorIs(t, vote.Err, quorumtest.ErrBadCommand)
+	}
+	assert.Empty(t, s.Keys())
+}
+
+func TestServerHookAndInspection(t *testing.T) {
+	s := quorumtest.NewServer("a", nil)
+	s.OnCommand(func(cmd quorum.Command) { s.Put(cmd.Key, "other", quorum.NoExpiry) })
+	vote := s.Do(t.Context(), acquire("v"))
+	assert.Equal(t, quorum.Refused, vote.Outcome)
+	assert.Equal(t, quorum.NoExpiry, vote.Remaining)
+	s.OnCommand(nil)
+	s.Delete("k")
+	s.PutCounter("k", 7, "old@1 N=3 Q=2")
+	vote = s.Do(t.Context(), acquire("v"))
+	assert.ErrorIs(t, vote.Err, quorum.ErrSetMismatch)
+	s.PutCounter("k", 7, "")
+	vote = s.Do(t.Context(), acquire("v"))
+	assert.EqualValues(t, 8, vote.Token)
+	assert.Equal(t, set.String(), s.Fingerprint("k"))
+	assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Acquire, quorum.Acquire}, s.Ops())
+	assert.Equal(t, uint64(3), s.Log()[2].Seq)
+	s.FlushAll()
+	assert.Empty(t, s.Keys())
+	assert.Zero(t, s.Counter("k"))
+}

@@ -1,0 +1,243 @@
+package quorumtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// ErrBadCommand is the failure of a command that quorum promises never to send:
+// a TTL of a fraction of a millisecond, an empty key, and the like. A real
+// server would answer it with a syntax error, or do something unexpected.
+var ErrBadCommand = errors.New("quorumtest: bad command")
+
+// store is a server's data, with the meaning of every command and nothing of
+// the network. It isn't safe for concurrent use.
+type store struct {
+	keys     map[string]entry
+	counters map[string]counter
+}
+
+// entry is a lock's key. A zero expires is a key that lives for ever.
+type entry struct {
+	value   string
+	expires time.Time
+}
+
+// counter is what is kept beside a lock's key: the resource's last token, and
+// the set under which it was last locked. The two expire together.
+type counter struct {
+	token   fencing.Token
+	set     string
+	expires time.Time
+}
+
+func newStore() store {
+	return store{keys: map[string]entry{}, counters: map[string]counter{}}
+}
+
+func expired(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
+
+// key gives the entry that key has at now; an expired one is dropped.
+func (s *store) key(key string, now time.Time) (entry, bool) {
+	e, ok := s.keys[key]
+	if ok && expired(e.expires, now) {
+		delete(s.keys, key)
+		return entry{}, false
+	}
+	return e, ok
+}
+
+func (s *store) counter(key string, now time.Time) (counter, bool) {
+	c, ok := s.counters[key]
+	if ok && expired(c.expires, now) {
+		delete(s.counters, key)
+		return counter{}, false
+	}
+	return c, ok
+}
+
+// live lists the keys that exist at now, sorted.
+func (s *store) live(now time.Time) []string {
+	keys := slices.Sorted(maps.Keys(s.keys))
+	return slices.DeleteFunc(keys, func(key string) bool {
+		_, ok := s.key(key, now)
+		return !ok
+	})
+}
+
+// remaining is what PTTL says, rounded up: a key that exists never has 0.
+func (e entry) remaining(now time.Time) time.Duration {
+	if e.expires.IsZero() {
+		return quorum.NoExpiry
+	}
+	return (e.expires.Sub(now) + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// run carries out one command at the moment now of the server's wall clock.
+func (s *store) run(cmd quorum.Command, now time.Time) quorum.Vote {
+	vote := s.outcome(cmd, now)
+	if vote.Outcome != quorum.Failed && (cmd.Clock || cmd.Op == quorum.Tick) {
+		vote.Clock = time.UnixMicro(now.UnixMicro())
+	}
+	return vote
+}
+
+func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
+	if err := validate(cmd); err != nil {
+		return quorum.Vote{Err: err, Unsent: true}
+	}
+	held, exists := s.key(cmd.Key, now)
+	mine := exists && held.value == cmd.Value
+	refused := quorum.Vote{Outcome: quorum.Refused}
+	granted := quorum.Vote{Outcome: quorum.Granted}
+
+	switch cmd.Op {
+	case quorum.Acquire:
+		return s.acquire(cmd, held, exists, now)
+
+	case quorum.Raise:
+		if !mine {
+			return refused
+		}
+		s.lift(cmd, now)
+		return granted
+
+	case quorum.Extend:
+		if !mine {
+			return refused
+		}
+		s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
+		return granted
+
+	case quorum.Restore:
+		if exists && !mine {
+			return refused
+		}
+		if !exists {
+			s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
+		}
+		if cmd.Fence {
+			s.lift(cmd, now)
+		}
+		return granted
+
+	case quorum.Release:
+		if !mine {
+			return refused
+		}
+		delete(s.keys, cmd.Key)
+		return granted
+
+	case quorum.Look:
+		vote := granted
+		if exists {
+			vote = quorum.Vote{Outcome: quorum.Refused, Holder: held.value, Remaining: held.remaining(now)}
+		}
+		if cmd.Fence {
+			c, _ := s.counter(cmd.Key, now)
+			vote.Token = c.token
+		}
+		return vote
+
+	default: // Tick: validate lets nothing else through.
+		return granted
+	}
+}
+
+// acquire looks at the set before the key: a client of another set must hear of
+// it also while the lock is taken, it would wait for nothing.
+func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Time) quorum.Vote {
+	if cmd.Fence {
+		if err := s.checkSet(cmd, now); err != nil {
+			vote := quorum.Vote{Outcome: quorum.Refused, Err: err}
+			if exists {
+				vote.Remaining = held.remaining(now)
+			}
+			return vote
+		}
+	}
+	if exists {
+		return quorum.Vote{Outcome: quorum.Refused, Remaining: held.remaining(now)}
+	}
+	vote := quorum.Vote{Outcome: quorum.Granted}
+	if cmd.Fence {
+		c, ok := s.counter(cmd.Key, now)
+		if !ok {
+			// Seeded from the clock: an instance that lost its data must not
+			// hand out its old tokens again.
+			c.token = fencing.Token(now.UnixMicro())
+		}
+		c.token++
+		c.set, c.expires = cmd.Set.String(), now.Add(cmd.CounterTTL)
+		s.counters[cmd.Key] = c
+		vote.Token = c.token
+	}
+	s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
+	return vote
+}
+
+func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
+	c, _ := s.counter(cmd.Key, now)
+	if c.set == "" || c.set == cmd.Set.String() {
+		return nil
+	}
+	if old, err := quorum.ParseSet(c.set); err == nil && cmd.Set.Supersedes(old) {
+		return nil
+	}
+	return &quorum.SetMismatchError{Mine: cmd.Set, Theirs: c.set}
+}
+
+// lift raises the counter to the command's token. It never lowers it.
+//
+// The set stays as it is, but for a counter that is new: only Acquire may take
+// a resource over for another set.
+func (s *store) lift(cmd quorum.Command, now time.Time) {
+	c, ok := s.counter(cmd.Key, now)
+	if !ok && cmd.Set != (quorum.Set{}) {
+		c.set = cmd.Set.String()
+	}
+	c.token = max(c.token, cmd.Token)
+	c.expires = now.Add(cmd.CounterTTL)
+	s.counters[cmd.Key] = c
+}
+
+func validate(cmd quorum.Command) error {
+	wholeMs := func(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
+	var keyed, valued, timed, counted, tokened bool
+	switch cmd.Op {
+	case quorum.Acquire:
+		keyed, valued, timed, counted = true, true, true, cmd.Fence
+	case quorum.Raise:
+		keyed, valued, counted, tokened = true, true, true, true
+	case quorum.Extend:
+		keyed, valued, timed = true, true, true
+	case quorum.Restore:
+		keyed, valued, timed, counted, tokened = true, true, true, cmd.Fence, cmd.Fence
+	case quorum.Release:
+		keyed, valued = true, true
+	case quorum.Look:
+		keyed = true
+	case quorum.Tick:
+	default:
+		return fmt.Errorf("%w: no operation has the number %d", ErrBadCommand, cmd.Op)
+	}
+	switch {
+	case keyed && cmd.Key == "":
+		return fmt.Errorf("%w: %v without a Key", ErrBadCommand, cmd.Op)
+	case valued && cmd.Value == "":
+		return fmt.Errorf("%w: %v of %q without a Value", ErrBadCommand, cmd.Op, cmd.Key)
+	case timed && !wholeMs(cmd.TTL):
+		return fmt.Errorf("%w: %v of %q has the TTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.TTL)
+	case counted && !wholeMs(cmd.CounterTTL):
+		return fmt.Errorf("%w: %v of %q has the CounterTTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.CounterTTL)
+	case tokened && !cmd.Token.Valid():
+		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Token, fencing.MaxToken)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package instance
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Config says how to speak to one instance. The zero Config is a good one.
+type Config struct {
+	// Name names the instance in errors, hooks and reports: up to MaxName
+	// bytes of printable UTF-8. Default: the client's address. The instances
+	// of one quorum need different names.
+	Name string
+
+	// Dialect names the commands to speak with. Default: DialectAuto, which
+	// asks the server at every Probe.
+	Dialect Dialect
+
+	// Replicas is the number of replicas that must have a grant before it
+	// counts: 0 to 1000, default 0. With it Acquire, Raise, Extend and Restore
+	// are followed by WAIT on the same connection, and a vote that is not
+	// acknowledged by as many fails with quorum.ErrNotReplicated.
+	//
+	// It narrows what a failover to a replica can lose, but doesn't end it:
+	// nothing makes the replica that has the grant the one that is promoted.
+	Replicas int
+
+	// ReplicaTimeout is how long the server waits for the replicas: whole
+	// milliseconds, 1 ms to 1 minute, default 100 ms. It should be below the
+	// Coordinator's InstanceTimeout. Only used with Replicas.
+	ReplicaTimeout time.Duration
+
+	// VouchedRunID is the run id (INFO server) of a life of the server for
+	// which you vouch: it came up with all votes that were ever given, because
+	// it is new and nobody has locked on it, say. It spares that life, and no
+	// other, the quarantine after a restart. Up to 64 letters and digits.
+	VouchedRunID string
+}
+
+// MaxName is the longest Config.Name, in bytes.
+const MaxName = 256
+
+const (
+	maxReplicas           = 1000
+	defaultReplicaTimeout = 100 * time.Millisecond
+	maxReplicaTimeout     = time.Minute
+)
+
+// validate fills in the defaults and names the first value that can't be used.
+func (cfg Config) validate() (Config, error) {
+	if err := validateName(cfg.Name); err != nil {
+		return Config{}, err
+	}
+	if cfg.Dialect >= dialects {
+		return Config{}, fmt.Errorf("%w: Config.Dialect is %d, use one of this package's constants", ErrConfig, cfg.Dialect)
+	}
+	if cfg.Replicas < 0 || cfg.Replicas > maxReplicas {
+		return Config{}, fmt.Errorf("%w: Config.Replicas is %d, want 0 (don't wait) to %d", ErrConfig, cfg.Replicas, maxReplicas)
+	}
+	if cfg.ReplicaTimeout == 0 {
+		cfg.ReplicaTimeout = defaultReplicaTimeout
+	}
+	switch t := cfg.ReplicaTimeout; {
+	case t < time.Millisecond || t > maxReplicaTimeout:
+		// WAIT with 0 waits for ever.
+		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, want 1ms to %v", ErrConfig, t, maxReplicaTimeout)
+	case t%time.Millisecond != 0:
+		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, the server counts in whole milliseconds", ErrConfig, t)
+	}
+	if len(cfg.VouchedRunID) > 64 {
+		return Config{}, fmt.Errorf("%w: Config.VouchedRunID has %d bytes, a run id has 40", ErrConfig, len(cfg.VouchedRunID))
+	}
+	for _, c := range cfg.VouchedRunID {
+		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
+			return Config{}, fmt.Errorf("%w: Config.VouchedRunID has the character %q, copy the run_id of INFO server", ErrConfig, c)
+		}
+	}
+	return cfg, nil
+}
+
+func validateName(name string) error {
+	if len(name) > MaxName {
+		return fmt.Errorf("%w: Config.Name has %d bytes, at most %d are allowed", ErrConfig, len(name), MaxName)
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("%w: Config.Name %q is not UTF-8", ErrConfig, name)
+	}
+	for _, c := range name {
+		if c < ' ' || c == 0x7f {
+			return fmt.Errorf("%w: Config.Name %q has a control character, use a name that can be printed", ErrConfig, name)
+		}
+	}
+	return nil
+}

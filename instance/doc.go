@@ -1,0 +1,38 @@
+// Package instance speaks to one independent Redis, Valkey or Tair master: it
+// is quorum.Instance on go-redis, and with the guard in fencing/redisguard the
+// only part of this library that knows go-redis.
+//
+// A client for a quorum differs from one for a cache. It must not send a
+// command twice (a SET NX that is sent again is refused by its own first copy),
+// must give up when its context ends and not 5 seconds later, and must not turn
+// to another server when its own is down. So New accepts a client only with the
+// options that make it so, and names the one that is wrong; Harden sets them
+// all, and Open makes such a client from a URL.
+//
+// # What is kept on a server
+//
+// For a resource "invoice" there is the lock's key "invoice", a string with the
+// holder's value, and with fencing a hash "{invoice}:redlock" in the same
+// cluster slot with two fields: "token", the resource's counter in decimal, and
+// "set", the fingerprint of the set of instances that locked it last.
+//
+// Servers from Redis 5 on will do: the scripts read the server's clock before
+// they write.
+//
+// # Lost connections
+//
+// After an outage go-redis tries a server again at most once a second once
+// Options.PoolSize dials have failed, so an instance comes back within about a
+// second of its server.
+//
+// A server that is stopped rather than gone accepts connections, in its kernel,
+// and answers nothing. Each command then costs its context's time and one
+// connection; nothing waits longer.
+//
+// go-redis closes a connection whose answer was not read in time or could not
+// be read, and one with bytes left over. Besides that each script repeats a
+// number that was drawn for this one call: an answer without it belongs to
+// another question, is a failed vote with ErrReply, and closes the connection.
+// The bare SET and the dialects' own commands have no room for such a number;
+// of their answers the shape is checked.
+package instance

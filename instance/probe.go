@@ -1,0 +1,304 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// maxInfo is the longest answer to a part of a Probe, in bytes.
+const maxInfo = 1 << 20
+
+// question is one part of a Probe: what is asked, and what it is for, in words
+// for Identity.Hidden.
+type question struct {
+	args []any
+	form form
+	hide string
+}
+
+// The parts of a Probe, by their place in questions.
+const (
+	askServer = iota
+	askReplication
+	askMemory
+	askPersistence
+	askFsync
+	askRewrite
+	askSave
+	askTime
+	askCommands
+)
+
+// questions are all read-only. One section an INFO: servers before 7.0 take no
+// more.
+var questions = [...]question{
+	askServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
+	askReplication: {[]any{"INFO", "replication"}, isText, "role"},
+	askMemory:      {[]any{"INFO", "memory"}, isText, "eviction policy"},
+	askPersistence: {[]any{"INFO", "persistence"}, isText, "persistence"},
+	askFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
+	askRewrite:     {[]any{"CONFIG", "GET", "no-appendfsync-on-rewrite"}, isTable, "no-appendfsync-on-rewrite"},
+	askSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
+	askTime:        {[]any{"TIME"}, isPair, "clock"},
+	askCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
+}
+
+// Probe asks the server who it is, as quorum.Instance says, and with
+// DialectAuto which commands it has. All is asked on one connection, so the
+// answers are one server's.
+func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
+	id := quorum.Identity{Epoch: r.epoch.n.Load(), Uptime: -1}
+	if ctx.Err() != nil {
+		return quorum.Identity{}, ended(ctx, nil)
+	}
+	x := &exchange{client: r.client, ctx: ctx, name: "INFO"}
+	for _, q := range questions {
+		x.asks = append(x.asks, ask{args: q.args, sink: sink{form: q.form, limit: maxInfo}})
+	}
+	x.asks[0].args = append([]any{x}, x.asks[0].args[1:]...)
+
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- recovered(p)
+			}
+		}()
+		done <- x.send()
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return quorum.Identity{}, explain(ctx, err)
+		}
+	case <-ctx.Done():
+		x.giveUp()
+		return quorum.Identity{}, ended(ctx, nil)
+	}
+	if err := r.identify(&id, x.asks); err != nil {
+		return quorum.Identity{}, err
+	}
+	return id, nil
+}
+
+// identify reads the answers of a Probe. Pure but for the dialect.
+func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
+	p := &probe{id: id, asks: asks}
+	for i := range asks {
+		if text, bad := asks[i].sink.failure(); bad && !isHidden(text) {
+			return serverError(text)
+		}
+	}
+	p.server()
+	p.role()
+	p.memory()
+	if err := p.persistence(); err != nil {
+		return err
+	}
+	p.clock()
+	if p.err != nil {
+		return p.err
+	}
+	if r.cfg.Dialect == DialectAuto {
+		r.speak(p.dialect())
+	} else {
+		r.speak(r.cfg.Dialect)
+	}
+	if p.err != nil {
+		return p.err
+	}
+	id.Dialect = r.spoken()
+	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
+	return nil
+}
+
+// isHidden reports whether an error answer says that the server won't tell, as
+// opposed to can't now.
+func isHidden(text string) bool {
+	return kindOf(text) == ErrPermission || strings.HasPrefix(text, "ERR ") && kindOf(text) == ErrServer
+}
+
+// probe reads the answers into an Identity. err is the first that can't be read.
+type probe struct {
+	id   *quorum.Identity
+	asks []ask
+	err  error
+}
+
+// hide lists a part that the server would not tell.
+func (p *probe) hide(part int, why string) {
+	p.id.Hidden = append(p.id.Hidden, questions[part].hide+": "+why)
+}
+
+// told gives the answer to a part, unless it is hidden.
+func (p *probe) told(part int) (*reply, bool) {
+	s := &p.asks[part].sink
+	if text, bad := s.failure(); bad {
+		p.hide(part, text)
+		return nil, false
+	}
+	return &reply{rest: s.raw}, true
+}
+
+func (p *probe) garbled(part int) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: %v answered %.60q", ErrReply, questions[part].args, p.asks[part].sink.raw)
+	}
+}
+
+// info gives the fields of an INFO section.
+func (p *probe) info(part int) (map[string]string, bool) {
+	r, ok := p.told(part)
+	if !ok {
+		return nil, false
+	}
+	text := r.text()
+	if !r.end() {
+		p.garbled(part)
+		return nil, false
+	}
+	fields := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields, true
+}
+
+// config gives one value of CONFIG GET.
+func (p *probe) config(part int) (string, bool) {
+	r, ok := p.told(part)
+	if !ok {
+		return "", false
+	}
+	switch r.array() {
+	case 0:
+		if r.end() {
+			p.hide(part, "the server has no such setting")
+			return "", false
+		}
+	case 2:
+		r.text()
+		if value := string(r.text()); r.end() {
+			return value, true
+		}
+	}
+	p.garbled(part)
+	return "", false
+}
+
+func (p *probe) server() {
+	fields, ok := p.info(askServer)
+	if !ok {
+		return
+	}
+	id := p.id
+	id.RunID = fields["run_id"]
+	if id.RunID == "" {
+		p.hide(askServer, "INFO has no run_id")
+	}
+	if n, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 32); err == nil && n >= 0 {
+		id.Uptime = time.Duration(n) * time.Second
+	} else {
+		p.hide(askServer, "INFO has no uptime_in_seconds")
+	}
+	// A server in compatibility mode tells Redis's version beside its own.
+	id.Server, id.Version = fields["server_name"], fields["redis_version"]
+	if id.Server == "" && id.Version != "" {
+		id.Server = "redis"
+	}
+	if version := fields["valkey_version"]; version != "" {
+		id.Server, id.Version = "valkey", version
+	}
+	if mode := fields["redis_mode"]; mode == "sentinel" {
+		id.Role = "sentinel"
+	}
+}
+
+func (p *probe) role() {
+	fields, ok := p.info(askReplication)
+	if !ok || p.id.Role != "" {
+		return
+	}
+	if p.id.Role = fields["role"]; p.id.Role == "" {
+		p.hide(askReplication, "INFO has no role")
+	}
+}
+
+func (p *probe) memory() {
+	fields, ok := p.info(askMemory)
+	if !ok {
+		return
+	}
+	if p.id.Eviction = fields["maxmemory_policy"]; p.id.Eviction == "" {
+		p.hide(askMemory, "INFO has no maxmemory_policy")
+	}
+}
+
+func (p *probe) persistence() error {
+	fsync, fsyncTold := p.config(askFsync)
+	rewrite, _ := p.config(askRewrite)
+	save, saveTold := p.config(askSave)
+	fields, ok := p.info(askPersistence)
+	if !ok {
+		return nil
+	}
+	if fields["loading"] == "1" {
+		return serverError("LOADING the server says so in INFO persistence")
+	}
+	switch {
+	case fields["aof_enabled"] == "1" && fsyncTold:
+		p.id.Persistence = "aof " + fsync
+		// With no-appendfsync-on-rewrite the server answers before the disk has
+		// it whenever the file is rewritten; after a failed write, too.
+		p.id.Durable = fsync == "always" && rewrite == "no" && fields["aof_last_write_status"] != "err"
+	case fields["aof_enabled"] == "0" && saveTold && save != "":
+		p.id.Persistence = "rdb"
+	case fields["aof_enabled"] == "0" && saveTold:
+		p.id.Persistence = "none"
+	case fields["aof_enabled"] == "":
+		p.hide(askPersistence, "INFO has no aof_enabled")
+	}
+	return nil
+}
+
+func (p *probe) clock() {
+	r, ok := p.told(askTime)
+	if !ok {
+		return
+	}
+	if r.array() == 2 {
+		if p.id.Clock = r.clock(); r.end() {
+			return
+		}
+	}
+	p.id.Clock = time.Time{}
+	p.garbled(askTime)
+}
+
+// dialect reads which commands the server has. On any doubt it is none of them.
+func (p *probe) dialect() Dialect {
+	r, ok := p.told(askCommands)
+	if !ok {
+		return DialectLua
+	}
+	if r.array() != len(probed) {
+		return DialectLua
+	}
+	var has [len(probed)]bool
+	for i := range has {
+		// An unknown command is null, or an empty array in some servers.
+		empty := strings.HasPrefix(string(r.rest), "*0\r\n")
+		has[i] = !r.skip(16) && !empty
+	}
+	if !r.end() {
+		return DialectLua
+	}
+	return detect(has)
+}

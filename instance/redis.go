@@ -1,0 +1,104 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Redis is one independent master: a quorum.Instance. Its methods may be called
+// from many goroutines at once.
+type Redis struct {
+	name   string
+	cfg    Config
+	client *redis.Client
+	owned  bool // Open made the client, so Close closes it
+	epoch  epoch
+
+	// release and extend hold the Dialect that each is spoken in.
+	release, extend atomic.Uint32
+	// nonce numbers the calls, so that an answer can be told from another's.
+	nonce atomic.Uint64
+	// set is the text of the Set that was used last: nearly always the same.
+	set atomic.Pointer[setText]
+}
+
+var _ quorum.Instance = (*Redis)(nil)
+
+// setText keeps the spelling of a Set.
+type setText struct {
+	set  quorum.Set
+	text string
+}
+
+// New makes an instance of a client that the caller keeps and closes. It does
+// no I/O and starts nothing: the first command or Probe does.
+//
+// It returns an *OptionError for a client that can't be an instance or whose
+// options make it unfit, and an error that Is ErrConfig for a bad cfg.
+//
+// New adds a hook to the client, which counts its connections and can't be
+// taken off again: make one instance of a client, not many.
+func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
+	c, err := master(client)
+	if err != nil {
+		return nil, err
+	}
+	return make1(c, cfg, c.Options().Addr, false)
+}
+
+func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, error) {
+	cfg, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Name != "" {
+		name = cfg.Name
+	} else if err := validateName(name); err != nil {
+		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
+	}
+	r := &Redis{name: name, cfg: cfg, client: client, owned: owned}
+	r.epoch.n.Store(1)
+	r.nonce.Store(rand.Uint64() >> 16) // room to count up
+	if cfg.Dialect == DialectAuto {
+		r.speak(DialectLua)
+	} else {
+		r.speak(cfg.Dialect)
+	}
+	client.AddHook(&r.epoch)
+	return r, nil
+}
+
+// Name gives Config.Name, or the client's address.
+func (r *Redis) Name() string { return r.name }
+
+// Client gives the go-redis client, for the caller's own commands.
+func (r *Redis) Client() *redis.Client { return r.client }
+
+// Close closes the client if Open made it, and does nothing to one that was
+// given to New. Commands fail with ErrClosed from then on. Closing again does
+// nothing.
+func (r *Redis) Close() error {
+	if !r.owned {
+		return nil
+	}
+	if err := r.client.Close(); err != nil && err != redis.ErrClosed {
+		return fmt.Errorf("instance: closing %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// Do sends one command, as quorum.Instance says.
+//
+// The context bounds everything, dialing and the handshake with a hung server
+// too. When it is cancelled, rather than passing its deadline, go-redis leaves
+// the connection waiting for its answer for up to Options.ReadTimeout; Do
+// doesn't wait with it. A command that was not sent by then never is.
+func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	return r.ask(ctx, cmd)
+}

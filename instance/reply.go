@@ -1,0 +1,265 @@
+package instance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// form says whether the first line of an answer can belong to a command.
+type form func(line []byte) bool
+
+func isStatus(line []byte) bool  { return isNull(line) || string(line) == "+OK" }
+func isInteger(line []byte) bool { return line[0] == ':' }
+func isPair(line []byte) bool    { return string(line) == "*2" }
+func isText(line []byte) bool    { return line[0] == '$' || line[0] == '=' }
+func isTable(line []byte) bool   { return line[0] == '*' || line[0] == '%' }
+func isNull(line []byte) bool {
+	return string(line) == "$-1" || string(line) == "_" || string(line) == "*-1"
+}
+
+// sink takes one answer from go-redis as it comes over the wire, and looks at it
+// while go-redis still holds the connection: an error from a sink makes it close
+// the connection, which nothing else that a caller can do does.
+type sink struct {
+	// form is what the first line must be.
+	form form
+	// prefix is what the answer must start with, if anything: the shape of a
+	// script's answer and the call's nonce.
+	prefix []byte
+	// limit is the longest answer that is taken, in bytes.
+	limit int
+
+	raw []byte
+}
+
+// errAnswered closes a connection over which a whole answer came: the sink has it.
+var errAnswered = fmt.Errorf("instance: the server answered, and the connection is given up")
+
+func (s *sink) Write(p []byte) (int, error) {
+	first := len(s.raw) == 0
+	if len(s.raw)+len(p) > s.limit {
+		return 0, fmt.Errorf("%w: an answer of more than %d bytes", ErrReply, s.limit)
+	}
+	s.raw = append(s.raw, p...)
+	if s.raw[0] == '-' || s.raw[0] == '!' {
+		if first && bytes.HasPrefix(p, []byte("-READONLY")) {
+			// The name may lead to another server by now.
+			return 0, errAnswered
+		}
+		return len(p), nil
+	}
+	if first && s.form != nil && !s.form(p) {
+		return 0, fmt.Errorf("%w: it starts with %.40q", ErrReply, p)
+	}
+	if n := min(len(s.prefix), len(s.raw)); !bytes.Equal(s.raw[:n], s.prefix[:n]) {
+		return 0, fmt.Errorf("%w: it answers another question, %.60q", ErrReply, s.raw)
+	}
+	return len(p), nil
+}
+
+// ReadFrom takes a text of the answer without a buffer in between.
+func (s *sink) ReadFrom(rd io.Reader) (int64, error) {
+	limited, ok := rd.(*io.LimitedReader)
+	if !ok {
+		return 0, fmt.Errorf("%w: its length is unknown", ErrReply)
+	}
+	if limited.N < 0 || limited.N > int64(s.limit-len(s.raw)) {
+		return 0, fmt.Errorf("%w: an answer of more than %d bytes", ErrReply, s.limit)
+	}
+	start, want := len(s.raw), int(limited.N)
+	s.raw = append(s.raw, make([]byte, want)...)
+	n, err := io.ReadFull(rd, s.raw[start:])
+	s.raw = s.raw[:start+n]
+	if err != nil {
+		return int64(n), err
+	}
+	_, err = s.Write(nil) // look at it
+	return int64(n), err
+}
+
+// failure gives the text of an error answer.
+func (s *sink) failure() (text string, ok bool) {
+	if len(s.raw) == 0 || s.raw[0] != '-' && s.raw[0] != '!' {
+		return "", false
+	}
+	line, rest, _ := bytes.Cut(s.raw[1:], []byte("\r\n"))
+	if s.raw[0] == '!' {
+		line = bytes.TrimSuffix(rest, []byte("\r\n"))
+	}
+	if !utf8.Valid(line) {
+		return strconv.Quote(string(line)), true
+	}
+	return string(line), true
+}
+
+// reply reads an answer element by element. Reading what isn't there sets bad.
+type reply struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reply) line() []byte {
+	line, rest, ok := bytes.Cut(r.rest, []byte("\r\n"))
+	if !ok || len(line) == 0 {
+		r.bad = true
+		return []byte{0}
+	}
+	r.rest = rest
+	return line
+}
+
+// length reads the number behind a line's type.
+func (r *reply) length(line []byte) int {
+	n, err := strconv.ParseInt(string(line[1:]), 10, 32)
+	if err != nil || n < -1 {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// array reads an array's or a map's head and gives the number of elements.
+func (r *reply) array() int {
+	line := r.line()
+	switch line[0] {
+	case '*', '~', '>':
+		return max(r.length(line), 0)
+	case '%':
+		return 2 * max(r.length(line), 0)
+	}
+	if line[0] != '_' {
+		r.bad = true
+	}
+	return 0
+}
+
+// text reads a string of any kind. It is a part of the answer, not a copy.
+func (r *reply) text() []byte {
+	line := r.line()
+	switch line[0] {
+	case '+':
+		return line[1:]
+	case '$', '=':
+		n := r.length(line)
+		if n < 0 {
+			return nil
+		}
+		if len(r.rest) < n+2 || r.rest[n] != '\r' || r.rest[n+1] != '\n' {
+			r.bad = true
+			return nil
+		}
+		text := r.rest[:n:n]
+		r.rest = r.rest[n+2:]
+		if line[0] == '=' && n >= 4 {
+			text = text[4:] // "txt:"
+		}
+		return text
+	}
+	r.bad = true
+	return nil
+}
+
+// integer reads a whole number.
+func (r *reply) integer() int64 {
+	line := r.line()
+	n, err := strconv.ParseInt(string(line[1:]), 10, 64)
+	if line[0] != ':' || err != nil {
+		r.bad = true
+		return 0
+	}
+	return n
+}
+
+// number reads a number that was sent as a text.
+func (r *reply) number() uint64 {
+	n, err := strconv.ParseUint(string(r.text()), 10, 64)
+	if err != nil {
+		r.bad = true
+		return 0
+	}
+	return n
+}
+
+// clock reads the two texts of TIME's answer.
+func (r *reply) clock() time.Time {
+	sec, usec := r.number(), r.number()
+	if sec > 1<<40 || usec >= 1e6 {
+		r.bad = true
+	}
+	if r.bad {
+		return time.Time{}
+	}
+	return time.Unix(int64(sec), int64(usec)*1000)
+}
+
+// skip passes over one element of any kind and reports whether it was null.
+// depth bounds the recursion: no server nests deeper than COMMAND INFO does.
+func (r *reply) skip(depth int) (null bool) {
+	line := r.line()
+	switch line[0] {
+	case '$', '=', '!':
+		n := r.length(line)
+		if n < 0 {
+			return true
+		}
+		if len(r.rest) < n+2 {
+			r.bad = true
+			return false
+		}
+		r.rest = r.rest[n+2:]
+	case '*', '~', '>', '%':
+		n := r.length(line)
+		if n < 0 {
+			return true
+		}
+		if line[0] == '%' {
+			n *= 2
+		}
+		if depth == 0 {
+			r.bad = true
+		}
+		for i := 0; i < n && !r.bad; i++ {
+			r.skip(depth - 1)
+		}
+	case '_':
+		return true
+	case '+', '-', ':', ',', '#', '(':
+	default:
+		r.bad = true
+	}
+	return false
+}
+
+// end reports whether all was read, and could be.
+func (r *reply) end() bool { return !r.bad && len(r.rest) == 0 }
+
+// answer is what a script says.
+type answer struct {
+	outcome byte   // 'G' granted, 'R' refused, 'S' refused for the set
+	text    []byte // the holder, or the set
+	ttl     int64  // PTTL
+	token   uint64
+	clock   time.Time
+}
+
+// decodeScript reads a script's answer. ok is false for what no script says.
+func decodeScript(raw []byte) (a answer, ok bool) {
+	r := reply{rest: raw}
+	if r.array() != scriptElements {
+		return answer{}, false
+	}
+	r.text() // the nonce: the sink has seen to it
+	outcome := r.text()
+	a.text, a.ttl, a.token, a.clock = r.text(), r.integer(), r.number(), r.clock()
+	if !r.end() || len(outcome) != 1 {
+		return answer{}, false
+	}
+	a.outcome = outcome[0]
+	return a, a.outcome == 'G' || a.outcome == 'R' || a.outcome == 'S'
+}
+
+const scriptElements = 7

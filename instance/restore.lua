@@ -1,0 +1,28 @@
+-- Restore: put a running lease back where it is lacking.
+-- KEYS: lock, and counter with fencing. ARGV: nonce, value, ttl, and with
+-- fencing token, counter's ttl, set.
+--
+-- A key that holds the value already keeps its time to live. The text of the
+-- set is written only where there is none: this is no vote on the set.
+local now = redis.call('TIME')
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'table' then return held end
+if held and held ~= ARGV[2] then
+  return {ARGV[1], 'R', '', 0, '0', now[1], now[2]}
+end
+local token, set, failure
+if KEYS[2] then
+  token, set, failure = counter(KEYS[2])
+  if failure then return failure end
+end
+if not held then
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+end
+if KEYS[2] then
+  if not token or token < tonumber(ARGV[4]) then
+    redis.call('HSET', KEYS[2], 'token', ARGV[4])
+  end
+  if not set then redis.call('HSET', KEYS[2], 'set', ARGV[6]) end
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+end
+return {ARGV[1], 'G', '', 0, '0', now[1], now[2]}

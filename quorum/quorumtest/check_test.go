@@ -1,0 +1,17 @@
+package quorumtest_test
+
+import (
+	"testing"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func TestServerPassesCheck(t *testing.T) {
+	quorumtest.Check(t, func(*testing.T) quorum.Instance { return quorumtest.NewServer("a", nil) })
+}
+
+func TestServerPassesCheckInVirtualTime(t *testing.T) {
+	quorumtest.Check(t, func(*testing.T) quorum.Instance { return quorumtest.NewServer("a", nil) },
+		quorumtest.Virtual(), quorumtest.Skew(0))
+}

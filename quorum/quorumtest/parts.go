@@ -1,0 +1,764 @@
+package quorumtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// parts is the contract. Each part stands for itself, so that a broken instance
+// fails the part that names what is broken.
+var parts = []part{
+	{"name", checkName},
+	{"acquire a free key", checkAcquireFree},
+	{"acquire a held key", checkAcquireHeld},
+	{"acquire without fence", checkAcquireBare},
+	{"tokens rise", checkTokens},
+	{"a new counter starts from the clock", checkSeed},
+	{"counters expire", checkCounterTTL},
+	{"tokens are exact to the last", checkLargeTokens},
+	{"raise", checkRaise},
+	{"raise only while mine", checkRaiseMine},
+	{"extend", checkExtend},
+	{"extend only while mine", checkExtendMine},
+	{"restore", checkRestore},
+	{"restore over nobody else", checkRestoreOthers},
+	{"restore without fence", checkRestoreBare},
+	{"release", checkRelease},
+	{"release only while mine", checkReleaseMine},
+	{"look changes nothing", checkLook},
+	{"keys without expiry", checkNoExpiry},
+	{"ttl", checkTTL},
+	{"clock", checkClock},
+	{"set: the same and a new one", checkSetAgrees},
+	{"set: mismatch", checkSetMismatch},
+	{"set: a held key is not taken over", checkSetHeld},
+	{"keys", checkKeys},
+	{"values", checkValues},
+	{"context is over", checkContextOver},
+	{"one of many acquires", checkRace},
+	{"tokens of many cycles", checkCycles},
+	{"many keys at once", checkManyKeys},
+	{"probe", checkProbe},
+	{"epoch", checkEpoch},
+	{"restart", checkRestart},
+}
+
+func checkName(c *check) {
+	require.NotEmpty(c.t, c.inst.Name())
+	require.Equal(c.t, c.inst.Name(), c.inst.Name())
+}
+
+func checkAcquireFree(c *check) {
+	sent := c.clock.Now()
+	vote := c.granted(c.acquire("a", "v"))
+	require.Equal(c.t, vote.Token, c.held("a", "v", long, sent), "the vote carries the counter")
+}
+
+func checkAcquireHeld(c *check) {
+	sent := c.clock.Now()
+	c.granted(c.acquire("a", "v"))
+	for _, value := range []string{"other", "v"} {
+		c.changesNothing("a", func() {
+			vote := c.refused(c.acquire("a", value))
+			c.lives(vote.Remaining, long, sent)
+			vote = c.refused(c.bare("a", value))
+			if vote.Remaining != 0 { // the bare SET may not tell
+				c.lives(vote.Remaining, long, sent)
+			}
+		})
+	}
+	// What stands in the way may also be older than any counter.
+	sent = c.clock.Now()
+	c.granted(c.bare("b", "v"))
+	c.changesNothing("b", func() { c.refused(c.acquire("b", "other")) })
+	require.Zero(c.t, c.held("b", "v", long, sent), "a refused Acquire has made a counter")
+}
+
+func checkAcquireBare(c *check) {
+	sent := c.clock.Now()
+	c.granted(c.bare("a", "v"))
+	require.Zero(c.t, c.held("a", "v", long, sent), "there is a counter")
+	c.granted(c.release("a", "v"))
+
+	token := c.granted(c.acquire("a", "v")).Token
+	c.granted(c.release("a", "v"))
+	other := c.bare("a", "w")
+	other.Set = quorum.Set{Name: "other", Version: 1, N: 3, Q: 2}
+	c.granted(other)
+	vote := c.do(c.look("a"))
+	require.Equal(c.t, token, vote.Token, "the counter was touched")
+	c.granted(c.release("a", "w"))
+	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token, "the counter or the set was touched")
+}
+
+func checkTokens(c *check) {
+	last := c.granted(c.acquire("a", "v0")).Token
+	for i := 1; i <= 5; i++ {
+		value, before := fmt.Sprint("v", i), fmt.Sprint("v", i-1)
+		c.refused(c.acquire("a", value))
+		c.granted(c.release("a", before))
+		require.Equal(c.t, last, c.free("a"), "Release or a refused Acquire has touched the counter")
+		vote := c.granted(c.acquire("a", value))
+		require.Equal(c.t, last+1, vote.Token, "after a release")
+		last = vote.Token
+	}
+	c.granted(c.release("a", "v5"))
+	require.Equal(c.t, last+1, c.expire("a", "x"))
+	require.Equal(c.t, last+1, c.free("a"))
+	require.Equal(c.t, last+2, c.granted(c.acquire("a", "y")).Token, "after an expiry")
+}
+
+// checkSeed allows a second: the seed's grain is the server's own affair.
+func checkSeed(c *check) {
+	tick := quorum.Command{Op: quorum.Tick, Clock: true}
+	before := c.granted(tick).Clock
+	token := c.granted(c.acquire("a", "v")).Token
+	after := c.granted(tick).Clock
+	require.GreaterOrEqual(c.t, int64(token), before.Add(-time.Second).UnixMicro(), "an instance that lost its data hands out old tokens")
+	require.LessOrEqual(c.t, int64(token), after.Add(time.Second).UnixMicro(), "tokens from the future")
+}
+
+func checkCounterTTL(c *check) {
+	cmd := c.acquire("a", "v")
+	cmd.TTL, cmd.CounterTTL = 5*time.Millisecond, short
+	c.granted(cmd)
+	renewals := map[string]quorum.Command{
+		"acquire": c.acquire("acquire", "w"),
+		"raise":   c.raise("raise", "v", 1),
+		"restore": c.restore("restore", "v", 1),
+	}
+	for name, renewal := range renewals {
+		cmd := c.acquire(name, "v")
+		cmd.CounterTTL = short
+		c.granted(cmd)
+		if name == "acquire" {
+			c.granted(c.release(name, "v"))
+		}
+		c.granted(renewal)
+	}
+	for until := c.clock.Now().Add(patience); c.do(c.look("a")).Token != 0; {
+		require.True(c.t, c.clock.Now().Before(until), "the counter didn't expire")
+		c.clock.Sleep(time.Millisecond)
+	}
+	// Those that were renewed had their old end about now. A lock that is
+	// taken now and waited for lets it pass.
+	marker := c.bare("marker", "v")
+	marker.TTL = short
+	c.granted(marker)
+	c.awaitFree("marker")
+	for name := range renewals {
+		require.NotZero(c.t, c.do(c.look(name)).Token, "%s didn't renew the counter", name)
+	}
+}
+
+// checkLargeTokens: scripts count in floating point, and some of the ways from
+// there to text keep 14 digits or 17.
+func checkLargeTokens(c *check) {
+	c.granted(c.acquire("a", "v"))
+	for _, token := range []fencing.Token{fencing.MaxToken - 2, fencing.MaxToken - 1} {
+		c.granted(c.raise("a", "v", token))
+		require.Equal(c.t, token, c.do(c.look("a")).Token)
+	}
+	c.granted(c.release("a", "v"))
+	require.Equal(c.t, fencing.MaxToken, c.granted(c.acquire("a", "v")).Token)
+	require.Equal(c.t, fencing.MaxToken, c.do(c.look("a")).Token)
+	c.granted(c.restore("b", "v", fencing.MaxToken-1))
+	require.Equal(c.t, fencing.MaxToken-1, c.do(c.look("b")).Token)
+}
+
+func checkRaise(c *check) {
+	sent := c.clock.Now()
+	token := c.granted(c.acquire("a", "v")).Token
+	for _, step := range []fencing.Token{0, 1, 1000, 123_456_789} {
+		c.granted(c.raise("a", "v", token+step))
+		require.Equal(c.t, token+step, c.held("a", "v", long, sent), "raised by %d", step)
+	}
+	token += 123_456_789
+	for _, lower := range []fencing.Token{token - 1, 9, 10, 1} {
+		c.changesNothing("a", func() { c.granted(c.raise("a", "v", lower)) })
+	}
+	c.granted(c.release("a", "v"))
+	require.Equal(c.t, token+1, c.granted(c.acquire("a", "w")).Token)
+
+	// A counter that is gone, or never was, is as low as can be.
+	c.granted(c.bare("b", "v"))
+	c.granted(c.raise("b", "v", 5))
+	require.EqualValues(c.t, 5, c.do(c.look("b")).Token)
+}
+
+func checkRaiseMine(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	c.changesNothing("a", func() { c.refused(c.raise("a", "w", token+10)) })
+	c.granted(c.release("a", "v"))
+	c.changesNothing("a", func() { c.refused(c.raise("a", "v", token+10)) })
+	token = c.expire("b", "v")
+	c.changesNothing("b", func() { c.refused(c.raise("b", "v", token+10)) })
+	c.changesNothing("new", func() { c.refused(c.raise("new", "v", 10)) })
+}
+
+func checkExtend(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	for _, ttl := range []time.Duration{2 * long, 10 * long, 30 * time.Second, 12_345 * time.Millisecond} {
+		sent := c.clock.Now()
+		c.granted(c.extend("a", "v", ttl))
+		require.Equal(c.t, token, c.held("a", "v", ttl, sent), "Extend has touched the counter")
+	}
+	c.granted(c.extend("a", "v", time.Millisecond))
+	c.awaitFree("a")
+}
+
+func checkExtendMine(c *check) {
+	c.granted(c.acquire("a", "v"))
+	c.changesNothing("a", func() { c.refused(c.extend("a", "w", 2*long)) })
+	c.granted(c.release("a", "v"))
+	c.changesNothing("a", func() { c.refused(c.extend("a", "v", long)) })
+	c.expire("b", "v")
+	c.changesNothing("b", func() { c.refused(c.extend("b", "v", long)) })
+	c.granted(c.acquire("b", "w"))
+	c.changesNothing("b", func() { c.refused(c.extend("b", "v", 2*long)) })
+	c.changesNothing("new", func() { c.refused(c.extend("new", "v", long)) })
+}
+
+func checkRestore(c *check) {
+	// On a server that knows nothing of the resource.
+	sent := c.clock.Now()
+	c.granted(c.restore("new", "v", 1000))
+	require.EqualValues(c.t, 1000, c.held("new", "v", long, sent))
+	c.granted(c.release("new", "v"))
+	require.EqualValues(c.t, 1001, c.granted(c.acquire("new", "w")).Token)
+
+	// On one that has an older counter, or a younger.
+	token := c.expire("a", "v")
+	sent = c.clock.Now()
+	c.granted(c.restore("a", "v", token+5))
+	require.Equal(c.t, token+5, c.held("a", "v", long, sent))
+	c.granted(c.release("a", "v"))
+	c.granted(c.restore("a", "v", token))
+	require.Equal(c.t, token+5, c.do(c.look("a")).Token, "the counter was lowered")
+
+	// Where the key is held already.
+	c.granted(c.restore("a", "v", token+7))
+	vote := c.do(c.look("a"))
+	require.Equal(c.t, token+7, vote.Token)
+	require.Equal(c.t, "v", vote.Holder)
+}
+
+func checkRestoreOthers(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	c.changesNothing("a", func() { c.refused(c.restore("a", "w", token+10)) })
+	c.granted(c.bare("b", "v"))
+	c.changesNothing("b", func() { c.refused(c.restore("b", "w", 10)) })
+}
+
+func checkRestoreBare(c *check) {
+	bare := func(name string) quorum.Command {
+		cmd := c.restore(name, "v", 0)
+		cmd.Fence, cmd.CounterTTL, cmd.Set = false, 0, quorum.Set{}
+		return cmd
+	}
+	sent := c.clock.Now()
+	c.granted(bare("a"))
+	require.Zero(c.t, c.held("a", "v", long, sent), "there is a counter")
+	c.granted(bare("a"))
+	require.Zero(c.t, c.do(c.look("a")).Token, "there is a counter")
+	c.granted(c.bare("b", "other"))
+	c.changesNothing("b", func() { c.refused(bare("b")) })
+}
+
+func checkRelease(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	c.granted(c.release("a", "v"))
+	require.Equal(c.t, token, c.free("a"), "the counter outlives the lock")
+	c.changesNothing("a", func() { c.refused(c.release("a", "v")) })
+}
+
+func checkReleaseMine(c *check) {
+	c.granted(c.acquire("a", "job-10"))
+	for _, value := range []string{"w", "job-1", "job-100", "JOB-10", " job-10", "job-10 ", "job-*", "10"} {
+		c.changesNothing("a", func() { c.refused(c.release("a", value)) })
+	}
+	c.changesNothing("new", func() { c.refused(c.release("new", "v")) })
+	c.expire("b", "v")
+	c.changesNothing("b", func() { c.refused(c.release("b", "v")) })
+	c.granted(c.acquire("b", "w"))
+	c.changesNothing("b", func() { c.refused(c.release("b", "v")) })
+}
+
+func checkLook(c *check) {
+	require.Zero(c.t, c.free("a"), "a resource that was never locked has a counter")
+	require.Zero(c.t, c.free("a"), "Look has made a counter")
+	token := c.granted(c.acquire("a", "v")).Token
+	c.changesNothing("a", func() {
+		for range 3 {
+			vote := c.refused(c.look("a"))
+			require.Equal(c.t, token, vote.Token)
+		}
+		bare := c.look("a")
+		bare.Fence = false
+		vote := c.refused(bare)
+		require.Equal(c.t, "v", vote.Holder)
+		require.Positive(c.t, vote.Remaining)
+	})
+	c.granted(c.release("a", "v"))
+	require.Equal(c.t, token, c.free("a"))
+}
+
+func checkNoExpiry(c *check) {
+	raw, ok := c.inst.(Putter)
+	if !ok {
+		c.t.Skip("the instance is no Putter")
+		return
+	}
+	raw.Put(c.key("a"), "operator", quorum.NoExpiry)
+	c.changesNothing("a", func() {
+		require.Equal(c.t, quorum.NoExpiry, c.refused(c.look("a")).Remaining)
+		require.Equal(c.t, quorum.NoExpiry, c.refused(c.acquire("a", "v")).Remaining)
+		if remaining := c.refused(c.bare("a", "v")).Remaining; remaining != 0 {
+			require.Equal(c.t, quorum.NoExpiry, remaining)
+		}
+		c.refused(c.extend("a", "v", long))
+		c.refused(c.release("a", "v"))
+	})
+	sent := c.clock.Now()
+	raw.Put(c.key("b"), "other", long)
+	require.Zero(c.t, c.held("b", "other", long, sent))
+}
+
+// checkTTL bounds a key's life from both sides, however slow the machine is: it
+// lives from some moment after the command was sent, and to one before the
+// answer came plus the TTL.
+func checkTTL(c *check) {
+	for name, start := range map[string]func(ttl time.Duration){
+		"acquire": func(ttl time.Duration) {
+			cmd := c.acquire("acquire", "v")
+			cmd.TTL = ttl
+			c.granted(cmd)
+		},
+		"bare": func(ttl time.Duration) {
+			cmd := c.bare("bare", "v")
+			cmd.TTL = ttl
+			c.granted(cmd)
+		},
+		"restore": func(ttl time.Duration) {
+			cmd := c.restore("restore", "v", 1)
+			cmd.TTL = ttl
+			c.granted(cmd)
+		},
+		"extend": func(ttl time.Duration) {
+			c.granted(c.acquire("extend", "v"))
+			c.granted(c.extend("extend", "v", ttl))
+		},
+	} {
+		const ttl = 33 * time.Millisecond
+		sent := c.clock.Now()
+		start(ttl)
+		answered := c.clock.Now()
+		for {
+			looked := c.clock.Now()
+			if c.do(c.look(name)).Outcome == quorum.Granted {
+				break
+			}
+			require.LessOrEqual(c.t, looked.Sub(answered), ttl+grain+c.skew, "%s: the key outlives its TTL", name)
+			c.clock.Sleep(time.Millisecond)
+		}
+		require.GreaterOrEqual(c.t, c.clock.Since(sent), ttl-grain, "%s: the key expired before its TTL", name)
+	}
+}
+
+func checkClock(c *check) {
+	ask := func(cmd quorum.Command) quorum.Command {
+		cmd.Clock = true
+		return cmd
+	}
+	for _, cmd := range []quorum.Command{
+		{Op: quorum.Tick},
+		ask(quorum.Command{Op: quorum.Tick}),
+		ask(c.look("a")),
+		ask(c.acquire("a", "v")), ask(c.acquire("a", "w")),
+		ask(c.raise("a", "v", 1)), ask(c.raise("a", "w", 1)),
+		ask(c.extend("a", "v", long)), ask(c.extend("a", "w", long)),
+		ask(c.restore("a", "v", 1)), ask(c.restore("a", "w", 1)),
+		ask(c.look("a")),
+		ask(c.release("a", "v")), ask(c.release("a", "v")),
+		ask(c.bare("b", "v")), ask(c.bare("b", "v")),
+	} {
+		before := c.clock.Now()
+		vote := c.do(cmd)
+		after := c.clock.Now()
+		require.WithinRange(c.t, vote.Clock, before.Add(-grain-c.skew), after.Add(grain+c.skew), "%v", cmd.Op)
+	}
+}
+
+func checkSetAgrees(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	c.granted(c.release("a", "v"))
+	for i, version := range []uint64{7, 8, 8, 12, 100, 1 << 63} {
+		cmd := c.acquire("a", "v")
+		cmd.Set = quorum.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}
+		require.Equal(c.t, token+1+fencing.Token(i), c.granted(cmd).Token, "%v", cmd.Set)
+		c.granted(c.release("a", "v"))
+	}
+	unnamed := c.acquire("b", "v")
+	unnamed.Set = quorum.Set{N: 3, Q: 2}
+	token = c.granted(unnamed).Token
+	c.granted(c.release("b", "v"))
+	require.Equal(c.t, token+1, c.granted(unnamed).Token)
+}
+
+func checkSetMismatch(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	c.granted(c.release("a", "v"))
+	others := []quorum.Set{
+		{Name: "main", Version: 6, N: 5, Q: 3},
+		{Name: "main", Version: 0, N: 5, Q: 3},
+		{Name: "main", Version: 7, N: 3, Q: 3},
+		{Name: "main", Version: 7, N: 5, Q: 4},
+		{Name: "main", Version: 7, N: 15, Q: 3},
+		{Name: "other", Version: 7, N: 5, Q: 3},
+		{Name: "other", Version: 8, N: 5, Q: 3},
+		{Name: "main2", Version: 70, N: 5, Q: 3},
+		{Name: "mai", Version: 70, N: 5, Q: 3},
+		{Name: "", Version: 8, N: 5, Q: 3},
+	}
+	for i, set := range others {
+		cmd := c.acquire("a", "w")
+		cmd.Set = set
+		c.changesNothing("a", func() { c.mismatch(cmd, main) })
+		// The set is each resource's own.
+		elsewhere := c.acquire(fmt.Sprint("elsewhere", i), "w")
+		elsewhere.Set = set
+		c.granted(elsewhere)
+	}
+	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token, "a refused client has left its mark")
+	c.granted(c.release("a", "v"))
+
+	// Versions are numbers: 10 is above 9, and those above 2^53 are told apart.
+	for _, step := range [][2]uint64{{9, 10}, {99, 100}, {1<<53 + 2, 1<<53 + 3}} {
+		older, newer := main, main
+		older.Version, newer.Version = step[0], step[1]
+		name := fmt.Sprint("from ", older.Version)
+		cmd := c.acquire(name, "v")
+		cmd.Set = older
+		c.granted(cmd)
+		c.granted(c.release(name, "v"))
+		cmd.Set = newer
+		c.granted(cmd)
+		c.granted(c.release(name, "v"))
+		cmd.Set = older
+		c.changesNothing(name, func() { c.mismatch(cmd, newer) })
+	}
+}
+
+// mismatch demands that the command is refused for the sake of the set.
+func (c *check) mismatch(cmd quorum.Command, theirs quorum.Set) {
+	c.t.Helper()
+	vote := c.do(cmd)
+	require.Equal(c.t, quorum.Refused, vote.Outcome, "%v locks what was last locked under %v", cmd.Set, theirs)
+	require.ErrorIs(c.t, vote.Err, quorum.ErrSetMismatch)
+	var mismatch *quorum.SetMismatchError
+	require.ErrorAs(c.t, vote.Err, &mismatch)
+	require.Equal(c.t, cmd.Set, mismatch.Mine)
+	require.Equal(c.t, theirs.String(), mismatch.Theirs)
+}
+
+// checkSetHeld: a newer set takes a resource over where its key is free, and
+// not before. Which of the two reasons for the refusal is told is the
+// instance's choice.
+func checkSetHeld(c *check) {
+	token := c.granted(c.acquire("a", "v")).Token
+	for _, set := range []quorum.Set{
+		{Name: "main", Version: 8, N: 7, Q: 4},
+		{Name: "main", Version: 6, N: 5, Q: 3},
+		{Name: "other", Version: 8, N: 5, Q: 3},
+	} {
+		cmd := c.acquire("a", "w")
+		cmd.Set = set
+		c.changesNothing("a", func() { require.Equal(c.t, quorum.Refused, c.do(cmd).Outcome) })
+	}
+	c.granted(c.release("a", "v"))
+	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token)
+}
+
+// odd is text that has been mangled by one layer or another.
+var odd = []string{
+	"plain", "with space", " ", "tab\there", "line\nbreak", "crlf\r\nend", "trailing ", " leading",
+	"ünïcode", "日本語", "🔒", "e\u0301", "\u00e9", "\u202e", "quote\"s'`", `back\slash`, `\n`, "%s%d", "$1", "*", "?", "[a-z]", "a:b:c",
+	"0", "-1", "1e3", "007", "nil", "OK", "UPPER", "upper", "\xff\xfe", "\x01\x02\x7f", strings.Repeat("x", 1024-64), strings.Repeat("ß", 480),
+}
+
+// checkKeys takes all odd keys at once: two that are one and the same to the
+// server show as a refusal.
+func checkKeys(c *check) {
+	tokens := map[string]fencing.Token{}
+	for i, name := range odd {
+		tokens[name] = c.granted(c.acquire(name, fmt.Sprint("v", i))).Token
+	}
+	for i, name := range odd {
+		value := fmt.Sprint("v", i)
+		vote := c.refused(c.look(name))
+		require.Equal(c.t, value, vote.Holder, "%q", name)
+		require.Equal(c.t, tokens[name], vote.Token, "%q", name)
+		c.granted(c.raise(name, value, tokens[name]+3))
+		c.granted(c.extend(name, value, long))
+		c.granted(c.release(name, value))
+		require.Equal(c.t, tokens[name]+3, c.free(name), "%q", name)
+	}
+}
+
+func checkValues(c *check) {
+	for i, value := range odd {
+		sent := c.clock.Now()
+		token := c.granted(c.acquire("a", value)).Token
+		require.Equal(c.t, token, c.held("a", value, long, sent), "%q", value)
+		if other := odd[(i+1)%len(odd)]; other != value {
+			c.changesNothing("a", func() { c.refused(c.release("a", other)) })
+		}
+		c.granted(c.raise("a", value, token+1))
+		c.granted(c.extend("a", value, long))
+		c.granted(c.restore("a", value, token+2))
+		c.granted(c.release("a", value))
+		require.Equal(c.t, token+2, c.free("a"), "%q", value)
+		c.granted(c.restore("a", value, token+2))
+		require.Equal(c.t, value, c.do(c.look("a")).Holder)
+		c.granted(c.release("a", value))
+	}
+}
+
+func checkContextOver(c *check) {
+	c.granted(c.acquire("held", "v"))
+	cancelled, cancel := context.WithCancel(c.t.Context())
+	cancel()
+	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"cancelled": cancelled, "deadline": late} {
+		before, from := c.do(c.look("held")), c.clock.Now()
+		for _, cmd := range []quorum.Command{
+			c.acquire("a", "v"), c.bare("a", "v"), c.restore("a", "v", 1), c.look("a"), {Op: quorum.Tick},
+			c.extend("held", "v", 2*long), c.raise("held", "v", fencing.MaxToken), c.release("held", "v"),
+		} {
+			vote := c.inst.Do(ctx, cmd)
+			require.Equal(c.t, quorum.Failed, vote.Outcome, "%s: %v", name, cmd.Op)
+			require.True(c.t, vote.Unsent, "%s: %v was sent, or says so", name, cmd.Op)
+			require.NoError(c.t, wellFormed(cmd, vote))
+			require.ErrorIs(c.t, vote.Err, ctx.Err(), "%s: %v", name, cmd.Op)
+		}
+		_, err := c.inst.Probe(ctx)
+		require.ErrorIs(c.t, err, ctx.Err(), "%s: probe", name)
+		require.Zero(c.t, c.free("a"), "%s: it was carried out all the same", name)
+		c.unchanged("held", before, from)
+	}
+}
+
+// checkRace lets many clients want one key at the same moment.
+func checkRace(c *check) {
+	const clients = 50
+	for _, fence := range []bool{true, false} {
+		name := fmt.Sprint("fence ", fence)
+		votes := c.together(clients, func(i int) quorum.Vote {
+			cmd := c.bare(name, fmt.Sprint("v", i))
+			if fence {
+				cmd = c.acquire(name, fmt.Sprint("v", i))
+			}
+			return c.send(cmd)
+		})
+		winner := -1
+		for i, vote := range votes {
+			switch vote.Outcome {
+			case quorum.Granted:
+				require.Negative(c.t, winner, "%s: both %d and %d were granted", name, winner, i)
+				winner = i
+			case quorum.Failed:
+				require.NoError(c.t, vote.Err)
+			}
+		}
+		require.GreaterOrEqual(c.t, winner, 0, "%s: nobody was granted", name)
+		vote := c.refused(c.look(name))
+		require.Equal(c.t, fmt.Sprint("v", winner), vote.Holder)
+		require.Equal(c.t, votes[winner].Token, vote.Token)
+	}
+}
+
+// together runs f in n goroutines that start at once, and gives what they give.
+func (c *check) together(n int, f func(i int) quorum.Vote) []quorum.Vote {
+	var (
+		votes = make([]quorum.Vote, n)
+		start = make(chan struct{})
+		wg    sync.WaitGroup
+	)
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			votes[i] = f(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+	return votes
+}
+
+// checkCycles lets clients take one lock in turn, in no particular order. Who
+// holds it writes down its token before releasing, so the list is in the order
+// of acquisition.
+func checkCycles(c *check) {
+	const clients, turns = 8, 10
+	var (
+		mu     sync.Mutex
+		tokens []fencing.Token
+	)
+	votes := c.together(clients, func(i int) quorum.Vote {
+		for turn := range turns {
+			value := fmt.Sprint("v", i, ".", turn)
+			vote := c.send(c.acquire("a", value))
+			for vote.Outcome == quorum.Refused {
+				c.clock.Sleep(time.Duration(1+i%3) * 100 * time.Microsecond)
+				vote = c.send(c.acquire("a", value))
+			}
+			if vote.Outcome != quorum.Granted {
+				return vote
+			}
+			mu.Lock()
+			tokens = append(tokens, vote.Token)
+			mu.Unlock()
+			if vote = c.send(c.release("a", value)); vote.Outcome != quorum.Granted {
+				return vote
+			}
+		}
+		return quorum.Vote{Outcome: quorum.Granted}
+	})
+	for i, vote := range votes {
+		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d lost a lock that it held: %v", i, vote.Err)
+	}
+	require.Len(c.t, tokens, clients*turns)
+	for i := 1; i < len(tokens); i++ {
+		require.Less(c.t, tokens[i-1], tokens[i], "the tokens at %d and %d of %v", i-1, i, tokens)
+	}
+}
+
+// checkManyKeys: answers must find the caller who asked.
+func checkManyKeys(c *check) {
+	votes := c.together(30, func(i int) quorum.Vote {
+		name, value := fmt.Sprint("k", i), fmt.Sprint("v", i)
+		var vote quorum.Vote
+		for range 3 {
+			acquired := c.send(c.acquire(name, value))
+			if acquired.Outcome != quorum.Granted {
+				return acquired
+			}
+			vote = c.send(c.look(name))
+			if vote.Holder != value || vote.Token != acquired.Token {
+				return vote
+			}
+			if vote = c.send(c.release(name, value)); vote.Outcome != quorum.Granted {
+				return vote
+			}
+		}
+		return vote
+	})
+	for i, vote := range votes {
+		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d, who is alone on its key, was answered %+v", i, vote)
+	}
+}
+
+func (c *check) probe() quorum.Identity {
+	c.t.Helper()
+	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	id, err := c.inst.Probe(ctx)
+	require.NoError(c.t, err)
+	return id
+}
+
+func checkProbe(c *check) {
+	before := c.clock.Now()
+	id := c.probe()
+	after := c.clock.Now()
+	hides := len(id.Hidden) > 0
+	for field, empty := range map[string]bool{
+		"RunID": id.RunID == "", "Role": id.Role == "", "Persistence": id.Persistence == "", "Eviction": id.Eviction == "",
+		"Uptime": id.Uptime < 0, "Clock": id.Clock.IsZero(),
+	} {
+		assert.True(c.t, !empty || hides, "%s is missing, and Hidden doesn't say why", field)
+	}
+	require.NotEmpty(c.t, id.Dialect, "an instance knows how it speaks")
+	require.Contains(c.t, []string{"", "master"}, id.Role, "Check needs a server that takes locks")
+	require.Zero(c.t, id.Uptime%time.Second, "whole seconds")
+	require.Less(c.t, id.Uptime, 100*365*24*time.Hour, "an uptime that no server has")
+	if !id.Clock.IsZero() {
+		require.WithinRange(c.t, id.Clock, before.Add(-grain-c.skew), after.Add(grain+c.skew))
+	}
+	if id.Durable {
+		require.Contains(c.t, []string{"", "aof always"}, id.Persistence, "durable is what a restart can't make forget")
+	}
+
+	again := c.probe()
+	require.Equal(c.t, id.RunID, again.RunID, "the run id changes only with a restart")
+	require.GreaterOrEqual(c.t, again.Uptime, id.Uptime)
+	require.LessOrEqual(c.t, again.Uptime-id.Uptime, c.clock.Since(before)+time.Second)
+	require.Equal(c.t, id.Vouched, again.Vouched)
+	require.Equal(c.t, id.Dialect, again.Dialect)
+}
+
+// checkEpoch: a vote's epoch may not be below that of a probe that ended
+// before, or a restart in between would go unseen.
+func checkEpoch(c *check) {
+	var last uint64
+	for range 3 {
+		id := c.probe()
+		require.GreaterOrEqual(c.t, id.Epoch, last, "the epoch has fallen")
+		vote := c.granted(quorum.Command{Op: quorum.Tick})
+		require.GreaterOrEqual(c.t, vote.Epoch, id.Epoch, "the epoch has fallen")
+		last = vote.Epoch
+	}
+	epochs := c.together(20, func(i int) quorum.Vote { return c.send(c.look(fmt.Sprint(i))) })
+	for _, vote := range epochs {
+		require.GreaterOrEqual(c.t, vote.Epoch, last, "the epoch has fallen")
+	}
+	require.Positive(c.t, c.probe().Epoch, "connections are open")
+}
+
+func checkRestart(c *check) {
+	raw, ok := c.inst.(Restarter)
+	if !ok {
+		c.t.Skip("the instance is no Restarter")
+		return
+	}
+	c.granted(c.acquire("a", "v"))
+	before := c.probe()
+	raw.Restart(false)
+	vote := c.answered(c.look("a"))
+	require.Equal(c.t, quorum.Granted, vote.Outcome, "the server has kept the key")
+	require.Greater(c.t, vote.Epoch, before.Epoch, "a vote of the new life looks like one of the old")
+	after := c.probe()
+	require.Greater(c.t, after.Epoch, before.Epoch)
+	if before.RunID != "" {
+		require.NotEqual(c.t, before.RunID, after.RunID)
+	}
+	if after.Uptime >= 0 {
+		require.Less(c.t, after.Uptime, time.Minute)
+	}
+	require.False(c.t, after.Vouched, "nobody vouches for a server that has forgotten")
+}
+
+// answered sends a command until it is answered: connections to the server's
+// old life fail first.
+func (c *check) answered(cmd quorum.Command) quorum.Vote {
+	c.t.Helper()
+	for until := c.clock.Now().Add(patience); ; {
+		vote := c.send(cmd)
+		require.NoError(c.t, wellFormed(cmd, vote))
+		if vote.Outcome != quorum.Failed {
+			return vote
+		}
+		require.True(c.t, c.clock.Now().Before(until), "no answer: %v", vote.Err)
+		c.clock.Sleep(time.Millisecond)
+	}
+}

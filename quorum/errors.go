@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,10 @@ var (
 	// ErrTokenRace: a quorum granted, but the fencing token could not be made
 	// the same on a quorum.
 	ErrTokenRace = errors.New("quorum: fencing token was not settled on a quorum")
+
+	// ErrInterrupted: the caller's context ended a round or a wait. The context's
+	// error and cause are beside it.
+	ErrInterrupted = errors.New("quorum: interrupted by the caller's context")
 
 	// ErrExhausted: Acquire gave up after Terms.MaxTries or Terms.MaxWait. The
 	// last round's error is beside it.
@@ -138,9 +143,69 @@ type Ballot struct {
 	Latency time.Duration
 }
 
-// ErrPending marks the vote of an instance that had not answered when its
-// round was decided.
+// ErrPending marks the vote of an instance that had not answered, or not been
+// asked, when its round was decided.
 var ErrPending = errors.New("quorum: no answer yet when the round was decided")
+
+// WaitError is an Acquire that gave up. It unwraps to its verdict
+// (ErrExhausted, ErrInterrupted or ErrClosed), to the context's error and cause,
+// and to the last round's error.
+type WaitError struct {
+	// Key is the resource.
+	Key string
+	// Tries is how many rounds were tried, Waited how long.
+	Tries  int
+	Waited time.Duration
+	// Verdict says who ended it: one of this package's errors.
+	Verdict error
+	// Cause is the error of the caller's context, with its cause, if that
+	// ended it.
+	Cause error
+	// Last is the error of the last round; nil if there was none.
+	Last error
+}
+
+func (e *WaitError) Error() string {
+	text := fmt.Sprintf("%v (%q: %d tries in %v)", e.Verdict, e.Key, e.Tries, e.Waited.Round(time.Millisecond))
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	if e.Last != nil {
+		text += "; last: " + e.Last.Error()
+	}
+	return text
+}
+
+// Unwrap gives the verdict, the context's error and the last round's.
+func (e *WaitError) Unwrap() []error {
+	errs := []error{e.Verdict}
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	if e.Last != nil {
+		errs = append(errs, e.Last)
+	}
+	return errs
+}
+
+// causeOf is a context's error together with its cause, where that says more.
+func causeOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// permanent reports whether waiting can't cure an instance's failure: it says so
+// itself, by a method Permanent, or the configuration is at fault.
+func permanent(err error) bool {
+	var own interface{ Permanent() bool }
+	if errors.As(err, &own) {
+		return own.Permanent()
+	}
+	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate)
+}
 
 func (e *RoundError) Error() string {
 	var b strings.Builder

@@ -81,9 +81,12 @@ const (
 	//
 	// Granted: the vote carries Clock.
 	Tick
+
+	// Probing is no command: it stands for Instance.Probe in errors.
+	Probing
 )
 
-var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick"}
+var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick", Probing: "probe"}
 
 // String names the operation in lower case.
 func (op Op) String() string {

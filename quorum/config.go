@@ -1,0 +1,291 @@
+package quorum
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/drift"
+)
+
+// Limits on what names a lock.
+const (
+	// MaxKey is the longest key, in bytes.
+	MaxKey = 1024
+	// MaxOwner is the longest Config.Owner, in bytes.
+	MaxOwner = 64
+)
+
+// Switch turns a feature on or off. The zero Switch is On: what keeps a lock
+// safe has to be turned off by name.
+type Switch uint8
+
+// The positions.
+const (
+	On Switch = iota
+	Off
+)
+
+// Terms are the conditions on which locks are taken. A Coordinator has those of
+// its Config; WithTerms gives a view of it with others.
+type Terms struct {
+	// TTL is how long a lease lasts unless it is extended: whole milliseconds,
+	// longer than twice InstanceTimeout plus the drift allowance plus
+	// MinValidity, at most MaxTTL. Default 10 s.
+	//
+	// A longer TTL survives longer pauses of the holder; a shorter one frees
+	// the resource sooner after the holder died.
+	TTL time.Duration
+
+	// MinValidity is the least validity that a lease must have when it is
+	// handed out; with less the round is lost (ErrTooSlow). Default 0: any
+	// validity above zero.
+	MinValidity time.Duration
+
+	// MaxTries bounds the rounds of one Acquire. Default 0: no bound.
+	MaxTries int
+
+	// MaxWait bounds the time that one Acquire waits, on the Coordinator's
+	// clock. Default 0: no bound but the context's.
+	MaxWait time.Duration
+
+	// KeepAlive, if set, makes Acquire and TryAcquire start Lease.KeepAlive on
+	// each lease. Do keeps its lease alive in any case.
+	KeepAlive bool
+
+	// MaxLife bounds the whole life of a lease that is kept alive, from its
+	// acquisition: at least TTL. Default 0: no bound.
+	MaxLife time.Duration
+}
+
+// Config sets up a Coordinator. The zero Config is ready to use: every field has
+// a default, and what is safe is on.
+type Config struct {
+	Terms
+
+	// Quorum is how many instances must grant. Default 0: N/2+1. From there to
+	// N: a higher one survives the loss of a vote (a crash without fsync) at
+	// the price of availability. Fewer than N/2+1 is refused.
+	Quorum int
+
+	// InstanceTimeout bounds each command to each instance. Default: a
+	// hundredth of TTL, but 50 ms to 500 ms, and at most a quarter of TTL. At
+	// least 1 ms.
+	InstanceTimeout time.Duration
+
+	// Drift is the allowance for clocks that run at different rates. Default
+	// (both fields zero): drift.Default, 1 % and 2 ms.
+	Drift drift.Allowance
+
+	// NoDrift makes a zero Drift mean no allowance at all. For demonstrations.
+	NoDrift bool
+
+	// Fencing keeps a counter per resource on the instances and gives each
+	// lease a fencing token from it. Off sends the bare SET NX PX of the Redis
+	// document: Lease.Token is 0, and clients that disagree on the set of
+	// instances are not noticed.
+	Fencing Switch
+
+	// CounterTTL is how long a resource's counter outlives its last lease:
+	// whole milliseconds, at least ten times MaxTTL. Default 24 h, or ten times
+	// MaxTTL if that is more.
+	CounterTTL time.Duration
+
+	// Set names the set of instances. N and Q are filled in.
+	Set Set
+
+	// MaxTTL is the longest TTL that any client of these instances uses: how
+	// long an instance that may have lost votes stays out of the voting. All
+	// clients must have the same. Whole milliseconds, at least TTL. Default:
+	// TTL.
+	MaxTTL time.Duration
+
+	// RestartQuarantine keeps an instance from voting until MaxTTL after it
+	// came up (unless it has every write on disk) or turned out to be another
+	// server, and notices that two instances are one server.
+	RestartQuarantine Switch
+
+	// ClockMonitor keeps an instance from voting for MaxTTL after its clock
+	// jumped.
+	ClockMonitor Switch
+
+	// ClockEvery is how often the monitor reads an instance's clock when no
+	// lock is taken. Default: half of MaxTTL, but 50 ms to 10 s.
+	ClockEvery time.Duration
+
+	// ClockTolerance is the largest jump that is let pass. Default 10 ms.
+	ClockTolerance time.Duration
+
+	// MaxInFlight bounds the unanswered commands to one instance; above it
+	// their votes fail at once with ErrOverloaded. Default 4096.
+	MaxInFlight int
+
+	// MaxDebts bounds the deletes that one instance may be owed; above it the
+	// instance isn't asked for votes (ErrOverloaded) until it has answered.
+	// Default 4096.
+	MaxDebts int
+
+	// BackoffMin and BackoffMax bound the pauses between the rounds of Acquire:
+	// random, from zero to a bound that doubles from the one to the other
+	// (full jitter). Defaults 10 ms and 500 ms.
+	BackoffMin, BackoffMax time.Duration
+
+	// Owner is a name for this client that Inspect shows to others: printable
+	// ASCII without spaces, at most MaxOwner bytes. Default: none.
+	Owner string
+
+	// Clock is what time is taken from. Default: clock.New(), the machine's.
+	Clock clock.Clock
+
+	// Random is what values and pauses are drawn from; reads must not fail and
+	// need not be safe for concurrent use. Default: crypto/rand.
+	Random io.Reader
+
+	// Hooks are told what happens. Default: none.
+	Hooks Hooks
+}
+
+// complete fills in the defaults and checks every field, for n instances.
+func (c Config) complete(n int) (Config, error) {
+	setDefault(&c.TTL, 10*time.Second)
+	setDefault(&c.MaxTTL, c.TTL)
+	setDefault(&c.InstanceTimeout, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4))
+	setDefault(&c.CounterTTL, max(24*time.Hour, 10*c.MaxTTL))
+	setDefault(&c.ClockEvery, min(max(c.MaxTTL/2, 50*time.Millisecond), 10*time.Second))
+	setDefault(&c.ClockTolerance, 10*time.Millisecond)
+	setDefault(&c.MaxInFlight, 4096)
+	setDefault(&c.MaxDebts, 4096)
+	setDefault(&c.BackoffMin, 10*time.Millisecond)
+	setDefault(&c.BackoffMax, max(500*time.Millisecond, c.BackoffMin))
+	setDefault(&c.Quorum, MajorityOf(n).Q)
+	if c.Drift == (drift.Allowance{}) && !c.NoDrift {
+		c.Drift = drift.Default()
+	}
+	if c.Clock == nil {
+		c.Clock = clock.New()
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	if c.Set.N != 0 || c.Set.Q != 0 {
+		return c, fmt.Errorf("%w: Set.N and Set.Q are %d and %d, leave them zero: they follow from the instances and Quorum", ErrConfig, c.Set.N, c.Set.Q)
+	}
+	c.Set.N, c.Set.Q = n, c.Quorum
+	return c, c.validate(n)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c Config) validate(n int) error {
+	if least := MajorityOf(n).Q; c.Quorum < least || c.Quorum > n {
+		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
+			ErrConfig, c.Quorum, least, n, n)
+	}
+	if err := c.Drift.Validate(); err != nil {
+		return fmt.Errorf("%w: Drift: %w", ErrConfig, err)
+	}
+	if err := c.Set.validateName(); err != nil {
+		return err
+	}
+	if c.InstanceTimeout < time.Millisecond {
+		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
+	}
+	if err := wholeMillis("MaxTTL", c.MaxTTL); err != nil {
+		return err
+	}
+	if err := wholeMillis("CounterTTL", c.CounterTTL); err != nil {
+		return err
+	}
+	if c.CounterTTL/10 < c.MaxTTL {
+		return fmt.Errorf("%w: CounterTTL is %v, want at least %v (ten times MaxTTL), or tokens could start anew while a lease is held", ErrConfig, c.CounterTTL, 10*c.MaxTTL)
+	}
+	for _, bound := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxInFlight", int64(c.MaxInFlight)}, {"MaxDebts", int64(c.MaxDebts)},
+		{"ClockEvery", int64(c.ClockEvery)}, {"ClockTolerance", int64(c.ClockTolerance)},
+		{"BackoffMin", int64(c.BackoffMin)},
+	} {
+		if bound.value < 1 {
+			return fmt.Errorf("%w: %s is negative, want more than zero, or zero for the default", ErrConfig, bound.name)
+		}
+	}
+	if c.BackoffMax < c.BackoffMin {
+		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffMin, which is %v", ErrConfig, c.BackoffMax, c.BackoffMin)
+	}
+	if err := validateOwner(c.Owner); err != nil {
+		return err
+	}
+	return c.Terms.validate(c)
+}
+
+// validate checks the terms against the Config that they are used with.
+func (t Terms) validate(c Config) error {
+	if err := wholeMillis("TTL", t.TTL); err != nil {
+		return err
+	}
+	if t.TTL > c.MaxTTL {
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, the quarantine of restarted instances lasts that long", ErrConfig, t.TTL, c.MaxTTL)
+	}
+	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {
+		return fmt.Errorf("%w: MinValidity %v, MaxTries %d, MaxWait %v, MaxLife %v: none may be negative, zero means no bound", ErrConfig, t.MinValidity, t.MaxTries, t.MaxWait, t.MaxLife)
+	}
+	if t.MaxLife != 0 && t.MaxLife < t.TTL {
+		return fmt.Errorf("%w: MaxLife is %v, shorter than one TTL (%v): raise it, or lower TTL", ErrConfig, t.MaxLife, t.TTL)
+	}
+	// A round may take one timeout to ask and one to settle the token.
+	if eaten := 2*c.InstanceTimeout + c.Drift.Of(t.TTL); t.TTL-eaten <= t.MinValidity {
+		return fmt.Errorf("%w: TTL is %v, but two InstanceTimeouts (%v each) and the drift allowance (%v) can leave %v of it, which is no more than MinValidity (%v): raise TTL or lower the others",
+			ErrConfig, t.TTL, c.InstanceTimeout, c.Drift.Of(t.TTL), t.TTL-eaten, t.MinValidity)
+	}
+	return nil
+}
+
+// wholeMillis holds a duration to what PX can carry.
+func wholeMillis(name string, d time.Duration) error {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Errorf("%w: %s is %v, want at least 1ms: servers count time to live in milliseconds", ErrConfig, name, d)
+	case d%time.Millisecond != 0:
+		return fmt.Errorf("%w: %s is %v, want whole milliseconds, such as %v", ErrConfig, name, d, d.Round(time.Millisecond))
+	case d > 10*365*24*time.Hour:
+		return fmt.Errorf("%w: %s is %v, want at most ten years", ErrConfig, name, d)
+	}
+	return nil
+}
+
+// validateKey checks the name of a resource.
+func validateKey(key string) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("%w: the key is empty, give the resource a name", ErrConfig)
+	case len(key) > MaxKey:
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed; use a hash of it", ErrConfig, len(key), MaxKey)
+	}
+	if i := strings.IndexAny(key, "\x00{}"); i >= 0 {
+		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: the braces mark what decides a key's slot, and the counter's key is put in them", ErrConfig, key, key[i], i)
+	}
+	return nil
+}
+
+func validateOwner(owner string) error {
+	if len(owner) > MaxOwner {
+		return fmt.Errorf("%w: Owner has %d bytes, at most %d are allowed", ErrConfig, len(owner), MaxOwner)
+	}
+	for i := range len(owner) {
+		if owner[i] <= ' ' || owner[i] > '~' {
+			return fmt.Errorf("%w: Owner %q has the byte %q, use printable ASCII without spaces", ErrConfig, owner, owner[i])
+		}
+	}
+	return nil
+}

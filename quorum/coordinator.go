@@ -1,0 +1,232 @@
+package quorum
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/drift"
+)
+
+// Coordinator takes locks on one set of instances. It is safe for concurrent
+// use; make one and keep it, for it is what watches the instances' clocks and
+// restarts, queues waiters of the same resource, and delivers owed deletes.
+//
+// Close it when done.
+type Coordinator struct {
+	*core
+	terms Terms
+}
+
+// core is what all views of a Coordinator share.
+type core struct {
+	cfg        Config
+	majority   Majority
+	members    []*member
+	clock      clock.Clock
+	reader     *drift.Reader
+	background *background
+	locals     *locals
+	watching   sync.Once
+
+	randomMu sync.Mutex
+	random   io.Reader
+}
+
+// New makes a Coordinator on instances: three, five or seven independent
+// masters, each listed once. It does no I/O; call Verify to find out at the
+// start, rather than at the first lock, whether they are fit for it.
+//
+// An even number of instances is allowed and buys nothing: it takes one more
+// grant than the odd number below it and survives as many failures.
+//
+// All errors are ErrConfig.
+func New(cfg Config, instances ...Instance) (*Coordinator, error) {
+	if len(instances) == 0 {
+		return nil, fmt.Errorf("%w: no instances; give one Instance for each independent master, three or five of them", ErrConfig)
+	}
+	seen := make(map[string]int, len(instances))
+	for i, inst := range instances {
+		if inst == nil {
+			return nil, fmt.Errorf("%w: instance %d is nil", ErrConfig, i)
+		}
+		name := inst.Name()
+		if name == "" {
+			return nil, fmt.Errorf("%w: instance %d has no name; errors could not say which one failed", ErrConfig, i)
+		}
+		if j, twice := seen[name]; twice {
+			return nil, fmt.Errorf("%w: %w: instances %d and %d are both named %q; list each server once", ErrConfig, ErrDuplicate, j, i, name)
+		}
+		seen[name] = i
+	}
+	cfg, err := cfg.complete(len(instances))
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		cfg:        cfg,
+		majority:   Majority{N: len(instances), Q: cfg.Quorum},
+		clock:      cfg.Clock,
+		reader:     drift.NewReader(cfg.Clock),
+		background: newBackground(),
+		locals:     newLocals(),
+		random:     cfg.Random,
+	}
+	c.members = newMembers(c, instances)
+	return &Coordinator{core: c, terms: cfg.Terms}, nil
+}
+
+func newMembers(c *core, instances []Instance) []*member {
+	lives := newLives()
+	length := c.cfg.MaxTTL + c.cfg.Drift.Of(c.cfg.MaxTTL)
+	members := make([]*member, len(instances))
+	for i, inst := range instances {
+		m := &member{
+			inst: inst, name: inst.Name(),
+			clock: c.clock, reader: c.reader, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
+			lives:         lives,
+			maxInFlight:   c.cfg.MaxInFlight,
+			watchRestarts: c.cfg.RestartQuarantine == On,
+			watchClock:    c.cfg.ClockMonitor == On,
+			quarantine:    quarantine{length: length},
+			// The drift allowance covers half its rate on either side; a clock
+			// that runs off faster is as bad as one that jumps.
+			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
+		}
+		m.owed = newDebts(m, c.background, c.cfg.MaxDebts, length)
+		members[i] = m
+	}
+	return members
+}
+
+// WithTerms gives a view of the Coordinator that takes locks on other terms.
+// Fields that are zero have Config's defaults, not the Coordinator's values. The
+// view shares everything else, and is closed with the original. Errors are
+// ErrConfig.
+func (c *Coordinator) WithTerms(terms Terms) (*Coordinator, error) {
+	setDefault(&terms.TTL, c.cfg.Terms.TTL)
+	if err := terms.validate(c.cfg); err != nil {
+		return nil, err
+	}
+	return &Coordinator{core: c.core, terms: terms}, nil
+}
+
+// Set is the fingerprint of the set of instances as this client sends it.
+func (c *Coordinator) Set() Set { return c.cfg.Set }
+
+// Terms are the terms that this view takes locks on, defaults filled in.
+func (c *Coordinator) Terms() Terms { return c.terms }
+
+// Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts
+// of leases (cause ErrClosed), tries once more to deliver what instances are
+// owed, and waits for all goroutines, but no longer than ctx. Leases are not
+// released, for their holders may still be at work: release them before.
+//
+// It closes none of the instances: who opened them does. A second Close waits
+// like the first.
+func (c *Coordinator) Close(ctx context.Context) error {
+	c.background.close()
+	if err := c.background.wait(ctx); err != nil {
+		return fmt.Errorf("quorum: closing: instances are still being waited for: %w", causeOf(ctx))
+	}
+	return nil
+}
+
+// Settle waits until nothing is under way any more: no straggler, no owed
+// delete, and no lease that is kept alive or whose context is in use. It is for
+// tests and orderly hand-overs.
+func (c *Coordinator) Settle(ctx context.Context) error {
+	if err := c.background.settle(ctx); err != nil {
+		return fmt.Errorf("quorum: settling: %w", causeOf(ctx))
+	}
+	return nil
+}
+
+// closed reports whether Close was called.
+func (c *core) closed() bool {
+	select {
+	case <-c.background.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// newValue draws a value that was never used before. Each round has its own: a
+// late delete of one round must not hit the key of the next (scenario S9m).
+func (c *core) newValue() (string, error) {
+	var raw [20]byte
+	c.randomMu.Lock()
+	_, err := io.ReadFull(c.random, raw[:])
+	c.randomMu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("quorum: Config.Random gave no randomness, without which two rounds could share a value: %w", err)
+	}
+	value := hex.EncodeToString(raw[:])
+	if c.cfg.Owner != "" {
+		value += ":" + c.cfg.Owner
+	}
+	return value, nil
+}
+
+// jitter draws a pause from zero to bound, evenly.
+func (c *core) jitter(bound time.Duration) time.Duration {
+	var raw [8]byte
+	c.randomMu.Lock()
+	_, err := io.ReadFull(c.random, raw[:])
+	c.randomMu.Unlock()
+	if err != nil {
+		return bound // no harm: the round that follows reports it
+	}
+	var n uint64
+	for _, b := range raw {
+		n = n<<8 | uint64(b)
+	}
+	return time.Duration(n % uint64(bound+1))
+}
+
+// watch starts the goroutine that reads the instances' clocks while no lock is
+// taken: the longer ago the last reading, the larger the jump that could pass
+// for a difference of rates. It ends when the Coordinator is closed.
+func (c *core) watch() {
+	if c.cfg.ClockMonitor == Off {
+		return
+	}
+	c.watching.Do(func() {
+		c.background.startStanding(func() {
+			for {
+				select {
+				case <-c.background.done:
+					return
+				case <-c.clock.After(c.cfg.ClockEvery):
+				}
+				c.tick()
+			}
+		})
+	})
+}
+
+// tick reads every instance's clock once, and looks at those anew that opened a
+// connection since they were last asked who they are.
+func (c *core) tick() {
+	var group errgroup.Group
+	for _, m := range c.members {
+		group.Go(func() error {
+			ctx := context.Background()
+			ballot := m.ask(ctx, Command{Op: Tick, Clock: true})
+			if ballot.Vote.Outcome == Granted && m.stale(ballot.Vote.Epoch) {
+				ctx, cancel := c.clock.WithTimeout(ctx, m.timeout)
+				defer cancel()
+				_ = m.mayVote(ctx, ballot.Vote.Epoch) // what it finds is kept, and told by hooks
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+}

@@ -1,0 +1,232 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// debts are the deletes that one instance is owed. A SET whose answer never came
+// may be waiting in the socket buffer of a hung server, which will run it with
+// its full TTL when it wakes up; then a key stands there that nobody owns, and
+// on a majority of instances nobody can lock for a TTL (scenarios S9, S9b). So a
+// delete that could not be delivered, or that found nothing where a SET may
+// still arrive, is kept and sent again.
+//
+// Invariant: nothing is dropped that may still be there. The list is bounded by
+// asking an instance for no more votes while its list is full (see full).
+type debts struct {
+	member *member
+	bg     *background
+	max    int
+	window time.Duration // a maximal TTL: a key that stood when the server answered is gone this much later
+
+	count atomic.Int64 // len(list), readable without the lock
+
+	mu      sync.Mutex
+	list    []*debt
+	running bool
+	resting bool          // the instance didn't answer, the collector waits
+	wake    chan struct{} // tells the collector that the instance answers
+}
+
+// debt is one delete.
+type debt struct {
+	key, value string
+	// maybe says that a SET may still arrive: a delete that finds nothing
+	// doesn't settle the debt at once.
+	maybe bool
+	born  time.Duration // monotonic
+	due   time.Duration // not before
+	gap   time.Duration // until the next try
+	first time.Duration // when the instance first answered, 0 before
+}
+
+const (
+	// restMin and restMax bound the pauses between tries while an instance is
+	// silent: the last one is how late the dead key of a server that wakes up
+	// may be deleted.
+	restMin = 20 * time.Millisecond
+	restMax = 250 * time.Millisecond
+	// chaseMin is the first pause after a delete that found nothing; it doubles.
+	chaseMin = 20 * time.Millisecond
+	// collectors bounds the deletes sent at once to an instance that came back.
+	collectors = 16
+)
+
+func newDebts(m *member, bg *background, max int, window time.Duration) *debts {
+	return &debts{member: m, bg: bg, max: max, window: window, wake: make(chan struct{}, 1)}
+}
+
+// full reports whether the instance is owed so much that it should not be asked
+// for anything that may have to be deleted.
+func (d *debts) full() bool { return d.count.Load() >= int64(d.max) }
+
+// answered tells the collector that the instance has just answered something.
+func (d *debts) answered() {
+	if d.count.Load() == 0 {
+		return
+	}
+	d.mu.Lock()
+	resting := d.resting
+	d.mu.Unlock()
+	if resting {
+		d.wakeUp()
+	}
+}
+
+func (d *debts) wakeUp() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// owe adds a delete.
+func (d *debts) owe(key, value string, maybe bool) {
+	now := d.member.reader.Now().Mono
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, &debt{key: key, value: value, maybe: maybe, born: now, due: now + chaseMin, gap: chaseMin})
+	d.count.Store(int64(len(d.list)))
+	if d.running {
+		// It may be pausing for an older debt that isn't due for long.
+		d.wakeUp()
+		return
+	}
+	// Owned by the Coordinator even while it closes: the last pass is part of
+	// closing.
+	d.running = true
+	d.bg.start(d.collect)
+}
+
+// collect delivers until nothing is owed. After the Coordinator was closed it
+// makes one last pass over the whole list and ends.
+func (d *debts) collect() {
+	rest := restMin
+	for {
+		closing := false
+		select {
+		case <-d.bg.done:
+			closing = true
+		default:
+		}
+		now := d.member.reader.Now().Mono
+		d.mu.Lock()
+		if len(d.list) == 0 {
+			d.running = false
+			d.mu.Unlock()
+			return
+		}
+		due, next := d.dueLocked(now, closing)
+		d.resting = false
+		d.mu.Unlock()
+
+		if len(due) == 0 {
+			d.pause(next-now, false)
+			continue
+		}
+		answered := d.deliver(due)
+		if closing {
+			d.mu.Lock()
+			d.list, d.running = nil, false
+			d.count.Store(0)
+			d.mu.Unlock()
+			return
+		}
+		if answered {
+			rest = restMin
+			continue
+		}
+		d.pause(rest, true)
+		rest = min(2*rest, restMax)
+	}
+}
+
+// dueLocked picks the debts to deliver now; if there are none, next says when.
+func (d *debts) dueLocked(now time.Duration, all bool) (due []*debt, next time.Duration) {
+	next = d.list[0].due
+	for _, debt := range d.list {
+		if all || debt.due <= now {
+			due = append(due, debt)
+		}
+		next = min(next, debt.due)
+	}
+	return due, next
+}
+
+// deliver sends the deletes: one first, and the others, several at a time, only
+// if the instance answers. It reports whether it does.
+func (d *debts) deliver(due []*debt) bool {
+	if !d.deliverOne(due[0]) {
+		return false
+	}
+	var group errgroup.Group
+	group.SetLimit(collectors)
+	for _, debt := range due[1:] {
+		group.Go(func() error {
+			d.deliverOne(debt)
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+	return true
+}
+
+func (d *debts) deliverOne(one *debt) bool {
+	ballot := d.member.ask(context.Background(), Command{Op: Release, Key: one.key, Value: one.value})
+	now := d.member.reader.Now().Mono
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	settled, answered := one.judge(ballot.Vote, now, d.window)
+	if settled {
+		d.list = slices.DeleteFunc(d.list, func(other *debt) bool { return other == one })
+		d.count.Store(int64(len(d.list)))
+	}
+	return answered
+}
+
+// judge takes in the answer to a delete and says whether the debt is settled.
+func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered bool) {
+	switch vote.Outcome {
+	case Granted:
+		return true, true // found and deleted; a SET NX is carried out once
+	case Refused:
+		if !debt.maybe {
+			return true, true
+		}
+		// Nothing there, but the SET may come yet: from another socket of a
+		// server that has just woken up, or from a slow network. Look again,
+		// less and less often, until whatever stood at the first answer has
+		// expired by itself.
+		if debt.first == 0 {
+			debt.first = now
+		}
+		debt.due = now + debt.gap
+		debt.gap *= 2
+		return now-debt.first >= window, true
+	default:
+		silent := vote.Unsent || errors.Is(vote.Err, ErrTimeout)
+		// A server that answers, but not to this (NOPERM, READONLY), has at
+		// least let its keys expire.
+		return !silent && now-debt.born >= window, false
+	}
+}
+
+// pause waits, no longer than d, and not beyond the Coordinator's end. Resting
+// says that it may be cut short when the instance answers somebody.
+func (d *debts) pause(t time.Duration, resting bool) {
+	d.mu.Lock()
+	d.resting = resting
+	d.mu.Unlock()
+	select {
+	case <-d.member.clock.After(t):
+	case <-d.wake:
+	case <-d.bg.done:
+	}
+}

@@ -1,0 +1,190 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+)
+
+// Extend gives the lease a new TTL from now, on a quorum of instances where the
+// key is still its own, and puts it back on those that lack it (a restart, a late
+// grant, a key of somebody else's that has gone since), which never counts
+// towards the quorum: else an expired lease could be revived under an old token.
+//
+// The new validity counts from just before the extension was sent. If it isn't
+// won, the error Is ErrNotExtended and the old deadline stands; another try may
+// succeed. If so many instances say that the key is not the lease's that no
+// quorum can have it, the lease ends at once, and the error Is ErrLost. Past the
+// deadline the answer is ErrExpired, and nobody is asked. Other errors:
+// ErrReleased, and ErrInterrupted with ctx's error, after which the outcome is
+// unknown and the old deadline stands.
+func (l *Lease) Extend(ctx context.Context) error { return l.extend(ctx, l.terms.TTL) }
+
+func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
+	select {
+	case l.extending <- struct{}{}:
+		defer func() { <-l.extending }()
+	case <-l.done:
+		return l.Err()
+	case <-ctx.Done():
+		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	}
+	if ctx.Err() != nil {
+		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	}
+	c := l.hold.c
+	left := l.Validity()
+	length := c.cfg.Drift.Validity(ttl, 0)
+	switch {
+	case left <= 0:
+		return l.Err()
+	case length <= left:
+		// It would shorten the keys' life below what the holder was promised,
+		// even if only a minority took it.
+		return nil
+	}
+	if c.cfg.Hooks.RoundStarted != nil {
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: Extend, Key: l.Key(), Try: 1})
+	}
+	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
+	e := l.newExtension(ctx, ttl)
+	e.run()
+	err := e.decide(ctx, start, length)
+	if c.cfg.Hooks.RoundDecided != nil {
+		took := drift.Elapsed(start, c.reader.Now())
+		c.cfg.Hooks.RoundDecided(ctx, RoundEnd{Op: Extend, Key: l.Key(), Try: 1, Started: start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+	}
+	if err == nil && c.cfg.Hooks.Extended != nil {
+		c.cfg.Hooks.Extended(ctx, l.event(nil))
+	}
+	return err
+}
+
+// extension is one round to extend.
+type extension struct {
+	lease *Lease
+	ctx   context.Context // detached
+	ttl   time.Duration
+
+	decided chan struct{}
+	mu      sync.Mutex
+	tally   Tally
+	verdict Verdict
+	ballots []Ballot
+}
+
+func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension {
+	c := l.hold.c
+	e := &extension{
+		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl,
+		decided: make(chan struct{}),
+		tally:   Tally{Majority: c.majority},
+		ballots: make([]Ballot, len(c.members)),
+	}
+	for i, m := range c.members {
+		e.ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
+	}
+	return e
+}
+
+func (e *extension) run() {
+	h := e.lease.hold
+	for i := range h.c.members {
+		h.queue(i, func(m *member) {
+			ballot := Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
+			if h.mark(i) != absent {
+				ballot = m.ask(e.ctx, Command{Op: Extend, Key: h.key, Value: h.value, TTL: e.ttl})
+				h.note(i, Extend, ballot.Vote)
+			}
+			e.count(i, ballot)
+			<-e.decided // soon: every vote is under a time-out
+			// Only a lease that was extended is put back: the keys of one that
+			// wasn't would only stand in others' way. And never after a release.
+			if e.won() && h.needsRestore(i) {
+				ballot := m.ask(e.ctx, Command{
+					Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
+					Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set,
+				})
+				h.note(i, Restore, ballot.Vote)
+				if ballot.Vote.Outcome == Granted {
+					h.settle(i)
+				}
+			}
+		})
+	}
+}
+
+func (e *extension) count(i int, ballot Ballot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ballots[i] = ballot
+	verdict := e.tally.Count(ballot.Vote.Outcome)
+	if e.verdict == Pending && verdict != Pending {
+		e.verdict = verdict
+		close(e.decided)
+	}
+}
+
+// decide waits for the verdict and carries it out.
+func (e *extension) decide(ctx context.Context, start drift.Instant, length time.Duration) error {
+	l := e.lease
+	select {
+	case <-e.decided:
+	case <-ctx.Done():
+		// It goes on by itself and may even be won, but its holder doesn't
+		// learn that, and so must not count on it.
+		return l.extendError(ErrInterrupted, causeOf(ctx), e.snapshot())
+	}
+	e.mu.Lock()
+	verdict, tally := e.verdict, e.tally
+	e.mu.Unlock()
+	if verdict == Lost {
+		// So many say "not yours" that no quorum can have it: that is certain,
+		// and waiting for the deadline would only prolong the illusion.
+		if tally.Refused >= tally.Blocking() {
+			err := l.extendError(ErrLost, nil, e.snapshot())
+			l.end(err)
+			return err
+		}
+		return l.extendError(ErrNotExtended, nil, e.snapshot())
+	}
+	return l.prolong(start, length, e)
+}
+
+// prolong sets the new deadline, unless the lease has ended meanwhile: what has
+// been told to be over stays over.
+func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension) error {
+	if l.Validity() <= 0 {
+		return l.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over != nil {
+		return l.over
+	}
+	if length-drift.Elapsed(start, l.hold.c.reader.Now()) <= 0 {
+		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
+	}
+	l.start, l.length = start, length
+	return nil
+}
+
+func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
+	return &RoundError{Op: Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
+}
+
+func (e *extension) won() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.verdict == Won
+}
+
+func (e *extension) snapshot() []Ballot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.ballots)
+}

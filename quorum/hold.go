@@ -1,0 +1,167 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// hold is one value under one key on all instances: what is known of it
+// instance by instance, and the order in which commands about it are sent.
+//
+// Order: commands to one instance about one value go out one after the other,
+// in the order in which they were queued, each after the one before has ended.
+// So a delete can't overtake the SET that it is to undo, nor a renewal come after
+// the release (scenarios S9, S11d).
+type hold struct {
+	key, value string
+	c          *core
+
+	mu     sync.Mutex
+	lanes  []chan struct{} // per instance: closed when the last command queued has ended
+	marks  []mark
+	token  []bool // the counter there is known to have reached the token
+	gone   bool   // a release was queued: nothing may be put there any more
+	fanned errgroup.Group
+}
+
+// mark is what is known of the value on one instance.
+type mark uint8
+
+const (
+	// absent: it isn't there, and nothing under way can put it there.
+	absent mark = iota
+	// maybe: a command that may have put it there, or still may, went
+	// unanswered.
+	maybe
+	// present: the instance said so.
+	present
+)
+
+func newHold(c *core, key, value string) *hold {
+	return &hold{key: key, value: value, c: c, lanes: make([]chan struct{}, len(c.members)), marks: make([]mark, len(c.members)), token: make([]bool, len(c.members))}
+}
+
+// queue runs f for instance i on a goroutine of its own, after everything that
+// was queued for that instance before. The goroutine belongs to the
+// Coordinator's background.
+//
+// A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
+// instances' commands at the first error, and one instance's error must not cost
+// another's vote. For the same reason f returns nothing.
+func (h *hold) queue(i int, f func(m *member)) {
+	h.mu.Lock()
+	before, done := h.lanes[i], make(chan struct{})
+	h.lanes[i] = done
+	h.mu.Unlock()
+	h.c.background.add()
+	h.fanned.Go(func() error {
+		defer h.c.background.end()
+		defer close(done)
+		if before != nil {
+			// Bounded: what comes before is under its instance's time-out.
+			<-before
+		}
+		f(h.c.members[i])
+		return nil
+	})
+}
+
+// note takes in the answer to a command about the value.
+func (h *hold) note(i int, op Op, vote Vote) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.marks[i] = h.marks[i].after(op, vote)
+}
+
+// after is what is known after one more answer.
+func (k mark) after(op Op, vote Vote) mark {
+	switch {
+	case vote.Outcome == Failed:
+		// Unknown is not "no". But a command that was never sent, or that never
+		// sets the key, changes nothing.
+		if vote.Unsent || op != Acquire && op != Restore {
+			return k
+		}
+		return maybe
+	case vote.Outcome == Granted && op == Release:
+		// Deleted; and a SET NX is carried out once, so none is left to come.
+		return absent
+	case vote.Outcome == Granted:
+		return present
+	case k == maybe:
+		return maybe // it isn't there now, but a SET may still arrive
+	default:
+		return absent
+	}
+}
+
+func (h *hold) mark(i int) mark {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.marks[i]
+}
+
+// settle notes that instance i's counter is at least the lease's token.
+func (h *hold) settle(i int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.token[i] = true
+}
+
+// needsRestore reports whether instance i lacks the value or the token, and may
+// still be given them.
+func (h *hold) needsRestore(i int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.gone && (h.marks[i] != present || !h.token[i])
+}
+
+// on lists the instances that are known to have the value.
+func (h *hold) on() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var names []string
+	for i, k := range h.marks {
+		if k == present {
+			names = append(names, h.c.members[i].name)
+		}
+	}
+	return names
+}
+
+// release deletes the value on every instance on which it may be, each after
+// that instance's own straggler, and gives what is certain already for the
+// others. report, if not nil, gets every instance's ballot once.
+//
+// The contexts are detached from the caller's: a caller that was cancelled must
+// not leave keys behind. What can't be delivered now is owed.
+func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
+	ctx = context.WithoutCancel(ctx)
+	h.mu.Lock()
+	h.gone = true
+	h.mu.Unlock()
+	for i := range h.c.members {
+		h.queue(i, func(m *member) {
+			ballot := h.releaseOne(ctx, i, m)
+			if report != nil {
+				report(i, ballot)
+			}
+		})
+	}
+}
+
+func (h *hold) releaseOne(ctx context.Context, i int, m *member) Ballot {
+	before := h.mark(i)
+	if before == absent {
+		// A SET that was refused, or never sent, left nothing: no need to ask.
+		return Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
+	}
+	ballot := m.ask(ctx, Command{Op: Release, Key: h.key, Value: h.value})
+	h.note(i, Release, ballot.Vote)
+	if after := h.mark(i); after != absent {
+		m.owed.owe(h.key, h.value, before == maybe)
+	}
+	return ballot
+}

@@ -1,0 +1,90 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Hooks are told what a Coordinator does. Each may be nil and then costs
+// nothing. They are called on the goroutine that does the work, so they must be
+// quick and must not call the Coordinator; contexts carry the caller's values.
+type Hooks struct {
+	// RoundStarted: a round to acquire or extend is about to be sent.
+	RoundStarted func(ctx context.Context, e RoundStart)
+	// RoundDecided: the same round is won or lost. Instances that had not
+	// answered by then have failed with ErrPending in its ballots.
+	RoundDecided func(ctx context.Context, e RoundEnd)
+	// Acquired: a lease was handed out.
+	Acquired func(ctx context.Context, e LeaseEvent)
+	// Extended: a lease has a new deadline.
+	Extended func(ctx context.Context, e LeaseEvent)
+	// Released: a release was decided; Err is what Release returned.
+	Released func(ctx context.Context, e LeaseEvent)
+	// Lost: a lease ended without a release; Err says why.
+	Lost func(e LeaseEvent)
+	// Quarantined: an instance may not vote for a while.
+	Quarantined func(e QuarantineEvent)
+	// ClockJumped: an instance's clock was stepped.
+	ClockJumped func(e ClockEvent)
+	// Unprotected: an instance hides what the quarantine has to know, so that
+	// its restarts will not be noticed. Told once an instance.
+	Unprotected func(e UnprotectedEvent)
+}
+
+// RoundStart is the beginning of a round.
+type RoundStart struct {
+	Op  Op
+	Key string
+	// Try counts the rounds of one Acquire from 1.
+	Try int
+}
+
+// RoundEnd is the end of a round.
+type RoundEnd struct {
+	Op  Op
+	Key string
+	Try int
+	// Started is the client's wall clock at the start, Took the time to the
+	// decision.
+	Started time.Time
+	Took    time.Duration
+	// Token is the fencing token of a round to acquire that was won.
+	Token fencing.Token
+	// Validity is what the lease had left when a round was won.
+	Validity time.Duration
+	// Ballots has every instance's vote and latency.
+	Ballots []Ballot
+	// Err is nil for a round that was won.
+	Err error
+}
+
+// LeaseEvent is something that happened to a lease.
+type LeaseEvent struct {
+	Key      string
+	Token    fencing.Token
+	Validity time.Duration
+	// Held is how long the lease had been held.
+	Held time.Duration
+	Err  error
+}
+
+// QuarantineEvent is the beginning of a quarantine.
+type QuarantineEvent struct {
+	Instance string
+	Err      *QuarantineError
+}
+
+// ClockEvent is a jump of an instance's clock.
+type ClockEvent struct {
+	Instance string
+	Jump     drift.Jump
+}
+
+// UnprotectedEvent says what an instance hides.
+type UnprotectedEvent struct {
+	Instance string
+	Hidden   []string
+}

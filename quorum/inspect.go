@@ -1,0 +1,162 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Inspection is what the instances say about a key at one time. It may be out of
+// date when it is read: it is for people and dashboards, never for deciding
+// whether to go on.
+type Inspection struct {
+	Key string
+	// Holders are the values found, the one on most instances first.
+	Holders []Holder
+	// Free names the instances on which the key is free, Failed gives the
+	// errors of those that didn't answer.
+	Free   []string
+	Failed []Ballot
+	// Token is the largest counter found: that of the last lease, if its
+	// instances answered. 0 if there is none.
+	Token fencing.Token
+	// Quorum is how many instances make a lease.
+	Quorum int
+}
+
+// Holder is one value found on instances.
+type Holder struct {
+	// Owner is the holder's Config.Owner, empty if it has none.
+	Owner string
+	// Value is the lock's value.
+	Value string
+	// Instances names those that have it.
+	Instances []string
+	// Remaining is how long it keeps a quorum, if it has one, else how long the
+	// last of its keys lives; NoExpiry if that is for ever. The holder's own
+	// validity is shorter by the drift allowance.
+	Remaining time.Duration
+	// Held says that it is on a quorum of instances.
+	Held bool
+}
+
+// Held is the holder that has a quorum, nil if none has.
+func (i Inspection) Held() *Holder {
+	if len(i.Holders) > 0 && i.Holders[0].Held {
+		return &i.Holders[0]
+	}
+	return nil
+}
+
+// Inspect looks at a lock without taking it: who holds it, on which instances, for
+// how long. It waits for all instances, but no longer than InstanceTimeout.
+//
+// The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a
+// quorum answered (the Inspection has what was found), ErrInterrupted, ErrClosed.
+func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
+	if err := c.ready(ctx, Look, key); err != nil {
+		return Inspection{}, err
+	}
+	cmd := Command{Op: Look, Key: key, Fence: c.cfg.Fencing == On}
+	ballots := make([]Ballot, len(c.members))
+	var group errgroup.Group
+	for i, m := range c.members {
+		// On ctx itself: a look leaves nothing behind.
+		group.Go(func() error {
+			ballots[i] = m.ask(ctx, cmd)
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+	found := inspection(key, c.majority.Q, ballots)
+	if ctx.Err() != nil {
+		return found, &RoundError{Op: Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
+	}
+	if len(c.members)-len(found.Failed) < c.majority.Q {
+		return found, &RoundError{Op: Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
+	}
+	return found, nil
+}
+
+func inspection(key string, quorum int, ballots []Ballot) Inspection {
+	found := Inspection{Key: key, Quorum: quorum}
+	times := make(map[string][]time.Duration)
+	for _, ballot := range ballots {
+		vote := ballot.Vote
+		switch vote.Outcome {
+		case Granted:
+			found.Free = append(found.Free, ballot.Instance)
+		case Refused:
+			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
+			if i < 0 {
+				_, owner, _ := strings.Cut(vote.Holder, ":")
+				found.Holders = append(found.Holders, Holder{Owner: owner, Value: vote.Holder})
+				i = len(found.Holders) - 1
+			}
+			found.Holders[i].Instances = append(found.Holders[i].Instances, ballot.Instance)
+			times[vote.Holder] = append(times[vote.Holder], vote.Remaining)
+		default:
+			found.Failed = append(found.Failed, ballot)
+			continue
+		}
+		found.Token = max(found.Token, vote.Token)
+	}
+	for i := range found.Holders {
+		h := &found.Holders[i]
+		h.Held = len(h.Instances) >= quorum
+		h.Remaining = lasts(times[h.Value], quorum)
+	}
+	slices.SortStableFunc(found.Holders, func(a, b Holder) int { return len(b.Instances) - len(a.Instances) })
+	return found
+}
+
+// lasts is how long at least quorum of the keys live, or any of them if they are
+// fewer.
+func lasts(times []time.Duration, quorum int) time.Duration {
+	const forever = 1<<63 - 1
+	for i, t := range times {
+		if t == NoExpiry {
+			times[i] = forever
+		}
+	}
+	slices.SortFunc(times, func(a, b time.Duration) int { return int(min(max(b-a, -1), 1)) })
+	last := times[min(quorum, len(times))-1]
+	if len(times) < quorum {
+		last = times[0]
+	}
+	if last == forever {
+		return NoExpiry
+	}
+	return last
+}
+
+// String tells it in a few lines.
+func (i Inspection) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q:", i.Key)
+	if len(i.Holders) == 0 {
+		b.WriteString(" free")
+	}
+	for _, h := range i.Holders {
+		kind := "partly held"
+		if h.Held {
+			kind = "held"
+		}
+		left := h.Remaining.String()
+		if h.Remaining == NoExpiry {
+			left = "ever"
+		}
+		fmt.Fprintf(&b, " %s by %q on %s for %s;", kind, h.Owner, strings.Join(h.Instances, ", "), left)
+	}
+	for _, f := range i.Failed {
+		fmt.Fprintf(&b, " %s didn't answer: %v;", f.Instance, f.Vote.Err)
+	}
+	fmt.Fprintf(&b, " last token %d", i.Token)
+	return b.String()
+}

@@ -1,0 +1,233 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Lease is a lock that was taken, for a time. It is safe for concurrent use.
+//
+// Holding a Lease means: until Validity is used up, no other client has one on
+// the same key, as long as the assumptions of the package documentation hold.
+// Since no client can know for sure that it isn't about to be paused, what is
+// done under the lease should carry its Token to a resource that checks it.
+type Lease struct {
+	hold     *hold
+	token    fencing.Token
+	terms    Terms
+	acquired drift.Instant
+	ballots  func() []Ballot
+	parent   context.Context // the acquiring call's values, without its end
+
+	extending chan struct{} // holds one element while an extension is under way
+
+	mu       sync.Mutex
+	start    drift.Instant // just before the last won round was sent
+	length   time.Duration // validity counted from start
+	over     error         // why the lease has ended, nil while it runs
+	overAt   time.Time
+	done     chan struct{}                               // closed when it has ended
+	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
+	released bool                                        // Release was called
+	watched  bool                                        // a goroutine ends the lease at its deadline
+	kept     bool                                        // a goroutine extends it
+	capped   bool                                        // its life has reached Terms.MaxLife
+	own      context.Context
+}
+
+func newLease(c *Coordinator, ctx context.Context, r *round, start drift.Instant) *Lease {
+	l := makeLease(c, ctx, r.hold, r.token, c.terms, start)
+	l.ballots = r.snapshot
+	c.locals.held(l)
+	if c.cfg.Hooks.Acquired != nil {
+		c.cfg.Hooks.Acquired(ctx, l.event(nil))
+	}
+	return l
+}
+
+func makeLease(c *Coordinator, ctx context.Context, h *hold, token fencing.Token, terms Terms, start drift.Instant) *Lease {
+	return &Lease{
+		hold: h, token: token, terms: terms, acquired: start,
+		parent:    context.WithoutCancel(ctx),
+		extending: make(chan struct{}, 1),
+		start:     start,
+		length:    c.cfg.Drift.Validity(terms.TTL, 0),
+		done:      make(chan struct{}),
+		ends:      make(map[context.Context]context.CancelCauseFunc),
+	}
+}
+
+// Key is the resource.
+func (l *Lease) Key() string { return l.hold.key }
+
+// Value is what the key is set to on the instances: 40 random hexadecimal digits,
+// and ":" and Config.Owner if there is one. Whoever knows it can release the
+// lease.
+func (l *Lease) Value() string { return l.hold.value }
+
+// Token is the fencing token: larger than that of every earlier lease on the same
+// key. 0 if Config.Fencing is Off.
+func (l *Lease) Token() fencing.Token { return l.token }
+
+// Votes is every instance's vote, with those that came after the round was won.
+// Nil for a lease that was resumed.
+func (l *Lease) Votes() []Ballot {
+	if l.ballots == nil {
+		return nil
+	}
+	return l.ballots()
+}
+
+// Instances names those that are known to have the lease now: more than a quorum
+// means that it survives the loss of some.
+func (l *Lease) Instances() []string { return l.hold.on() }
+
+// Validity is how long the holder may still act: the TTL, less the time since
+// just before it was asked for by the monotonic or the wall clock (whichever
+// went further), less the drift allowance. 0 when the lease is over. It doesn't
+// count what the holder will lose by being paused after it asked.
+func (l *Lease) Validity() time.Duration {
+	l.mu.Lock()
+	left := l.leftLocked()
+	expired := l.over == nil && left <= 0
+	l.mu.Unlock()
+	if expired {
+		l.end(l.expiry())
+		return 0
+	}
+	return left
+}
+
+// leftLocked is the validity, 0 when there is none. l.mu is held.
+func (l *Lease) leftLocked() time.Duration {
+	if l.over != nil {
+		return 0
+	}
+	// Elapsed is the larger of both clocks: the monotonic one stands still in a
+	// suspended machine, the wall clock can be stepped back.
+	return max(0, l.length-drift.Elapsed(l.start, l.hold.c.reader.Now()))
+}
+
+// Deadline is when the validity is used up, by the wall clock; for a lease that is
+// over, when it ended.
+func (l *Lease) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over != nil {
+		return l.overAt
+	}
+	return l.start.Wall.Add(l.length)
+}
+
+// Err is nil while the lease is valid, and then says why it is not: ErrExpired,
+// ErrReleased, ErrLost or ErrClosed.
+func (l *Lease) Err() error {
+	l.Validity()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
+// Done is closed when the lease has ended, at its deadline at the latest.
+func (l *Lease) Done() <-chan struct{} {
+	l.watch()
+	return l.done
+}
+
+// expired reports whether the validity is used up, without ending anything.
+func (l *Lease) expired() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leftLocked() <= 0
+}
+
+func (l *Lease) expiry() error {
+	l.mu.Lock()
+	capped := l.capped
+	l.mu.Unlock()
+	if capped {
+		return fmt.Errorf("%w: its life reached MaxLife, %v", ErrExpired, l.terms.MaxLife)
+	}
+	return ErrExpired
+}
+
+// end ends the lease, once, and reports whether this call did. What depends on
+// it is told before anything is deleted, and before anybody is woken to compete.
+func (l *Lease) end(why error) bool {
+	l.mu.Lock()
+	if l.over != nil {
+		l.mu.Unlock()
+		return false
+	}
+	now := l.hold.c.reader.Now()
+	l.over = why
+	l.overAt = now.Wall
+	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
+		l.overAt = deadline
+	}
+	ends := slices.Collect(maps.Values(l.ends))
+	clear(l.ends)
+	close(l.done)
+	l.mu.Unlock()
+
+	for _, end := range ends {
+		end(why)
+	}
+	if !errors.Is(why, ErrReleased) {
+		l.hold.c.locals.freed(l)
+		if lost := l.hold.c.cfg.Hooks.Lost; lost != nil {
+			lost(l.event(why))
+		}
+	}
+	return true
+}
+
+// watch starts the goroutine that ends the lease at its deadline. A lease that
+// nobody watches costs none: its Validity is computed when it is asked for.
+func (l *Lease) watch() {
+	l.mu.Lock()
+	start := !l.watched && l.over == nil
+	l.watched = true
+	l.mu.Unlock()
+	if start {
+		l.hold.c.background.start(l.watchDeadline)
+	}
+}
+
+// watchDeadline looks again after a quarter of what is left, not just once at the
+// deadline: timers run on the monotonic clock and would be late by as long as
+// the machine was suspended.
+func (l *Lease) watchDeadline() {
+	const least = 20 * time.Millisecond
+	for {
+		left := l.Validity()
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-l.hold.c.clock.After(min(left, max(left/4, least))):
+		case <-l.done:
+			return
+		case <-l.hold.c.background.done:
+			l.end(ErrClosed)
+			return
+		}
+	}
+}
+
+func (l *Lease) event(err error) LeaseEvent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return LeaseEvent{
+		Key: l.hold.key, Token: l.token, Validity: l.leftLocked(), Err: err,
+		Held: drift.Elapsed(l.acquired, l.hold.c.reader.Now()),
+	}
+}

@@ -1,0 +1,72 @@
+package quorum
+
+import "context"
+
+// Context is a context with the values of the one that the lease was acquired
+// with, which ends when the lease does: at its deadline, by the monotonic or the
+// wall clock, or when it is lost or released. context.Cause says which (ErrExpired,
+// ErrLost, ErrReleased, ErrClosed). Each call gives the same one.
+//
+// A process that was paused beyond the deadline sees it ended when it runs on,
+// but may have sent a few more instructions first: no context can close that gap,
+// a fencing token that the resource checks does.
+//
+// The context has no Deadline of its own, since an extension moves it.
+func (l *Lease) Context() context.Context {
+	l.mu.Lock()
+	own := l.own
+	l.mu.Unlock()
+	if own != nil {
+		return own
+	}
+	fresh := l.Within(l.parent)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.own == nil {
+		l.own = fresh
+	}
+	return l.own
+}
+
+// Within is a context like Context that also ends when parent does.
+func (l *Lease) Within(parent context.Context) context.Context {
+	inner, cancel := context.WithCancelCause(parent)
+	l.endWith(inner, cancel)
+	l.watch()
+	return &leaseContext{Context: inner, lease: l}
+}
+
+// endWith cancels the context when the lease ends, and forgets it when the
+// context ends by itself.
+func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	over := l.over
+	if over == nil {
+		l.ends[ctx] = cancel
+	}
+	l.mu.Unlock()
+	if over != nil {
+		cancel(over)
+		return
+	}
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.ends, ctx)
+	})
+}
+
+// leaseContext asks the clocks whenever it is asked, so that a holder that looks
+// before it acts sees the end even if no timer has fired yet.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+// Err is not nil from the deadline on.
+func (c *leaseContext) Err() error {
+	// Ends the inner context first if the validity is used up, so that Done and
+	// Err agree.
+	c.lease.Validity()
+	return c.Context.Err()
+}

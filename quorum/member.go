@@ -1,0 +1,256 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/drift"
+)
+
+// member is one instance as the Coordinator sees it: it bounds the time and the
+// number of commands, decides whether the instance may vote, and watches its
+// clock. Everything that is sent to an instance goes through here.
+type member struct {
+	inst Instance
+	name string
+
+	clock   clock.Clock
+	reader  *drift.Reader
+	timeout time.Duration
+	hooks   *Hooks
+	lives   *lives
+	owed    *debts
+
+	maxInFlight   int
+	watchRestarts bool
+	watchClock    bool
+
+	mu          sync.Mutex
+	inFlight    int
+	quarantine  quarantine
+	monitor     drift.Monitor
+	probed      bool
+	probedEpoch uint64
+	probing     chan struct{} // not nil while a probe is under way; closed at its end
+	duplicate   *DuplicateError
+	toldHidden  bool
+}
+
+// ask sends one command under the instance's own time-out. It counts nothing
+// and judges nothing but the time.
+func (m *member) ask(ctx context.Context, cmd Command) Ballot {
+	ballot := Ballot{Instance: m.name}
+	if !m.enter() {
+		ballot.Vote = Vote{Unsent: true, Err: ErrOverloaded}
+		return ballot
+	}
+	defer m.leave()
+	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	return m.exchange(ctx, ballot, cmd)
+}
+
+// vote asks for a vote on a new lease. Only a member that may vote is asked,
+// and only a vote that was given by a server that may vote is counted.
+func (m *member) vote(ctx context.Context, cmd Command) Ballot {
+	ballot := Ballot{Instance: m.name}
+	// An instance that is owed too many deletes gets nothing new to delete.
+	if m.owed.full() || !m.enter() {
+		ballot.Vote = Vote{Unsent: true, Err: ErrOverloaded}
+		return ballot
+	}
+	defer m.leave()
+	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
+	defer cancel()
+
+	began := m.reader.Now()
+	if err := m.mayVote(ctx, 0); err != nil {
+		ballot.Vote = Vote{Unsent: true, Err: m.hideTimeout(err)}
+		ballot.Latency = drift.Elapsed(began, m.reader.Now())
+		return ballot
+	}
+	ballot = m.exchange(ctx, ballot, cmd)
+	if ballot.Vote.Outcome != Granted {
+		return ballot
+	}
+	if cmd.Fence && !ballot.Vote.Token.Valid() {
+		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", ballot.Vote.Token)}
+		return ballot
+	}
+	// The command may have travelled on a connection that was opened after the
+	// last probe, to a server that was restarted since; or its clock may have
+	// been seen to jump with this very answer. Invariant: a vote is counted
+	// only if a probe that began after its connection was opened found a server
+	// that may vote.
+	if err := m.mayVote(ctx, ballot.Vote.Epoch); err != nil {
+		// Not Unsent: the key is there, and has to be deleted.
+		ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch}
+	}
+	return ballot
+}
+
+func (m *member) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.inFlight >= m.maxInFlight {
+		return false
+	}
+	m.inFlight++
+	return true
+}
+
+func (m *member) leave() {
+	m.mu.Lock()
+	m.inFlight--
+	m.mu.Unlock()
+}
+
+// exchange sends the command, measures, and shows the monitor what came back.
+func (m *member) exchange(ctx context.Context, ballot Ballot, cmd Command) Ballot {
+	cmd.Clock = cmd.Clock || m.watchClock
+	sent := m.reader.Now()
+	ballot.Vote = m.inst.Do(ctx, cmd)
+	received := m.reader.Now()
+	ballot.Latency = drift.Elapsed(sent, received)
+	if ballot.Vote.Outcome == Failed {
+		ballot.Vote.Err = m.hideTimeout(ballot.Vote.Err)
+		return ballot
+	}
+	m.observe(ballot.Vote.Clock, sent, received)
+	m.owed.answered()
+	return ballot
+}
+
+// hideTimeout turns the end of the instance's own time-out into ErrTimeout. The
+// context that an instance gets is detached from the caller's, so its end is
+// never the caller's doing, and must not look like it.
+func (m *member) hideTimeout(err error) error {
+	if err == nil {
+		return errNoReason
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return &timeoutError{after: m.timeout, text: err.Error()}
+	}
+	return err
+}
+
+// errNoReason stands in where an Instance broke its contract.
+var errNoReason = errors.New("quorum: the instance failed and gave no reason")
+
+// observe shows the monitor a reading of the server's clock.
+func (m *member) observe(server time.Time, sent, received drift.Instant) {
+	if !m.watchClock || server.IsZero() {
+		return
+	}
+	m.mu.Lock()
+	jump, jumped := m.monitor.Observe(drift.Observation{Sent: sent.Mono, Received: received.Mono, Server: server})
+	var verdict *QuarantineError
+	if jumped {
+		verdict = m.quarantine.jumped(jump, received)
+	}
+	m.mu.Unlock()
+	if !jumped {
+		return
+	}
+	if m.hooks.ClockJumped != nil {
+		m.hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump})
+	}
+	m.tellQuarantine(verdict)
+}
+
+func (m *member) tellQuarantine(err *QuarantineError) {
+	if err != nil && m.hooks.Quarantined != nil {
+		m.hooks.Quarantined(QuarantineEvent{Instance: m.name, Err: err})
+	}
+}
+
+// mayVote is nil if the server may vote, judged by a probe that covers all
+// connections opened up to epoch.
+func (m *member) mayVote(ctx context.Context, epoch uint64) error {
+	for {
+		m.mu.Lock()
+		// A duplicate is asked again each time: one of the two may have been
+		// replaced meanwhile.
+		if !m.watchRestarts || m.probed && m.probedEpoch >= epoch && m.duplicate == nil {
+			q := m.quarantine.check(m.reader.Now())
+			m.mu.Unlock()
+			if q != nil {
+				return q
+			}
+			return nil
+		}
+		wait := m.probing
+		if wait == nil {
+			m.probing = make(chan struct{})
+		}
+		m.mu.Unlock()
+		if wait != nil {
+			select {
+			case <-wait:
+				continue // that probe may have begun too early for this epoch
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		_, err := m.probe(ctx)
+		m.mu.Lock()
+		close(m.probing)
+		m.probing = nil
+		if err == nil && m.duplicate != nil {
+			err = m.duplicate
+		}
+		m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// stale reports whether a connection was opened since the last probe, or there
+// was none yet, and probes matter.
+func (m *member) stale(epoch uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.watchRestarts && (!m.probed || m.probedEpoch < epoch)
+}
+
+// probe asks the server who it is and takes the answer in.
+func (m *member) probe(ctx context.Context) (Identity, error) {
+	sent := m.reader.Now()
+	id, err := m.inst.Probe(ctx)
+	received := m.reader.Now()
+	if err != nil {
+		return id, fmt.Errorf("it can't be asked who it is: %w", err)
+	}
+
+	m.mu.Lock()
+	var duplicate *DuplicateError
+	var verdict *QuarantineError
+	if m.watchRestarts {
+		// The claim comes before probed is set: of two members that are one
+		// server only one ever votes, whichever was first.
+		if other := m.lives.claim(id.RunID, m.name); other != "" {
+			duplicate = &DuplicateError{Instance: m.name, Other: other, RunID: id.RunID}
+		}
+		verdict = m.quarantine.identify(id, received)
+	}
+	m.duplicate = duplicate
+	m.probed = true
+	m.probedEpoch = max(m.probedEpoch, id.Epoch)
+	hidden := m.watchRestarts && !m.toldHidden && id.RunID == "" && id.Uptime < 0
+	m.toldHidden = m.toldHidden || hidden
+	m.mu.Unlock()
+
+	m.tellQuarantine(verdict)
+	if hidden && m.hooks.Unprotected != nil {
+		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
+	}
+	m.observe(id.Clock, sent, received)
+	return id, nil
+}

@@ -1,0 +1,399 @@
+package quorum
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+)
+
+// round is one attempt to win a lease: one value, one vote from each instance,
+// one decision. It has two stages. In the first the instances vote; when a
+// quorum has granted, the token is the largest of their counters. If these
+// differ, the second stage raises the lower ones, and the round is won when a
+// quorum has the token.
+//
+// Why tokens rise (protocol, "Fencing token"). Let A and B be won rounds and s an
+// instance in both settled quorums, on which A was before B. When A was settled
+// on s, s's counter was at least T_A while A's value was still the key's: its own
+// vote was T_A, or a raise found the value in place. B's grant on s came after
+// A's value was gone, and it incremented: B's vote on s >= T_A+1. And T_B >= B's
+// vote on s, because only instances whose vote is at most T_B are settled for B.
+// So T_A < T_B, whatever clocks and pauses do, as long as s kept its data.
+type round struct {
+	c    *core
+	hold *hold
+	cmd  Command
+	ctx  context.Context // detached: the votes outlive the caller
+
+	counted chan struct{} // closed when the first stage is over
+	decided chan struct{} // closed when the round is
+
+	mu      sync.Mutex
+	stage   stage
+	ballots []Ballot
+	asked   []bool
+	tally   Tally
+	token   fencing.Token
+	settled Tally // in the second stage: Granted counts instances that have the token
+	lost    error // why, once lost
+}
+
+type stage uint8
+
+const (
+	voting stage = iota
+	raising
+	won
+	lost
+)
+
+func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
+	r := &round{
+		c:    c,
+		hold: newHold(c, key, value),
+		cmd: Command{
+			Op: Acquire, Key: key, Value: value, TTL: terms.TTL,
+			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
+		},
+		ctx:     context.WithoutCancel(ctx),
+		counted: make(chan struct{}),
+		decided: make(chan struct{}),
+		ballots: make([]Ballot, len(c.members)),
+		asked:   make([]bool, len(c.members)),
+		tally:   Tally{Majority: c.majority},
+		settled: Tally{Majority: c.majority},
+	}
+	for i, m := range c.members {
+		r.ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
+	}
+	return r
+}
+
+// tryOnce runs one round and gives the lease, or an error after everything that
+// the round left on responsive instances has been deleted.
+func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst bool) (*Lease, *RoundError) {
+	hooks := &c.cfg.Hooks
+	if hooks.RoundStarted != nil {
+		hooks.RoundStarted(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
+	}
+	value, err := c.newValue()
+	if err != nil {
+		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
+	}
+	// Before the first SET is sent: no instance starts counting the TTL earlier.
+	start := c.reader.Now()
+	r := c.newRound(ctx, key, value, c.terms)
+	interrupt := r.run(ctx, oneFirst)
+
+	now := c.reader.Now()
+	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
+	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
+
+	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	if verdict != nil {
+		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q, Votes: r.snapshot()}
+		if verdict == ErrInterrupted {
+			roundErr.Cause = causeOf(ctx)
+		}
+		r.rollBack(ctx)
+		if hooks.RoundDecided != nil {
+			end.Err, end.Ballots = roundErr, roundErr.Votes
+			hooks.RoundDecided(ctx, end)
+		}
+		return nil, roundErr
+	}
+	lease := newLease(c, ctx, r, start)
+	if hooks.RoundDecided != nil {
+		end.Token, end.Validity, end.Ballots = r.token, validity, r.snapshot()
+		hooks.RoundDecided(ctx, end)
+	}
+	return lease, nil
+}
+
+// run sends the commands and returns when the round is decided, or with what
+// interrupted it.
+func (r *round) run(ctx context.Context, oneFirst bool) error {
+	if oneFirst {
+		if done, interrupt := r.askOneFirst(ctx); done || interrupt != nil {
+			return interrupt
+		}
+	}
+	for i := range r.c.members {
+		if !r.asked[i] {
+			r.ask(i)
+		}
+	}
+	return r.await(ctx, r.decided)
+}
+
+// askOneFirst asks the instances one by one, in an order that is the same for
+// all clients, until one answers. After a round that was split between several
+// clients only one of them passes it, and the next fan-out isn't split again. It
+// reports whether the round is decided by that.
+func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
+	for _, i := range r.c.orderFor(r.cmd.Key) {
+		answered := r.ask(i)
+		if err := r.await(ctx, answered); err != nil {
+			return false, err
+		}
+		if r.isDecided() {
+			return true, nil
+		}
+		switch r.ballot(i).Vote.Outcome {
+		case Granted:
+			return false, nil
+		case Refused:
+			r.forfeit()
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (r *round) isDecided() bool {
+	select {
+	case <-r.decided:
+		return true
+	default:
+		return false
+	}
+}
+
+// orderFor is the order in which instances are asked one by one about a key:
+// by a hash of both names, so that different keys begin with different
+// instances, and all clients that give the instances the same names agree.
+func (c *core) orderFor(key string) []int {
+	rank := make([]uint64, len(c.members))
+	order := make([]int, len(c.members))
+	for i, m := range c.members {
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(key + "\x00" + m.name)) // never fails
+		rank[i], order[i] = hash.Sum64(), i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case rank[a] < rank[b]:
+			return -1
+		case rank[a] > rank[b]:
+			return 1
+		default:
+			return a - b
+		}
+	})
+	return order
+}
+
+// await waits for an event of this round; other ends are returned as errors.
+func (r *round) await(ctx context.Context, event <-chan struct{}) error {
+	select {
+	case <-event:
+		return nil
+	case <-ctx.Done():
+		return ErrInterrupted
+	case <-r.c.background.done:
+		return ErrClosed
+	}
+}
+
+// ask queues instance i's part of the round. The channel is closed when its vote
+// is in.
+func (r *round) ask(i int) <-chan struct{} {
+	answered := make(chan struct{})
+	r.asked[i] = true // only the goroutine that runs the round writes this
+	r.hold.queue(i, func(m *member) {
+		ballot := m.vote(r.ctx, r.cmd)
+		r.hold.note(i, Acquire, ballot.Vote)
+		r.count(i, ballot)
+		close(answered)
+		<-r.counted // soon: every vote is under a time-out
+		if token, raise := r.toRaise(i); raise {
+			ballot := m.ask(r.ctx, Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL})
+			r.countRaise(i, ballot)
+		}
+	})
+	return answered
+}
+
+// count takes in a vote.
+func (r *round) count(i int, ballot Ballot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ballots[i] = ballot
+	switch r.stage {
+	case voting:
+		switch r.tally.Count(ballot.Vote.Outcome) {
+		case Won:
+			r.beginRaising()
+		case Lost:
+			r.finish(lost, r.tally.Reason())
+		}
+	case raising:
+		// A straggler may still help, see toRaise; its vote is settled there.
+		r.settle(i)
+	}
+}
+
+// beginRaising ends the first stage: the token is fixed now.
+func (r *round) beginRaising() {
+	r.stage = raising
+	for i := range r.ballots {
+		if vote := r.ballots[i].Vote; vote.Outcome == Granted {
+			r.token = max(r.token, vote.Token)
+		}
+	}
+	for i := range r.ballots {
+		if r.ballots[i].Vote.Err != ErrPending {
+			r.settle(i)
+		}
+	}
+	r.endCounting()
+}
+
+// settle counts instance i for the token, as far as its vote alone tells: it has
+// it, can't have it, or has yet to be raised to it.
+func (r *round) settle(i int) {
+	if r.stage != raising {
+		return
+	}
+	vote := r.ballots[i].Vote
+	switch {
+	case vote.Outcome == Granted && vote.Token == r.token:
+		r.hold.settle(i)
+		r.countSettled(Granted)
+	case vote.Outcome == Granted && vote.Token < r.token:
+		// To be raised; counted when that is answered.
+	case vote.Outcome == Granted:
+		// A straggler whose counter was above the token. It has no need of a
+		// raise, but it doesn't count either: the proof needs T >= the vote of
+		// every instance that is settled, and T is fixed.
+		r.hold.settle(i)
+		r.countSettled(Failed)
+	default:
+		r.countSettled(Failed)
+	}
+}
+
+func (r *round) countSettled(o Outcome) {
+	if r.stage != raising {
+		return
+	}
+	switch r.settled.Count(o) {
+	case Won:
+		r.finish(won, nil)
+	case Lost:
+		r.finish(lost, ErrTokenRace)
+	}
+}
+
+// toRaise says whether instance i's counter has to be lifted, and to what.
+func (r *round) toRaise(i int) (fencing.Token, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	vote := r.ballots[i].Vote
+	// In a round that is won already the straggler is raised as well: its
+	// counter then helps the next holder's proof.
+	behind := vote.Outcome == Granted && vote.Token < r.token
+	return r.token, behind && (r.stage == raising || r.stage == won)
+}
+
+func (r *round) countRaise(i int, ballot Ballot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// Granted means that the key still held the value: "still mine" is part of
+	// success, for a counter raised after the key was lost proves nothing.
+	if ballot.Vote.Outcome == Granted {
+		r.hold.settle(i)
+		r.countSettled(Granted)
+		return
+	}
+	r.countSettled(Failed)
+}
+
+// forfeit gives up a round in which the one instance that was asked refused.
+func (r *round) forfeit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stage == voting {
+		r.finish(lost, ErrTaken)
+	}
+}
+
+// finish decides the round. r.mu is held.
+func (r *round) finish(s stage, why error) {
+	r.stage, r.lost = s, why
+	r.endCounting()
+	close(r.decided)
+}
+
+func (r *round) endCounting() {
+	select {
+	case <-r.counted:
+	default:
+		close(r.counted)
+	}
+}
+
+// verdict is nil if the round gives a lease. It is final: what isn't won by now
+// never will be.
+func (r *round) verdict(interrupt error, validity, least time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.stage == won && (validity <= 0 || validity < least):
+		// A quorum of grants doesn't make a lease if they came too late: the
+		// first of them may have expired (scenario S3).
+		r.stage, r.lost = lost, ErrTooSlow
+	case r.stage == voting || r.stage == raising:
+		r.finish(lost, interrupt)
+	}
+	return r.lost
+}
+
+// rollBack deletes what the round has set: on all instances, for a failed vote
+// may have been carried out. It returns when those that are known to have
+// granted have answered the delete; the others are seen to in the background.
+func (r *round) rollBack(ctx context.Context) {
+	r.mu.Lock()
+	waitFor := make([]bool, len(r.ballots))
+	missing := 0
+	for i := range r.ballots {
+		if r.ballots[i].Vote.Outcome == Granted {
+			waitFor[i] = true
+			missing++
+		}
+	}
+	r.mu.Unlock()
+
+	deleted := make(chan struct{}, len(r.ballots))
+	r.hold.release(r.ctx, func(i int, _ Ballot) {
+		if waitFor[i] {
+			deleted <- struct{}{}
+		}
+	})
+	for ; missing > 0; missing-- {
+		select {
+		case <-deleted:
+		case <-ctx.Done():
+			return
+		case <-r.c.background.done:
+			return
+		}
+	}
+}
+
+func (r *round) ballot(i int) Ballot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ballots[i]
+}
+
+func (r *round) snapshot() []Ballot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ballots)
+}

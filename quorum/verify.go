@@ -1,0 +1,189 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/drift"
+)
+
+// Report is what Verify found.
+type Report struct {
+	// Instances has one entry for each, in the Coordinator's order.
+	Instances []InstanceReport
+	// Notes are remarks on the set as a whole that are no errors.
+	Notes []string
+}
+
+// InstanceReport is what Verify found of one instance.
+type InstanceReport struct {
+	Name     string
+	Identity Identity
+	// Latency is how long the probe took.
+	Latency time.Duration
+	// ClockOffset is the instance's clock minus this machine's wall clock, give
+	// or take ClockUncertainty. Zero both if the clock isn't told.
+	ClockOffset, ClockUncertainty time.Duration
+	// RateLow and RateHigh bound the difference of the clocks' rates in
+	// millionths, as far as the monitor has seen them; both zero if it hasn't.
+	RateLow, RateHigh int64
+	// Quarantine is why the instance may not vote yet, nil if it may.
+	Quarantine *QuarantineError
+	// Err joins what is wrong, nil if nothing is: ErrNotMaster, ErrEviction,
+	// ErrDuplicate, ErrHidden, ErrQuarantined, ErrTimeout, or the instance's
+	// own error.
+	Err error
+	// Notes are remarks that are no errors.
+	Notes []string
+}
+
+// Verify asks every instance who it is and how it is set up, and says what is
+// wrong: duplicates, replicas, a policy that evicts keys, a server that hides what
+// the quarantine must know, a quarantine. Call it when a service starts.
+//
+// The Report is complete even if the error isn't nil. The error joins, instance by
+// instance, everything in Report.Instances[i].Err as *InstanceError; errors.Is
+// finds what it is about.
+func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
+	if c.closed() {
+		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
+	}
+	c.watch()
+	report := Report{Instances: make([]InstanceReport, len(c.members))}
+	c.probeAll(ctx, func(i int, r InstanceReport) { report.Instances[i] = r })
+	if ctx.Err() != nil {
+		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
+	}
+	if n := len(c.members); n%2 == 0 {
+		report.Notes = append(report.Notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
+	} else if n == 1 {
+		report.Notes = append(report.Notes, "one instance has no redundancy: its failure is the lock's")
+	}
+	return report, report.join()
+}
+
+// probeAll probes every member on ctx, each under its own time-out.
+func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport)) {
+	var group errgroup.Group
+	for i, m := range c.members {
+		group.Go(func() error {
+			ctx, cancel := c.clock.WithTimeout(ctx, max(m.timeout, verifyTimeout))
+			defer cancel()
+			began := c.reader.Now()
+			id, err := m.probe(ctx)
+			r := m.report(id, err)
+			r.Latency = drift.Elapsed(began, c.reader.Now())
+			done(i, r)
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+}
+
+// verifyTimeout is the least time that Verify and Trust give an instance: at the
+// start a connection has to be made, and nothing is at stake yet.
+const verifyTimeout = 2 * time.Second
+
+func (r Report) join() error {
+	var errs []error
+	for _, inst := range r.Instances {
+		if inst.Err != nil {
+			errs = append(errs, &InstanceError{Instance: inst.Name, Op: Probing, Err: inst.Err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// report judges what a member said of itself.
+func (m *member) report(id Identity, err error) InstanceReport {
+	r := InstanceReport{Name: m.name, Identity: id}
+	if err != nil {
+		r.Err = m.hideTimeout(err)
+		return r
+	}
+	now := m.reader.Now()
+	m.mu.Lock()
+	duplicate, quarantined := m.duplicate, m.quarantine.check(now)
+	r.ClockOffset, r.ClockUncertainty, _ = m.monitor.Offset(now)
+	r.RateLow, r.RateHigh, _ = m.monitor.Rate()
+	m.mu.Unlock()
+
+	var errs []error
+	if duplicate != nil {
+		errs = append(errs, duplicate)
+	}
+	if quarantined != nil {
+		r.Quarantine = quarantined
+		errs = append(errs, quarantined)
+	}
+	if id.Role != "" && id.Role != "master" {
+		errs = append(errs, fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role))
+	}
+	if id.Eviction != "" && id.Eviction != "noeviction" {
+		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
+	}
+	if m.watchRestarts && id.RunID == "" && id.Uptime < 0 {
+		errs = append(errs, fmt.Errorf("%w: its restarts will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after a TTL", ErrHidden, strings.Join(id.Hidden, "; ")))
+	}
+	r.Err = errors.Join(errs...)
+	r.Notes = m.notes(id)
+	return r
+}
+
+// notes are what an operator should know and may have wanted so.
+func (m *member) notes(id Identity) []string {
+	var notes []string
+	if !id.Durable && id.Persistence != "" {
+		notes = append(notes, fmt.Sprintf("persistence is %s: after a restart it doesn't vote for a maximal TTL", id.Persistence))
+	}
+	for _, h := range id.Hidden {
+		notes = append(notes, "hidden: "+h)
+	}
+	return notes
+}
+
+// Trust vouches for the present lives of the named instances, or of all if none is
+// named: they have given no vote that they forgot. It lifts the quarantine of
+// servers that have just been set up for the first time; a later restart is
+// quarantined again. It has no effect on quarantines for clocks that jumped.
+//
+// To call it after a server lost its data breaks the lock: that is what the
+// quarantine is for. Errors: ErrConfig for an unknown name, and what instances
+// failed with as *InstanceError.
+func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
+	chosen := make(map[string]bool, len(names))
+	for _, name := range names {
+		chosen[name] = true
+	}
+	var errs []error
+	var mu sync.Mutex
+	c.probeAll(ctx, func(i int, r InstanceReport) {
+		m := c.members[i]
+		mu.Lock()
+		defer mu.Unlock()
+		if len(names) > 0 && !chosen[m.name] {
+			return
+		}
+		delete(chosen, m.name)
+		switch {
+		case r.Identity.RunID != "":
+			m.mu.Lock()
+			m.quarantine.trust(r.Identity.RunID)
+			m.mu.Unlock()
+		case r.Err != nil:
+			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: r.Err})
+		default:
+			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: fmt.Errorf("%w: without its run id it can't be vouched for", ErrHidden)})
+		}
+	})
+	for name := range chosen {
+		errs = append(errs, fmt.Errorf("%w: Trust: there is no instance %q", ErrConfig, name))
+	}
+	return errors.Join(errs...)
+}

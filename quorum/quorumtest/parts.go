@@ -183,7 +183,7 @@ func checkRaise(c *check) {
 		require.Equal(c.t, token+step, c.held("a", "v", long, sent), "raised by %d", step)
 	}
 	token += 123_456_789
-	for _, lower := range []fencing.Token{token - 1, 9, 10, 1} {
+	for _, lower := range []fencing.Token{token - 1, 9, 99, 10, 1} {
 		c.changesNothing("a", func() { c.granted(c.raise("a", "v", lower)) })
 	}
 	c.granted(c.release("a", "v"))
@@ -490,7 +490,7 @@ func checkSetHeld(c *check) {
 
 // odd is text that has been mangled by one layer or another.
 var odd = []string{
-	"plain", "with space", " ", "tab\there", "line\nbreak", "crlf\r\nend", "trailing ", " leading",
+	"plain", "plain ", "plain\n", "line", "with space", " ", "tab\there", "line\nbreak", "crlf\r\nend", "trailing ", " leading",
 	"ünïcode", "日本語", "🔒", "e\u0301", "\u00e9", "\u202e", "quote\"s'`", `back\slash`, `\n`, "%s%d", "$1", "*", "?", "[a-z]", "a:b:c",
 	"0", "-1", "1e3", "007", "nil", "OK", "UPPER", "upper", "\xff\xfe", "\x01\x02\x7f", strings.Repeat("x", 1024-64), strings.Repeat("ß", 480),
 }

@@ -1,0 +1,3 @@
+-- KEYS: mark. ARGV: token, retention in ms (0: for ever).
+local verdict, held = show(KEYS[1], ARGV[1], ARGV[2])
+return {verdict, held}

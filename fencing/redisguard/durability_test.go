@@ -1,0 +1,81 @@
+package redisguard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// TestMarksSurviveACrash: with the persistence that the documentation asks for.
+func TestMarksSurviveACrash(t *testing.T) {
+	dir := t.TempDir()
+	durable := []string{"--appendonly", "yes", "--appendfsync", "always"}
+	first := startRedis(t, dir, durable...)
+	require.NoError(t, newGuard(t, connect(t, first.addr)).Admit(t.Context(), "r", 34))
+	first.kill()
+	second := startRedis(t, dir, durable...)
+	g := newGuard(t, connect(t, second.addr))
+	assert.ErrorIs(t, g.Check(t.Context(), "r", 33), fencing.ErrStale)
+	assert.NoError(t, g.Check(t.Context(), "r", 34))
+}
+
+// TestMarksAreLostWithoutPersistence is why it asks for it.
+func TestMarksAreLostWithoutPersistence(t *testing.T) {
+	dir := t.TempDir()
+	first := startRedis(t, dir)
+	require.NoError(t, newGuard(t, connect(t, first.addr)).Admit(t.Context(), "r", 34))
+	first.kill()
+	second := startRedis(t, dir)
+	assert.NoError(t, newGuard(t, connect(t, second.addr)).Check(t.Context(), "r", 33))
+}
+
+// TestReplica: a replica may be behind, so no token passes on one, not even the
+// one that is its mark.
+func TestReplica(t *testing.T) {
+	ctx := t.Context()
+	master, replica := startRedis(t, t.TempDir(), "--repl-diskless-sync-delay", "0"), startRedis(t, t.TempDir())
+	g := newGuard(t, connect(t, master.addr))
+	require.NoError(t, g.Admit(ctx, "r", 34))
+	c := connect(t, replica.addr)
+	_, port := splitAddr(t, master.addr)
+	require.NoError(t, c.SlaveOf(ctx, "127.0.0.1", port).Err())
+	require.Eventually(t, func() bool { return c.Get(ctx, g.Key("r")).Val() == "34" }, 20*time.Second, 10*time.Millisecond)
+	onReplica := newGuard(t, c)
+	for _, tok := range []fencing.Token{34, 35} {
+		assert.ErrorContains(t, onReplica.Check(ctx, "r", tok), "READONLY")
+	}
+}
+
+// TestMemoryFull: a server without room refuses to raise a mark, and so the
+// token with it; a stale one is still told apart.
+func TestMemoryFull(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, startRedis(t, t.TempDir(), "--maxmemory-policy", "noeviction").addr)
+	g := newGuard(t, c)
+	require.NoError(t, g.Admit(ctx, "r", 34))
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "1").Err())
+	err := g.Set(ctx, "r", 35, "data", "x")
+	assert.ErrorContains(t, err, "OOM")
+	assert.NotErrorIs(t, err, fencing.ErrStale)
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "0").Err())
+	assert.Equal(t, "34", c.Get(ctx, g.Key("r")).Val())
+	assert.Zero(t, c.Exists(ctx, "data").Val())
+}
+
+// TestClusterSlots: keys with the resource as their hash tag lie beside the
+// mark; others are refused and nothing is changed.
+func TestClusterSlots(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, startRedis(t, t.TempDir(), "--cluster-enabled", "yes").addr)
+	require.NoError(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
+	require.Eventually(t, func() bool { return c.Set(ctx, "probe", "", 0).Err() == nil }, 20*time.Second, 10*time.Millisecond)
+	g := newGuard(t, c)
+	require.NoError(t, g.Set(ctx, "cart/7", 33, "{cart/7}:items", "milk"))
+	assert.Equal(t, "milk", c.Get(ctx, "{cart/7}:items").Val())
+	assert.ErrorContains(t, g.Set(ctx, "cart/7", 34, "elsewhere", "x"), "CROSSSLOT")
+	assert.Equal(t, "33", c.Get(ctx, g.Key("cart/7")).Val())
+}

@@ -1,0 +1,297 @@
+package redisguard_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/guardtest"
+	"github.com/redquorum/redlock/fencing/redisguard"
+)
+
+func newGuard(t *testing.T, c redisguard.Scripter) *redisguard.Guard {
+	t.Helper()
+	g, err := redisguard.New(redisguard.Config{Client: c})
+	require.NoError(t, err)
+	return g
+}
+
+func TestContract(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		guardtest.Run(t, func(t *testing.T) fencing.Guard {
+			require.NoError(t, c.FlushAll(t.Context()).Err())
+			return newGuard(t, c)
+		})
+	})
+}
+
+// bySet checks by Set, and byRun by Run: the check inside them keeps the same
+// contract.
+type bySet struct{ *redisguard.Guard }
+
+func (g bySet) Check(ctx context.Context, resource string, t fencing.Token) error {
+	return g.Set(ctx, resource, t, "data", "x")
+}
+
+type byRun struct {
+	*redisguard.Guard
+	script *redisguard.Script
+}
+
+func (g byRun) Check(ctx context.Context, resource string, t fencing.Token) error {
+	_, err := g.Run(ctx, g.script, resource, t, []string{"data"}, "x")
+	return err
+}
+
+func TestContractBySet(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		guardtest.Run(t, func(t *testing.T) fencing.Guard {
+			require.NoError(t, c.FlushAll(t.Context()).Err())
+			return bySet{newGuard(t, c)}
+		})
+	})
+}
+
+func TestContractByRun(t *testing.T) {
+	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], ARGV[1])")
+	require.NoError(t, err)
+	servers(t, func(t *testing.T, c *redis.Client) {
+		guardtest.Run(t, func(t *testing.T) fencing.Guard {
+			require.NoError(t, c.FlushAll(t.Context()).Err())
+			return byRun{newGuard(t, c), script}
+		})
+	})
+}
+
+func TestSet(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		require.NoError(t, c.RPush(ctx, "{r}:data", "of another type").Err())
+		require.NoError(t, g.Set(ctx, "r", 33, "{r}:data", "by 33"))
+		require.NoError(t, g.Admit(ctx, "r", 34))
+		assert.ErrorIs(t, g.Set(ctx, "r", 33, "{r}:data", "late"), fencing.ErrStale)
+		assert.Equal(t, "by 33", c.Get(ctx, "{r}:data").Val())
+		require.NoError(t, g.Set(ctx, "r", 34, "{r}:data", "by 34\x00\xff"))
+		assert.Equal(t, "by 34\x00\xff", c.Get(ctx, "{r}:data").Val())
+		assert.Equal(t, "34", c.Get(ctx, g.Key("r")).Val())
+	})
+}
+
+// TestMarkIsKeptAsText: Lua would write a large number as 9.007199254741e+15.
+func TestMarkIsKeptAsText(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		g := newGuard(t, c)
+		require.NoError(t, g.Admit(t.Context(), "r", fencing.MaxToken-1))
+		assert.Equal(t, "9007199254740990", c.Get(t.Context(), "fence:{r}").Val())
+	})
+}
+
+// TestForeignMark: a mark that holds anything but a token stops all operations,
+// and stays as it is.
+func TestForeignMark(t *testing.T) {
+	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], 'x')")
+	require.NoError(t, err)
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		calls := map[string]func() error{
+			"Admit": func() error { return g.Admit(ctx, "r", 5) },
+			"Check": func() error { return g.Check(ctx, "r", 5) },
+			"Set":   func() error { return g.Set(ctx, "r", 5, "data", "x") },
+			"Run":   func() error { _, err := g.Run(ctx, script, "r", 5, []string{"data"}); return err },
+		}
+		for _, held := range []string{
+			"", "x", "0", "-1", "007", " 7", "7 ", "1e3", "0x10", "1.5", "nan", "inf", "9007199254740992",
+			"9999999999999999", "12345678901234567890", strings.Repeat("1", 400), "7\n", "\x00",
+		} {
+			require.NoError(t, c.Set(ctx, g.Key("r"), held, 0).Err())
+			for name, call := range calls {
+				err := call()
+				assert.ErrorIs(t, err, redisguard.ErrCorrupt, "%s with %.20q", name, held)
+				assert.ErrorContains(t, err, "fence:{r}")
+				assert.Less(t, len(err.Error()), 300)
+				assert.Equal(t, held, c.Get(ctx, g.Key("r")).Val())
+			}
+		}
+		require.NoError(t, c.Del(ctx, g.Key("r")).Err())
+		require.NoError(t, c.RPush(ctx, g.Key("r"), "a", "b").Err())
+		for name, call := range calls {
+			assert.ErrorContains(t, call(), "WRONGTYPE", name)
+			assert.Equal(t, []string{"a", "b"}, c.LRange(ctx, g.Key("r"), 0, -1).Val())
+		}
+		assert.Zero(t, c.Exists(ctx, "data").Val())
+	})
+}
+
+func TestReservedKey(t *testing.T) {
+	script, err := redisguard.NewScript("return 1")
+	require.NoError(t, err)
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		for _, key := range []string{g.Key("r"), g.Key("other"), "fence:x"} {
+			assert.ErrorIs(t, g.Set(ctx, "r", 5, key, "1"), redisguard.ErrReservedKey)
+			_, err := g.Run(ctx, script, "r", 5, []string{"ok", key})
+			assert.ErrorIs(t, err, redisguard.ErrReservedKey)
+		}
+		assert.Zero(t, c.DBSize(ctx).Val())
+	})
+}
+
+// TestScriptsAreFoundAgain: after SCRIPT FLUSH the script is sent as text.
+func TestScriptsAreFoundAgain(t *testing.T) {
+	script, err := redisguard.NewScript("return redis.call('INCR', KEYS[1])")
+	require.NoError(t, err)
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		for n := range int64(3) {
+			require.NoError(t, c.ScriptFlush(ctx).Err())
+			require.NoError(t, g.Admit(ctx, "r", 5))
+			require.NoError(t, g.Set(ctx, "r", 5, "k", "v"))
+			got, err := g.Run(ctx, script, "r", 5, []string{"n"})
+			require.NoError(t, err)
+			assert.Equal(t, n+1, got, "run once, not twice")
+		}
+	})
+}
+
+func TestNoExpiryByDefault(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		require.NoError(t, g.Admit(ctx, "r", 5))
+		assert.Equal(t, time.Duration(-1), c.PTTL(ctx, g.Key("r")).Val())
+		// A mark from a time with a retention becomes permanent.
+		for _, tok := range []fencing.Token{5, 6} {
+			require.NoError(t, c.Expire(ctx, g.Key("r"), time.Hour).Err())
+			require.NoError(t, g.Check(ctx, "r", tok))
+			assert.Equal(t, time.Duration(-1), c.PTTL(ctx, g.Key("r")).Val())
+		}
+	})
+}
+
+func TestRetention(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx := t.Context()
+		g, err := redisguard.New(redisguard.Config{Client: c, Retention: time.Hour, Prefix: "p:"})
+		require.NoError(t, err)
+		full := func() bool { return c.PTTL(ctx, "p:{r}").Val() > 59*time.Minute }
+		require.NoError(t, g.Admit(ctx, "r", 5))
+		assert.True(t, full())
+		for _, tok := range []fencing.Token{5, 6} { // an equal token renews it too
+			require.NoError(t, c.Expire(ctx, "p:{r}", time.Minute).Err())
+			require.NoError(t, g.Check(ctx, "r", tok))
+			assert.True(t, full())
+		}
+		require.NoError(t, c.Expire(ctx, "p:{r}", time.Minute).Err())
+		assert.ErrorIs(t, g.Check(ctx, "r", 5), fencing.ErrStale)
+		assert.False(t, full(), "a refusal changes nothing")
+	})
+}
+
+// TestExpiredMark shows what a retention costs: the old token passes again.
+func TestExpiredMark(t *testing.T) {
+	m := miniredis.RunT(t)
+	g, err := redisguard.New(redisguard.Config{Client: connect(t, m.Addr()), Retention: time.Hour})
+	require.NoError(t, err)
+	require.NoError(t, g.Admit(t.Context(), "r", 34))
+	m.FastForward(59 * time.Minute)
+	assert.ErrorIs(t, g.Check(t.Context(), "r", 33), fencing.ErrStale)
+	m.FastForward(2 * time.Minute)
+	assert.NoError(t, g.Check(t.Context(), "r", 33))
+}
+
+// TestConcurrentSet: the data always ends with what the largest token wrote, and
+// no write of a smaller one is seen after it.
+func TestConcurrentSet(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for i := range 50 {
+					tok := fencing.Token(1 + 4*i + w)
+					if err := g.Set(ctx, "r", tok, "data", tok.String()); err != nil {
+						assert.ErrorIs(t, err, fencing.ErrStale)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.Equal(t, "200", c.Get(ctx, "data").Val())
+	})
+}
+
+func TestServerAway(t *testing.T) {
+	m := miniredis.RunT(t)
+	g := newGuard(t, connect(t, m.Addr()))
+	m.SetError("LOADING not yet")
+	err := g.Check(t.Context(), "r", 5)
+	assert.ErrorContains(t, err, "LOADING")
+	assert.NotErrorIs(t, err, fencing.ErrStale)
+	m.Close()
+	assert.Error(t, g.Check(t.Context(), "r", 5))
+}
+
+// TestPipelineIsAnError: a pipeline answers before the server has, and that must
+// not let a token pass.
+func TestPipelineIsAnError(t *testing.T) {
+	g := newGuard(t, connect(t, miniredis.RunT(t).Addr()).Pipeline())
+	assert.ErrorContains(t, g.Check(t.Context(), "r", 5), "pipeline")
+}
+
+// answer is a client that gives one reply to everything.
+type answer struct {
+	reply any
+	err   error
+}
+
+func (a answer) Eval(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	cmd.SetVal(a.reply)
+	cmd.SetErr(a.err)
+	return cmd
+}
+
+func (a answer) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	return a.Eval(ctx, "", nil)
+}
+
+// TestStrangeReplies: nothing passes but an explicit 'passed'.
+func TestStrangeReplies(t *testing.T) {
+	for _, reply := range []any{
+		nil, "passed", int64(1), []any{}, []any{nil}, []any{int64(1)}, []any{"PASSED"}, []any{"stale"},
+		[]any{"stale", "x"}, []any{"stale", int64(9)}, []any{"stale", "5"}, []any{"stale", "4"}, map[any]any{"passed": 1},
+	} {
+		err := newGuard(t, answer{reply: reply}).Check(t.Context(), "r", 5)
+		assert.ErrorContains(t, err, "unexpected reply", "%v", reply)
+		assert.NotErrorIs(t, err, fencing.ErrStale)
+	}
+	down := errors.New("down")
+	assert.ErrorIs(t, newGuard(t, answer{err: down}).Check(t.Context(), "r", 5), down)
+	assert.ErrorIs(t, newGuard(t, answer{err: redis.Nil}).Check(t.Context(), "r", 5), redis.Nil)
+	assert.NoError(t, newGuard(t, answer{reply: []any{"passed"}}).Check(t.Context(), "r", 5))
+}
+
+func TestConfig(t *testing.T) {
+	c := answer{}
+	for says, config := range map[string]redisguard.Config{
+		"Config.Client is nil":           {},
+		"a nil *redis.Client":            {Client: (*redis.Client)(nil)},
+		"Retention is -1s":               {Client: c, Retention: -time.Second},
+		"Retention is 59.999s":           {Client: c, Retention: 59999 * time.Millisecond},
+		"is 1m0.0005s, want whole milli": {Client: c, Retention: time.Minute + 500*time.Microsecond},
+	} {
+		_, err := redisguard.New(config)
+		assert.ErrorContains(t, err, says)
+		assert.ErrorContains(t, err, "redisguard: ")
+	}
+	g := newGuard(t, c)
+	assert.Equal(t, "fence:{cart/7}", g.Key("cart/7"))
+}

@@ -1,0 +1,30 @@
+-- show compares token with the mark at key and raises the mark to it.
+-- It gives 'passed', or 'stale' or 'corrupt' and what the mark holds; then
+-- nothing was changed. Tokens are compared as numbers, which Lua holds exactly up
+-- to 2^53, but kept as the text that came: Lua would write them as 9.007e+15.
+-- A key that is no string fails in GET, before anything was changed.
+local function show(key, token, retention)
+  local held = redis.call('GET', key)
+  if held then
+    if #held > 16 or not string.find(held, '^[1-9]%d*$') or tonumber(held) > 9007199254740991 then
+      return 'corrupt', string.sub(held, 1, 40)
+    end
+    if tonumber(token) < tonumber(held) then
+      return 'stale', held
+    end
+  end
+  -- The branch for an equal token writes too, so that a replica, whose mark may
+  -- be an old one, answers READONLY instead of letting it pass.
+  if held ~= token then
+    if retention == '0' then
+      redis.call('SET', key, token)
+    else
+      redis.call('SET', key, token, 'PX', retention)
+    end
+  elseif retention == '0' then
+    redis.call('PERSIST', key)
+  else
+    redis.call('PEXPIRE', key, retention)
+  end
+  return 'passed'
+end

@@ -1,0 +1,69 @@
+package redisguard
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // it is the name by which a server knows a script
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed mark.lua
+	markLua string
+	//go:embed admit.lua
+	admitLua string
+	//go:embed set.lua
+	setLua string
+	//go:embed run.lua
+	runLua string
+
+	admitScript = newSource(markLua + admitLua)
+	setScript   = newSource(markLua + setLua)
+)
+
+// source is a script and the name under which the server keeps it.
+type source struct{ text, sha string }
+
+func newSource(text string) source {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+	return source{text: text, sha: hex.EncodeToString(sum[:])}
+}
+
+// eval runs the script by name, and by its text when the server does not know
+// it (after a restart, SCRIPT FLUSH, or the first time): NOSCRIPT means that
+// nothing has run yet.
+func (s source) eval(ctx context.Context, c Scripter, keys []string, args []any) (any, error) {
+	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Result()
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = c.Eval(ctx, s.text, keys, args...).Result()
+	}
+	return reply, err
+}
+
+// Script is a Lua script that Guard.Run runs in one step with the check of the
+// token. It is immutable and may be shared.
+type Script struct{ source source }
+
+// NewScript wraps a Lua script of your own. It is written as for EVAL: it sees
+// its keys and arguments in KEYS and ARGV, counted from 1, and may return a
+// reply. It must not begin with a shebang line, and must declare all keys that
+// it touches. Line numbers in error messages are those of body.
+//
+// Redis does not undo what a script did before it failed: check before the
+// first write.
+func NewScript(body string) (*Script, error) {
+	switch {
+	case strings.TrimSpace(body) == "":
+		return nil, fmt.Errorf("redisguard: the script is empty; pass the Lua that writes, or use Check")
+	case strings.HasPrefix(body, "#!"):
+		return nil, fmt.Errorf("redisguard: the script begins with a shebang line, which cannot stand inside another script; remove it")
+	}
+	// The body is a function whose parameters hide the real KEYS and ARGV, and it
+	// comes first, on the first line: so it sees none of the guard's names, and
+	// its lines keep their numbers. The line break ends a comment on its last line.
+	return &Script{newSource("local body = function(KEYS, ARGV) " + body + "\nend\n" + markLua + runLua)}, nil
+}

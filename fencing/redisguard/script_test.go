@@ -1,0 +1,116 @@
+package redisguard_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/redisguard"
+)
+
+func script(t *testing.T, body string) *redisguard.Script {
+	t.Helper()
+	s, err := redisguard.NewScript(body)
+	require.NoError(t, err)
+	return s
+}
+
+// TestRunSeesItsOwnKeysAndArguments: as with EVAL, and nothing of the guard's.
+func TestRunSeesItsOwnKeysAndArguments(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		s := script(t, `return {#KEYS, #ARGV, table.concat(KEYS, ','), table.concat(ARGV, ',')} -- a comment`)
+		got, err := g.Run(ctx, s, "r", 5, []string{"{r}a", "{r}b"}, "x", 7)
+		require.NoError(t, err)
+		assert.Equal(t, []any{int64(2), int64(2), "{r}a,{r}b", "x,7"}, got)
+
+		got, err = g.Run(ctx, script(t, "return #KEYS + #ARGV"), "r", 5, nil)
+		require.NoError(t, err)
+		assert.Equal(t, int64(0), got)
+
+		// A server answers an undefined global with an error, the embedded one with nil.
+		got, err = g.Run(ctx, script(t, "return type(show)"), "r", 5, nil)
+		if err == nil {
+			assert.Equal(t, "nil", got)
+		} else {
+			assert.ErrorContains(t, err, "show")
+		}
+	})
+}
+
+func TestRunReplies(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		for body, want := range map[string]any{
+			"return 7":                          int64(7),
+			"return 'x'":                        "x",
+			"return {1, {'a', 'b'}}":            []any{int64(1), []any{"a", "b"}},
+			"return redis.status_reply('FINE')": "FINE",
+			"return true":                       int64(1),
+			"return false":                      nil,
+			"return nil":                        nil,
+			"local x = 1":                       nil,
+			"return redis.call('GET', 'none')":  nil,
+			"return {'stale', '99'}":            []any{"stale", "99"},
+			"if true then return 'early' end":   "early",
+		} {
+			got, err := g.Run(ctx, script(t, body), "r", 5, nil)
+			assert.NoError(t, err, body)
+			assert.Equal(t, want, got, body)
+		}
+	})
+}
+
+func TestRunErrors(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		require.NoError(t, c.Set(ctx, "text", "x", 0).Err())
+		for body, says := range map[string]string{
+			"return redis.error_reply('MINE no stock')":  "MINE no stock",
+			"return redis.call('INCR', 'text')":          "not an integer",
+			"return redis.pcall('INCR', 'text')":         "not an integer",
+			"error('mine')":                              "mine",
+			"this is no Lua":                             "",
+			"return 1 end return 2 -- unbalanced":        "",
+			"--[[ a comment that never ends\nreturn 1\n": "",
+		} {
+			got, err := g.Run(ctx, script(t, body), "r", 5, nil)
+			assert.ErrorContains(t, err, says, body)
+			assert.NotErrorIs(t, err, fencing.ErrStale)
+			assert.Nil(t, got)
+		}
+	})
+}
+
+// TestRunStale: the script of a stale holder does not run.
+func TestRunStale(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		add := script(t, "return redis.call('INCRBY', KEYS[1], ARGV[1])")
+		_, err := g.Run(ctx, add, "r", 33, []string{"n"}, 100)
+		require.NoError(t, err)
+		require.NoError(t, g.Admit(ctx, "r", 34))
+		_, err = g.Run(ctx, add, "r", 33, []string{"n"}, 10)
+		var stale *fencing.StaleError
+		require.ErrorAs(t, err, &stale)
+		assert.Equal(t, fencing.StaleError{Resource: "r", Token: 33, Highest: 34}, *stale)
+		got, err := g.Run(ctx, add, "r", 34, []string{"n"}, 1)
+		require.NoError(t, err)
+		assert.Equal(t, int64(101), got)
+	})
+}
+
+func TestNewScriptRefuses(t *testing.T) {
+	for body, says := range map[string]string{"": "empty", " \n\t": "empty", "#!lua\nreturn 1": "shebang"} {
+		_, err := redisguard.NewScript(body)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+func TestRunNil(t *testing.T) {
+	_, err := newGuard(t, answer{}).Run(t.Context(), nil, "r", 5, nil)
+	assert.ErrorContains(t, err, "NewScript")
+}

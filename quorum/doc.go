@@ -1,0 +1,75 @@
+// Package quorum takes locks on a majority of independent masters: the Redlock
+// algorithm of the Redis document, made as safe as it can be, with a fencing token
+// from the same majority for what no lock of this kind can promise.
+//
+//	locks, err := quorum.New(quorum.Config{TTL: 10 * time.Second}, instances...)
+//	...
+//	err = locks.Do(ctx, "orders:42", func(ctx context.Context, lease *quorum.Lease) error {
+//		return store.Write(ctx, lease.Token(), order) // refuses an older token
+//	})
+//
+// Instances are opened by package instance. This package knows nothing of Redis:
+// it sends Commands through the Instance interface and counts Votes.
+//
+// # What is guaranteed
+//
+//  1. Mutual exclusion. While a lease has validity left, no other client of the
+//     same instances has one on the same key, if the assumptions below hold.
+//  2. Order. Of two leases on one key the later one has the larger Token, whatever
+//     clocks and pauses do, as long as an instance that both majorities share kept
+//     its data (assumption 3). Tokens are unique per key.
+//  3. Liveness. A key whose holder died is free after one TTL. A minority of
+//     instances that are dead, hung or slow delays nobody beyond
+//     Config.InstanceTimeout, and only where they are waited for.
+//  4. Honesty. A round that was not won says which instance did what. An unknown
+//     answer is never taken for a yes nor for a no. A holder is told when its lease
+//     is over, at its deadline at the latest, and a release tells when there was
+//     nothing left to release.
+//  5. Cleanliness. What a lost round has set is deleted again on every instance,
+//     also if its caller was cancelled, and is owed to those that can't be reached
+//     until they answer. Close leaves no goroutine behind.
+//
+// # What is assumed
+//
+// Each assumption is followed by what the library does when it breaks.
+//
+//  1. Holders notice their deadline: the time from looking at the clock to the
+//     effect at the resource is shorter than the validity. It isn't, in a GC pause, a
+//     stopped process, a suspended machine, a delayed packet. Leases have a
+//     context and take the larger of two clocks; only a resource that checks the
+//     Token is safe.
+//  2. Instances count a TTL at about the client's rate, and their clocks don't
+//     jump. The drift allowance covers rates; the clock monitor keeps an instance
+//     whose clock jumped from voting for one maximal TTL. A client that starts
+//     after the jump can't know of it.
+//  3. A vote once given stands. A restart without fsync on every write, or a
+//     failover to a replica that lags, forgets votes. The quarantine keeps such an
+//     instance from voting until all it can have forgotten is over. Eviction and
+//     FLUSHALL are not noticed: Verify insists on the policy noeviction.
+//  4. Instances are independent. Run ids are compared, so that one server under
+//     two names has one vote.
+//  5. All clients agree on the instances and the quorum. The set's fingerprint is
+//     kept beside each key's counter, and another one is refused.
+//  6. All clients have the same MaxTTL, and no client's TTL is longer.
+//  7. Nobody else writes the lock's keys ("key" and "{key}:redlock").
+//
+// # The caller's duties
+//
+//  1. Make one Coordinator for a set of instances, keep it, and Close it.
+//  2. Call Verify at the start, and look at what it says.
+//  3. Do the work under the lease's context (Do hands it over), and look at
+//     Validity before anything that takes long.
+//  4. Hand Token to every resource that is changed under the lease, and have it
+//     refuse a token lower than the largest it has seen: package fencing has guards
+//     for that. Show it before reading, not only when writing.
+//  5. Release leases. An error that Is ErrNotHeld means that the work went on
+//     without the lock.
+//  6. Give all clients the same instances by the same names, the same Set, Quorum and
+//     MaxTTL.
+//
+// # Sources
+//
+// The Redis document "Distributed Locks with Redis"; M. Kleppmann, "How to do
+// distributed locking" (2016); S. Sanfilippo, "Is Redlock safe?" (2016). Scenario
+// numbers (S1, S7, ...) are those of package simulation.
+package quorum

@@ -21,9 +21,9 @@
 //
 // # Lost connections
 //
-// After an outage go-redis tries a server again at most once a second once
-// Options.PoolSize dials have failed, so an instance comes back within about a
-// second of its server.
+// An instance is back as soon as its server is, if its options come from Harden
+// or Open. With other options go-redis stops dialing once Options.PoolSize dials
+// have failed, and tries again once a second.
 //
 // A server that is stopped rather than gone accepts connections, in its kernel,
 // and answers nothing. Each command then costs its context's time and one

@@ -19,7 +19,7 @@ type epoch struct{ n atomic.Uint64 }
 func (e *epoch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		if err == nil {
+		if _, none := conn.(*noConn); err == nil && !none {
 			e.n.Add(1)
 		}
 		return conn, err

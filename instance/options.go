@@ -46,7 +46,8 @@ const (
 // without the right to it gains nothing from; and keeps pipelines on the main
 // pool. Where they are not set or turned off, the time-outs become 2 s, PoolSize
 // 64 and the buffers 4 KiB: connections wait for a slow server, so their number
-// is what bounds the commands in flight.
+// is what bounds the commands in flight. The dialer is wrapped, so that an
+// instance is back as soon as its server is: see the package's documentation.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {
@@ -80,6 +81,7 @@ func Harden(opt *redis.Options) *redis.Options {
 			*n.size = n.value
 		}
 	}
+	hard.Dialer = lateDialer(dialer(&hard))
 	return &hard
 }
 

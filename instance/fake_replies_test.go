@@ -1,0 +1,275 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// every gives one command of each operation.
+func every() []quorum.Command {
+	cmds := []quorum.Command{acquire("k", value())}
+	bare := acquire("k", value())
+	bare.Fence = false
+	cmds = append(cmds, bare)
+	for _, op := range []quorum.Op{quorum.Raise, quorum.Extend, quorum.Restore, quorum.Release, quorum.Look, quorum.Tick} {
+		cmd := command(op, "k", value())
+		cmd.Token = 1
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+// TestGarbage gets answers to commands that no server gives. None is a vote,
+// and the connection that they came over is never used again.
+func TestGarbage(t *testing.T) {
+	const script = "*7\r\n$1\r\nx\r\n$1\r\nG\r\n$0\r\n\r\n:0\r\n$1\r\n5\r\n$1\r\n1\r\n$1\r\n1\r\n"
+	for name, reply := range map[string]string{
+		"another call's answer": script,
+		"nonsense":              "hello\r\n",
+		"http":                  "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+		"a float":               ",1.5\r\n",
+		"a map":                 "%1\r\n+a\r\n+b\r\n",
+		"a huge text":           "$999999999\r\nx",
+		"a negative length":     "$-7\r\n",
+		"a huge array":          "*999999999\r\n",
+		"a nested array":        strings.Repeat("*1\r\n", 40_000),
+		"another status":        "+QUEUED\r\n",
+		"an attribute":          "|1\r\n+a\r\n+b\r\n+OK\r\n",
+		"a push":                ">1\r\n+hello\r\n",
+		"no line end":           "+OK\n",
+		"half an answer":        "*7\r\n$1" + hangUp,
+		"nothing":               hangUp,
+		"binary":                "\x16\x03\x01\x00\xff\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t, func([]string) string { return reply })
+			r := open(t, "redis://"+f.addr, Config{})
+			for i, cmd := range every() {
+				v := r.Do(within(t), cmd)
+				require.Equal(t, quorum.Failed, v.Outcome, "%v", cmd.Op)
+				require.Error(t, v.Err)
+				require.False(t, v.Unsent, "it was sent")
+				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
+				require.Equal(t, i+1, f.connections(), "%v: a connection of its own: %v", cmd.Op, v.Err)
+			}
+			_, err := r.Probe(within(t))
+			require.Error(t, err)
+		})
+	}
+}
+
+// TestWrongAnswers gets answers of the right shape with a value in them that no
+// script gives.
+func TestWrongAnswers(t *testing.T) {
+	for name, reply := range map[string]func(args []string) string{
+		"outcome": func(args []string) string { return scriptReply(args, "X", "", 0, "5") },
+		"empty":   func(args []string) string { return scriptReply(args, "", "", 0, "5") },
+		"token":   func(args []string) string { return scriptReply(args, "G", "", 0, "five") },
+		"minus":   func(args []string) string { return scriptReply(args, "G", "", 0, "-5") },
+		"clock": func(args []string) string {
+			return strings.Replace(scriptReply(args, "G", "", 0, "5"), "1700000000", "17-0000000", 1)
+		},
+		"more": func(args []string) string {
+			return strings.Replace(scriptReply(args, "G", "", 0, "5"), ":0\r\n", "*0\r\n", 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t, reply)
+			r := open(t, "redis://"+f.addr, Config{})
+			failed(t, r.Do(within(t), acquire("k", value())), ErrReply)
+		})
+	}
+	f := startFake(t, func(args []string) string { return scriptReply(args, "G", "", 0, "0") })
+	r := open(t, "redis://"+f.addr, Config{})
+	failed(t, r.Do(within(t), acquire("k", value())), ErrCounter)
+}
+
+// TestDuplicatedReplies sends each answer twice, together or the second one
+// later: no second one may become another command's vote.
+func TestDuplicatedReplies(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
+			var last string
+			f := startFake(t, func(args []string) string {
+				// The lock is granted to the first alone.
+				reply := scriptReply(args, "R", "", 5000, "0")
+				if last == "" {
+					reply = scriptReply(args, "G", "", 0, "41")
+				}
+				if late {
+					reply, last = last+reply, reply
+					return reply
+				}
+				last = reply
+				return reply + reply
+			})
+			r := open(t, "redis://"+f.addr, Config{})
+			granted(t, r.Do(within(t), acquire("k", value())))
+			for range 20 {
+				v := r.Do(within(t), acquire("k", value()))
+				require.NotEqual(t, quorum.Granted, v.Outcome, "a vote that was given to somebody else")
+				if v.Outcome == quorum.Failed {
+					require.ErrorIs(t, v.Err, ErrReply)
+				}
+			}
+		})
+	}
+}
+
+// TestNotRedis speaks to servers of other protocols: nothing was sent but the
+// greeting, so there is nothing to undo.
+func TestNotRedis(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	r := open(t, "redis://"+l.Addr().String(), Config{})
+	for _, cmd := range every() {
+		v := failed(t, r.Do(within(t), cmd), ErrNotRedis)
+		require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
+	}
+	_, err = r.Probe(within(t))
+	require.ErrorIs(t, err, ErrNotRedis)
+}
+
+// TestServerErrors gives each error answer its kind, in scripts and in plain
+// commands, and go-redis's error stays reachable.
+func TestServerErrors(t *testing.T) {
+	var answer atomic.Pointer[string]
+	f := startFake(t, func([]string) string { return "-" + *answer.Load() + "\r\n" })
+	r := open(t, "redis://"+f.addr, Config{})
+	for text, kind := range map[string]error{
+		"NOAUTH Authentication required.":                                              ErrAuth,
+		"WRONGPASS invalid username-password pair or user is disabled.":                ErrAuth,
+		"NOPERM User x has no permissions to run the 'evalsha' command":                ErrPermission,
+		"READONLY You can't write against a read only replica.":                        quorum.ErrNotMaster,
+		"OOM command not allowed when used memory > 'maxmemory'.":                      ErrOutOfMemory,
+		"BUSY Redis is busy running a script.":                                         ErrBusy,
+		"LOADING Redis is loading the dataset in memory":                               ErrLoading,
+		"MISCONF Redis is configured to save RDB snapshots, but it can't":              ErrMisconf,
+		"NOREPLICAS Not enough good replicas to write.":                                ErrMisconf,
+		"MOVED 3999 127.0.0.1:6381":                                                    ErrCluster,
+		"CLUSTERDOWN The cluster is down":                                              ErrCluster,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":            ErrWrongType,
+		"ERR Error running script (call to f_0): @user_script:3: WRONGTYPE Operation":  ErrWrongType,
+		"ERR Error running script (call to f_0): -OOM command not allowed when used m": ErrOutOfMemory,
+		"ERR something new": ErrServer,
+		"":                  ErrServer,
+	} {
+		answer.Store(&text)
+		for _, cmd := range every() {
+			v := failed(t, r.Do(within(t), cmd), kind)
+			require.False(t, v.Unsent, "it was sent")
+			require.Contains(t, v.Err.Error(), text)
+			require.ErrorAs(t, v.Err, new(interface{ RedisError() }))
+		}
+		_, err := r.Probe(within(t))
+		if kind != ErrPermission && kind != ErrServer {
+			require.ErrorIs(t, err, kind)
+		}
+	}
+}
+
+// TestReadOnlyGivesUpTheConnection: the name may lead to the new master.
+func TestReadOnlyGivesUpTheConnection(t *testing.T) {
+	f := startFake(t, func([]string) string { return "-READONLY You can't write against a read only replica.\r\n" })
+	r := open(t, "redis://"+f.addr, Config{})
+	for i := range 3 {
+		failed(t, r.Do(within(t), acquire("k", value())), quorum.ErrNotMaster)
+		require.Equal(t, i+1, f.connections())
+	}
+}
+
+// TestMissingScript sends all again, once, with the script's text.
+func TestMissingScript(t *testing.T) {
+	f := startFake(t, func(args []string) string {
+		if args[0] == "EVALSHA" {
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		}
+		if args[0] == "WAIT" {
+			return ":2\r\n"
+		}
+		return scriptReply(args, "G", "", 0, "5")
+	})
+	r := open(t, "redis://"+f.addr, Config{Replicas: 2})
+	require.EqualValues(t, 5, granted(t, r.Do(within(t), acquire("k", "v"))).Token)
+	var names []string
+	for _, args := range f.commands() {
+		names = append(names, args[0])
+	}
+	require.Equal(t, []string{"EVALSHA", "WAIT", "EVAL", "WAIT"}, names)
+	require.Equal(t, 1, f.connections(), "all on one connection")
+
+	again := startFake(t, func([]string) string { return "-NOSCRIPT No matching script.\r\n" })
+	r = open(t, "redis://"+again.addr, Config{})
+	failed(t, r.Do(within(t), acquire("k", "v")), ErrServer)
+	require.Len(t, again.commands(), 2, "not for ever")
+}
+
+// TestReplicas counts a grant only if enough replicas have it.
+func TestReplicas(t *testing.T) {
+	var acks atomic.Pointer[string]
+	f := startFake(t, func(args []string) string {
+		switch args[0] {
+		case "WAIT":
+			return *acks.Load()
+		case "SET":
+			return "+OK\r\n"
+		case "PTTL":
+			return ":10\r\n"
+		case "TIME":
+			return "*2\r\n$1\r\n1\r\n$1\r\n1\r\n"
+		}
+		return scriptReply(args, "G", "", 0, "5")
+	})
+	r := open(t, "redis://"+f.addr, Config{Replicas: 2, ReplicaTimeout: 30 * time.Millisecond})
+	for reply, kind := range map[string]error{
+		":2\r\n": nil, ":3\r\n": nil, ":1\r\n": quorum.ErrNotReplicated, ":0\r\n": quorum.ErrNotReplicated,
+		"-ERR WAIT cannot be used with replica instances.\r\n": quorum.ErrNotReplicated, "-NOPERM no\r\n": ErrPermission, "+OK\r\n": ErrReply,
+	} {
+		acks.Store(&reply)
+		for _, cmd := range every() {
+			v := r.Do(within(t), cmd)
+			switch cmd.Op {
+			case quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Restore:
+				if kind != nil {
+					require.False(t, failed(t, v, kind).Unsent, "the key may be there")
+					continue
+				}
+			}
+			granted(t, v)
+		}
+	}
+	waits := 0
+	for _, args := range f.commands() {
+		if args[0] == "WAIT" {
+			waits++
+			require.Equal(t, []string{"WAIT", "2", "30"}, args)
+		}
+	}
+	require.Equal(t, 7*5, waits)
+}

@@ -1,0 +1,141 @@
+//go:build unix
+
+package instance
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fake is a server that answers what a test wants.
+type fake struct {
+	addr string
+
+	mu    sync.Mutex
+	seen  [][]string // every command but the handshake's
+	conns int
+}
+
+// startFake starts a server that answers each command with what answer gives,
+// as it goes over the wire; "" answers nothing, and hangUp closes.
+func startFake(t testing.TB, answer func(args []string) string) *fake {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	f := &fake{addr: l.Addr().String()}
+	var wg sync.WaitGroup
+	open := make(map[net.Conn]bool)
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f.mu.Lock()
+			f.conns++
+			open[conn] = true
+			f.mu.Unlock()
+			wg.Go(func() {
+				defer func() {
+					f.mu.Lock()
+					delete(open, conn)
+					f.mu.Unlock()
+					_ = conn.Close()
+				}()
+				f.serve(conn, answer)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		f.mu.Lock()
+		for conn := range open {
+			_ = conn.Close()
+		}
+		f.mu.Unlock()
+		wg.Wait()
+	})
+	return f
+}
+
+// hangUp as an answer closes the connection; behind other text, after it.
+const hangUp = "\x00hang up"
+
+func (f *fake) serve(conn net.Conn, answer func([]string) string) {
+	rd := bufio.NewReader(conn)
+	for {
+		args, err := readCommand(rd)
+		if err != nil {
+			return
+		}
+		var reply string
+		if strings.EqualFold(args[0], "HELLO") {
+			reply = "-ERR unknown command 'HELLO'\r\n"
+		} else {
+			f.mu.Lock()
+			f.seen = append(f.seen, args)
+			f.mu.Unlock()
+			reply = answer(args)
+		}
+		text, end := strings.CutSuffix(reply, hangUp)
+		if _, err := conn.Write([]byte(text)); err != nil || end {
+			return
+		}
+	}
+}
+
+func (f *fake) commands() [][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([][]string(nil), f.seen...)
+}
+
+func (f *fake) connections() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conns
+}
+
+func readCommand(rd *bufio.Reader) ([]string, error) {
+	var n int
+	if _, err := fmt.Fscanf(rd, "*%d\r\n", &n); err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		var size int
+		if _, err := fmt.Fscanf(rd, "$%d\r\n", &size); err != nil {
+			return nil, err
+		}
+		b := make([]byte, size+2)
+		for read := 0; read < len(b); {
+			k, err := rd.Read(b[read:])
+			if err != nil {
+				return nil, err
+			}
+			read += k
+		}
+		args[i] = string(b[:size])
+	}
+	return args, nil
+}
+
+// scriptReply is what a script answers to EVALSHA's or EVAL's arguments.
+func scriptReply(args []string, outcome, text string, ttl int, token string) string {
+	nonce := nonceOf(args)
+	return fmt.Sprintf("*7\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:%d\r\n$%d\r\n%s\r\n$10\r\n1700000000\r\n$3\r\n250\r\n",
+		len(nonce), nonce, len(outcome), outcome, len(text), text, ttl, len(token), token)
+}
+
+func nonceOf(args []string) string {
+	if args[2] == "1" {
+		return args[4]
+	}
+	return args[5]
+}

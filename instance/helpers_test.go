@@ -1,0 +1,120 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+var set1 = quorum.Set{Name: "prod", Version: 7, N: 5, Q: 3}
+
+// open opens an instance on a server for the test's time.
+func open(t testing.TB, url string, cfg Config) *Redis {
+	t.Helper()
+	r, err := Open(url, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// real starts a redis-server and opens an instance on it.
+func real(t testing.TB, cfg Config, args ...string) (*Redis, *instancetest.Server) {
+	t.Helper()
+	s := instancetest.Start(t, instancetest.Config{Args: args})
+	return open(t, s.URL(), cfg), s
+}
+
+// mini starts a miniredis and opens an instance on it.
+func mini(t testing.TB, cfg Config) (*Redis, *miniredis.Miniredis) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	return open(t, "redis://"+m.Addr(), cfg), m
+}
+
+// both runs a test on a real server and on a miniredis. ask sends the server a
+// command past the instance.
+func both(t *testing.T, test func(t *testing.T, r *Redis, ask func(args ...any) any)) {
+	t.Helper()
+	t.Run("redis", func(t *testing.T) {
+		r, _ := real(t, Config{})
+		test(t, r, asker(t, r))
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		r, _ := mini(t, Config{})
+		test(t, r, asker(t, r))
+	})
+}
+
+func asker(t testing.TB, r *Redis) func(args ...any) any {
+	return func(args ...any) any {
+		t.Helper()
+		v, err := r.Client().Do(context.Background(), args...).Result()
+		if err == redis.Nil {
+			return nil
+		}
+		require.NoError(t, err, "%v", args)
+		return v
+	}
+}
+
+// within gives a context for one command against a live server: far more time
+// than it takes, so that only a hang ends it.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+var counted atomic.Uint64
+
+// value draws a value as the Coordinator does: another one each time.
+func value() string { return fmt.Sprintf("%040x", counted.Add(1)) }
+
+func acquire(key, value string) quorum.Command {
+	return quorum.Command{Op: quorum.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Set: set1, Clock: true}
+}
+
+func command(op quorum.Op, key, value string) quorum.Command {
+	return quorum.Command{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Set: set1}
+}
+
+func granted(t testing.TB, v quorum.Vote) quorum.Vote {
+	t.Helper()
+	require.NoError(t, v.Err)
+	require.Equal(t, quorum.Granted, v.Outcome)
+	require.False(t, v.Unsent)
+	require.NotZero(t, v.Epoch)
+	return v
+}
+
+func refused(t testing.TB, v quorum.Vote) quorum.Vote {
+	t.Helper()
+	require.NoError(t, v.Err)
+	require.Equal(t, quorum.Refused, v.Outcome)
+	require.NotZero(t, v.Epoch)
+	return v
+}
+
+// failed checks for a failed vote with an error that is of kind and says what
+// to do, in one line.
+func failed(t testing.TB, v quorum.Vote, kind error) quorum.Vote {
+	t.Helper()
+	require.Equal(t, quorum.Failed, v.Outcome)
+	require.ErrorIs(t, v.Err, kind)
+	require.NotContains(t, v.Err.Error(), "\n")
+	require.False(t, strings.HasSuffix(v.Err.Error(), ": "))
+	return v
+}

@@ -1,0 +1,265 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// slack is how much later than its context a Do may return on a busy machine.
+const slack = 500 * time.Millisecond
+
+// TestHungServer stops the server: every Do returns when its context ends,
+// whether a connection is there or must be made, and nothing that was not sent
+// is sent afterwards.
+func TestHungServer(t *testing.T) {
+	for name, warm := range map[string]bool{"connected": true, "connecting": false} {
+		t.Run(name, func(t *testing.T) {
+			r, s := real(t, Config{})
+			if warm {
+				granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			}
+			s.Pause()
+			for i, cmd := range every() {
+				cmd.Key = "hung"
+				ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
+				start := time.Now()
+				v := r.Do(ctx, cmd)
+				require.Less(t, time.Since(start), 40*time.Millisecond+slack, "%v", cmd.Op)
+				cancel()
+				failed(t, v, context.DeadlineExceeded)
+				// Sent only over the one connection that was there.
+				require.Equal(t, !warm || i > 0, v.Unsent, "%v: %v", cmd.Op, v.Err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
+			defer cancel()
+			_, err := r.Probe(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			s.Resume()
+
+			if warm {
+				// The server runs what is in its socket: that is what debts are for.
+				require.Eventually(t, func() bool {
+					return r.Do(within(t), command(quorum.Look, "hung", "")).Outcome == quorum.Refused
+				}, 5*time.Second, time.Millisecond)
+			} else {
+				granted(t, r.Do(within(t), command(quorum.Look, "hung", "")))
+			}
+		})
+	}
+}
+
+// TestCancel cancels calls, where go-redis itself would read on until its
+// ReadTimeout.
+func TestCancel(t *testing.T) {
+	for name, warm := range map[string]bool{"connected": true, "connecting": false} {
+		t.Run(name, func(t *testing.T) {
+			r, s := real(t, Config{})
+			if warm {
+				granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			}
+			s.Pause()
+			cause := errors.New("the caller went home")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			votes := make(chan quorum.Vote)
+			go func() { votes <- r.Do(ctx, acquire("k", "v")) }()
+			probe := make(chan error)
+			go func() { _, err := r.Probe(ctx); probe <- err }()
+			require.Eventually(t, func() bool {
+				return r.Client().PoolStats().PendingRequests == 0 && r.Client().PoolStats().TotalConns > 0
+			},
+				5*time.Second, time.Millisecond)
+			cancel(cause)
+			start := time.Now()
+			v := failed(t, <-votes, context.Canceled)
+			require.ErrorIs(t, v.Err, cause)
+			require.ErrorIs(t, <-probe, context.Canceled)
+			require.Less(t, time.Since(start), slack)
+			s.Resume()
+			if v.Unsent {
+				// The handshake ends now; the command must not follow it.
+				require.Eventually(t, func() bool { return r.Client().PoolStats().IdleConns == r.Client().PoolStats().TotalConns },
+					5*time.Second, time.Millisecond)
+				granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			}
+			require.Equal(t, !warm, v.Unsent)
+		})
+	}
+}
+
+// TestContextIsOver sends nothing under a context that has ended.
+func TestContextIsOver(t *testing.T) {
+	f := startFake(t, func([]string) string { return "+OK\r\n" })
+	r := open(t, "redis://"+f.addr, Config{})
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancel := context.WithTimeout(context.Background(), -time.Second)
+	defer cancel()
+	for ctx, kind := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
+		v := failed(t, r.Do(ctx, acquire("k", "v")), kind)
+		require.True(t, v.Unsent)
+		require.EqualValues(t, 1, v.Epoch)
+		_, err := r.Probe(ctx)
+		require.ErrorIs(t, err, kind)
+	}
+	require.Zero(t, f.connections())
+}
+
+// TestHungWithoutDeadline: with no context to end it, ReadTimeout does, and the
+// error isn't a context's.
+func TestHungWithoutDeadline(t *testing.T) {
+	r, s := real(t, Config{})
+	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), ReadTimeout: 50 * time.Millisecond}))
+	t.Cleanup(func() { _ = client.Close() })
+	quick, err := New(client, Config{})
+	require.NoError(t, err)
+	granted(t, quick.Do(context.Background(), command(quorum.Look, "k", "")))
+	s.Pause()
+	v := failed(t, quick.Do(context.Background(), acquire("k", "v")), quorum.ErrTimeout)
+	require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
+	require.False(t, v.Unsent)
+	v = failed(t, quick.Do(context.Background(), acquire("k", "v")), quorum.ErrTimeout)
+	require.True(t, v.Unsent, "only the greeting was sent")
+	var netErr net.Error
+	require.ErrorAs(t, v.Err, &netErr)
+	s.Resume()
+	require.NotNil(t, r)
+}
+
+// TestNobodyThere: nothing was sent where nobody listens.
+func TestNobodyThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	for _, url := range []string{"redis://" + addr, "rediss://" + addr, "unix:///nowhere/redis.sock", "redis://no-such-host.invalid"} {
+		r := open(t, url, Config{})
+		start := time.Now()
+		for _, cmd := range every() {
+			v := failed(t, r.Do(within(t), cmd), ErrConnection)
+			require.True(t, v.Unsent)
+			require.EqualValues(t, 1, v.Epoch)
+			var op *net.OpError
+			require.ErrorAs(t, v.Err, &op)
+		}
+		_, err := r.Probe(within(t))
+		require.ErrorIs(t, err, ErrConnection)
+		require.Less(t, time.Since(start), 5*time.Second, "no retries")
+	}
+}
+
+// TestNoTLSThere: a TLS handshake with a plain server fails before a command.
+func TestNoTLSThere(t *testing.T) {
+	_, s := real(t, Config{})
+	r := open(t, "rediss://"+s.Addr()+"?dial_timeout=100ms", Config{})
+	v := r.Do(within(t), acquire("k", "v"))
+	require.Equal(t, quorum.Failed, v.Outcome)
+	require.True(t, v.Unsent, "%v", v.Err)
+}
+
+// TestClosed sends nothing through a closed client.
+func TestClosed(t *testing.T) {
+	_, s := real(t, Config{})
+	r, err := Open(s.URL(), Config{})
+	require.NoError(t, err)
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	for _, cmd := range every() {
+		v := failed(t, r.Do(within(t), cmd), ErrClosed)
+		require.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, redis.ErrClosed)
+	}
+	_, err = r.Probe(within(t))
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// TestNoConnectionToSpare waits for the client's only connection.
+func TestNoConnectionToSpare(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, PoolTimeout: 20 * time.Millisecond}))
+	t.Cleanup(func() { _ = client.Close() })
+	r, err := New(client, Config{})
+	require.NoError(t, err)
+	conn := client.Conn()
+	require.NoError(t, conn.Ping(within(t)).Err())
+	v := failed(t, r.Do(within(t), acquire("k", "v")), ErrBusyClient)
+	require.True(t, v.Unsent)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	v = failed(t, r.Do(ctx, acquire("k", "v")), context.DeadlineExceeded)
+	require.True(t, v.Unsent)
+	require.NoError(t, conn.Close())
+	granted(t, r.Do(within(t), acquire("k", "v")))
+}
+
+// TestComesBack kills the server under load and starts it again: the instance is
+// back within a bounded time, although go-redis has stopped dialing.
+func TestComesBack(t *testing.T) {
+	r, s := real(t, Config{})
+	before := granted(t, r.Do(within(t), command(quorum.Look, "k", ""))).Epoch
+	s.Kill()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 40 { // more than PoolSize dials in all
+				v := r.Do(within(t), acquire("k", value()))
+				if v.Outcome != quorum.Failed {
+					t.Error("a vote of a dead server")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s.Restart()
+	start := time.Now()
+	var v quorum.Vote
+	require.Eventually(t, func() bool {
+		v = r.Do(within(t), command(quorum.Look, "k", ""))
+		return v.Outcome == quorum.Granted
+	}, 10*time.Second, 5*time.Millisecond)
+	back := time.Since(start)
+	t.Logf("back after %v", back)
+	require.Less(t, back, 3*time.Second)
+	require.Greater(t, v.Epoch, before, "a new connection shows")
+}
+
+// TestNothingIsLeftRunning gives up many calls at a hung server and then counts.
+func TestNothingIsLeftRunning(t *testing.T) {
+	_, s := real(t, Config{})
+	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), ReadTimeout: 100 * time.Millisecond}))
+	t.Cleanup(func() { _ = client.Close() })
+	r, err := New(client, Config{})
+	require.NoError(t, err)
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	before := runtime.NumGoroutine()
+	s.Pause()
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(10*time.Millisecond, cancel)
+			failed(t, r.Do(ctx, acquire("k", value())), context.Canceled)
+		})
+	}
+	wg.Wait()
+	ended := func() bool { return runtime.NumGoroutine() <= before+1 } // one runs this condition
+	if !assert.Eventually(t, ended, 10*time.Second, 10*time.Millisecond, "all must end while the server still hangs") {
+		stacks := make([]byte, 1<<20)
+		t.Logf("%s", stacks[:runtime.Stack(stacks, true)])
+	}
+	s.Resume()
+}

@@ -1,0 +1,190 @@
+//go:build unix
+
+package instance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// TestOperations walks through all operations, with fencing.
+func TestOperations(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx, mine, theirs := within(t), value(), value()
+
+		v := granted(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		require.Zero(t, v.Token)
+		v = granted(t, r.Do(ctx, acquire("k", mine)))
+		first := v.Token
+		require.True(t, first.Valid())
+		require.False(t, v.Clock.IsZero())
+		require.Equal(t, mine, ask("GET", "k"))
+		require.Equal(t, first.String(), ask("HGET", "{k}:redlock", "token"))
+		require.Equal(t, "prod@7 N=5 Q=3", ask("HGET", "{k}:redlock", "set"))
+		require.InDelta(t, 10_000, ask("PTTL", "k"), 5000)
+		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
+
+		v = refused(t, r.Do(ctx, acquire("k", theirs)))
+		require.Zero(t, v.Token)
+		require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
+		require.Equal(t, first.String(), ask("HGET", "{k}:redlock", "token"), "a refusal changes nothing")
+
+		v = refused(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		require.Equal(t, mine, v.Holder)
+		require.Equal(t, first, v.Token)
+		require.Positive(t, v.Remaining)
+
+		raise := command(quorum.Raise, "k", mine)
+		raise.Token = first + 5
+		granted(t, r.Do(ctx, raise))
+		require.Equal(t, (first + 5).String(), ask("HGET", "{k}:redlock", "token"))
+		raise.Token = first + 2
+		granted(t, r.Do(ctx, raise))
+		require.Equal(t, (first + 5).String(), ask("HGET", "{k}:redlock", "token"), "never lowered")
+		raise.Value, raise.Token = theirs, first+9
+		refused(t, r.Do(ctx, raise))
+		raise.Key, raise.Value = "free", mine
+		refused(t, r.Do(ctx, raise))
+		require.Nil(t, ask("HGET", "{free}:redlock", "token"))
+
+		extend := command(quorum.Extend, "k", mine)
+		extend.TTL = time.Minute
+		granted(t, r.Do(ctx, extend))
+		require.InDelta(t, 60_000, ask("PTTL", "k"), 5000)
+		extend.Value = theirs
+		refused(t, r.Do(ctx, extend))
+		extend.Key = "free"
+		refused(t, r.Do(ctx, extend))
+		require.Nil(t, ask("GET", "free"))
+
+		refused(t, r.Do(ctx, command(quorum.Release, "k", theirs)))
+		granted(t, r.Do(ctx, command(quorum.Release, "k", mine)))
+		refused(t, r.Do(ctx, command(quorum.Release, "k", mine)))
+		require.Nil(t, ask("GET", "k"))
+
+		v = granted(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		require.Equal(t, first+5, v.Token)
+		v = granted(t, r.Do(ctx, acquire("k", theirs)))
+		require.Equal(t, first+6, v.Token)
+
+		v = granted(t, r.Do(ctx, quorum.Command{Op: quorum.Tick, Clock: true}))
+		require.False(t, v.Clock.IsZero())
+	})
+}
+
+// TestRestore puts leases back, and nothing else.
+func TestRestore(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx, mine := within(t), value()
+		restore := command(quorum.Restore, "k", mine)
+		restore.Token = 1000
+
+		granted(t, r.Do(ctx, restore))
+		require.Equal(t, mine, ask("GET", "k"))
+		require.Equal(t, "1000", ask("HGET", "{k}:redlock", "token"))
+		require.Equal(t, set1.String(), ask("HGET", "{k}:redlock", "set"))
+		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
+
+		ask("PEXPIRE", "k", 5000)
+		ask("HSET", "{k}:redlock", "set", "other@1 N=3 Q=2", "token", "2000")
+		granted(t, r.Do(ctx, restore))
+		require.InDelta(t, 4500, ask("PTTL", "k"), 500, "a key that is ours keeps its time")
+		require.Equal(t, "other@1 N=3 Q=2", ask("HGET", "{k}:redlock", "set"), "no vote on the set")
+		require.Equal(t, "2000", ask("HGET", "{k}:redlock", "token"))
+
+		restore.Value, restore.Token = value(), 3000
+		refused(t, r.Do(ctx, restore))
+		require.Equal(t, "2000", ask("HGET", "{k}:redlock", "token"))
+
+		bare := command(quorum.Restore, "bare", mine)
+		bare.Fence = false
+		granted(t, r.Do(ctx, bare))
+		require.Equal(t, mine, ask("GET", "bare"))
+		require.Equal(t, int64(0), ask("EXISTS", "{bare}:redlock"), "no counter without fencing")
+	})
+}
+
+// TestAcquireWithoutFence is the SET NX PX of the Redis document.
+func TestAcquireWithoutFence(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		for _, clock := range []bool{false, true} {
+			ask("DEL", "k")
+			cmd := acquire("k", value())
+			cmd.Fence, cmd.Clock = false, clock
+			v := granted(t, r.Do(within(t), cmd))
+			require.Zero(t, v.Token)
+			require.Equal(t, clock, !v.Clock.IsZero())
+			require.Equal(t, cmd.Value, ask("GET", "k"))
+			require.Equal(t, int64(0), ask("EXISTS", "{k}:redlock"))
+
+			v = refused(t, r.Do(within(t), cmd))
+			require.Equal(t, clock, !v.Clock.IsZero())
+			require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
+			ask("PERSIST", "k")
+			require.Equal(t, quorum.NoExpiry, refused(t, r.Do(within(t), cmd)).Remaining)
+		}
+	})
+}
+
+// TestAnyValueIsAHolder looks at keys with values that no lock has.
+func TestAnyValueIsAHolder(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		for _, holder := range []string{"", "\r\n", "a\x00b", "*7\r\n$1\r\nx\r\n", string(make([]byte, 10_000)), "-ERR no", "\xff\xfe"} {
+			ask("SET", "k", holder)
+			v := refused(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			require.Equal(t, holder, v.Holder)
+			require.Equal(t, quorum.NoExpiry, v.Remaining)
+			require.Equal(t, quorum.NoExpiry, refused(t, r.Do(within(t), acquire("k", value()))).Remaining)
+			refused(t, r.Do(within(t), command(quorum.Release, "k", value())))
+		}
+	})
+}
+
+// TestWrongTypes meets keys and counters that are none of this library's.
+func TestWrongTypes(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		ask("RPUSH", "list", "x")
+		refused(t, r.Do(ctx, acquire("list", value())))
+		for _, op := range []quorum.Op{quorum.Raise, quorum.Extend, quorum.Restore, quorum.Release, quorum.Look} {
+			cmd := command(op, "list", value())
+			cmd.Token = 1
+			failed(t, r.Do(ctx, cmd), ErrWrongType)
+		}
+		require.Equal(t, int64(1), ask("LLEN", "list"))
+
+		ask("SET", "{k}:redlock", "x")
+		failed(t, r.Do(ctx, acquire("k", value())), ErrWrongType)
+		require.Nil(t, ask("GET", "k"), "nothing was changed")
+	})
+}
+
+// TestBadCounters meets counters that can't be counted on.
+func TestBadCounters(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		for _, text := range []string{"x", "", "0", "-1", "1.5", "1e3", " 1", "007", "9007199254740992", "9007199254740993", "99999999999999999999", "0x10"} {
+			ask("HSET", "{k}:redlock", "token", text)
+			failed(t, r.Do(ctx, acquire("k", value())), ErrCounter)
+			require.Nil(t, ask("GET", "k"), "token %q: nothing was changed", text)
+			failed(t, r.Do(ctx, command(quorum.Look, "k", "")), ErrCounter)
+			restore := command(quorum.Restore, "k", value())
+			restore.Token = 9
+			failed(t, r.Do(ctx, restore), ErrCounter)
+			require.Nil(t, ask("GET", "k"))
+			require.Equal(t, text, ask("HGET", "{k}:redlock", "token"))
+		}
+		ask("HSET", "{k}:redlock", "token", "9007199254740990")
+		v := granted(t, r.Do(ctx, acquire("k", value())))
+		require.Equal(t, fencing.MaxToken, v.Token, "the last token")
+		ask("DEL", "k")
+		failed(t, r.Do(ctx, acquire("k", value())), ErrCounter)
+		require.Nil(t, ask("GET", "k"))
+		require.Equal(t, fencing.MaxToken, granted(t, r.Do(ctx, command(quorum.Look, "k", ""))).Token)
+	})
+}

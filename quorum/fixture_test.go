@@ -1,0 +1,246 @@
+package quorum_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+const ms = time.Millisecond
+
+// fixture is a Coordinator on servers in memory, in a bubble of virtual time.
+//
+// The servers are named A, B, C, ... and may vote from the start: somebody
+// vouches for their first life. After a Restart they are in quarantine like any
+// other; vouch lifts it.
+type fixture struct {
+	*quorum.Coordinator
+	t       *testing.T
+	ctx     context.Context // without an end
+	cfg     quorum.Config   // as it was given to New
+	servers []*quorumtest.Server
+	began   time.Time
+}
+
+// play runs a test with n servers in a bubble. At the end the Coordinators are
+// closed, and the bubble fails the test if a goroutine is left.
+func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
+}
+
+// newFixture is what play does, inside a bubble that is there already.
+func newFixture(t *testing.T, n int, overrides ...func(*quorum.Config)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, ctx: context.Background(), servers: make([]*quorumtest.Server, n), began: time.Now()}
+	for i := range f.servers {
+		f.servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+		f.vouch(i)
+	}
+	for _, override := range overrides {
+		override(&f.cfg)
+	}
+	f.Coordinator = f.newCoordinator(f.cfg)
+	return f
+}
+
+func (f *fixture) newCoordinator(cfg quorum.Config) *quorum.Coordinator {
+	f.t.Helper()
+	c, err := quorum.New(cfg, f.instances()...)
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+		defer cancel()
+		assert.NoError(f.t, c.Close(ctx), "a goroutine of the Coordinator didn't end")
+	})
+	return c
+}
+
+// other is another client of the same servers, with the fixture's Config as it
+// was before the overrides given here.
+func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
+	f.t.Helper()
+	cfg := f.cfg
+	for _, override := range overrides {
+		override(&cfg)
+	}
+	return f.newCoordinator(cfg)
+}
+
+func (f *fixture) instances() []quorum.Instance {
+	instances := make([]quorum.Instance, len(f.servers))
+	for i, s := range f.servers {
+		instances[i] = s
+	}
+	return instances
+}
+
+// vouch makes servers say that their present life has all the votes ever given.
+func (f *fixture) vouch(which ...int) {
+	for _, i := range which {
+		life := f.servers[i].RunID()
+		f.servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = id.RunID == life })
+	}
+}
+
+// each does something to the servers with these numbers, or to all.
+func (f *fixture) each(do func(s *quorumtest.Server), which ...int) {
+	if len(which) == 0 {
+		for i := range f.servers {
+			which = append(which, i)
+		}
+	}
+	for _, i := range which {
+		do(f.servers[i])
+	}
+}
+
+func (f *fixture) hang(which ...int)   { f.each((*quorumtest.Server).Hang, which...) }
+func (f *fixture) resume(which ...int) { f.each((*quorumtest.Server).Resume, which...) }
+func (f *fixture) kill(which ...int)   { f.each((*quorumtest.Server).Kill, which...) }
+
+// occupy puts somebody else's key on servers.
+func (f *fixture) occupy(key string, ttl time.Duration, which ...int) {
+	f.each(func(s *quorumtest.Server) { s.Put(key, strangers, ttl) }, which...)
+}
+
+const strangers = "somebody else's"
+
+// acquire takes the lock, which must be free.
+func (f *fixture) acquire(key string) *quorum.Lease {
+	f.t.Helper()
+	lease, err := f.TryAcquire(f.ctx, key)
+	require.NoError(f.t, err)
+	return lease
+}
+
+// elapsed is the virtual time since the fixture was made.
+func (f *fixture) elapsed() time.Duration { return time.Since(f.began) }
+
+// log is what a server has carried out, without the clock monitor's ticks.
+func (f *fixture) log(i int) []quorumtest.Entry {
+	return slices.DeleteFunc(f.servers[i].Log(), func(e quorumtest.Entry) bool { return e.Command.Op == quorum.Tick })
+}
+
+// ops are the operations of log.
+func (f *fixture) ops(i int) []quorum.Op {
+	ops := []quorum.Op{}
+	for _, e := range f.log(i) {
+		ops = append(ops, e.Command.Op)
+	}
+	return ops
+}
+
+// requireNothingLeft demands that no key of ours is on any server within a
+// second: long before the shortest default TTL, so that it was deleted and
+// didn't just expire. Then it lets the Coordinator settle and looks again. Servers
+// that hang or are down are looked into all the same: resume or start them
+// before, if what they owe is to be delivered. Keys of strangers may stay.
+func (f *fixture) requireNothingLeft() {
+	f.t.Helper()
+	f.requireNothingLeftWithin(time.Second)
+}
+
+func (f *fixture) requireNothingLeftWithin(limit time.Duration) {
+	f.t.Helper()
+	deadline := time.Now().Add(limit)
+	for !f.clean() && time.Now().Before(deadline) {
+		time.Sleep(ms)
+	}
+	require.Empty(f.t, f.left(), "left behind after %v", limit)
+	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+	defer cancel()
+	require.NoError(f.t, f.Settle(ctx))
+	require.Empty(f.t, f.left(), "left behind after the Coordinator had settled")
+}
+
+func (f *fixture) clean() bool { return len(f.left()) == 0 }
+
+// left lists the keys that are not strangers', as "A: key".
+func (f *fixture) left() []string {
+	var left []string
+	for _, s := range f.servers {
+		for _, key := range s.Keys() {
+			if value, _, ok := s.Get(key); ok && value != strangers {
+				left = append(left, s.Name()+": "+key)
+			}
+		}
+	}
+	return left
+}
+
+// skewedClock is a clock whose wall and monotonic readings can be set apart from
+// true time. Timers run on true time.
+type skewedClock struct {
+	clock.Clock
+	epoch time.Time
+
+	mu         sync.Mutex
+	wall, mono time.Duration
+}
+
+func newSkewedClock() *skewedClock {
+	c := clock.New()
+	return &skewedClock{Clock: c, epoch: c.Now().Round(0)}
+}
+
+// stepWall steps the wall clock; stepMono makes the monotonic one lose (or gain)
+// time, as a suspended machine does.
+func (c *skewedClock) stepWall(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall += d
+}
+
+func (c *skewedClock) stepMono(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mono += d
+}
+
+// Now is the wall clock; it has no monotonic reading.
+func (c *skewedClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Clock.Now().Round(0).Add(c.wall)
+}
+
+// Since is the monotonic clock, for a t that Now gave before any step.
+func (c *skewedClock) Since(t time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Clock.Now().Round(0).Sub(t) + c.mono
+}
+
+// withSkew gives the fixture's Coordinator the clock.
+func withSkew(c *skewedClock) func(*quorum.Config) {
+	return func(cfg *quorum.Config) { cfg.Clock = c }
+}
+
+func TestFixture(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		assert.GreaterOrEqual(t, len(lease.Instances()), 3)
+		synctest.Wait()
+		assert.Len(t, lease.Instances(), 5)
+		assert.Len(t, f.left(), 5)
+		assert.NotZero(t, lease.Token())
+		assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(0))
+
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Less(t, f.elapsed(), time.Second)
+	})
+}

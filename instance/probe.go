@@ -118,9 +118,11 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 }
 
 // isHidden reports whether an error answer says that the server won't tell, as
-// opposed to can't now.
+// opposed to can't now. Servers that don't know a command say so in words of
+// their own, which have no kind.
 func isHidden(text string) bool {
-	return kindOf(text) == ErrPermission || strings.HasPrefix(text, "ERR ") && kindOf(text) == ErrServer
+	kind := kindOf(text)
+	return kind == ErrPermission || kind == ErrServer
 }
 
 // probe reads the answers into an Identity. err is the first that can't be read.

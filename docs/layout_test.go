@@ -1,0 +1,106 @@
+// Package docs_test holds the documentation, and what it says of the tree, to the
+// code.
+package docs_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/redquorum/redlock"
+
+// policy is a statement of policy: what each package may import beyond the
+// standard library. Data flows one way, caller -> quorum -> instance -> server, and
+// imports point the same way: what a package doesn't import it can't depend on by
+// accident. Change it only with a reason that a reader of the change agrees with.
+//
+// Names without a dot are this module's. A package that isn't listed fails the
+// test.
+var policy = map[string][]string{
+	"drift":              {},
+	"fencing":            {},
+	"fencing/httpguard":  {"fencing"},
+	"fencing/sqlguard":   {"fencing"},
+	"fencing/redisguard": {"fencing", "github.com/redis/go-redis/v9"},
+	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
+
+	// The protocol never sees Redis.
+	"quorum":            {"drift", "fencing", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/quorumslog": {"drift", "fencing", "quorum"},
+	"quorum/quorumtest": {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+
+	// Only instance speaks to servers.
+	"instance":              {"fencing", "quorum", "github.com/redis/go-redis/v9"},
+	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
+	"instance/instancetest": {},
+
+	// Commands and docs are on top.
+	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},
+	"docs":                      {},
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	list.Dir, list.Stderr = "..", &stderr
+	out, err := list.Output()
+	require.NoError(t, err, stderr.String())
+
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg, inModule := strings.CutPrefix(fields[0], module+"/")
+		require.True(t, inModule, "%s is outside of the agreed folders", fields[0])
+		allowed, listed := policy[pkg]
+		if !listed {
+			t.Errorf("package %s isn't in the policy: add a line that says what it may import", pkg)
+			continue
+		}
+		seen++
+		for _, imported := range fields[1:] {
+			if own, ours := strings.CutPrefix(imported, module+"/"); ours {
+				imported = own
+			} else if !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+				continue // the standard library
+			}
+			if !slices.ContainsFunc(allowed, func(a string) bool { return imported == a || strings.Contains(a, ".") && strings.HasPrefix(imported, a+"/") }) {
+				t.Errorf("%s imports %s, which the policy doesn't allow", pkg, imported)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, seen, len(policy)-1, "packages that the policy lists are missing") // docs has tests only
+}
+
+// Whoever imports the lock must not get what only tests and commands need.
+func TestImportersOfTheLockGetLittle(t *testing.T) {
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./instance", "./fencing/...")
+	list.Dir, list.Stderr = "..", &stderr
+	out, err := list.Output()
+	require.NoError(t, err, stderr.String())
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	for _, m := range slices.Compact(modules) {
+		switch m {
+		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
+			t.Errorf("importers of quorum or instance get %s", m)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	require.NoError(t, err)
+	agreed := []string{"go.mod", "go.sum", "quorum", "instance", "drift", "fencing", "simulation", "docs", "README.md"}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(agreed, e.Name()) {
+			t.Errorf("%s is beyond the agreed top level", e.Name())
+		}
+	}
+}

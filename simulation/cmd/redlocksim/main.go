@@ -1,0 +1,108 @@
+// Command redlocksim shows what Redlock does and does not promise, by running it.
+//
+//	redlocksim demo                                  on five embedded servers
+//	redlocksim demo -instances redis://...,...       on real ones
+//
+// Every command exits with 0 if all went as told, 1 if not, 2 for wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+// The exit codes of every command.
+const (
+	exitOK    = 0
+	exitFail  = 1
+	exitUsage = 2
+)
+
+// command is one subcommand.
+type command struct {
+	name    string
+	summary string
+	// run gets the arguments after the name. It returns nil, errUsage after it
+	// has said what was wrong, or what failed.
+	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// errUsage is an error whose message the user has seen already, with the usage.
+var errUsage = errors.New("wrong usage")
+
+// usageError is wrong usage that is still to be told.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+var commands = []command{
+	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
+}
+
+func main() {
+	// Everything that a command starts is ended by this context: Ctrl-C leaves
+	// nothing behind. A second Ctrl-C kills the program as usual.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+		usage(stdout)
+		if len(args) == 0 {
+			return exitUsage
+		}
+		return exitOK
+	}
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	if i < 0 {
+		fmt.Fprintf(stderr, "redlocksim: there is no command %q\n", args[0])
+		usage(stderr)
+		return exitUsage
+	}
+	err := commands[i].run(ctx, args[1:], stdout, stderr)
+	var wrong usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "redlocksim %s: %v\n", args[0], err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "redlocksim %s: %v\n", args[0], err)
+		return exitFail
+	}
+}
+
+func usage(w io.Writer) {
+	fmt.Fprintln(w, "usage: redlocksim COMMAND [flags]")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
+	}
+	fmt.Fprintln(w, "redlocksim COMMAND -h shows a command's flags.")
+}
+
+// parse reads a command's flags; nothing may follow them.
+func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
+	flags.SetOutput(stderr)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage // flag has told it
+	}
+	if flags.NArg() > 0 {
+		return usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+	}
+	return nil
+}

@@ -117,7 +117,8 @@ type Config struct {
 	// lock is taken. Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// ClockTolerance is the largest jump that is let pass. Default 10 ms.
+	// ClockTolerance is the largest jump that is let pass. Default: half of the
+	// drift allowance on MaxTTL, but 1 ms to 10 ms.
 	ClockTolerance time.Duration
 
 	// MaxInFlight bounds the unanswered commands to one instance; above it
@@ -156,7 +157,6 @@ func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.InstanceTimeout, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4))
 	setDefault(&c.CounterTTL, max(24*time.Hour, 10*c.MaxTTL))
 	setDefault(&c.ClockEvery, min(max(c.MaxTTL/2, 50*time.Millisecond), 10*time.Second))
-	setDefault(&c.ClockTolerance, 10*time.Millisecond)
 	setDefault(&c.MaxInFlight, 4096)
 	setDefault(&c.MaxDebts, 4096)
 	setDefault(&c.BackoffMin, 10*time.Millisecond)
@@ -165,6 +165,7 @@ func (c Config) complete(n int) (Config, error) {
 	if c.Drift == (drift.Allowance{}) && !c.NoDrift {
 		c.Drift = drift.Default()
 	}
+	setDefault(&c.ClockTolerance, min(max(c.Drift.Of(c.MaxTTL)/2, time.Millisecond), 10*time.Millisecond))
 	if c.Clock == nil {
 		c.Clock = clock.New()
 	}

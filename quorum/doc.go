@@ -2,7 +2,7 @@
 // algorithm of the Redis document, made as safe as it can be, with a fencing token
 // from the same majority for what no lock of this kind can promise.
 //
-//	locks, err := quorum.New(quorum.Config{TTL: 10 * time.Second}, instances...)
+//	locks, err := quorum.New(quorum.Config{}, instances...)
 //	...
 //	err = locks.Do(ctx, "orders:42", func(ctx context.Context, lease *quorum.Lease) error {
 //		return store.Write(ctx, lease.Token(), order) // refuses an older token

@@ -42,7 +42,7 @@ func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
 	switch {
 	case left <= 0:
 		return l.Err()
-	case length <= left:
+	case length < left:
 		// It would shorten the keys' life below what the holder was promised,
 		// even if only a minority took it.
 		return nil

@@ -118,7 +118,8 @@ func kindOf(text string) error {
 		return ErrOutOfMemory
 	case strings.Contains(text, "READONLY "):
 		return quorum.ErrNotMaster
-	case strings.HasPrefix(text, "ERR invalid password"), strings.HasPrefix(text, "ERR AUTH "), strings.HasPrefix(text, "ERR Client sent AUTH"):
+	// An unknown client may not send as many arguments as a script has.
+	case strings.Contains(text, "unauthenticated "), strings.HasPrefix(text, "ERR invalid password"), strings.HasPrefix(text, "ERR AUTH "), strings.HasPrefix(text, "ERR Client sent AUTH"):
 		return ErrAuth
 	}
 	return ErrServer

@@ -52,7 +52,7 @@ var questions = [...]question{
 // DialectAuto which commands it has. All is asked on one connection, so the
 // answers are one server's.
 func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
-	id := quorum.Identity{Epoch: r.epoch.n.Load(), Uptime: -1}
+	id := quorum.Identity{Epoch: r.epoch.n.Load(), Uptime: -time.Second}
 	if ctx.Err() != nil {
 		return quorum.Identity{}, ended(ctx, nil)
 	}

@@ -39,6 +39,9 @@ type Config struct {
 	Args []string
 	// Password is what the server demands, if anything.
 	Password string
+	// ConfigFile is a file to start it with, made empty if it is missing; for
+	// Sentinel, which can't do without.
+	ConfigFile string
 	// Unix makes it listen on a socket in its directory rather than on a port.
 	Unix bool
 }
@@ -156,7 +159,16 @@ func (s *Server) start() error {
 	if s.cfg.Password != "" {
 		args = append(args, "--requirepass", s.cfg.Password)
 	}
-	cmd := exec.Command(s.binary, append(args, s.cfg.Args...)...)
+	args = append(args, s.cfg.Args...)
+	if s.cfg.ConfigFile != "" {
+		file, err := os.OpenFile(s.cfg.ConfigFile, os.O_CREATE|os.O_RDONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_ = file.Close()
+		args = append([]string{s.cfg.ConfigFile}, args...)
+	}
+	cmd := exec.Command(s.binary, args...)
 	out := &output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = attributes()

@@ -1,0 +1,225 @@
+//go:build unix
+
+package instance
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// The obligations that the proof of the tokens' order lays on the scripts, one
+// test each.
+
+// TestEachGrantCounts: a grant's token is above all earlier ones, in whatever
+// way the key became free.
+func TestEachGrantCounts(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		var last fencing.Token
+		for i, free := range []func(holder string){
+			func(holder string) { granted(t, r.Do(ctx, command(quorum.Release, "k", holder))) },
+			func(string) { ask("DEL", "k") },
+			func(string) { ask("PEXPIRE", "k", 0) },
+			func(string) { ask("RENAME", "k", "elsewhere") },
+			func(holder string) {
+				raise := command(quorum.Raise, "k", holder)
+				raise.Token = last + 1000
+				granted(t, r.Do(ctx, raise))
+				last = raise.Token
+				ask("DEL", "k")
+			},
+			func(string) {},
+		} {
+			holder := value()
+			v := granted(t, r.Do(ctx, acquire("k", holder)))
+			require.Greater(t, v.Token, last, "grant %d", i)
+			last = v.Token
+			free(holder)
+		}
+		// What was refused counted nothing.
+		refused(t, r.Do(ctx, acquire("k", value())))
+		require.Equal(t, last, refused(t, r.Do(ctx, command(quorum.Look, "k", ""))).Token)
+	})
+}
+
+// TestLostCounterStartsHigher: a counter that was lost starts above all that it
+// was, because the clock is ahead of it.
+func TestLostCounterStartsHigher(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		var last fencing.Token
+		for range 50 {
+			v := granted(t, r.Do(ctx, acquire("k", value())))
+			require.Greater(t, v.Token, last)
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "the clock, plus the grant")
+			last = v.Token
+			ask("DEL", "k", "{k}:redlock")
+		}
+		require.Less(t, int64(last), int64(fencing.MaxToken)/4, "there is room for centuries")
+		// A counter with a set but no token is a lost one too.
+		ask("HSET", "{k}:redlock", "set", set1.String())
+		require.Greater(t, granted(t, r.Do(ctx, acquire("k", value()))).Token, last)
+	})
+}
+
+// TestConcurrentGrants lets many compete for one key: each token is given once.
+func TestConcurrentGrants(t *testing.T) {
+	r, _ := real(t, Config{})
+	var mu sync.Mutex
+	seen := make(map[fencing.Token]bool)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				holder := value()
+				v := r.Do(within(t), acquire("k", holder))
+				if v.Outcome != quorum.Granted {
+					continue
+				}
+				mu.Lock()
+				if seen[v.Token] {
+					t.Errorf("token %v was given twice", v.Token)
+				}
+				seen[v.Token] = true
+				mu.Unlock()
+				if out := r.Do(within(t), command(quorum.Release, "k", holder)).Outcome; out != quorum.Granted {
+					t.Errorf("the release of a held lock was %v", out)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NotEmpty(t, seen)
+}
+
+// TestSets: an instance lets nobody in who has another idea of the set, but for
+// a higher version of the same name, and changes nothing for the others.
+func TestSets(t *testing.T) {
+	set := func(name string, version uint64, n, q int) quorum.Set {
+		return quorum.Set{Name: name, Version: version, N: n, Q: q}
+	}
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		for _, test := range []struct {
+			theirs string
+			mine   quorum.Set
+			ok     bool
+		}{
+			{"prod@7 N=5 Q=3", set("prod", 7, 5, 3), true},
+			{"prod@7 N=5 Q=3", set("prod", 8, 5, 3), true},
+			{"prod@7 N=5 Q=3", set("prod", 8, 7, 4), true},
+			{"prod@7 N=5 Q=3", set("prod", 7, 7, 4), false},
+			{"prod@7 N=5 Q=3", set("prod", 7, 5, 4), false},
+			{"prod@7 N=5 Q=3", set("prod", 6, 5, 3), false},
+			{"prod@7 N=5 Q=3", set("test", 8, 5, 3), false},
+			{"prod@7 N=5 Q=3", set("", 8, 5, 3), false},
+			{"@0 N=3 Q=2", set("", 0, 3, 2), true},
+			{"@0 N=3 Q=2", set("", 1, 5, 3), true},
+			{"prod@9 N=5 Q=3", set("prod", 10, 5, 3), true},
+			{"prod@10 N=5 Q=3", set("prod", 9, 5, 3), false},
+			{"prod@18446744073709551614 N=5 Q=3", set("prod", math.MaxUint64, 5, 3), true},
+			{"prod@18446744073709551615 N=5 Q=3", set("prod", math.MaxUint64-1, 5, 3), false},
+			{"prod@9007199254740992 N=5 Q=3", set("prod", 9007199254740993, 5, 3), true},
+			{"prod@9007199254740993 N=5 Q=3", set("prod", 9007199254740992, 5, 3), false},
+			{"a.b-c_d@1 N=5 Q=3", set("a.b-c_d", 2, 5, 3), true},
+			{"axb-c_d@1 N=5 Q=3", set("a.b-c_d", 2, 5, 3), false},
+			{"nonsense", set("prod", 8, 5, 3), false},
+			{"", set("prod", 8, 5, 3), false},
+			{"prod@-1 N=5 Q=3", set("prod", 8, 5, 3), false},
+		} {
+			ask("DEL", "k", "{k}:redlock")
+			ask("HSET", "{k}:redlock", "token", "41", "set", test.theirs)
+			ask("PEXPIRE", "{k}:redlock", 77_777)
+			cmd := acquire("k", value())
+			cmd.Set = test.mine
+			if v := r.Do(ctx, cmd); test.ok {
+				require.EqualValues(t, 42, granted(t, v).Token, "%v after %v", test.mine, test.theirs)
+				require.Equal(t, test.mine.String(), ask("HGET", "{k}:redlock", "set"))
+				if old, err := quorum.ParseSet(test.theirs); err == nil && old != test.mine {
+					require.True(t, test.mine.Supersedes(old))
+				}
+				continue
+			} else {
+				require.Equal(t, quorum.Refused, v.Outcome, "%v after %v", test.mine, test.theirs)
+				var mismatch *quorum.SetMismatchError
+				require.ErrorAs(t, v.Err, &mismatch)
+				require.ErrorIs(t, v.Err, quorum.ErrSetMismatch)
+				require.Equal(t, test.theirs, mismatch.Theirs)
+				require.Equal(t, test.mine, mismatch.Mine)
+			}
+			require.Nil(t, ask("GET", "k"))
+			require.Equal(t, "41", ask("HGET", "{k}:redlock", "token"))
+			require.Equal(t, test.theirs, ask("HGET", "{k}:redlock", "set"))
+			require.InDelta(t, 77_000, ask("PTTL", "{k}:redlock"), 1000)
+		}
+
+		// A higher version takes over only where the key is free.
+		ask("DEL", "k", "{k}:redlock")
+		granted(t, r.Do(ctx, acquire("k", value())))
+		higher := acquire("k", value())
+		higher.Set.Version++
+		refused(t, r.Do(ctx, higher))
+		require.Equal(t, set1.String(), ask("HGET", "{k}:redlock", "set"))
+	})
+}
+
+// TestCounterOutlivesItsLock, and is renewed with each grant.
+func TestCounterOutlivesItsLock(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		holder := value()
+		cmd := acquire("k", holder)
+		cmd.TTL, cmd.CounterTTL = time.Second, 10*time.Second
+		granted(t, r.Do(ctx, cmd))
+		require.InDelta(t, 10_000, ask("PTTL", "{k}:redlock"), 2000)
+		raise := command(quorum.Raise, "k", holder)
+		raise.Token, raise.CounterTTL = 1, 100*time.Second
+		granted(t, r.Do(ctx, raise))
+		require.InDelta(t, 100_000, ask("PTTL", "{k}:redlock"), 2000, "although it was higher")
+		granted(t, r.Do(ctx, command(quorum.Release, "k", holder)))
+		require.Positive(t, ask("PTTL", "{k}:redlock"))
+	})
+}
+
+// TestFlushedScripts: scripts that the server has lost are sent again.
+func TestFlushedScripts(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		for range 3 {
+			holder := value()
+			ask("SCRIPT", "FLUSH")
+			granted(t, r.Do(within(t), acquire("k", holder)))
+			ask("SCRIPT", "FLUSH")
+			granted(t, r.Do(within(t), command(quorum.Release, "k", holder)))
+		}
+	})
+}
+
+// TestNoSecondSend: a failed vote is no reason for a second try.
+func TestNoSecondSend(t *testing.T) {
+	f := startFake(t, func([]string) string { return hangUp })
+	r := open(t, "redis://"+f.addr, Config{})
+	for i, cmd := range every() {
+		before := len(f.commands())
+		v := r.Do(within(t), cmd)
+		require.Equal(t, quorum.Failed, v.Outcome)
+		require.False(t, v.Unsent)
+		require.Equal(t, i+1, f.connections())
+		require.Len(t, f.commands(), before+1, "%v", cmd.Op)
+	}
+}
+
+// TestUnknownOperation is an error, not a panic.
+func TestUnknownOperation(t *testing.T) {
+	r, _ := mini(t, Config{})
+	v := r.Do(within(t), quorum.Command{Op: 99})
+	require.True(t, failed(t, v, ErrConfig).Unsent)
+	require.True(t, errors.Is(r.Do(within(t), quorum.Command{}).Err, ErrConfig))
+}

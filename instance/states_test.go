@@ -1,0 +1,322 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Real servers in every state in which they can't, or must not, vote.
+
+func TestWrongPassword(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Password: "right"})
+	for url, unsent := range map[string]bool{
+		"redis://:wrong@" + s.Addr():       true, // refused in the greeting
+		"redis://nobody:right@" + s.Addr(): true,
+		"redis://" + s.Addr():              false,
+	} {
+		r := open(t, url, Config{})
+		for _, cmd := range every() {
+			v := failed(t, r.Do(within(t), cmd), ErrAuth)
+			require.Equal(t, unsent, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
+			require.NotContains(t, v.Err.Error(), "wrong@")
+		}
+		_, err := r.Probe(within(t))
+		require.ErrorIs(t, err, ErrAuth)
+	}
+	r := open(t, "redis://default:right@"+s.Addr(), Config{})
+	granted(t, r.Do(within(t), acquire("k", "v")))
+}
+
+func TestReplica(t *testing.T) {
+	_, s := real(t, Config{})
+	replica := instancetest.Start(t, instancetest.Config{})
+	host, port, _ := net.SplitHostPort(s.Addr())
+	replica.MustAsk("REPLICAOF", host, port)
+	require.Eventually(t, func() bool {
+		return strings.Contains(replica.MustAsk("INFO", "replication"), "master_link_status:up")
+	}, 10*time.Second, 5*time.Millisecond)
+
+	r := open(t, replica.URL(), Config{})
+	bare := acquire("k", "v")
+	bare.Fence = false
+	for _, cmd := range []quorum.Command{acquire("k", "v"), bare} {
+		failed(t, r.Do(within(t), cmd), quorum.ErrNotMaster)
+	}
+	id, err := r.Probe(within(t))
+	require.NoError(t, err)
+	require.Equal(t, "slave", id.Role)
+
+	// And the master's grants reach it, or don't.
+	for n, kind := range map[int]error{1: nil, 2: quorum.ErrNotReplicated} {
+		r := open(t, s.URL(), Config{Replicas: n, ReplicaTimeout: 50 * time.Millisecond})
+		if kind == nil {
+			r.cfg.ReplicaTimeout = 5 * time.Second
+		}
+		for _, fence := range []bool{true, false} {
+			holder := value()
+			cmd := acquire(fmt.Sprint("r", n, fence), holder)
+			cmd.Fence = fence
+			v := r.Do(within(t), cmd)
+			extend := r.Do(within(t), command(quorum.Extend, cmd.Key, holder))
+			if kind == nil {
+				granted(t, v)
+				granted(t, extend)
+				require.Equal(t, holder, replica.MustAsk("GET", cmd.Key))
+				refused(t, r.Do(within(t), cmd))
+				granted(t, r.Do(within(t), command(quorum.Release, cmd.Key, holder)))
+			} else {
+				require.False(t, failed(t, v, kind).Unsent, "the key is there")
+				failed(t, extend, kind)
+			}
+		}
+	}
+}
+
+func TestOutOfMemory(t *testing.T) {
+	r, s := real(t, Config{}, "--maxmemory-policy", "noeviction")
+	holder := value()
+	granted(t, r.Do(within(t), acquire("mine", holder)))
+	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
+	bare := acquire("k", "v")
+	bare.Fence = false
+	restore := command(quorum.Restore, "k", "v")
+	restore.Token = 1
+	for _, cmd := range []quorum.Command{acquire("k", "v"), bare, restore} {
+		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
+		require.ErrorAs(t, v.Err, new(redis.Error))
+		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	}
+	require.Equal(t, ":0", s.MustAsk("EXISTS", "{k}:redlock"), "nothing was half done")
+	granted(t, r.Do(within(t), command(quorum.Extend, "mine", holder)))
+	granted(t, r.Do(within(t), command(quorum.Release, "mine", holder)))
+}
+
+func TestBusyWithAScript(t *testing.T) {
+	r, s := real(t, Config{}, "--lua-time-limit", "1")
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = s.Ask("EVAL", "while true do end", "0")
+	}()
+	require.Eventually(t, func() bool {
+		reply, err := s.Ask("PING")
+		return err == nil && strings.HasPrefix(reply, "-BUSY")
+	}, 5*time.Second, time.Millisecond)
+	failed(t, r.Do(within(t), acquire("k", "v")), ErrBusy)
+	_, err := r.Probe(within(t))
+	require.ErrorIs(t, err, ErrBusy)
+	require.Equal(t, "+OK", s.MustAsk("SCRIPT", "KILL"))
+	<-done
+	granted(t, r.Do(within(t), acquire("k", "v")))
+}
+
+func TestTooFewReplicasToWrite(t *testing.T) {
+	r, s := real(t, Config{})
+	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
+	failed(t, r.Do(within(t), acquire("k", "v")), ErrMisconf)
+}
+
+func TestClusterNode(t *testing.T) {
+	r, _ := real(t, Config{}, "--cluster-enabled", "yes")
+	failed(t, r.Do(within(t), acquire("k", "v")), ErrCluster)
+}
+
+// TestLimitedUser may lock and nothing else: the locks work, and what can't be
+// asked is listed.
+func TestLimitedUser(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+@scripting", "+@string", "+@hash", "+get", "+del", "+pexpire", "+pttl", "-info", "-command", "-config", "-time")
+	s.MustAsk("ACL", "SETUSER", "looker", "on", ">pw", "~mine:*", "+info", "+evalsha", "+eval")
+	r := open(t, "redis://locker:pw@"+s.Addr(), Config{})
+	id, err := r.Probe(within(t))
+	require.NoError(t, err)
+	require.Equal(t, quorum.Identity{Uptime: -time.Second, Dialect: "lua", Epoch: 1, Hidden: id.Hidden}, id)
+	require.Len(t, id.Hidden, len(questions))
+	for _, why := range id.Hidden {
+		require.Contains(t, why, ": NOPERM")
+	}
+	bare := acquire("k", "v")
+	bare.Fence, bare.Clock = false, true
+	v := granted(t, r.Do(within(t), bare))
+	require.True(t, v.Clock.IsZero(), "not told")
+	failed(t, r.Do(within(t), quorum.Command{Op: quorum.Tick, Clock: true}), ErrPermission)
+
+	r = open(t, "redis://looker:pw@"+s.Addr(), Config{})
+	failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission)
+	failed(t, r.Do(within(t), bare), ErrPermission)
+	id, err = r.Probe(within(t))
+	require.NoError(t, err)
+	require.NotEmpty(t, id.RunID)
+	require.Empty(t, id.Persistence)
+	require.Equal(t, "master", id.Role)
+	require.Contains(t, strings.Join(id.Hidden, "\n"), "appendfsync: NOPERM")
+}
+
+// TestProbe reads a real server, in each way to keep data.
+func TestProbe(t *testing.T) {
+	for want, args := range map[string][]string{
+		"none":         nil,
+		"rdb":          {"--save", "3600 1"},
+		"aof everysec": {"--appendonly", "yes"},
+		"aof always":   {"--appendonly", "yes", "--appendfsync", "always"},
+		"aof no":       {"--appendonly", "yes", "--appendfsync", "no", "--save", "3600 1"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			s := instancetest.Start(t, instancetest.Config{Args: append(args, "--maxmemory-policy", "allkeys-lru")})
+			runID := infoField(s.MustAsk("INFO", "server"), "run_id")
+			r := open(t, s.URL(), Config{VouchedRunID: runID})
+			id, err := r.Probe(within(t))
+			require.NoError(t, err)
+			require.Equal(t, want, id.Persistence)
+			require.Equal(t, want == "aof always", id.Durable)
+			require.Equal(t, runID, id.RunID)
+			require.Len(t, id.RunID, 40)
+			require.True(t, id.Vouched)
+			require.Equal(t, "master", id.Role)
+			require.Equal(t, "allkeys-lru", id.Eviction)
+			require.Equal(t, "redis", id.Server)
+			require.NotEmpty(t, id.Version)
+			require.Empty(t, id.Hidden)
+			require.Equal(t, uint64(1), id.Epoch, "it opened its own connection")
+			require.WithinDuration(t, time.Now(), id.Clock, 5*time.Second)
+			require.GreaterOrEqual(t, id.Uptime, time.Duration(0))
+			v := granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			require.Equal(t, uint64(2), v.Epoch)
+
+			if want == "aof always" {
+				s.MustAsk("CONFIG", "SET", "no-appendfsync-on-rewrite", "yes")
+				id, err := r.Probe(within(t))
+				require.NoError(t, err)
+				require.False(t, id.Durable, "not while the file is rewritten")
+			}
+			s.Restart()
+			again, err := r.Probe(within(t))
+			for tries := 0; err != nil && tries < 100; tries++ { // the old connections break first
+				again, err = r.Probe(within(t))
+			}
+			require.NoError(t, err)
+			require.NotEqual(t, runID, again.RunID)
+			require.False(t, again.Vouched, "another life")
+			v = granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			require.Greater(t, v.Epoch, uint64(2))
+		})
+	}
+}
+
+func infoField(info, name string) string {
+	_, rest, _ := strings.Cut(info, name+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}
+
+func TestProbeSentinel(t *testing.T) {
+	dir := t.TempDir()
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: dir + "/sentinel.conf"})
+	r := open(t, s.URL(), Config{})
+	id, err := r.Probe(within(t))
+	require.NoError(t, err)
+	require.Equal(t, "sentinel", id.Role)
+}
+
+// TestProbeAnswers reads what servers tell that this machine doesn't have.
+func TestProbeAnswers(t *testing.T) {
+	bulk := func(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
+	base := map[string]string{
+		"INFO server":                          bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
+		"INFO replication":                     bulk("# Replication\r\nrole:master\r\n"),
+		"INFO memory":                          bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
+		"INFO persistence":                     bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
+		"CONFIG GET appendfsync":               "*2\r\n" + bulk("appendfsync") + bulk("always"),
+		"CONFIG GET no-appendfsync-on-rewrite": "*2\r\n" + bulk("no-appendfsync-on-rewrite") + bulk("no"),
+		"CONFIG GET save":                      "*2\r\n" + bulk("save") + bulk(""),
+		"TIME":                                 "*2\r\n" + bulk("1700000000") + bulk("5"),
+		"COMMAND INFO delex delifeq cad cas":   "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
+	}
+	with := func(key, value string) map[string]string {
+		m := make(map[string]string)
+		for k, v := range base {
+			m[k] = v
+		}
+		if key != "" {
+			m[key] = value
+		}
+		return m
+	}
+	probe := func(t *testing.T, answers map[string]string) (quorum.Identity, error) {
+		f := startFake(t, func(args []string) string { return answers[strings.Join(args, " ")] })
+		return open(t, "redis://"+f.addr, Config{}).Probe(within(t))
+	}
+	id, err := probe(t, with("", ""))
+	require.NoError(t, err)
+	require.Equal(t, quorum.Identity{RunID: "abc", Uptime: 61 * time.Second, Role: "master", Durable: true, Persistence: "aof always",
+		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005), Epoch: 1}, id)
+
+	for key, test := range map[string]struct {
+		answer string
+		check  func(id quorum.Identity) bool
+	}{
+		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id quorum.Identity) bool {
+			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
+		}},
+		"INFO replication":                     {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && len(id.Hidden) == 1 }},
+		"INFO memory":                          {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
+		"INFO persistence":                     {bulk("aof_enabled:1\r\naof_last_write_status:err\r\n"), func(id quorum.Identity) bool { return !id.Durable && id.Persistence == "aof always" }},
+		"CONFIG GET appendfsync":               {"*0\r\n", func(id quorum.Identity) bool { return !id.Durable && id.Persistence == "" && len(id.Hidden) == 1 }},
+		"CONFIG GET no-appendfsync-on-rewrite": {"%1\r\n+no-appendfsync-on-rewrite\r\n+yes\r\n", func(id quorum.Identity) bool { return !id.Durable }},
+		"TIME":                                 {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
+		"COMMAND INFO delex delifeq cad cas":   {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id quorum.Identity) bool { return id.Dialect == "lua" }},
+	} {
+		id, err := probe(t, with(key, test.answer))
+		require.NoError(t, err, key)
+		require.True(t, test.check(id), "%s: %+v", key, id)
+	}
+	for key, answer := range map[string]string{
+		"INFO server": "-LOADING Redis is loading\r\n", "INFO persistence": bulk("loading:1\r\n"),
+	} {
+		_, err := probe(t, with(key, answer))
+		require.ErrorIs(t, err, ErrLoading)
+	}
+	for key, answer := range map[string]string{
+		"INFO server": "+OK\r\n", "TIME": "*2\r\n+a\r\n+b\r\n", "CONFIG GET save": "*1\r\n+save\r\n",
+	} {
+		_, err := probe(t, with(key, answer))
+		require.ErrorIs(t, err, ErrReply, key)
+	}
+}
+
+// TestPanickingHook: a hook of the caller's own that panics fails the vote.
+func TestPanickingHook(t *testing.T) {
+	r, _ := mini(t, Config{})
+	r.Client().AddHook(panicking{})
+	for _, ctx := range []context.Context{context.Background(), within(t)} {
+		v := failed(t, r.Do(ctx, acquire("k", "v")), ErrConnection)
+		require.Contains(t, v.Err.Error(), "ouch")
+		require.True(t, v.Unsent)
+	}
+	_, err := r.Probe(within(t))
+	require.ErrorContains(t, err, "ouch")
+}
+
+type panicking struct{}
+
+func (panicking) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (panicking) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(context.Context, redis.Cmder) error { panic("ouch") }
+}
+
+func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { panic("ouch") }
+}

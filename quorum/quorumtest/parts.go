@@ -614,12 +614,13 @@ func checkCycles(c *check) {
 		mu     sync.Mutex
 		tokens []fencing.Token
 	)
+	until := c.clock.Now().Add(patience)
 	votes := c.together(clients, func(i int) quorum.Vote {
 		for turn := range turns {
 			value := fmt.Sprint("v", i, ".", turn)
 			vote := c.send(c.acquire("a", value))
-			for vote.Outcome == quorum.Refused {
-				c.clock.Sleep(time.Duration(1+i%3) * 100 * time.Microsecond)
+			for vote.Outcome == quorum.Refused && c.clock.Now().Before(until) {
+				c.clock.Sleep(time.Duration(1+i%3) * 300 * time.Microsecond)
 				vote = c.send(c.acquire("a", value))
 			}
 			if vote.Outcome != quorum.Granted {
@@ -635,7 +636,7 @@ func checkCycles(c *check) {
 		return quorum.Vote{Outcome: quorum.Granted}
 	})
 	for i, vote := range votes {
-		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d lost a lock that it held: %v", i, vote.Err)
+		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d never got the lock, or lost it while it held it: %v", i, vote.Err)
 	}
 	require.Len(c.t, tokens, clients*turns)
 	for i := 1; i < len(tokens); i++ {

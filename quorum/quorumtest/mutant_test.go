@@ -1,0 +1,464 @@
+package quorumtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// mutant is a Server with one rule broken. Fields that are nil are as they
+// should be.
+type mutant struct {
+	*Server
+	do      func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote
+	probe   func(s *Server, id quorum.Identity) quorum.Identity
+	restart func(s *Server)
+}
+
+func (m mutant) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	if m.do == nil {
+		return m.Server.Do(ctx, cmd)
+	}
+	return m.do(m.Server, ctx, cmd)
+}
+
+func (m mutant) Probe(ctx context.Context) (quorum.Identity, error) {
+	id, err := m.Server.Probe(ctx)
+	if m.probe == nil || err != nil {
+		return id, err
+	}
+	return m.probe(m.Server, id), nil
+}
+
+func (m mutant) Restart(keepData bool) {
+	if m.restart == nil {
+		m.Server.Restart(keepData)
+		return
+	}
+	m.restart(m.Server)
+}
+
+// recorder is a tester that keeps the failure instead of failing.
+type recorder struct {
+	ctx    context.Context
+	mu     sync.Mutex
+	failed []string
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, fmt.Sprintf(format, args...))
+}
+func (r *recorder) FailNow()                 { runtime.Goexit() }
+func (r *recorder) Skip(...any)              { runtime.Goexit() }
+func (r *recorder) Context() context.Context { return r.ctx }
+
+// fails runs all parts against what open gives, in virtual time, and gives the
+// messages of those that fail, by name.
+func fails(t *testing.T, open func() quorum.Instance) map[string]string {
+	failed := map[string]string{}
+	for _, p := range parts {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{ctx: t.Context()}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				p.run(newCheck(Skew(0)).on(r, open()))
+			}()
+			<-done
+			if len(r.failed) > 0 {
+				failed[p.name] = strings.Join(r.failed, "\n")
+			}
+		})
+	}
+	return failed
+}
+
+func TestCheckFindsNothingWrongWithServer(t *testing.T) {
+	assert.Empty(t, fails(t, func() quorum.Instance { return NewServer("a", nil) }))
+	assert.Empty(t, fails(t, func() quorum.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant that isn't one")
+}
+
+func TestCheckFindsMutants(t *testing.T) {
+	// on breaks one operation: f gets the command and the right vote, given
+	// after it was carried out.
+	on := func(op quorum.Op, f func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote) mutant {
+		return mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			if cmd.Op != op || vote.Outcome == quorum.Failed {
+				return vote
+			}
+			return f(s, cmd, vote)
+		}}
+	}
+	// instead sends another command.
+	instead := func(op quorum.Op, f func(quorum.Command) quorum.Command) mutant {
+		return mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Op == op {
+				cmd = f(cmd)
+			}
+			return s.Do(ctx, cmd)
+		}}
+	}
+	// key changes every command's key.
+	key := func(f func(string) string) mutant {
+		return mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			cmd.Key = f(cmd.Key)
+			return s.Do(ctx, cmd)
+		}}
+	}
+	granted := quorum.Vote{Outcome: quorum.Granted, Epoch: 1}
+
+	for name, c := range map[string]struct {
+		mutant mutant
+		part   string // that must fail, beside others
+	}{
+		"acquire of a held key is granted to its own value": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if value, _, _ := s.Get(cmd.Key); vote.Outcome == quorum.Refused && vote.Err == nil && value == cmd.Value {
+				granted := granted
+				granted.Token = s.Counter(cmd.Key)
+				return granted
+			}
+			return vote
+		}), "acquire a held key"},
+		"refused acquire sets": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Refused {
+				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			}
+			return vote
+		}), "acquire a held key"},
+		"refused acquire prolongs": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if value, _, ok := s.Get(cmd.Key); ok && vote.Outcome == quorum.Refused {
+				s.Put(cmd.Key, value, cmd.TTL+time.Second)
+			}
+			return vote
+		}), "acquire a held key"},
+		"refused acquire counts": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Refused && vote.Err == nil && cmd.Fence {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}), "tokens rise"},
+		"acquire doesn't tell what is left": {on(quorum.Acquire, func(_ *Server, _ quorum.Command, vote quorum.Vote) quorum.Vote {
+			vote.Remaining = 0
+			return vote
+		}), "acquire a held key"},
+		"token isn't raised": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if before := s.Counter(cmd.Key); cmd.Op == quorum.Acquire && cmd.Fence && before > 0 {
+				s.PutCounter(cmd.Key, before-1, s.Fingerprint(cmd.Key))
+			}
+			return s.Do(ctx, cmd)
+		}}, "tokens rise"},
+		"token of the vote isn't the counter": {on(quorum.Acquire, func(_ *Server, _ quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Token > 0 {
+				vote.Token++
+			}
+			return vote
+		}), "acquire a free key"},
+		"counters start from 0": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Op == quorum.Acquire && cmd.Fence && s.Counter(cmd.Key) == 0 {
+				s.PutCounter(cmd.Key, 0, "")
+			}
+			return s.Do(ctx, cmd)
+		}}, "a new counter starts from the clock"},
+		"counters live for ever": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			cmd.CounterTTL *= 1_000_000
+			return s.Do(ctx, cmd)
+		}}, "counters expire"},
+		"raise doesn't renew the counter": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Op == quorum.Raise {
+				cmd.CounterTTL = time.Millisecond
+			}
+			return s.Do(ctx, cmd)
+		}}, "counters expire"},
+		"counters are floating point": {on(quorum.Raise, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.PutCounter(cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100), s.Fingerprint(cmd.Key))
+			return vote
+		}), "tokens are exact to the last"},
+		"release forgets the counter": {on(quorum.Release, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Granted {
+				s.PutCounter(cmd.Key, 0, "")
+			}
+			return vote
+		}), "release"},
+		"acquire without fence counts": {instead(quorum.Acquire, func(cmd quorum.Command) quorum.Command {
+			cmd.Fence, cmd.CounterTTL, cmd.Set = true, time.Hour, main
+			return cmd
+		}), "acquire without fence"},
+		"raise without holder": {on(quorum.Raise, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.PutCounter(cmd.Key, max(cmd.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			return granted
+		}), "raise only while mine"},
+		"raise refused but done": {on(quorum.Raise, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.PutCounter(cmd.Key, max(cmd.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			return vote
+		}), "raise only while mine"},
+		"raise lowers": {on(quorum.Raise, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Granted {
+				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}), "raise"},
+		"raise compares text": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			before := s.Counter(cmd.Key)
+			vote := s.Do(ctx, cmd)
+			if cmd.Op == quorum.Raise && vote.Outcome == quorum.Granted && before.String() < cmd.Token.String() {
+				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}}, "raise"},
+		"extend revives": {on(quorum.Extend, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if _, _, exists := s.Get(cmd.Key); !exists {
+				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+				return granted
+			}
+			return vote
+		}), "extend only while mine"},
+		"extend of another's": {on(quorum.Extend, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if value, _, exists := s.Get(cmd.Key); exists {
+				s.Put(cmd.Key, value, cmd.TTL)
+			}
+			return vote
+		}), "extend only while mine"},
+		"extend never shortens": {on(quorum.Extend, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Granted {
+				s.Put(cmd.Key, cmd.Value, max(cmd.TTL, time.Minute))
+			}
+			return vote
+		}), "extend"},
+		"extend takes the expiry away": {on(quorum.Extend, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Granted {
+				s.Put(cmd.Key, cmd.Value, quorum.NoExpiry)
+			}
+			return vote
+		}), "extend"},
+		"restore overwrites others": {on(quorum.Restore, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			return granted
+		}), "restore over nobody else"},
+		"restore refused but counted": {on(quorum.Restore, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Refused && cmd.Fence {
+				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}), "restore over nobody else"},
+		"restore doesn't count": {instead(quorum.Restore, func(cmd quorum.Command) quorum.Command {
+			cmd.Fence = false
+			return cmd
+		}), "restore"},
+		"restore lowers the counter": {on(quorum.Restore, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Granted && cmd.Fence {
+				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}), "restore"},
+		"release without compare": {on(quorum.Release, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.Delete(cmd.Key)
+			return vote
+		}), "release only while mine"},
+		"release by prefix": {on(quorum.Release, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if value, _, ok := s.Get(cmd.Key); ok && strings.HasPrefix(value, cmd.Value) {
+				s.Delete(cmd.Key)
+			}
+			return vote
+		}), "release only while mine"},
+		"release of nothing is granted": {on(quorum.Release, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if _, _, ok := s.Get(cmd.Key); !ok {
+				return granted
+			}
+			return vote
+		}), "release"},
+		"look cleans up": {on(quorum.Look, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			s.Delete(cmd.Key)
+			return vote
+		}), "look changes nothing"},
+		"look makes a counter": {on(quorum.Look, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Token == 0 && cmd.Fence {
+				s.PutCounter(cmd.Key, 1, "")
+			}
+			return vote
+		}), "look changes nothing"},
+		"no expiry looks like not told": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			vote.Remaining = max(0, vote.Remaining)
+			return vote
+		}}, "keys without expiry"},
+		"TTL in whole seconds": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.TTL > 0 {
+				cmd.TTL = max(time.Second, cmd.TTL.Truncate(time.Second))
+			}
+			return s.Do(ctx, cmd)
+		}}, "ttl"},
+		"TTL cut by a tenth": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.TTL > 10*time.Millisecond {
+				cmd.TTL -= (cmd.TTL / 10).Truncate(time.Millisecond)
+			}
+			return s.Do(ctx, cmd)
+		}}, "ttl"},
+		"clock isn't told when refused": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			if vote.Outcome == quorum.Refused {
+				vote.Clock = time.Time{}
+			}
+			return vote
+		}}, "clock"},
+		"clock in seconds": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			if !vote.Clock.IsZero() {
+				vote.Clock = vote.Clock.Add(500 * time.Millisecond).Truncate(time.Second).Add(-time.Second)
+			}
+			return vote
+		}}, "clock"},
+		"set is ignored": {instead(quorum.Acquire, func(cmd quorum.Command) quorum.Command {
+			if cmd.Fence {
+				cmd.Set = main
+			}
+			return cmd
+		}), "set: mismatch"},
+		"any higher version takes over": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if old, err := quorum.ParseSet(s.Fingerprint(cmd.Key)); err == nil && cmd.Op == quorum.Acquire && cmd.Set.Version > old.Version {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
+			}
+			return s.Do(ctx, cmd)
+		}}, "set: mismatch"},
+		"newer set takes a held key over": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			old, err := quorum.ParseSet(s.Fingerprint(cmd.Key))
+			if _, _, held := s.Get(cmd.Key); err == nil && held && cmd.Op == quorum.Acquire && cmd.Set.Supersedes(old) {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Set.String())
+			}
+			return s.Do(ctx, cmd)
+		}}, "set: a held key is not taken over"},
+		"mismatch leaves its key": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if errors.Is(vote.Err, quorum.ErrSetMismatch) {
+				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			}
+			return vote
+		}), "set: mismatch"},
+		"mismatch leaves its mark": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if errors.Is(vote.Err, quorum.ErrSetMismatch) {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Set.String())
+			}
+			return vote
+		}), "set: mismatch"},
+		"newer set isn't taken": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Token > 0 && s.Fingerprint(cmd.Key) != main.String() && cmd.Set.Name == "main" {
+				s.Delete(cmd.Key)
+				return quorum.Vote{Outcome: quorum.Refused, Epoch: 1, Err: &quorum.SetMismatchError{Mine: cmd.Set, Theirs: main.String()}}
+			}
+			return vote
+		}), "set: the same and a new one"},
+		"keys in lower case":       {key(strings.ToLower), "keys"},
+		"keys are trimmed":         {key(strings.TrimSpace), "keys"},
+		"keys are cut at the line": {key(func(k string) string { line, _, _ := strings.Cut(k, "\n"); return line }), "keys"},
+		"values become UTF-8": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			cmd.Value = strings.ToValidUTF8(cmd.Value, "?")
+			return s.Do(ctx, cmd)
+		}}, "values"},
+		"context that is over isn't looked at": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			return s.Do(context.WithoutCancel(ctx), cmd)
+		}}, "context is over"},
+		"context that is over refuses": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			if vote.Outcome == quorum.Failed {
+				return quorum.Vote{Outcome: quorum.Refused, Epoch: 1}
+			}
+			return vote
+		}}, "context is over"},
+		"context that is over may have been sent": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			vote.Unsent = false
+			return vote
+		}}, "context is over"},
+		"acquire isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Op != quorum.Acquire || ctx.Err() != nil {
+				return s.Do(ctx, cmd)
+			}
+			if _, _, held := s.Get(cmd.Key); !held {
+				time.Sleep(time.Microsecond)
+				s.Delete(cmd.Key)
+			}
+			return s.Do(ctx, cmd)
+		}}, "one of many acquires"},
+		"counter isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			before := s.Counter(cmd.Key)
+			if cmd.Op == quorum.Acquire && cmd.Fence && before > 0 {
+				time.Sleep(time.Duration(before%7) * 50 * time.Microsecond)
+				s.PutCounter(cmd.Key, before, s.Fingerprint(cmd.Key))
+			}
+			return s.Do(ctx, cmd)
+		}}, "tokens of many cycles"},
+		"epoch isn't told": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			vote.Epoch = 0
+			return vote
+		}}, "epoch"},
+		"epoch doesn't move": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			vote := s.Do(ctx, cmd)
+			vote.Epoch = 1
+			return vote
+		}, probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Epoch = 1
+			return id
+		}}, "restart"},
+		"probe's epoch is too new": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Epoch++
+			return id
+		}}, "epoch"},
+		"run id stays": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.RunID = "constant"
+			return id
+		}}, "restart"},
+		"run id is drawn anew": {mutant{probe: func() func(_ *Server, id quorum.Identity) quorum.Identity {
+			var n atomic.Int64
+			return func(_ *Server, id quorum.Identity) quorum.Identity {
+				id.RunID = fmt.Sprint(n.Add(1))
+				return id
+			}
+		}()}, "probe"},
+		"probe hides without a word": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Eviction = ""
+			return id
+		}}, "probe"},
+		"vouches after a restart": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Vouched = true
+			return id
+		}}, "restart"},
+		"votes that say more than was asked": {on(quorum.Extend, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			vote.Token = s.Counter(cmd.Key)
+			return vote
+		}), "extend"},
+		"refused for a reason of its own": {on(quorum.Release, func(_ *Server, _ quorum.Command, vote quorum.Vote) quorum.Vote {
+			if vote.Outcome == quorum.Refused {
+				vote.Err = errors.ErrUnsupported
+			}
+			return vote
+		}), "release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := fails(t, func() quorum.Instance {
+				m := c.mutant
+				m.Server = NewServer("mutant", nil)
+				return m
+			})
+			require.NotEmpty(t, failed, "no part of Check noticed")
+			assert.Contains(t, failed, c.part, "the part that is about it didn't notice")
+		})
+	}
+}

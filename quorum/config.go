@@ -154,7 +154,7 @@ type Config struct {
 func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.TTL, 10*time.Second)
 	setDefault(&c.MaxTTL, c.TTL)
-	setDefault(&c.InstanceTimeout, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4))
+	setDefault(&c.InstanceTimeout, max(time.Millisecond, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4)))
 	setDefault(&c.CounterTTL, max(24*time.Hour, 10*c.MaxTTL))
 	setDefault(&c.ClockEvery, min(max(c.MaxTTL/2, 50*time.Millisecond), 10*time.Second))
 	setDefault(&c.MaxInFlight, 4096)
@@ -197,6 +197,10 @@ func (c Config) validate(n int) error {
 	if err := c.Set.validateName(); err != nil {
 		return err
 	}
+	// Before those whose defaults follow from it, or they would be blamed.
+	if err := wholeMillis("TTL", c.TTL); err != nil {
+		return err
+	}
 	if c.InstanceTimeout < time.Millisecond {
 		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
 	}
@@ -210,15 +214,16 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("%w: CounterTTL is %v, want at least %v (ten times MaxTTL), or tokens could start anew while a lease is held", ErrConfig, c.CounterTTL, 10*c.MaxTTL)
 	}
 	for _, bound := range []struct {
-		name  string
-		value int64
+		name     string
+		value    any
+		negative bool
 	}{
-		{"MaxInFlight", int64(c.MaxInFlight)}, {"MaxDebts", int64(c.MaxDebts)},
-		{"ClockEvery", int64(c.ClockEvery)}, {"ClockTolerance", int64(c.ClockTolerance)},
-		{"BackoffMin", int64(c.BackoffMin)},
+		{"MaxInFlight", c.MaxInFlight, c.MaxInFlight < 0}, {"MaxDebts", c.MaxDebts, c.MaxDebts < 0},
+		{"ClockEvery", c.ClockEvery, c.ClockEvery < 0}, {"ClockTolerance", c.ClockTolerance, c.ClockTolerance < 0},
+		{"BackoffMin", c.BackoffMin, c.BackoffMin < 0},
 	} {
-		if bound.value < 1 {
-			return fmt.Errorf("%w: %s is negative, want more than zero, or zero for the default", ErrConfig, bound.name)
+		if bound.negative {
+			return fmt.Errorf("%w: %s is %v, want more than zero, or zero for the default", ErrConfig, bound.name, bound.value)
 		}
 	}
 	if c.BackoffMax < c.BackoffMin {

@@ -1,0 +1,277 @@
+package quorum_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func bareServers(names ...string) []quorum.Instance {
+	instances := make([]quorum.Instance, len(names))
+	for i, name := range names {
+		instances[i] = quorumtest.NewServer(name, nil)
+	}
+	return instances
+}
+
+// Every bad value is refused, by a message that names the field and the value
+// and says what to do about it.
+func TestConfigRefusesBadValues(t *testing.T) {
+	terms := func(terms quorum.Terms) quorum.Config { return quorum.Config{Terms: terms} }
+	for _, test := range []struct {
+		name  string
+		cfg   quorum.Config
+		wants []string
+	}{
+		{"TTL negative", terms(quorum.Terms{TTL: -time.Second}), []string{" TTL is -1s", "at least 1ms"}},
+		{"TTL under a millisecond", terms(quorum.Terms{TTL: 500 * time.Microsecond}), []string{" TTL is 500µs", "at least 1ms"}},
+		{"TTL not whole", terms(quorum.Terms{TTL: time.Second + 300*time.Microsecond}), []string{" TTL is 1.0003s", "whole milliseconds, such as 1s"}},
+		{"TTL above ten years", terms(quorum.Terms{TTL: 11 * 365 * 24 * time.Hour}), []string{" TTL is 96360h0m0s", "at most ten years"}},
+		{"TTL above MaxTTL", quorum.Config{Terms: quorum.Terms{TTL: time.Minute}, MaxTTL: time.Second}, []string{"TTL is 1m0s", "MaxTTL is 1s", "raise MaxTTL"}},
+		{"TTL eaten by the default time-out", terms(quorum.Terms{TTL: ms}), []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
+		{"TTL eaten by time-outs", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
+		{"TTL eaten by drift", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, Drift: drift.Allowance{Floor: 900 * ms}}, []string{"TTL is 1s", "900ms", "raise TTL or lower"}},
+		{"TTL eaten by MinValidity", terms(quorum.Terms{TTL: time.Second, MinValidity: 890 * ms}), []string{"TTL is 1s", "MinValidity (890ms)", "raise TTL or lower"}},
+		{"MinValidity negative", terms(quorum.Terms{MinValidity: -1}), []string{"MinValidity -1ns", "none may be negative"}},
+		{"MaxTries negative", terms(quorum.Terms{MaxTries: -2}), []string{"MaxTries -2", "none may be negative"}},
+		{"MaxWait negative", terms(quorum.Terms{MaxWait: -time.Second}), []string{"MaxWait -1s", "none may be negative"}},
+		{"MaxLife negative", terms(quorum.Terms{MaxLife: -time.Second}), []string{"MaxLife -1s", "none may be negative"}},
+		{"MaxLife under TTL", terms(quorum.Terms{MaxLife: time.Second}), []string{"MaxLife is 1s", "TTL (10s)", "raise it"}},
+		{"Quorum under a majority", quorum.Config{Quorum: 2}, []string{"Quorum is 2", "3 to 5", "two clients"}},
+		{"Quorum negative", quorum.Config{Quorum: -3}, []string{"Quorum is -3", "3 to 5"}},
+		{"Quorum above N", quorum.Config{Quorum: 6}, []string{"Quorum is 6", "3 to 5"}},
+		{"InstanceTimeout too short", quorum.Config{InstanceTimeout: 999 * time.Microsecond}, []string{"InstanceTimeout is 999µs", "at least 1ms"}},
+		{"InstanceTimeout negative", quorum.Config{InstanceTimeout: -1}, []string{"InstanceTimeout is -1ns", "at least 1ms"}},
+		{"Drift rate", quorum.Config{Drift: drift.Allowance{PPM: 600_000}}, []string{"Drift", "600000", "0 to 500000"}},
+		{"Drift floor", quorum.Config{Drift: drift.Allowance{Floor: -1}}, []string{"Drift", "-1ns", "0 to 1h"}},
+		{"CounterTTL too short", quorum.Config{CounterTTL: 99 * time.Second}, []string{"CounterTTL is 1m39s", "at least 1m40s"}},
+		{"CounterTTL not whole", quorum.Config{CounterTTL: 24*time.Hour + 1}, []string{"CounterTTL is 24h0m0.000000001s", "whole milliseconds"}},
+		{"CounterTTL negative", quorum.Config{CounterTTL: -time.Hour}, []string{"CounterTTL is -1h0m0s", "at least 1ms"}},
+		{"MaxTTL not whole", quorum.Config{MaxTTL: time.Minute + 1}, []string{"MaxTTL is 1m0.000000001s", "whole milliseconds"}},
+		{"MaxTTL negative", quorum.Config{MaxTTL: -time.Minute}, []string{"MaxTTL is -1m0s", "at least 1ms"}},
+		{"ClockEvery", quorum.Config{ClockEvery: -time.Second}, []string{"ClockEvery is -1s", "more than zero"}},
+		{"ClockTolerance", quorum.Config{ClockTolerance: -time.Second}, []string{"ClockTolerance is -1s", "more than zero"}},
+		{"MaxInFlight", quorum.Config{MaxInFlight: -1}, []string{"MaxInFlight is -1", "more than zero"}},
+		{"MaxDebts", quorum.Config{MaxDebts: -7}, []string{"MaxDebts is -7", "more than zero"}},
+		{"BackoffMin", quorum.Config{BackoffMin: -ms}, []string{"BackoffMin is -1ms", "more than zero"}},
+		{"BackoffMax negative", quorum.Config{BackoffMax: -ms}, []string{"BackoffMax is -1ms", "at least BackoffMin, which is 10ms"}},
+		{"BackoffMax under BackoffMin", quorum.Config{BackoffMin: time.Second, BackoffMax: 500 * ms}, []string{"BackoffMax is 500ms", "BackoffMin, which is 1s"}},
+		{"Owner too long", quorum.Config{Owner: strings.Repeat("x", 65)}, []string{"Owner has 65 bytes", "at most 64"}},
+		{"Owner with a space", quorum.Config{Owner: "two words"}, []string{`Owner "two words"`, "' '", "printable ASCII"}},
+		{"Owner not ASCII", quorum.Config{Owner: "é"}, []string{"Owner", "printable ASCII"}},
+		{"Set.Name too long", quorum.Config{Set: quorum.Set{Name: strings.Repeat("x", 65)}}, []string{"Set.Name has 65 bytes", "at most 64"}},
+		{"Set.Name with a character", quorum.Config{Set: quorum.Set{Name: "a b"}}, []string{`Set.Name "a b"`, "' '", "use letters"}},
+		{"Set.N", quorum.Config{Set: quorum.Set{N: 5}}, []string{"Set.N and Set.Q are 5 and 0", "leave them zero"}},
+		{"Set.Q", quorum.Config{Set: quorum.Set{Q: 3}}, []string{"Set.N and Set.Q are 0 and 3", "leave them zero"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := quorum.New(test.cfg, bareServers("A", "B", "C", "D", "E")...)
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			assert.Nil(t, c)
+			for _, want := range test.wants {
+				assert.Contains(t, err.Error(), want)
+			}
+		})
+	}
+}
+
+func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
+	for name, cfg := range map[string]quorum.Config{
+		"all defaults":            {},
+		"quorum of all":           {Quorum: 5},
+		"shortest practical TTL":  {Terms: quorum.Terms{TTL: 5 * ms}, InstanceTimeout: ms},
+		"no drift":                {Terms: quorum.Terms{TTL: 3 * ms}, InstanceTimeout: ms, NoDrift: true},
+		"counter ten times":       {CounterTTL: 100 * time.Second},
+		"MinValidity just met":    {Terms: quorum.Terms{TTL: time.Second, MinValidity: 888*ms - 1}},
+		"MaxLife of one TTL":      {Terms: quorum.Terms{MaxLife: 10 * time.Second}},
+		"equal back-offs":         {BackoffMin: time.Second, BackoffMax: time.Second},
+		"back-off above default":  {BackoffMin: time.Hour},
+		"longest owner":           {Owner: strings.Repeat("~", 64)},
+		"longest set name":        {Set: quorum.Set{Name: strings.Repeat("a", 64), Version: 1<<64 - 1}},
+		"a TTL of a month":        {Terms: quorum.Terms{TTL: 30 * 24 * time.Hour}},
+		"drift at its upper ends": {Terms: quorum.Terms{TTL: 10 * time.Hour}, Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := quorum.New(cfg, bareServers("A", "B", "C", "D", "E")...)
+			require.NoError(t, err)
+			require.NoError(t, c.Close(t.Context()))
+		})
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		assert.Equal(f.t, quorum.Terms{TTL: 10 * time.Second}, f.Terms())
+		assert.Equal(f.t, quorum.Set{N: 5, Q: 3}, f.Set())
+		lease := f.acquire("k")
+		assert.Equal(f.t, 9898*ms, lease.Validity(), "the TTL less one hundredth and 2 ms")
+		command := f.log(0)[0].Command
+		assert.True(f.t, command.Fence)
+		assert.Equal(f.t, 24*time.Hour, command.CounterTTL)
+		assert.Equal(f.t, 10*time.Second, command.TTL)
+		assert.Equal(f.t, f.Set(), command.Set)
+		require.NoError(f.t, lease.Release(f.ctx))
+	})
+}
+
+// The default time-out of an instance follows the TTL, between 50 and 500 ms,
+// and never eats more than half of it for a round of two stages.
+func TestConfigDefaultInstanceTimeout(t *testing.T) {
+	for ttl, want := range map[time.Duration]time.Duration{
+		100 * ms:         25 * ms,
+		time.Second:      50 * ms,
+		10 * time.Second: 100 * ms,
+		30 * time.Second: 300 * ms,
+		time.Minute:      500 * ms,
+		10 * time.Hour:   500 * ms,
+	} {
+		play(t, 1, func(f *fixture) {
+			f.hang()
+			began := time.Now()
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrTimeout)
+			assert.Equal(f.t, want, time.Since(began), "TTL %v", ttl)
+			f.resume()
+			f.requireNothingLeft()
+		}, func(cfg *quorum.Config) { cfg.TTL = ttl })
+	}
+}
+
+func TestNewRefusesBadInstances(t *testing.T) {
+	good := quorumtest.NewServer("A", nil)
+	for _, test := range []struct {
+		name      string
+		instances []quorum.Instance
+		wants     []string
+	}{
+		{"none", nil, []string{"no instances", "give one Instance for each independent master"}},
+		{"nil", []quorum.Instance{good, nil}, []string{"instance 1 is nil"}},
+		{"no name", []quorum.Instance{good, quorumtest.NewServer("", nil)}, []string{"instance 1 has no name"}},
+		{"twice", []quorum.Instance{good, quorumtest.NewServer("B", nil), good}, []string{"instances 0 and 2", `"A"`, "list each server once"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := quorum.New(quorum.Config{}, test.instances...)
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			assert.Nil(t, c)
+			for _, want := range test.wants {
+				assert.ErrorContains(t, err, want)
+			}
+		})
+	}
+	_, err := quorum.New(quorum.Config{}, good, good)
+	assert.ErrorIs(t, err, quorum.ErrDuplicate)
+}
+
+// An even N is allowed, and needs one more grant than the odd one below.
+func TestNewWithEvenN(t *testing.T) {
+	play(t, 4, func(f *fixture) {
+		assert.Equal(f.t, quorum.Set{N: 4, Q: 3}, f.Set())
+		f.kill(0)
+		require.NoError(f.t, f.acquire("k").Release(f.ctx))
+		f.kill(1)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.requireNothingLeft()
+	})
+}
+
+func TestKeysThatAreRefused(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		for _, test := range []struct {
+			key   string
+			wants []string
+		}{
+			{"", []string{"key is empty", "give the resource a name"}},
+			{strings.Repeat("k", 1025), []string{"key has 1025 bytes", "at most 1024", "use a hash"}},
+			{"a\x00b", []string{`"a\x00b"`, "at byte 1"}},
+			{"a{b", []string{`"a{b"`, `'{'`, "at byte 1"}},
+			{"a}", []string{`'}'`, "at byte 1"}},
+		} {
+			calls := map[string]func() error{
+				"TryAcquire": func() error { _, err := f.TryAcquire(f.ctx, test.key); return err },
+				"Acquire":    func() error { _, err := f.Acquire(f.ctx, test.key); return err },
+				"Inspect":    func() error { _, err := f.Inspect(f.ctx, test.key); return err },
+				"Do": func() error {
+					return f.Do(f.ctx, test.key, func(context.Context, *quorum.Lease) error {
+						f.t.Error("work ran without a lock")
+						return nil
+					})
+				},
+			}
+			for name, call := range calls {
+				err := call()
+				require.ErrorIs(f.t, err, quorum.ErrConfig, name)
+				for _, want := range test.wants {
+					assert.ErrorContains(f.t, err, want, name)
+				}
+			}
+		}
+		for i := range f.servers {
+			assert.Empty(f.t, f.log(i), "nothing is sent for a key that can't be used")
+		}
+		for _, key := range []string{strings.Repeat("k", 1024), "ключ", " ", "a:b/c\n"} {
+			require.NoError(f.t, f.acquire(key).Release(f.ctx))
+		}
+		f.requireNothingLeft()
+	})
+}
+
+func TestWithTerms(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		view, err := f.WithTerms(quorum.Terms{TTL: time.Minute})
+		require.NoError(f.t, err)
+		assert.Equal(f.t, quorum.Terms{TTL: time.Minute}, view.Terms())
+		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MaxTries: 7}, f.Terms(), "the original is as it was")
+		lease, err := view.TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Equal(f.t, time.Minute-600*ms-2*ms, lease.Validity())
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+
+		// Zero fields are Config's defaults, and the TTL is Config's.
+		plain, err := view.WithTerms(quorum.Terms{MinValidity: time.Second})
+		require.NoError(f.t, err)
+		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MinValidity: time.Second}, plain.Terms())
+
+		for name, terms := range map[string]quorum.Terms{
+			"above MaxTTL": {TTL: time.Minute + ms}, "too short": {TTL: 100 * ms}, "negative": {MaxWait: -1},
+			"part of a ms": {TTL: time.Second + 1}, "MinValidity": {MinValidity: 20 * time.Second}, "MaxLife": {MaxLife: time.Second},
+		} {
+			_, err := f.WithTerms(terms)
+			assert.ErrorIs(f.t, err, quorum.ErrConfig, name)
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+
+		// The view is closed with the original.
+		require.NoError(f.t, f.Close(f.ctx))
+		_, err = view.TryAcquire(f.ctx, "k")
+		assert.ErrorIs(f.t, err, quorum.ErrClosed)
+	}, func(cfg *quorum.Config) {
+		cfg.TTL, cfg.MaxTries, cfg.MaxTTL = 20*time.Second, 7, time.Minute
+	})
+}
+
+func TestSetText(t *testing.T) {
+	for _, set := range []quorum.Set{{N: 5, Q: 3}, {Name: "main", Version: 12, N: 3, Q: 2}, {Name: "a.b_c-D9", N: 1, Q: 1}} {
+		parsed, err := quorum.ParseSet(set.String())
+		require.NoError(t, err)
+		assert.Equal(t, set, parsed)
+	}
+	for _, text := range []string{"", "x", "a@1", "a@1 N=5", "a@x N=5 Q=3", "a@1 N=x Q=3", "a@1 N=5 Q=x", "a@01 N=5 Q=3", "a@1 N=+5 Q=3", "a b@1 N=5 Q=3", "a@1 N=5 Q=3 ", "a@1 Q=3 N=5"} {
+		_, err := quorum.ParseSet(text)
+		assert.Error(t, err, "%q", text)
+	}
+	old := quorum.Set{Name: "main", Version: 1, N: 3, Q: 2}
+	assert.True(t, quorum.Set{Name: "main", Version: 2, N: 5, Q: 3}.Supersedes(old))
+	assert.False(t, old.Supersedes(old))
+	assert.False(t, quorum.Set{Name: "other", Version: 2}.Supersedes(old))
+}

@@ -1,0 +1,65 @@
+// Package sqlguard keeps the marks of a fencing.Guard in a database, beside the
+// data that they protect, so that the check and the write are one transaction. It
+// needs database/sql only and imports no driver; it speaks to PostgreSQL (9.5 or
+// later) and SQLite (3.35 or later).
+//
+// There are two ways to keep the marks.
+//
+// A table of marks (Guard) has a row for each resource, whatever the resource is.
+// CheckTx raises the mark inside your transaction and keeps its row locked until
+// the end: nothing that is shown a later token gets past its own Admit or CheckTx
+// until you have committed or rolled back. A rollback takes the mark back too,
+// which is right, for it takes back all that was written under it.
+//
+//	tx, err := db.BeginTx(ctx, nil)
+//	...
+//	defer tx.Rollback()
+//	if err := guard.CheckTx(ctx, tx, "account/7", token); err != nil {
+//		return err // stale: errors.Is(err, fencing.ErrStale)
+//	}
+//	... read and write in tx ...
+//	return tx.Commit()
+//
+// A fence column (Table) keeps the mark in the row that it protects. There is no
+// second table and no second lock, and it works with any statement of your own:
+//
+//	UPDATE accounts SET balance = $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2
+//
+// If it changes no row, Table.Refusal tells a stale token from a missing row;
+// Table.UpdateTx does both. Every statement that writes to the row must have
+// the condition, and a deleted row loses its mark: mark rows as deleted instead.
+//
+// # A holder that arrives
+//
+// Admit commits the mark on its own, before the first read. A holder that
+// reads and writes in one single transaction does not need it, if CheckTx is the first
+// statement of that transaction.
+//
+// # Isolation, locks and errors
+//
+// The statements are right at READ COMMITTED, REPEATABLE READ and SERIALIZABLE.
+// At the latter two PostgreSQL answers a mark that another transaction has
+// raised since this one's snapshot with a serialization failure (SQLSTATE 40001)
+// instead of a verdict. This package returns the errors of the database
+// as they are, wrapped: roll back and run the whole transaction again. The same goes for
+// a deadlock (40P01); transactions over several resources avoid it by
+// checking them in one order, such as that of their names. If the database's
+// default isolation is above READ COMMITTED, Admit and Check can fail with 40001
+// too, and can simply be called again.
+//
+// SQLite has one writer at a time: a check waits as long as the connection's
+// busy_timeout says, then fails with SQLITE_BUSY, and nothing is changed. A transaction that has
+// read before its CheckTx can fail with SQLITE_BUSY at once, whatever the
+// timeout (its snapshot is old): let CheckTx come first, or begin with BEGIN
+// IMMEDIATE.
+//
+// After a failed Commit, or an Admit or Check that failed in the network, it is
+// unknown whether it took effect; calling Admit or Check again is harmless.
+//
+// # What the database must do
+//
+// Keep what it has committed: synchronous_commit on in PostgreSQL, synchronous FULL (the
+// default) in SQLite. A failover to an asynchronous replica can lose marks, but
+// it loses the data of the same transactions with them. Never read marks
+// from a replica: a Guard's DB must be the primary.
+package sqlguard

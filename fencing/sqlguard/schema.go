@@ -1,0 +1,48 @@
+package sqlguard
+
+import (
+	"context"
+	"fmt"
+)
+
+// DefaultTable is the table of marks unless Config names another.
+const DefaultTable = "fencing_marks"
+
+// Schema gives the statement that creates the table of marks if it is not there,
+// for your migrations. The table is named as in Config.Table; "" means
+// DefaultTable. Nothing else may write to it, and a row must never be deleted
+// while a holder of an old lease on its resource may still wake up.
+func Schema(d Dialect, table string) (string, error) {
+	if err := d.validate(); err != nil {
+		return "", err
+	}
+	if table == "" {
+		table = DefaultTable
+	}
+	name, err := quoteTable("table", table)
+	if err != nil {
+		return "", err
+	}
+	// Names of resources are compared byte by byte, whatever the database's
+	// collation. The bounds are those of fencing.Token.
+	resource := `TEXT COLLATE "C"`
+	token := "BIGINT NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991)"
+	if d == SQLite {
+		resource = "TEXT COLLATE BINARY"
+		// SQLite keeps text in a column of numbers unless told not to.
+		token = "INTEGER NOT NULL CHECK (typeof(token) = 'integer' AND token BETWEEN 1 AND 9007199254740991)"
+	}
+	return "CREATE TABLE IF NOT EXISTS " + name + " (\n" +
+		"\tresource " + resource + " NOT NULL PRIMARY KEY,\n" +
+		"\ttoken " + token + "\n)", nil
+}
+
+// CreateTable runs Schema on the guard's database. Several processes should not
+// do so at the same moment: PostgreSQL may then fail in one of them although it
+// says IF NOT EXISTS.
+func (g *Guard) CreateTable(ctx context.Context) error {
+	if _, err := g.config.DB.ExecContext(ctx, g.schema); err != nil {
+		return fmt.Errorf("sqlguard: create table %s: %w", g.config.Table, err)
+	}
+	return nil
+}

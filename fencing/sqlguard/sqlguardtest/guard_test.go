@@ -1,0 +1,369 @@
+package sqlguardtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/guardtest"
+	"github.com/redquorum/redlock/fencing/sqlguard"
+)
+
+const mark = "SELECT token FROM fencing_marks WHERE resource = $1"
+
+func TestContract(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		guardtest.Run(t, func(t *testing.T) fencing.Guard {
+			g := db.guard(t)
+			db.exec(t, "DELETE FROM fencing_marks")
+			return g
+		})
+	})
+}
+
+// byTx checks in a transaction that commits: the same contract.
+type byTx struct {
+	*sqlguard.Guard
+	db database
+}
+
+func (g byTx) Check(ctx context.Context, resource string, t fencing.Token) error {
+	tx, err := g.db.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return err
+	}
+	if err := g.CheckTx(ctx, tx, resource, t); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	return tx.Commit()
+}
+
+func TestContractByTx(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		guardtest.Run(t, func(t *testing.T) fencing.Guard {
+			g := db.guard(t)
+			db.exec(t, "DELETE FROM fencing_marks")
+			return byTx{g, db}
+		})
+	})
+}
+
+func TestRollbackLeavesNoMark(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		tx := db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
+		require.NoError(t, tx.Rollback())
+		assert.EqualValues(t, -1, db.number(t, mark, "r"))
+		assert.NoError(t, g.Check(ctx, "r", 33))
+
+		tx = db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
+		require.NoError(t, tx.Commit())
+		assert.EqualValues(t, 34, db.number(t, mark, "r"))
+		assert.ErrorIs(t, g.Check(ctx, "r", 33), fencing.ErrStale)
+	})
+}
+
+// waiting runs f and, once it waits for a lock of another transaction, runs
+// release; it gives f's error. On SQLite a waiting statement cannot be seen from outside, and f
+// gets a moment instead; a lock that failed to make it wait would still be found,
+// because f would have ended before release.
+func (db database) waiting(t *testing.T, release func(), f func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	if db.dialect == sqlguard.PostgreSQL {
+		require.Eventually(t, func() bool {
+			return db.number(t, "SELECT count(*) FROM pg_locks WHERE NOT granted") > 0
+		}, 10*time.Second, 5*time.Millisecond, "nobody waits for the lock")
+	} else {
+		select {
+		case err := <-done:
+			t.Fatalf("did not wait for the lock: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	release()
+	return <-done
+}
+
+// TestRace: two transactions with tokens 33 and 34, in both orders, on a mark that
+// is new and on one that is there, the first one committing or rolling back.
+// The second waits for the end of the first and is then judged by what is left.
+func TestRace(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		g := db.guard(t)
+		for _, c := range []struct {
+			name          string
+			first, second fencing.Token
+			commit, stale bool
+			mark          int64
+		}{
+			{"33 then 34", 33, 34, true, false, 34},
+			{"34 then 33", 34, 33, true, true, 34},
+			{"33 rolled back, 34", 33, 34, false, false, 34},
+			{"34 rolled back, 33", 34, 33, false, false, 33},
+			{"33 twice", 33, 33, true, false, 33},
+		} {
+			for _, before := range []fencing.Token{0, 7} {
+				t.Run(c.name+" after "+before.String(), func(t *testing.T) {
+					ctx, r := t.Context(), c.name+before.String()
+					if before != 0 {
+						require.NoError(t, g.Admit(ctx, r, before))
+					}
+					first := db.begin(t, nil)
+					require.NoError(t, g.CheckTx(ctx, first, r, c.first))
+					end := first.Rollback
+					if c.commit {
+						end = first.Commit
+					}
+					err := db.waiting(t, func() { require.NoError(t, end()) }, func() error {
+						return byTx{g, db}.Check(ctx, r, c.second)
+					})
+					if c.stale {
+						var stale *fencing.StaleError
+						require.ErrorAs(t, err, &stale)
+						assert.Equal(t, fencing.StaleError{Resource: r, Token: c.second, Highest: c.first}, *stale)
+					} else {
+						require.NoError(t, err)
+					}
+					assert.Equal(t, c.mark, db.number(t, mark, r))
+				})
+			}
+		}
+	})
+}
+
+// TestAdmitSeesWhatAStaleWriterWrote is the story of 33 and 34: A writes 110 in a
+// transaction under 33; B's Admit waits for it, so B reads 110 and not 100, and
+// A's next write is refused.
+func TestAdmitSeesWhatAStaleWriterWrote(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		db.exec(t, "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
+		db.exec(t, "INSERT INTO account VALUES (7, 100)")
+		a := db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, a, "account/7", 33))
+		_, err := a.ExecContext(ctx, "UPDATE account SET balance = balance + 10 WHERE id = 7")
+		require.NoError(t, err)
+		err = db.waiting(t, func() { require.NoError(t, a.Commit()) }, func() error { return g.Admit(ctx, "account/7", 34) })
+		require.NoError(t, err)
+		assert.EqualValues(t, 110, db.number(t, "SELECT balance FROM account WHERE id = 7"))
+		late := db.begin(t, nil)
+		assert.ErrorIs(t, g.CheckTx(ctx, late, "account/7", 33), fencing.ErrStale)
+	})
+}
+
+// TestConcurrentTransactions: holders of rising tokens write the token in one
+// transaction with the check; what is written never goes back.
+func TestConcurrentTransactions(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		db.exec(t, "CREATE TABLE written (position INTEGER NOT NULL, token BIGINT NOT NULL)")
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for i := range 15 {
+					tok := fencing.Token(1 + 4*i + w)
+					tx, err := db.BeginTx(ctx, nil)
+					if !assert.NoError(t, err) {
+						return
+					}
+					if err := g.CheckTx(ctx, tx, "r", tok); err != nil {
+						assert.ErrorIs(t, err, fencing.ErrStale)
+						assert.NoError(t, tx.Rollback())
+						continue
+					}
+					_, err = tx.ExecContext(ctx, db.sql("INSERT INTO written SELECT count(*), $1 FROM written"), int64(tok))
+					assert.NoError(t, err)
+					assert.NoError(t, tx.Commit())
+				}
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(t, 60, db.number(t, "SELECT max(token) FROM written"))
+		assert.Zero(t, db.number(t, "SELECT count(*) FROM written a JOIN written b ON a.position < b.position AND a.token > b.token"))
+		assert.Zero(t, db.number(t, "SELECT count(*) - count(DISTINCT position) FROM written"))
+	})
+}
+
+// TestIsolation: above READ COMMITTED, PostgreSQL refuses a mark that was raised
+// since the snapshot; the error comes as it is, and running again gives the verdict.
+func TestIsolation(t *testing.T) {
+	db := inPostgreSQL(t)
+	ctx, g := t.Context(), db.guard(t)
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		for _, known := range []bool{false, true} {
+			t.Run(level.String(), func(t *testing.T) {
+				r := level.String()
+				if known {
+					r += " known"
+					require.NoError(t, g.Admit(ctx, r, 7))
+				}
+				options := &sql.TxOptions{Isolation: level}
+				tx := db.begin(t, options)
+				_, err := tx.ExecContext(ctx, "SELECT count(*) FROM fencing_marks") // takes the snapshot
+				require.NoError(t, err)
+				require.NoError(t, g.Admit(ctx, r, 34))
+				err = g.CheckTx(ctx, tx, r, 33)
+				if level == sql.LevelReadCommitted {
+					assert.ErrorIs(t, err, fencing.ErrStale)
+				} else {
+					var pg *pgconn.PgError
+					require.ErrorAs(t, err, &pg)
+					assert.Equal(t, "40001", pg.Code)
+					assert.NotErrorIs(t, err, fencing.ErrStale)
+				}
+				require.NoError(t, tx.Rollback())
+
+				again := db.begin(t, options)
+				assert.ErrorIs(t, g.CheckTx(ctx, again, r, 33), fencing.ErrStale)
+				require.NoError(t, again.Rollback())
+				again = db.begin(t, options)
+				assert.NoError(t, g.CheckTx(ctx, again, r, 34))
+				assert.NoError(t, again.Commit())
+			})
+		}
+	}
+}
+
+// TestGivingUp: a caller that waits for a lock stops with its context, and leaves
+// no mark.
+func TestGivingUp(t *testing.T) {
+	db := inPostgreSQL(t)
+	g := db.guard(t)
+	tx := db.begin(t, nil)
+	require.NoError(t, g.CheckTx(t.Context(), tx, "r", 33))
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.waiting(t, cancel, func() error { return g.Admit(ctx, "r", 34) })
+	assert.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, tx.Commit())
+	assert.EqualValues(t, 33, db.number(t, mark, "r"))
+}
+
+// TestBusy: SQLite's own error comes through, and nothing is changed.
+func TestBusy(t *testing.T) {
+	db := inSQLiteWith(t, "_pragma=busy_timeout(0)")
+	ctx, g := t.Context(), db.guard(t)
+	writer := db.begin(t, nil)
+	require.NoError(t, g.CheckTx(ctx, writer, "r", 33))
+	busy := func(err error) {
+		t.Helper()
+		var e *sqlite.Error
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, 5, e.Code()&0xff, "SQLITE_BUSY")
+		assert.NotErrorIs(t, err, fencing.ErrStale)
+	}
+	busy(g.Admit(ctx, "r", 34))
+	busy(g.CheckTx(ctx, db.begin(t, nil), "r", 34))
+	require.NoError(t, writer.Commit())
+	assert.EqualValues(t, 33, db.number(t, mark, "r"))
+}
+
+// TestOldSnapshot: a transaction that has read before the check cannot go on when
+// another one has written since.
+func TestOldSnapshot(t *testing.T) {
+	db := inSQLite(t)
+	ctx, g := t.Context(), db.guard(t)
+	tx := db.begin(t, nil)
+	var n int
+	require.NoError(t, tx.QueryRowContext(ctx, "SELECT count(*) FROM fencing_marks").Scan(&n))
+	require.NoError(t, g.Admit(ctx, "r", 34))
+	err := g.CheckTx(ctx, tx, "r", 33)
+	var e *sqlite.Error
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, 5, e.Code()&0xff)
+}
+
+// TestForeignMarks: the schema keeps out what is no token.
+func TestForeignMarks(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		db.guard(t)
+		for _, token := range []string{"0", "-1", "9007199254740992", "'x'", "NULL", "1.5"} {
+			if db.dialect == sqlguard.PostgreSQL && token == "1.5" {
+				continue // it rounds to a token
+			}
+			_, err := db.ExecContext(t.Context(), "INSERT INTO fencing_marks (resource, token) VALUES ('r', "+token+")")
+			assert.Error(t, err, token)
+		}
+		_, err := db.ExecContext(t.Context(), "INSERT INTO fencing_marks (resource, token) VALUES (NULL, 1)")
+		assert.Error(t, err)
+	})
+}
+
+// TestOtherTable: marks can be kept in a table whose columns have no checks, and
+// what is no token there is an error.
+func TestOtherTable(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		db.exec(t, `CREATE TABLE "Order" (resource TEXT PRIMARY KEY, token BIGINT)`)
+		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: "Order"})
+		require.NoError(t, err)
+		require.NoError(t, g.CreateTable(ctx), "it is there already")
+		require.NoError(t, g.Admit(ctx, "r", 34))
+		assert.ErrorIs(t, g.Admit(ctx, "r", 33), fencing.ErrStale)
+		db.exec(t, `UPDATE "Order" SET token = 9007199254740992`)
+		err = g.Admit(ctx, "r", 35)
+		assert.ErrorContains(t, err, "want one that is a token")
+		assert.NotErrorIs(t, err, fencing.ErrStale)
+	})
+}
+
+func TestQualifiedTable(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		name := "main.marks"
+		if db.dialect == sqlguard.PostgreSQL {
+			name = "public.marks"
+		}
+		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: name})
+		require.NoError(t, err)
+		require.NoError(t, g.CreateTable(t.Context()))
+		t.Cleanup(func() { _, _ = db.Exec("DROP TABLE " + name) })
+		require.NoError(t, g.Admit(t.Context(), "r", 34))
+		assert.EqualValues(t, 34, db.number(t, "SELECT token FROM "+name))
+	})
+}
+
+func TestNoTable(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect})
+		require.NoError(t, err)
+		err = g.Admit(t.Context(), "r", 34)
+		require.Error(t, err)
+		assert.True(t, strings.Contains(err.Error(), "fencing_marks"), err)
+		assert.False(t, errors.Is(err, fencing.ErrStale))
+	})
+}
+
+// TestMarksSurviveReopening: the upsert is committed, not left to a driver that
+// has not read to the end.
+func TestMarksSurviveReopening(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		g := db.guard(t)
+		require.NoError(t, g.Check(t.Context(), "r", 34))
+		ctx := t.Context()
+		one, err := db.Conn(ctx)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, one.Close()) }()
+		other, err := db.Conn(ctx) // a second connection sees only what is committed
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, other.Close()) }()
+		for _, conn := range []*sql.Conn{one, other} {
+			var n int64
+			require.NoError(t, conn.QueryRowContext(ctx, db.sql(mark), "r").Scan(&n))
+			assert.EqualValues(t, 34, n)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package sqlguardtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/sqlguard"
+)
+
+// accounts makes a table with a fence column: row 7 with 100, row 8 with 0.
+func (db database) accounts(t *testing.T) *sqlguard.Table {
+	t.Helper()
+	db.exec(t, "CREATE TABLE accounts (id INTEGER NOT NULL, balance INTEGER, owner TEXT, fence BIGINT)")
+	db.exec(t, "INSERT INTO accounts VALUES (7, 100, 'a', NULL), (8, 0, 'b', 5)")
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "accounts"})
+	require.NoError(t, err)
+	return table
+}
+
+func (db database) balance(t *testing.T, id int) int64 {
+	t.Helper()
+	return db.number(t, "SELECT balance FROM accounts WHERE id = $1", id)
+}
+
+func TestUpdate(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		require.NoError(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 110, "owner": "x"}), "NULL is no mark yet")
+		require.NoError(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 111}), "the same holder")
+		require.NoError(t, table.Admit(ctx, db.DB, 7, 34))
+		assert.EqualValues(t, 111, db.balance(t, 7), "Admit changes the mark only")
+
+		err := table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 0})
+		var stale *fencing.StaleError
+		require.ErrorAs(t, err, &stale)
+		assert.Equal(t, fencing.StaleError{Resource: "accounts/7", Token: 33, Highest: 34}, *stale)
+		assert.EqualValues(t, 111, db.balance(t, 7))
+		assert.EqualValues(t, 34, db.number(t, "SELECT fence FROM accounts WHERE id = 7"))
+		assert.EqualValues(t, 5, db.number(t, "SELECT fence FROM accounts WHERE id = 8"), "another row has its own mark")
+
+		err = table.Update(ctx, db.DB, 9, 34, map[string]any{"balance": 1})
+		assert.ErrorIs(t, err, sql.ErrNoRows)
+		assert.NotErrorIs(t, err, fencing.ErrStale)
+		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, 0, nil), fencing.ErrNoToken)
+		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, fencing.MaxToken+1, nil), fencing.ErrBadToken)
+		assert.NoError(t, table.Update(ctx, db.DB, 7, fencing.MaxToken, map[string]any{"owner": nil}))
+		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, fencing.MaxToken-1, nil), fencing.ErrStale)
+	})
+}
+
+func TestUpdateEndedContext(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		table := db.accounts(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		tx := db.begin(t, nil)
+		cancel()
+		assert.ErrorIs(t, table.UpdateTx(ctx, tx, 7, 33, map[string]any{"balance": 1}), context.Canceled)
+		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 1}), context.Canceled)
+		require.NoError(t, tx.Commit())
+		assert.EqualValues(t, 100, db.balance(t, 7))
+	})
+}
+
+// TestUpdateRace: two holders on one row, in both orders; the later one in time
+// waits, and is then judged by what the first has left.
+func TestUpdateRace(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		table := db.accounts(t)
+		for _, c := range []struct {
+			name          string
+			first, second fencing.Token
+			commit, stale bool
+			balance       int64
+		}{
+			{"33 then 34", 33, 34, true, false, 34},
+			{"34 then 33", 34, 33, true, true, 34},
+			{"34 rolled back, 33", 34, 33, false, false, 33},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				ctx := t.Context()
+				db.exec(t, "UPDATE accounts SET fence = NULL, balance = 0 WHERE id = 7")
+				first := db.begin(t, nil)
+				require.NoError(t, table.UpdateTx(ctx, first, 7, c.first, map[string]any{"balance": int64(c.first)}))
+				end := first.Rollback
+				if c.commit {
+					end = first.Commit
+				}
+				err := db.waiting(t, func() { require.NoError(t, end()) }, func() error {
+					return table.Update(ctx, db.DB, 7, c.second, map[string]any{"balance": int64(c.second)})
+				})
+				if c.stale {
+					assert.ErrorIs(t, err, fencing.ErrStale)
+				} else {
+					assert.NoError(t, err)
+				}
+				assert.Equal(t, c.balance, db.balance(t, 7))
+			})
+		}
+	})
+}
+
+// TestOwnStatement is the documented pattern with an expression, and Refusal.
+func TestOwnStatement(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		add := func(id int, tok fencing.Token) error {
+			tx := db.begin(t, nil)
+			result, err := tx.ExecContext(ctx, db.sql(
+				"UPDATE accounts SET balance = balance + $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2"), 10, int64(tok), id)
+			require.NoError(t, err)
+			n, err := result.RowsAffected()
+			require.NoError(t, err)
+			if n == 0 {
+				defer func() { assert.NoError(t, tx.Rollback()) }()
+				return table.Refusal(ctx, tx, id, tok)
+			}
+			return tx.Commit()
+		}
+		require.NoError(t, add(7, 34))
+		assert.ErrorIs(t, add(7, 33), fencing.ErrStale)
+		assert.ErrorIs(t, add(9, 33), sql.ErrNoRows)
+		assert.EqualValues(t, 110, db.balance(t, 7))
+
+		tx := db.begin(t, nil)
+		err := table.Refusal(ctx, tx, 7, 34)
+		assert.ErrorContains(t, err, "would pass now")
+		assert.NotErrorIs(t, err, fencing.ErrStale)
+	})
+}
+
+// TestKeyThatIsNotUnique: two rows are not changed as one.
+func TestKeyThatIsNotUnique(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		db.exec(t, "INSERT INTO accounts VALUES (7, 1, 'twin', NULL)")
+		assert.ErrorContains(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 0}), "changed 2 rows")
+		assert.EqualValues(t, 101, db.number(t, "SELECT sum(balance) FROM accounts WHERE id = 7"), "rolled back")
+		assert.ErrorContains(t, table.Refusal(ctx, db.begin(t, nil), 7, 33), "is 2 rows")
+	})
+}
+
+// TestNarrowFence: a fence column of 32 bits fails aloud for a token beyond it.
+func TestNarrowFence(t *testing.T) {
+	db := inPostgreSQL(t)
+	db.exec(t, "CREATE TABLE narrow (id INTEGER PRIMARY KEY, fence INTEGER)")
+	db.exec(t, "INSERT INTO narrow VALUES (1, NULL)")
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "narrow"})
+	require.NoError(t, err)
+	assert.NoError(t, table.Admit(t.Context(), db.DB, 1, 33))
+	assert.ErrorContains(t, table.Admit(t.Context(), db.DB, 1, 1<<40), "out of range")
+}

@@ -1,0 +1,182 @@
+package sqlguard
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// TableConfig describes a table whose rows keep their marks themselves. All
+// names are of letters, digits and underscores, up to 63 bytes, and quoted in
+// statements, so the case of letters counts.
+type TableConfig struct {
+	Dialect Dialect // the database's; required
+	Name    string  // "table" or "schema.table"; required
+	Key     string  // the column that names a row, unique; "" means "id"
+	Fence   string  // the column of the mark, a BIGINT, where NULL means none yet; "" means "fence"
+}
+
+// Table updates rows that have a fence column. It is safe for concurrent use.
+//
+// It is no fencing.Guard, as it cannot keep a mark for a row that is not there.
+type Table struct {
+	config           TableConfig
+	name, key, fence string // quoted
+	selectFence      string
+}
+
+// NewTable gives a Table, or an error that names the field of c that is wrong.
+func NewTable(c TableConfig) (*Table, error) {
+	if c.Key == "" {
+		c.Key = "id"
+	}
+	if c.Fence == "" {
+		c.Fence = "fence"
+	}
+	if err := c.Dialect.validate(); err != nil {
+		return nil, err
+	}
+	t := &Table{config: c}
+	var err error
+	if t.name, err = quoteTable("TableConfig.Name", c.Name); err != nil {
+		return nil, err
+	}
+	if t.key, err = quote("TableConfig.Key", c.Key); err != nil {
+		return nil, err
+	}
+	if t.fence, err = quote("TableConfig.Fence", c.Fence); err != nil {
+		return nil, err
+	}
+	if strings.EqualFold(c.Key, c.Fence) {
+		return nil, fmt.Errorf("sqlguard: TableConfig.Key and Fence are both %q, want two columns", c.Key)
+	}
+	t.selectFence = "SELECT " + t.fence + " FROM " + t.name + " WHERE " + t.key + " = " + c.Dialect.arg(1)
+	return t, nil
+}
+
+// Admit shows the token of a holder that arrives to the row with the given key,
+// before it reads the row: it raises the row's mark in a transaction of its
+// own. The errors are those of UpdateTx.
+func (t *Table) Admit(ctx context.Context, db *sql.DB, key any, tok fencing.Token) error {
+	return t.Update(ctx, db, key, tok, nil)
+}
+
+// Update is UpdateTx in a transaction of its own.
+func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Token, set map[string]any) error {
+	if db == nil {
+		return fmt.Errorf("sqlguard: the database for %s is nil; pass the one that has the table", t.resource(key))
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("sqlguard: begin for %s: %w", t.resource(key), err)
+	}
+	if err := t.UpdateTx(ctx, tx, key, tok, set); err != nil {
+		_ = tx.Rollback() // the update's error is the one that matters
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("sqlguard: commit for %s: %w", t.resource(key), err)
+	}
+	return nil
+}
+
+// UpdateTx sets columns of the row with the given key, and its mark to tok, if
+// the mark is not larger; check and write are one statement. An empty set only
+// raises the mark. For expressions such as "balance - 1" write the statement
+// yourself, see the package documentation, and ask Refusal.
+//
+// Nothing is changed, and the error
+//   - is a *fencing.StaleError if the row has seen a larger token;
+//   - wraps sql.ErrNoRows if there is no such row;
+//   - wraps fencing.ErrNoToken or fencing.ErrBadToken for what is no token.
+//
+// After any other error roll the transaction back.
+func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token, set map[string]any) error {
+	if err := t.validate(tx, key, tok); err != nil {
+		return err
+	}
+	query, args, err := t.update(key, tok, set)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sqlguard: %s not updated with token %d: %w", t.resource(key), uint64(tok), err)
+	}
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("sqlguard: update of %s with token %d: %w", t.resource(key), uint64(tok), err)
+	}
+	switch n, err := result.RowsAffected(); {
+	case err != nil:
+		return fmt.Errorf("sqlguard: update of %s: the driver does not tell the number of rows: %w", t.resource(key), err)
+	case n == 1:
+		return nil
+	case n > 1:
+		return fmt.Errorf("sqlguard: update of %s changed %d rows; roll back, and make column %s unique", t.resource(key), n, t.config.Key)
+	}
+	return t.Refusal(ctx, tx, key, tok)
+}
+
+// Refusal says why a conditional UPDATE in tx changed no row: a
+// *fencing.StaleError if the row's mark is larger than tok, an error that wraps
+// sql.ErrNoRows if there is no such row, and another one if the row would
+// pass by now, because it came or changed in between: roll back and try again
+// then. It never gives nil.
+func (t *Table) Refusal(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token) error {
+	if err := t.validate(tx, key, tok); err != nil {
+		return err
+	}
+	fence, n, err := number(ctx, tx, t.selectFence, key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sqlguard: mark of %s: %w", t.resource(key), err)
+	case n == 0:
+		return fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
+	case n > 1:
+		return fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
+	case fence.Int64 > int64(tok):
+		return &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
+	}
+	return fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), fence.Int64, uint64(tok))
+}
+
+// resource names a row in errors.
+func (t *Table) resource(key any) string { return fmt.Sprintf("%s/%v", t.config.Name, key) }
+
+func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
+	switch {
+	case tx == nil:
+		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", t.resource(key))
+	case key == nil:
+		return fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
+	}
+	return fencing.Validate(t.config.Name, tok)
+}
+
+// update gives the statement and its arguments: the token, the key, then the
+// values in the order of their columns' names, so that equal sets make equal
+// statements.
+func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, []any, error) {
+	// The cast keeps a database from taking the type from a narrower column.
+	token := "CAST(" + t.config.Dialect.arg(1) + " AS BIGINT)"
+	args := []any{int64(tok), key}
+	sets := []string{t.fence + " = " + token}
+	for _, column := range slices.Sorted(maps.Keys(set)) {
+		name, err := quote("column to set", column)
+		if err != nil {
+			return "", nil, err
+		}
+		if strings.EqualFold(column, t.config.Key) || strings.EqualFold(column, t.config.Fence) {
+			return "", nil, fmt.Errorf("sqlguard: column %q of %s cannot be set: it is the key or the mark", column, t.config.Name)
+		}
+		args = append(args, set[column])
+		sets = append(sets, name+" = "+t.config.Dialect.arg(len(args)))
+	}
+	return "UPDATE " + t.name + " SET " + strings.Join(sets, ", ") +
+		" WHERE " + t.key + " = " + t.config.Dialect.arg(2) + " AND COALESCE(" + t.fence + ", 0) <= " + token, args, nil
+}

@@ -1,0 +1,290 @@
+package quorum_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// fullValidity is a fresh lease's on the default terms: 10 s less 1 % and 2 ms.
+const fullValidity = 9898 * ms
+
+// slow makes servers take the times to and from them.
+func (f *fixture) slow(before, after time.Duration, which ...int) {
+	f.each(func(s *quorumtest.Server) {
+		s.Delay(func(quorum.Command) time.Duration { return before }, func(quorum.Command) time.Duration { return after })
+	}, which...)
+}
+
+func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(*quorum.Config)
+		want time.Duration
+	}{
+		"defaults":      {func(*quorum.Config) {}, fullValidity},
+		"another TTL":   {func(c *quorum.Config) { c.TTL = 5 * time.Second }, 5000*ms - 50*ms - 2*ms},
+		"another drift": {func(c *quorum.Config) { c.Drift = drift.Allowance{PPM: 100_000, Floor: 7 * ms} }, 10_000*ms - 1000*ms - 7*ms},
+		"no drift":      {func(c *quorum.Config) { c.NoDrift = true }, 10_000 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				// The first round probes as well: two trips, and what they took is
+				// gone from the lease, on the way out and on the way back.
+				f.slow(3*ms, 4*ms)
+				lease := f.acquire("k")
+				require.Equal(t, 14*ms, f.elapsed())
+				assert.Equal(t, c.want-14*ms, lease.Validity())
+				assert.Equal(t, f.began.Add(c.want).UnixNano(), lease.Deadline().UnixNano())
+
+				time.Sleep(1234567 * time.Nanosecond)
+				assert.Equal(t, c.want-14*ms-1234567, lease.Validity(), "nanosecond by nanosecond")
+				time.Sleep(lease.Validity() - 1)
+				assert.EqualValues(t, 1, lease.Validity())
+				assert.NoError(t, lease.Err())
+				time.Sleep(1)
+				assert.Zero(t, lease.Validity())
+				assert.ErrorIs(t, lease.Err(), quorum.ErrExpired)
+				assert.ErrorIs(t, lease.Err(), quorum.ErrLost)
+				// And all that time before the keys expire.
+				assert.NotEmpty(t, f.left())
+			}, c.set)
+		})
+	}
+}
+
+// A suspended machine: its wall clock goes on, its monotonic one stood still
+// (scenario S15).
+func TestSuspendEndsALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 5, withSkew(clk))
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		clk.stepMono(-59 * time.Second) // of 60 s the monotonic clock saw one
+		time.Sleep(59 * time.Second)
+		assert.Zero(t, lease.Validity())
+		assert.ErrorIs(t, lease.Err(), quorum.ErrExpired)
+		assert.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrExpired)
+	})
+}
+
+func TestValidityGoesByTheClockThatWentFurther(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, mono, want time.Duration
+	}{
+		"both agree":                        {0, 0, fullValidity - time.Second},
+		"wall clock forward":                {3 * time.Second, 0, fullValidity - 4*time.Second},
+		"wall clock back (S5)":              {-time.Hour, 0, fullValidity - time.Second},
+		"monotonic stands still (S15)":      {0, -time.Second, fullValidity - time.Second},
+		"monotonic still, wall forward":     {2 * time.Second, -time.Second, fullValidity - 3*time.Second},
+		"wall forward beyond the deadline":  {fullValidity, 0, 0},
+		"both shown earlier than the start": {-time.Hour, -time.Hour, fullValidity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clk := newSkewedClock()
+				f := newFixture(t, 3, withSkew(clk))
+				lease := f.acquire("k")
+				time.Sleep(time.Second)
+				clk.stepWall(c.wall)
+				clk.stepMono(c.mono)
+				assert.Equal(t, c.want, lease.Validity())
+			})
+		})
+	}
+}
+
+func TestWallClockSteppedBackDuringTheRoundGainsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 3, withSkew(clk))
+		f.slow(10*ms, 10*ms)
+		f.servers[0].OnCommand(func(cmd quorum.Command) {
+			if cmd.Op == quorum.Acquire {
+				clk.stepWall(-time.Hour)
+			}
+		})
+		lease := f.acquire("k")
+		assert.Equal(t, fullValidity-40*ms, lease.Validity())
+	})
+}
+
+func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 3, withSkew(clk))
+		f.servers[0].OnCommand(func(cmd quorum.Command) {
+			if cmd.Op == quorum.Acquire {
+				clk.stepWall(12 * time.Second)
+			}
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTooSlow, "scenario S3: the replies are old")
+		f.requireNothingLeft()
+	})
+}
+
+func TestDeadlineIsNeverInTheFutureOnceItIsOver(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		require.True(t, lease.Deadline().After(time.Now()))
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Equal(t, f.began.Add(time.Second).UnixNano(), lease.Deadline().UnixNano())
+		assert.Zero(t, lease.Validity())
+		assert.ErrorIs(t, lease.Err(), quorum.ErrReleased)
+		time.Sleep(time.Minute)
+		assert.Equal(t, f.began.Add(time.Second).UnixNano(), lease.Deadline().UnixNano(), "it stays")
+
+		// One that ran out ended at its deadline, though that is noticed later.
+		late := f.acquire("k")
+		end := late.Deadline()
+		time.Sleep(time.Minute)
+		require.Error(t, late.Err())
+		assert.Equal(t, end.UnixNano(), late.Deadline().UnixNano())
+	})
+}
+
+func TestDoneIsClosedAtTheDeadline(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		left := lease.Validity()
+		began := time.Now()
+		<-lease.Done()
+		assert.Equal(t, left, time.Since(began), "neither before nor after")
+		<-lease.Done() // again
+
+		released := f.acquireAfter("k", time.Second)
+		done := released.Done()
+		require.NoError(t, released.Release(f.ctx))
+		<-done
+		<-released.Done()
+	})
+}
+
+// acquireAfter waits and then acquires.
+func (f *fixture) acquireAfter(key string, d time.Duration) *quorum.Lease {
+	f.t.Helper()
+	time.Sleep(d)
+	return f.acquire(key)
+}
+
+// Settle waits for every goroutine but the clock's watcher: a lease that nobody
+// watches keeps none, and so Settle takes no time.
+func TestALeaseThatNobodyWatchesCostsNoGoroutine(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		at := time.Now()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Zero(t, time.Since(at))
+		_, _, _, _ = lease.Validity(), lease.Deadline(), lease.Err(), lease.Instances()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Zero(t, time.Since(at))
+
+		// One that is watched does, until it ends.
+		left := lease.Validity()
+		lease.Done()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Equal(t, left, time.Since(at))
+	})
+}
+
+func TestVotesGrowByTheStragglers(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.slow(15*ms, 0, 3)
+		f.hang(4)
+		lease := f.acquire("k")
+		require.Zero(t, f.elapsed(), "the slow ones are not waited for")
+		assert.ErrorIs(t, lease.Votes()[3].Vote.Err, quorum.ErrPending)
+		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, quorum.ErrPending)
+		assert.ElementsMatch(t, []string{"A", "B", "C"}, lease.Instances())
+
+		time.Sleep(30 * ms)
+		synctest.Wait()
+		votes := lease.Votes()
+		assert.Equal(t, "D", votes[3].Instance)
+		assert.Equal(t, quorum.Granted, votes[3].Vote.Outcome)
+		assert.Equal(t, 15*ms, votes[3].Latency)
+		assert.ElementsMatch(t, []string{"A", "B", "C", "D"}, lease.Instances())
+
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, quorum.ErrTimeout, "a late failure changes nothing")
+		assert.NoError(t, lease.Err())
+
+		// What is given away is a copy.
+		votes[0].Instance = "changed"
+		assert.Equal(t, "A", lease.Votes()[0].Instance)
+
+		f.resume(4)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestInstancesAreThoseThatHaveIt(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", time.Minute, 1)
+		f.kill(2)
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.Equal(t, []string{"A", "D", "E"}, lease.Instances())
+		assert.Equal(t, "k", lease.Key())
+		value, _, _ := f.servers[0].Get("k")
+		assert.Equal(t, value, lease.Value())
+		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait()
+		assert.Empty(t, lease.Instances())
+	})
+}
+
+// Everything at once on one lease: for the race detector, and for what must hold
+// whichever order they come in.
+func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		for round := range 20 {
+			lease := f.acquire("k")
+			rng := rand.New(rand.NewPCG(1, uint64(round)))
+			var all sync.WaitGroup
+			for range 8 {
+				pause := time.Duration(rng.IntN(3000)) * ms
+				all.Go(func() {
+					time.Sleep(pause)
+					ctx := lease.Within(f.ctx)
+					before := lease.Deadline()
+					err := lease.Extend(f.ctx)
+					if err == nil {
+						assert.False(t, lease.Err() == nil && lease.Deadline().Before(before), "an extension never shortens")
+					} else {
+						assert.Error(t, lease.Err())
+					}
+					_, _, _ = lease.Votes(), lease.Instances(), lease.Handle()
+					if lease.Validity() == 0 {
+						assert.Error(t, ctx.Err())
+					}
+				})
+			}
+			lease.KeepAlive()
+			all.Go(func() {
+				time.Sleep(2 * time.Second)
+				assert.NoError(t, lease.Release(f.ctx))
+			})
+			all.Go(func() {
+				<-lease.Context().Done()
+				assert.ErrorIs(t, lease.Err(), quorum.ErrReleased)
+			})
+			all.Wait()
+			f.requireNothingLeft()
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+func TestContextEndsExactlyAtTheDeadline(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		ctx := lease.Context()
+		time.Sleep(fullValidity - 1)
+		require.NoError(t, ctx.Err())
+		require.NoError(t, context.Cause(ctx))
+		time.Sleep(1)
+		<-ctx.Done()
+		assert.Equal(t, fullValidity, f.elapsed())
+		assert.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrLost)
+		assert.NotErrorIs(t, context.Cause(ctx), quorum.ErrReleased)
+	})
+}
+
+func TestContextMovesWithAnExtension(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		ctx := lease.Context()
+		time.Sleep(9 * time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		<-ctx.Done()
+		assert.Equal(t, 9*time.Second+fullValidity, f.elapsed())
+		_, has := ctx.Deadline()
+		assert.False(t, has, "an extension moves it, so none is promised")
+	})
+}
+
+// No timer has fired yet when a machine runs on after a suspension; who asks
+// sees the end all the same.
+func TestErrSeesAPassedDeadlineBeforeAnyTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 5, withSkew(clk))
+		lease := f.acquire("k")
+		ctx := lease.Context()
+		child, cancel := context.WithCancel(ctx)
+		defer cancel()
+		synctest.Wait() // the watcher sleeps by now
+		require.NoError(t, ctx.Err())
+		clk.stepWall(time.Minute)
+		require.Error(t, ctx.Err(), "at once")
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
+		select {
+		case <-ctx.Done():
+		default:
+			t.Error("Err and Done disagree")
+		}
+		assert.Error(t, child.Err(), "and its children end with it")
+		assert.Zero(t, f.elapsed())
+	})
+}
+
+// Who doesn't ask, but waits for Done, is told by the watcher: it looks at the
+// wall clock every now and then, not just at the monotonic deadline.
+func TestWatcherSeesAWallClockThatJumped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 5, withSkew(clk))
+		ctx := f.acquire("k").Context()
+		synctest.Wait()
+		clk.stepWall(time.Minute)
+		<-ctx.Done()
+		assert.LessOrEqual(t, f.elapsed(), fullValidity/4)
+	})
+}
+
+func TestWithinEndsWithItsParent(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		gone := errors.New("the caller has gone")
+		parent, cancel := context.WithCancelCause(f.ctx)
+		ctx, sibling := lease.Within(parent), lease.Within(f.ctx)
+		cancel(gone)
+		<-ctx.Done()
+		assert.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.ErrorIs(t, context.Cause(ctx), gone)
+		assert.NoError(t, lease.Err(), "the lease goes on")
+		assert.NoError(t, sibling.Err())
+		assert.NoError(t, lease.Context().Err())
+
+		// A parent that ended before.
+		assert.Error(t, lease.Within(parent).Err())
+		// A parent's deadline is kept, and comes first.
+		short, stop := context.WithTimeout(f.ctx, time.Second)
+		defer stop()
+		at, has := lease.Within(short).Deadline()
+		assert.True(t, has)
+		assert.Equal(t, f.began.Add(time.Second), at)
+		bounded := lease.Within(short)
+		<-bounded.Done()
+		assert.ErrorIs(t, bounded.Err(), context.DeadlineExceeded)
+	})
+}
+
+func TestWithinALeaseThatIsOver(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		require.NoError(t, lease.Release(f.ctx))
+		for _, ctx := range []context.Context{lease.Within(f.ctx), lease.Context()} {
+			select {
+			case <-ctx.Done():
+			default:
+				t.Error("it should have ended at its birth")
+			}
+			assert.ErrorIs(t, context.Cause(ctx), quorum.ErrReleased)
+		}
+	})
+}
+
+type valueKey struct{}
+
+func TestContextKeepsValuesAndNotTheEndOfTheCall(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		call, cancel := context.WithCancel(context.WithValue(f.ctx, valueKey{}, "trace"))
+		lease, err := f.TryAcquire(call, "k")
+		require.NoError(t, err)
+		cancel()
+		assert.Equal(t, "trace", lease.Context().Value(valueKey{}))
+		assert.NoError(t, lease.Context().Err(), "the call is over, the lease isn't")
+		assert.Equal(t, lease.Context(), lease.Context(), "each call gives the same one")
+		within := lease.Within(context.WithValue(f.ctx, valueKey{}, "other"))
+		assert.Equal(t, "other", within.Value(valueKey{}))
+	})
+}
+
+func TestChildrenOfTheContextEndWithTheLease(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		child, cancel := context.WithTimeout(lease.Context(), time.Hour)
+		defer cancel()
+		grandchild, stop := context.WithCancelCause(context.WithValue(child, valueKey{}, 1))
+		defer stop(nil)
+		require.NoError(t, lease.Release(f.ctx))
+		<-grandchild.Done()
+		assert.ErrorIs(t, context.Cause(grandchild), quorum.ErrReleased)
+		assert.ErrorIs(t, context.Cause(child), quorum.ErrReleased)
+		assert.Zero(t, f.elapsed())
+	})
+}
+
+// A holder that serves requests makes a context for each; what has ended must be
+// forgotten, or a lease that lives long holds on to all of them.
+func TestContextsThatEndedAreForgotten(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		const n = 2000
+		for range n {
+			parent, cancel := context.WithCancel(f.ctx)
+			ctx := lease.Within(parent)
+			cancel()
+			require.Error(t, ctx.Err())
+		}
+		synctest.Wait()
+		require.NoError(t, lease.Err())
+		assert.Zero(t, quorum.ContextsOf(lease))
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+// The holder's contexts end before the first delete is sent, for from then on
+// somebody else can have the lock.
+func TestContextEndsBeforeTheFirstDelete(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		own, within := lease.Context(), lease.Within(f.ctx)
+		seen := 0
+		for _, s := range f.servers {
+			s.OnCommand(func(cmd quorum.Command) {
+				if cmd.Op != quorum.Release {
+					return
+				}
+				for _, ctx := range []context.Context{own, within} {
+					select {
+					case <-ctx.Done():
+						assert.ErrorIs(t, context.Cause(ctx), quorum.ErrReleased)
+					default:
+						t.Error("a delete was sent while the holder's context ran")
+					}
+				}
+				assert.ErrorIs(t, lease.Err(), quorum.ErrReleased)
+			})
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait()
+		for i := range f.servers {
+			for _, op := range f.ops(i) {
+				if op == quorum.Release {
+					seen++
+				}
+			}
+		}
+		assert.Equal(t, 5, seen)
+	})
+}
+
+func TestContextsEndWhenTheCoordinatorIsClosed(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		ctx := lease.Context()
+		require.NoError(t, f.Close(f.ctx))
+		<-ctx.Done()
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrClosed)
+		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
+		assert.NotEmpty(t, f.left(), "its holder may still be at work: Close doesn't release")
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

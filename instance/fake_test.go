@@ -75,9 +75,12 @@ func (f *fake) serve(conn net.Conn, answer func([]string) string) {
 			return
 		}
 		var reply string
-		if strings.EqualFold(args[0], "HELLO") {
+		switch strings.ToUpper(args[0]) {
+		case "HELLO":
 			reply = "-ERR unknown command 'HELLO'\r\n"
-		} else {
+		case "PING":
+			reply = "+PONG\r\n"
+		default:
 			f.mu.Lock()
 			f.seen = append(f.seen, args)
 			f.mu.Unlock()

@@ -82,6 +82,7 @@ func Harden(opt *redis.Options) *redis.Options {
 		}
 	}
 	hard.Dialer = lateDialer(dialer(&hard))
+	hard.OnConnect = greet(&hard)
 	return &hard
 }
 

@@ -21,15 +21,11 @@ import (
 
 func TestWrongPassword(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{Password: "right"})
-	for url, unsent := range map[string]bool{
-		"redis://:wrong@" + s.Addr():       true, // refused in the greeting
-		"redis://nobody:right@" + s.Addr(): true,
-		"redis://" + s.Addr():              false,
-	} {
+	for _, url := range []string{"redis://:wrong@" + s.Addr(), "redis://nobody:right@" + s.Addr(), "redis://" + s.Addr()} {
 		r := open(t, url, Config{})
 		for _, cmd := range every() {
 			v := failed(t, r.Do(within(t), cmd), ErrAuth)
-			require.Equal(t, unsent, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
+			require.True(t, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
 			require.NotContains(t, v.Err.Error(), "wrong@")
 		}
 		_, err := r.Probe(within(t))

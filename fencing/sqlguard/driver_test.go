@@ -1,0 +1,82 @@
+package sqlguard_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// script is a driver that answers with what a test has put in, and keeps what it
+// was asked.
+type script struct {
+	queries  []string
+	args     [][]driver.NamedValue
+	rows     []any // of one column
+	err      error // of a statement
+	rowsErr  error // after the rows
+	affected driver.Result
+	commit   error
+	ended    string // how the last transaction ended
+}
+
+func openScript(t *testing.T, s *script) *sql.DB {
+	t.Helper()
+	db := sql.OpenDB(s)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func (s *script) Connect(context.Context) (driver.Conn, error) { return scriptConn{s}, nil }
+func (s *script) Driver() driver.Driver                        { return nil }
+
+type scriptConn struct{ *script }
+
+func (scriptConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not prepared") }
+func (scriptConn) Close() error                        { return nil }
+func (c scriptConn) Begin() (driver.Tx, error)         { return scriptTx(c), nil }
+
+func (c scriptConn) asked(query string, args []driver.NamedValue) {
+	c.queries, c.args = append(c.queries, query), append(c.args, args)
+}
+
+func (c scriptConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.asked(query, args)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return &scriptRows{rows: c.rows, err: c.rowsErr}, nil
+}
+
+func (c scriptConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.asked(query, args)
+	return c.affected, c.err
+}
+
+type scriptTx struct{ *script }
+
+func (x scriptTx) Commit() error   { x.ended = "commit"; return x.commit }
+func (x scriptTx) Rollback() error { x.ended = "rollback"; return nil }
+
+type scriptRows struct {
+	rows []any
+	err  error
+}
+
+func (*scriptRows) Columns() []string { return []string{"token"} }
+func (*scriptRows) Close() error      { return nil }
+
+func (r *scriptRows) Next(dest []driver.Value) error {
+	if len(r.rows) == 0 {
+		if r.err != nil {
+			return r.err
+		}
+		return io.EOF
+	}
+	dest[0], r.rows = r.rows[0], r.rows[1:]
+	return nil
+}

@@ -1,0 +1,98 @@
+package sqlguard_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/sqlguard"
+)
+
+// rows is a result that changed so many rows; a negative one does not know.
+type rows int64
+
+func (rows) LastInsertId() (int64, error) { return 0, errors.New("no identifier") }
+
+func (r rows) RowsAffected() (int64, error) {
+	if r < 0 {
+		return 0, errNotCounted
+	}
+	return int64(r), nil
+}
+
+var errNotCounted = errors.New("not counted")
+
+func TestUpdate(t *testing.T) {
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.PostgreSQL, Name: "s.accounts", Key: "nr", Fence: "mark"})
+	require.NoError(t, err)
+	away := errors.New("away")
+	for _, c := range []struct {
+		name  string
+		s     script
+		want  error  // nil: see says
+		says  string // "": it passes
+		ended string
+	}{
+		{"one row", script{affected: rows(1)}, nil, "", "commit"},
+		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", "rollback"},
+		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", "rollback"},
+		{"came in between", script{affected: rows(0), rows: []any{int64(3)}}, nil, "would pass now", "rollback"},
+		{"without a mark by now", script{affected: rows(0), rows: []any{nil}}, nil, "would pass now", "rollback"},
+		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", "rollback"},
+		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", "rollback"},
+		{"fails", script{affected: rows(1), err: away}, away, "away", "rollback"},
+		{"commit fails", script{affected: rows(1), commit: away}, away, "commit", "commit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := table.Update(t.Context(), openScript(t, &c.s), 7, 33, map[string]any{"owner": "x", "balance": 1})
+			if c.says == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, c.says)
+			}
+			if c.want != nil {
+				assert.ErrorIs(t, err, c.want)
+			}
+			assert.Equal(t, c.ended, c.s.ended)
+			assert.Equal(t, `UPDATE "s"."accounts" SET "mark" = CAST($1 AS BIGINT), "balance" = $3, "owner" = $4`+
+				` WHERE "nr" = $2 AND COALESCE("mark", 0) <= CAST($1 AS BIGINT)`, c.s.queries[0])
+			assert.Len(t, c.s.args[0], 4)
+		})
+	}
+}
+
+func TestUpdateRefuses(t *testing.T) {
+	s := &script{affected: rows(1)}
+	db := openScript(t, s)
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.SQLite, Name: "a"})
+	require.NoError(t, err)
+	update := func(key any, tok fencing.Token, column string) error {
+		return table.Update(t.Context(), db, key, tok, map[string]any{column: 1})
+	}
+	assert.ErrorContains(t, update(7, 33, "id"), "cannot be set")
+	assert.ErrorContains(t, update(7, 33, "Fence"), "cannot be set")
+	assert.ErrorContains(t, update(7, 33, "a = 1; --"), `"a = 1; --"`)
+	assert.ErrorContains(t, update(nil, 33, "x"), "key")
+	assert.ErrorIs(t, update(7, 0, "x"), fencing.ErrNoToken)
+	assert.ErrorContains(t, table.Update(t.Context(), nil, 7, 33, nil), "database")
+	assert.ErrorContains(t, table.UpdateTx(t.Context(), nil, 7, 33, nil), "transaction")
+	assert.ErrorContains(t, table.Refusal(t.Context(), nil, 7, 33), "transaction")
+	assert.Empty(t, s.queries)
+}
+
+func TestTableConfig(t *testing.T) {
+	for says, c := range map[string]sqlguard.TableConfig{
+		"dialect":               {Name: "a"},
+		"TableConfig.Name has":  {Dialect: sqlguard.SQLite},
+		"TableConfig.Key has":   {Dialect: sqlguard.SQLite, Name: "a", Key: "i d"},
+		"TableConfig.Fence has": {Dialect: sqlguard.SQLite, Name: "a", Fence: "a.b"},
+		"two columns":           {Dialect: sqlguard.SQLite, Name: "a", Key: "x", Fence: "X"},
+	} {
+		_, err := sqlguard.NewTable(c)
+		assert.ErrorContains(t, err, says)
+	}
+}

@@ -1,0 +1,54 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// BenchmarkDo is an acquire and a release, with a time-out for each, as a round
+// of the Coordinator has it.
+func BenchmarkDo(b *testing.B) {
+	for _, fence := range []bool{true, false} {
+		b.Run(map[bool]string{true: "fenced", false: "bare"}[fence], func(b *testing.B) {
+			s := instancetest.Start(b, instancetest.Config{Unix: true})
+			r := open(b, s.URL(), Config{})
+			cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
+			cmd.Fence = fence
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, cmd := range []quorum.Command{cmd, release} {
+					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+					if v := r.Do(ctx, cmd); v.Outcome != quorum.Granted {
+						b.Fatal(v.Err)
+					}
+					cancel()
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPlainClient is what go-redis alone takes for two commands: the floor.
+func BenchmarkPlainClient(b *testing.B) {
+	s := instancetest.Start(b, instancetest.Config{Unix: true})
+	client := redis.NewClient(Harden(&redis.Options{Network: "unix", Addr: s.Addr()}))
+	b.Cleanup(func() { _ = client.Close() })
+	b.ReportAllocs()
+	for b.Loop() {
+		for range 2 {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			if err := client.Set(ctx, "k", "v", 0).Err(); err != nil {
+				b.Fatal(err)
+			}
+			cancel()
+		}
+	}
+}

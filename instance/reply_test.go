@@ -1,0 +1,87 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// TestRemaining reads PTTL's answers.
+func TestRemaining(t *testing.T) {
+	for ms, want := range map[int64]time.Duration{
+		-1: quorum.NoExpiry, -2: 0, -3: 0, 0: 0, 1: time.Millisecond, 5000: 5 * time.Second,
+		1<<63 - 1: 1<<63 - 1, -1 << 63: 0,
+	} {
+		require.Equal(t, want, remaining(ms), "%d", ms)
+	}
+}
+
+// TestSinkLimits bounds what an answer may take.
+func TestSinkLimits(t *testing.T) {
+	s := &sink{limit: 10}
+	_, err := s.Write([]byte("$99"))
+	require.NoError(t, err)
+	_, err = s.ReadFrom(io.LimitReader(bytes.NewReader(make([]byte, 100)), 8))
+	require.ErrorIs(t, err, ErrReply)
+	_, err = s.Write(make([]byte, 8))
+	require.ErrorIs(t, err, ErrReply)
+	_, err = s.ReadFrom(bytes.NewReader(nil))
+	require.ErrorIs(t, err, ErrReply)
+	_, err = s.ReadFrom(io.LimitReader(bytes.NewReader(make([]byte, 2)), 5))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+// FuzzReplies: no answer, however broken, makes a decoder panic or read what
+// isn't there.
+func FuzzReplies(f *testing.F) {
+	for _, seed := range []string{
+		"*7\r\n$1\r\nn\r\n$1\r\nG\r\n$0\r\n\r\n:0\r\n$1\r\n5\r\n$1\r\n1\r\n$1\r\n1\r\n",
+		"*4\r\n*-1\r\n*3\r\n$1\r\nx\r\n:3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
+		"$12\r\nrun_id:ab\r\n\r\n\r\n", "%1\r\n+save\r\n$0\r\n\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n", "-ERR no\r\n", "!3\r\nERR\r\n", ":-9223372036854775808\r\n",
+		"=8\r\ntxt:role\r\n", "*2147483647\r\n", "$2147483647\r\n", "*1\r\n*1\r\n*1\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if a, ok := decodeScript(raw); ok {
+			require.Contains(t, "GRS", string(a.outcome))
+			require.LessOrEqual(t, len(a.text), len(raw))
+		}
+		r := &Redis{}
+		for part := range questions {
+			asks := make([]ask, len(questions))
+			for i := range asks {
+				asks[i].sink.raw = []byte("-NOPERM no\r\n")
+			}
+			asks[part].sink.raw = raw
+			var id quorum.Identity
+			if len(raw) == 0 {
+				continue
+			}
+			if err := r.identify(&id, asks); err == nil {
+				require.NotEmpty(t, id.Dialect)
+				require.GreaterOrEqual(t, len(id.Hidden), len(questions)-2)
+			}
+		}
+		c := &call{r: r}
+		c.ctx = context.Background()
+		for _, op := range []quorum.Op{quorum.Acquire, quorum.Look, quorum.Extend} {
+			c.cmd = quorum.Command{Op: op, Clock: true}
+			if a, ok := decodeScript(raw); ok {
+				vote := c.voteOf(a)
+				require.True(t, vote.Outcome != quorum.Granted || vote.Err == nil)
+			}
+		}
+		s := &sink{limit: 64, form: isInteger}
+		if len(raw) > 0 {
+			_, _ = s.Write(raw)
+			_, _ = s.failure()
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// MaxServers is the most that Start starts.
+const MaxServers = 99
+
+var (
+	// ErrConfig: an argument can't be used. The message says why.
+	ErrConfig = errors.New("embedded: bad configuration")
+	// ErrClosed: the Cluster was closed.
+	ErrClosed = errors.New("embedded: cluster is closed")
+)
+
+// Cluster is a number of independent servers and one client for each. Its
+// methods may be called from many goroutines at once. Close it when done.
+type Cluster struct {
+	servers   []*Server
+	clients   []*redis.Client
+	instances []quorum.Instance
+}
+
+// Start starts n empty servers, 1 to MaxServers of them, on free ports of
+// 127.0.0.1. An odd number is best, see quorum.New.
+//
+// Anybody on this machine can connect: there is no password. StartPiped leaves
+// no port open.
+func Start(n int) (*Cluster, error) { return start(n, false) }
+
+// StartPiped starts n empty servers that only this Cluster's own instances and
+// Server.Dial reach, without ports: 1 to MaxServers of them. All of it works
+// inside a testing/synctest bubble, where the servers' clocks are the bubble's.
+func StartPiped(n int) (*Cluster, error) { return start(n, true) }
+
+func start(n int, piped bool) (*Cluster, error) {
+	if n < 1 || n > MaxServers {
+		return nil, fmt.Errorf("%w: %d servers, want 1 to %d; three or five make a good quorum", ErrConfig, n, MaxServers)
+	}
+	c := &Cluster{}
+	for i := range n {
+		if err := c.add("embedded-"+strconv.Itoa(i+1), piped); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+// add starts one server and makes its client.
+func (c *Cluster) add(name string, piped bool) error {
+	s := &Server{name: name, piped: piped}
+	if err := s.Start(); err != nil {
+		return err
+	}
+	c.servers = append(c.servers, s)
+	opt := &redis.Options{Addr: s.Addr()}
+	if piped {
+		opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return s.Dial() }
+	}
+	client := redis.NewClient(instance.Harden(opt))
+	c.clients = append(c.clients, client)
+	// Nobody can have locked on a server that has just been made. After its
+	// first restart that can't be said any more.
+	inst, err := instance.New(client, instance.Config{Name: name, VouchedRunID: s.RunID()})
+	if err != nil {
+		return fmt.Errorf("embedded: making the client of %s: %w", name, err)
+	}
+	c.instances = append(c.instances, inst)
+	return nil
+}
+
+// Instances gives the servers as a Coordinator takes them: named embedded-1 and
+// so on, and vouched for until they are first restarted. It is the same ones at
+// each call; Close ends them.
+func (c *Cluster) Instances() []quorum.Instance { return slices.Clone(c.instances) }
+
+// URLs gives the servers' addresses, for clients of their own (instance.Open).
+// It is empty after StartPiped.
+func (c *Cluster) URLs() []string {
+	var urls []string
+	for _, s := range c.servers {
+		if !s.piped {
+			urls = append(urls, "redis://"+s.Addr())
+		}
+	}
+	return urls
+}
+
+// Server gives the server of Instances()[i], nil if there is none.
+func (c *Cluster) Server(i int) *Server {
+	if i < 0 || i >= len(c.servers) {
+		return nil
+	}
+	return c.servers[i]
+}
+
+// Close closes the instances and ends the servers. When it returns, nothing of
+// the Cluster runs any more. Closing again does nothing.
+func (c *Cluster) Close() error {
+	var errs []error
+	for i, client := range c.clients {
+		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", c.servers[i].name, err))
+		}
+	}
+	for _, s := range c.servers {
+		s.close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,297 @@
+package embedded
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// subject is an instance of a cluster, with what the contract does to servers.
+type subject struct {
+	quorum.Instance
+	t       *testing.T
+	cluster *Cluster
+}
+
+func (s subject) Put(key, value string, ttl time.Duration) {
+	require.NoError(s.t, s.cluster.clients[0].Set(context.Background(), key, value, max(0, ttl)).Err())
+}
+
+func (s subject) Restart(bool) { require.NoError(s.t, s.cluster.Server(0).Restart()) }
+
+func opened(t *testing.T, start func(int) (*Cluster, error), n int) *Cluster {
+	c, err := start(n)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+func TestContract(t *testing.T) {
+	for name, start := range map[string]func(int) (*Cluster, error){"ports": Start, "piped": StartPiped} {
+		t.Run(name, func(t *testing.T) {
+			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+				c := opened(t, start, 1)
+				return subject{c.Instances()[0], t, c}
+			})
+		})
+	}
+}
+
+// In a bubble hours pass in no time, for the servers as well.
+func TestContractInVirtualTime(t *testing.T) {
+	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+		emptyPools()
+		c := opened(t, StartPiped, 1)
+		return subject{c.Instances()[0], t, c}
+	}, quorumtest.Virtual())
+	emptyPools()
+}
+
+// emptyPools rids the process of pooled channels, which must not be carried
+// from one bubble into another: a sync.Pool forgets in two collections.
+func emptyPools() {
+	runtime.GC()
+	runtime.GC()
+}
+
+func TestVirtualTime(t *testing.T) {
+	emptyPools()
+	defer emptyPools()
+	synctest.Test(t, func(t *testing.T) {
+		c := opened(t, StartPiped, 1)
+		inst := c.Instances()[0]
+		vote := inst.Do(t.Context(), quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Hour})
+		require.Equal(t, quorum.Granted, vote.Outcome, "%v", vote.Err)
+		time.Sleep(time.Hour - time.Millisecond)
+		look := inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"})
+		assert.Equal(t, quorum.Refused, look.Outcome, "%v", look.Err)
+		assert.Equal(t, time.Millisecond, look.Remaining)
+		time.Sleep(time.Millisecond)
+		assert.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"}).Outcome)
+		id, err := inst.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, time.Hour, id.Uptime)
+	})
+}
+
+func TestBadNumber(t *testing.T) {
+	for _, n := range []int{-1, 0, MaxServers + 1} {
+		c, err := Start(n)
+		assert.ErrorIs(t, err, ErrConfig)
+		assert.ErrorContains(t, err, "want 1 to 99")
+		assert.Nil(t, c)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	c := opened(t, Start, 5)
+	assert.Nil(t, c.Server(-1))
+	assert.Nil(t, c.Server(5))
+	require.Len(t, c.URLs(), 5)
+	seen := map[string]bool{}
+	for i, inst := range c.Instances() {
+		id, err := inst.Probe(t.Context())
+		require.NoError(t, err)
+		assert.False(t, seen[id.RunID], "two servers with one run id")
+		seen[id.RunID] = true
+		assert.Equal(t, c.Server(i).RunID(), id.RunID)
+		assert.Equal(t, c.Server(i).Name(), inst.Name())
+		assert.True(t, id.Vouched)
+		assert.Empty(t, id.Hidden)
+		assert.Equal(t, "master", id.Role)
+		assert.Equal(t, "noeviction", id.Eviction)
+		assert.Equal(t, "none", id.Persistence)
+		assert.Equal(t, "miniredis", id.Server)
+		assert.Equal(t, "lua", id.Dialect)
+		assert.False(t, id.Durable)
+
+		other, err := instance.Open(c.URLs()[i], instance.Config{})
+		require.NoError(t, err)
+		same, err := other.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, id.RunID, same.RunID)
+		assert.False(t, same.Vouched)
+		require.NoError(t, other.Close())
+	}
+}
+
+func TestSettings(t *testing.T) {
+	c := opened(t, StartPiped, 1)
+	client := c.clients[0]
+	got, err := client.ConfigGet(t.Context(), "MAXMEMORY*").Result()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"maxmemory": "0", "maxmemory-policy": "noeviction"}, got)
+	got, err = client.ConfigGet(t.Context(), "nosuch").Result()
+	require.NoError(t, err)
+	assert.Empty(t, got)
+	info, err := client.Info(t.Context()).Result()
+	require.NoError(t, err)
+	assert.Contains(t, info, "# Server\r\n")
+	assert.Contains(t, info, "# Replication\r\nrole:master\r\n")
+	info, err = client.Info(t.Context(), "clients").Result()
+	require.NoError(t, err)
+	assert.Contains(t, info, "connected_clients", "what miniredis has is miniredis's to tell")
+	known, err := client.Do(t.Context(), "COMMAND", "INFO", "set", "delex", "nosuch").Slice()
+	require.NoError(t, err)
+	require.Len(t, known, 3)
+	assert.Equal(t, "set", known[0].([]any)[0])
+	assert.Equal(t, []any{nil, nil}, known[1:])
+}
+
+func TestRestartForgets(t *testing.T) {
+	c := opened(t, Start, 3)
+	inst, s := c.Instances()[1], c.Server(1)
+	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute}
+	require.Equal(t, quorum.Granted, inst.Do(t.Context(), acquire).Outcome)
+	before, addr := s.RunID(), s.Addr()
+
+	s.Stop()
+	s.Stop()
+	assert.Empty(t, s.RunID())
+	_, err := s.Dial()
+	assert.ErrorIs(t, err, ErrStopped)
+	_, err = net.Dial("tcp", addr)
+	assert.Error(t, err, "the port is closed")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	assert.Equal(t, quorum.Failed, inst.Do(ctx, acquire).Outcome)
+	assert.Equal(t, quorum.Granted, c.Instances()[0].Do(ctx, acquire).Outcome, "the others are independent")
+
+	require.NoError(t, s.Start())
+	require.NoError(t, s.Start())
+	assert.Equal(t, addr, s.Addr())
+	assert.NotEqual(t, before, s.RunID())
+	var id quorum.Identity
+	require.Eventually(t, func() bool { id, err = inst.Probe(ctx); return err == nil }, 10*time.Second, time.Millisecond)
+	assert.Equal(t, s.RunID(), id.RunID)
+	assert.False(t, id.Vouched, "nobody vouches for a server that has forgotten")
+	assert.Equal(t, quorum.Granted, inst.Do(t.Context(), acquire).Outcome, "it has forgotten")
+
+	require.NoError(t, c.Close())
+	assert.ErrorIs(t, s.Start(), ErrClosed)
+	assert.ErrorIs(t, s.Restart(), ErrClosed)
+}
+
+// A paused server carries out what it was sent when it wakes up.
+func TestPause(t *testing.T) {
+	for name, start := range map[string]func(int) (*Cluster, error){"ports": Start, "piped": StartPiped} {
+		t.Run(name, func(t *testing.T) {
+			c := opened(t, start, 1)
+			inst, s := c.Instances()[0], c.Server(0)
+			require.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Outcome)
+			s.Pause()
+			s.Pause()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			vote := inst.Do(ctx, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute})
+			assert.Equal(t, quorum.Failed, vote.Outcome)
+			assert.False(t, vote.Unsent)
+			s.Resume()
+			s.Resume()
+			require.Eventually(t, func() bool {
+				return inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"}).Holder == "v"
+			}, 10*time.Second, time.Millisecond)
+			s.Pause()
+			s.Stop() // must not wait for the pause to end
+			s.Resume()
+			s.Pause()
+		})
+	}
+}
+
+// Time stands still while a script runs: a key that it found there can be
+// written to, however long the script takes.
+func TestScriptSeesOneMoment(t *testing.T) {
+	c := opened(t, Start, 1)
+	client := c.clients[0]
+	const script = `
+		redis.call('SET', KEYS[1], 'v', 'PX', 1)
+		local first = redis.call('TIME')
+		for i = 1, 2000 do redis.call('GET', KEYS[1]) end
+		local last = redis.call('TIME')
+		return {redis.call('PEXPIRE', KEYS[1], 60000), first[1] .. first[2] == last[1] .. last[2]}`
+	for range 5 {
+		began := time.Now()
+		got, err := client.Eval(t.Context(), script, []string{"k"}).Slice()
+		require.NoError(t, err)
+		require.Greater(t, time.Since(began), time.Millisecond, "the script was too short to prove anything")
+		assert.Equal(t, []any{int64(1), int64(1)}, got)
+	}
+}
+
+// The servers' clock never goes back, and runs at the real clock's rate, when
+// many ask at once.
+func TestClockUnderLoad(t *testing.T) {
+	c := opened(t, Start, 1)
+	client := c.clients[0]
+	set := time.Now()
+	require.NoError(t, client.Set(t.Context(), "k", "v", time.Minute).Err())
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		go func() {
+			var last time.Time
+			for range 300 {
+				now, err := client.Time(context.Background()).Result()
+				if err != nil {
+					errs <- err
+					return
+				}
+				if now.Before(last) {
+					errs <- assert.AnError
+					return
+				}
+				last = now
+			}
+			errs <- nil
+		}()
+	}
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+	}
+	left, err := client.PTTL(t.Context(), "k").Result()
+	require.NoError(t, err)
+	assert.LessOrEqual(t, left, time.Minute)
+	assert.GreaterOrEqual(t, left, time.Minute-time.Since(set)-2*time.Millisecond, "time was counted twice")
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	running := goleak.IgnoreCurrent()
+	c, err := Start(5)
+	require.NoError(t, err)
+	for _, inst := range c.Instances() {
+		require.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Outcome)
+	}
+	own := redis.NewClient(&redis.Options{Addr: c.Server(0).Addr()})
+	require.NoError(t, own.Ping(t.Context()).Err())
+	require.NoError(t, own.Close())
+	c.Server(2).Pause()
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close())
+	goleak.VerifyNone(t, running)
+	vote := c.Instances()[0].Do(t.Context(), quorum.Command{Op: quorum.Tick})
+	assert.Equal(t, quorum.Failed, vote.Outcome)
+}
+
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		c, err := Start(5)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

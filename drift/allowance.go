@@ -59,13 +59,13 @@ func (a Allowance) Of(ttl time.Duration) time.Duration {
 }
 
 // Validity is how long a holder may still act: ttl - elapsed - allowance. It is
-// negative when the time is over, and never more than ttl.
+// zero or negative when the time is over, and never more than ttl; a ttl below
+// zero counts as zero.
 func (a Allowance) Validity(ttl, elapsed time.Duration) time.Duration {
-	if elapsed < 0 {
-		// A clock that ran backwards can't make a lease longer.
-		elapsed = 0
-	}
-	return ttl - saturate(int64(elapsed), a.Of(ttl))
+	// A clock that ran backwards can't make a lease longer.
+	elapsed = max(0, elapsed)
+	// From zero up no difference can wrap round to a positive one.
+	return max(0, ttl) - saturate(int64(elapsed), a.Of(ttl))
 }
 
 // saturate adds two durations that aren't negative and stays at the largest

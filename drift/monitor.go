@@ -11,10 +11,11 @@ import (
 //
 // Each Observation bounds the offset between the instance's clock and the local
 // monotonic one: the server's reading was taken at some moment between sending
-// and receiving. Bounds age: they widen by MaxRate for each unit of time. An
-// observation whose bounds don't meet the aged ones, by more than Tolerance, can
-// only come from a step of the clock, or from a rate above MaxRate, which is as
-// bad.
+// and receiving, or up to Tolerance earlier. Bounds age: they widen by MaxRate
+// for each unit of time. An observation whose bounds don't meet the aged ones
+// can only come from a step of the clock, or from a rate above MaxRate, which is
+// as bad. Steps within Tolerance add up: many small ones in quick succession
+// are noticed as one large one is.
 //
 // Which way it errs: the local reference is the monotonic clock alone. After a
 // suspension of this machine all instances seem to have jumped, and are
@@ -24,21 +25,25 @@ import (
 //
 // A Monitor isn't safe for concurrent use.
 type Monitor struct {
-	// MaxRate is the largest believable difference of rates in millionths.
+	// MaxRate is the largest believable difference of rates in millionths, 0 to
+	// 1 000 000.
 	MaxRate int64
-	// Tolerance is the largest gap that is let pass, for servers that answer
-	// with a clock reading they cached a little earlier.
+	// Tolerance is how old a server's reading may be: some answer with one that
+	// they cached a little earlier. A step that is no larger may pass unnoticed.
+	// 0 to an hour.
 	Tolerance time.Duration
 
 	seen   bool
 	bounds bounds
 	at     time.Duration // local monotonic time that bounds refers to
 	anchor bounds        // the first bounds since the last jump, for Rate
-	since  time.Duration
+	since  time.Duration // local monotonic time that anchor refers to
+	jumped time.Duration // when the last jump was noticed, 0 if there was none
 }
 
 // bounds holds an offset: server clock minus local monotonic clock, in
-// nanoseconds since the Unix epoch. Invariant: low <= high.
+// nanoseconds since the Unix epoch. Invariants: low <= high, and the truth lies
+// between them as long as the clock wasn't stepped.
 type bounds struct{ low, high int64 }
 
 // Observation is one reading of an instance's clock.
@@ -54,8 +59,7 @@ type Observation struct {
 type Jump struct {
 	// By is how far it went at the least: positive forward, negative back.
 	By time.Duration
-	// Within is how long ago the last good observation was made: the step
-	// happened since.
+	// Within is how long ago the last observation was made that didn't show it.
 	Within time.Duration
 }
 
@@ -70,49 +74,70 @@ func (j Jump) String() string {
 }
 
 // Observe takes one observation and reports a jump. Observations may overlap;
-// one that was received before the newest says nothing new and is passed over.
+// one that was received before the newest says nothing new and is passed over,
+// and so is one that was sent before a jump was noticed: its reading may be from
+// before the jump, and would look like another one, back again.
 func (m *Monitor) Observe(o Observation) (Jump, bool) {
-	if o.Received < o.Sent || m.seen && o.Received < m.at {
+	if o.Received < o.Sent || o.Sent < m.jumped || m.seen && o.Received < m.at {
 		return Jump{}, false
 	}
-	server := o.Server.UnixNano()
-	// The server's clock has whole microseconds, rounded down.
-	fresh := bounds{low: server - int64(o.Received), high: server - int64(o.Sent) + int64(time.Microsecond)}
+	fresh := m.read(o)
 	if !m.seen {
 		m.reset(fresh, o.Received)
 		return Jump{}, false
 	}
 	age := o.Received - m.at
-	aged := m.bounds.widen(int64(age)/1_000_000*m.MaxRate + m.MaxRate)
+	aged := m.bounds.widen(m.driftIn(age))
 	if gap := aged.gap(fresh); gap != 0 {
-		by := time.Duration(gap)
-		if by > m.Tolerance || by < -m.Tolerance {
-			m.reset(fresh, o.Received)
-			return Jump{By: by, Within: age}, true
-		}
-		// Within the tolerance: the newer reading is as good as the bounds.
-		m.bounds, m.at = fresh, o.Received
-		return Jump{}, false
+		m.reset(fresh, o.Received)
+		m.jumped = o.Received
+		return Jump{By: time.Duration(gap), Within: age}, true
 	}
+	// Both hold the truth, so what they have in common does. The fresh ones must
+	// not just replace the aged ones: a clock that runs too fast would gain a
+	// little in each observation, and never enough in one.
 	m.bounds = bounds{low: max(aged.low, fresh.low), high: min(aged.high, fresh.high)}
 	m.at = o.Received
 	return Jump{}, false
+}
+
+// read gives the bounds that one observation sets at the moment it was received.
+func (m *Monitor) read(o Observation) bounds {
+	server := o.Server.UnixNano()
+	oldest := o.Sent - m.Tolerance // the reading was taken at some moment from here to Received
+	return bounds{
+		// Taken at Received. Taken earlier, the clock has gone on since, however
+		// slow it is: the offset is no lower than this.
+		low: server - int64(o.Received),
+		// Taken at the oldest moment, by a clock with whole microseconds, rounded
+		// down, that gained since.
+		high: server - int64(oldest) + int64(time.Microsecond) + m.driftIn(o.Received-oldest),
+	}
+}
+
+// driftIn is how far the offset may wander in a time, rounded up.
+func (m *Monitor) driftIn(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64(Allowance{PPM: m.MaxRate}.Of(d))
 }
 
 func (m *Monitor) reset(b bounds, at time.Duration) {
 	m.seen, m.bounds, m.at, m.anchor, m.since = true, b, at, b, at
 }
 
-// Offset is the instance's clock minus the local wall clock, given the local
-// Instant now, and how far the truth may be from that. ok is false before the
-// first observation.
+// Offset is the instance's clock minus the local wall clock at the local Instant
+// now, and how far the truth may be from that. ok is false before the first
+// observation.
 func (m *Monitor) Offset(now Instant) (offset, uncertainty time.Duration, ok bool) {
 	if !m.seen {
 		return 0, 0, false
 	}
+	aged := m.bounds.widen(m.driftIn(max(now.Mono-m.at, m.at-now.Mono)))
 	local := now.Wall.UnixNano() - int64(now.Mono) // the local wall clock's own offset
-	middle := m.bounds.low + (m.bounds.high-m.bounds.low)/2
-	return time.Duration(middle - local), time.Duration((m.bounds.high - m.bounds.low) / 2), true
+	middle := aged.low + (aged.high-aged.low)/2
+	return time.Duration(middle - local), time.Duration(aged.high - middle), true
 }
 
 // Rate bounds the difference of rates since the last jump, in millionths: a
@@ -123,8 +148,21 @@ func (m *Monitor) Rate() (low, high int64, ok bool) {
 	if !m.seen || span < int64(time.Second) {
 		return 0, 0, false
 	}
-	perMillion := func(d int64) int64 { return d / (span / 1_000_000) }
-	return perMillion(m.bounds.low - m.anchor.high), perMillion(m.bounds.high - m.anchor.low), true
+	// A millionth of the span, rounded down and up: each bound is divided by the
+	// one that takes it away from the truth.
+	short, long := span/1_000_000, span/1_000_000+1
+	low, high = m.bounds.low-m.anchor.high, m.bounds.high-m.anchor.low
+	if low < 0 {
+		low = low/short - 1
+	} else {
+		low /= long
+	}
+	if high > 0 {
+		high = high/short + 1
+	} else {
+		high /= long
+	}
+	return low, high, true
 }
 
 func (b bounds) widen(by int64) bounds { return bounds{low: b.low - by, high: b.high + by} }

@@ -244,3 +244,9 @@ func TestFixture(t *testing.T) {
 		assert.Less(t, f.elapsed(), time.Second)
 	})
 }
+
+// synctestClock runs a test in a bubble with a skewed clock made inside it.
+func synctestClock(t *testing.T, test func(t *testing.T, c *skewedClock)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newSkewedClock()) })
+}

@@ -235,6 +235,12 @@ func (r *round) count(i int, ballot Ballot) {
 	case raising:
 		// A straggler may still help, see toRaise; its vote is settled there.
 		r.settle(i)
+	case won:
+		// Too late to be needed, but the lease has it, and its token: there is
+		// nothing to put back with an extension.
+		if vote := ballot.Vote; vote.Outcome == Granted && vote.Token >= r.token {
+			r.hold.settle(i)
+		}
 	}
 }
 

@@ -1,0 +1,521 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+var errOOM = errors.New("OOM command not allowed when used memory > 'maxmemory'")
+
+// ailment is one way in which an instance doesn't grant.
+type ailment struct {
+	name    string
+	strike  func(s *quorumtest.Server)
+	heal    func(s *quorumtest.Server)
+	verdict error // of a round that this ailment alone loses
+	err     error // of the instance; nil if it answers
+}
+
+var ailments = []ailment{
+	{
+		name:    "occupied",
+		strike:  func(s *quorumtest.Server) { s.Put("k", strangers, time.Hour) },
+		heal:    func(*quorumtest.Server) {},
+		verdict: quorum.ErrTaken,
+	}, {
+		name:    "down",
+		strike:  (*quorumtest.Server).Kill,
+		heal:    func(s *quorumtest.Server) { s.Start(true) },
+		verdict: quorum.ErrNoQuorum, err: quorumtest.ErrConnRefused,
+	}, {
+		name:    "hung",
+		strike:  (*quorumtest.Server).Hang,
+		heal:    (*quorumtest.Server).Resume,
+		verdict: quorum.ErrNoQuorum, err: quorum.ErrTimeout,
+	}, {
+		name: "reply lost",
+		strike: func(s *quorumtest.Server) {
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Op == quorum.Acquire {
+					return quorumtest.Fate{End: quorumtest.LoseReply}
+				}
+				return quorumtest.Fate{}
+			})
+		},
+		heal:    func(s *quorumtest.Server) { s.SetFate(nil) },
+		verdict: quorum.ErrNoQuorum, err: quorum.ErrTimeout,
+	}, {
+		name: "connection reset after the SET",
+		strike: func(s *quorumtest.Server) {
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Op == quorum.Acquire {
+					return quorumtest.Fate{End: quorumtest.ResetAfter}
+				}
+				return quorumtest.Fate{}
+			})
+		},
+		heal:    func(s *quorumtest.Server) { s.SetFate(nil) },
+		verdict: quorum.ErrNoQuorum, err: quorumtest.ErrConnReset,
+	}, {
+		name:    "out of memory",
+		strike:  func(s *quorumtest.Server) { s.FailWith(errOOM) },
+		heal:    func(s *quorumtest.Server) { s.FailWith(nil) },
+		verdict: quorum.ErrNoQuorum, err: errOOM,
+	},
+}
+
+// Every set of instances that are occupied, down, hung, ...: the right verdict,
+// the right error, and nothing left behind anywhere.
+func TestEveryMask(t *testing.T) {
+	for _, a := range ailments {
+		t.Run(a.name, func(t *testing.T) {
+			for mask := uint(0); mask < 1<<5; mask++ {
+				play(t, 5, func(f *fixture) { playMask(f, a, mask) })
+				if t.Failed() {
+					t.Fatalf("mask %05b", mask)
+				}
+			}
+		})
+	}
+}
+
+func playMask(f *fixture, a ailment, mask uint) {
+	sick := func(i int) bool { return mask>>i&1 == 1 }
+	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx)) // who they are is known
+	f.requireNothingLeft()
+	for i, s := range f.servers {
+		if sick(i) {
+			a.strike(s)
+		}
+	}
+	lease, err := f.TryAcquire(f.ctx, "k")
+	if 5-bits.OnesCount(mask) >= 3 {
+		require.NoError(f.t, err)
+		require.Positive(f.t, lease.Validity())
+		require.NoError(f.t, lease.Release(f.ctx))
+	} else {
+		require.Nil(f.t, lease)
+		requireRoundError(f.t, err, a, sick)
+	}
+	for i, s := range f.servers {
+		if sick(i) {
+			a.heal(s)
+		}
+	}
+	f.requireNothingLeft()
+	for i, s := range f.servers {
+		value, _, _ := s.Get("k")
+		require.Equal(f.t, a.name == "occupied" && sick(i), value == strangers, "somebody else's key was touched")
+	}
+}
+
+// requireRoundError holds an error to what one ailment must give.
+func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) {
+	t.Helper()
+	require.ErrorIs(t, err, a.verdict)
+	for _, other := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrInterrupted, quorum.ErrConfig, context.Canceled, context.DeadlineExceeded} {
+		if !errors.Is(a.verdict, other) {
+			require.NotErrorIs(t, err, other)
+		}
+	}
+	var round *quorum.RoundError
+	require.ErrorAs(t, err, &round)
+	require.Equal(t, quorum.Acquire, round.Op)
+	require.Equal(t, "k", round.Key)
+	require.Equal(t, 3, round.Quorum)
+	require.Len(t, round.Votes, 5)
+
+	byName := make(map[string]*quorum.InstanceError)
+	for _, part := range round.Unwrap() {
+		var one *quorum.InstanceError
+		if errors.As(part, &one) {
+			byName[one.Instance] = one
+		}
+	}
+	blamed := 0
+	for i, ballot := range round.Votes {
+		require.Equal(t, string(rune('A'+i)), ballot.Instance)
+		one := byName[ballot.Instance]
+		pending := errors.Is(ballot.Vote.Err, quorum.ErrPending)
+		switch {
+		case pending:
+			require.ErrorIs(t, one, quorum.ErrPending)
+		case sick(i) && a.err != nil:
+			blamed++
+			require.NotNil(t, one, "%s failed and isn't named", ballot.Instance)
+			require.ErrorIs(t, one, a.err)
+			require.Equal(t, quorum.Acquire, one.Op)
+			require.Contains(t, err.Error(), ballot.Instance+": ")
+		case sick(i):
+			blamed++
+			require.Nil(t, one)
+			require.Equal(t, quorum.Refused, ballot.Vote.Outcome)
+			require.Positive(t, ballot.Vote.Remaining, "a refusal says how long the key lives")
+		default:
+			require.Nil(t, one)
+			require.Equal(t, quorum.Granted, ballot.Vote.Outcome)
+		}
+	}
+	require.GreaterOrEqual(t, blamed, 3, "it takes three to lose a round of five")
+	if a.err != nil {
+		require.ErrorIs(t, err, a.err)
+	}
+}
+
+// Every mixture of granting, occupied and failing instances that answer one
+// after the other: the verdict is the dumb one's, and it falls at the very moment
+// at which it is certain.
+func TestEveryMixtureIsDecidedAtTheFirstMoment(t *testing.T) {
+	for code := range 243 {
+		for _, backwards := range []bool{false, true} {
+			outcomes := make([]quorum.Outcome, 5)
+			for i, rest := 0, code; i < 5; i, rest = i+1, rest/3 {
+				outcomes[i] = quorum.Outcome(rest % 3)
+			}
+			playMixture(t, outcomes, backwards)
+			if t.Failed() {
+				t.Fatal(outcomes)
+			}
+		}
+	}
+}
+
+func playMixture(t *testing.T, outcomes []quorum.Outcome, backwards bool) {
+	latency := func(i int) time.Duration {
+		if backwards {
+			i = len(outcomes) - 1 - i
+		}
+		return time.Duration(i+1) * 10 * ms
+	}
+	inOrder := make([]quorum.Outcome, len(outcomes))
+	for i, outcome := range outcomes {
+		inOrder[latency(i)/(10*ms)-1] = outcome
+	}
+	want, at := quorum.Pending, 0
+	for want == quorum.Pending {
+		at++
+		want = dumbVerdict(5, 3, inOrder[:at])
+	}
+	failed := 0
+	for _, outcome := range inOrder[:at] {
+		if outcome == quorum.Failed {
+			failed++
+		}
+	}
+
+	var decided quorum.RoundEnd
+	play(t, 5, func(f *fixture) {
+		require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
+		f.requireNothingLeft()
+		for i, s := range f.servers {
+			if outcomes[i] == quorum.Refused {
+				s.Put("k", strangers, time.Hour)
+			}
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				fate := quorumtest.Fate{}
+				if cmd.Op == quorum.Acquire {
+					fate.After = latency(i)
+					if outcomes[i] == quorum.Failed {
+						fate.Err = errOOM
+					}
+				}
+				return fate
+			})
+		}
+		lease, err := f.TryAcquire(f.ctx, "k")
+		assert.Equal(f.t, time.Duration(at)*10*ms, decided.Took, "decided when it was certain")
+		switch {
+		case want == quorum.Won:
+			require.NoError(f.t, err)
+			require.NoError(f.t, lease.Release(f.ctx))
+		case failed >= 3:
+			require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		default:
+			require.ErrorIs(f.t, err, quorum.ErrTaken)
+		}
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) { decided = e }
+	})
+}
+
+// lag gives every command the time there and back.
+func (f *fixture) lag(d time.Duration, which ...int) {
+	f.each(func(s *quorumtest.Server) {
+		s.Delay(nil, func(quorum.Command) time.Duration { return d })
+	}, which...)
+}
+
+// warm lets the Coordinator learn who the servers are, which costs a round trip
+// that the first lock alone pays.
+func (f *fixture) warm() {
+	f.t.Helper()
+	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
+	f.requireNothingLeft()
+	f.began = time.Now()
+}
+
+// While a quorum answers, hung instances cost nothing: not on acquire, not on
+// release.
+func TestHungMinorityCostsNothing(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		f.hang(3, 4)
+		lease := f.acquire("k")
+		assert.Equal(f.t, ms, f.elapsed())
+		assert.Equal(f.t, 9898*ms-ms, lease.Validity())
+		require.NoError(f.t, lease.Release(f.ctx))
+		assert.Equal(f.t, 2*ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// A round is lost as soon as it can't be won any more, whoever is still out.
+func TestLostRoundDoesNotWaitForHungInstances(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		f.hang(3, 4)
+		f.occupy("k", time.Hour, 0, 1, 2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// The rollback of a lost round waits for those that granted, and for no others.
+func TestRollbackWaitsForThoseThatGranted(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		f.lag(2*ms, 1, 2, 3)
+		f.hang(4)
+		f.occupy("k", time.Hour, 1, 2, 3)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, 3*ms, f.elapsed(), "2 ms for the refusals, 1 ms for the delete on A")
+		assert.Empty(f.t, f.left(), "the next round meets nothing of this one")
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// Without a quorum a round takes one InstanceTimeout, never the context's time.
+func TestHungMajorityCostsOneTimeout(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.hang(2, 3, 4)
+		ctx, cancel := context.WithTimeout(f.ctx, time.Hour)
+		defer cancel()
+		_, err := f.TryAcquire(ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(f.t, err, quorum.ErrTimeout)
+		require.NotErrorIs(f.t, err, context.DeadlineExceeded, "the caller's context hasn't ended")
+		assert.Equal(f.t, 70*ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.InstanceTimeout = 70 * ms })
+}
+
+// A quorum above the majority is waited for.
+func TestHigherQuorum(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		for i := range f.servers {
+			f.lag(time.Duration(i+1)*ms, i)
+		}
+		lease := f.acquire("k")
+		assert.Equal(f.t, 4*ms, f.elapsed())
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		f.kill(0, 1)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.Quorum = 4 })
+}
+
+// The validity counts from before the SETs were sent, by the way there as well
+// as by the way back: the first SET may have been carried out at once.
+func TestValidityCountsFromBeforeTheFirstSet(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) {
+			s.Delay(func(quorum.Command) time.Duration { return 30 * ms }, func(quorum.Command) time.Duration { return 40 * ms })
+		})
+		lease := f.acquire("k")
+		assert.Equal(f.t, 9898*ms-70*ms, lease.Validity())
+		assert.Equal(f.t, f.began.Add(9898*ms).Round(0), lease.Deadline().Round(0))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// clocksDuringRound steps the client's clocks while a round's SETs are out.
+func clocksDuringRound(f *fixture, c *skewedClock, wall, mono time.Duration) (*quorum.Lease, error) {
+	f.warm()
+	f.lag(2 * ms)
+	time.AfterFunc(ms, func() { c.stepWall(wall); c.stepMono(mono) })
+	return f.TryAcquire(f.ctx, "k")
+}
+
+// A client that was paused after its SETs were carried out reads a quorum of
+// grants when it wakes up, and must not believe them.
+func TestTimeThatPassedDuringTheRoundCounts(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		wall, mono time.Duration
+		least      time.Duration // MinValidity
+		validity   time.Duration // 0: too slow
+	}{
+		{name: "paused beyond the TTL", wall: 12 * time.Second, mono: 12 * time.Second},
+		{name: "suspended: the monotonic clock stood still", wall: 12 * time.Second},
+		{name: "the wall clock was stepped back meanwhile", mono: 12 * time.Second},
+		{name: "the wall clock was stepped back beyond the start", wall: -time.Hour, mono: 12 * time.Second},
+		{name: "paused until the last nanosecond", wall: 9896 * ms, mono: 9896 * ms},
+		{name: "paused until just before", wall: 9896*ms - 1, mono: 9896*ms - 1, validity: 1},
+		{name: "paused a little", wall: 3 * time.Second, mono: 3 * time.Second, validity: 6896 * ms},
+		{name: "suspended a little", wall: 3 * time.Second, validity: 6896 * ms},
+		{name: "a step back doesn't lengthen it", wall: -time.Hour, validity: 9896 * ms},
+		{name: "less than MinValidity", wall: time.Second, mono: time.Second, least: 9 * time.Second},
+		{name: "just MinValidity", wall: 896 * ms, mono: 896 * ms, least: 9 * time.Second, validity: 9 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctestClock(t, func(t *testing.T, c *skewedClock) {
+				f := newFixture(t, 5, withSkew(c), func(cfg *quorum.Config) { cfg.MinValidity = test.least })
+				lease, err := clocksDuringRound(f, c, test.wall, test.mono)
+				if test.validity == 0 {
+					require.ErrorIs(t, err, quorum.ErrTooSlow)
+					require.NotErrorIs(t, err, quorum.ErrTaken)
+					require.Nil(t, lease)
+				} else {
+					require.NoError(t, err)
+					assert.Equal(t, test.validity, lease.Validity())
+					require.NoError(t, lease.Release(f.ctx))
+				}
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// Scenario S3 whole: the pause is so long that the keys have expired and another
+// client holds the lock when the first one reads its grants. Its rollback must
+// not touch the other's keys.
+func TestPausedClientGivesUpAndHarmsNobody(t *testing.T) {
+	synctestClock(t, func(t *testing.T, c *skewedClock) {
+		f := newFixture(t, 5, withSkew(c))
+		second := f.other(func(cfg *quorum.Config) { cfg.Clock = nil })
+		f.warm()
+		f.lag(2 * ms)
+		holders := make(chan *quorum.Lease, 1)
+		time.AfterFunc(ms, func() {
+			// Twelve seconds pass for the servers and the first client.
+			c.stepWall(12 * time.Second)
+			c.stepMono(12 * time.Second)
+			f.each(func(s *quorumtest.Server) { s.StepClock(12 * time.Second); s.SetFate(nil) })
+			holder, err := second.TryAcquire(f.ctx, "k")
+			assert.NoError(t, err)
+			holders <- holder
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTooSlow)
+		require.NoError(t, f.Settle(f.ctx))
+		holder := <-holders
+		require.NotNil(t, holder)
+		for _, s := range f.servers {
+			value, _, _ := s.Get("k")
+			assert.Equal(t, holder.Value(), value)
+		}
+		require.NoError(t, holder.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// A round that needed a second stage counts the time of both.
+func TestRaisingCountsAgainstTheValidity(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.servers[0].PutCounter("k", 100, "")
+		f.servers[1].PutCounter("k", 200, "")
+		f.lag(20 * ms)
+		f.kill(2)
+		lease := f.acquire("k")
+		assert.Equal(f.t, 40*ms, f.elapsed())
+		assert.Equal(f.t, 9898*ms-40*ms, lease.Validity())
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// An instance that granted after the round was won has the lease and its token:
+// an extension has nothing to put back there.
+func TestLateGrantNeedsNoRestore(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(20*ms, 3, 4)
+		lease := f.acquire("k")
+		assert.Zero(f.t, f.elapsed())
+		time.Sleep(time.Second)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		time.Sleep(time.Second)
+		for i := range f.servers {
+			assert.NotContains(f.t, f.ops(i), quorum.Restore, f.servers[i].Name())
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// What an instance fails with is told; what it would be with many instances
+// stays readable.
+func TestRoundErrorText(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour, 0)
+		f.kill(1)
+		f.lag(ms, 2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, `quorum: lock is taken (acquire "k": 0 granted, 1 refused, 2 failed; quorum is 2 of 3); `+
+			`B: quorumtest: connection refused; C: `+quorum.ErrPending.Error(), err.Error())
+		f.requireNothingLeft()
+	})
+}
+
+func ExampleRoundError() {
+	err := error(&quorum.RoundError{
+		Op: quorum.Acquire, Key: "invoices", Verdict: quorum.ErrNoQuorum, Quorum: 2,
+		Votes: []quorum.Ballot{
+			{Instance: "red", Vote: quorum.Vote{Outcome: quorum.Granted, Token: 7}},
+			{Instance: "green", Vote: quorum.Vote{Err: quorum.ErrTimeout}},
+			{Instance: "blue", Vote: quorum.Vote{Err: quorum.ErrOverloaded}},
+		},
+	})
+	var round *quorum.RoundError
+	if errors.As(err, &round) {
+		for _, ballot := range round.Votes {
+			fmt.Println(ballot.Instance, ballot.Vote.Outcome, ballot.Vote.Err)
+		}
+	}
+	fmt.Println(errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, quorum.ErrTimeout))
+	// Output:
+	// red granted <nil>
+	// green failed quorum: instance did not answer in time
+	// blue failed quorum: too many commands unanswered by this instance
+	// true true
+}

@@ -195,13 +195,14 @@ func (c *check) refused(cmd quorum.Command) quorum.Vote {
 // holder, counter, and a remaining time that nobody has set anew.
 func (c *check) changesNothing(name string, f func()) {
 	c.t.Helper()
-	before, from := c.do(c.look(name)), c.clock.Now()
+	from := c.clock.Now()
+	before := c.do(c.look(name))
 	f()
 	c.unchanged(name, before, from)
 }
 
-// unchanged demands that the resource is as it was seen at the moment from,
-// just after the vote before.
+// unchanged demands that the resource is as the vote before showed it, which was
+// asked for at the moment from or later.
 func (c *check) unchanged(name string, before quorum.Vote, from time.Time) {
 	c.t.Helper()
 	after := c.do(c.look(name))
@@ -214,7 +215,7 @@ func (c *check) unchanged(name string, before quorum.Vote, from time.Time) {
 		return
 	}
 	require.LessOrEqual(c.t, after.Remaining, before.Remaining, "the key's time was prolonged")
-	require.GreaterOrEqual(c.t, after.Remaining, before.Remaining-took-c.skew, "the key's time was cut short")
+	require.GreaterOrEqual(c.t, after.Remaining, before.Remaining-took-grain, "the key's time was cut short")
 }
 
 // held demands that the key is held by value with about ttl to live, set by a

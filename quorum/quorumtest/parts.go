@@ -540,7 +540,8 @@ func checkContextOver(c *check) {
 	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"cancelled": cancelled, "deadline": late} {
-		before, from := c.do(c.look("held")), c.clock.Now()
+		from := c.clock.Now()
+		before := c.do(c.look("held"))
 		for _, cmd := range []quorum.Command{
 			c.acquire("a", "v"), c.bare("a", "v"), c.restore("a", "v", 1), c.look("a"), {Op: quorum.Tick},
 			c.extend("held", "v", 2*long), c.raise("held", "v", fencing.MaxToken), c.release("held", "v"),

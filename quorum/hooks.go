@@ -88,3 +88,45 @@ type UnprotectedEvent struct {
 	Instance string
 	Hidden   []string
 }
+
+// And gives hooks that tell both: h first, then other. What neither wants stays
+// nil and costs nothing.
+func (h Hooks) And(other Hooks) Hooks {
+	return Hooks{
+		RoundStarted: bothWithin(h.RoundStarted, other.RoundStarted),
+		RoundDecided: bothWithin(h.RoundDecided, other.RoundDecided),
+		Acquired:     bothWithin(h.Acquired, other.Acquired),
+		Extended:     bothWithin(h.Extended, other.Extended),
+		Released:     bothWithin(h.Released, other.Released),
+		Lost:         both(h.Lost, other.Lost),
+		Quarantined:  both(h.Quarantined, other.Quarantined),
+		ClockJumped:  both(h.ClockJumped, other.ClockJumped),
+		Unprotected:  both(h.Unprotected, other.Unprotected),
+	}
+}
+
+func bothWithin[E any](first, second func(context.Context, E)) func(context.Context, E) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(ctx context.Context, e E) {
+		first(ctx, e)
+		second(ctx, e)
+	}
+}
+
+func both[E any](first, second func(E)) func(E) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(e E) {
+		first(e)
+		second(e)
+	}
+}

@@ -1,0 +1,388 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// onOp gives the fate to the commands with the operation, and none to others.
+func onOp(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fate {
+	return func(cmd quorum.Command) quorumtest.Fate {
+		if cmd.Op == op {
+			return fate
+		}
+		return quorumtest.Fate{}
+	}
+}
+
+// Scenario S10: A and B grant, C and D carry the SET out but their replies are
+// lost, E is down. The round is lost, and C and D must be rolled back with the
+// others: a failed vote is an unknown one.
+func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 2, 3)
+		f.kill(4)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.each(func(s *quorumtest.Server) {
+			entries := s.Log()
+			assert.Equal(f.t, quorum.Granted, entries[len(entries)-2].Vote.Outcome, "the SET was carried out")
+		}, 2, 3)
+		f.requireNothingLeftWithin(0)
+		f.servers[4].Start(true)
+		f.vouch(4)
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		require.NoError(f.t, f.acquire("k").Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// The same with a won round: the release reaches every instance on which the key
+// may be.
+func TestReleaseReachesInstancesWhoseReplyWasLost(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 3, 4)
+		lease := f.acquire("k")
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Wherever the caller's context ends, the error says so and nothing stays behind.
+func TestInterruptedAtEachStep(t *testing.T) {
+	steps := []struct {
+		name    string
+		prepare func(f *fixture)
+		op      quorum.Op // the command at which it ends; 0 is before the call
+		server  int
+		after   time.Duration // how long after that command was sent
+		verdict error
+	}{
+		{name: "before the call", verdict: quorum.ErrInterrupted},
+		{name: "as the first SET is sent", op: quorum.Acquire, server: 0, verdict: quorum.ErrInterrupted},
+		{name: "as the last SET is sent", op: quorum.Acquire, server: 4, verdict: quorum.ErrInterrupted},
+		{name: "while the SETs travel", op: quorum.Acquire, after: 5 * ms, verdict: quorum.ErrInterrupted},
+		{name: "while the replies travel", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted},
+		{
+			name: "when two have granted", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			prepare: func(f *fixture) { f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0, 1) },
+		}, {
+			name: "when two have refused", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			prepare: func(f *fixture) {
+				f.occupy("k", time.Hour, 0, 1)
+				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0, 1)
+			},
+		}, {
+			name: "while hung instances are waited for", op: quorum.Acquire, after: 60 * ms, verdict: quorum.ErrInterrupted,
+			prepare: func(f *fixture) { f.hang(0, 1, 2) },
+		}, {
+			name: "as a counter is raised", op: quorum.Raise, server: 0, verdict: quorum.ErrInterrupted,
+			prepare: spreadCounters,
+		}, {
+			name: "while counters are raised", op: quorum.Raise, server: 0, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			prepare: spreadCounters,
+		}, {
+			// The round was decided before: what it found stays true.
+			name: "as a lost round is rolled back", op: quorum.Release, server: 4, verdict: quorum.ErrTaken,
+			prepare: func(f *fixture) {
+				f.occupy("k", time.Hour, 0, 1, 2)
+				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 3, 4)
+			},
+		}, {
+			name: "while a lost round is rolled back", op: quorum.Release, server: 4, after: 5 * ms, verdict: quorum.ErrNoQuorum,
+			prepare: func(f *fixture) { f.kill(0, 1, 2) },
+		},
+	}
+	ends := []struct {
+		name  string
+		start func(ctx context.Context) (context.Context, func())
+		wants []error
+		not   error
+	}{
+		{
+			name: "cancelled", wants: []error{context.Canceled}, not: context.DeadlineExceeded,
+			start: func(ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
+		}, {
+			name: "cancelled for a reason", wants: []error{context.Canceled, errReason}, not: context.DeadlineExceeded,
+			start: func(ctx context.Context) (context.Context, func()) {
+				ctx, cancel := context.WithCancelCause(ctx)
+				return ctx, func() { cancel(errReason) }
+			},
+		}, {
+			name: "its deadline passed", wants: []error{context.DeadlineExceeded}, not: context.Canceled,
+			start: func(ctx context.Context) (context.Context, func()) {
+				d := &deadlineNow{Context: ctx, done: make(chan struct{})}
+				return d, d.end
+			},
+		},
+	}
+	for _, step := range steps {
+		for _, end := range ends {
+			t.Run(step.name+"/"+end.name, func(t *testing.T) {
+				play(t, 5, func(f *fixture) {
+					f.warm()
+					f.each(func(s *quorumtest.Server) {
+						s.Delay(func(quorum.Command) time.Duration { return 10 * ms }, func(quorum.Command) time.Duration { return 10 * ms })
+					})
+					if step.prepare != nil {
+						step.prepare(f)
+					}
+					ctx, stop := end.start(f.ctx)
+					switch {
+					case step.op == 0:
+						stop()
+					default:
+						f.servers[step.server].OnCommand(func(cmd quorum.Command) {
+							if cmd.Op == step.op && step.after == 0 {
+								stop()
+							} else if cmd.Op == step.op {
+								time.AfterFunc(step.after, stop)
+							}
+						})
+					}
+					lease, err := f.TryAcquire(ctx, "k")
+					require.Nil(f.t, lease)
+					require.ErrorIs(f.t, err, step.verdict)
+					if step.verdict == quorum.ErrInterrupted {
+						for _, want := range end.wants {
+							require.ErrorIs(f.t, err, want)
+						}
+						require.NotErrorIs(f.t, err, quorum.ErrTaken)
+						require.NotErrorIs(f.t, err, quorum.ErrNoQuorum)
+					} else {
+						require.NotErrorIs(f.t, err, quorum.ErrInterrupted)
+						require.NotErrorIs(f.t, err, end.wants[0])
+					}
+					require.NotErrorIs(f.t, err, end.not)
+					f.each((*quorumtest.Server).Resume)
+					f.each(func(s *quorumtest.Server) { s.Start(true) })
+					stop() // may have had no occasion yet
+					f.requireNothingLeft()
+				})
+			})
+		}
+	}
+}
+
+var errReason = errors.New("the user closed the window")
+
+// spreadCounters gives each instance another counter, so that a round has to
+// raise them.
+func spreadCounters(f *fixture) {
+	for i, s := range f.servers {
+		// A's is the lowest: whoever else votes in time, it has to be raised.
+		s.PutCounter("k", 100*quorumToken(i+1), "")
+	}
+}
+
+// deadlineNow is a context whose deadline passes when end is called.
+type deadlineNow struct {
+	context.Context
+	once sync.Once
+	done chan struct{}
+}
+
+func (d *deadlineNow) end()                  { d.once.Do(func() { close(d.done) }) }
+func (d *deadlineNow) Done() <-chan struct{} { return d.done }
+func (d *deadlineNow) Err() error {
+	select {
+	case <-d.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// A caller that is cancelled returns at once: it doesn't wait for hung instances.
+func TestInterruptedCallerReturnsAtOnce(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.hang(0, 1, 2, 3)
+		ctx, cancel := context.WithTimeout(f.ctx, 7*ms)
+		defer cancel()
+		_, err := f.TryAcquire(ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
+		require.ErrorIs(f.t, err, context.DeadlineExceeded)
+		assert.Equal(f.t, 7*ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// Scenario S9: a delete is sent only after the SET that it is to undo has ended.
+func TestDeleteNeverOvertakesItsSet(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		// E's SET travels 60 ms, its delete would take no time.
+		f.servers[4].SetFate(onOp(quorum.Acquire, quorumtest.Fate{Before: 60 * ms}))
+		type sent struct {
+			op quorum.Op
+			at time.Duration
+		}
+		var log []sent
+		f.servers[4].OnCommand(func(cmd quorum.Command) { log = append(log, sent{cmd.Op, f.elapsed()}) })
+		lease := f.acquire("k")
+		time.Sleep(10 * ms)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Equal(f.t, []sent{{quorum.Acquire, 0}, {quorum.Release, 60 * ms}}, log)
+		assert.Equal(f.t, quorum.Granted, f.log(4)[len(f.log(4))-1].Vote.Outcome, "one delete was enough")
+	})
+}
+
+// The same when the SET lands after its time-out, and even after the delete: the
+// ghost is found and deleted, long before its TTL is over.
+func TestSetThatLandsAfterItsDeleteIsDeletedToo(t *testing.T) {
+	for _, late := range []time.Duration{101 * ms, 150 * ms, 500 * ms, 800 * ms} {
+		play(t, 5, func(f *fixture) {
+			f.warm()
+			f.servers[4].SetFate(onOp(quorum.Acquire, quorumtest.Fate{Before: late}))
+			require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			time.Sleep(late - f.elapsed())
+			synctest.Wait()
+			f.requireNothingLeft()
+			landed := false
+			for _, e := range f.log(4) {
+				landed = landed || e.Command.Key == "k" && e.Command.Op == quorum.Acquire && e.Vote.Outcome == quorum.Granted
+			}
+			assert.True(f.t, landed, "the SET was carried out after all")
+		})
+	}
+}
+
+// Scenario S9b: three of five hang with a SET in their socket buffers and carry
+// it out when they wake up. No second passes before the lock can be had again.
+func TestHungMajorityThatWakesUpIsCleanWithinASecond(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.hang(2, 3, 4)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.NotErrorIs(f.t, err, context.DeadlineExceeded)
+		time.Sleep(3*time.Second - f.elapsed())
+		f.resume()
+		woke := time.Now()
+		lease, err := f.other().Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Less(f.t, time.Since(woke), time.Second)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Scenario S9m: no two rounds share a value, also not those of one Acquire, so
+// that a late delete can only hit the key of its own round.
+func TestEachRoundHasItsOwnValue(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", 2*time.Second)
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		synctest.Wait()
+		values := make(map[string]int)
+		rounds := 0
+		for _, e := range f.log(0) {
+			if e.Command.Op == quorum.Acquire {
+				rounds++
+				values[e.Command.Value]++
+				assert.Regexp(f.t, `^[0-9a-f]{40}:me$`, e.Command.Value)
+			}
+		}
+		require.Greater(f.t, rounds, 3)
+		assert.Len(f.t, values, rounds, "a value was used for two rounds")
+		assert.Equal(f.t, 1, values[lease.Value()])
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.Owner = "me" })
+}
+
+// A delete of one round that is late by far can't harm the next one.
+func TestLateDeleteHitsNobodyElse(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		// The deletes of the first lease take 80 ms to arrive.
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Release, quorumtest.Fate{Before: 80 * ms})) })
+		lease := f.acquire("k")
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(f.ctx) }()
+		time.Sleep(40 * ms)
+		// Meanwhile the keys go, and somebody else takes the lock.
+		f.each(func(s *quorumtest.Server) { s.Delete("k"); s.SetFate(nil) })
+		next := f.acquire("k")
+		require.ErrorIs(f.t, <-released, quorum.ErrNotHeld)
+		synctest.Wait()
+		for _, s := range f.servers {
+			value, _, _ := s.Get("k")
+			assert.Equal(f.t, next.Value(), value)
+		}
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Without randomness two rounds could share a value: nothing is sent, and no
+// waiting helps.
+func TestWithoutRandomnessNothingIsSent(t *testing.T) {
+	broken := errors.New("no entropy")
+	for name, reader := range map[string]io.Reader{
+		"an error": iotest.ErrReader(broken), "too little": io.MultiReader(io.LimitReader(zeroes{}, 19), iotest.ErrReader(broken)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				_, err := f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, broken)
+				_, err = f.Acquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, broken)
+				assert.ErrorContains(f.t, err, "Config.Random")
+				for _, not := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrInterrupted, quorum.ErrExhausted} {
+					assert.NotErrorIs(f.t, err, not)
+				}
+				assert.Zero(f.t, f.elapsed())
+				for i := range f.servers {
+					assert.Empty(f.t, f.log(i))
+				}
+			}, func(cfg *quorum.Config) { cfg.Random = reader })
+		})
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Beside an instance that answers nothing, the goroutines that wait for it are
+// bounded, however many locks are taken.
+func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
+	const most = 32
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.hang(2)
+		before, peak := runtime.NumGoroutine(), 0
+		for range 2000 {
+			require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			time.Sleep(100 * time.Microsecond)
+			synctest.Wait()
+			peak = max(peak, runtime.NumGoroutine()-before)
+		}
+		// One vote or delete each that is under way, each with a delete queued
+		// behind it, and the collector of what is owed with its deletes.
+		assert.LessOrEqual(f.t, peak, 2*most+20)
+		f.resume()
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxInFlight, cfg.MaxDebts = most, most })
+}

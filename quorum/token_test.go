@@ -1,0 +1,398 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func quorumToken(n int) fencing.Token { return fencing.Token(n) }
+
+// counters gives each instance a counter for "k".
+func (f *fixture) counters(tokens ...fencing.Token) {
+	for i, token := range tokens {
+		f.servers[i].PutCounter("k", token, f.Set().String())
+	}
+}
+
+// As long as the counters are equal, a token costs no second round trip.
+func TestEqualCountersTakeOneRoundTrip(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.counters(41, 41, 41, 41, 41)
+		f.warm()
+		f.lag(ms)
+		before := len(f.log(0))
+		lease := f.acquire("k")
+		assert.Equal(f.t, ms, f.elapsed())
+		assert.Equal(f.t, quorumToken(42), lease.Token())
+		time.Sleep(ms)
+		for i := range f.servers {
+			assert.Equal(f.t, []quorum.Op{quorum.Acquire}, f.ops(i)[before:])
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+
+		time.Sleep(ms)
+		next := f.acquire("k")
+		assert.Equal(f.t, quorumToken(43), next.Token())
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Unequal counters are raised to the largest of the quorum before the lock is
+// given out; one that answers later is raised as well, or left above.
+func TestUnequalCountersAreRaised(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.counters(10, 30, 20, 5, 90)
+		f.lag(ms, 0, 1, 2)
+		f.lag(50*ms, 3, 4)
+		before := make([]int, 5)
+		for i := range before {
+			before[i] = len(f.log(i))
+		}
+		lease := f.acquire("k")
+		assert.Equal(f.t, 2*ms, f.elapsed())
+		assert.Equal(f.t, quorumToken(31), lease.Token())
+		time.Sleep(200 * ms)
+		for i, want := range [][]quorum.Op{
+			{quorum.Acquire, quorum.Raise}, {quorum.Acquire}, {quorum.Acquire, quorum.Raise}, {quorum.Acquire, quorum.Raise}, {quorum.Acquire},
+		} {
+			assert.Equal(f.t, want, f.ops(i)[before[i]:], f.servers[i].Name())
+		}
+		for i, want := range []int{31, 31, 31, 31, 91} {
+			assert.Equal(f.t, quorumToken(want), f.servers[i].Counter("k"), f.servers[i].Name())
+		}
+		assert.Equal(f.t, quorumToken(31), lease.Token(), "what came late changes nothing")
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Scenario S22: the largest of the quorum's counters alone isn't unique. A round
+// that lost has left A a step ahead; {A,B} win, then {B,C}.
+func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.counters(1, 0, 0)
+		f.servers[1].PutCounter("k", 0, f.Set().String())
+		f.kill(2)
+		first := f.acquire("k")
+		require.NoError(f.t, first.Release(f.ctx))
+		f.requireNothingLeft()
+		f.servers[2].Start(true)
+		f.vouch(2)
+		f.servers[2].PutCounter("k", 1, f.Set().String())
+		f.kill(0)
+		second := f.acquire("k")
+		assert.Greater(f.t, second.Token(), first.Token())
+		require.NoError(f.t, second.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Raising counts only where the key is still this round's: here it is gone on two
+// of the three that granted, and the others are taken.
+func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.counters(10, 20, 30)
+		f.occupy("k", time.Hour, 3, 4)
+		f.lag(ms)
+		for _, s := range f.servers[:2] {
+			s.OnCommand(func(cmd quorum.Command) {
+				if cmd.Op == quorum.Raise {
+					s.Delete("k")
+				}
+			})
+		}
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.NotErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, quorumToken(11), f.servers[0].Counter("k"), "a counter is not raised by who has lost the key")
+		f.requireNothingLeft()
+	})
+}
+
+// A failed raise isn't the end while stragglers can make up for it.
+func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
+	for straggler, want := range map[int]error{5: nil, 30: nil, 29: nil, 90: quorum.ErrTokenRace} {
+		t.Run(fmt.Sprint("its counter is ", straggler), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				f.warm()
+				// A, B and C vote 11, 21 and 31: the token is 31. A's raise finds
+				// the key gone. E is down. So all depends on D, which answers
+				// while the raises are under way.
+				f.counters(10, 20, 30, quorumToken(straggler))
+				f.each(func(s *quorumtest.Server) {
+					s.Delay(nil, func(cmd quorum.Command) time.Duration {
+						if cmd.Op == quorum.Raise {
+							return 10 * ms
+						}
+						return ms
+					})
+				}, 0, 1, 2)
+				f.lag(5*ms, 3)
+				f.kill(4)
+				f.servers[0].OnCommand(func(cmd quorum.Command) {
+					if cmd.Op == quorum.Raise {
+						f.servers[0].Delete("k")
+					}
+				})
+				lease, err := f.TryAcquire(f.ctx, "k")
+				if want != nil {
+					// Somebody may have had up to 90 on D before: this lease's 31
+					// isn't above it, so D can't stand for it.
+					require.ErrorIs(f.t, err, want)
+				} else {
+					require.NoError(f.t, err)
+					assert.Equal(f.t, quorumToken(31), lease.Token())
+					require.NoError(f.t, lease.Release(f.ctx))
+				}
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// A counter that is missing starts from the server's clock, so that servers that
+// lost everything still give larger tokens.
+func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		var last fencing.Token
+		for range 5 {
+			lease := f.acquire("k")
+			assert.Greater(f.t, lease.Token(), last)
+			assert.GreaterOrEqual(f.t, lease.Token(), quorumToken(int(f.began.UnixMicro())))
+			last = lease.Token()
+			require.NoError(f.t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+			time.Sleep(time.Second)
+			f.each(func(s *quorumtest.Server) { s.Restart(false) })
+			f.vouch(0, 1, 2)
+		}
+	})
+}
+
+func TestFencingOff(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.counters(10, 20, 30)
+		lease := f.acquire("k")
+		assert.Zero(f.t, lease.Token())
+		require.NoError(f.t, lease.Extend(f.ctx))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		for i, s := range f.servers {
+			assert.Equal(f.t, quorumToken(10*(i+1)), s.Counter("k"))
+			for _, e := range f.log(i) {
+				assert.False(f.t, e.Command.Fence)
+				assert.NotEqual(f.t, quorum.Raise, e.Command.Op)
+			}
+		}
+	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
+}
+
+// tokenless is an instance that grants without a usable token.
+type tokenless struct {
+	*quorumtest.Server
+	token fencing.Token
+}
+
+func (s tokenless) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	vote := s.Server.Do(ctx, cmd)
+	if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
+		vote.Token = s.token
+	}
+	return vote
+}
+
+// A grant without a token is a failed vote, and is rolled back like one.
+func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
+	for _, token := range []fencing.Token{0, fencing.MaxToken + 1} {
+		play(t, 3, func(f *fixture) {
+			c, err := quorum.New(quorum.Config{}, tokenless{f.servers[0], token}, tokenless{f.servers[1], token}, f.servers[2])
+			require.NoError(f.t, err)
+			_, err = c.TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+			assert.ErrorContains(f.t, err, fmt.Sprintf("A: it granted with the token %d", token))
+			f.requireNothingLeft()
+			require.NoError(f.t, c.Close(f.ctx))
+		})
+	}
+}
+
+// tokenWitness checks, from inside the lock, that tokens rise and that nobody
+// else is there.
+type tokenWitness struct {
+	mu     sync.Mutex
+	inside int
+	seen   []fencing.Token
+}
+
+func (w *tokenWitness) enter(t *testing.T, lease *quorum.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inside++
+	assert.Equal(t, 1, w.inside, "two holders at once")
+	if n := len(w.seen); n > 0 {
+		assert.Greater(t, lease.Token(), w.seen[n-1], "the %dth token", n+1)
+	}
+	w.seen = append(w.seen, lease.Token())
+}
+
+func (w *tokenWitness) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inside--
+}
+
+// trouble strikes a random minority, in a random way, now and then. If kills is
+// set it also restarts servers, with their data, and vouches for their lives.
+func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
+	heal := func() {
+		f.each(func(s *quorumtest.Server) { s.Resume(); s.SetFate(nil) })
+		if !kills {
+			return
+		}
+		for i, s := range f.servers {
+			s.Start(true)
+			f.vouch(i)
+		}
+	}
+	defer heal()
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(1+random.IntN(300)) * ms):
+		}
+		heal()
+		for _, i := range random.Perm(5)[:random.IntN(3)] {
+			s := f.servers[i]
+			switch random.IntN(6) {
+			case 0:
+				if kills {
+					s.Kill()
+				} else {
+					s.EndWith(quorumtest.Refuse)
+				}
+			case 1:
+				s.Hang()
+			case 2:
+				s.EndWith([]quorumtest.End{quorumtest.LoseRequest, quorumtest.LoseReply, quorumtest.ResetAfter, quorumtest.ResetBefore}[random.IntN(4)])
+			case 3:
+				slow := time.Duration(random.IntN(120)) * ms
+				s.Delay(func(quorum.Command) time.Duration { return slow / 2 }, func(quorum.Command) time.Duration { return slow })
+			case 4:
+				s.Reconnect()
+			case 5:
+				s.FailWith(errOOM)
+			}
+		}
+	}
+}
+
+// Many clients, one after the other and at once, with minorities in trouble and
+// now and then a server that comes back empty and has to sit out its quarantine:
+// tokens are unique and rise in the order in which the lock is had.
+func TestTokensRiseWhateverHappens(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				random := rand.New(rand.NewPCG(seed, 7))
+				witness := &tokenWitness{}
+				stop := make(chan struct{})
+				var mischief, clients sync.WaitGroup
+				losses := seed%3 == 0
+				mischief.Go(func() { trouble(f, rand.New(rand.NewPCG(seed, 8)), !losses, stop) })
+				if losses {
+					mischief.Go(func() { f.loseData(rand.New(rand.NewPCG(seed, 9)), stop) })
+				}
+				for range 4 {
+					c := f.other()
+					own := rand.New(rand.NewPCG(seed, random.Uint64()))
+					clients.Go(func() {
+						for range 25 {
+							lease, err := c.Acquire(f.ctx, "k")
+							if !assert.NoError(f.t, err) {
+								return
+							}
+							witness.enter(f.t, lease)
+							time.Sleep(time.Duration(own.IntN(20)) * ms)
+							witness.leave()
+							if err := lease.Release(f.ctx); err != nil {
+								assert.ErrorIs(f.t, err, quorum.ErrUnreachable)
+							}
+							time.Sleep(time.Duration(own.IntN(100)) * ms)
+						}
+					})
+				}
+				clients.Wait()
+				close(stop)
+				mischief.Wait()
+				assert.Len(f.t, witness.seen, 100)
+				assert.True(f.t, slices.IsSorted(witness.seen))
+			}, func(cfg *quorum.Config) {
+				cfg.TTL = 2 * time.Second
+				cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
+					if errors.Is(e.Err, context.DeadlineExceeded) {
+						t.Error("nobody's context ended")
+					}
+				}
+			})
+		})
+	}
+}
+
+// loseData restarts one server without its data every few seconds. Nobody vouches
+// for it.
+func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(3+random.IntN(5)) * time.Second):
+			s := f.servers[random.IntN(len(f.servers))]
+			s.SetIdentity(nil)
+			s.Restart(false)
+		}
+	}
+}
+
+// An acquisition that was lost at any point leaves counters that only rose.
+func TestCountersNeverFall(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		spreadCounters(f)
+		before := make([]fencing.Token, 3)
+		for round := range 30 {
+			for i, s := range f.servers {
+				assert.GreaterOrEqual(f.t, s.Counter("k"), before[i])
+				before[i] = s.Counter("k")
+				s.SetFate(onOp(quorum.Raise, quorumtest.Fate{End: []quorumtest.End{quorumtest.Answer, quorumtest.ResetAfter, quorumtest.ResetBefore}[(round+i)%3]}))
+			}
+			if lease, err := f.TryAcquire(f.ctx, "k"); err == nil {
+				require.NoError(f.t, lease.Release(f.ctx))
+			} else {
+				require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+			}
+			f.requireNothingLeft()
+			synctest.Wait()
+		}
+	})
+}

@@ -178,8 +178,9 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // doubles, but no longer than until a quorum can be free.
 func (w *wait) pause(err *RoundError) time.Duration {
 	bound := w.c.cfg.BackoffMax
-	if shift := w.tries - 1; shift < 32 && w.c.cfg.BackoffMin<<shift > 0 {
-		bound = min(bound, w.c.cfg.BackoffMin<<shift)
+	// Compared this way round, because BackoffMin<<shift may overflow.
+	if shift := w.tries - 1; shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.jitter(bound)
 	if free, known := freeIn(err.Votes, w.c.majority.Q); known {
@@ -250,9 +251,10 @@ func (w *wait) gaveUp(caller context.Context) error {
 	}
 	if w.last != nil {
 		last := *w.last
-		if caller.Err() == nil {
-			// A context of our own (MaxWait) must not pass for the caller's.
-			last.Cause = nil
+		if caller.Err() == nil && errors.Is(last.Verdict, ErrInterrupted) {
+			// A context of our own (MaxWait) must not pass for the caller's. The
+			// round was undecided: too few had answered.
+			last.Verdict, last.Cause = ErrNoQuorum, nil
 		}
 		err.Last = &last
 	}

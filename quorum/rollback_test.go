@@ -34,7 +34,9 @@ func onOp(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fa
 func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
-		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 2, 3)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+		}, 2, 3)
 		f.kill(4)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
@@ -56,7 +58,9 @@ func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
 func TestReleaseReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
-		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 3, 4)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+		}, 3, 4)
 		lease := f.acquire("k")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()

@@ -1,0 +1,819 @@
+package quorum_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// dice is a Config.Random whose pauses are all drawn from one number, and whose
+// values differ.
+type dice struct {
+	number uint64
+	values uint64
+}
+
+func (d *dice) Read(p []byte) (int, error) {
+	if len(p) == 8 {
+		binary.BigEndian.PutUint64(p, d.number)
+		return 8, nil
+	}
+	d.values++
+	clear(p)
+	binary.BigEndian.PutUint64(p, d.values)
+	return len(p), nil
+}
+
+// rounds are the rounds that were tried for a key: when, and which servers got
+// their SET, in the order of time.
+type triedRound struct {
+	at      time.Duration
+	value   string
+	servers string
+}
+
+func (f *fixture) rounds(key string) []triedRound {
+	var rounds []triedRound
+	for i := range f.servers {
+		for _, e := range f.log(i) {
+			if e.Command.Op != quorum.Acquire || e.Command.Key != key {
+				continue
+			}
+			at := 0
+			for at < len(rounds) && rounds[at].value != e.Command.Value {
+				at++
+			}
+			if at == len(rounds) {
+				rounds = append(rounds, triedRound{at: math.MaxInt64, value: e.Command.Value})
+			}
+			rounds[at].servers += f.servers[i].Name()
+			rounds[at].at = min(rounds[at].at, e.At.Sub(f.began))
+		}
+	}
+	for i := range rounds { // few: sort by insertion
+		for j := i; j > 0 && rounds[j].at < rounds[j-1].at; j-- {
+			rounds[j], rounds[j-1] = rounds[j-1], rounds[j]
+		}
+	}
+	return rounds
+}
+
+func requireWaitError(t *testing.T, err error, verdict error) *quorum.WaitError {
+	t.Helper()
+	var wait *quorum.WaitError
+	require.ErrorAs(t, err, &wait)
+	for _, v := range []error{quorum.ErrExhausted, quorum.ErrInterrupted, quorum.ErrClosed} {
+		if v == verdict {
+			require.ErrorIs(t, err, v)
+		} else {
+			require.NotErrorIs(t, err, v)
+		}
+	}
+	if verdict != quorum.ErrInterrupted {
+		require.NotErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+	}
+	assert.Equal(t, "k", wait.Key)
+	return wait
+}
+
+func TestMaxTries(t *testing.T) {
+	for tries := 1; tries <= 4; tries++ {
+		play(t, 5, func(f *fixture) {
+			f.warm()
+			f.occupy("k", time.Hour)
+			_, err := f.Acquire(f.ctx, "k")
+			wait := requireWaitError(f.t, err, quorum.ErrExhausted)
+			require.ErrorIs(f.t, err, quorum.ErrTaken, "the last round's error is beside it")
+			assert.Equal(f.t, tries, wait.Tries)
+			assert.Equal(f.t, f.elapsed(), wait.Waited)
+			synctest.Wait()
+			assert.Len(f.t, f.rounds("k"), tries)
+			f.requireNothingLeft()
+		}, func(cfg *quorum.Config) { cfg.MaxTries = tries })
+	}
+}
+
+func TestMaxWait(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour)
+		_, err := f.Acquire(f.ctx, "k")
+		wait := requireWaitError(f.t, err, quorum.ErrExhausted)
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, 3*time.Second, f.elapsed())
+		assert.Equal(f.t, 3*time.Second, wait.Waited)
+		assert.Contains(f.t, err.Error(), "in 3s")
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxWait = 3 * time.Second })
+}
+
+// MaxWait may end in the midst of the first round. Nobody's context has ended.
+func TestMaxWaitDuringARound(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.hang(0, 1, 2)
+		_, err := f.Acquire(f.ctx, "k")
+		requireWaitError(f.t, err, quorum.ErrExhausted)
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		assert.Equal(f.t, 30*ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxWait = 30 * ms })
+}
+
+// MaxWait bounds the local line as well.
+func TestMaxWaitBehindALocalHolder(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		began := time.Now()
+		var waiters sync.WaitGroup
+		for range 3 {
+			waiters.Go(func() {
+				_, err := f.Acquire(f.ctx, "k")
+				wait := requireWaitErrorIn(f.t, err)
+				assert.ErrorIs(f.t, err, quorum.ErrExhausted)
+				assert.Zero(f.t, wait.Tries)
+				assert.Nil(f.t, wait.Last)
+				assert.Equal(f.t, time.Second, time.Since(began))
+			})
+		}
+		waiters.Wait()
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
+}
+
+// requireWaitErrorIn is for other goroutines than the test's own.
+func requireWaitErrorIn(t *testing.T, err error) *quorum.WaitError {
+	var wait *quorum.WaitError
+	if !assert.ErrorAs(t, err, &wait) {
+		return &quorum.WaitError{}
+	}
+	return wait
+}
+
+// A context that ends while the lock is waited for: both errors match, the
+// context's and the last round's.
+func TestContextEndsWhileWaiting(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour)
+		ctx, cancel := context.WithTimeout(f.ctx, 2*time.Second)
+		defer cancel()
+		_, err := f.Acquire(ctx, "k")
+		wait := requireWaitError(f.t, err, quorum.ErrInterrupted)
+		require.ErrorIs(f.t, err, context.DeadlineExceeded)
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, 2*time.Second, f.elapsed())
+		assert.Greater(f.t, wait.Tries, 3)
+
+		reason, stop := context.WithCancelCause(f.ctx)
+		time.AfterFunc(time.Second, func() { stop(errReason) })
+		_, err = f.Acquire(reason, "k")
+		requireWaitError(f.t, err, quorum.ErrInterrupted)
+		require.ErrorIs(f.t, err, context.Canceled)
+		require.ErrorIs(f.t, err, errReason)
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		f.requireNothingLeft()
+
+		// One that had ended before costs nothing.
+		_, err = f.Acquire(reason, "k")
+		require.ErrorIs(f.t, err, context.Canceled)
+		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
+	})
+}
+
+// Pauses are drawn evenly from zero to a bound that doubles from BackoffMin to
+// BackoffMax.
+func TestPausesHaveFullJitter(t *testing.T) {
+	for name, test := range map[string]struct{ least, most time.Duration }{
+		"the defaults": {},
+		"others":       {time.Millisecond, 20 * ms},
+		"no doubling":  {50 * ms, 50 * ms},
+		"no overflow":  {1<<40 + 1, 2 * time.Hour}, // 24 doublings leave 16 ms of it
+	} {
+		t.Run(name, func(t *testing.T) {
+			const tries = 40
+			random := &dice{number: 0x9e3779b97f4a7c15}
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				f.occupy("k", quorum.NoExpiry)
+				began := time.Now()
+				_, err := f.Acquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, quorum.ErrExhausted)
+				least, most := test.least, test.most
+				if least == 0 {
+					least, most = 10*ms, 500*ms
+				}
+				bound, at := least, began.Sub(f.began)
+				for i, round := range f.rounds("k") {
+					require.Equal(f.t, at, round.at, "try %d", i+1)
+					at += time.Duration(random.number % uint64(bound+1))
+					if bound > most/2 {
+						bound = most
+					} else {
+						bound *= 2
+					}
+				}
+			}, func(cfg *quorum.Config) {
+				cfg.Random, cfg.MaxTries, cfg.BackoffMin, cfg.BackoffMax = random, tries, test.least, test.most
+				cfg.ClockMonitor = quorum.Off
+			})
+		})
+	}
+}
+
+// With real randomness the pauses differ, and stay within the bound.
+func TestPausesAreRandom(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", quorum.NoExpiry)
+		_, err := f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrExhausted)
+		rounds := f.rounds("k")
+		require.Len(f.t, rounds, 400)
+		short, long := 0, 0
+		for i := 1; i < len(rounds); i++ {
+			pause := rounds[i].at - rounds[i-1].at
+			require.LessOrEqual(f.t, pause, 100*ms)
+			if pause < 50*ms {
+				short++
+			} else {
+				long++
+			}
+		}
+		assert.Greater(f.t, short, 140)
+		assert.Greater(f.t, long, 140)
+	}, func(cfg *quorum.Config) {
+		cfg.MaxTries, cfg.BackoffMin, cfg.BackoffMax = 400, 100*ms, 100*ms
+	})
+}
+
+// A refusal says how long the key lives, so that the lock is had when it is free,
+// and not after a pause.
+func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", 700*ms, 0, 1, 2)
+		f.occupy("k", time.Hour, 3, 4)
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.LessOrEqual(f.t, f.elapsed(), 702*ms)
+		assert.GreaterOrEqual(f.t, f.elapsed(), 700*ms)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
+	})
+}
+
+// The same for instances that are in quarantine.
+func TestEndOfQuarantineIsAwaited(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) })
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.InDelta(f.t, 10*time.Second+102*ms, f.elapsed(), float64(2*ms))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
+	})
+}
+
+// After a round that was split between clients the next one asks one instance
+// first, and goes on only if that grants.
+func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.OrderFor(f.Coordinator, "k")
+		require.ElementsMatch(f.t, []int{0, 1, 2, 3, 4}, order)
+		require.Equal(f.t, order, quorum.OrderFor(f.other(), "k"), "all clients ask the same one")
+		name := func(i int) string { return f.servers[i].Name() }
+
+		// The first one refuses: the round is over. The one after it is full again,
+		// so that a stale key there blocks nobody.
+		f.lag(ms)
+		f.lag(2*ms, order[:3]...) // so that the grants are in when it is lost
+		f.occupy("k", quorum.NoExpiry, order[:3]...)
+		_, err := f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrExhausted)
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		f.requireNothingLeft()
+		rounds := f.rounds("k")
+		require.Len(f.t, rounds, 4)
+		for i, want := range []string{"ABCDE", name(order[0]), "ABCDE", name(order[0])} {
+			assert.Equal(f.t, want, rounds[i].servers, "round %d", i+1)
+		}
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 4 })
+
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.OrderFor(f.Coordinator, "k")
+		// The first one is down, the second grants: the round goes on with the
+		// others, and is lost again.
+		f.lag(ms)
+		f.lag(2*ms, order[2], order[4])
+		f.kill(order[0])
+		f.occupy("k", quorum.NoExpiry, order[2], order[4])
+		_, err := f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrExhausted)
+		f.requireNothingLeft()
+		rounds := f.rounds("k")
+		require.Len(f.t, rounds, 2)
+		var sent []time.Duration
+		for _, i := range order[1:] {
+			for _, e := range f.log(i) {
+				if e.Command.Value == rounds[1].value && e.Command.Op == quorum.Acquire {
+					sent = append(sent, e.At.Sub(f.began)-rounds[1].at)
+				}
+			}
+		}
+		assert.Equal(f.t, []time.Duration{0, ms, ms, ms}, sent)
+	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 2, 4 })
+}
+
+// A stale key on the instance that is asked first can't block for ever.
+func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.OrderFor(f.Coordinator, "k")
+		f.occupy("k", quorum.NoExpiry, order[0])
+		f.occupy("k", 2*time.Second, order[1:3]...)
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Less(f.t, f.elapsed(), 3100*ms, "two pauses after the others expired")
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Scenario S12: many clients at once, in lockstep, each with its own latencies to
+// each instance. All get their turn.
+func TestManyClientsAtOnceMakeProgress(t *testing.T) {
+	for _, clients := range []int{2, 5, 10, 20} {
+		play(t, 5, func(f *fixture) {
+			f.each(func(s *quorumtest.Server) {
+				random := rand.New(rand.NewPCG(uint64(clients), uint64(s.Name()[0])))
+				var mu sync.Mutex
+				latency := func(quorum.Command) time.Duration {
+					mu.Lock()
+					defer mu.Unlock()
+					return time.Duration(random.Int64N(int64(4 * ms)))
+				}
+				s.Delay(latency, latency)
+			})
+			witness := &tokenWitness{}
+			var group sync.WaitGroup
+			for range clients {
+				c := f.other()
+				group.Go(func() {
+					lease, err := c.Acquire(f.ctx, "k")
+					if !assert.NoError(f.t, err) {
+						return
+					}
+					witness.enter(f.t, lease)
+					time.Sleep(5 * ms)
+					witness.leave()
+					assert.NoError(f.t, lease.Release(f.ctx))
+				})
+			}
+			group.Wait()
+			assert.Len(f.t, witness.seen, clients)
+			assert.Less(f.t, f.elapsed(), time.Duration(clients)*500*ms, "%d clients", clients)
+			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// Goroutines of one process are served in the order in which they came.
+func TestLocalWaitersAreServedInOrder(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		first := f.acquire("k")
+		var mu sync.Mutex
+		var served []int
+		var group sync.WaitGroup
+		for i := range 16 {
+			group.Go(func() {
+				lease, err := f.Acquire(f.ctx, "k")
+				if !assert.NoError(f.t, err) {
+					return
+				}
+				mu.Lock()
+				served = append(served, i)
+				mu.Unlock()
+				time.Sleep(10 * ms)
+				assert.NoError(f.t, lease.Release(f.ctx))
+			})
+			synctest.Wait() // it stands in line
+		}
+		time.Sleep(time.Second)
+		require.NoError(f.t, first.Release(f.ctx))
+		released := time.Now()
+		group.Wait()
+		for i, who := range served {
+			assert.Equal(f.t, i, who)
+		}
+		assert.Len(f.t, served, 16)
+		assert.Equal(f.t, 160*ms, time.Since(released), "each is woken at once by the release before it")
+		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+		f.requireNothingLeft()
+	})
+}
+
+// While a lease of this process is held nobody asks the instances about it; when
+// it runs out without a release the next one tries at once.
+func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		held := f.acquire("k")
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.InDelta(f.t, 10*time.Second, f.elapsed(), float64(2*ms))
+		require.ErrorIs(f.t, held.Err(), quorum.ErrExpired)
+		synctest.Wait()
+		rounds := f.rounds("k")
+		require.LessOrEqual(f.t, len(rounds), 12)
+		assert.GreaterOrEqual(f.t, rounds[1].at, 9898*ms, "not before the holder had lost it")
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Only the first in line competes: a hundred waiters send no more than one does.
+func TestOnlyTheHeadOfTheLineSends(t *testing.T) {
+	sent := make(map[int]int)
+	for _, waiters := range []int{1, 100} {
+		play(t, 3, func(f *fixture) {
+			f.warm()
+			f.occupy("k", quorum.NoExpiry)
+			ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
+			defer cancel()
+			var group sync.WaitGroup
+			for range waiters {
+				group.Go(func() {
+					_, err := f.Acquire(ctx, "k")
+					assert.ErrorIs(f.t, err, context.DeadlineExceeded)
+				})
+			}
+			group.Wait()
+			synctest.Wait()
+			sent[waiters] = len(f.rounds("k"))
+		}, func(cfg *quorum.Config) { cfg.Random = &dice{number: 0x9e3779b97f4a7c15} })
+	}
+	assert.Greater(t, sent[1], 10)
+	assert.Equal(t, sent[1], sent[100])
+}
+
+// A hundred waiters that are cancelled at once leave nothing: no goroutine, no
+// place in the line, no key.
+func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		f.occupy("other", time.Hour)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		for i := range 100 {
+			key := "k"
+			if i%2 == 1 {
+				key = "other"
+			}
+			group.Go(func() {
+				_, err := f.Acquire(ctx, key)
+				assert.ErrorIs(f.t, err, quorum.ErrInterrupted)
+				assert.ErrorIs(f.t, err, context.Canceled)
+			})
+		}
+		time.Sleep(777 * ms)
+		assert.Equal(f.t, 2, quorum.LinesOf(f.Coordinator))
+		at := time.Now()
+		cancel()
+		group.Wait()
+		assert.Equal(f.t, at, time.Now())
+		synctest.Wait()
+		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+5, "the runtime may have some of its own")
+		assert.Equal(f.t, 1, quorum.LinesOf(f.Coordinator), "the holder's")
+		require.NoError(f.t, lease.Release(f.ctx))
+		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+		f.requireNothingLeft()
+	})
+}
+
+// One who gives up in the midst of the line doesn't hold up the others.
+func TestLeavingTheLineLetsTheNextMoveUp(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				_, err := f.Acquire(ctx, "k")
+				assert.ErrorIs(f.t, err, context.Canceled)
+			})
+			synctest.Wait()
+		}
+		var got time.Time
+		group.Go(func() {
+			next, err := f.Acquire(f.ctx, "k")
+			got = time.Now()
+			if assert.NoError(f.t, err) {
+				assert.NoError(f.t, next.Release(f.ctx))
+			}
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		released := time.Now()
+		require.NoError(f.t, lease.Release(f.ctx))
+		group.Wait()
+		assert.Equal(f.t, released, got, "the wake-up wasn't lost with those who left")
+		f.requireNothingLeft()
+	})
+}
+
+func TestCloseWhileWaiting(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour)
+		lease := f.acquire("held")
+		var group sync.WaitGroup
+		for range 5 {
+			for _, key := range []string{"k", "held"} {
+				group.Go(func() {
+					_, err := f.Acquire(f.ctx, key)
+					requireWaitErrorIn(f.t, err)
+					assert.ErrorIs(f.t, err, quorum.ErrClosed)
+					assert.NotErrorIs(f.t, err, quorum.ErrInterrupted)
+					assert.NotErrorIs(f.t, err, quorum.ErrExhausted)
+				})
+			}
+		}
+		time.Sleep(time.Second)
+		at := time.Now()
+		require.NoError(f.t, f.Close(f.ctx))
+		group.Wait()
+		assert.Equal(f.t, at, time.Now())
+		_, err := f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrClosed)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrClosed)
+		require.NoError(f.t, lease.Release(f.ctx), "what is held can still be released")
+		f.requireNothingLeft()
+	})
+}
+
+// Close ends a round that is under way, too, and what it set is deleted.
+func TestCloseDuringARound(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(30 * ms)
+		time.AfterFunc(10*ms, func() { assert.NoError(f.t, f.Close(f.ctx)) })
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrClosed)
+		require.NotErrorIs(f.t, err, quorum.ErrInterrupted)
+		f.requireNothingLeft()
+	})
+}
+
+// permanentError says of itself that waiting doesn't cure it.
+type permanentError struct{ permanent bool }
+
+func (permanentError) Error() string     { return "NOPERM this user may not set keys" }
+func (e permanentError) Permanent() bool { return e.permanent }
+
+// Waiting for instances that can't ever grant would be waiting for nothing.
+func TestHopelessFailuresReturnAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		strike   func(f *fixture)
+		hopeless bool
+		err      error
+	}{
+		{"no right on a blocking set", func(f *fixture) {
+			f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{true}) }, 0, 1, 2)
+		}, true, permanentError{true}},
+		{"no right on a minority", func(f *fixture) {
+			f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{true}) }, 0, 1)
+			f.occupy("k", time.Hour, 2, 3, 4)
+		}, false, quorum.ErrTaken},
+		{"says that it passes", func(f *fixture) {
+			f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{false}) })
+		}, false, quorum.ErrNoQuorum},
+		{"another set of instances", func(f *fixture) {
+			f.each(func(s *quorumtest.Server) {
+				s.PutCounter("k", 1, quorum.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String())
+			})
+		}, true, quorum.ErrSetMismatch},
+		{"one server under all names", func(f *fixture) {
+			f.each(func(s *quorumtest.Server) {
+				s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Vouched = "same", true })
+			})
+		}, true, quorum.ErrDuplicate},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				test.strike(f)
+				_, err := f.Acquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, test.err)
+				if test.hopeless {
+					assert.Zero(f.t, f.elapsed())
+					assert.NotErrorIs(f.t, err, quorum.ErrExhausted)
+				} else {
+					assert.ErrorIs(f.t, err, quorum.ErrExhausted)
+					assert.Equal(f.t, time.Minute, f.elapsed())
+				}
+				f.requireNothingLeft()
+			}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
+		})
+	}
+}
+
+// Failures that pass are waited out.
+func TestPassingFailuresAreWaitedOut(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.kill(0, 1)
+		f.hang(2)
+		time.AfterFunc(5*time.Second, func() { f.resume(2) })
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.GreaterOrEqual(f.t, f.elapsed(), 5*time.Second)
+		assert.Less(f.t, f.elapsed(), 6*time.Second)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestDo(t *testing.T) {
+	failed := errors.New("the work failed")
+	for _, test := range []struct {
+		name  string
+		work  func(f *fixture, ctx context.Context, lease *quorum.Lease) error
+		wants []error
+		nots  []error
+	}{
+		{"succeeds", func(*fixture, context.Context, *quorum.Lease) error { return nil }, nil, nil},
+		{"fails", func(*fixture, context.Context, *quorum.Lease) error { return failed }, []error{failed}, []error{quorum.ErrLost}},
+		{"takes longer than the TTL", func(f *fixture, ctx context.Context, lease *quorum.Lease) error {
+			time.Sleep(time.Minute)
+			assert.NoError(f.t, ctx.Err())
+			assert.Positive(f.t, lease.Validity())
+			return nil
+		}, nil, nil},
+		{"loses the lease", func(f *fixture, ctx context.Context, lease *quorum.Lease) error {
+			f.each(func(s *quorumtest.Server) { s.Put("k", strangers, time.Hour) })
+			began := time.Now()
+			<-ctx.Done()
+			assert.Less(f.t, time.Since(began), 10*time.Second)
+			assert.ErrorIs(f.t, context.Cause(ctx), quorum.ErrLost)
+			return failed
+		}, []error{failed, quorum.ErrLost}, []error{context.Canceled}},
+		{"loses the lease and doesn't notice", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
+			f.hang(0, 1)
+			time.Sleep(30 * time.Second)
+			f.resume()
+			return nil
+		}, []error{quorum.ErrLost}, nil},
+		{"loses the keys just before it ends", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
+			f.each(func(s *quorumtest.Server) { s.Delete("k") })
+			return nil
+		}, []error{quorum.ErrNotHeld}, nil},
+		{"releases by itself", func(f *fixture, ctx context.Context, lease *quorum.Lease) error {
+			assert.NoError(f.t, lease.Release(ctx))
+			return nil
+		}, nil, nil},
+		{"can't be released at once", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
+			f.hang(0, 1)
+			return nil
+		}, nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				type named struct{}
+				ctx := context.WithValue(f.ctx, named{}, "caller")
+				runs := 0
+				var inner context.Context
+				err := f.Do(ctx, "k", func(ctx context.Context, lease *quorum.Lease) error {
+					runs++
+					inner = ctx
+					assert.Equal(f.t, "caller", ctx.Value(named{}))
+					assert.Equal(f.t, "k", lease.Key())
+					assert.NoError(f.t, ctx.Err())
+					return test.work(f, ctx, lease)
+				})
+				assert.Equal(f.t, 1, runs)
+				assert.Error(f.t, inner.Err(), "the work's context ends with the work")
+				if len(test.wants) == 0 {
+					require.NoError(f.t, err)
+				}
+				for _, want := range test.wants {
+					require.ErrorIs(f.t, err, want)
+				}
+				for _, not := range test.nots {
+					require.NotErrorIs(f.t, err, not)
+				}
+				f.resume()
+				f.requireNothingLeft()
+				assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+			})
+		})
+	}
+}
+
+// The work's context ends with the caller's, and the lock is released all the
+// same.
+func TestDoUnderAContextThatEnds(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+		defer cancel()
+		err := f.Do(ctx, "k", func(inner context.Context, lease *quorum.Lease) error {
+			<-inner.Done()
+			assert.ErrorIs(f.t, inner.Err(), context.DeadlineExceeded)
+			assert.NoError(f.t, lease.Err(), "the lease isn't over")
+			return inner.Err()
+		})
+		require.ErrorIs(f.t, err, context.DeadlineExceeded)
+		require.NotErrorIs(f.t, err, quorum.ErrLost)
+		assert.Equal(f.t, time.Second, f.elapsed())
+		f.requireNothingLeftWithin(ms)
+	})
+}
+
+// A panic passes on, and so does a Goexit; the lock is released before.
+func TestDoReleasesWhenWorkPanics(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		assert.PanicsWithValue(f.t, "broken", func() {
+			_ = f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error { panic("broken") })
+		})
+		f.requireNothingLeftWithin(ms)
+		var group sync.WaitGroup
+		group.Go(func() {
+			_ = f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error { runtime.Goexit(); return nil })
+		})
+		group.Wait()
+		f.requireNothingLeftWithin(ms)
+		assert.LessOrEqual(f.t, f.elapsed(), 2*ms)
+	})
+}
+
+func TestDoWithoutALock(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.occupy("k", time.Hour)
+		err := f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
+			f.t.Error("work ran without a lock")
+			return nil
+		})
+		require.ErrorIs(f.t, err, quorum.ErrExhausted)
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 2 })
+}
+
+// The lock excludes, in real time as well, with many goroutines and clients.
+func TestExclusionInRealTime(t *testing.T) {
+	const clients, goroutines, times = 3, 5, 8
+	f := newFixture(t, 5, func(cfg *quorum.Config) { cfg.BackoffMax = 20 * ms })
+	witness := &tokenWitness{}
+	counter := 0 // guarded by the lock alone: the race detector would tell
+	var group sync.WaitGroup
+	for range clients {
+		c := f.other()
+		for range goroutines {
+			group.Go(func() {
+				for range times {
+					err := c.Do(f.ctx, "k", func(_ context.Context, lease *quorum.Lease) error {
+						witness.enter(t, lease)
+						defer witness.leave()
+						counter++
+						return nil
+					})
+					assert.NoError(t, err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	assert.Equal(t, clients*goroutines*times, counter)
+	assert.Len(t, witness.seen, clients*goroutines*times)
+	f.requireNothingLeft()
+}

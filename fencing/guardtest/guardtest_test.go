@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,6 +67,9 @@ func (f *flawed) raise(r string, t fencing.Token) {
 	defer f.mu.Unlock()
 	f.marks[r] = t
 }
+
+// parked is true once a call has stood between its comparison and its write.
+var parked atomic.Bool
 
 // faults maps a fault to the subtest that must find it.
 var faults = map[string]struct {
@@ -140,9 +145,12 @@ var faults = map[string]struct {
 		if h := f.mark(r); t < h {
 			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
 		}
-		if r == "concurrent" { // widen the gap until another call has moved the mark, or cannot
-			for h, i := f.mark(r), 0; i < 2000 && f.mark(r) == h; i++ {
-				continue
+		// The very first call, whose token is 60 at most, stands in the gap until it has
+		// been overtaken. Every worker goes on to larger tokens, and nothing lowers the
+		// mark before this call does, so it does not wait for ever.
+		if r == "concurrent" && parked.CompareAndSwap(false, true) {
+			for f.mark(r) <= 60 {
+				runtime.Gosched()
 			}
 		}
 		f.raise(r, t)

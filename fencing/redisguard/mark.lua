@@ -1,7 +1,7 @@
 -- show compares token with the mark at key and raises the mark to it.
 -- It gives 'passed', or 'stale' or 'corrupt' and what the mark holds; then
 -- nothing was changed. Tokens are compared as numbers, which Lua holds exactly up
--- to 2^53, but kept as the text that came: Lua would write them as 9.007e+15.
+-- to 2^53, but kept as the text that came: Lua's tostring gives 9.007199254741e+15.
 -- A key that is no string fails in GET, before anything was changed.
 local function show(key, token, retention)
   local held = redis.call('GET', key)

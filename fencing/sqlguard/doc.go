@@ -53,8 +53,10 @@
 // timeout (its snapshot is old): let CheckTx come first, or begin with BEGIN
 // IMMEDIATE.
 //
-// After a failed Commit, or an Admit or Check that failed in the network, it is
-// unknown whether it took effect; calling Admit or Check again is harmless.
+// After a failed Commit, or an Admit or Check that failed in the network or whose
+// context ended while it waited, it is unknown whether it took effect, or still
+// will: the server may go on with a statement whose caller has left. Calling
+// Admit or Check again is harmless.
 //
 // # What the database must do
 //

@@ -48,7 +48,12 @@ func (h *hold) releaseAll(ctx context.Context) error {
 	h.release(ctx, func(i int, b Ballot) { answers <- answer{i, b} })
 
 	tally := Tally{Majority: h.c.majority}
-	for tally.Verdict() == Pending {
+	// That it wasn't held is what the holder must hear, so an answer that may
+	// still prove it is waited for although the quorum is out of reach.
+	certain := func(pending int) bool {
+		return tally.Verdict() == Won || tally.Refused >= tally.Blocking() || tally.Verdict() == Lost && tally.Refused+pending < tally.Blocking()
+	}
+	for pending := n; !certain(pending); pending-- {
 		// Not cut short by ctx: every answer is under a time-out, and a caller
 		// that was cancelled still has to learn whether it held the lock.
 		a := <-answers

@@ -22,9 +22,13 @@ import (
 // deadline the answer is ErrExpired, and nobody is asked. Other errors:
 // ErrReleased, and ErrInterrupted with ctx's error, after which the outcome is
 // unknown and the old deadline stands.
-func (l *Lease) Extend(ctx context.Context) error { return l.extend(ctx, l.terms.TTL) }
+func (l *Lease) Extend(ctx context.Context) error {
+	return l.extend(ctx, func() time.Duration { return l.terms.TTL })
+}
 
-func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
+// extend asks for the TTL when its turn has come: what a keeper may still ask for
+// shrinks while it stands in line.
+func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
 	select {
 	case l.extending <- struct{}{}:
 		defer func() { <-l.extending }()
@@ -38,6 +42,7 @@ func (l *Lease) extend(ctx context.Context, ttl time.Duration) error {
 	}
 	c := l.hold.c
 	left := l.Validity()
+	ttl := askTTL()
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
 	case left <= 0:
@@ -147,7 +152,9 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 		// and waiting for the deadline would only prolong the illusion.
 		if tally.Refused >= tally.Blocking() {
 			err := l.extendError(ErrLost, nil, e.snapshot())
-			l.end(err)
+			if !l.end(err) {
+				return l.Err() // over before: it was released, and not lost
+			}
 			return err
 		}
 		return l.extendError(ErrNotExtended, nil, e.snapshot())

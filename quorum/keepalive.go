@@ -41,17 +41,22 @@ func (l *Lease) keep() {
 		case <-l.hold.c.background.done:
 			return // the watcher ends the lease
 		}
-		ttl, more := l.nextTTL()
-		if !more {
+		if _, more := l.nextTTL(); !more {
 			return
 		}
-		if err := l.extend(context.Background(), ttl); err == nil {
+		if err := l.extend(context.Background(), l.cappedTTL); err == nil {
 			share = 3
 		} else {
 			// Sooner and sooner, as the deadline comes nearer.
 			share = 8
 		}
 	}
+}
+
+// cappedTTL is nextTTL's TTL; an extension by what gains nothing does nothing.
+func (l *Lease) cappedTTL() time.Duration {
+	ttl, _ := l.nextTTL()
+	return ttl
 }
 
 // nextTTL is the TTL for the next extension, so that the life stays within

@@ -1,0 +1,581 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// only gives commands with this operation a fate, and lets all others pass.
+func only(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fate {
+	return func(cmd quorum.Command) quorumtest.Fate {
+		if cmd.Op == op {
+			return fate
+		}
+		return quorumtest.Fate{}
+	}
+}
+
+// count counts an operation in the log of server i.
+func (f *fixture) count(i int, op quorum.Op) int {
+	n := 0
+	for _, did := range f.ops(i) {
+		if did == op {
+			n++
+		}
+	}
+	return n
+}
+
+// remaining is how long server i's key has to live.
+func (f *fixture) remaining(i int, key string) time.Duration {
+	_, left, _ := f.servers[i].Get(key)
+	return left
+}
+
+func TestExtendGivesANewTTLFromBeforeTheSend(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(4 * time.Second)
+		f.slow(20*ms, 30*ms)
+		require.NoError(t, lease.Extend(f.ctx))
+		require.Equal(t, 4050*ms, f.elapsed())
+		assert.Equal(t, fullValidity-50*ms, lease.Validity(), "counted from the send, not from the reply")
+		assert.Equal(t, f.began.Add(4*time.Second+fullValidity).UnixNano(), lease.Deadline().UnixNano())
+		synctest.Wait()
+		for i := range f.servers {
+			assert.Equal(t, 10*time.Second-30*ms, f.remaining(i, "k"))
+			assert.Zero(t, f.count(i, quorum.Restore), "nothing lacks anything")
+		}
+		time.Sleep(lease.Validity())
+		assert.Error(t, lease.Err())
+	})
+}
+
+// All 2^5 masks of instances that fail to extend: it is won exactly with a quorum,
+// else the old deadline stands, and nothing is released.
+func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
+	for name, fate := range map[string]quorumtest.Fate{
+		"unanswered": {End: quorumtest.LoseReply}, "lost": {End: quorumtest.LoseRequest}, "refused": {End: quorumtest.Refuse},
+	} {
+		for mask := range 1 << 5 {
+			t.Run(fmt.Sprintf("%s/%05b", name, mask), func(t *testing.T) {
+				play(t, 5, func(f *fixture) {
+					lease := f.acquire("k")
+					synctest.Wait()
+					time.Sleep(4 * time.Second)
+					before := lease.Deadline()
+					bad := 0
+					for i, s := range f.servers {
+						if mask&(1<<i) != 0 {
+							bad++
+							s.SetFate(only(quorum.Extend, fate))
+						}
+					}
+					err := lease.Extend(f.ctx)
+					if bad <= 2 {
+						require.NoError(t, err)
+						assert.Equal(t, fullValidity, lease.Validity(), "no hung minority delays it")
+					} else {
+						require.ErrorIs(t, err, quorum.ErrNotExtended)
+						assert.NotErrorIs(t, err, quorum.ErrLost)
+						assert.Equal(t, before, lease.Deadline())
+						assert.NoError(t, lease.Err(), "the lease stands")
+						var round *quorum.RoundError
+						require.ErrorAs(t, err, &round)
+						assert.Equal(t, quorum.Extend, round.Op)
+						assert.Len(t, round.Votes, 5)
+						for i := range f.servers {
+							assert.Zero(t, f.count(i, quorum.Release), "scenario S11e")
+						}
+						// And another try may win.
+						f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+						require.NoError(t, lease.Extend(f.ctx))
+						assert.True(t, lease.Deadline().After(before))
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestFailedExtendLeavesTheLeaseUntilItsDeadline(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		ctx := lease.Context()
+		time.Sleep(4 * time.Second)
+		f.hang(0, 1, 2)
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
+		assert.Equal(t, 4100*ms, f.elapsed(), "one InstanceTimeout")
+		<-ctx.Done()
+		assert.Equal(t, fullValidity, f.elapsed(), "the old deadline, to the nanosecond")
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
+	})
+}
+
+// So many instances say "not yours" that no quorum can have it: the lease ends
+// now, and not at its deadline.
+func TestExtendEndsALeaseThatIsCertainlyLost(t *testing.T) {
+	for name, lose := range map[string]func(s *quorumtest.Server){
+		"deleted":    func(s *quorumtest.Server) { s.Delete("k") },
+		"flushed":    (*quorumtest.Server).FlushAll,
+		"taken over": func(s *quorumtest.Server) { s.Put("k", strangers, time.Minute) },
+		"restarted":  func(s *quorumtest.Server) { s.Restart(false) },
+	} {
+		for lost := 1; lost <= 5; lost++ {
+			t.Run(fmt.Sprintf("%s on %d", name, lost), func(t *testing.T) {
+				play(t, 5, func(f *fixture) {
+					lease := f.acquire("k")
+					synctest.Wait()
+					ctx := lease.Context()
+					time.Sleep(time.Second)
+					f.each(lose, []int{0, 1, 2, 3, 4}[:lost]...)
+					err := lease.Extend(f.ctx)
+					if lost <= 2 {
+						require.NoError(t, err)
+						return
+					}
+					require.ErrorIs(t, err, quorum.ErrLost)
+					assert.NotErrorIs(t, err, quorum.ErrNotExtended)
+					assert.NotErrorIs(t, err, quorum.ErrExpired)
+					assert.Error(t, ctx.Err())
+					assert.ErrorIs(t, context.Cause(ctx), quorum.ErrLost)
+					assert.ErrorIs(t, lease.Err(), quorum.ErrLost)
+					assert.Zero(t, lease.Validity())
+					assert.Equal(t, time.Second, f.elapsed(), "at once")
+					require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost, "and for good")
+				})
+			})
+		}
+	}
+}
+
+// Unanswered is not "not yours": with them the loss isn't certain.
+func TestExtendDoesNotTakeSilenceForLoss(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
+		f.hang(2)
+		f.servers[3].EndWith(quorumtest.Refuse)
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
+		assert.NoError(t, lease.Err())
+		f.resume(2)
+		f.servers[3].SetFate(nil)
+		require.NoError(t, lease.Extend(f.ctx))
+	})
+}
+
+func TestPastTheDeadlineNobodyIsAsked(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(fullValidity)
+		require.Len(t, f.left(), 3, "the keys still stand, for the drift's sake")
+		err := lease.Extend(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		require.ErrorIs(t, err, quorum.ErrLost)
+		synctest.Wait()
+		for i := range f.servers {
+			assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(i))
+		}
+	})
+}
+
+// Scenario S11a: another client held the lock in between. An extension that puts
+// keys where none are would give two holders of one token.
+func TestExtendNeverRevives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 5, withSkew(clk))
+		lease := f.acquire("k")
+		synctest.Wait()
+		// Both of the first client's clocks stand still: it alone can't know.
+		time.Sleep(10 * time.Second)
+		clk.stepWall(-10 * time.Second)
+		clk.stepMono(-10 * time.Second)
+		require.Equal(t, fullValidity, lease.Validity())
+		clk.stepWall(1 * time.Second)
+
+		second, err := f.other(func(c *quorum.Config) { c.Clock = nil }).TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, second.Release(f.ctx))
+		f.requireNothingLeft()
+
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost)
+		synctest.Wait()
+		assert.Empty(t, f.left())
+		for i := range f.servers {
+			assert.Zero(t, f.count(i, quorum.Restore))
+		}
+	})
+}
+
+// Replies that come after the old deadline find the lease over.
+func TestRepliesAfterTheDeadlineDoNotRevive(t *testing.T) {
+	for _, watched := range []bool{false, true} {
+		t.Run(fmt.Sprintf("watched %v", watched), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				ctx := f.ctx
+				if watched {
+					ctx = lease.Context()
+				}
+				f.slow(10*ms, 60*ms) // in time for the keys, too late for the deadline
+				time.Sleep(fullValidity - 30*ms)
+				err := lease.Extend(context.WithoutCancel(ctx))
+				require.Equal(t, fullValidity+40*ms, f.elapsed())
+				require.ErrorIs(t, err, quorum.ErrExpired)
+				assert.Zero(t, lease.Validity())
+				assert.ErrorIs(t, lease.Err(), quorum.ErrExpired)
+				assert.Equal(t, f.began.Add(fullValidity).UnixNano(), lease.Deadline().UnixNano())
+			})
+		})
+	}
+}
+
+// A keeper that nears the end of the life that it may give asks for less and
+// less. What the holder was promised by an extension of its own must stand.
+func TestExtendNeverShortens(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		time.Sleep(11 * time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		promised := lease.Deadline()
+		for range 90 {
+			time.Sleep(100 * ms)
+			require.False(t, lease.Deadline().Before(promised))
+			for i := range f.servers {
+				require.GreaterOrEqual(t, f.remaining(i, "k"), lease.Validity())
+			}
+		}
+	}, func(c *quorum.Config) { c.MaxLife = 12 * time.Second })
+}
+
+// restorable are the ways in which an instance can lack a lease that others have.
+var restorable = map[string]struct{ before, after func(f *fixture, i int) }{
+	"restarted empty": {nil, func(f *fixture, i int) { f.servers[i].Restart(false) }},
+	"flushed":         {nil, func(f *fixture, i int) { f.servers[i].FlushAll() }},
+	"deleted":         {nil, func(f *fixture, i int) { f.servers[i].Delete("k") }},
+	"was down": {
+		func(f *fixture, i int) { f.servers[i].Kill() },
+		func(f *fixture, i int) { f.servers[i].Start(true) },
+	},
+	"was hung": {
+		func(f *fixture, i int) { f.servers[i].EndWith(quorumtest.LoseRequest) },
+		func(f *fixture, i int) { f.servers[i].SetFate(nil) },
+	},
+	"was somebody else's": {
+		func(f *fixture, i int) { f.servers[i].Put("k", strangers, time.Second) },
+		func(*fixture, int) {},
+	},
+}
+
+func TestExtendPutsTheLeaseBack(t *testing.T) {
+	for name, c := range restorable {
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				for i := 3; i < 5 && c.before != nil; i++ {
+					c.before(f, i)
+				}
+				lease := f.acquire("k")
+				time.Sleep(2 * time.Second)
+				for i := 3; i < 5; i++ {
+					c.after(f, i)
+				}
+				require.Len(t, f.left(), 3)
+				require.NoError(t, lease.Extend(f.ctx))
+				synctest.Wait()
+				require.Len(t, f.left(), 5)
+				assert.Len(t, lease.Instances(), 5)
+				for i, s := range f.servers {
+					value, left, _ := s.Get("k")
+					assert.Equal(t, lease.Value(), value)
+					assert.Equal(t, 10*time.Second, left)
+					assert.GreaterOrEqual(t, s.Counter("k"), lease.Token(), "server %d must not hand out an older token", i)
+					assert.Equal(t, f.Set().String(), s.Fingerprint("k"))
+				}
+
+				// Once is enough.
+				time.Sleep(time.Second)
+				require.NoError(t, lease.Extend(f.ctx))
+				synctest.Wait()
+				for i := range f.servers {
+					assert.LessOrEqual(t, f.count(i, quorum.Restore), 1)
+				}
+				require.NoError(t, lease.Release(f.ctx))
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+func TestExtendDoesNotPutItBackOverSomebodyElsesKey(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", quorum.NoExpiry, 4)
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		value, _, _ := f.servers[4].Get("k")
+		assert.Equal(t, strangers, value)
+		assert.Len(t, lease.Instances(), 4)
+	})
+}
+
+// Two still have it and three could be given it again: five keys would stand, and
+// yet the lease is lost, for between the loss and now another client may have
+// held the three.
+func TestRestoredInstancesDoNotCount(t *testing.T) {
+	for name, c := range restorable {
+		if c.before != nil {
+			continue // a quorum must have had it
+		}
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				synctest.Wait()
+				time.Sleep(time.Second)
+				for _, i := range []int{0, 2, 4} {
+					c.after(f, i)
+				}
+				before := lease.Deadline()
+				require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost)
+				synctest.Wait()
+				assert.True(t, lease.Deadline().Before(before))
+				for i := range f.servers {
+					assert.Zero(t, f.count(i, quorum.Restore), "none after a lost extension")
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsPutBackByAnExtensionThatFailed(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		f.servers[0].Delete("k")
+		f.hang(1, 2, 3)
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
+		f.resume(1, 2, 3)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		assert.Zero(t, f.count(0, quorum.Restore))
+		_, _, there := f.servers[0].Get("k")
+		assert.False(t, there)
+	})
+}
+
+// Scenario S11d: whatever the moment at which a release meets a renewal, nothing
+// is put back behind it.
+func TestNothingIsPutBackAfterARelease(t *testing.T) {
+	for at := range 30 {
+		t.Run(fmt.Sprintf("released after %d ms", at), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				synctest.Wait()
+				time.Sleep(time.Second)
+				f.each(func(s *quorumtest.Server) { s.Delete("k") }, 3, 4)
+				for i := range f.servers {
+					f.slow(time.Duration(1+i)*ms, time.Duration(7-i)*ms, i)
+				}
+				var both sync.WaitGroup
+				both.Go(func() {
+					err := lease.Extend(f.ctx)
+					if err != nil {
+						assert.ErrorIs(t, err, quorum.ErrReleased, "not lost: its own holder gave it back")
+					}
+				})
+				both.Go(func() {
+					time.Sleep(time.Duration(at) * ms)
+					assert.NoError(t, lease.Release(f.ctx))
+				})
+				both.Wait()
+				f.requireNothingLeft()
+				for i := range f.servers {
+					released := false
+					for _, op := range f.ops(i) {
+						released = released || op == quorum.Release
+						assert.False(t, released && op == quorum.Restore, "server %d: %v", i, f.ops(i))
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestExtendIsCancelledByItsContext(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		before := lease.Deadline()
+		f.slow(10*ms, 10*ms)
+		why := errors.New("the request was aborted")
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		time.AfterFunc(5*ms, func() { cancel(why) })
+		err := lease.Extend(ctx)
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, why)
+		assert.NotErrorIs(t, err, quorum.ErrLost)
+		assert.Equal(t, 1005*ms, f.elapsed(), "at once")
+		assert.Equal(t, before, lease.Deadline(), "the outcome is unknown: the old deadline stands")
+		assert.NoError(t, lease.Err())
+		synctest.Wait()
+
+		// One that has ended before asks nobody.
+		asked := f.count(0, quorum.Extend)
+		require.ErrorIs(t, lease.Extend(ctx), quorum.ErrInterrupted)
+		require.NoError(t, f.Settle(f.ctx))
+		assert.LessOrEqual(t, f.count(0, quorum.Extend), asked+1)
+		require.NoError(t, lease.Extend(f.ctx))
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestHungInstancesDoNotSlowAnExtension(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(1, 3)
+		for range 5 {
+			time.Sleep(time.Second)
+			at := time.Now()
+			require.NoError(t, lease.Extend(f.ctx))
+			assert.Zero(t, time.Since(at))
+		}
+		f.resume(1, 3)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestConcurrentExtensionsTakeTurns(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		f.slow(5*ms, 5*ms)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
+		}
+		all.Wait()
+		assert.Equal(t, 1040*ms, f.elapsed(), "one after the other")
+		assert.Equal(t, fullValidity-10*ms, lease.Validity())
+		f.requireInOrder(quorum.Extend, 10*ms)
+
+		// Who stands in line can leave it.
+		ctx, cancel := context.WithTimeout(f.ctx, 2*ms)
+		defer cancel()
+		all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
+		synctest.Wait()
+		require.ErrorIs(t, lease.Extend(ctx), context.DeadlineExceeded)
+		all.Wait()
+	})
+}
+
+// requireInOrder demands that each server carried out the operation with at least
+// gap between two of them.
+func (f *fixture) requireInOrder(op quorum.Op, gap time.Duration) {
+	f.t.Helper()
+	for i := range f.servers {
+		var last time.Time
+		for _, e := range f.log(i) {
+			if e.Command.Op != op {
+				continue
+			}
+			if !last.IsZero() {
+				assert.GreaterOrEqual(f.t, e.At.Sub(last), gap, "server %d", i)
+			}
+			last = e.At
+		}
+	}
+}
+
+// A straggler of the acquisition is on its way when the extension is sent: the
+// extension follows it, on that instance, and finds the key.
+func TestExtendFollowsTheStraggler(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[4].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: 50 * ms}))
+		lease := f.acquire("k")
+		time.Sleep(ms)
+		require.NoError(t, lease.Extend(f.ctx))
+		assert.Equal(t, ms, f.elapsed(), "which isn't waited for")
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Extend}, f.ops(4))
+		assert.Len(t, lease.Instances(), 5)
+	})
+}
+
+func TestExtendTellsHooks(t *testing.T) {
+	var extended []quorum.LeaseEvent
+	var ends []quorum.RoundEnd
+	var lost []quorum.LeaseEvent
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		require.Len(t, extended, 1)
+		assert.Equal(t, "k", extended[0].Key)
+		assert.Equal(t, lease.Token(), extended[0].Token)
+		assert.Equal(t, fullValidity, extended[0].Validity)
+		assert.Equal(t, time.Second, extended[0].Held)
+		require.Len(t, ends, 2)
+		assert.Equal(t, quorum.Extend, ends[1].Op)
+		assert.Equal(t, fullValidity, ends[1].Validity)
+
+		time.Sleep(time.Second)
+		f.each(func(s *quorumtest.Server) { s.Delete("k") })
+		err := lease.Extend(f.ctx)
+		require.Len(t, ends, 3)
+		assert.Equal(t, err, ends[2].Err)
+		assert.Len(t, extended, 1)
+		require.Len(t, lost, 1)
+		assert.ErrorIs(t, lost[0].Err, quorum.ErrLost)
+		assert.Equal(t, 2*time.Second, lost[0].Held)
+	}, func(c *quorum.Config) {
+		c.Hooks.Extended = func(_ context.Context, e quorum.LeaseEvent) { extended = append(extended, e) }
+		c.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) { ends = append(ends, e) }
+		c.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e) }
+	})
+}
+
+// Released between the look at the deadline and the first command: the error must
+// not speak of a loss that never was.
+func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
+	var during func()
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		during = func() { assert.NoError(t, lease.Release(f.ctx)) }
+		err := lease.Extend(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrReleased)
+		assert.NotErrorIs(t, err, quorum.ErrLost)
+		f.requireNothingLeft()
+	}, func(c *quorum.Config) {
+		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
+			if e.Op == quorum.Extend {
+				during()
+			}
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func TestKeepAliveExtendsEachThird(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		lease.KeepAlive() // does nothing
+		ctx := lease.Context()
+		third := fullValidity / 3
+		for n := range 5 {
+			time.Sleep(third - ms)
+			synctest.Wait()
+			require.Equal(t, n, f.count(0, quorum.Extend), "not sooner")
+			time.Sleep(ms)
+			synctest.Wait()
+			require.Equal(t, n+1, f.count(0, quorum.Extend))
+			require.Equal(t, fullValidity, lease.Validity())
+			require.NoError(t, ctx.Err())
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		at := time.Now()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Zero(t, time.Since(at), "its goroutines have ended")
+		time.Sleep(time.Minute)
+		assert.Equal(t, 5, f.count(0, quorum.Extend))
+	})
+}
+
+func TestKeepAliveGivesUpAtTheDeadlineAndNotAfter(t *testing.T) {
+	for name, fail := range map[string]func(s *quorumtest.Server){
+		"hung": (*quorumtest.Server).Hang,
+		"down": (*quorumtest.Server).Kill,
+		"lost": func(s *quorumtest.Server) { s.EndWith(quorumtest.LoseReply) },
+		"busy": func(s *quorumtest.Server) { s.FailWith(quorumtest.ErrConnReset) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				lease.KeepAlive()
+				ctx := lease.Context()
+				synctest.Wait()
+				f.each(fail, 0, 1, 2)
+				<-ctx.Done()
+				assert.Equal(t, fullValidity, f.elapsed())
+				assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
+				assert.Greater(t, f.count(4, quorum.Extend), 5, "it tried until then")
+				assert.Less(t, f.count(4, quorum.Extend), 200, "with a pause in between")
+				at := time.Now()
+				require.NoError(t, f.Settle(f.ctx))
+				assert.LessOrEqual(t, time.Since(at), 100*ms, "its goroutines have ended")
+			})
+		})
+	}
+}
+
+// A passing failure must not silence the keeper.
+func TestKeepAliveOutlivesAnOutage(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		ctx := lease.Context()
+		for range 6 {
+			f.hang(0, 1, 2, 3)
+			time.Sleep(6 * time.Second)
+			f.resume(0, 1, 2, 3)
+			time.Sleep(4 * time.Second)
+			require.NoError(t, ctx.Err())
+			require.Greater(t, lease.Validity(), 5*time.Second)
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestKeepAliveEndsAtOnceWhenTheKeysAreGone(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		ctx := lease.Context()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		f.each((*quorumtest.Server).FlushAll)
+		<-ctx.Done()
+		assert.Equal(t, fullValidity/3, f.elapsed(), "told at the next extension")
+		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrLost)
+		assert.NotErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Empty(t, f.left(), "and not revived")
+	})
+}
+
+func TestKeepAliveKeepsToMaxLife(t *testing.T) {
+	const maxLife = 30 * time.Second
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		ctx := lease.Context()
+		<-ctx.Done()
+		assert.LessOrEqual(t, f.elapsed(), maxLife)
+		assert.Greater(t, f.elapsed(), maxLife-20*ms, "and uses it up, but for the drift allowance on the last bit")
+		cause := context.Cause(ctx)
+		assert.ErrorIs(t, cause, quorum.ErrExpired)
+		assert.ErrorContains(t, cause, "MaxLife, 30s")
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Less(t, f.count(0, quorum.Extend), 40)
+		time.Sleep(maxLife + ms - f.elapsed())
+		assert.Empty(t, f.left(), "nor do the keys live longer")
+	}, func(c *quorum.Config) { c.MaxLife = maxLife })
+}
+
+// The life is counted from the acquisition, also while the keeper has to stand in
+// line behind an extension of the holder's own.
+func TestMaxLifeCountsTheWaitInLine(t *testing.T) {
+	const maxLife = 10 * time.Second
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		synctest.Wait()
+		var own sync.WaitGroup
+		time.Sleep(fullValidity/3 - ms)
+		f.hang(0, 1, 2)
+		own.Go(func() { assert.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended) })
+		time.Sleep(50 * ms) // the keeper stands behind it now
+		synctest.Wait()
+		own.Wait()
+		f.resume(0, 1, 2)
+		ctx := lease.Context()
+		<-ctx.Done()
+		assert.LessOrEqual(t, f.elapsed(), maxLife)
+	}, func(c *quorum.Config) { c.MaxLife = maxLife })
+}
+
+func TestKeepAliveStopsOnClose(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.NoError(t, f.Close(f.ctx))
+		assert.Equal(t, time.Second, f.elapsed())
+		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
+		time.Sleep(time.Minute)
+		assert.Zero(t, f.count(0, quorum.Extend))
+	})
+}
+
+func TestKeepAliveOfALeaseThatIsOver(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+		lease.KeepAlive()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Zero(t, f.elapsed())
+		assert.Zero(t, f.count(0, quorum.Extend))
+	})
+}
+
+func TestTermsKeepLeasesAlive(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		tried, err := f.TryAcquire(f.ctx, "a")
+		require.NoError(t, err)
+		waited, err := f.Acquire(f.ctx, "b")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		for _, lease := range []*quorum.Lease{tried, waited} {
+			assert.NoError(t, lease.Err())
+			assert.NoError(t, lease.Release(f.ctx))
+		}
+		f.requireNothingLeft()
+	}, func(c *quorum.Config) { c.Terms.KeepAlive = true })
+}
+
+// Scenario S19: a lease on a bare majority is one loss away from two holders. The
+// keeper puts it on all instances as soon as they are free.
+func TestKeepAliveTopsUp(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				f.occupy("k", 500*ms, 3, 4)
+				lease := f.acquire("k")
+				if kept {
+					lease.KeepAlive()
+				}
+				synctest.Wait()
+				require.Len(t, lease.Instances(), 3)
+				time.Sleep(5 * time.Second)
+				f.servers[2].Delete("k")
+				second, err := f.other().TryAcquire(f.ctx, "k")
+				require.NoError(t, lease.Err(), "the first client believes in it")
+				if kept {
+					require.ErrorIs(t, err, quorum.ErrTaken)
+					assert.Len(t, lease.Instances(), 5)
+				} else {
+					require.NoError(t, err, "what the top-up is there for")
+					assert.Greater(t, second.Token(), lease.Token(), "and then the token still tells who is later")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,265 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// All 4^5 combinations of what a release can meet on five instances.
+func TestReleaseTellsWhatItFound(t *testing.T) {
+	const (
+		held = iota
+		gone
+		takenOver
+		down
+		states
+	)
+	total := 1
+	for range 5 {
+		total *= states
+	}
+	for mask := range total {
+		play(t, 5, func(f *fixture) {
+			lease := f.acquire("k")
+			synctest.Wait()
+			var n [states]int
+			for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
+				n[rest%states]++
+				switch rest % states {
+				case gone:
+					f.servers[i].Delete("k")
+				case takenOver:
+					f.servers[i].Put("k", strangers, time.Minute)
+				case down:
+					f.servers[i].EndWith(quorumtest.Refuse)
+				}
+			}
+			err := lease.Release(f.ctx)
+			require.Zero(t, f.elapsed())
+			state := fmt.Sprintf("%d held, %d gone, %d taken over, %d down: %v", n[held], n[gone], n[takenOver], n[down], err)
+			notMine := n[gone] + n[takenOver]
+			switch {
+			case n[held] >= 3:
+				require.NoError(t, err, state)
+			case notMine >= 3:
+				require.ErrorIs(t, err, quorum.ErrNotHeld, state)
+				require.NotErrorIs(t, err, quorum.ErrUnreachable, state)
+			case n[down] >= 3:
+				require.ErrorIs(t, err, quorum.ErrUnreachable, state)
+				require.NotErrorIs(t, err, quorum.ErrNotHeld, state)
+				require.ErrorIs(t, err, quorumtest.ErrConnRefused, state)
+			default:
+				// No quorum has it, none certainly lacks it: too few answered to
+				// tell. An answer that is still out is no answer yet.
+				require.ErrorIs(t, err, quorum.ErrUnreachable, state)
+			}
+			if err != nil {
+				var round *quorum.RoundError
+				require.ErrorAs(t, err, &round)
+				require.Equal(t, quorum.Release, round.Op)
+				require.Equal(t, "k", round.Key)
+				require.Len(t, round.Votes, 5)
+			}
+			require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
+
+			again := lease.Release(f.ctx)
+			require.ErrorIs(t, again, quorum.ErrReleased)
+			require.NotErrorIs(t, again, quorum.ErrNotHeld)
+
+			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+			f.requireNothingLeft()
+			for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
+				if rest%states == takenOver {
+					value, _, _ := f.servers[i].Get("k")
+					require.Equal(t, strangers, value, "what isn't ours isn't deleted")
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestReleaseWorksForACancelledCaller(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(f.ctx)
+		cancel()
+		f.slow(10*ms, 10*ms)
+		require.NoError(t, lease.Release(ctx))
+		assert.Equal(t, 20*ms, f.elapsed(), "it waits for what it reports")
+		f.requireNothingLeft()
+
+		// Cancelled while it is under way.
+		lease = f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		ctx, cancel = context.WithCancel(f.ctx)
+		time.AfterFunc(5*ms, cancel)
+		require.NoError(t, lease.Release(ctx))
+		f.requireNothingLeft()
+	})
+}
+
+func TestReleaseAfterTheEndSaysThatItWasNotHeld(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		// Over for the holder, but the keys still stand: nobody else had it.
+		time.Sleep(fullValidity + ms)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+
+		late := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(11 * time.Second)
+		require.ErrorIs(t, late.Release(f.ctx), quorum.ErrNotHeld)
+	})
+}
+
+func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(11 * time.Second)
+		second, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		synctest.Wait()
+		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrNotHeld)
+		require.NoError(t, f.Settle(f.ctx))
+		for _, s := range f.servers {
+			value, _, _ := s.Get("k")
+			assert.Equal(t, second.Value(), value)
+		}
+		require.NoError(t, second.Release(f.ctx))
+	})
+}
+
+func TestAHungMinorityDoesNotDelayARelease(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(0, 4)
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Zero(t, f.elapsed())
+		time.Sleep(time.Second)
+		f.resume(0, 4)
+		f.requireNothingLeft()
+	})
+}
+
+func TestAHungMajorityDelaysAReleaseByATimeout(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(0, 2, 4)
+		err := lease.Release(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrUnreachable)
+		require.ErrorIs(t, err, quorum.ErrTimeout)
+		assert.NotErrorIs(t, err, context.DeadlineExceeded, "that would be the caller's")
+		assert.Equal(t, 100*ms, f.elapsed())
+		time.Sleep(time.Second)
+		f.resume(0, 2, 4)
+		f.requireNothingLeft()
+	})
+}
+
+// Scenario S9: on each instance the delete goes out after the SET has ended, or it
+// would find nothing, and the SET would leave a key that nobody owns.
+func TestReleaseFollowsTheStragglers(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		for i, fate := range []quorumtest.Fate{3: {Before: 60 * ms}, 4: {Before: 20 * ms, After: 60 * ms}} {
+			f.servers[i].SetFate(only(quorum.Acquire, fate))
+		}
+		lease := f.acquire("k")
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Zero(t, f.elapsed(), "a quorum had it: the stragglers are not waited for")
+		require.NoError(t, f.Settle(f.ctx))
+		for i := range f.servers {
+			assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Release}, f.ops(i), "server %d", i)
+		}
+		log := f.log(4)
+		assert.GreaterOrEqual(t, log[1].At.Sub(log[0].At), 60*ms, "not before the SET is answered")
+		assert.Empty(t, f.left())
+	})
+}
+
+// A SET that was refused left nothing, and nobody needs to be asked about it.
+func TestReleaseAsksOnlyWhereTheKeyMayBe(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", time.Minute, 1)
+		f.kill(2)
+		lease := f.acquire("k")
+		synctest.Wait()
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(1))
+		assert.Empty(t, f.ops(2))
+		assert.Zero(t, f.elapsed())
+	})
+}
+
+func TestOnlyOneOfManyReleasesDoesIt(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.slow(5*ms, 5*ms)
+		var all sync.WaitGroup
+		results := make([]error, 8)
+		for i := range results {
+			all.Go(func() { results[i] = lease.Release(f.ctx) })
+		}
+		all.Wait()
+		did := 0
+		for _, err := range results {
+			if err == nil {
+				did++
+			} else {
+				assert.ErrorIs(t, err, quorum.ErrReleased)
+			}
+		}
+		assert.Equal(t, 1, did)
+		require.NoError(t, f.Settle(f.ctx))
+		for i := range f.servers {
+			assert.Equal(t, 1, f.count(i, quorum.Release))
+		}
+	})
+}
+
+func TestReleaseTellsItsHook(t *testing.T) {
+	type key struct{}
+	var told []quorum.LeaseEvent
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		require.NoError(t, lease.Release(context.WithValue(f.ctx, key{}, "mine")))
+		require.Len(t, told, 1)
+		assert.Equal(t, 2*time.Second, told[0].Held)
+		assert.Equal(t, fullValidity-2*time.Second, told[0].Validity)
+		assert.NoError(t, told[0].Err)
+
+		late := f.acquire("k")
+		f.each((*quorumtest.Server).FlushAll)
+		err := late.Release(context.WithValue(f.ctx, key{}, "mine"))
+		require.ErrorIs(t, err, quorum.ErrNotHeld)
+		require.Len(t, told, 2)
+		assert.Equal(t, err, told[1].Err)
+	}, func(c *quorum.Config) {
+		c.Hooks.Released = func(ctx context.Context, e quorum.LeaseEvent) {
+			assert.Equal(t, "mine", ctx.Value(key{}))
+			told = append(told, e)
+		}
+	})
+}

@@ -2,91 +2,265 @@ package quorum_test
 
 import (
 	"context"
-	"reflect"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// recordingHooks sets every hook there is, by reflection: one that is added later
-// and forgotten in And fails the tests below.
-func recordingHooks(name string, calls *[]string, seen *[]any) quorum.Hooks {
-	var h quorum.Hooks
-	v := reflect.ValueOf(&h).Elem()
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		v.Field(i).Set(reflect.MakeFunc(field.Type, func(args []reflect.Value) []reflect.Value {
-			*calls = append(*calls, name+" "+field.Name)
-			for _, arg := range args {
-				*seen = append(*seen, arg.Interface())
-			}
-			return nil
-		}))
-	}
-	return h
+type callerKey struct{}
+
+// hookLog is what the hooks were told, one line for each call. Those about
+// instances are called from several goroutines at once.
+type hookLog struct {
+	t     *testing.T
+	mu    sync.Mutex
+	lines []string
+
+	started []quorum.RoundStart
+	decided []quorum.RoundEnd
+	leases  []quorum.LeaseEvent
 }
 
-func TestHooksAndTellsBothInOrder(t *testing.T) {
-	var calls []string
-	var seen []any
-	h := recordingHooks("first", &calls, &seen).And(recordingHooks("second", &calls, &seen))
-	v := reflect.ValueOf(h)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		t.Run(name, func(t *testing.T) {
-			calls, seen = nil, nil
-			var args []reflect.Value
-			var want []any
-			for j := range v.Field(i).Type().NumIn() {
-				arg := reflect.New(v.Field(i).Type().In(j)).Elem()
-				if arg.Kind() == reflect.Interface {
-					arg.Set(reflect.ValueOf(context.WithValue(t.Context(), hookKey{}, name)))
-				} else {
-					markEvent(arg, name)
-				}
-				args = append(args, arg)
-				want = append(want, arg.Interface())
+func (h *hookLog) say(ctx context.Context, format string, args ...any) {
+	if ctx != nil {
+		assert.Equal(h.t, "caller", ctx.Value(callerKey{}), "the context carries the caller's values")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, fmt.Sprintf(format, args...))
+}
+
+func (h *hookLog) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lines := h.lines
+	h.lines, h.started, h.decided, h.leases = nil, nil, nil, nil
+	return lines
+}
+
+func (h *hookLog) lease(name string) func(context.Context, quorum.LeaseEvent) {
+	return func(ctx context.Context, e quorum.LeaseEvent) {
+		h.say(ctx, "%s %s", name, e.Key)
+		h.leases = append(h.leases, e)
+	}
+}
+
+func (h *hookLog) install(cfg *quorum.Config) {
+	cfg.Hooks = quorum.Hooks{
+		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
+			h.say(ctx, "started %v %s %d", e.Op, e.Key, e.Try)
+			h.started = append(h.started, e)
+		},
+		RoundDecided: func(ctx context.Context, e quorum.RoundEnd) {
+			h.say(ctx, "decided %v %s %d", e.Op, e.Key, e.Try)
+			h.decided = append(h.decided, e)
+		},
+		Acquired: h.lease("acquired"), Extended: h.lease("extended"), Released: h.lease("released"),
+		Lost: func(e quorum.LeaseEvent) { h.lease("lost")(context.WithValue(context.Background(), callerKey{}, "caller"), e) },
+		Quarantined: func(e quorum.QuarantineEvent) {
+			h.say(nil, "quarantined %s %v", e.Instance, e.Err.Reason)
+		},
+		ClockJumped: func(e quorum.ClockEvent) { h.say(nil, "jumped %s %v", e.Instance, e.Jump.By.Round(time.Second)) },
+		Unprotected: func(e quorum.UnprotectedEvent) { h.say(nil, "unprotected %s %v", e.Instance, e.Hidden) },
+	}
+}
+
+func playHooks(t *testing.T, n int, test func(f *fixture, h *hookLog, ctx context.Context)) {
+	t.Helper()
+	h := &hookLog{t: t}
+	play(t, n, func(f *fixture) {
+		test(f, h, context.WithValue(f.ctx, callerKey{}, "caller"))
+	}, h.install)
+}
+
+func TestHooksOfALease(t *testing.T) {
+	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
+		f.lag(2 * ms)
+		lease, err := f.TryAcquire(ctx, "k") // who the servers are is asked first
+		require.NoError(f.t, err)
+		synctest.Wait()
+		require.Len(f.t, h.decided, 1)
+		end := h.decided[0]
+		assert.Equal(f.t, 4*ms, end.Took)
+		assert.Equal(f.t, f.began.Round(0), end.Started.Round(0))
+		assert.Equal(f.t, lease.Token(), end.Token)
+		assert.Equal(f.t, 9894*ms, end.Validity)
+		assert.NoError(f.t, end.Err)
+		require.Len(f.t, end.Ballots, 3)
+		granted := 0
+		for _, ballot := range end.Ballots {
+			if ballot.Vote.Outcome == quorum.Granted {
+				granted++
+				assert.Equal(f.t, 2*ms, ballot.Latency)
+			} else {
+				assert.ErrorIs(f.t, ballot.Vote.Err, quorum.ErrPending)
 			}
-			v.Field(i).Call(args)
-			assert.Equal(t, []string{"first " + name, "second " + name}, calls)
-			assert.Equal(t, append(want, want...), seen, "both get the context and the event as they are")
+		}
+		assert.GreaterOrEqual(f.t, granted, 2)
+		assert.Equal(f.t, []quorum.LeaseEvent{{Key: "k", Token: lease.Token(), Validity: 9894 * ms, Held: 4 * ms}}, h.leases)
+		assert.ElementsMatch(f.t, []string{"started acquire k 1", "acquired k", "decided acquire k 1"}, h.take())
+
+		time.Sleep(time.Second)
+		require.NoError(f.t, lease.Extend(ctx))
+		require.Len(f.t, h.decided, 1)
+		assert.Equal(f.t, 2*ms, h.decided[0].Took)
+		assert.Equal(f.t, 9896*ms, h.decided[0].Validity)
+		assert.Equal(f.t, []quorum.LeaseEvent{{Key: "k", Token: lease.Token(), Validity: 9896 * ms, Held: 1006 * ms}}, h.leases)
+		assert.Equal(f.t, []string{"started extend k 1", "decided extend k 1", "extended k"}, h.take())
+
+		time.Sleep(time.Second)
+		require.NoError(f.t, lease.Release(ctx))
+		assert.Equal(f.t, []quorum.LeaseEvent{{Key: "k", Token: lease.Token(), Validity: 8896 * ms, Held: 2006 * ms}}, h.leases)
+		assert.Equal(f.t, []string{"released k"}, h.take())
+
+		require.ErrorIs(f.t, lease.Release(ctx), quorum.ErrReleased)
+		require.ErrorIs(f.t, lease.Extend(ctx), quorum.ErrReleased)
+		f.requireNothingLeft()
+		assert.Empty(f.t, h.take(), "nothing happened")
+	})
+}
+
+func TestHooksOfLostRounds(t *testing.T) {
+	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
+		f.occupy("k", 25*ms, 0, 1)
+		f.kill(2)
+		lease, err := f.Acquire(ctx, "k")
+		require.NoError(f.t, err)
+		require.Len(f.t, h.started, len(h.decided), "each round is started and decided once")
+		last := len(h.started) - 1
+		require.Positive(f.t, last)
+		for i, end := range h.decided {
+			assert.Equal(f.t, i+1, end.Try)
+			assert.Equal(f.t, i+1, h.started[i].Try)
+			if i == last {
+				break
+			}
+			assert.ErrorIs(f.t, end.Err, quorum.ErrTaken)
+			assert.Zero(f.t, end.Token)
+			assert.Zero(f.t, end.Validity)
+			require.Len(f.t, end.Ballots, 3)
+		}
+		require.NoError(f.t, lease.Release(ctx))
+		h.take()
+
+		// Released tells what Release returned.
+		lease, err = f.TryAcquire(ctx, "k")
+		require.NoError(f.t, err)
+		h.take()
+		f.each(func(s *quorumtest.Server) { s.Delete("k") })
+		require.ErrorIs(f.t, lease.Release(ctx), quorum.ErrNotHeld)
+		require.Len(f.t, h.leases, 1)
+		assert.ErrorIs(f.t, h.leases[0].Err, quorum.ErrNotHeld)
+		assert.Equal(f.t, []string{"released k"}, h.take())
+		f.requireNothingLeft()
+	})
+}
+
+func TestHookOfALostLease(t *testing.T) {
+	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
+		lease, err := f.TryAcquire(ctx, "k")
+		require.NoError(f.t, err)
+		h.take()
+		<-lease.Done()
+		synctest.Wait()
+		require.Len(f.t, h.leases, 1)
+		assert.ErrorIs(f.t, h.leases[0].Err, quorum.ErrExpired)
+		assert.Zero(f.t, h.leases[0].Validity)
+		assert.Equal(f.t, 9898*ms, h.leases[0].Held)
+		assert.Equal(f.t, []string{"lost k"}, h.take())
+		assert.Zero(f.t, lease.Validity())
+		time.Sleep(time.Second)
+		assert.ErrorIs(f.t, lease.Release(ctx), quorum.ErrNotHeld)
+		assert.Equal(f.t, []string{"released k"}, h.take(), "and it isn't lost a second time")
+		f.requireNothingLeft()
+	})
+}
+
+func TestHooksOfInstances(t *testing.T) {
+	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
+		f.servers[0].SetIdentity(func(id *quorum.Identity) {
+			id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: NOPERM"}
+		})
+		f.servers[1].SetIdentity(nil)
+		for range 3 {
+			lease, err := f.TryAcquire(ctx, "k")
+			require.NoError(f.t, err)
+			synctest.Wait()
+			require.NoError(f.t, lease.Release(ctx))
+			f.requireNothingLeft()
+		}
+		var once []string
+		for _, line := range h.take() {
+			if line[0] == 'u' || line[0] == 'q' || line[0] == 'j' {
+				once = append(once, line)
+			}
+		}
+		assert.ElementsMatch(f.t, []string{"unprotected A [INFO: NOPERM]", "quarantined B restarted"}, once)
+
+		time.Sleep(12 * time.Second)
+		h.take()
+		f.servers[2].StepClock(7 * time.Second)
+		lease, err := f.TryAcquire(ctx, "k")
+		require.NoError(f.t, err)
+		synctest.Wait()
+		require.NoError(f.t, lease.Release(ctx))
+		f.requireNothingLeft()
+		once = nil
+		for _, line := range h.take() {
+			if line[0] == 'u' || line[0] == 'q' || line[0] == 'j' {
+				once = append(once, line)
+			}
+		}
+		assert.Equal(f.t, []string{"jumped C 7s", "quarantined C clock jumped"}, once)
+	})
+}
+
+// A round that can't begin is neither started nor decided.
+func TestHooksWithoutRandomness(t *testing.T) {
+	h := &hookLog{t: t}
+	play(t, 3, func(f *fixture) {
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.Error(f.t, err)
+		assert.Empty(f.t, h.take())
+	}, h.install, func(cfg *quorum.Config) { cfg.Random = iotest.ErrReader(errOOM) })
+}
+
+// Hooks that are not set cost nothing: in particular no copy of the ballots.
+func TestUnsetHooksAllocateNothing(t *testing.T) {
+	count := func(overrides ...func(*quorum.Config)) float64 {
+		f := newFixture(t, 3, append(overrides, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })...)
+		f.warm()
+		return testing.AllocsPerRun(2000, func() {
+			lease, err := f.TryAcquire(f.ctx, "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lease.Release(f.ctx); err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
-}
-
-type hookKey struct{}
-
-// markEvent sets the first text in an event, so that it isn't the zero one.
-func markEvent(event reflect.Value, text string) {
-	for i := range event.NumField() {
-		if event.Field(i).Kind() == reflect.String {
-			event.Field(i).SetString(text)
-			return
+	bare := count()
+	empty := count(func(cfg *quorum.Config) {
+		cfg.Hooks = quorum.Hooks{
+			RoundStarted: func(context.Context, quorum.RoundStart) {},
+			Acquired:     func(context.Context, quorum.LeaseEvent) {},
+			Released:     func(context.Context, quorum.LeaseEvent) {},
 		}
-	}
-}
-
-func TestHooksAndCostsNothingWhereUnset(t *testing.T) {
-	none := reflect.ValueOf(quorum.Hooks{}.And(quorum.Hooks{}))
-	for i := range none.NumField() {
-		assert.True(t, none.Field(i).IsNil(), none.Type().Field(i).Name)
-	}
-
-	// With one side unset there is no function in between: it is the very same.
-	var calls []string
-	var seen []any
-	h := recordingHooks("only", &calls, &seen)
-	for _, joined := range []quorum.Hooks{h.And(quorum.Hooks{}), quorum.Hooks{}.And(h)} {
-		v, want := reflect.ValueOf(joined), reflect.ValueOf(h)
-		for i := range v.NumField() {
-			name := v.Type().Field(i).Name
-			assert.Equal(t, want.Field(i).Pointer(), v.Field(i).Pointer(), name)
-		}
-		calls = nil
-		joined.Lost(quorum.LeaseEvent{})
-		joined.Acquired(t.Context(), quorum.LeaseEvent{})
-		assert.Equal(t, []string{"only Lost", "only Acquired"}, calls)
-	}
+	})
+	copying := count(func(cfg *quorum.Config) {
+		cfg.Hooks = quorum.Hooks{RoundDecided: func(context.Context, quorum.RoundEnd) {}}
+	})
+	// Stragglers make the count waver a little.
+	assert.LessOrEqual(t, bare, empty+1)
+	assert.Less(t, bare, copying+0.5, "the copy of the ballots is made for the hook alone")
 }

@@ -78,12 +78,12 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 // the round left on responsive instances has been deleted.
 func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst bool) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
-	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
-	}
 	value, err := c.newValue()
 	if err != nil {
 		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
+	}
+	if hooks.RoundStarted != nil {
+		hooks.RoundStarted(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	start := c.reader.Now()

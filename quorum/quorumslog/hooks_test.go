@@ -1,0 +1,362 @@
+package quorumslog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumslog"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// record is one log record, its attributes with dotted names. The times of
+// records are left out: events have their own.
+type record struct {
+	level slog.Level
+	text  string
+	attrs map[string]any
+	ctx   context.Context
+}
+
+// recorder is a handler that keeps what it is given from a level on.
+type recorder struct {
+	least slog.Level
+
+	mu      sync.Mutex
+	asked   int
+	records []record
+}
+
+func (r *recorder) Enabled(_ context.Context, level slog.Level) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	return level >= r.least
+}
+
+func (r *recorder) Handle(ctx context.Context, rec slog.Record) error {
+	kept := record{level: rec.Level, text: rec.Message, attrs: map[string]any{}, ctx: ctx}
+	rec.Attrs(func(a slog.Attr) bool {
+		flatten(kept.attrs, "", a)
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, kept)
+	return nil
+}
+
+func flatten(to map[string]any, prefix string, a slog.Attr) {
+	if a.Value.Kind() != slog.KindGroup {
+		to[prefix+a.Key] = a.Value.Any()
+		return
+	}
+	for _, part := range a.Value.Group() {
+		flatten(to, prefix+a.Key+".", part)
+	}
+}
+
+func (r *recorder) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r *recorder) WithGroup(string) slog.Handler      { return r }
+
+// only gives the single record there is.
+func (r *recorder) only(t *testing.T) record {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Len(t, r.records, 1)
+	return r.records[0]
+}
+
+func (r *recorder) texts() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var texts []string
+	for _, rec := range r.records {
+		texts = append(texts, rec.text)
+	}
+	return texts
+}
+
+// find gives the first record with this text.
+func (r *recorder) find(t *testing.T, text string) record {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range r.records {
+		if rec.text == text {
+			return rec
+		}
+	}
+	require.Failf(t, "no such record", "%q", text)
+	return record{}
+}
+
+const secret = "0123456789abcdef0123456789abcdef01234567"
+
+func TestRecords(t *testing.T) {
+	errDown := errors.New("connection refused")
+	roundErr := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
+	until := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	cases := map[string]struct {
+		tell  func(ctx context.Context, h quorum.Hooks)
+		level slog.Level
+		text  string
+		attrs map[string]any
+		bare  bool // the event has no context
+	}{
+		"round started": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.RoundStarted(ctx, quorum.RoundStart{Op: quorum.Extend, Key: "k", Try: 3})
+			},
+			level: slog.LevelDebug, text: "lock round started",
+			attrs: map[string]any{"op": "extend", "key": "k", "try": int64(3)},
+		},
+		"round won": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.RoundDecided(ctx, quorum.RoundEnd{
+					Op: quorum.Acquire, Key: "k", Try: 1, Took: time.Millisecond, Token: 7, Validity: time.Second,
+					Ballots: []quorum.Ballot{
+						{Instance: "A", Vote: quorum.Vote{Outcome: quorum.Granted, Token: 7}, Latency: time.Millisecond},
+						{Instance: "B", Vote: quorum.Vote{Err: quorum.ErrPending}},
+					},
+				})
+			},
+			level: slog.LevelDebug, text: "lock round won",
+			attrs: map[string]any{
+				"op": "acquire", "key": "k", "try": int64(1), "took": time.Millisecond, "token": uint64(7), "validity": time.Second,
+				"instances.A.outcome": "granted", "instances.A.latency": time.Millisecond,
+				"instances.B.outcome": "failed", "instances.B.latency": time.Duration(0), "instances.B.error": quorum.ErrPending,
+			},
+		},
+		"round lost": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.RoundDecided(ctx, quorum.RoundEnd{
+					Op: quorum.Acquire, Key: "k", Try: 2, Took: time.Second, Err: roundErr,
+					Ballots: []quorum.Ballot{
+						{Instance: "A", Vote: quorum.Vote{Outcome: quorum.Refused, Remaining: time.Minute, Holder: secret}, Latency: 3},
+						{Instance: "B", Vote: quorum.Vote{Outcome: quorum.Refused, Remaining: quorum.NoExpiry}, Latency: 4},
+						{Instance: "C", Vote: quorum.Vote{Err: errDown}, Latency: 5},
+					},
+				})
+			},
+			level: slog.LevelDebug, text: "lock round lost",
+			attrs: map[string]any{
+				"op": "acquire", "key": "k", "try": int64(2), "took": time.Second, "error": error(roundErr),
+				"instances.A.outcome": "refused", "instances.A.latency": time.Duration(3), "instances.A.remaining": time.Minute,
+				"instances.B.outcome": "refused", "instances.B.latency": time.Duration(4), "instances.B.remaining": "for ever",
+				"instances.C.outcome": "failed", "instances.C.latency": time.Duration(5), "instances.C.error": errDown,
+			},
+		},
+		"acquired": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Acquired(ctx, quorum.LeaseEvent{Key: "k", Token: 9, Validity: time.Second})
+			},
+			level: slog.LevelInfo, text: "lock acquired",
+			attrs: map[string]any{"key": "k", "token": uint64(9), "validity": time.Second, "held": time.Duration(0)},
+		},
+		"extended": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Extended(ctx, quorum.LeaseEvent{Key: "k", Validity: time.Second, Held: time.Minute})
+			},
+			level: slog.LevelDebug, text: "lock extended",
+			attrs: map[string]any{"key": "k", "validity": time.Second, "held": time.Minute},
+		},
+		"released": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Released(ctx, quorum.LeaseEvent{Key: "k", Token: 1, Validity: 5, Held: 6})
+			},
+			level: slog.LevelInfo, text: "lock released",
+			attrs: map[string]any{"key": "k", "token": uint64(1), "validity": time.Duration(5), "held": time.Duration(6)},
+		},
+		"release failed": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Released(ctx, quorum.LeaseEvent{Key: "k", Err: quorum.ErrNotHeld})
+			},
+			level: slog.LevelWarn, text: "lock release failed",
+			attrs: map[string]any{"key": "k", "validity": time.Duration(0), "held": time.Duration(0), "error": quorum.ErrNotHeld},
+		},
+		"lost": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Lost(quorum.LeaseEvent{Key: "k", Token: 2, Held: 8, Err: quorum.ErrExpired})
+			},
+			level: slog.LevelWarn, text: "lock lost", bare: true,
+			attrs: map[string]any{"key": "k", "token": uint64(2), "validity": time.Duration(0), "held": time.Duration(8), "error": quorum.ErrExpired},
+		},
+		"quarantined": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Quarantined(quorum.QuarantineEvent{Instance: "A", Err: &quorum.QuarantineError{
+					Reason: quorum.Restarted, Detail: "it came up 1s ago", Remaining: time.Second, Until: until,
+				}})
+			},
+			level: slog.LevelWarn, text: "instance quarantined", bare: true,
+			attrs: map[string]any{"instance": "A", "reason": "restarted", "detail": "it came up 1s ago", "remaining": time.Second, "until": until},
+		},
+		"quarantined, without a reason": {
+			tell:  func(_ context.Context, h quorum.Hooks) { h.Quarantined(quorum.QuarantineEvent{Instance: "A"}) },
+			level: slog.LevelWarn, text: "instance quarantined", bare: true,
+			attrs: map[string]any{"instance": "A"},
+		},
+		"clock jumped": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -time.Hour, Within: time.Second}})
+			},
+			level: slog.LevelError, text: "instance clock jumped", bare: true,
+			attrs: map[string]any{"instance": "A", "by": -time.Hour, "within": time.Second},
+		},
+		"unprotected": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Unprotected(quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO: no permission"}})
+			},
+			level: slog.LevelWarn, text: "instance hides its restarts", bare: true,
+			attrs: map[string]any{"instance": "A", "hidden": []string{"INFO: no permission"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &recorder{least: slog.LevelDebug}
+			ctx := context.WithValue(t.Context(), ctxKey{}, name)
+			c.tell(ctx, quorumslog.Hooks(slog.New(r)))
+			got := r.only(t)
+			assert.Equal(t, c.level, got.level)
+			assert.Equal(t, c.text, got.text)
+			assert.Equal(t, c.attrs, got.attrs)
+			if !c.bare {
+				assert.Equal(t, name, got.ctx.Value(ctxKey{}), "the handler sees the caller's context")
+			}
+
+			// One level higher nothing is written.
+			off := &recorder{least: c.level + 1}
+			c.tell(ctx, quorumslog.Hooks(slog.New(off)))
+			assert.Empty(t, off.records)
+			assert.Equal(t, 1, off.asked)
+		})
+	}
+}
+
+type ctxKey struct{}
+
+func TestLevelsCanBeSet(t *testing.T) {
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Quarantined: 7, ClockJumped: 8, Unprotected: 9}
+	r := &recorder{}
+	h := levels.Hooks(slog.New(r))
+	ctx := t.Context()
+	h.RoundStarted(ctx, quorum.RoundStart{})
+	h.RoundDecided(ctx, quorum.RoundEnd{})
+	h.RoundDecided(ctx, quorum.RoundEnd{Err: quorum.ErrTaken})
+	h.Acquired(ctx, quorum.LeaseEvent{})
+	h.Extended(ctx, quorum.LeaseEvent{})
+	h.Released(ctx, quorum.LeaseEvent{})
+	h.Released(ctx, quorum.LeaseEvent{Err: quorum.ErrNotHeld})
+	h.Lost(quorum.LeaseEvent{})
+	h.Quarantined(quorum.QuarantineEvent{})
+	h.ClockJumped(quorum.ClockEvent{})
+	h.Unprotected(quorum.UnprotectedEvent{})
+	var got []slog.Level
+	for _, rec := range r.records {
+		got = append(got, rec.level)
+	}
+	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
+}
+
+func TestNilLoggerIsTheDefaultOne(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	h := quorumslog.Hooks(nil)
+	r := &recorder{}
+	slog.SetDefault(slog.New(r)) // later than the hooks were made
+	h.Lost(quorum.LeaseEvent{Key: "k"})
+	assert.Equal(t, "k", r.only(t).attrs["key"])
+}
+
+// A real run, in which no value may get into the log: not the lease's own, nor the
+// one that a server repeats in an error.
+func TestValuesAreNeverWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{least: slog.LevelDebug}
+		var text bytes.Buffer
+		hooks := quorumslog.Hooks(slog.New(r)).And(quorumslog.Hooks(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		hooks = hooks.And(quorumslog.Hooks(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		servers := make([]*quorumtest.Server, 3)
+		instances := make([]quorum.Instance, 3)
+		for i := range servers {
+			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+			servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+			instances[i] = servers[i]
+		}
+		c, err := quorum.New(quorum.Config{Hooks: hooks, Owner: "me"}, instances...)
+		require.NoError(t, err)
+		ctx := context.Background()
+
+		lease, err := c.TryAcquire(ctx, "k")
+		require.NoError(t, err)
+		_, err = c.TryAcquire(ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(ctx))
+		synctest.Wait()
+		var values []string
+		for _, s := range servers {
+			value, _, ok := s.Get("k")
+			require.True(t, ok)
+			values = append(values, value)
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				return quorumtest.Fate{Err: fmt.Errorf("ERR unknown command 'CAS', with args beginning with: '%s' '%s'", cmd.Key, cmd.Value)}
+			})
+		}
+		_, err = c.TryAcquire(ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, lease.Release(ctx), quorum.ErrUnreachable)
+		for _, s := range servers {
+			for _, entry := range s.Log() {
+				if entry.Command.Value != "" {
+					values = append(values, entry.Command.Value)
+				}
+			}
+			s.SetFate(nil)
+		}
+		require.NoError(t, c.Settle(ctx))
+		require.NoError(t, c.Close(ctx))
+
+		assert.Subset(t, r.texts(), []string{"lock round started", "lock round won", "lock round lost", "lock acquired", "lock extended", "lock release failed"})
+		all := text.String()
+		for _, rec := range r.records {
+			all += fmt.Sprintln(rec.text, rec.attrs)
+		}
+		for _, value := range values {
+			assert.NotContains(t, all, value)
+			assert.NotContains(t, all, strings.TrimSuffix(value, ":me"))
+		}
+		assert.Contains(t, all, "unknown command", "the rest of the error is there")
+
+		failed := r.find(t, "lock release failed").attrs["error"].(error)
+		assert.ErrorIs(t, failed, quorum.ErrUnreachable)
+		var instance *quorum.InstanceError
+		assert.ErrorAs(t, failed, &instance, "a handler still finds the parts")
+	})
+}
+
+func BenchmarkDisabled(b *testing.B) {
+	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
+	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5)}
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		h.RoundDecided(ctx, e)
+	}
+}

@@ -360,3 +360,11 @@ func BenchmarkDisabled(b *testing.B) {
 		h.RoundDecided(ctx, e)
 	}
 }
+
+// What isn't written is not put together either.
+func TestDisabledLevelsAllocateNothing(t *testing.T) {
+	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
+	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5), Err: quorum.ErrTaken}
+	ctx := t.Context()
+	assert.Zero(t, testing.AllocsPerRun(100, func() { h.RoundDecided(ctx, e) }))
+}

@@ -5,7 +5,6 @@
 -- gets a larger token than the counter held, whether or not the counter was
 -- there; no grant leaves the counter as it was; and what is refused or fails
 -- changes nothing. So all that can fail comes before the first write.
-local now = redis.call('TIME')
 local token, set, failure = counter(KEYS[2])
 if failure then return failure end
 
@@ -20,7 +19,7 @@ if set and set ~= ARGV[5] then
   local theirname, theirs = string.match(set, pattern)
   local myname, mine = string.match(ARGV[5], pattern)
   if not theirs or not mine or theirname ~= myname or not newer(mine, theirs) then
-    return {ARGV[1], 'S', set, 0, '0', now[1], now[2]}
+    return answer(2, set, 0, 0)
   end
 end
 
@@ -34,8 +33,8 @@ if raised > 9007199254740991 then
 end
 
 if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[3]) then
-  return {ARGV[1], 'R', '', redis.call('PTTL', KEYS[1]), '0', now[1], now[2]}
+  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
 end
 redis.call('HSET', KEYS[2], 'token', decimal(raised), 'set', ARGV[5])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-return {ARGV[1], 'G', '', 0, decimal(raised), now[1], now[2]}
+return answer(1, false, 0, raised)

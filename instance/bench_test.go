@@ -36,6 +36,22 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
+// BenchmarkDoUnbounded is the same without time-outs, and so without a goroutine
+// for each command: the difference is what heeding a cancellation costs.
+func BenchmarkDoUnbounded(b *testing.B) {
+	s := instancetest.Start(b, instancetest.Config{Unix: true})
+	r := open(b, s.URL(), Config{})
+	cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, cmd := range []quorum.Command{cmd, release} {
+			if v := r.Do(context.Background(), cmd); v.Outcome != quorum.Granted {
+				b.Fatal(v.Err)
+			}
+		}
+	}
+}
+
 // BenchmarkPlainClient is what go-redis alone takes for two commands: the floor.
 func BenchmarkPlainClient(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})

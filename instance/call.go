@@ -245,10 +245,8 @@ func (c *call) clocked(vote quorum.Vote, clock *sink) quorum.Vote {
 // scripted lays out a script's arguments: its keys (the lock's, and with 2 the
 // counter's), the nonce, and the rest. The script itself comes later.
 func (c *call) scripted(keys int, rest ...any) []any {
-	c.nonce.b = strconv.AppendUint(c.nonce.b[:0], c.r.nonce.Add(1), 36)
-	c.prefix = append(c.prefix[:0], "*"+string('0'+rune(scriptElements))+"\r\n$"...)
-	c.prefix = strconv.AppendInt(c.prefix, int64(len(c.nonce.b)), 10)
-	c.prefix = append(append(append(c.prefix, "\r\n"...), c.nonce.b...), "\r\n"...)
+	c.nonce.b = strconv.AppendUint(c.nonce.b[:0], c.r.nonce.Add(1), 10)
+	c.prefix = append(append(append(c.prefix[:0], "*7\r\n:"...), c.nonce.b...), "\r\n"...)
 
 	args := append(c.args[:0], &c.exchange, nil)
 	if keys == 1 {
@@ -302,25 +300,25 @@ func (c *call) voteOf(a answer) quorum.Vote {
 	if c.cmd.Clock {
 		vote.Clock = a.clock
 	}
-	if a.outcome == 'G' {
+	if a.outcome == scriptGranted {
 		vote.Outcome = quorum.Granted
 	}
 	switch c.cmd.Op {
 	case quorum.Acquire:
 		switch a.outcome {
-		case 'G':
+		case scriptGranted:
 			vote.Token = fencing.Token(a.token)
 			if !vote.Token.Valid() {
 				return c.failed(fmt.Errorf("%w: the server counted to %d", ErrCounter, a.token))
 			}
-		case 'R':
+		case scriptRefused:
 			vote.Remaining = remaining(a.ttl)
-		case 'S':
+		case scriptOtherSet:
 			vote.Err = &quorum.SetMismatchError{Mine: c.cmd.Set, Theirs: string(a.text)}
 		}
 	case quorum.Look:
 		vote.Token = fencing.Token(a.token)
-		if a.outcome == 'R' {
+		if a.outcome == scriptRefused {
 			vote.Holder, vote.Remaining = string(a.text), remaining(a.ttl)
 		}
 	}

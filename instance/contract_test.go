@@ -4,10 +4,12 @@ package instance
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -82,27 +84,30 @@ func TestContractOfAnyClient(t *testing.T) {
 func TestContractMiniredis(t *testing.T) {
 	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
 		m := miniredis.RunT(t)
-		drive(t, m)
+		tick := clockwork(m)
+		m.Server().SetPreHook(func(*server.Peer, string, ...string) bool { tick(); return false })
 		return subject{open(t, "redis://"+m.Addr(), Config{}), t, nil}
 	})
 }
 
-// drive lets a miniredis expire its keys, for the test's time: no faster than
-// the real clock, as keys must not be cut short, but slower on a busy machine.
-func drive(t *testing.T, m *miniredis.Miniredis) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				m.FastForward(time.Millisecond)
-			case <-stop:
-				return
-			}
+// clockwork gives a function that brings a miniredis's clock, by which it expires
+// keys, up to the real one. Called before each command, it is all that it takes
+// for keys to end in time.
+func clockwork(m *miniredis.Miniredis) func() {
+	var mu sync.Mutex
+	last := time.Now()
+	return func() {
+		// Within a script the miniredis is locked, and its time stands still.
+		if !m.TryLock() {
+			return
 		}
-	}()
-	t.Cleanup(func() { close(stop); <-done })
+		m.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
+		// Whole milliseconds, as servers count.
+		if step := time.Since(last).Truncate(time.Millisecond); step > 0 {
+			m.FastForward(step)
+			last = last.Add(step)
+		}
+	}
 }

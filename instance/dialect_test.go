@@ -104,7 +104,9 @@ func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.In
 			return ok && strings.EqualFold(args[3], "PX")
 		}))
 	}
+	tick := clockwork(m)
 	m.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+		tick()
 		switch {
 		case cmd == "DELEX":
 			require.Len(t, args, 3, "a bare DELEX deletes whatever is there")
@@ -163,7 +165,6 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 	for _, d := range []Dialect{DialectLua, DialectRedis, DialectValkey, DialectTair} {
 		t.Run(d.String(), func(t *testing.T) {
 			m, counts := embed(t, d)
-			drive(t, m)
 			test(t, func(t *testing.T) subject {
 				r := open(t, "redis://"+m.Addr(), Config{})
 				id, err := r.Probe(within(t))

@@ -23,6 +23,8 @@ type exchange struct {
 	state  atomic.Uint32
 	name   string // of the first command: EVALSHA, SET, ...
 	asks   []ask
+
+	written []byte // the name, as it is handed to go-redis
 }
 
 // ask is one command and where its answer goes.
@@ -49,7 +51,8 @@ func (x *exchange) MarshalBinary() ([]byte, error) {
 	if !x.state.CompareAndSwap(unsent, sent) {
 		return nil, errGivenUp
 	}
-	return []byte(x.name), nil
+	x.written = append(x.written[:0], x.name...)
+	return x.written, nil
 }
 
 // String names the first command for go-redis's hooks.

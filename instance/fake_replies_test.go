@@ -34,7 +34,7 @@ func every() []quorum.Command {
 // TestGarbage gets answers to commands that no server gives. None is a vote,
 // and the connection that they came over is never used again.
 func TestGarbage(t *testing.T) {
-	const script = "*7\r\n$1\r\nx\r\n$1\r\nG\r\n$0\r\n\r\n:0\r\n$1\r\n5\r\n$1\r\n1\r\n$1\r\n1\r\n"
+	const script = "*7\r\n:7\r\n:1\r\n$0\r\n\r\n:0\r\n:5\r\n:1\r\n:1\r\n"
 	for name, reply := range map[string]string{
 		"another call's answer": script,
 		"nonsense":              "hello\r\n",
@@ -74,15 +74,15 @@ func TestGarbage(t *testing.T) {
 // script gives.
 func TestWrongAnswers(t *testing.T) {
 	for name, reply := range map[string]func(args []string) string{
-		"outcome": func(args []string) string { return scriptReply(args, "X", "", 0, "5") },
+		"outcome": func(args []string) string { return scriptReply(args, "3", "", 0, "5") },
 		"empty":   func(args []string) string { return scriptReply(args, "", "", 0, "5") },
-		"token":   func(args []string) string { return scriptReply(args, "G", "", 0, "five") },
-		"minus":   func(args []string) string { return scriptReply(args, "G", "", 0, "-5") },
+		"token":   func(args []string) string { return scriptReply(args, "1", "", 0, "five") },
+		"minus":   func(args []string) string { return scriptReply(args, "1", "", 0, "-5") },
 		"clock": func(args []string) string {
-			return strings.Replace(scriptReply(args, "G", "", 0, "5"), "1700000000", "17-0000000", 1)
+			return strings.Replace(scriptReply(args, "1", "", 0, "5"), "1700000000", "17-0000000", 1)
 		},
 		"more": func(args []string) string {
-			return strings.Replace(scriptReply(args, "G", "", 0, "5"), ":0\r\n", "*0\r\n", 1)
+			return strings.Replace(scriptReply(args, "1", "", 0, "5"), ":0\r\n", "*0\r\n", 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWrongAnswers(t *testing.T) {
 			failed(t, r.Do(within(t), acquire("k", value())), ErrReply)
 		})
 	}
-	f := startFake(t, func(args []string) string { return scriptReply(args, "G", "", 0, "0") })
+	f := startFake(t, func(args []string) string { return scriptReply(args, "1", "", 0, "0") })
 	r := open(t, "redis://"+f.addr, Config{})
 	failed(t, r.Do(within(t), acquire("k", value())), ErrCounter)
 }
@@ -104,9 +104,9 @@ func TestDuplicatedReplies(t *testing.T) {
 			var last string
 			f := startFake(t, func(args []string) string {
 				// The lock is granted to the first alone.
-				reply := scriptReply(args, "R", "", 5000, "0")
+				reply := scriptReply(args, "0", "", 5000, "0")
 				if last == "" {
-					reply = scriptReply(args, "G", "", 0, "41")
+					reply = scriptReply(args, "1", "", 0, "41")
 				}
 				if late {
 					reply, last = last+reply, reply
@@ -213,7 +213,7 @@ func TestMissingScript(t *testing.T) {
 		if args[0] == "WAIT" {
 			return ":2\r\n"
 		}
-		return scriptReply(args, "G", "", 0, "5")
+		return scriptReply(args, "1", "", 0, "5")
 	})
 	r := open(t, "redis://"+f.addr, Config{Replicas: 2})
 	require.EqualValues(t, 5, granted(t, r.Do(within(t), acquire("k", "v"))).Token)
@@ -244,7 +244,7 @@ func TestReplicas(t *testing.T) {
 		case "TIME":
 			return "*2\r\n$1\r\n1\r\n$1\r\n1\r\n"
 		}
-		return scriptReply(args, "G", "", 0, "5")
+		return scriptReply(args, "1", "", 0, "5")
 	})
 	r := open(t, "redis://"+f.addr, Config{Replicas: 2, ReplicaTimeout: 30 * time.Millisecond})
 	for reply, kind := range map[string]error{

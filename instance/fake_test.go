@@ -131,9 +131,8 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 
 // scriptReply is what a script answers to EVALSHA's or EVAL's arguments.
 func scriptReply(args []string, outcome, text string, ttl int, token string) string {
-	nonce := nonceOf(args)
-	return fmt.Sprintf("*7\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:%d\r\n$%d\r\n%s\r\n$10\r\n1700000000\r\n$3\r\n250\r\n",
-		len(nonce), nonce, len(outcome), outcome, len(text), text, ttl, len(token), token)
+	text = fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+	return fmt.Sprintf("*7\r\n:%s\r\n:%s\r\n%s:%d\r\n:%s\r\n:1700000000\r\n:250\r\n", nonceOf(args), outcome, text, ttl, token)
 }
 
 func nonceOf(args []string) string {

@@ -64,7 +64,9 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned}
 	r.epoch.n.Store(1)
-	r.nonce.Store(rand.Uint64() >> 16) // room to count up
+	// The scripts handle it as a number, which is exact up to 2^53: there is room
+	// to count up.
+	r.nonce.Store(rand.Uint64() >> 16)
 	if cfg.Dialect == DialectAuto {
 		r.speak(DialectLua)
 	} else {

@@ -1,10 +1,9 @@
 -- Release: delete the lock's key, if it holds the value.
 -- KEYS: lock. ARGV: nonce, value.
-local now = redis.call('TIME')
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 if held ~= ARGV[2] then
-  return {ARGV[1], 'R', '', 0, '0', now[1], now[2]}
+  return answer(0, false, 0, 0)
 end
 redis.call('DEL', KEYS[1])
-return {ARGV[1], 'G', '', 0, '0', now[1], now[2]}
+return answer(1, false, 0, 0)

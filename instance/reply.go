@@ -143,6 +143,8 @@ func (r *reply) text() []byte {
 	switch line[0] {
 	case '+':
 		return line[1:]
+	case '_':
+		return nil
 	case '$', '=':
 		n := r.length(line)
 		if n < 0 {
@@ -175,8 +177,8 @@ func (r *reply) integer() int64 {
 }
 
 // number reads a number that was sent as a text.
-func (r *reply) number() uint64 {
-	n, err := strconv.ParseUint(string(r.text()), 10, 64)
+func (r *reply) number() int64 {
+	n, err := strconv.ParseInt(string(r.text()), 10, 64)
 	if err != nil {
 		r.bad = true
 		return 0
@@ -184,17 +186,19 @@ func (r *reply) number() uint64 {
 	return n
 }
 
-// clock reads the two texts of TIME's answer.
-func (r *reply) clock() time.Time {
-	sec, usec := r.number(), r.number()
-	if sec > 1<<40 || usec >= 1e6 {
+// instant makes a time of the two numbers of TIME.
+func (r *reply) instant(sec, usec int64) time.Time {
+	if sec < 0 || sec > 1<<40 || usec < 0 || usec >= 1e6 {
 		r.bad = true
 	}
 	if r.bad {
 		return time.Time{}
 	}
-	return time.Unix(int64(sec), int64(usec)*1000)
+	return time.Unix(sec, usec*1000)
 }
+
+// clock reads the two texts of TIME's answer.
+func (r *reply) clock() time.Time { return r.instant(r.number(), r.number()) }
 
 // skip passes over one element of any kind and reports whether it was null.
 // depth bounds the recursion: no server nests deeper than COMMAND INFO does.
@@ -239,12 +243,19 @@ func (r *reply) end() bool { return !r.bad && len(r.rest) == 0 }
 
 // answer is what a script says.
 type answer struct {
-	outcome byte   // 'G' granted, 'R' refused, 'S' refused for the set
+	outcome int64
 	text    []byte // the holder, or the set
 	ttl     int64  // PTTL
-	token   uint64
+	token   int64
 	clock   time.Time
 }
+
+// The outcomes in a script's answer.
+const (
+	scriptRefused = iota
+	scriptGranted
+	scriptOtherSet
+)
 
 // decodeScript reads a script's answer. ok is false for what no script says.
 func decodeScript(raw []byte) (a answer, ok bool) {
@@ -252,14 +263,14 @@ func decodeScript(raw []byte) (a answer, ok bool) {
 	if r.array() != scriptElements {
 		return answer{}, false
 	}
-	r.text() // the nonce: the sink has seen to it
-	outcome := r.text()
-	a.text, a.ttl, a.token, a.clock = r.text(), r.integer(), r.number(), r.clock()
-	if !r.end() || len(outcome) != 1 {
+	r.integer() // the nonce: the sink has seen to it
+	a.outcome, a.text, a.ttl, a.token = r.integer(), r.text(), r.integer(), r.integer()
+	a.clock = r.instant(r.integer(), r.integer())
+	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptOtherSet || a.token < 0 {
 		return answer{}, false
 	}
-	a.outcome = outcome[0]
-	return a, a.outcome == 'G' || a.outcome == 'R' || a.outcome == 'S'
+	return a, true
 }
 
+// scriptElements is the length of a script's answer.
 const scriptElements = 7

@@ -4,11 +4,10 @@
 --
 -- A key that holds the value already keeps its time to live. The text of the
 -- set is written only where there is none: this is no vote on the set.
-local now = redis.call('TIME')
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 if held and held ~= ARGV[2] then
-  return {ARGV[1], 'R', '', 0, '0', now[1], now[2]}
+  return answer(0, false, 0, 0)
 end
 local token, set, failure
 if KEYS[2] then
@@ -25,4 +24,4 @@ if KEYS[2] then
   if not set then redis.call('HSET', KEYS[2], 'set', ARGV[6]) end
   redis.call('PEXPIRE', KEYS[2], ARGV[5])
 end
-return {ARGV[1], 'G', '', 0, '0', now[1], now[2]}
+return answer(1, false, 0, 0)

@@ -7,6 +7,8 @@ import (
 )
 
 var (
+	//go:embed answer.lua
+	answerLua string
 	//go:embed counter.lua
 	counterLua string
 	//go:embed acquire.lua
@@ -23,16 +25,14 @@ var (
 	lookLua string
 )
 
-// The scripts. All answer in one form, which decodeScript reads: the nonce, a
-// letter for the outcome, a text, a time to live, a token, and the server's
-// clock.
+// The scripts. All answer in one form, see answer.lua, which decodeScript reads.
 var (
-	acquireScript = newScript(counterLua + acquireLua)
-	raiseScript   = newScript(counterLua + raiseLua)
-	restoreScript = newScript(counterLua + restoreLua)
-	extendScript  = newScript(extendLua)
-	releaseScript = newScript(releaseLua)
-	lookScript    = newScript(counterLua + lookLua)
+	acquireScript = newScript(answerLua + counterLua + acquireLua)
+	raiseScript   = newScript(answerLua + counterLua + raiseLua)
+	restoreScript = newScript(answerLua + counterLua + restoreLua)
+	extendScript  = newScript(answerLua + extendLua)
+	releaseScript = newScript(answerLua + releaseLua)
+	lookScript    = newScript(answerLua + counterLua + lookLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at

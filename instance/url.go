@@ -164,6 +164,9 @@ func parseURL(rawURL string) (*redis.Options, error) {
 		}
 		opt.Addr = normal(u.Hostname(), u.Port())
 	}
+	if validateName(opt.Addr) != nil {
+		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", MaxName)
+	}
 	return opt, parameters(u, opt)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redquorum/redlock/fencing"
 )
@@ -21,16 +22,16 @@ import (
 // It is a secret like a password: whoever has it can release the lock.
 type Handle struct {
 	// Key, Value and Token are the lease's.
-	Key   string        `json:"key"`
-	Value string        `json:"value"`
-	Token fencing.Token `json:"token"`
+	Key   string
+	Value string
+	Token fencing.Token
 	// TTL is the lease's time to live, which Resume uses again.
-	TTL time.Duration `json:"ttl_ns"`
+	TTL time.Duration
 	// Deadline is Lease.Deadline. It is on the sender's wall clock; it only
 	// serves to refuse a handle that is long over.
-	Deadline time.Time `json:"deadline"`
+	Deadline time.Time
 	// Set is the set of instances that it was taken on.
-	Set Set `json:"set"`
+	Set Set
 }
 
 // handleVersion is the first field of the text, so that a later form can be told
@@ -40,9 +41,17 @@ const handleVersion = 1
 // maxHandle bounds what ParseHandle reads.
 const maxHandle = 16 << 10
 
+// handleText is the text's form: a Handle's fields, as pointers that tell a field
+// that is missing from a zero. It is a type of its own, and doesn't embed Handle,
+// whose MarshalJSON it would then have.
 type handleText struct {
-	Version int `json:"redlock_handle"`
-	Handle
+	Version  *int           `json:"redlock_handle"`
+	Key      *string        `json:"key"`
+	Value    *string        `json:"value"`
+	Token    *fencing.Token `json:"token"`
+	TTL      *time.Duration `json:"ttl_ns"`
+	Deadline *time.Time     `json:"deadline"`
+	Set      *string        `json:"set"` // Set.String
 }
 
 // Handle gives the lease in a form that can be sent to another process.
@@ -59,12 +68,24 @@ func (h Handle) String() string {
 	return fmt.Sprintf("handle of %q, token %d, until %s", h.Key, h.Token, h.Deadline.Format(time.RFC3339Nano))
 }
 
-// MarshalText writes the handle as JSON.
+// GoString hides the value from %#v as well.
+func (h Handle) GoString() string { return "quorum.Handle(" + h.String() + ")" }
+
+// MarshalText writes the handle as JSON. Errors are ErrConfig: for a handle that
+// ParseHandle would refuse, and for a key that isn't UTF-8, which JSON can't carry.
 func (h Handle) MarshalText() ([]byte, error) {
 	if err := h.validate(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(handleText{Version: handleVersion, Handle: h})
+	if !utf8.ValidString(h.Key) {
+		return nil, fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.Key)
+	}
+	version, set := handleVersion, h.Set.String()
+	text, err := json.Marshal(handleText{&version, &h.Key, &h.Value, &h.Token, &h.TTL, &h.Deadline, &set})
+	if err != nil {
+		return nil, fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
+	}
+	return text, nil
 }
 
 // MarshalJSON writes the handle as MarshalText does.
@@ -89,12 +110,7 @@ func ParseHandle(text string) (Handle, error) {
 	if len(text) > maxHandle {
 		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), maxHandle)
 	}
-	// Not embedded here: Handle's own UnmarshalJSON would be called again.
-	type plain Handle
-	var parsed struct {
-		Version int `json:"redlock_handle"`
-		plain
-	}
+	var parsed handleText
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&parsed); err != nil {
@@ -103,11 +119,32 @@ func ParseHandle(text string) (Handle, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Handle{}, fmt.Errorf("%w: the handle has something after its end", ErrConfig)
 	}
-	if parsed.Version != handleVersion {
-		return Handle{}, fmt.Errorf("%w: the handle is of version %d, this library reads version %d", ErrConfig, parsed.Version, handleVersion)
+	if parsed.Version == nil {
+		return Handle{}, fmt.Errorf("%w: the text is not a handle: it has no field redlock_handle", ErrConfig)
 	}
-	h := Handle(parsed.plain)
-	return h, h.validate()
+	if *parsed.Version != handleVersion {
+		return Handle{}, fmt.Errorf("%w: the handle is of version %d, this library reads version %d", ErrConfig, *parsed.Version, handleVersion)
+	}
+	h, err := parsed.handle()
+	if err == nil {
+		err = h.validate()
+	}
+	if err != nil {
+		return Handle{}, err
+	}
+	return h, nil
+}
+
+// handle gives the Handle, if no field is missing.
+func (t handleText) handle() (Handle, error) {
+	if t.Key == nil || t.Value == nil || t.Token == nil || t.TTL == nil || t.Deadline == nil || t.Set == nil {
+		return Handle{}, fmt.Errorf("%w: the handle lacks one of the fields key, value, token, ttl_ns, deadline and set", ErrConfig)
+	}
+	set, err := ParseSet(*t.Set)
+	if err != nil {
+		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
+	}
+	return Handle{Key: *t.Key, Value: *t.Value, Token: *t.Token, TTL: *t.TTL, Deadline: *t.Deadline, Set: set}, nil
 }
 
 func (h Handle) validate() error {
@@ -120,8 +157,8 @@ func (h Handle) validate() error {
 	if h.Token > fencing.MaxToken {
 		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.Token, fencing.MaxToken)
 	}
-	random, owner, _ := strings.Cut(h.Value, ":")
-	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || validateOwner(owner) != nil {
+	random, owner, owned := strings.Cut(h.Value, ":")
+	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || validateOwner(owner) != nil {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.Deadline.IsZero() {
@@ -172,6 +209,9 @@ func (c *Coordinator) fromHandle(ctx context.Context, handle Handle) (*Lease, er
 	}
 	if handle.Set != c.cfg.Set {
 		return nil, fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, handle.Set, c.cfg.Set)
+	}
+	if c.cfg.Fencing == On && !handle.Token.Valid() {
+		return nil, fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
 	}
 	terms := c.terms
 	terms.TTL = handle.TTL

@@ -1,0 +1,480 @@
+package quorum_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// What follows is the Redis document "Distributed Locks with Redis", one test for
+// each of its sentences that says what an implementation does.
+
+// fiveMasters is the document's setting: five masters, a validity of 10 s.
+func fiveMasters(t *testing.T, test func(f *fixture), overrides ...func(*quorum.Config)) {
+	t.Helper()
+	play(t, 5, func(f *fixture) { f.warm(); test(f) }, overrides...)
+}
+
+// Safety: at any moment only one client can hold the lock.
+func TestDocumentMutualExclusion(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		for lease.Validity() > 0 {
+			_, err := f.other().TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrTaken)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		require.ErrorIs(f.t, lease.Release(f.ctx), quorum.ErrNotHeld)
+		f.requireNothingLeft()
+	})
+}
+
+// Liveness A, free of deadlock: the lock can be had in the end, though the client
+// that locked the resource crashed or was partitioned.
+func TestDocumentDeadlockFree(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.acquire("k") // and is never heard of again
+		lease, err := f.other().Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.InDelta(f.t, 10*time.Second, f.elapsed(), float64(5*ms))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Liveness B, fault tolerance: as long as the majority of nodes are up, clients
+// can acquire and release.
+func TestDocumentFaultTolerance(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.kill(1, 3)
+		require.NoError(f.t, f.acquire("k").Release(f.ctx))
+		f.kill(0)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.requireNothingLeft()
+	})
+}
+
+// Single instance: the key is set only if it doesn't exist, with an expiry, in
+// one command.
+func TestDocumentSetsIfNotExistsWithExpiry(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.occupy("k", time.Hour, 4)
+		lease := f.acquire("k")
+		synctest.Wait()
+		for i, s := range f.servers {
+			value, remaining, ok := s.Get("k")
+			require.True(f.t, ok)
+			if i == 4 {
+				assert.Equal(f.t, strangers, value)
+				continue
+			}
+			assert.Equal(f.t, lease.Value(), value)
+			assert.Equal(f.t, 10*time.Second, remaining)
+			assert.Equal(f.t, quorum.Acquire, f.ops(i)[len(f.ops(i))-1], "one command")
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Single instance: the value must be unique across all clients and all lock
+// requests.
+func TestDocumentValuesAreUnique(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		second := f.other()
+		seen := make(map[string]bool)
+		for range 50 {
+			for _, c := range []*quorum.Coordinator{f.Coordinator, second} {
+				lease, err := c.TryAcquire(f.ctx, "k")
+				require.NoError(f.t, err)
+				assert.False(f.t, seen[lease.Value()])
+				seen[lease.Value()] = true
+				assert.GreaterOrEqual(f.t, len(lease.Value()), 40, "20 random bytes")
+				require.NoError(f.t, lease.Release(f.ctx))
+				f.requireNothingLeft()
+			}
+		}
+	})
+}
+
+// Single instance: the key is removed only if the value stored is exactly the
+// expected one, so that a lock of another client isn't removed.
+func TestDocumentDeletesOnlyItsOwn(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(11 * time.Second)
+		next, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		require.ErrorIs(f.t, lease.Release(f.ctx), quorum.ErrNotHeld)
+		synctest.Wait()
+		for _, s := range f.servers {
+			value, _, _ := s.Get("k")
+			assert.Equal(f.t, next.Value(), value)
+		}
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Redlock, step 1: the client gets the current time first.
+func TestDocumentStep1TimeIsTakenFirst(t *testing.T) {
+	synctestClock(t, func(t *testing.T, c *skewedClock) {
+		f := newFixture(t, 5, withSkew(c))
+		f.warm()
+		// Time passes just as the first SET is about to be sent.
+		var once sync.Once
+		f.each(func(s *quorumtest.Server) {
+			s.OnCommand(func(quorum.Command) {
+				once.Do(func() {
+					c.stepWall(time.Second)
+					c.stepMono(time.Second)
+					f.each(func(s *quorumtest.Server) { s.StepClock(time.Second) })
+				})
+			})
+		})
+		lease := f.acquire("k")
+		assert.Equal(t, 8898*ms, lease.Validity(), "that second counts")
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Step 2: the same key and the same random value in all instances.
+func TestDocumentStep2SameKeyAndValueEverywhere(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		rounds := f.rounds("k")
+		require.Len(f.t, rounds, 1)
+		assert.Equal(f.t, "ABCDE", rounds[0].servers)
+		assert.Equal(f.t, lease.Value(), rounds[0].value)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Step 2: the time-out for an instance is small compared to the auto-release
+// time, so that the client isn't blocked by a node that is down.
+func TestDocumentStep2SmallTimeout(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.hang(0, 1, 2, 3, 4)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTimeout)
+		assert.LessOrEqual(f.t, f.elapsed(), 10*time.Second/100)
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// Step 2: if an instance isn't available, the next one is talked to at once.
+func TestDocumentStep2UnavailableInstanceDelaysNobody(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.lag(ms)
+		f.hang(0)
+		f.kill(1)
+		lease := f.acquire("k")
+		assert.Equal(f.t, ms, f.elapsed())
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// Step 3: acquired if and only if the majority, at least three, was locked...
+func TestDocumentStep3Majority(t *testing.T) {
+	for locked := 0; locked <= 5; locked++ {
+		fiveMasters(t, func(f *fixture) {
+			for i := locked; i < 5; i++ {
+				f.occupy("k", time.Hour, i)
+			}
+			lease, err := f.TryAcquire(f.ctx, "k")
+			if locked >= 3 {
+				require.NoError(f.t, err)
+				require.NoError(f.t, lease.Release(f.ctx))
+			} else {
+				require.ErrorIs(f.t, err, quorum.ErrTaken)
+			}
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// ... and the total time elapsed is less than the validity time.
+func TestDocumentStep3ElapsedTime(t *testing.T) {
+	for elapsed, won := range map[time.Duration]bool{
+		0: true, 5 * time.Second: true, 9896*ms - 1: true, 9896 * ms: false, 11 * time.Second: false,
+	} {
+		synctestClock(t, func(t *testing.T, c *skewedClock) {
+			f := newFixture(t, 5, withSkew(c))
+			lease, err := clocksDuringRound(f, c, elapsed, elapsed)
+			if won {
+				require.NoError(t, err)
+				require.NoError(t, lease.Release(f.ctx))
+			} else {
+				require.ErrorIs(t, err, quorum.ErrTooSlow)
+			}
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// Step 4: the validity is the initial one minus the time elapsed, and, by the
+// "Safety arguments", minus the clock drift: TTL-(T2-T1)-CLOCK_DRIFT.
+func TestDocumentStep4Validity(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.lag(37 * ms)
+		lease := f.acquire("k")
+		assert.Equal(f.t, 10*time.Second-37*ms-(100*ms+2*ms), lease.Validity())
+		time.Sleep(time.Second)
+		assert.Equal(f.t, 9*time.Second-37*ms-102*ms, lease.Validity())
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Safety arguments: all keys exist for at least the minimal validity, whenever
+// each of them was set.
+func TestDocumentKeysOutliveTheValidity(t *testing.T) {
+	for seed := range uint64(20) {
+		fiveMasters(t, func(f *fixture) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			for _, s := range f.servers {
+				there, back := time.Duration(random.IntN(50))*ms, time.Duration(random.IntN(50))*ms
+				s.Delay(func(quorum.Command) time.Duration { return there }, func(quorum.Command) time.Duration { return back })
+			}
+			lease := f.acquire("k")
+			time.Sleep(100 * ms)
+			require.Len(f.t, lease.Instances(), 5)
+			time.Sleep(lease.Validity())
+			require.Error(f.t, lease.Err())
+			assert.Len(f.t, f.left(), 5, "a key expired while the lease was valid")
+			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+			require.NoError(f.t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// Step 5: a client that failed unlocks all instances, even those that it
+// believed it was not able to lock.
+func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 0, 1, 2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.requireNothingLeft()
+		for i := range f.servers {
+			ops := f.ops(i)
+			assert.Equal(f.t, []quorum.Op{quorum.Acquire, quorum.Release}, ops[len(ops)-2:], f.servers[i].Name())
+		}
+	})
+}
+
+// Retry on failure: after a random delay, to desynchronize the clients.
+func TestDocumentRetryAfterRandomDelay(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.occupy("k", quorum.NoExpiry)
+		second := f.other()
+		var group sync.WaitGroup
+		for _, c := range []*quorum.Coordinator{f.Coordinator, second} {
+			group.Go(func() {
+				_, err := c.Acquire(f.ctx, "k")
+				assert.ErrorIs(f.t, err, quorum.ErrExhausted)
+			})
+		}
+		group.Wait()
+		synctest.Wait()
+		together := make(map[time.Duration]int)
+		rounds := f.rounds("k")
+		require.Len(f.t, rounds, 40)
+		for _, round := range rounds {
+			together[round.at]++
+		}
+		assert.Len(f.t, together, 39, "only the first try was at the same moment")
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 20 })
+}
+
+// Retry: ideally the SET commands go to all instances at the same time.
+func TestDocumentSendsToAllAtTheSameTime(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.lag(20 * ms)
+		lease := f.acquire("k")
+		synctest.Wait()
+		for i := range f.servers {
+			log := f.log(i)
+			assert.Equal(f.t, f.began, log[len(log)-1].At)
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Retry: partially acquired locks are released as soon as possible, so that
+// nobody needs to wait for their expiry.
+func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.lag(ms, 3, 4)
+		f.lag(2*ms, 0, 1, 2)
+		f.occupy("k", 2*ms, 0, 1, 2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, 3*ms, f.elapsed())
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Releasing: simple, whether or not the client believes that it locked a given
+// instance.
+func TestDocumentReleaseWhateverItBelieves(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter})) }, 0, 1)
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.Len(f.t, f.left(), 5)
+		assert.Equal(f.t, []string{"C", "D", "E"}, lease.Instances())
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeftWithin(0)
+	})
+}
+
+// Extending: only on the instances where the key exists and has still the value.
+func TestDocumentExtendsOnlyItsOwn(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		f.occupy("k", 5*time.Second, 4)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		synctest.Wait()
+		value, remaining, _ := f.servers[4].Get("k")
+		assert.Equal(f.t, strangers, value)
+		assert.Equal(f.t, 5*time.Second, remaining)
+		for _, s := range f.servers[:4] {
+			_, remaining, _ := s.Get("k")
+			assert.Equal(f.t, 10*time.Second, remaining)
+		}
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Extending: re-acquired only if it was extended on the majority...
+func TestDocumentExtensionNeedsAMajority(t *testing.T) {
+	for lacking := 0; lacking <= 5; lacking++ {
+		fiveMasters(t, func(f *fixture) {
+			lease := f.acquire("k")
+			synctest.Wait()
+			for i := range lacking {
+				f.servers[i].Delete("k")
+			}
+			err := lease.Extend(f.ctx)
+			if lacking <= 2 {
+				require.NoError(f.t, err)
+				require.NoError(f.t, lease.Release(f.ctx))
+			} else {
+				require.ErrorIs(f.t, err, quorum.ErrLost)
+				_ = lease.Release(f.ctx)
+			}
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// ... and within the validity time.
+func TestDocumentExtensionWithinTheValidity(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		f.lag(50 * ms)
+		time.Sleep(9898*ms - 20*ms)
+		// The keys live until 10 s, so all instances extend; but the answers come
+		// after the deadline, and what is over stays over.
+		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrLost)
+		assert.Zero(f.t, lease.Validity())
+		_ = lease.Release(f.ctx)
+		f.requireNothingLeft()
+	})
+}
+
+// Extending: the number of reacquisitions should be limited, or liveness is lost.
+func TestDocumentExtensionsAreLimited(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		lease := f.acquire("k")
+		<-lease.Done()
+		require.ErrorIs(f.t, lease.Err(), quorum.ErrExpired)
+		assert.LessOrEqual(f.t, f.elapsed(), time.Minute)
+		assert.Greater(f.t, f.elapsed(), 55*time.Second)
+	}, func(cfg *quorum.Config) { cfg.KeepAlive, cfg.MaxLife = true, time.Minute })
+}
+
+// Crash recovery: an instance that crashed without its data must stay out of the
+// voting for a bit more than the maximal TTL.
+func TestDocumentDelayedRestart(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.kill(3, 4)
+		f.acquire("k") // on A, B and C
+		f.servers[2].Restart(false)
+		f.each(func(s *quorumtest.Server) { s.Start(false); f.vouchName(s) }, 3, 4)
+		second := f.other()
+		_, err := second.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrQuarantined, "C would be the third, with D and E")
+		lease, err := second.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.GreaterOrEqual(f.t, f.elapsed(), 10*time.Second, "not before the first lease's keys are gone")
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// vouchName vouches for a server's present life.
+func (f *fixture) vouchName(s *quorumtest.Server) { f.vouch(int(s.Name()[0] - 'A')) }
+
+// Crash recovery: if a majority crashes, the system is unavailable for a TTL.
+func TestDocumentDelayedRestartOfAMajority(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.Restart(false) }, 0, 1, 2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.GreaterOrEqual(f.t, f.elapsed(), 10*time.Second)
+		assert.Less(f.t, f.elapsed(), 11*time.Second)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// Crash recovery: with fsync always it can come back at once.
+func TestDocumentRestartWithFsyncAlways(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(func(id *quorum.Identity) { id.Durable = true }) })
+		require.NoError(f.t, f.acquire("k").Release(f.ctx), "up for no second, and trusted")
+		f.requireNothingLeft()
+	})
+}
+
+// Consistency disclaimer: fencing tokens should be implemented, for processes
+// that take long.
+func TestDocumentFencingTokens(t *testing.T) {
+	fiveMasters(t, func(f *fixture) {
+		slow := f.acquire("k")
+		time.Sleep(10 * time.Second)
+		next, err := f.other().Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Greater(f.t, next.Token(), slow.Token())
+		require.NoError(f.t, next.Release(context.Background()))
+		f.requireNothingLeft()
+	})
+}

@@ -69,7 +69,9 @@ func TestImportsPointDownwards(t *testing.T) {
 			} else if !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
 				continue // the standard library
 			}
-			if !slices.ContainsFunc(allowed, func(a string) bool { return imported == a || strings.Contains(a, ".") && strings.HasPrefix(imported, a+"/") }) {
+			if !slices.ContainsFunc(allowed, func(a string) bool {
+				return imported == a || strings.Contains(a, ".") && strings.HasPrefix(imported, a+"/")
+			}) {
 				t.Errorf("%s imports %s, which the policy doesn't allow", pkg, imported)
 			}
 		}

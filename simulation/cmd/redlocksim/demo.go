@@ -118,7 +118,7 @@ const (
 func newDemo(f demoFlags, s servers, out io.Writer) (*demo, error) {
 	d := &demo{
 		out: out, servers: s, ttl: f.ttl, key: "redlocksim-demo-" + rand.Text()[:8],
-		guard: fencing.NewMemory(), guarded: opening, unguarded: opening,
+		guard: &fencing.Memory{}, guarded: opening, unguarded: opening,
 	}
 	var err error
 	if d.alice, err = d.client("alice"); err != nil {
@@ -154,10 +154,7 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 	fmt.Fprintf(d.out, "%d %s servers, a quorum is %d; a lease lasts %v. An account holds %d.\n", set.N, d.servers.kind, set.Q, d.ttl, opening)
 	fmt.Fprintf(d.out, "alice wants to add %d, bob %d; both do it under the lock %q.\n\n", aliceAdd, bobAdd, d.key)
 	d.began = time.Now()
-	if err := d.makeReady(ctx, trust); err != nil {
-		return err
-	}
-
+	d.makeReady(ctx, trust)
 	d.say("alice", "asks for the lock")
 	hers, err := d.acquire(ctx, "alice", d.alice)
 	if err != nil {
@@ -181,30 +178,24 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 	return d.aliceWakesUp(ctx, hers, read)
 }
 
-// makeReady lets the servers say who they are. Ones that have just been started
-// may have forgotten votes, and don't vote until they can't have.
-func (d *demo) makeReady(ctx context.Context, trust bool) error {
+// makeReady lets the servers say who they are, and tells what is wrong with them.
+// Ones that have just been started may have forgotten votes, and don't vote until
+// they can't have. None of it ends the demo: a quorum may do without them.
+func (d *demo) makeReady(ctx context.Context, trust bool) {
 	for _, client := range []*quorum.Coordinator{d.alice, d.bob} {
 		if trust {
-			if err := client.Trust(ctx); err != nil {
-				return err
-			}
+			_ = client.Trust(ctx) // who can't be asked is told below
 		}
-		report, err := client.Verify(ctx)
-		if err == nil {
-			continue
+		report, _ := client.Verify(ctx) // its error joins what the report has
+		if client != d.alice {
+			continue // he would be told the same
 		}
-		if client == d.alice {
-			fmt.Fprintf(d.out, "What the servers say of themselves:\n")
-			for _, r := range report.Instances {
-				if r.Err != nil {
-					fmt.Fprintf(d.out, "  %s: %v\n", r.Name, r.Err)
-				}
+		for _, r := range report.Instances {
+			if r.Err != nil {
+				fmt.Fprintf(d.out, "%s: %v\n\n", r.Name, r.Err)
 			}
-			fmt.Fprintln(d.out)
 		}
 	}
-	return nil
 }
 
 // acquire takes the lock and tells how.

@@ -18,8 +18,7 @@ import (
 type quarantine struct {
 	length time.Duration // MaxTTL and the drift allowance on it
 
-	runID   string // the server's present life; empty before the first probe
-	trusted string // the run id that the operator vouches for
+	runID string // the server's present life; empty before the first probe
 
 	restart term // why and until when: it may have been restarted
 	jump    term // why and until when: its clock jumped
@@ -38,7 +37,7 @@ func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 	}
 	before := q.runID
 	q.runID = id.RunID
-	if id.Vouched || id.RunID != "" && id.RunID == q.trusted {
+	if id.Vouched {
 		q.restart = term{}
 		return nil
 	}
@@ -65,9 +64,9 @@ func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError
 	return q.jump.err(ClockJumped, now)
 }
 
-// trust vouches for the server's present life.
+// trust vouches for the server's present life. It isn't remembered: a life that
+// comes back after another one stood in its place lacks that one's votes.
 func (q *quarantine) trust(runID string) {
-	q.trusted = runID
 	if runID == q.runID {
 		q.restart = term{}
 	}

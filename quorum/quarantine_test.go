@@ -1,0 +1,462 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// maxTTL is the default MaxTTL with the drift allowance on it: how long a
+// quarantine lasts.
+const maxTTL = 10_102 * ms
+
+// identify changes what servers say of themselves, or all if none is named.
+func (f *fixture) identify(edit func(*quorum.Identity), which ...int) {
+	f.each(func(s *quorumtest.Server) { s.SetIdentity(edit) }, which...)
+}
+
+func truth(*quorum.Identity) {}
+
+func quarantineOf(t *testing.T, err error) *quorum.QuarantineError {
+	t.Helper()
+	var q *quorum.QuarantineError
+	require.ErrorAs(t, err, &q)
+	return q
+}
+
+func TestServersThatJustCameUpDoNotVote(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.identify(truth)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		q := quarantineOf(t, err)
+		assert.Equal(t, quorum.Restarted, q.Reason)
+		assert.Equal(t, maxTTL, q.Remaining)
+		assert.Equal(t, f.began.Add(maxTTL).UnixNano(), q.Until.UnixNano())
+		// The text says why, until when, and what to do.
+		for _, part := range []string{"restarted", "came up 0s ago", "persistence: none", "in 10.102s", q.Until.Format("15:04:05.000"), "wait", "Coordinator.Trust"} {
+			assert.ErrorContains(t, q, part)
+		}
+		synctest.Wait()
+		for i := range f.servers {
+			assert.Empty(t, f.ops(i), "who may not vote isn't asked")
+		}
+
+		time.Sleep(maxTTL - 1)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "not a nanosecond sooner")
+		time.Sleep(1)
+		f.acquire("k")
+	})
+}
+
+func TestUptimeCountsTowardsTheQuarantine(t *testing.T) {
+	for uptime, free := range map[time.Duration]bool{0: false, 5 * time.Second: false, 10 * time.Second: false, 11 * time.Second: true} {
+		t.Run(uptime.String(), func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.identify(truth)
+				time.Sleep(uptime)
+				_, err := f.TryAcquire(f.ctx, "k")
+				if free {
+					require.NoError(t, err)
+					return
+				}
+				assert.Equal(t, maxTTL-uptime, quarantineOf(t, err).Remaining)
+			})
+		})
+	}
+}
+
+func TestWhoNeedsNoQuarantine(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*quorum.Identity)
+		free bool
+	}{
+		"vouched":                       {func(id *quorum.Identity) { id.Vouched = true }, true},
+		"durable":                       {func(id *quorum.Identity) { id.Durable = true }, true},
+		"hidden: nothing is told":       {func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 }, true},
+		"uptime alone is hidden":        {func(id *quorum.Identity) { id.Uptime = -1 }, true},
+		"run id alone is hidden":        {func(id *quorum.Identity) { id.RunID = "" }, false},
+		"aof everysec loses a second":   {func(id *quorum.Identity) { id.Persistence = "aof everysec" }, false},
+		"nothing is known of its files": {func(id *quorum.Identity) { id.Persistence = "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.identify(c.edit)
+				_, err := f.TryAcquire(f.ctx, "k")
+				if c.free {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, quorum.ErrQuarantined)
+				}
+			})
+		})
+	}
+}
+
+// Scenario S7: C1 holds A, B and C; C restarts without its data; C2 asks C, D and
+// E. Held or not, a second holder is what the quarantine is there for; without it
+// there is one.
+func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
+	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
+		for _, known := range []bool{false, true} {
+			t.Run(fmt.Sprintf("off %d, known before %v", mode, known), func(t *testing.T) {
+				play(t, 5, func(f *fixture) {
+					other := f.other()
+					if known {
+						lease, err := other.TryAcquire(f.ctx, "warm")
+						require.NoError(t, err)
+						require.NoError(t, lease.Release(f.ctx))
+						require.NoError(t, other.Settle(f.ctx))
+					}
+					f.occupy("k", ms, 3, 4)
+					first := f.acquire("k")
+					synctest.Wait()
+					require.Equal(t, []string{"A", "B", "C"}, first.Instances())
+					time.Sleep(50 * ms)
+					f.servers[2].Restart(false)
+					f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+					second, err := other.TryAcquire(f.ctx, "k")
+					require.NoError(t, first.Err())
+					if mode == quorum.Off {
+						require.NoError(t, err, "two holders at once")
+						require.NoError(t, second.Err())
+						return
+					}
+					require.ErrorIs(t, err, quorum.ErrQuarantined)
+					assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
+					require.NoError(t, other.Settle(f.ctx))
+					for _, i := range []int{2, 3, 4} {
+						_, _, there := f.servers[i].Get("k")
+						assert.False(t, there, "what the lost round set is gone")
+					}
+				}, func(c *quorum.Config) { c.RestartQuarantine = mode })
+			})
+		}
+	}
+}
+
+// The restart comes between the look at the server and the SET, which travels on
+// the new connection: that very vote doesn't count, though it was granted.
+func TestTheVoteOnANewConnectionIsLookedAtAgain(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", ms, 3, 4)
+		first := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(50 * ms)
+		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+		other := f.other()
+		restarts := 0
+		f.servers[2].OnCommand(func(cmd quorum.Command) {
+			if cmd.Op == quorum.Acquire && restarts == 0 {
+				restarts++
+				f.servers[2].Restart(false)
+			}
+		})
+		_, err := other.TryAcquire(f.ctx, "k")
+		require.NoError(t, first.Err())
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		assert.ErrorContains(t, err, "its run id changed from")
+		require.NoError(t, other.Settle(f.ctx))
+		log := f.log(2)
+		require.NotEmpty(t, log)
+		assert.Equal(t, quorum.Granted, log[len(log)-2].Vote.Outcome, "it did grant")
+		assert.Equal(t, quorum.Release, log[len(log)-1].Command.Op, "and the key was deleted")
+	})
+}
+
+// The same server on a new connection is asked who it is, and goes on.
+func TestAReconnectIsNoRestart(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		for range 3 {
+			lease := f.acquire("k")
+			f.each((*quorumtest.Server).Reconnect)
+			require.NoError(t, lease.Extend(f.ctx))
+			require.NoError(t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+		}
+	})
+}
+
+// A run id that changes is quarantined whatever else the server says: its uptime
+// may be a replica's, and its files another server's.
+func TestAnotherRunIDIsQuarantined(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		f.each(func(s *quorumtest.Server) {
+			s.Restart(true)
+			s.SetIdentity(func(id *quorum.Identity) { id.Uptime, id.Durable = 100*time.Hour, true })
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
+		time.Sleep(maxTTL)
+		f.acquire("k")
+	})
+}
+
+// Only the client's monotonic clock ends a quarantine: a wall clock that is set
+// forward must not.
+func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 3, withSkew(clk))
+		f.identify(truth)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		clk.stepWall(time.Hour)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
+		clk.stepWall(-2 * time.Hour)
+		time.Sleep(maxTTL)
+		f.acquire("k")
+	})
+}
+
+func TestQuarantineIsToldOnce(t *testing.T) {
+	var told []quorum.QuarantineEvent
+	var mu sync.Mutex
+	play(t, 3, func(f *fixture) {
+		for _, s := range f.servers[:2] {
+			s.SetIdentity(truth)
+		}
+		for range 5 {
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			f.each((*quorumtest.Server).Reconnect) // looked at anew, and nothing new seen
+			time.Sleep(300 * ms)
+		}
+		_, err := f.Verify(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, told, 2)
+		assert.ElementsMatch(t, []string{"A", "B"}, []string{told[0].Instance, told[1].Instance})
+		assert.Equal(t, quorum.Restarted, told[0].Err.Reason)
+	}, func(c *quorum.Config) {
+		c.Hooks.Quarantined = func(e quorum.QuarantineEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e)
+		}
+	})
+}
+
+// The watcher notices a restart while no lock is taken, and the quarantine counts
+// from there.
+func TestARestartIsNoticedWhileIdle(t *testing.T) {
+	var told atomic.Int32
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("warm")
+		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait()
+		f.each(func(s *quorumtest.Server) { s.Restart(false) })
+		time.Sleep(5*time.Second + ms)
+		synctest.Wait()
+		require.EqualValues(t, 3, told.Load())
+		time.Sleep(maxTTL)
+		f.acquire("k")
+	}, func(c *quorum.Config) { c.Hooks.Quarantined = func(quorum.QuarantineEvent) { told.Add(1) } })
+}
+
+func TestHiddenIdentityIsToldOnce(t *testing.T) {
+	var told []quorum.UnprotectedEvent
+	var mu sync.Mutex
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) {
+			id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: no permission"}
+		}, 0)
+		for range 3 {
+			lease := f.acquire("k")
+			require.NoError(t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+			f.each((*quorumtest.Server).Reconnect)
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, told, 1)
+		assert.Equal(t, quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO: no permission"}}, told[0])
+	}, func(c *quorum.Config) {
+		c.Hooks.Unprotected = func(e quorum.UnprotectedEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e)
+		}
+	})
+}
+
+// Scenario S13: one server under two names has one vote.
+func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = "0123456789", true }, 0, 1)
+		f.kill(2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, err, quorum.ErrDuplicate)
+		var duplicate *quorum.DuplicateError
+		require.ErrorAs(t, err, &duplicate)
+		assert.ElementsMatch(t, []string{"A", "B"}, []string{duplicate.Instance, duplicate.Other})
+		assert.Equal(t, "0123456789", duplicate.RunID)
+		for _, part := range []string{`"A"`, `"B"`, "0123456789", "list each server once"} {
+			assert.ErrorContains(t, err, part)
+		}
+		synctest.Wait()
+		assert.Equal(t, 1, len(f.ops(0))/2+len(f.ops(1))/2, "only one was asked, and its key deleted")
+
+		// The third is enough with the one.
+		f.servers[2].Start(true)
+		f.vouch(2)
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.Len(t, lease.Instances(), 2)
+		require.NoError(t, lease.Release(f.ctx))
+
+		// Healed when the second name is given a server of its own, at the next
+		// round: each of them asks who it is now.
+		f.vouch(0, 1)
+		f.each((*quorumtest.Server).Reconnect, 0, 1)
+		lease = f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Len(t, lease.Instances(), 3)
+	})
+}
+
+func TestTwoOfFiveThatAreOneServer(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = "same", true }, 0, 1)
+		for range 10 {
+			lease := f.acquire("k")
+			synctest.Wait()
+			require.Len(t, lease.Instances(), 4)
+			require.NoError(t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+		}
+	})
+}
+
+// probes counts a server's probes, and can make them take a fate.
+func probes(s *quorumtest.Server, fate func() quorumtest.Fate) *atomic.Int32 {
+	var n atomic.Int32
+	s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		if cmd.Op != 0 {
+			return quorumtest.Fate{}
+		}
+		n.Add(1)
+		return fate()
+	})
+	return &n
+}
+
+func TestConcurrentRoundsShareAProbe(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		n := probes(f.servers[0], func() quorumtest.Fate { return quorumtest.Fate{Before: 20 * ms} })
+		f.each(func(s *quorumtest.Server) { s.SetFate(func(quorum.Command) quorumtest.Fate { return quorumtest.Fate{Before: 30 * ms} }) }, 1)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				lease, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
+				if assert.NoError(t, err) {
+					assert.NoError(t, lease.Release(f.ctx))
+				}
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, 1, n.Load(), "a single flight")
+		f.each((*quorumtest.Server).Reconnect)
+		for i := range 20 {
+			all.Go(func() {
+				_, err := f.TryAcquire(f.ctx, fmt.Sprint("again", i))
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		assert.LessOrEqual(t, n.Load(), int32(3), "a new connection asks again, for all")
+	})
+}
+
+func TestAHungProbeDoesNotBlockBeyondTheTimeout(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		hung := []*atomic.Int32{}
+		for _, i := range []int{0, 1, 2} {
+			hung = append(hung, probes(f.servers[i], func() quorumtest.Fate { return quorumtest.Fate{End: quorumtest.LoseReply} }))
+		}
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				at := time.Now()
+				_, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
+				assert.ErrorIs(t, err, quorum.ErrTimeout)
+				assert.NotErrorIs(t, err, context.DeadlineExceeded)
+				assert.LessOrEqual(t, time.Since(at), 100*ms)
+			})
+		}
+		all.Wait()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Empty(t, f.left())
+		assert.Positive(t, hung[0].Load())
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		f.acquire("k")
+	})
+}
+
+func TestAProbeThatFailsSaysWhy(t *testing.T) {
+	why := errors.New("NOAUTH")
+	play(t, 3, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Op == 0 {
+					return quorumtest.Fate{Err: why}
+				}
+				return quorumtest.Fate{}
+			})
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, why)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		assert.ErrorContains(t, err, "can't be asked who it is")
+		synctest.Wait()
+		for i := range f.servers {
+			assert.Empty(t, f.ops(i), "nothing was set, so nothing has to be deleted")
+		}
+	})
+}
+
+// Whom somebody vouched for, vouched for that life; who comes back after another
+// server stood in its place has missed that one's votes.
+func TestTrustEndsWithTheLife(t *testing.T) {
+	play(t, 1, func(f *fixture) {
+		say := func(life string) {
+			f.servers[0].SetIdentity(func(id *quorum.Identity) { id.RunID, id.Uptime = life, time.Hour })
+			f.servers[0].Reconnect()
+		}
+		say("first")
+		require.NoError(t, f.Trust(f.ctx))
+		lease := f.acquire("k")
+		require.NoError(t, lease.Release(f.ctx))
+		say("second")
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		lease = f.acquire("k")
+		say("first")
+		_, err = f.TryAcquire(f.ctx, "k2")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "it doesn't have what the second granted")
+		_ = lease
+	})
+}

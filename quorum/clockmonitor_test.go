@@ -1,0 +1,268 @@
+package quorum_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// jumps is a hook that remembers, and what it remembers.
+type jumps struct {
+	mu     sync.Mutex
+	events []quorum.ClockEvent
+}
+
+func (j *jumps) hook(c *quorum.Config) {
+	c.Hooks.ClockJumped = func(e quorum.ClockEvent) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.events = append(j.events, e)
+	}
+}
+
+func (j *jumps) seen() []quorum.ClockEvent {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]quorum.ClockEvent(nil), j.events...)
+}
+
+// warmUp makes a client known to the instances' clocks and lives.
+func (f *fixture) warmUp(c *quorum.Coordinator) {
+	f.t.Helper()
+	lease, err := c.TryAcquire(f.ctx, "warm")
+	require.NoError(f.t, err)
+	require.NoError(f.t, lease.Release(f.ctx))
+	require.NoError(f.t, c.Settle(f.ctx))
+}
+
+func step(d time.Duration) func(*quorumtest.Server) {
+	return func(s *quorumtest.Server) { s.StepClock(d) }
+}
+
+// Scenario S4: C1 holds A, B and C; C's clock jumps 15 s, and its key is gone; C2,
+// cut off from A and B, asks C, D and E.
+func TestAJumpDoesNotMakeASecondHolder(t *testing.T) {
+	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
+		t.Run(fmt.Sprintf("off %d", mode), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				other := f.other()
+				f.warmUp(other)
+				f.occupy("k", ms, 3, 4)
+				first := f.acquire("k")
+				synctest.Wait()
+				require.Equal(t, []string{"A", "B", "C"}, first.Instances())
+				time.Sleep(100 * ms)
+				f.servers[2].StepClock(15 * time.Second)
+				f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+				time.Sleep(100 * ms)
+				second, err := other.TryAcquire(f.ctx, "k")
+				require.NoError(t, first.Err())
+				if mode == quorum.Off {
+					require.NoError(t, err, "two holders at once")
+					require.NoError(t, second.Err())
+					return
+				}
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				q := quarantineOf(t, err)
+				assert.Equal(t, quorum.ClockJumped, q.Reason)
+				assert.Equal(t, maxTTL, q.Remaining)
+				for _, part := range []string{"clock jumped", "went forward by 14.9", "see to its time service"} {
+					assert.ErrorContains(t, q, part)
+				}
+				require.NoError(t, other.Settle(f.ctx))
+				_, _, there := f.servers[2].Get("k")
+				assert.False(t, there, "the vote that told of the jump was granted, and is undone")
+
+				// It votes again when all that it may have forgotten is over.
+				time.Sleep(maxTTL)
+				f.servers[3].Kill()
+				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0)
+				_, err = other.TryAcquire(f.ctx, "k")
+				require.NoError(t, err)
+			}, func(c *quorum.Config) { c.ClockMonitor = mode })
+		})
+	}
+}
+
+// A lease on all five is lost only with three jumps, and by then none of the three
+// votes.
+func TestThreeJumpsOnAFullLease(t *testing.T) {
+	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
+		for n := 1; n <= 3; n++ {
+			t.Run(fmt.Sprintf("off %d, %d jumps", mode, n), func(t *testing.T) {
+				play(t, 5, func(f *fixture) {
+					other := f.other()
+					f.warmUp(other)
+					first := f.acquire("k")
+					synctest.Wait()
+					require.Len(t, first.Instances(), 5)
+					f.each(step(15*time.Second), []int{0, 1, 2}[:n]...)
+					_, err := other.TryAcquire(f.ctx, "k")
+					require.NoError(t, first.Err())
+					if mode == quorum.Off && n == 3 {
+						require.NoError(t, err, "two holders at once")
+						return
+					}
+					require.Error(t, err)
+				}, func(c *quorum.Config) { c.ClockMonitor = mode })
+			})
+		}
+	}
+}
+
+func TestAStepBackIsSeenToo(t *testing.T) {
+	var told jumps
+	play(t, 3, func(f *fixture) {
+		f.warmUp(f.Coordinator)
+		f.servers[1].StepClock(-3 * time.Second)
+		f.acquire("k")
+		synctest.Wait()
+		events := told.seen()
+		require.Len(t, events, 1)
+		assert.Equal(t, "B", events[0].Instance)
+		assert.InDelta(t, float64(-3*time.Second), float64(events[0].Jump.By), float64(40*ms), "at the least")
+		report, err := f.Verify(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.NotNil(t, report.Instances[1].Quarantine)
+		assert.Equal(t, quorum.ClockJumped, report.Instances[1].Quarantine.Reason)
+		assert.Nil(t, report.Instances[0].Quarantine)
+	}, told.hook)
+}
+
+// While no lock is taken the clocks are read now and then, or the jump could pass
+// for a difference of rates.
+func TestAJumpIsNoticedWhileIdle(t *testing.T) {
+	var told jumps
+	play(t, 3, func(f *fixture) {
+		f.warmUp(f.Coordinator)
+		time.Sleep(time.Hour)
+		require.Empty(t, told.seen())
+		f.each(step(100*ms), 0, 1)
+		time.Sleep(5 * time.Second) // half of MaxTTL
+		synctest.Wait()
+		events := told.seen()
+		require.Len(t, events, 2)
+		for _, e := range events {
+			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at the least")
+			assert.LessOrEqual(t, e.Jump.Within, 5*time.Second)
+		}
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+
+		// And it ends with the Coordinator.
+		require.NoError(t, f.Close(f.ctx))
+		before := len(f.servers[0].Log())
+		time.Sleep(time.Hour)
+		assert.Len(t, f.servers[0].Log(), before)
+	}, told.hook)
+}
+
+func TestClockEverySaysHowOften(t *testing.T) {
+	for _, c := range []struct {
+		set  func(*quorum.Config)
+		want int
+	}{
+		{func(c *quorum.Config) { c.ClockEvery = time.Second }, 60},
+		{func(c *quorum.Config) { c.TTL = 4 * time.Second }, 30},
+		{func(c *quorum.Config) { c.MaxTTL = time.Minute }, 6},
+		{func(c *quorum.Config) { c.ClockMonitor = quorum.Off }, 0},
+	} {
+		play(t, 1, func(f *fixture) {
+			f.warmUp(f.Coordinator)
+			before := len(f.servers[0].Log())
+			time.Sleep(time.Minute + ms)
+			synctest.Wait()
+			assert.Len(t, f.servers[0].Log(), before+c.want)
+		}, c.set)
+	}
+}
+
+// Slow and uneven answers widen the bounds; they are no jumps. Nor is a clock that
+// gains within the allowance for rates.
+func TestSlowAnswersAreNoJumps(t *testing.T) {
+	var told jumps
+	play(t, 3, func(f *fixture) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		var mu sync.Mutex
+		random := func(quorum.Command) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(rng.IntN(45)) * ms
+		}
+		f.each(func(s *quorumtest.Server) { s.Delay(random, random) })
+		for i := range 200 {
+			lease, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
+			if err == nil {
+				require.NoError(t, lease.Release(f.ctx))
+			}
+			// 500 ppm, in steps.
+			time.Sleep(time.Second)
+			f.servers[0].StepClock(500 * time.Microsecond)
+			f.servers[1].StepClock(-500 * time.Microsecond)
+		}
+		assert.Empty(t, told.seen())
+	}, told.hook)
+}
+
+func TestAClockThatRunsOffIsSeen(t *testing.T) {
+	var told jumps
+	play(t, 3, func(f *fixture) {
+		f.warmUp(f.Coordinator)
+		for range 60 {
+			time.Sleep(time.Second)
+			f.servers[0].StepClock(80 * ms) // chrony's largest slew
+		}
+		events := told.seen()
+		require.NotEmpty(t, events)
+		for _, e := range events {
+			assert.Equal(t, "A", e.Instance)
+		}
+	}, told.hook)
+}
+
+// The quarantine for a jump ends by the monotonic clock alone, and Trust doesn't
+// lift it.
+func TestTrustDoesNotLiftAJump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 1, withSkew(clk))
+		f.warmUp(f.Coordinator)
+		f.servers[0].StepClock(time.Minute)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.NoError(t, f.Trust(f.ctx))
+		clk.stepWall(time.Hour)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+	})
+}
+
+// This machine was suspended: every clock seems to have jumped. That costs a
+// maximal TTL, and errs to the safe side, for a wrong time source that stepped
+// this machine and the servers alike would look the same.
+func TestASuspensionLooksLikeAJumpOfAll(t *testing.T) {
+	var told jumps
+	synctest.Test(t, func(t *testing.T) {
+		clk := newSkewedClock()
+		f := newFixture(t, 3, withSkew(clk), told.hook)
+		f.warmUp(f.Coordinator)
+		clk.stepMono(-time.Minute)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		assert.Len(t, told.seen(), 3)
+	})
+}

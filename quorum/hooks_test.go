@@ -65,7 +65,9 @@ func (h *hookLog) install(cfg *quorum.Config) {
 			h.decided = append(h.decided, e)
 		},
 		Acquired: h.lease("acquired"), Extended: h.lease("extended"), Released: h.lease("released"),
-		Lost: func(e quorum.LeaseEvent) { h.lease("lost")(context.WithValue(context.Background(), callerKey{}, "caller"), e) },
+		Lost: func(e quorum.LeaseEvent) {
+			h.lease("lost")(context.WithValue(context.Background(), callerKey{}, "caller"), e)
+		},
 		Quarantined: func(e quorum.QuarantineEvent) {
 			h.say(nil, "quarantined %s %v", e.Instance, e.Err.Reason)
 		},

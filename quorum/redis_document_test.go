@@ -270,7 +270,9 @@ func TestDocumentKeysOutliveTheValidity(t *testing.T) {
 // believed it was not able to lock.
 func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
-		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply})) }, 0, 1, 2)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+		}, 0, 1, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
 		f.requireNothingLeft()
@@ -341,7 +343,9 @@ func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
 // instance.
 func TestDocumentReleaseWhateverItBelieves(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
-		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter})) }, 0, 1)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter}))
+		}, 0, 1)
 		lease := f.acquire("k")
 		synctest.Wait()
 		assert.Len(f.t, f.left(), 5)

@@ -1,0 +1,607 @@
+package quorum_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// Each test here is a failure that another lock library was seen to have (its
+// name and version, as far as known, are with the test), played against this one.
+
+// redsync v4.13: with one of three servers stopped Lock took 10.0 s and failed,
+// Extend took 5.0 s and failed though a quorum had been extended. rslock and
+// node-redlock have no time-out for an instance at all.
+func TestStoppedServerDoesNotSlowTheLock(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		f.hang(1)
+		took := func(call func() error) {
+			f.t.Helper()
+			began := time.Now()
+			require.NoError(f.t, call())
+			assert.Equal(f.t, ms, time.Since(began))
+		}
+		var lease *quorum.Lease
+		took(func() (err error) { lease, err = f.TryAcquire(f.ctx, "k"); return err })
+		time.Sleep(time.Second)
+		took(func() error { return lease.Extend(f.ctx) })
+		assert.Equal(f.t, 9897*ms, lease.Validity())
+		took(func() error { return lease.Release(f.ctx) })
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4: the caller's cancelled context stopped the rollback, the key stayed
+// for its TTL, and the error was not context.Canceled.
+func TestCancelledCallerLeavesNoKeys(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(10 * ms)
+		ctx, cancel := context.WithCancel(f.ctx)
+		time.AfterFunc(5*ms, cancel)
+		_, err := f.Acquire(ctx, "k")
+		require.ErrorIs(f.t, err, context.Canceled)
+		require.NotErrorIs(f.t, err, quorum.ErrTaken)
+		f.requireNothingLeftWithin(30 * ms)
+		require.NoError(f.t, f.acquire("k").Release(ctx), "a release survives it as well")
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4: the value is drawn once for all tries of a Lock, and a late rollback
+// of one try deletes the next one's key: two holders.
+func TestLateDeleteOfOneTryDoesNotFreeTheNext(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		// The first try is lost: A grants, B and C are taken for 20 ms. Its delete
+		// on A is carried out, but it is sent a second time a while later.
+		f.occupy("k", 20*ms, 1, 2)
+		var first quorum.Command
+		f.servers[0].OnCommand(func(cmd quorum.Command) {
+			if cmd.Op == quorum.Release && first.Op == 0 {
+				first = cmd
+			}
+		})
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		require.Equal(f.t, quorum.Release, first.Op)
+		require.NotEqual(f.t, lease.Value(), first.Value)
+		for _, s := range f.servers {
+			s.Do(f.ctx, first)
+		}
+		synctest.Wait()
+		_, err = f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Len(f.t, f.left(), 3)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4, fail-fast: the rollback is abandoned as soon as a quorum says
+// "taken", and grants that come later are never undone: keys without an owner for
+// 7.8 s.
+func TestGrantAfterALostRoundIsRolledBack(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour, 0, 1, 2)
+		f.lag(40*ms, 3, 4)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Zero(f.t, f.elapsed())
+		f.requireNothingLeftWithin(100 * ms)
+	})
+}
+
+// redsync v4 leaves stray keys on healthy servers in 1.5 % of fail-fast cycles,
+// and two strays with one server down block the lock for a TTL.
+func TestNoStrayKeysAfterManyCycles(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.kill(4)
+		f.lag(3*ms, 2, 3)
+		second := f.other()
+		for range 200 {
+			lease := f.acquire("k")
+			_, err := second.TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrTaken)
+			require.NoError(f.t, lease.Release(f.ctx))
+			f.requireNothingLeftWithin(20 * ms)
+		}
+	})
+}
+
+// redsync v4, WithSetNXOnExtend: two mutexes that never were locked both extend.
+func TestLeaseThatNeverWasCannotBeExtended(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("model")
+		handle := lease.Handle()
+		require.NoError(f.t, lease.Release(f.ctx))
+		handle.Key = "k"
+		for range 2 {
+			_, err := f.Resume(f.ctx, handle)
+			require.ErrorIs(f.t, err, quorum.ErrLost)
+		}
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4: an expired lock that somebody else held and gave back in between is
+// "extended". RedLock.net re-creates a missing key in an extension.
+func TestExpiredLeaseIsNotRevived(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		time.Sleep(10 * time.Second)
+		next, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		require.NoError(f.t, next.Release(f.ctx))
+		synctest.Wait()
+		sent := len(f.log(0))
+		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrExpired)
+		assert.Len(f.t, f.log(0), sent, "nobody is asked")
+		assert.Zero(f.t, lease.Validity())
+		f.requireNothingLeftWithin(0)
+	})
+}
+
+// RedLock.net: the same with the keys gone early, while the lease seemed valid.
+func TestExtensionDoesNotRecreateALostMajority(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1, 2)
+		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrLost)
+		require.ErrorIs(f.t, lease.Err(), quorum.ErrLost)
+		time.Sleep(time.Second)
+		for _, s := range f.servers[:3] {
+			assert.Empty(f.t, s.Keys(), "a key was put back under a lost lease")
+		}
+		require.ErrorIs(f.t, lease.Release(f.ctx), quorum.ErrNotHeld)
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4 accepts [A, A, B]: with B gone a lease still extends, A counted
+// twice. redlock-universal's five nodes are five databases of one server.
+func TestOneServerUnderTwoNamesCountsOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		// B is another way to A: it has A's run id.
+		life := f.servers[0].RunID()
+		f.servers[1].SetIdentity(func(id *quorum.Identity) { id.RunID, id.Vouched = life, true })
+		f.kill(2)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(f.t, err, quorum.ErrDuplicate)
+		var duplicate *quorum.DuplicateError
+		require.ErrorAs(f.t, err, &duplicate)
+		assert.ElementsMatch(f.t, []string{"A", "B"}, []string{duplicate.Instance, duplicate.Other})
+		_, err = f.Verify(f.ctx)
+		require.ErrorIs(f.t, err, quorum.ErrDuplicate)
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4 accepts a lock without any pool.
+func TestNoInstancesIsAnError(t *testing.T) {
+	_, err := quorum.New(quorum.Config{})
+	require.ErrorIs(t, err, quorum.ErrConfig)
+}
+
+// redlock-universal accepts a quorum under the majority.
+func TestQuorumUnderTheMajorityIsAnError(t *testing.T) {
+	for q := 1; q <= 2; q++ {
+		_, err := quorum.New(quorum.Config{Quorum: q}, bareServers("A", "B", "C", "D", "E")...)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+	}
+}
+
+// redsync v4: Until stays in the future after Unlock.
+func TestDeadlineIsOverAfterTheRelease(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		require.NoError(f.t, lease.Release(f.ctx))
+		assert.False(f.t, lease.Deadline().After(time.Now()))
+		assert.Zero(f.t, lease.Validity())
+		require.ErrorIs(f.t, lease.Err(), quorum.ErrReleased)
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4: Extend and Until race. The race detector watches this.
+func TestEverythingAtOnceOnOneLease(t *testing.T) {
+	f := newFixture(t, 3)
+	lease := f.acquire("k")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 100 {
+				assert.NoError(t, lease.Extend(f.ctx))
+			}
+		})
+		group.Go(func() {
+			for range 100 {
+				assert.Positive(t, lease.Validity())
+				assert.True(t, lease.Deadline().After(time.Now()))
+				assert.NoError(t, lease.Err())
+				assert.NoError(t, lease.Context().Err())
+				assert.NotEmpty(t, lease.Instances())
+				assert.Len(t, lease.Votes(), 3)
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, lease.Release(f.ctx))
+	f.requireNothingLeft()
+}
+
+// redsync v4: an expiry of 10 h gives each try a time-out of 30 min.
+func TestLongTTLDoesNotMeanALongTimeout(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.hang(0, 1)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		assert.Equal(f.t, 500*ms, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Hour })
+}
+
+// redsync v4 never asks the remaining instances after a bare quorum: the loss of
+// one key then frees the lock.
+func TestLeaseSpreadsBeyondTheBareQuorum(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(50*ms, 3)
+		f.kill(4)
+		lease := f.acquire("k")
+		assert.Zero(f.t, f.elapsed())
+		time.Sleep(60 * ms)
+		assert.Equal(f.t, []string{"A", "B", "C", "D"}, lease.Instances())
+		f.servers[4].Start(true)
+		f.vouch(4)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		time.Sleep(100 * ms)
+		assert.Equal(f.t, []string{"A", "B", "C", "D", "E"}, lease.Instances())
+		// Now it survives the loss of two.
+		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// redsync v4: after a lost round with 3 of 5 stopped, all three wake up with the
+// dead key for its whole TTL.
+func TestServersThatWakeUpHaveNoDeadKeys(t *testing.T) {
+	for _, asleep := range []time.Duration{200 * ms, 5 * time.Second, time.Minute} {
+		play(t, 5, func(f *fixture) {
+			f.warm()
+			f.hang(0, 2, 4)
+			_, err := f.Acquire(f.ctx, "k") // many rounds, many dead keys
+			require.ErrorIs(f.t, err, quorum.ErrExhausted)
+			f.resume()
+			f.requireNothingLeftWithin(time.Second)
+		}, func(cfg *quorum.Config) { cfg.MaxWait = asleep })
+	}
+}
+
+// redsync v4, fail-fast: 8 000 to 21 000 goroutines pile up in 2 s beside a slow
+// server.
+func TestGoroutinesDoNotPileUpBesideASlowServer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(99*ms, 2) // just within its time-out
+		before, peak := runtime.NumGoroutine(), 0
+		for range 5000 {
+			require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			time.Sleep(400 * time.Microsecond)
+			synctest.Wait()
+			peak = max(peak, runtime.NumGoroutine()-before)
+		}
+		assert.LessOrEqual(f.t, peak, 300)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxInFlight = 100 })
+}
+
+// redsync v4 on go-redis: a refused connection costs 0.1 s per acquire and again
+// per release.
+func TestRefusedConnectionsCostNothing(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.kill(0, 1)
+		for range 100 {
+			require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			synctest.Wait()
+		}
+		assert.Zero(f.t, f.elapsed())
+		for i := range 2 {
+			f.servers[i].Start(true)
+			f.vouch(i)
+		}
+		f.requireNothingLeft()
+	})
+}
+
+// rueidislock: with one key and four processes waiters lost their wake-up, one
+// for over four minutes; a stall of 100 ms put one to sleep for ever.
+func TestNoWaiterIsForgotten(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		var group sync.WaitGroup
+		served := make([]int, 4)
+		for i := range served {
+			c := f.other()
+			for range 3 {
+				var mu sync.Mutex
+				group.Go(func() {
+					for range 20 {
+						lease, err := c.Acquire(f.ctx, "k")
+						if !assert.NoError(f.t, err) {
+							return
+						}
+						mu.Lock()
+						served[i]++
+						mu.Unlock()
+						time.Sleep(3 * ms)
+						assert.NoError(f.t, lease.Release(f.ctx))
+					}
+				})
+			}
+		}
+		for range 5 { // stalls of all servers, longer than a time-out
+			time.Sleep(300 * ms)
+			f.hang()
+			time.Sleep(80 * ms)
+			f.resume()
+		}
+		group.Wait()
+		assert.Less(f.t, f.elapsed(), time.Minute)
+		f.requireNothingLeft()
+	})
+}
+
+// rueidislock takes the expiry from the client's wall clock (PXAT): with a server
+// 10 s ahead there are two lockers at once.
+func TestServerClocksThatAreAheadOrBehindDoNotMatter(t *testing.T) {
+	for _, ahead := range []time.Duration{10 * time.Second, time.Hour, -time.Hour} {
+		play(t, 3, func(f *fixture) {
+			f.each(func(s *quorumtest.Server) { s.StepClock(ahead) }, 0, 1)
+			lease := f.acquire("k")
+			for lease.Validity() > 0 {
+				_, err := f.other().TryAcquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, quorum.ErrTaken)
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Second)
+			require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// rueidislock tells of a loss up to an interval late: the lock was gone at 2.0 s,
+// the context ended at 3.0 s.
+func TestContextEndsBeforeTheKeysExpire(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang() // no extension succeeds
+		<-lease.Context().Done()
+		assert.Equal(f.t, 9898*ms, f.elapsed())
+		assert.Len(f.t, f.left(), 3, "the keys are still there")
+		assert.ErrorIs(f.t, context.Cause(lease.Context()), quorum.ErrLost)
+		f.resume()
+		_ = lease.Release(f.ctx)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.KeepAlive = true })
+}
+
+// bsm/redislock: the token "job-1" takes the lock of "job-10", for values are
+// compared by a prefix.
+func TestValuesAreComparedWhole(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		same := func(owner string) *quorum.Coordinator {
+			return f.other(func(cfg *quorum.Config) { cfg.Owner, cfg.Random = owner, zeroes{} })
+		}
+		one, ten := same("job-1"), same("job-10")
+		lease, err := ten.TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		synctest.Wait()
+		_, err = one.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		handle := lease.Handle()
+		handle.Value = handle.Value[:len(handle.Value)-1]
+		assert.Regexp(f.t, ":job-1$", handle.Value)
+		_, err = one.Resume(f.ctx, handle)
+		require.ErrorIs(f.t, err, quorum.ErrLost)
+		require.ErrorIs(f.t, one.ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
+		synctest.Wait()
+		assert.Len(f.t, f.left(), 3)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// bsm/redislock: a TTL under a millisecond returns a lock that no key backs.
+func TestTTLUnderAMillisecondIsAnError(t *testing.T) {
+	for _, ttl := range []time.Duration{1, 999 * time.Microsecond, 1500 * time.Microsecond} {
+		_, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}}, bareServers("A")...)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.ErrorContains(t, err, "TTL is "+ttl.String())
+	}
+}
+
+// bsm/redislock: a LimitRetry is used up by its first lock.
+func TestEachAcquireHasAllItsTries(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.occupy("k", time.Hour)
+		for range 3 {
+			_, err := f.Acquire(f.ctx, "k")
+			assert.Equal(f.t, 5, requireWaitError(f.t, err, quorum.ErrExhausted).Tries)
+		}
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 5 })
+}
+
+// node-redlock v5 doesn't look at the time that a round took.
+func TestGrantsThatAreTooOldAreNoLease(t *testing.T) {
+	synctestClock(t, func(t *testing.T, c *skewedClock) {
+		f := newFixture(t, 3, withSkew(c))
+		_, err := clocksDuringRound(f, c, 10*time.Second, 10*time.Second)
+		require.ErrorIs(t, err, quorum.ErrTooSlow)
+		f.requireNothingLeft()
+	})
+}
+
+// node-redlock v5: with an even number of instances a vote of two against two
+// never settles.
+func TestTwoAgainstTwoSettles(t *testing.T) {
+	play(t, 4, func(f *fixture) {
+		f.warm()
+		// Each client reaches its own two first.
+		second := f.other()
+		for i, s := range f.servers {
+			s.Delay(func(cmd quorum.Command) time.Duration {
+				switch {
+				case cmd.Op != quorum.Acquire:
+					return 0
+				case (len(cmd.Value) > 40) == (i < 2): // the one with an owner is near A and B
+					return ms
+				default:
+					return 3 * ms
+				}
+			}, nil)
+		}
+		named := f.other(func(cfg *quorum.Config) { cfg.Owner = "near-A-and-B" })
+		var group sync.WaitGroup
+		errs := make([]error, 2)
+		for i, c := range []*quorum.Coordinator{named, second} {
+			group.Go(func() { _, errs[i] = c.TryAcquire(f.ctx, "k") })
+		}
+		group.Wait()
+		for _, err := range errs {
+			require.ErrorIs(f.t, err, quorum.ErrTaken, "lost by both, not hung")
+		}
+		f.requireNothingLeftWithin(10 * ms)
+
+		leases := make(chan *quorum.Lease, 2)
+		began := time.Now()
+		for _, c := range []*quorum.Coordinator{named, second} {
+			group.Go(func() {
+				lease, err := c.Acquire(f.ctx, "k")
+				if assert.NoError(f.t, err) {
+					leases <- lease
+					assert.NoError(f.t, lease.Release(f.ctx))
+				}
+			})
+		}
+		group.Wait()
+		assert.Len(f.t, leases, 2, "one after the other")
+		assert.Less(f.t, time.Since(began), 2*time.Second)
+		f.requireNothingLeft()
+	})
+}
+
+// node-redlock v5: the release of an expired lock fails like one that could not
+// be carried out. Here it is told apart, and harms nobody.
+func TestReleaseOfAnExpiredLeaseIsTold(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(11 * time.Second)
+		err := lease.Release(f.ctx)
+		require.ErrorIs(f.t, err, quorum.ErrNotHeld)
+		require.NotErrorIs(f.t, err, quorum.ErrUnreachable)
+
+		lease = f.acquire("k")
+		synctest.Wait()
+		f.hang(0, 1)
+		err = lease.Release(f.ctx)
+		require.ErrorIs(f.t, err, quorum.ErrUnreachable)
+		require.NotErrorIs(f.t, err, quorum.ErrNotHeld)
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+// rslock: an extension that fails releases a lease that is still valid.
+func TestFailedExtensionLeavesTheLeaseAlone(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		time.Sleep(time.Second)
+		f.each(func(s *quorumtest.Server) { s.FailWith(errOOM) }, 0, 1, 2)
+		deadline := lease.Deadline()
+		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrNotExtended)
+		assert.Equal(f.t, deadline, lease.Deadline())
+		require.NoError(f.t, lease.Err())
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		synctest.Wait()
+		assert.Len(f.t, f.left(), 5)
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// A nil handle panics elsewhere; here the zero one is an error.
+func TestZeroHandleIsAnError(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		_, err := f.Resume(f.ctx, quorum.Handle{})
+		require.ErrorIs(f.t, err, quorum.ErrConfig)
+		require.ErrorIs(f.t, f.ReleaseHandle(f.ctx, quorum.Handle{}), quorum.ErrConfig)
+	})
+}
+
+// minio dsync: of many who add under the lock none is lost, and nobody ever sees
+// another's half-done work.
+func TestReadModifyWriteUnderTheLock(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		balance := 0
+		var group sync.WaitGroup
+		for i := range 10 {
+			c := f.other()
+			group.Go(func() {
+				for range 5 {
+					err := c.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
+						seen := balance
+						if !assert.Less(f.t, seen, 20_000) {
+							return nil
+						}
+						step := 1
+						if i%2 == 0 {
+							step = 10_000
+						}
+						balance = seen + step
+						time.Sleep(ms)
+						assert.Equal(f.t, seen+step, balance, "somebody else was in between")
+						balance = seen + 1
+						return nil
+					})
+					assert.NoError(f.t, err)
+				}
+			})
+		}
+		group.Wait()
+		assert.Equal(f.t, 50, balance)
+		f.requireNothingLeft()
+	})
+}

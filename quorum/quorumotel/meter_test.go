@@ -1,0 +1,396 @@
+package quorumotel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumotel"
+)
+
+func TestRoundsAndVotes(t *testing.T) {
+	play(t, func(t *testing.T, o *observed, c *cluster) {
+		ctx := context.Background()
+		lease, err := c.TryAcquire(ctx, "k")
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = c.TryAcquire(ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(ctx))
+		time.Sleep(time.Second)
+		c.servers[1].Hang()
+		c.servers[2].Hang()
+		_, err = c.TryAcquire(ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		c.servers[1].Resume()
+		c.servers[2].Resume()
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, c.Settle(ctx))
+
+		assert.Equal(t, series{
+			"redlock.operation=acquire,redlock.outcome=won":                         {sum: 1},
+			"redlock.operation=acquire,redlock.outcome=taken":                       {sum: 1},
+			"error.type=no_quorum,redlock.operation=acquire,redlock.outcome=failed": {sum: 1},
+			"redlock.operation=extend,redlock.outcome=won":                          {sum: 1},
+		}, o.series("redlock.rounds"))
+
+		durations := o.series("redlock.round.duration")
+		assert.Len(t, durations, 4)
+		// The first one asks the servers who they are before.
+		assert.InDelta(t, .004, durations["redlock.operation=acquire,redlock.outcome=won"].sum, 1e-9)
+		assert.InDelta(t, .002, durations["redlock.operation=acquire,redlock.outcome=taken"].sum, 1e-9)
+		assert.InDelta(t, .100, durations["error.type=no_quorum,redlock.operation=acquire,redlock.outcome=failed"].sum, 1e-9)
+		for name, p := range durations {
+			assert.EqualValues(t, 1, p.count, name)
+		}
+
+		votes, latencies := o.series("redlock.instance.votes"), o.series("redlock.instance.vote.duration")
+		total := 0.0
+		for _, p := range votes {
+			total += p.sum
+		}
+		assert.EqualValues(t, 4*3, total, "each instance has a part in each round")
+		for _, name := range []string{"B", "C"} {
+			timeout := "error.type=timeout,redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=failed"
+			// The round was lost by the one that gave up first; the other was
+			// pending then.
+			pending := "redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=pending"
+			assert.GreaterOrEqual(t, votes[timeout].sum+votes[pending].sum, 1.0, name)
+			assert.NotContains(t, latencies, pending, "there is no latency yet")
+			if votes[timeout].sum > 0 {
+				assert.InDelta(t, .1, latencies[timeout].sum, 1e-9)
+			}
+		}
+		granted := latencies["redlock.instance=A,redlock.operation=acquire,redlock.outcome=granted"]
+		assert.InDelta(t, .002, granted.sum/float64(granted.count), 1e-9)
+	})
+}
+
+func TestLeases(t *testing.T) {
+	released := func(o *observed) series { return o.series("redlock.leases.released") }
+	lost := func(o *observed) series { return o.series("redlock.leases.lost") }
+	hold := func(o *observed) series { return o.series("redlock.lease.hold.duration") }
+	cases := map[string]func(t *testing.T, o *observed, c *cluster){
+		"released": func(t *testing.T, o *observed, c *cluster) {
+			lease, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			assert.Equal(t, 1, o.held())
+			time.Sleep(3 * time.Second)
+			require.NoError(t, lease.Release(t.Context()))
+			assert.Equal(t, 0, o.held())
+			assert.Equal(t, series{"": {sum: 1}}, released(o))
+			assert.Empty(t, lost(o))
+			assert.EqualValues(t, 1, hold(o)["redlock.outcome=released"].count)
+			assert.InDelta(t, 3, hold(o)["redlock.outcome=released"].sum, .01)
+		},
+		"lost, and released after that": func(t *testing.T, o *observed, c *cluster) {
+			lease, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			<-lease.Done()
+			synctest.Wait()
+			assert.Equal(t, 0, o.held())
+			assert.Equal(t, series{"error.type=expired": {sum: 1}}, lost(o))
+			time.Sleep(time.Second)
+			require.ErrorIs(t, lease.Release(t.Context()), quorum.ErrNotHeld)
+			assert.Equal(t, series{"error.type=not_held": {sum: 1}}, released(o))
+			assert.Equal(t, 0, o.held())
+			require.Len(t, hold(o), 1, "one lease is held once")
+			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
+			assert.InDelta(t, 9.9, hold(o)["redlock.outcome=lost"].sum, .05)
+		},
+		"expired while nobody looked": func(t *testing.T, o *observed, c *cluster) {
+			_, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			time.Sleep(9 * time.Second)
+			assert.Equal(t, 1, o.held())
+			time.Sleep(time.Second)
+			assert.Equal(t, 0, o.held())
+		},
+		"expired while nobody looked, and released": func(t *testing.T, o *observed, c *cluster) {
+			lease, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			time.Sleep(11 * time.Second)
+			require.ErrorIs(t, lease.Release(t.Context()), quorum.ErrNotHeld)
+			assert.EqualValues(t, 1, hold(o)["redlock.outcome=released"].count)
+		},
+		"extended": func(t *testing.T, o *observed, c *cluster) {
+			lease, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			time.Sleep(8 * time.Second)
+			require.NoError(t, lease.Extend(t.Context()))
+			time.Sleep(8 * time.Second)
+			assert.Equal(t, 1, o.held(), "one, and not two")
+			require.NoError(t, lease.Release(t.Context()))
+			assert.Equal(t, 0, o.held())
+			assert.InDelta(t, 16, hold(o)["redlock.outcome=released"].sum, .1)
+		},
+		"kept alive, and closed": func(t *testing.T, o *observed, c *cluster) {
+			lease, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			lease.KeepAlive()
+			time.Sleep(time.Minute)
+			assert.Equal(t, 1, o.held())
+			require.NoError(t, c.Close(t.Context()))
+			assert.Equal(t, 0, o.held())
+			assert.Equal(t, series{"error.type=closed": {sum: 1}}, lost(o))
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			play(t, test)
+		})
+	}
+	t.Run("without fencing, an old lease is released while a new one is held", func(t *testing.T) {
+		play(t, func(t *testing.T, o *observed, c *cluster) {
+			old, err := c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			require.Zero(t, old.Token())
+			time.Sleep(11 * time.Second)
+			_, err = c.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			require.ErrorIs(t, old.Release(t.Context()), quorum.ErrNotHeld)
+			assert.Equal(t, 1, o.held(), "the new one is")
+		}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
+	})
+}
+
+func TestLeaseOfAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := observe(t)
+		e := quorum.LeaseEvent{Key: "k", Token: 7, Validity: 5 * time.Second, Held: time.Second}
+		o.hooks.Released(t.Context(), e)
+		assert.EqualValues(t, 1, o.series("redlock.lease.hold.duration")["redlock.outcome=released"].count, "resumed from a handle, and valid")
+		o.hooks.Extended(t.Context(), e)
+		assert.Equal(t, 1, o.held(), "what is extended here is held here")
+		e.Validity = 0
+		e.Token++
+		o.hooks.Extended(t.Context(), e)
+		assert.Equal(t, 1, o.held(), "over when its extension was told")
+	})
+}
+
+// Leases of which no end is ever told must not be remembered for ever, whether or
+// not anybody reads the metrics.
+func TestForgottenLeasesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := observe(t)
+		acquire := func(token int) {
+			o.hooks.Acquired(t.Context(), quorum.LeaseEvent{Key: fmt.Sprint(token), Token: fencing.Token(token), Validity: time.Second})
+			time.Sleep(10 * time.Millisecond)
+		}
+		for i := range 30_000 {
+			acquire(i + 1)
+		}
+		assert.InDelta(t, 100, o.held(), 1)
+		// One from long ago, released now, isn't known any more; one that is
+		// within the grace still is.
+		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "1", Token: 1, Err: quorum.ErrNotHeld})
+		assert.Empty(t, o.series("redlock.lease.hold.duration"))
+		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "29000", Token: 29000, Err: quorum.ErrNotHeld})
+		assert.EqualValues(t, 1, o.series("redlock.lease.hold.duration")["redlock.outcome=released"].count)
+	})
+}
+
+func TestInstanceEvents(t *testing.T) {
+	o := observe(t)
+	o.hooks.Quarantined(quorum.QuarantineEvent{Instance: "A", Err: &quorum.QuarantineError{Reason: quorum.Restarted}})
+	o.hooks.Quarantined(quorum.QuarantineEvent{Instance: "A", Err: &quorum.QuarantineError{Reason: quorum.ClockJumped}})
+	o.hooks.Quarantined(quorum.QuarantineEvent{Instance: "B", Err: &quorum.QuarantineError{Reason: quorum.ClockJumped}})
+	o.hooks.Quarantined(quorum.QuarantineEvent{Instance: "B"})
+	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: 1}})
+	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -1}})
+	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -2}})
+	assert.Equal(t, series{
+		"redlock.instance=A,redlock.reason=restarted":    {sum: 1},
+		"redlock.instance=A,redlock.reason=clock_jumped": {sum: 1},
+		"redlock.instance=B,redlock.reason=clock_jumped": {sum: 1},
+		"redlock.instance=B,redlock.reason=_OTHER":       {sum: 1},
+	}, o.series("redlock.instance.quarantines"))
+	assert.Equal(t, series{
+		"redlock.direction=forward,redlock.instance=A": {sum: 1},
+		"redlock.direction=back,redlock.instance=A":    {sum: 2},
+	}, o.series("redlock.instance.clock.jumps"))
+}
+
+// tellAll calls every hook that measures.
+func tellAll(ctx context.Context, h quorum.Hooks) {
+	h.RoundDecided(ctx, quorum.RoundEnd{
+		Op: quorum.Acquire, Key: "secret-key", Took: time.Second,
+		Ballots: []quorum.Ballot{{Instance: "A", Latency: time.Second, Vote: quorum.Vote{Outcome: quorum.Granted}}},
+	})
+	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: time.Minute})
+	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 2, Validity: time.Minute})
+	h.Released(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: 1})
+	h.Lost(quorum.LeaseEvent{Key: "secret-key", Token: 3, Err: quorum.ErrExpired})
+	h.Quarantined(quorum.QuarantineEvent{Instance: "A"})
+	h.ClockJumped(quorum.ClockEvent{Instance: "A"})
+}
+
+// The names, kinds and units that the package documents.
+func TestInstruments(t *testing.T) {
+	o := observe(t)
+	tellAll(t.Context(), o.hooks)
+	got := map[string]string{}
+	for name, m := range o.metrics() {
+		kind := ""
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			kind = "up-down"
+			if data.IsMonotonic {
+				kind = "counter"
+			}
+		case metricdata.Histogram[float64]:
+			kind = "histogram"
+		}
+		got[name] = kind + " " + m.Unit
+		assert.NotEmpty(t, m.Description, name)
+	}
+	assert.Equal(t, map[string]string{
+		"redlock.rounds":                 "counter {round}",
+		"redlock.round.duration":         "histogram s",
+		"redlock.instance.votes":         "counter {vote}",
+		"redlock.instance.vote.duration": "histogram s",
+		"redlock.instance.quarantines":   "counter {quarantine}",
+		"redlock.instance.clock.jumps":   "counter {jump}",
+		"redlock.leases.held":            "up-down {lease}",
+		"redlock.leases.released":        "counter {lease}",
+		"redlock.leases.lost":            "counter {lease}",
+		"redlock.lease.hold.duration":    "histogram s",
+	}, got)
+}
+
+func TestKeyIsOnMetricsOnlyWhereWanted(t *testing.T) {
+	keyed := func(o *observed) (with, without []string) {
+		for name := range o.metrics() {
+			for attrs := range o.series(name) {
+				if strings.Contains(attrs, "redlock.key=secret-key") {
+					with = append(with, name)
+				} else {
+					without = append(without, name)
+				}
+			}
+		}
+		return with, without
+	}
+	o := observe(t)
+	tellAll(t.Context(), o.hooks)
+	with, _ := keyed(o)
+	assert.Empty(t, with)
+	assert.Equal(t, 1, o.held())
+
+	o = observe(t, func(cfg *quorumotel.Config) { cfg.KeyOnMetrics = true })
+	tellAll(t.Context(), o.hooks)
+	_, without := keyed(o)
+	for _, name := range without {
+		assert.True(t, strings.HasPrefix(name, "redlock.instance."), name)
+	}
+	assert.Equal(t, series{"redlock.key=secret-key": {sum: 1}}, o.series("redlock.leases.held"))
+}
+
+func TestAttributesAreOnEverything(t *testing.T) {
+	attrs := []attribute.KeyValue{attribute.String("cluster", "east")}
+	o := observe(t, func(cfg *quorumotel.Config) { cfg.Attributes = attrs })
+	attrs[0] = attribute.String("cluster", "changed later")
+	tellAll(t.Context(), o.hooks)
+	for name := range o.metrics() {
+		for set := range o.series(name) {
+			assert.Contains(t, set, "cluster=east", name)
+		}
+	}
+	require.Len(t, o.spans.Ended(), 1)
+	assert.Contains(t, o.spans.Ended()[0].Attributes(), attribute.String("cluster", "east"))
+}
+
+// Two Coordinators of one process share a MeterProvider.
+func TestTwoCoordinators(t *testing.T) {
+	o := observe(t)
+	second := o.more()
+	tellAll(t.Context(), o.hooks)
+	tellAll(t.Context(), second)
+	assert.Equal(t, 2, o.held())
+	assert.Equal(t, series{"redlock.operation=acquire,redlock.outcome=won": {sum: 2}}, o.series("redlock.rounds"))
+}
+
+func TestErrorTypes(t *testing.T) {
+	inRound := func(verdict error) error {
+		return &quorum.RoundError{Op: quorum.Acquire, Verdict: verdict, Votes: []quorum.Ballot{
+			// Not to be taken for how the round ended.
+			{Instance: "A", Vote: quorum.Vote{Err: fmt.Errorf("%w, %w", quorum.ErrTaken, quorum.ErrClosed)}},
+		}}
+	}
+	rounds := map[string]error{
+		"no_quorum":    inRound(quorum.ErrNoQuorum),
+		"too_slow":     inRound(fmt.Errorf("%w: %w", quorum.ErrNotExtended, quorum.ErrTooSlow)),
+		"token_race":   inRound(quorum.ErrTokenRace),
+		"interrupted":  inRound(quorum.ErrInterrupted),
+		"closed":       inRound(quorum.ErrClosed),
+		"released":     inRound(quorum.ErrReleased),
+		"not_held":     inRound(quorum.ErrNotHeld),
+		"unreachable":  inRound(quorum.ErrUnreachable),
+		"not_extended": inRound(quorum.ErrNotExtended),
+		"expired":      quorum.ErrExpired,
+		"lost":         quorum.ErrLost,
+		"_OTHER":       errors.New("something new"),
+	}
+	o := observe(t)
+	want := series{}
+	for name, err := range rounds {
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Err: err})
+		want["error.type="+name+",redlock.operation=extend,redlock.outcome=failed"] = point{sum: 1}
+	}
+	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Err: inRound(quorum.ErrTaken)})
+	want["redlock.operation=extend,redlock.outcome=taken"] = point{sum: 1}
+	assert.Equal(t, want, o.series("redlock.rounds"))
+
+	votes := map[string]error{
+		"timeout":        quorum.ErrTimeout,
+		"overloaded":     quorum.ErrOverloaded,
+		"quarantined":    &quorum.QuarantineError{Reason: quorum.Restarted},
+		"duplicate":      &quorum.DuplicateError{},
+		"set_mismatch":   &quorum.SetMismatchError{},
+		"not_replicated": fmt.Errorf("wrapped: %w", quorum.ErrNotReplicated),
+		"not_master":     quorum.ErrNotMaster,
+		"eviction":       quorum.ErrEviction,
+		"hidden":         quorum.ErrHidden,
+		"_OTHER":         errors.New("connection refused"),
+	}
+	o = observe(t)
+	want = series{}
+	for name, err := range votes {
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: quorum.Vote{Err: err}}}})
+		want["error.type="+name+",redlock.instance=A,redlock.operation=acquire,redlock.outcome=failed"] = point{sum: 1}
+	}
+	for _, vote := range []quorum.Vote{{Err: quorum.ErrPending}, {Outcome: quorum.Refused}, {Outcome: quorum.Granted}} {
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: vote}}})
+	}
+	for _, outcome := range []string{"pending", "refused", "granted"} {
+		want["redlock.instance=A,redlock.operation=acquire,redlock.outcome="+outcome] = point{sum: 1}
+	}
+	assert.Equal(t, want, o.series("redlock.instance.votes"))
+	assert.Empty(t, o.series("redlock.instance.vote.duration"), "none had a latency")
+}
+
+func BenchmarkRoundDecided(b *testing.B) {
+	o := observe(&testing.T{}, func(cfg *quorumotel.Config) { cfg.TracerProvider = nil })
+	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Took: time.Millisecond}
+	for _, name := range []string{"A", "B", "C", "D", "E"} {
+		e.Ballots = append(e.Ballots, quorum.Ballot{Instance: name, Latency: time.Millisecond, Vote: quorum.Vote{Outcome: quorum.Granted}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		o.hooks.RoundDecided(context.Background(), e)
+	}
+}

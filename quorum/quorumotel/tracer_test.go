@@ -1,0 +1,163 @@
+package quorumotel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+var began = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+
+const value = "0123456789abcdef0123456789abcdef01234567"
+
+func TestSpanOfARoundThatWasWon(t *testing.T) {
+	o := observe(t)
+	ctx, parent := o.tracer.Tracer("test").Start(t.Context(), "the caller's")
+	o.hooks.RoundDecided(ctx, quorum.RoundEnd{
+		Op: quorum.Acquire, Key: "k", Try: 2, Started: began, Took: 3 * time.Millisecond, Token: 33, Validity: 1500 * time.Millisecond,
+		Ballots: []quorum.Ballot{
+			{Instance: "A", Latency: time.Millisecond, Vote: quorum.Vote{Outcome: quorum.Granted, Token: 33}},
+			{Instance: "B", Latency: time.Hour, Vote: quorum.Vote{Outcome: quorum.Refused, Holder: value}},
+			{Instance: "C", Vote: quorum.Vote{Err: quorum.ErrPending}},
+		},
+	})
+	require.Len(t, o.spans.Ended(), 1)
+	s := o.spans.Ended()[0]
+	assert.Equal(t, "redlock acquire", s.Name())
+	assert.Equal(t, parent.SpanContext().SpanID(), s.Parent().SpanID())
+	assert.Equal(t, parent.SpanContext().TraceID(), s.SpanContext().TraceID())
+	assert.Equal(t, began, s.StartTime())
+	assert.Equal(t, began.Add(3*time.Millisecond), s.EndTime())
+	assert.Equal(t, codes.Unset, s.Status().Code)
+	assert.ElementsMatch(t, []attribute.KeyValue{
+		attribute.String("redlock.operation", "acquire"), attribute.String("redlock.key", "k"), attribute.Int("redlock.try", 2),
+		attribute.String("redlock.outcome", "won"), attribute.Float64("redlock.validity", 1.5), attribute.Int64("redlock.token", 33),
+	}, s.Attributes())
+
+	events := s.Events()
+	require.Len(t, events, 3)
+	want := []struct {
+		at    time.Duration
+		attrs []attribute.KeyValue
+	}{
+		{time.Millisecond, []attribute.KeyValue{attribute.String("redlock.instance", "A"), attribute.String("redlock.outcome", "granted"), attribute.Float64("redlock.latency", .001)}},
+		// Never after the span's end, whatever the clocks say.
+		{3 * time.Millisecond, []attribute.KeyValue{attribute.String("redlock.instance", "B"), attribute.String("redlock.outcome", "refused"), attribute.Float64("redlock.latency", 3600)}},
+		{3 * time.Millisecond, []attribute.KeyValue{attribute.String("redlock.instance", "C"), attribute.String("redlock.outcome", "pending")}},
+	}
+	for i, w := range want {
+		assert.Equal(t, "vote", events[i].Name)
+		assert.Equal(t, began.Add(w.at), events[i].Time)
+		assert.Equal(t, w.attrs, events[i].Attributes)
+	}
+}
+
+func TestSpanStatus(t *testing.T) {
+	failed := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrNoQuorum, Votes: []quorum.Ballot{{Instance: "A", Vote: quorum.Vote{Err: quorum.ErrTaken}}}}
+	cases := map[string]struct {
+		err       error
+		code      codes.Code
+		text      string
+		outcome   string
+		errorType string
+	}{
+		"won":            {nil, codes.Unset, "", "won", ""},
+		"taken":          {&quorum.RoundError{Verdict: quorum.ErrTaken}, codes.Unset, "", "taken", ""},
+		"failed":         {failed, codes.Error, quorum.ErrNoQuorum.Error(), "failed", "no_quorum"},
+		"something else": {errors.New("no randomness for " + value), codes.Error, "no randomness for 01234567...", "failed", "_OTHER"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := observe(t)
+			o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Key: "k", Try: 1, Started: began, Err: c.err})
+			s := o.spans.Ended()[0]
+			assert.Equal(t, "redlock extend", s.Name())
+			assert.Equal(t, trace.Status{Code: c.code, Description: c.text}, s.Status())
+			set := attribute.NewSet(s.Attributes()...)
+			outcome, _ := set.Value("redlock.outcome")
+			assert.Equal(t, c.outcome, outcome.AsString())
+			errorType, ok := set.Value("error.type")
+			assert.Equal(t, c.errorType != "", ok)
+			assert.Equal(t, c.errorType, errorType.AsString())
+			assert.False(t, set.HasValue("redlock.token"), "there is none")
+			assert.Equal(t, c.err == nil, set.HasValue("redlock.validity"))
+		})
+	}
+}
+
+func TestSpanCutsValuesShort(t *testing.T) {
+	o := observe(t)
+	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{
+		{Instance: "A", Vote: quorum.Vote{Err: errors.New("ERR unknown command 'CAS', with args beginning with: 'k' '" + value + "'")}},
+	}})
+	assert.Equal(t, []attribute.KeyValue{
+		attribute.String("redlock.instance", "A"), attribute.String("redlock.outcome", "failed"), attribute.String("error.type", "_OTHER"),
+		attribute.String("error.message", "ERR unknown command 'CAS', with args beginning with: 'k' '01234567...'"),
+	}, o.spans.Ended()[0].Events()[0].Attributes)
+}
+
+func TestSpansFollowTheSampler(t *testing.T) {
+	o := observe(t)
+	var seen []attribute.KeyValue
+	o.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(o.spans), trace.WithSampler(sampler(func(p trace.SamplingParameters) trace.SamplingResult {
+		seen = p.Attributes
+		return trace.SamplingResult{Decision: trace.Drop}
+	})))
+	o.more().RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Try: 1})
+	assert.Empty(t, o.spans.Ended())
+	assert.Contains(t, seen, attribute.String("redlock.key", "k"), "it can decide by the key")
+}
+
+type sampler func(trace.SamplingParameters) trace.SamplingResult
+
+func (s sampler) ShouldSample(p trace.SamplingParameters) trace.SamplingResult { return s(p) }
+func (s sampler) Description() string                                          { return "test" }
+
+// In a real run each round is a span of the caller's trace, and no lock value is
+// in any.
+func TestSpansOfARealRun(t *testing.T) {
+	play(t, func(t *testing.T, o *observed, c *cluster) {
+		ctx, parent := o.tracer.Tracer("test").Start(context.Background(), "the caller's")
+		started := time.Now()
+		lease, err := c.TryAcquire(ctx, "k")
+		require.NoError(t, err)
+		took := time.Since(started)
+		synctest.Wait()
+		_, err = c.TryAcquire(ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(ctx))
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, c.Settle(ctx))
+
+		spans := o.spans.Ended()
+		require.Len(t, spans, 3)
+		assert.True(t, spans[0].StartTime().Equal(started))
+		assert.Equal(t, took, spans[0].EndTime().Sub(spans[0].StartTime()))
+		for i, name := range []string{"redlock acquire", "redlock acquire", "redlock extend"} {
+			assert.Equal(t, name, spans[i].Name())
+			assert.Equal(t, parent.SpanContext().SpanID(), spans[i].Parent().SpanID())
+			assert.Len(t, spans[i].Events(), 3)
+			attrs := spans[i].Attributes()
+			for _, e := range spans[i].Events() {
+				attrs = append(attrs, e.Attributes...)
+			}
+			for _, a := range attrs {
+				assert.NotContains(t, a.Value.Emit(), lease.Value())
+			}
+		}
+		set := attribute.NewSet(spans[0].Attributes()...)
+		token, _ := set.Value("redlock.token")
+		assert.EqualValues(t, lease.Token(), token.AsInt64())
+	})
+}

@@ -41,7 +41,6 @@ type debt struct {
 	// maybe says that a SET may still arrive: a delete that finds nothing
 	// doesn't settle the debt at once.
 	maybe bool
-	born  time.Duration // monotonic
 	due   time.Duration // not before
 	gap   time.Duration // until the next try
 	first time.Duration // when the instance first answered, 0 before
@@ -92,7 +91,7 @@ func (d *debts) owe(key, value string, maybe bool) {
 	now := d.member.reader.Now().Mono
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.list = append(d.list, &debt{key: key, value: value, maybe: maybe, born: now, due: now + chaseMin, gap: chaseMin})
+	d.list = append(d.list, &debt{key: key, value: value, maybe: maybe, due: now + chaseMin, gap: chaseMin})
 	d.count.Store(int64(len(d.list)))
 	if d.running {
 		// It may be pausing for an older debt that isn't due for long.
@@ -193,10 +192,10 @@ func (d *debts) deliverOne(one *debt) bool {
 
 // judge takes in the answer to a delete and says whether the debt is settled.
 func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered bool) {
-	switch vote.Outcome {
-	case Granted:
+	switch {
+	case vote.Outcome == Granted:
 		return true, true // found and deleted; a SET NX is carried out once
-	case Refused:
+	case vote.Outcome == Refused:
 		if !debt.maybe {
 			return true, true
 		}
@@ -210,11 +209,18 @@ func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered
 		debt.due = now + debt.gap
 		debt.gap *= 2
 		return now-debt.first >= window, true
+	case vote.Unsent || errors.Is(vote.Err, ErrTimeout):
+		return false, false
 	default:
-		silent := vote.Unsent || errors.Is(vote.Err, ErrTimeout)
-		// A server that answers, but not to this (NOPERM, READONLY), has at
-		// least let its keys expire.
-		return !silent && now-debt.born >= window, false
+		// It answers, but not to this (NOPERM, READONLY). Others may be paid
+		// meanwhile, and this one is settled when what stood at its first answer
+		// has expired: not sooner, for a server that slept until then has only
+		// now run the SET.
+		if debt.first == 0 {
+			debt.first = now
+		}
+		debt.due = now + restMax
+		return now-debt.first >= window, true
 	}
 }
 

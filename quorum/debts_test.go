@@ -1,0 +1,317 @@
+package quorum_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// Scenario S9b: three of five hang, their SETs sit in the socket buffers, and are
+// run with their full TTL when the servers wake up, though that is long after.
+func TestOwedDeletesReachServersThatWakeUp(t *testing.T) {
+	for _, asleep := range []time.Duration{500 * ms, 3 * time.Second, 15 * time.Second, time.Minute} {
+		t.Run(asleep.String(), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				f.acquire("warm") // who hangs has been looked at before
+				synctest.Wait()
+				f.hang(0, 1, 2)
+				_, err := f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(t, err, quorum.ErrNoQuorum)
+				require.ErrorIs(t, err, quorum.ErrTimeout)
+				time.Sleep(asleep)
+				assert.LessOrEqual(t, f.count(3, quorum.Release), 2, "who answered is owed nothing")
+				f.resume(0, 1, 2)
+				f.requireGone("k", time.Second)
+				require.NoError(t, f.Settle(f.ctx), "the collectors end")
+				f.requireGone("k", 0)
+			})
+		})
+	}
+}
+
+// requireGone demands that the key is gone from all servers, within a limit.
+func (f *fixture) requireGone(key string, limit time.Duration) {
+	f.t.Helper()
+	there := func() (on []string) {
+		for _, s := range f.servers {
+			if _, _, ok := s.Get(key); ok {
+				on = append(on, s.Name())
+			}
+		}
+		return on
+	}
+	for until := time.Now().Add(limit); len(there()) > 0 && time.Now().Before(until); {
+		time.Sleep(ms)
+	}
+	require.Empty(f.t, there(), "%q is still there after %v", key, limit)
+}
+
+func TestALeaseThatWasReleasedWhileServersHungIsOwed(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(0, 1)
+		require.NoError(t, lease.Release(f.ctx))
+		time.Sleep(time.Minute)
+		f.resume(0, 1)
+		f.requireGone("k", time.Second)
+		require.NoError(t, f.Settle(f.ctx))
+	})
+}
+
+// A SET that the network held up lands after its delete found nothing: the delete
+// is sent again.
+func TestASetThatArrivesLateIsChased(t *testing.T) {
+	for _, late := range []time.Duration{150 * ms, time.Second, 4 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.occupy("k", 10*time.Second, 1, 2)
+				f.servers[0].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: late}))
+				_, err := f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(t, err, quorum.ErrTaken)
+				time.Sleep(late - f.elapsed())
+				_, _, there := f.servers[0].Get("k")
+				require.True(t, there, "it has landed")
+				// The pauses double, so the key stands no longer than it took to land.
+				deadline := time.Now().Add(late + 100*ms)
+				for {
+					if _, _, there = f.servers[0].Get("k"); !there || time.Now().After(deadline) {
+						break
+					}
+					time.Sleep(ms)
+				}
+				assert.False(t, there, "chased down")
+				require.NoError(t, f.Settle(f.ctx))
+			})
+		})
+	}
+}
+
+// Nothing there isn't the end of it while the SET may still come; but it is after
+// the longest time for which it could have lived.
+func TestTheChaseEnds(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.occupy("k", time.Second, 1, 2)
+		f.servers[0].SetFate(only(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.NoError(t, f.Settle(f.ctx))
+		assert.GreaterOrEqual(t, f.elapsed(), maxTTL, "it looked for a maximal TTL")
+		assert.Less(t, f.elapsed(), 3*maxTTL)
+		assert.Less(t, f.count(0, quorum.Release), 20, "less and less often")
+		before := f.count(0, quorum.Release)
+		time.Sleep(time.Hour)
+		assert.Equal(t, before, f.count(0, quorum.Release))
+	})
+}
+
+// A server that answers, but not to this, is asked again; what it could have is
+// over a maximal TTL after it answered first, and not after the debt was made.
+func TestDebtsOutliveErrors(t *testing.T) {
+	for name, wake := range map[string]time.Duration{"at once": 0, "after a long sleep": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.acquire("warm")
+				synctest.Wait()
+				f.hang(0)
+				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+				f.occupy("k", time.Second, 1, 2)
+				_, err := f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(t, err, quorum.ErrTaken)
+				time.Sleep(wake)
+				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{Err: errors.New("READONLY")}))
+				f.resume(0)
+				time.Sleep(3 * time.Second)
+				_, _, there := f.servers[0].Get("k")
+				require.True(t, there, "it was run when the server woke up, and can't be deleted yet")
+				f.servers[0].SetFate(nil)
+				f.requireGone("k", time.Second)
+				require.NoError(t, f.Settle(f.ctx))
+			})
+		})
+	}
+}
+
+func TestDebtsToAServerThatOnlyFailsAreDropped(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.occupy("k", time.Second, 1, 2)
+		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			switch cmd.Op {
+			case quorum.Acquire:
+				return quorumtest.Fate{End: quorumtest.ResetAfter}
+			case quorum.Release:
+				return quorumtest.Fate{Err: errors.New("NOPERM")}
+			}
+			return quorumtest.Fate{}
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		at := time.Now()
+		require.NoError(t, f.Settle(f.ctx))
+		assert.GreaterOrEqual(t, time.Since(at), maxTTL-ms)
+		assert.LessOrEqual(t, time.Since(at), maxTTL+500*ms)
+		assert.Empty(t, f.left(), "it has expired")
+		assert.Less(t, f.count(0, quorum.Release), 100, "with pauses in between")
+	})
+}
+
+// One delete that the server won't carry out must not keep the others waiting.
+func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		synctest.Wait()
+		leases := []*quorum.Lease{f.acquire("bad"), f.acquire("good"), f.acquire("better")}
+		synctest.Wait()
+		f.hang(0)
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(f.ctx))
+			time.Sleep(ms) // the bad one is the oldest debt
+		}
+		time.Sleep(time.Second)
+		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			if cmd.Op == quorum.Release && cmd.Key == "bad" {
+				return quorumtest.Fate{Err: errors.New("NOPERM")}
+			}
+			return quorumtest.Fate{}
+		})
+		// What was sent before the server woke up is lost with the connection.
+		f.servers[0].Kill()
+		f.servers[0].Start(true)
+		f.vouch(0)
+		f.requireGone("good", time.Second)
+		f.requireGone("better", 0)
+	})
+}
+
+// While an instance is owed more than MaxDebts it isn't asked for votes; when it
+// answers, it is paid, and asked again.
+func TestTooManyDebtsStopTheVotes(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		synctest.Wait()
+		f.hang(0)
+		var leases []*quorum.Lease
+		for i := range 4 {
+			leases = append(leases, f.acquire(fmt.Sprint("k", i)))
+		}
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(f.ctx))
+		}
+		time.Sleep(time.Second)
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.ErrorIs(t, lease.Votes()[0].Vote.Err, quorum.ErrOverloaded)
+		assert.True(t, lease.Votes()[0].Vote.Unsent)
+		require.NoError(t, lease.Release(f.ctx))
+
+		f.resume(0)
+		time.Sleep(time.Second)
+		f.requireNothingOf("k0", "k1", "k2", "k3")
+		time.Sleep(3 * maxTTL)
+		lease = f.acquire("k")
+		synctest.Wait()
+		assert.Len(t, lease.Instances(), 3)
+	}, func(c *quorum.Config) { c.MaxDebts = 4 })
+}
+
+func (f *fixture) requireNothingOf(keys ...string) {
+	f.t.Helper()
+	for _, key := range keys {
+		f.requireGone(key, 0)
+	}
+}
+
+// Many debts are paid soon after the server has answered once, several at a time.
+func TestManyDebtsArePaidQuickly(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		synctest.Wait()
+		var leases []*quorum.Lease
+		for i := range 200 {
+			leases = append(leases, f.acquire(fmt.Sprint("k", i)))
+		}
+		synctest.Wait()
+		f.hang(0)
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(f.ctx))
+		}
+		time.Sleep(30 * time.Second)
+		f.servers[0].Delay(nil, func(quorum.Command) time.Duration { return 5 * ms })
+		f.resume(0)
+		time.Sleep(time.Second)
+		require.Empty(t, f.leftBut("warm"))
+		require.NoError(t, f.Settle(f.ctx))
+	})
+}
+
+func (f *fixture) leftBut(key string) []string {
+	var left []string
+	for _, s := range f.servers {
+		for _, other := range s.Keys() {
+			if other != key {
+				left = append(left, s.Name()+": "+other)
+			}
+		}
+	}
+	return left
+}
+
+// Close makes one more attempt and then lets go.
+func TestCloseTriesToPayOnceMore(t *testing.T) {
+	for _, awake := range []bool{true, false} {
+		t.Run(fmt.Sprintf("awake %v", awake), func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.acquire("warm")
+				synctest.Wait()
+				var leases []*quorum.Lease
+				for i := range 5 {
+					leases = append(leases, f.acquire(fmt.Sprint("k", i)))
+				}
+				synctest.Wait()
+				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+				for _, lease := range leases {
+					require.NoError(t, lease.Release(f.ctx))
+				}
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				require.Len(t, f.leftBut("warm"), 5)
+				if awake {
+					f.servers[0].SetFate(nil)
+				}
+				at := time.Now()
+				require.NoError(t, f.Close(f.ctx))
+				assert.LessOrEqual(t, time.Since(at), 200*ms)
+				if awake {
+					assert.Empty(t, f.leftBut("warm"))
+				} else {
+					assert.Len(t, f.leftBut("warm"), 5, "no more than a try")
+				}
+				before := f.count(0, quorum.Release)
+				time.Sleep(time.Minute)
+				assert.Equal(t, before, f.count(0, quorum.Release))
+			})
+		})
+	}
+}
+
+// A release after Close is owed as well, has its one try, and leaves no goroutine.
+func TestDebtsAfterClose(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		require.NoError(t, f.Close(f.ctx))
+		f.hang(0)
+		require.NoError(t, lease.Release(f.ctx))
+		at := time.Now()
+		require.NoError(t, f.Close(f.ctx))
+		assert.LessOrEqual(t, time.Since(at), 300*ms)
+	})
+}

@@ -206,11 +206,14 @@ func freeIn(votes []Ballot, quorum int) (time.Duration, bool) {
 			times = append(times, quarantined.Remaining+time.Millisecond)
 		}
 	}
-	if len(times) < quorum {
+	if len(times) == 0 {
 		return 0, false
 	}
 	slices.Sort(times)
-	return times[quorum-1], times[quorum-1] > 0
+	// Fewer than a quorum are known after a round that was given up at its first
+	// instance, or with instances down: when these are free, another try is due.
+	free := times[min(quorum, len(times))-1]
+	return free, free > 0
 }
 
 // hopeless reports whether so many instances failed for good that no waiting

@@ -271,10 +271,33 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 		f.warm()
 		f.occupy("k", 700*ms, 0, 1, 2)
 		f.occupy("k", time.Hour, 3, 4)
+		f.lag(ms, 3, 4) // the first three refusals decide, and tell the most
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		assert.LessOrEqual(f.t, f.elapsed(), 702*ms)
 		assert.GreaterOrEqual(f.t, f.elapsed(), 700*ms)
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
+	})
+}
+
+// The same after a round that was given up because the one instance that was asked
+// refused.
+func TestExpiryIsAwaitedAfterAskingOneInstance(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.OrderFor(f.Coordinator, "k")
+		f.lag(ms, order[:3]...)
+		f.occupy("k", 700*ms, order[:3]...)
+		// Its holder extends once: the second round, after the split of the first,
+		// meets it again.
+		time.AfterFunc(500*ms, func() { f.occupy("k", time.Second, order[:3]...) })
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Len(f.t, f.rounds("k"), 3)
+		assert.InDelta(f.t, 1500*ms, f.elapsed(), float64(5*ms))
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // observed is hooks together with all that they put out.
 type observed struct {
-	t      *testing.T
+	t      testing.TB
 	hooks  quorum.Hooks
 	reader *metric.ManualReader
 	meters *metric.MeterProvider
@@ -31,7 +31,7 @@ type observed struct {
 	tracer *trace.TracerProvider
 }
 
-func observe(t *testing.T, overrides ...func(*quorumotel.Config)) *observed {
+func observe(t testing.TB, overrides ...func(*quorumotel.Config)) *observed {
 	t.Helper()
 	o := &observed{t: t, reader: metric.NewManualReader(), spans: tracetest.NewSpanRecorder()}
 	o.meters = metric.NewMeterProvider(metric.WithReader(o.reader))

@@ -384,7 +384,7 @@ func TestErrorTypes(t *testing.T) {
 }
 
 func BenchmarkRoundDecided(b *testing.B) {
-	o := observe(&testing.T{}, func(cfg *quorumotel.Config) { cfg.TracerProvider = nil })
+	o := observe(b, func(cfg *quorumotel.Config) { cfg.TracerProvider = nil })
 	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Took: time.Millisecond}
 	for _, name := range []string{"A", "B", "C", "D", "E"} {
 		e.Ballots = append(e.Ballots, quorum.Ballot{Instance: name, Latency: time.Millisecond, Vote: quorum.Vote{Outcome: quorum.Granted}})

@@ -130,12 +130,14 @@ func (m *member) exchange(ctx context.Context, ballot Ballot, cmd Command) Ballo
 // hideTimeout turns the end of the instance's own time-out into ErrTimeout. The
 // context that an instance gets is detached from the caller's, so its end is
 // never the caller's doing, and must not look like it.
-func (m *member) hideTimeout(err error) error {
+func (m *member) hideTimeout(err error) error { return hideTimeout(err, m.timeout) }
+
+func hideTimeout(err error, after time.Duration) error {
 	if err == nil {
 		return errNoReason
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return &timeoutError{after: m.timeout, text: err.Error()}
+		return &timeoutError{after: after, text: err.Error()}
 	}
 	return err
 }

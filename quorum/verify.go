@@ -56,7 +56,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	}
 	c.watch()
 	report := Report{Instances: make([]InstanceReport, len(c.members))}
-	c.probeAll(ctx, func(i int, r InstanceReport) { report.Instances[i] = r })
+	c.probeAll(ctx, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -68,18 +68,23 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probeAll probes every member on ctx, each under its own time-out.
-func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport)) {
+// probeAll probes every member on ctx, each under its own time-out. err says why
+// a probe had no answer.
+func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, err error)) {
 	var group errgroup.Group
 	for i, m := range c.members {
 		group.Go(func() error {
-			ctx, cancel := c.clock.WithTimeout(ctx, max(m.timeout, verifyTimeout))
+			timeout := max(m.timeout, verifyTimeout)
+			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
 			id, err := m.probe(ctx)
+			if err != nil {
+				err = hideTimeout(err, timeout)
+			}
 			r := m.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
-			done(i, r)
+			done(i, r, err)
 			return nil
 		})
 	}
@@ -104,7 +109,7 @@ func (r Report) join() error {
 func (m *member) report(id Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err = m.hideTimeout(err)
+		r.Err = err
 		return r
 	}
 	now := m.reader.Now()
@@ -155,15 +160,18 @@ func (m *member) notes(id Identity) []string {
 //
 // To call it after a server lost its data breaks the lock: that is what the
 // quarantine is for. Errors: ErrConfig for an unknown name, and what instances
-// failed with as *InstanceError.
+// failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
+	if c.closed() {
+		return fmt.Errorf("%w (trust)", ErrClosed)
+	}
 	chosen := make(map[string]bool, len(names))
 	for _, name := range names {
 		chosen[name] = true
 	}
 	var errs []error
 	var mu sync.Mutex
-	c.probeAll(ctx, func(i int, r InstanceReport) {
+	c.probeAll(ctx, func(i int, r InstanceReport, err error) {
 		m := c.members[i]
 		mu.Lock()
 		defer mu.Unlock()
@@ -172,16 +180,20 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		}
 		delete(chosen, m.name)
 		switch {
+		case err != nil:
+			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: err})
 		case r.Identity.RunID != "":
 			m.mu.Lock()
 			m.quarantine.trust(r.Identity.RunID)
 			m.mu.Unlock()
-		case r.Err != nil:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: r.Err})
 		default:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: fmt.Errorf("%w: without its run id it can't be vouched for", ErrHidden)})
 		}
 	})
+	if ctx.Err() != nil {
+		// The end of ctx, and not the instances, is why they didn't answer.
+		errs = []error{fmt.Errorf("%w: trust: %w", ErrInterrupted, causeOf(ctx))}
+	}
 	for name := range chosen {
 		errs = append(errs, fmt.Errorf("%w: Trust: there is no instance %q", ErrConfig, name))
 	}

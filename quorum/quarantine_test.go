@@ -366,7 +366,9 @@ func probes(s *quorumtest.Server, fate func() quorumtest.Fate) *atomic.Int32 {
 func TestConcurrentRoundsShareAProbe(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		n := probes(f.servers[0], func() quorumtest.Fate { return quorumtest.Fate{Before: 20 * ms} })
-		f.each(func(s *quorumtest.Server) { s.SetFate(func(quorum.Command) quorumtest.Fate { return quorumtest.Fate{Before: 30 * ms} }) }, 1)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(func(quorum.Command) quorumtest.Fate { return quorumtest.Fate{Before: 30 * ms} })
+		}, 1)
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {

@@ -1,0 +1,189 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func (f *fixture) inspect(key string) quorum.Inspection {
+	f.t.Helper()
+	found, err := f.Inspect(f.ctx, key)
+	require.NoError(f.t, err)
+	return found
+}
+
+func TestInspectAFreeLock(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		found := f.inspect("k")
+		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
+		assert.Nil(t, found.Held())
+		assert.Equal(t, `"k": free last token 0`, found.String())
+	})
+}
+
+func TestInspectAHeldLock(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		found := f.inspect("k")
+		held := found.Held()
+		require.NotNil(t, held)
+		assert.Equal(t, quorum.Holder{
+			Owner: "worker-7", Value: lease.Value(), Instances: []string{"A", "B", "C", "D", "E"}, Remaining: 9 * time.Second, Held: true,
+		}, *held)
+		assert.Empty(t, found.Free)
+		assert.GreaterOrEqual(t, found.Token, lease.Token())
+		assert.Contains(t, found.String(), `held by "worker-7" on A, B, C, D, E for 9s;`)
+		assert.NotContains(t, found.String(), lease.Value(), "the value is a secret: who has it can release")
+
+		// The counter outlives the lease.
+		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait()
+		assert.GreaterOrEqual(t, f.inspect("k").Token, lease.Token())
+		assert.Len(t, f.inspect("k").Free, 5)
+	}, func(c *quorum.Config) { c.Owner = "worker-7" })
+}
+
+// How long it is held is how long it keeps a quorum: the third longest of five.
+func TestInspectTellsHowLongAQuorumLasts(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		for i, left := range []time.Duration{5 * time.Second, 1 * time.Second, 4 * time.Second, 2 * time.Second, 3 * time.Second} {
+			f.servers[i].Put("k", "v:o", left)
+		}
+		held := f.inspect("k").Held()
+		require.NotNil(t, held)
+		assert.Equal(t, 3*time.Second, held.Remaining)
+		time.Sleep(3500 * ms)
+		found := f.inspect("k")
+		assert.Nil(t, found.Held())
+		require.Len(t, found.Holders, 1)
+		assert.Equal(t, []string{"A", "C"}, found.Holders[0].Instances)
+		assert.Equal(t, 1500*ms, found.Holders[0].Remaining, "with no quorum, how long the last one lives")
+	})
+}
+
+func TestInspectASplit(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[0].Put("k", "one:alice", time.Second)
+		f.servers[1].Put("k", "two:bob", 2*time.Second)
+		f.servers[2].Put("k", "two:bob", 3*time.Second)
+		f.servers[3].Put("k", "three", quorum.NoExpiry)
+		found := f.inspect("k")
+		assert.Nil(t, found.Held())
+		require.Len(t, found.Holders, 3)
+		assert.Equal(t, quorum.Holder{Owner: "bob", Value: "two:bob", Instances: []string{"B", "C"}, Remaining: 3 * time.Second}, found.Holders[0], "the one on most comes first")
+		assert.Equal(t, quorum.NoExpiry, found.Holders[2].Remaining)
+		assert.Equal(t, []string{"E"}, found.Free)
+		assert.Contains(t, found.String(), `partly held by "bob" on B, C for 3s;`)
+		assert.Contains(t, found.String(), `for ever`)
+	})
+}
+
+func TestInspectKeysThatLiveForEver(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.occupy("k", quorum.NoExpiry)
+		assert.Equal(t, quorum.NoExpiry, f.inspect("k").Held().Remaining)
+		f.occupy("k", time.Second, 0)
+		assert.Equal(t, quorum.NoExpiry, f.inspect("k").Held().Remaining, "two of three are enough")
+		f.occupy("k", 2*time.Second, 1)
+		assert.Equal(t, 2*time.Second, f.inspect("k").Held().Remaining)
+	})
+}
+
+func TestInspectWithInstancesMissing(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.kill(0)
+		f.hang(1)
+		found := f.inspect("k")
+		assert.Equal(t, 100*ms, f.elapsed(), "no longer than InstanceTimeout")
+		require.NotNil(t, found.Held())
+		assert.Equal(t, []string{"C", "D", "E"}, found.Held().Instances)
+		require.Len(t, found.Failed, 2)
+		assert.ErrorIs(t, found.Failed[0].Vote.Err, quorumtest.ErrConnRefused)
+		assert.ErrorIs(t, found.Failed[1].Vote.Err, quorum.ErrTimeout)
+		assert.Contains(t, found.String(), "A didn't answer: quorumtest: connection refused;")
+
+		f.kill(2)
+		found, err := f.Inspect(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		var round *quorum.RoundError
+		require.ErrorAs(t, err, &round)
+		assert.Equal(t, quorum.Look, round.Op)
+		assert.Len(t, round.Votes, 5)
+		assert.Nil(t, found.Held(), "two are no quorum")
+		require.Len(t, found.Holders, 1)
+		assert.Equal(t, lease.Value(), found.Holders[0].Value, "what was found is given all the same")
+	})
+}
+
+func TestInspectChangesNothing(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		before := f.servers[0].Counter("k")
+		for range 10 {
+			f.inspect("k")
+			f.inspect("free")
+		}
+		assert.Equal(t, before, f.servers[0].Counter("k"))
+		assert.Zero(t, f.servers[0].Counter("free"))
+		assert.Equal(t, []string{"k"}, f.servers[0].Keys())
+		assert.Equal(t, 10*time.Second, f.remaining(0, "k"))
+		for _, op := range f.ops(0)[1:] {
+			assert.Equal(t, quorum.Look, op)
+		}
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+// Who looks needs no vote: a server in quarantine tells what it has.
+func TestInspectAsksServersInQuarantineToo(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		f.occupy("k", time.Minute)
+		assert.NotNil(t, f.inspect("k").Held())
+	})
+}
+
+func TestInspectEndsWithItsContext(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.hang(0, 1, 2)
+		why := errors.New("went away")
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		time.AfterFunc(10*ms, func() { cancel(why) })
+		_, err := f.Inspect(ctx, "k")
+		assert.Equal(t, 10*ms, f.elapsed())
+		for _, want := range []error{quorum.ErrInterrupted, context.Canceled, why} {
+			require.ErrorIs(t, err, want)
+		}
+		assert.NotErrorIs(t, err, quorum.ErrNoQuorum)
+		_, err = f.Inspect(ctx, "k")
+		require.ErrorIs(t, err, why)
+		_, err = f.Inspect(f.ctx, "")
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		require.NoError(t, f.Close(f.ctx))
+		_, err = f.Inspect(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrClosed)
+	})
+}
+
+func TestInspectWithoutFencing(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("k")
+		synctest.Wait()
+		assert.Zero(t, f.inspect("k").Token)
+		assert.NotNil(t, f.inspect("k").Held())
+	}, func(c *quorum.Config) { c.Fencing = quorum.Off })
+}

@@ -1,0 +1,239 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+func TestVerifyOfASoundSet(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[1].StepClock(3 * time.Second)
+		f.slow(10*ms, 10*ms)
+		report, err := f.Verify(f.ctx)
+		require.NoError(t, err)
+		assert.Empty(t, report.Notes)
+		require.Len(t, report.Instances, 5)
+		for i, inst := range report.Instances {
+			assert.Equal(t, f.servers[i].Name(), inst.Name)
+			assert.Equal(t, f.servers[i].RunID(), inst.Identity.RunID)
+			assert.Equal(t, 20*ms, inst.Latency)
+			assert.Nil(t, inst.Quarantine)
+			require.NoError(t, inst.Err)
+			require.Len(t, inst.Notes, 1)
+			assert.Contains(t, inst.Notes[0], "persistence is none")
+			offset := time.Duration(0)
+			if i == 1 {
+				offset = 3 * time.Second
+			}
+			assert.LessOrEqual(t, (inst.ClockOffset - offset).Abs(), inst.ClockUncertainty+time.Microsecond)
+			assert.LessOrEqual(t, inst.ClockUncertainty, 21*ms)
+			assert.Positive(t, inst.ClockUncertainty)
+		}
+		for i := range f.servers {
+			assert.Empty(t, f.ops(i), "it asks, and locks nothing")
+		}
+	})
+}
+
+func TestVerifyBoundsTheRates(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		_, err := f.Verify(f.ctx)
+		require.NoError(t, err)
+		for range 60 {
+			time.Sleep(time.Second)
+			f.servers[1].StepClock(100 * time.Microsecond)
+		}
+		report, err := f.Verify(f.ctx)
+		require.NoError(t, err)
+		for i, ppm := range []int64{0, 100, 0} {
+			inst := report.Instances[i]
+			assert.LessOrEqual(t, inst.RateLow, ppm+2)
+			assert.GreaterOrEqual(t, inst.RateHigh, ppm-2)
+			assert.False(t, inst.RateLow == 0 && inst.RateHigh == 0)
+		}
+	})
+}
+
+// Each thing that can be wrong, on one instance of three: found by its error, named
+// by its instance, and the rest of the report is there.
+func TestVerifyFindsWhatIsWrong(t *testing.T) {
+	vouched := func(edit func(*quorum.Identity)) func(f *fixture) {
+		return func(f *fixture) {
+			f.identify(func(id *quorum.Identity) { id.Vouched = true; edit(id) }, 1)
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil func(f *fixture)
+		want  error
+		text  []string
+	}{
+		"replica":     {vouched(func(id *quorum.Identity) { id.Role = "slave" }), quorum.ErrNotMaster, []string{"slave", "list masters only"}},
+		"eviction":    {vouched(func(id *quorum.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
+		"quarantine":  {func(f *fixture) { f.identify(truth, 1) }, quorum.ErrQuarantined, []string{"came up 0s ago"}},
+		"hidden":      {vouched(func(id *quorum.Identity) { id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: NOPERM"} }), quorum.ErrHidden, []string{"INFO: NOPERM", "allow its user INFO"}},
+		"hung":        {func(f *fixture) { f.hang(1) }, quorum.ErrTimeout, []string{"after 2s"}},
+		"unreachable": {func(f *fixture) { f.kill(1) }, quorumtest.ErrConnRefused, []string{"can't be asked who it is"}},
+		"duplicate": {func(f *fixture) {
+			life := f.servers[0].RunID()
+			f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = life, true }, 1)
+			f.servers[1].Delay(func(quorum.Command) time.Duration { return ms }, nil)
+		}, quorum.ErrDuplicate, []string{`"A"`, `"B"`, "list each server once"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				c.spoil(f)
+				report, err := f.Verify(f.ctx)
+				require.ErrorIs(t, err, c.want)
+				assert.LessOrEqual(t, f.elapsed(), 2*time.Second)
+				for _, other := range []error{quorum.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorum.ErrHidden, quorum.ErrTimeout, quorum.ErrDuplicate} {
+					assert.Equal(t, other == c.want, errors.Is(err, other), "%v", other)
+				}
+				assert.NotErrorIs(t, err, context.DeadlineExceeded, "that would be the caller's")
+				var inst *quorum.InstanceError
+				require.ErrorAs(t, err, &inst)
+				assert.Equal(t, "B", inst.Instance)
+				assert.Equal(t, quorum.Probing, inst.Op)
+				for _, text := range c.text {
+					assert.ErrorContains(t, err, text)
+				}
+				assert.ErrorIs(t, report.Instances[1].Err, c.want)
+				assert.Equal(t, "B", report.Instances[1].Name)
+				for _, i := range []int{0, 2} {
+					assert.NoError(t, report.Instances[i].Err)
+					assert.NotEmpty(t, report.Instances[i].Identity.RunID)
+				}
+				assert.Equal(t, c.want == quorum.ErrQuarantined, report.Instances[1].Quarantine != nil)
+			})
+		})
+	}
+}
+
+func TestVerifyFindsEverythingAtOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.Role, id.Eviction = "slave", "volatile-ttl" }, 0)
+		f.kill(1)
+		_, err := f.Verify(f.ctx)
+		for _, want := range []error{quorum.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorumtest.ErrConnRefused} {
+			require.ErrorIs(t, err, want)
+		}
+	})
+}
+
+func TestVerifyNotes(t *testing.T) {
+	for n, text := range map[int]string{1: "no redundancy", 2: "no more failures than 1", 4: "no more failures than 3", 3: "", 5: ""} {
+		play(t, n, func(f *fixture) {
+			report, err := f.Verify(f.ctx)
+			require.NoError(t, err)
+			if text == "" {
+				assert.Empty(t, report.Notes)
+				return
+			}
+			require.Len(t, report.Notes, 1)
+			assert.Contains(t, report.Notes[0], text)
+		})
+	}
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.Persistence, id.Durable = "aof always", true }, 0)
+		f.identify(func(id *quorum.Identity) { id.Persistence, id.Hidden = "", []string{"CONFIG: NOPERM"} }, 1)
+		f.identify(func(id *quorum.Identity) { id.Persistence = "aof everysec" }, 2)
+		report, _ := f.Verify(f.ctx)
+		assert.Empty(t, report.Instances[0].Notes)
+		assert.Equal(t, []string{"hidden: CONFIG: NOPERM"}, report.Instances[1].Notes)
+		require.Len(t, report.Instances[2].Notes, 1)
+		assert.Contains(t, report.Instances[2].Notes[0], "aof everysec")
+	})
+}
+
+func TestVerifyWithTheQuarantineOff(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 })
+		_, err := f.Verify(f.ctx)
+		require.NoError(t, err, "what isn't asked for may be hidden")
+	}, func(c *quorum.Config) { c.RestartQuarantine = quorum.Off })
+}
+
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.hang(0)
+		why := errors.New("went away")
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		time.AfterFunc(10*ms, func() { cancel(why) })
+		report, err := f.Verify(ctx)
+		assert.Equal(t, 10*ms, f.elapsed())
+		for _, want := range []error{quorum.ErrInterrupted, context.Canceled, why} {
+			require.ErrorIs(t, err, want)
+		}
+		require.Len(t, report.Instances, 3)
+		assert.NotEmpty(t, report.Instances[1].Identity.RunID, "who answered is in it")
+
+		err = f.Trust(ctx)
+		for _, want := range []error{quorum.ErrInterrupted, context.Canceled, why} {
+			require.ErrorIs(t, err, want)
+		}
+		require.NoError(t, f.Close(f.ctx))
+		_, err = f.Verify(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrClosed)
+		require.ErrorIs(t, f.Trust(f.ctx), quorum.ErrClosed)
+	})
+}
+
+func TestTrustLiftsTheQuarantineOfThisLife(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		require.NoError(t, f.Trust(f.ctx))
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.Len(t, lease.Instances(), 3)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		_, err := f.Verify(f.ctx)
+		require.NoError(t, err)
+
+		f.each(func(s *quorumtest.Server) { s.Restart(false) })
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "a later restart is quarantined again")
+		// Another client hasn't heard of it.
+		_, err = f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+}
+
+func TestTrustOnlyTheNamed(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		require.NoError(t, f.Trust(f.ctx, "B"))
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		report, err := f.Verify(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		assert.NotNil(t, report.Instances[0].Quarantine)
+		assert.Nil(t, report.Instances[1].Quarantine)
+		assert.NotNil(t, report.Instances[2].Quarantine)
+		require.NoError(t, f.Trust(f.ctx, "B", "C", "C"))
+		f.acquire("k")
+	})
+}
+
+func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		f.identify(func(id *quorum.Identity) { id.RunID = "" }, 0)
+		f.kill(1)
+		err := f.Trust(f.ctx, "A", "B", "C", "Z")
+		require.ErrorIs(t, err, quorum.ErrHidden)
+		require.ErrorIs(t, err, quorumtest.ErrConnRefused)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.ErrorContains(t, err, `no instance "Z"`)
+		report, _ := f.Verify(f.ctx)
+		assert.Nil(t, report.Instances[2].Quarantine, "but the others it could")
+	})
+}

@@ -1,0 +1,166 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// newExample makes a Coordinator on servers in memory. A program would use package
+// instance to connect to real ones.
+func newExample(n int, cfg quorum.Config) (*quorum.Coordinator, []*quorumtest.Server) {
+	servers := make([]*quorumtest.Server, n)
+	instances := make([]quorum.Instance, n)
+	for i := range servers {
+		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+		instances[i] = servers[i]
+	}
+	c, err := quorum.New(cfg, instances...)
+	if err != nil {
+		panic(err)
+	}
+	// These have just been set up and never gave a lock out: they need not wait.
+	if err := c.Trust(context.Background()); err != nil {
+		panic(err)
+	}
+	return c, servers
+}
+
+// The usual way: the lock is taken, kept while the work goes on, and given back.
+func ExampleCoordinator_Do() {
+	c, _ := newExample(5, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	err := c.Do(ctx, "orders/42", func(ctx context.Context, lease *quorum.Lease) error {
+		// ctx ends when the lock is lost. A process that is paused learns that
+		// too late; so whatever is written should carry lease.Token(), and the
+		// resource refuse a smaller one than it has seen.
+		fmt.Println("held:", ctx.Err() == nil, lease.Token() > 0)
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// held: true true
+	// error: <nil>
+}
+
+func ExampleCoordinator_TryAcquire() {
+	c, _ := newExample(3, quorum.Config{Owner: "worker-7"})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	lease, err := c.TryAcquire(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = c.TryAcquire(ctx, "report")
+	fmt.Println("taken:", errors.Is(err, quorum.ErrTaken))
+
+	if err := lease.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("after the release:", lease.Err())
+	// Output:
+	// taken: true
+	// after the release: quorum: lease was released
+}
+
+// An error says which instance had what to do with it.
+func ExampleRoundError_instances() {
+	c, servers := newExample(3, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+	servers[0].Kill()
+	servers[1].Kill()
+
+	_, err := c.TryAcquire(ctx, "k")
+	var round *quorum.RoundError
+	if errors.As(err, &round) {
+		fmt.Println(round.Verdict)
+		for _, ballot := range round.Votes[:2] {
+			fmt.Println(ballot.Instance, ballot.Vote.Err)
+		}
+	}
+	// Output:
+	// quorum: no quorum of instances
+	// A quorumtest: connection refused
+	// B quorumtest: connection refused
+}
+
+// A lock that one process takes and another gives back.
+func ExampleCoordinator_Resume() {
+	c, _ := newExample(3, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	lease, err := c.TryAcquire(ctx, "upload")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := lease.Handle().MarshalText() // send it, and stop using the lease
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	handle, err := quorum.ParseHandle(string(text))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resumed, err := c.Resume(ctx, handle)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("same token:", resumed.Token() == lease.Token())
+	fmt.Println("released:", resumed.Release(ctx))
+	// Output:
+	// same token: true
+	// released: <nil>
+}
+
+func ExampleLease_Context() {
+	c, _ := newExample(3, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	lease, err := c.TryAcquire(ctx, "k")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	held := lease.Context()
+	_ = lease.Release(ctx)
+	<-held.Done()
+	fmt.Println(context.Cause(held))
+	// Output: quorum: lease was released
+}
+
+func ExampleCoordinator_Inspect() {
+	c, _ := newExample(3, quorum.Config{Owner: "worker-7"})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	if _, err := c.TryAcquire(ctx, "k"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = c.Settle(ctx) // until the slowest instance has it as well
+	found, err := c.Inspect(ctx, "k")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if held := found.Held(); held != nil {
+		fmt.Println(held.Owner, held.Instances, held.Remaining > 9*time.Second)
+	}
+	// Output: worker-7 [A B C] true
+}

@@ -187,7 +187,7 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 		f.servers[0].Start(true)
 		f.vouch(0)
 		f.requireGone("good", time.Second)
-		f.requireGone("better", 0)
+		f.requireGone("better", time.Second)
 	})
 }
 

@@ -246,15 +246,19 @@ func TestRepliesAfterTheDeadlineDoNotRevive(t *testing.T) {
 }
 
 // A keeper that nears the end of the life that it may give asks for less and
-// less. What the holder was promised by an extension of its own must stand.
+// less. What the holder was promised by an extension of its own must stand, also
+// when the two meet.
 func TestExtendNeverShortens(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
-		time.Sleep(11 * time.Second)
-		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		f.slow(20*ms, 20*ms)
+		time.Sleep(fullValidity/3 - ms)
+		require.NoError(t, lease.Extend(f.ctx)) // the keeper stands in line behind it
 		promised := lease.Deadline()
-		for range 90 {
+		require.Equal(t, fullValidity-40*ms, lease.Validity())
+		for range 95 {
 			time.Sleep(100 * ms)
 			require.False(t, lease.Deadline().Before(promised))
 			for i := range f.servers {
@@ -571,6 +575,34 @@ func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrReleased)
 		assert.NotErrorIs(t, err, quorum.ErrLost)
 		f.requireNothingLeft()
+	}, func(c *quorum.Config) {
+		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
+			if e.Op == quorum.Extend {
+				during()
+			}
+		}
+	})
+}
+
+// The deletes of a release are lost on three, and so an extension that is a moment
+// late wins there. It must not put the key back on the two that have deleted it:
+// these are owed nothing, and nobody would delete it again.
+func TestALateExtensionPutsNothingBack(t *testing.T) {
+	var during func()
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		}, 0, 1, 2)
+		during = func() { assert.ErrorIs(t, lease.Release(f.ctx), quorum.ErrUnreachable) }
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrReleased)
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		f.requireNothingLeft()
+		for i := range f.servers {
+			assert.Zero(t, f.count(i, quorum.Restore))
+		}
 	}, func(c *quorum.Config) {
 		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
 			if e.Op == quorum.Extend {

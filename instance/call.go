@@ -51,14 +51,18 @@ func (a *bytesArg) MarshalBinary() ([]byte, error) { return a.b, nil }
 // String gives the bytes to go-redis's hooks.
 func (a *bytesArg) String() string { return string(a.b) }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+// newCalls makes an instance's pool of calls. Each has its own: the channels in
+// them must not travel from one testing/synctest bubble to another.
+func newCalls() *sync.Pool {
+	return &sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+}
 
 // ask runs a command and waits for its vote or the end of ctx.
 func (r *Redis) ask(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	if ctx.Err() != nil {
 		return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: ended(ctx, nil)}
 	}
-	c := calls.Get().(*call)
+	c := r.calls.Get().(*call)
 	c.prepare(ctx, r, cmd)
 	if ctx.Done() == nil {
 		c.run()
@@ -79,7 +83,7 @@ func (r *Redis) ask(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	}
 	vote := c.vote
 	c.forget()
-	calls.Put(c)
+	r.calls.Put(c)
 	return vote
 }
 
@@ -242,16 +246,19 @@ func (c *call) clocked(vote quorum.Vote, clock *sink) quorum.Vote {
 	return vote
 }
 
-// scripted lays out a script's arguments: its keys (the lock's, and with 2 the
-// counter's), the nonce, and the rest. The script itself comes later.
+// scripted lays out a script's arguments: its keys (none, the lock's, and with 2
+// the counter's), the nonce, and the rest. The script itself comes later.
 func (c *call) scripted(keys int, rest ...any) []any {
 	c.nonce.b = strconv.AppendUint(c.nonce.b[:0], c.r.nonce.Add(1), 10)
 	c.prefix = append(append(append(c.prefix[:0], "*7\r\n:"...), c.nonce.b...), "\r\n"...)
 
 	args := append(c.args[:0], &c.exchange, nil)
-	if keys == 1 {
+	switch keys {
+	case 0:
+		args = append(args, "0")
+	case 1:
 		args = append(args, "1", &c.cmd.Key)
-	} else {
+	default:
 		c.counter.b = append(append(append(c.counter.b[:0], '{'), c.cmd.Key...), counterSuffix...)
 		args = append(args, "2", &c.cmd.Key, &c.counter)
 	}
@@ -366,20 +373,11 @@ func (c *call) bare() quorum.Vote {
 	return c.replicated(c.clocked(vote, clock), wait)
 }
 
+// tick asks for the clock. By a script, though TIME would do: its answer carries
+// the call's number, and a stale clock taken for a fresh one would pass for a jump.
 func (c *call) tick() quorum.Vote {
-	c.begin("TIME")
-	clock := c.add(append(c.args[:0], &c.exchange), isPair, nil)
-	if err := c.send(); err != nil {
-		return c.broken(err)
-	}
-	if text, bad := clock.failure(); bad {
-		return c.failed(serverError(text))
-	}
-	vote := c.clocked(quorum.Vote{Outcome: quorum.Granted}, clock)
-	if vote.Clock.IsZero() {
-		return c.garbled(clock)
-	}
-	return vote
+	c.cmd.Clock = true
+	return c.eval(tickScript, c.scripted(0))
 }
 
 // extend compares and extends, in the server's dialect.

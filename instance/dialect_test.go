@@ -106,7 +106,7 @@ func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.In
 	}
 	tick := clockwork(m)
 	m.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
-		tick()
+		tick(c)
 		switch {
 		case cmd == "DELEX":
 			require.Len(t, args, 3, "a bare DELEX deletes whatever is there")

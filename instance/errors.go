@@ -19,7 +19,7 @@ import (
 // quorum.ErrTimeout are used as well.
 var (
 	// ErrConfig: a value in a Config can't be used. The message names it.
-	ErrConfig = errors.New("instance: bad configuration")
+	ErrConfig = error(permanent("instance: bad configuration"))
 
 	// ErrClientOptions: the client can't serve a quorum as it is set up. See
 	// OptionError.
@@ -30,10 +30,10 @@ var (
 	ErrURL = errors.New("instance: bad server URL")
 
 	// ErrAuth: the server wants a password, or another one (NOAUTH, WRONGPASS).
-	ErrAuth = errors.New("instance: the server refuses the user or the password; check both, and that the user is on")
+	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = errors.New("instance: the user lacks a permission; allow it the commands and the keys of the lock (~resource and ~{resource}:redlock)")
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, HMGET, HSET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock)"))
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")
@@ -50,7 +50,7 @@ var (
 
 	// ErrCluster: the server is a node of a Redis Cluster and has not this key,
 	// or the cluster is down (MOVED, ASK, CLUSTERDOWN).
-	ErrCluster = errors.New("instance: the server is a node of a cluster; an instance must be an independent master that holds every key")
+	ErrCluster = error(permanent("instance: the server is a node of a cluster; an instance must be an independent master that holds every key"))
 
 	// ErrNotRedis: what answers doesn't speak the protocol.
 	ErrNotRedis = errors.New("instance: what answers is not a Redis server; check the address, the port and whether it wants TLS")
@@ -63,14 +63,14 @@ var (
 	ErrBusyClient = errors.New("instance: all of the client's connections are in use; raise Options.PoolSize")
 
 	// ErrClosed: the client was closed.
-	ErrClosed = errors.New("instance: the client is closed")
+	ErrClosed = error(permanent("instance: the client is closed"))
 
 	// ErrReply: an answer came that doesn't belong to the command: the
 	// connection is out of step, and was closed.
 	ErrReply = errors.New("instance: the connection's replies are out of step; it was closed")
 
 	// ErrWrongType: the key is held by something that isn't a lock.
-	ErrWrongType = errors.New("instance: the key holds another type of value; choose another resource name or delete the key")
+	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
 	// ErrCounter: the resource's counter can't be read, or can't be raised.
 	ErrCounter = errors.New("instance: the resource's counter can't be used; see its hash {resource}:redlock")
@@ -78,6 +78,16 @@ var (
 	// ErrServer: the server answered with an error that has no name here.
 	ErrServer = errors.New("instance: the server answered with an error")
 )
+
+// permanent is a kind of error that waiting doesn't cure: quorum's Acquire gives up
+// at once when too many instances fail with one, instead of trying until its
+// context ends.
+type permanent string
+
+func (p permanent) Error() string { return string(p) }
+
+// Permanent is what quorum asks for.
+func (p permanent) Permanent() bool { return true }
 
 // kinds says which error each first word of a server's error answer means.
 var kinds = map[string]error{
@@ -116,6 +126,8 @@ func kindOf(text string) error {
 		return ErrWrongType
 	case strings.Contains(text, "-OOM "), strings.Contains(text, ": OOM "):
 		return ErrOutOfMemory
+	case strings.Contains(text, "NOPERM "), strings.Contains(text, "can't run this command"):
+		return ErrPermission // of a script's command
 	case strings.Contains(text, "READONLY "):
 		return quorum.ErrNotMaster
 	// An unknown client may not send as many arguments as a script has.

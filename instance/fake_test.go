@@ -136,8 +136,12 @@ func scriptReply(args []string, outcome, text string, ttl int, token string) str
 }
 
 func nonceOf(args []string) string {
-	if args[2] == "1" {
+	switch args[2] { // the number of keys, which come before it
+	case "0":
+		return args[3]
+	case "1":
 		return args[4]
+	default:
+		return args[5]
 	}
-	return args[5]
 }

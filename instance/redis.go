@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -24,6 +25,8 @@ type Redis struct {
 	release, extend atomic.Uint32
 	// nonce numbers the calls, so that an answer can be told from another's.
 	nonce atomic.Uint64
+	// calls keeps calls for use again.
+	calls *sync.Pool
 	// set is the text of the Set that was used last: nearly always the same.
 	set atomic.Pointer[setText]
 }
@@ -62,7 +65,7 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 	} else if err := validateName(name); err != nil {
 		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
 	}
-	r := &Redis{name: name, cfg: cfg, client: client, owned: owned}
+	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, calls: newCalls()}
 	r.epoch.n.Store(1)
 	// The scripts handle it as a number, which is exact up to 2^53: there is room
 	// to count up.

@@ -23,6 +23,8 @@ var (
 	releaseLua string
 	//go:embed look.lua
 	lookLua string
+	//go:embed tick.lua
+	tickLua string
 )
 
 // The scripts. All answer in one form, see answer.lua, which decodeScript reads.
@@ -33,6 +35,7 @@ var (
 	extendScript  = newScript(answerLua + extendLua)
 	releaseScript = newScript(answerLua + releaseLua)
 	lookScript    = newScript(answerLua + counterLua + lookLua)
+	tickScript    = newScript(answerLua + tickLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at

@@ -24,14 +24,15 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(lease), nil
+	return c.handOut(ctx, lease), nil
 }
 
 // Acquire takes the lock on key and waits for it until ctx ends, or Terms.MaxTries
 // or Terms.MaxWait are used up. Goroutines of one process are served in the order
 // in which they came.
 //
-// Errors: those of TryAcquire for what waiting can't cure, else a *WaitError: it
+// Errors: those of TryAcquire for what waiting can't cure and for a ctx that had
+// ended before, else a *WaitError: it
 // Is ErrExhausted for the bounds and ErrInterrupted (with ctx's error) for the
 // context, and has the last round's error beside it.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
@@ -50,7 +51,7 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(lease), nil
+	return c.handOut(ctx, lease), nil
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context
@@ -107,7 +108,12 @@ func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
 	return nil
 }
 
-func (c *Coordinator) handOut(lease *Lease) *Lease {
+// handOut makes a lease known before its holder gets it.
+func (c *Coordinator) handOut(ctx context.Context, lease *Lease) *Lease {
+	c.locals.held(lease)
+	if c.cfg.Hooks.Acquired != nil {
+		c.cfg.Hooks.Acquired(ctx, lease.event(nil))
+	}
 	if c.terms.KeepAlive {
 		lease.KeepAlive()
 	}

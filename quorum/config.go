@@ -100,8 +100,8 @@ type Config struct {
 
 	// MaxTTL is the longest TTL that any client of these instances uses: how
 	// long an instance that may have lost votes stays out of the voting. All
-	// clients must have the same. Whole milliseconds, at least TTL. Default:
-	// TTL.
+	// clients must have the same. Whole milliseconds, at least TTL, at most a
+	// year. Default: TTL.
 	MaxTTL time.Duration
 
 	// RestartQuarantine keeps an instance from voting until MaxTTL after it
@@ -207,6 +207,9 @@ func (c Config) validate(n int) error {
 	if err := wholeMillis("MaxTTL", c.MaxTTL); err != nil {
 		return err
 	}
+	if c.MaxTTL > maxMaxTTL {
+		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
+	}
 	if err := wholeMillis("CounterTTL", c.CounterTTL); err != nil {
 		return err
 	}
@@ -256,6 +259,9 @@ func (t Terms) validate(c Config) error {
 	}
 	return nil
 }
+
+// maxMaxTTL leaves room for counters that live ten times as long, see wholeMillis.
+const maxMaxTTL = 365 * 24 * time.Hour
 
 // wholeMillis holds a duration to what PX can carry.
 func wholeMillis(name string, d time.Duration) error {

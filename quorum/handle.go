@@ -189,8 +189,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err := e.decide(ctx, start, l.length); err != nil {
 		return nil, err
 	}
-	c.locals.held(l)
-	return c.handOut(l), nil
+	return c.handOut(ctx, l), nil
 }
 
 // ReleaseHandle releases a lease by its handle. Errors are those of

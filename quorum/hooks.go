@@ -10,14 +10,15 @@ import (
 
 // Hooks are told what a Coordinator does. Each may be nil and then costs
 // nothing. They are called on the goroutine that does the work, so they must be
-// quick and must not call the Coordinator; contexts carry the caller's values.
+// quick and must not call the Coordinator, and they may be called from several
+// goroutines at once; contexts carry the caller's values.
 type Hooks struct {
 	// RoundStarted: a round to acquire or extend is about to be sent.
 	RoundStarted func(ctx context.Context, e RoundStart)
 	// RoundDecided: the same round is won or lost. Instances that had not
 	// answered by then have failed with ErrPending in its ballots.
 	RoundDecided func(ctx context.Context, e RoundEnd)
-	// Acquired: a lease was handed out.
+	// Acquired: a lease was handed out, by a round that was won or by Resume.
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)

@@ -46,10 +46,6 @@ type Lease struct {
 func newLease(c *Coordinator, ctx context.Context, r *round, start drift.Instant) *Lease {
 	l := makeLease(c, ctx, r.hold, r.token, c.terms, start)
 	l.ballots = r.snapshot
-	c.locals.held(l)
-	if c.cfg.Hooks.Acquired != nil {
-		c.cfg.Hooks.Acquired(ctx, l.event(nil))
-	}
 	return l
 }
 

@@ -107,12 +107,11 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst
 		}
 		return nil, roundErr
 	}
-	lease := newLease(c, ctx, r, start)
 	if hooks.RoundDecided != nil {
 		end.Token, end.Validity, end.Ballots = r.token, validity, r.snapshot()
 		hooks.RoundDecided(ctx, end)
 	}
-	return lease, nil
+	return newLease(c, ctx, r, start), nil
 }
 
 // run sends the commands and returns when the round is decided, or with what

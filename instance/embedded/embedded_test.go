@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"net"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,23 +51,12 @@ func TestContract(t *testing.T) {
 // In a bubble hours pass in no time, for the servers as well.
 func TestContractInVirtualTime(t *testing.T) {
 	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
-		emptyPools()
 		c := opened(t, StartPiped, 1)
 		return subject{c.Instances()[0], t, c}
 	}, quorumtest.Virtual())
-	emptyPools()
-}
-
-// emptyPools rids the process of pooled channels, which must not be carried
-// from one bubble into another: a sync.Pool forgets in two collections.
-func emptyPools() {
-	runtime.GC()
-	runtime.GC()
 }
 
 func TestVirtualTime(t *testing.T) {
-	emptyPools()
-	defer emptyPools()
 	synctest.Test(t, func(t *testing.T) {
 		c := opened(t, StartPiped, 1)
 		inst := c.Instances()[0]

@@ -31,9 +31,11 @@ type hookLog struct {
 }
 
 func (h *hookLog) say(ctx context.Context, format string, args ...any) {
-	if ctx != nil {
-		assert.Equal(h.t, "caller", ctx.Value(callerKey{}), "the context carries the caller's values")
-	}
+	assert.Equal(h.t, "caller", ctx.Value(callerKey{}), "the context carries the caller's values")
+	h.note(format, args...)
+}
+
+func (h *hookLog) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines = append(h.lines, fmt.Sprintf(format, args...))
@@ -69,10 +71,10 @@ func (h *hookLog) install(cfg *quorum.Config) {
 			h.lease("lost")(context.WithValue(context.Background(), callerKey{}, "caller"), e)
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
-			h.say(nil, "quarantined %s %v", e.Instance, e.Err.Reason)
+			h.note("quarantined %s %v", e.Instance, e.Err.Reason)
 		},
-		ClockJumped: func(e quorum.ClockEvent) { h.say(nil, "jumped %s %v", e.Instance, e.Jump.By.Round(time.Second)) },
-		Unprotected: func(e quorum.UnprotectedEvent) { h.say(nil, "unprotected %s %v", e.Instance, e.Hidden) },
+		ClockJumped: func(e quorum.ClockEvent) { h.note("jumped %s %v", e.Instance, e.Jump.By.Round(time.Second)) },
+		Unprotected: func(e quorum.UnprotectedEvent) { h.note("unprotected %s %v", e.Instance, e.Hidden) },
 	}
 }
 

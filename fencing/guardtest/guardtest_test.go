@@ -74,26 +74,26 @@ var parked atomic.Bool
 // faults maps a fault to the subtest that must find it.
 var faults = map[string]struct {
 	foundBy string
-	guard   flawed
+	guard   *flawed
 }{
-	"none": {"", flawed{see: (*flawed).right}},
-	"passes everything": {"Order", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"none": {"", &flawed{see: (*flawed).right}},
+	"passes everything": {"Order", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return nil
 	}}},
-	"refuses equal": {"Equal", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"refuses equal": {"Equal", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if h := f.mark(r); h != 0 && t == h {
 			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"drops the mark when it refuses": {"RefusalChangesNothing", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"drops the mark when it refuses": {"RefusalChangesNothing", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		err := f.right(ctx, r, t)
 		if err != nil && t < f.mark(r) && t != 0 {
 			f.raise(r, t)
 		}
 		return err
 	}}},
-	"admit leaves no mark": {"LateReaderWithAdmit", flawed{
+	"admit leaves no mark": {"LateReaderWithAdmit", &flawed{
 		see: (*flawed).right,
 		admit: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 			if f.mark(r) > t {
@@ -102,43 +102,43 @@ var faults = map[string]struct {
 			return fencing.Validate(r, t)
 		},
 	}},
-	"takes the zero token": {"NoToken", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes the zero token": {"NoToken", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t == 0 {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"takes any size": {"TooBig", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes any size": {"TooBig", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t > fencing.MaxToken {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"counts in 32 bits": {"Largest", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"counts in 32 bits": {"Largest", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t > 1<<40 && f.mark(r) > t {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"folds case": {"NamesAreBytes", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"folds case": {"NamesAreBytes", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return f.right(ctx, strings.ToLower(r), t)
 	}}},
-	"takes the empty name": {"BadResource", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes the empty name": {"BadResource", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if r == "" {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"does not look at the context": {"EndedContext", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"does not look at the context": {"EndedContext", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return f.right(context.WithoutCancel(ctx), r, t)
 	}}},
-	"raises the mark for an ended context": {"EndedContext", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"raises the mark for an ended context": {"EndedContext", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if err := f.right(context.WithoutCancel(ctx), r, t); err != nil {
 			return err
 		}
 		return ctx.Err()
 	}}},
-	"compares and raises in two steps": {"Concurrent", flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"compares and raises in two steps": {"Concurrent", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if err := fencing.Validate(r, t); err != nil || ctx.Err() != nil {
 			return f.right(ctx, r, t)
 		}

@@ -42,7 +42,7 @@ func TestReplica(t *testing.T) {
 	require.NoError(t, g.Admit(ctx, "r", 34))
 	c := connect(t, replica.addr)
 	_, port := splitAddr(t, master.addr)
-	require.NoError(t, c.SlaveOf(ctx, "127.0.0.1", port).Err())
+	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", port).Err())
 	require.Eventually(t, func() bool { return c.Get(ctx, g.Key("r")).Val() == "34" }, 20*time.Second, 10*time.Millisecond)
 	onReplica := newGuard(t, c)
 	for _, tok := range []fencing.Token{34, 35} {

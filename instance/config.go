@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"crypto/tls"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -36,6 +37,14 @@ type Config struct {
 	// it is new and nobody has locked on it, say. It spares that life, and no
 	// other, the quarantine after a restart. Up to 64 letters and digits.
 	VouchedRunID string
+
+	// TLS says whom to trust over a rediss:// URL, and who this client is: RootCAs
+	// for a CA of your own, Certificates where the server asks for one, ServerName
+	// where the certificate has another name than the URL. Only Open and OpenAll
+	// take it, and only for rediss://: a client that is given to New has its own,
+	// and a URL that would be spoken to in the clear is refused. It is copied.
+	// Default: the system's CAs, the URL's host, TLS 1.2 or later.
+	TLS *tls.Config
 }
 
 // MaxName is the longest Config.Name, in bytes.
@@ -76,7 +85,23 @@ func (cfg Config) validate() (Config, error) {
 			return Config{}, fmt.Errorf("%w: Config.VouchedRunID has the character %q, copy the run_id of INFO server", ErrConfig, c)
 		}
 	}
+	if cfg.TLS != nil {
+		if err := validateTLS(cfg.TLS); err != nil {
+			return Config{}, err
+		}
+	}
 	return cfg, nil
+}
+
+func validateTLS(c *tls.Config) error {
+	if c.MinVersion != 0 && c.MinVersion < tls.VersionTLS12 {
+		return fmt.Errorf("%w: Config.TLS.MinVersion is %s, which is broken; leave it zero, or use TLS 1.2 or 1.3", ErrConfig, tls.VersionName(c.MinVersion))
+	}
+	if c.MaxVersion != 0 && c.MaxVersion < max(c.MinVersion, tls.VersionTLS12) {
+		return fmt.Errorf("%w: Config.TLS.MaxVersion is %s, below the least that is allowed (%s); leave it zero",
+			ErrConfig, tls.VersionName(c.MaxVersion), tls.VersionName(max(c.MinVersion, tls.VersionTLS12)))
+	}
+	return nil
 }
 
 func validateName(name string) error {

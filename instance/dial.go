@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"syscall"
 	"time"
@@ -26,13 +27,26 @@ func lateDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 	}
 }
 
-// dialer gives the options' own dialer, or go-redis's.
+// dialer gives the options' own dialer, or go-redis's, but for TLS: there
+// go-redis's ignores the context. Its pool dials on a context that ends with
+// DialTimeout rather than with the command, so that others can have the
+// connection.
 func dialer(opt *redis.Options) func(context.Context, string, string) (net.Conn, error) {
-	if opt.Dialer != nil {
+	switch {
+	case opt.Dialer != nil:
 		return opt.Dialer
+	case opt.TLSConfig == nil:
+		return redis.NewDialer(opt)
 	}
-	return redis.NewDialer(opt)
+	secure := &tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: opt.DialTimeout, KeepAliveConfig: keepAlive},
+		Config:    opt.TLSConfig,
+	}
+	return secure.DialContext
 }
+
+// keepAlive is go-redis's own, which it doesn't export.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // dialError wraps a dial's error once more: go-redis takes one layer off the
 // error of a greeting.

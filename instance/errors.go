@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,10 @@ var (
 
 	// ErrNotRedis: what answers doesn't speak the protocol.
 	ErrNotRedis = errors.New("instance: what answers is not a Redis server; check the address, the port and whether it wants TLS")
+
+	// ErrTLS: the handshake failed, because of a certificate, the server's or this
+	// client's, or because what answers doesn't speak TLS.
+	ErrTLS = error(permanent("instance: no TLS with the server; check its certificate against Config.TLS.RootCAs and the URL's host, this client's certificate, and that the port speaks TLS"))
 
 	// ErrConnection: no connection could be made, or it broke.
 	ErrConnection = errors.New("instance: no connection to the server")
@@ -170,6 +175,8 @@ func explain(ctx context.Context, err error) error {
 			return fmt.Errorf("%w (%w)", context.DeadlineExceeded, err)
 		}
 		return fmt.Errorf("%w (%w)", quorum.ErrTimeout, hideContext{err})
+	case isTLS(err):
+		return fmt.Errorf("%w (%w)", ErrTLS, err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrConnection, err)
 	case strings.HasPrefix(err.Error(), "redis: "):
@@ -178,6 +185,17 @@ func explain(ctx context.Context, err error) error {
 	default:
 		return fmt.Errorf("%w (%w)", ErrConnection, hideContext{err})
 	}
+}
+
+// isTLS reports whether either side refused the other in a TLS handshake.
+func isTLS(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	// An alert, by which the server refuses this client or the other way round.
+	// Its own type isn't exported.
+	var alert *net.OpError
+	return errors.As(err, &certificate) || errors.As(err, &record) ||
+		errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error")
 }
 
 // ended is the error of a command whose context ended before its answer.

@@ -52,6 +52,9 @@ func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.TLS != nil {
+		return nil, fmt.Errorf("%w: Config.TLS is set, but the client connects as its own options say; set redis.Options.TLSConfig", ErrConfig)
+	}
 	return make1(c, cfg, c.Options().Addr, false)
 }
 

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -15,7 +16,7 @@ import (
 // Open makes an instance, and the client for it, from a URL:
 //
 //	redis://user:password@host:6379/0     TCP
-//	rediss://user:password@host:6379/0    TLS
+//	rediss://user:password@host:6379/0    TLS, see Config.TLS
 //	unix://user:password@/path/to/socket?db=0
 //
 // User, password, port (6379), host (localhost) and database (0) may be left
@@ -42,7 +43,26 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 	if _, err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	if cfg.TLS != nil {
+		if opt.TLSConfig == nil {
+			return nil, fmt.Errorf("%w: Config.TLS is set, but the URL of %s is not rediss://, and the password and the locks would go in the clear; change the URL, or leave TLS nil", ErrConfig, opt.Addr)
+		}
+		opt.TLSConfig = mergeTLS(cfg.TLS, opt.TLSConfig)
+	}
 	return make1(redis.NewClient(Harden(opt)), cfg, opt.Addr, true)
+}
+
+// mergeTLS completes the caller's settings with those of the URL.
+func mergeTLS(own, fromURL *tls.Config) *tls.Config {
+	merged := own.Clone()
+	if merged.ServerName == "" {
+		merged.ServerName = fromURL.ServerName
+	}
+	if merged.MinVersion == 0 {
+		merged.MinVersion = fromURL.MinVersion
+	}
+	merged.InsecureSkipVerify = merged.InsecureSkipVerify || fromURL.InsecureSkipVerify
+	return merged
 }
 
 // unfit says why a parameter of redis.ParseURL isn't taken.

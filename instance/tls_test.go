@@ -1,0 +1,294 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// authority is a CA that a test makes.
+type authority struct {
+	t    testing.TB
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pem  []byte
+}
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &authority{t: t, key: key, cert: cert, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// issue makes a certificate for a name, or for an address, that ends when it is
+// told to.
+func (a *authority) issue(name string, until time.Time) (certPEM, keyPEM []byte) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	require.NoError(a.t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(a.t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+}
+
+// secure starts a server that speaks TLS under a certificate of the CA's and gives
+// its URL.
+func secure(t testing.TB, ca *authority, name string, until time.Time, args ...string) (*instancetest.Server, string) {
+	t.Helper()
+	plain := instancetest.Start(t, instancetest.Config{})
+	if reply := plain.MustAsk("CONFIG", "GET", "tls-port"); reply != "*2" {
+		if os.Getenv(instancetest.RequireEnv) == "1" {
+			t.Fatalf("redis-server was built without TLS (%q), and %s=1 asks for it", reply, instancetest.RequireEnv)
+		}
+		t.Skipf("redis-server was built without TLS (%q)", reply)
+	}
+	plain.Kill()
+
+	dir := t.TempDir()
+	cert, key := ca.issue(name, until)
+	for file, content := range map[string][]byte{"cert.pem": cert, "key.pem": key, "ca.pem": ca.pem} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), content, 0o600))
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, port, _ := net.SplitHostPort(addr)
+	s := instancetest.Start(t, instancetest.Config{Args: append([]string{
+		"--tls-port", port, "--tls-auth-clients", "no", "--tls-ca-cert-file", filepath.Join(dir, "ca.pem"),
+		"--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"),
+	}, args...)})
+	return s, "rediss://" + addr
+}
+
+func inAnHour() time.Time { return time.Now().Add(time.Hour) }
+
+// TestTLS takes and releases a lock over TLS with a CA of the user's own.
+func TestTLS(t *testing.T) {
+	ca := newAuthority(t)
+	_, url := secure(t, ca, "127.0.0.1", inAnHour())
+	own := &tls.Config{RootCAs: ca.pool()}
+	r := open(t, url, Config{TLS: own})
+	holder := value()
+	granted(t, r.Do(within(t), acquire("k", holder)))
+	refused(t, r.Do(within(t), acquire("k", value())))
+	id, err := r.Probe(within(t))
+	require.NoError(t, err)
+	require.Equal(t, "master", id.Role)
+	require.Empty(t, id.Hidden)
+	granted(t, r.Do(within(t), command(quorum.Release, "k", holder)))
+	require.Empty(t, own.ServerName, "the caller's settings are left alone")
+
+	// Or with no check at all, by the URL's word or by the settings'.
+	for _, r := range []*Redis{
+		open(t, url+"?skip_verify=true", Config{}),
+		open(t, url+"?skip_verify=true", Config{TLS: &tls.Config{RootCAs: x509.NewCertPool()}}),
+		open(t, url, Config{TLS: &tls.Config{InsecureSkipVerify: true}}),
+	} {
+		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	}
+
+	// A hardened client of the caller's own.
+	client := redis.NewClient(Harden(&redis.Options{Addr: strings.TrimPrefix(url, "rediss://"), TLSConfig: own}))
+	t.Cleanup(func() { _ = client.Close() })
+	r, err = New(client, Config{})
+	require.NoError(t, err)
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+}
+
+// TestTLSRefused: what either side refuses was never sent, says so, and won't be
+// cured by waiting.
+func TestTLSRefused(t *testing.T) {
+	ca := newAuthority(t)
+	s, url := secure(t, ca, "127.0.0.1", inAnHour())
+	_, misnamed := secure(t, ca, "redis.example", inAnHour())
+	_, expired := secure(t, ca, "127.0.0.1", time.Now().Add(-time.Minute))
+	_, mutual := secure(t, ca, "127.0.0.1", inAnHour(), "--tls-auth-clients", "yes")
+	ours := &tls.Config{RootCAs: ca.pool()}
+	for name, test := range map[string]struct {
+		url  string
+		tls  *tls.Config
+		says string
+	}{
+		"a CA of which the system knows nothing": {url, nil, "unknown authority"},
+		"another CA":                             {url, &tls.Config{RootCAs: newAuthority(t).pool()}, "unknown authority"},
+		"another host's certificate":             {misnamed, ours, "127.0.0.1"},
+		"an expired certificate":                 {expired, ours, "expired"},
+		// Up to TLS 1.2: in 1.3 the client has finished before it is refused, and
+		// may find the connection closed before it reads why.
+		"no certificate of the client's": {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
+		"a plain server":                 {"rediss://" + s.Addr(), ours, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, test.url+"?dial_timeout=300ms", Config{TLS: test.tls})
+			if test.says == "" {
+				// Redis waits for the end of a line, which a handshake has or
+				// hasn't: the time-out or the answer ends it.
+				v := r.Do(within(t), acquire("k", "v"))
+				require.Equal(t, quorum.Failed, v.Outcome)
+				require.True(t, v.Unsent, "%v", v.Err)
+				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
+				return
+			}
+			for _, cmd := range every() {
+				v := failed(t, r.Do(within(t), cmd), ErrTLS)
+				require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
+				require.ErrorContains(t, v.Err, test.says)
+				var own interface{ Permanent() bool }
+				require.ErrorAs(t, v.Err, &own)
+				require.True(t, own.Permanent())
+			}
+			_, err := r.Probe(within(t))
+			require.ErrorIs(t, err, ErrTLS)
+		})
+	}
+
+	// The right name, and the client's certificate, make it work.
+	r := open(t, misnamed, Config{TLS: &tls.Config{RootCAs: ca.pool(), ServerName: "redis.example"}})
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	cert, key := ca.issue("client", inAnHour())
+	pair, err := tls.X509KeyPair(cert, key)
+	require.NoError(t, err)
+	r = open(t, mutual, Config{TLS: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{pair}}})
+	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+
+	// A client that doesn't speak TLS to a port that does.
+	r = open(t, "redis://"+strings.TrimPrefix(url, "rediss://"), Config{})
+	v := r.Do(within(t), acquire("k", "v"))
+	require.Equal(t, quorum.Failed, v.Outcome)
+	require.True(t, v.Unsent, "%v", v.Err)
+}
+
+// TestTLSHandshakeHangs: a server that takes the connection and says nothing
+// costs a command its context's time, and the connection DialTimeout's. A dialer
+// that is called with a context heeds it.
+func TestTLSHandshakeHangs(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{}, 8)
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer func() { _ = conn.Close() }()
+				// A ClientHello, and then the end: the client has given up.
+				_, _ = io.Copy(io.Discard, conn)
+				ended <- struct{}{}
+			})
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); conns.Wait() })
+	awaitEnd := func() {
+		t.Helper()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the handshake goes on")
+		}
+	}
+
+	r := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=150ms", Config{})
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	v := failed(t, r.Do(ctx, acquire("k", "v")), context.DeadlineExceeded)
+	require.True(t, v.Unsent)
+	require.Less(t, time.Since(start), 40*time.Millisecond+slack)
+	awaitEnd()
+
+	dial := dialer(&redis.Options{DialTimeout: time.Hour, TLSConfig: &tls.Config{ServerName: "h"}})
+	ctx, cancel = context.WithCancel(context.Background())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	_, err = dial(ctx, "tcp", l.Addr().String())
+	require.ErrorIs(t, err, context.Canceled)
+	awaitEnd()
+}
+
+// TestBadTLSConfig is refused before anything is dialed.
+func TestBadTLSConfig(t *testing.T) {
+	for says, test := range map[string]struct {
+		url string
+		tls *tls.Config
+	}{
+		"MinVersion is TLS 1.1":        {"rediss://h", &tls.Config{MinVersion: tls.VersionTLS11}},
+		"MaxVersion is TLS 1.0":        {"rediss://h", &tls.Config{MaxVersion: tls.VersionTLS10}},
+		"MaxVersion is TLS 1.2":        {"rediss://h", &tls.Config{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12}},
+		"h:6379 is not rediss://":      {"redis://u:s3cr3t@h", &tls.Config{}},
+		"/run/r.sock is not rediss://": {"unix:///run/r.sock", &tls.Config{}},
+	} {
+		_, err := Open(test.url, Config{TLS: test.tls})
+		require.ErrorIs(t, err, ErrConfig, says)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "s3cr3t")
+		_, err = OpenAll(Config{TLS: test.tls}, "rediss://other", test.url)
+		require.ErrorIs(t, err, ErrConfig, says)
+	}
+	client := redis.NewClient(Harden(nil))
+	t.Cleanup(func() { _ = client.Close() })
+	_, err := New(client, Config{TLS: &tls.Config{}})
+	require.ErrorIs(t, err, ErrConfig)
+	require.ErrorContains(t, err, "TLSConfig")
+
+	r, err := Open("rediss://h.example:7", Config{TLS: &tls.Config{}})
+	require.NoError(t, err)
+	opt := r.Client().Options().TLSConfig
+	require.Equal(t, "h.example", opt.ServerName)
+	require.EqualValues(t, tls.VersionTLS12, opt.MinVersion)
+	require.False(t, opt.InsecureSkipVerify)
+	require.NoError(t, r.Close())
+}

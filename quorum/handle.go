@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -70,6 +71,18 @@ func (h Handle) String() string {
 
 // GoString hides the value from %#v as well.
 func (h Handle) GoString() string { return "quorum.Handle(" + h.String() + ")" }
+
+// LogValue hides the value from log/slog, whose handlers would else call
+// MarshalText or MarshalJSON.
+func (h Handle) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("key", h.Key),
+		slog.Uint64("token", uint64(h.Token)),
+		slog.Duration("ttl", h.TTL),
+		slog.Time("deadline", h.Deadline),
+		slog.String("set", h.Set.String()),
+	)
+}
 
 // MarshalText writes the handle as JSON. Errors are ErrConfig: for a handle that
 // ParseHandle would refuse, and for a key that isn't UTF-8, which JSON can't carry.

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,30 @@ func TestHandleIsNotPrinted(t *testing.T) {
 		assert.Contains(t, printed, "orders/42", verb)
 		assert.NotContains(t, fmt.Sprintf(verb, &h), "00112233", verb)
 		assert.NotContains(t, fmt.Sprintf(verb, struct{ H quorum.Handle }{h}), "00112233", verb)
+	}
+}
+
+// A log line names the lease and can't be used to release it.
+func TestHandleIsNotLogged(t *testing.T) {
+	const secret = "0123456789abcdef0123456789abcdef01234567"
+	h := quorum.Handle{
+		Key: "orders", Value: secret, Token: 42, TTL: 10 * time.Second,
+		Deadline: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Set: quorum.Set{Name: "prod", Version: 1, N: 5, Q: 3},
+	}
+	var out strings.Builder
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
+		out.Reset()
+		log := slog.New(handler)
+		log.Info("sent", "handle", h)
+		log.Info("sent", "handle", &h)
+		log.With("handle", h).Info("sent")
+		require.NotContains(t, out.String(), secret)
+		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+			require.Contains(t, line, "orders")
+			require.Contains(t, line, "42")
+			require.Contains(t, line, "2026-01-02T03:04:05")
+			require.Contains(t, line, "prod")
+		}
 	}
 }
 

@@ -42,14 +42,20 @@ func TestReadmeCommandsAreRun(t *testing.T) {
 }
 
 // Every link that stays inside the repository leads somewhere.
-func TestReadmeLinksResolve(t *testing.T) {
-	links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(readme(t), -1)
-	require.NotEmpty(t, links)
-	for _, link := range links {
-		if regexp.MustCompile(`^[a-z]+://`).MatchString(link[1]) {
-			continue
+func TestLinksResolve(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	for _, page := range append(pages, "../README.md") {
+		content, err := os.ReadFile(page)
+		require.NoError(t, err)
+		links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(content), -1)
+		require.NotEmpty(t, links, page)
+		for _, link := range links {
+			if regexp.MustCompile(`^[a-z]+://`).MatchString(link[1]) {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]))
+			require.NoError(t, err, "%s: link %s", page, link[1])
 		}
-		_, err := os.Stat(filepath.Join("..", link[1]))
-		require.NoError(t, err, "link %s", link[1])
 	}
 }

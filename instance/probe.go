@@ -206,7 +206,9 @@ func (p *probe) server() {
 		p.hide(askServer, "INFO has no run_id")
 	}
 	if n, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 32); err == nil && n >= 0 {
-		id.Uptime = time.Duration(n) * time.Second
+		// The server takes the second of its start off the present second, both
+		// without their fractions: that is up to a second more than it has been up.
+		id.Uptime = time.Duration(max(0, n-1)) * time.Second
 	} else {
 		p.hide(askServer, "INFO has no uptime_in_seconds")
 	}

@@ -257,7 +257,7 @@ func TestProbeAnswers(t *testing.T) {
 	}
 	id, err := probe(t, with("", ""))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{RunID: "abc", Uptime: 61 * time.Second, Role: "master", Durable: true, Persistence: "aof always",
+	require.Equal(t, quorum.Identity{RunID: "abc", Uptime: 60 * time.Second, Role: "master", Durable: true, Persistence: "aof always",
 		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005), Epoch: 1}, id)
 
 	for key, test := range map[string]struct {
@@ -315,4 +315,24 @@ func (panicking) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 
 func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(context.Context, []redis.Cmder) error { panic("ouch") }
+}
+
+// TestUptimeIsNeverTooLong: the quarantine ends that much sooner, so a server must
+// not pass for older than it is. Redis's own count is: by what is left of the
+// second in which it started.
+func TestUptimeIsNeverTooLong(t *testing.T) {
+	r, s := real(t, Config{})
+	s.Kill()
+	before := time.Now()
+	s.Restart()
+	require.Eventually(t, func() bool {
+		id, err := r.Probe(within(t))
+		if err != nil {
+			return false // a connection of the life before
+		}
+		if up := time.Since(before); id.Uptime > up {
+			t.Errorf("it says that it has been up for %v, but was started %v ago at most", id.Uptime, up)
+		}
+		return id.Uptime >= time.Second
+	}, 10*time.Second, 5*time.Millisecond)
 }

@@ -98,7 +98,11 @@ func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension 
 
 func (e *extension) run() {
 	h := e.lease.hold
-	for i := range h.c.members {
+	for i, m := range h.c.members {
+		if h.crowded(i) {
+			e.count(i, Ballot{Instance: m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
+			continue
+		}
 		h.queue(i, func(m *member) {
 			ballot := Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
 			if h.mark(i) != absent {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -609,5 +610,30 @@ func TestALateExtensionPutsNothingBack(t *testing.T) {
 				during()
 			}
 		}
+	})
+}
+
+// A holder that extends more often than a hung instance can time out must not
+// pile up commands for it.
+func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(3, 4)
+		before := runtime.NumGoroutine()
+		for range 2000 {
+			require.NoError(t, lease.Extend(f.ctx))
+			time.Sleep(10 * ms)
+		}
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine()-before, 50)
+
+		f.resume(3, 4)
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		assert.Len(t, lease.Instances(), 5, "it has them again")
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
 	})
 }

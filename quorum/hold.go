@@ -20,6 +20,7 @@ type hold struct {
 
 	mu     sync.Mutex
 	lanes  []chan struct{} // per instance: closed when the last command queued has ended
+	queued []int           // per instance: how many have not ended
 	marks  []mark
 	token  []bool // the counter there is known to have reached the token
 	gone   bool   // a release was queued: nothing may be put there any more
@@ -40,7 +41,7 @@ const (
 )
 
 func newHold(c *core, key, value string) *hold {
-	return &hold{key: key, value: value, c: c, lanes: make([]chan struct{}, len(c.members)), marks: make([]mark, len(c.members)), token: make([]bool, len(c.members))}
+	return &hold{key: key, value: value, c: c, lanes: make([]chan struct{}, len(c.members)), queued: make([]int, len(c.members)), marks: make([]mark, len(c.members)), token: make([]bool, len(c.members))}
 }
 
 // queue runs f for instance i on a goroutine of its own, after everything that
@@ -54,11 +55,17 @@ func (h *hold) queue(i int, f func(m *member)) {
 	h.mu.Lock()
 	before, done := h.lanes[i], make(chan struct{})
 	h.lanes[i] = done
+	h.queued[i]++
 	h.mu.Unlock()
 	h.c.background.add()
 	h.fanned.Go(func() error {
 		defer h.c.background.end()
-		defer close(done)
+		defer func() {
+			h.mu.Lock()
+			h.queued[i]--
+			h.mu.Unlock()
+			close(done)
+		}()
 		if before != nil {
 			// Bounded: what comes before is under its instance's time-out.
 			<-before
@@ -66,6 +73,16 @@ func (h *hold) queue(i int, f func(m *member)) {
 		f(h.c.members[i])
 		return nil
 	})
+}
+
+// crowded reports whether instance i is so far behind that nothing more should
+// be queued for it but the release: a holder may extend more often than a hung
+// instance times out.
+func (h *hold) crowded(i int) bool {
+	const most = 4
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.queued[i] >= most
 }
 
 // note takes in the answer to a command about the value.

@@ -57,6 +57,9 @@ type handleText struct {
 
 // Handle gives the lease in a form that can be sent to another process.
 func (l *Lease) Handle() Handle {
+	// Whoever gets it may release the lease without a word to this process:
+	// those who wait for it here have to ask the instances from now on.
+	l.hold.c.locals.freed(l)
 	return Handle{
 		Key: l.Key(), Value: l.Value(), Token: l.token, TTL: l.terms.TTL,
 		Deadline: l.Deadline(), Set: l.hold.c.cfg.Set,

@@ -388,3 +388,31 @@ func TestResumedLeaseIsKeptAlive(t *testing.T) {
 		require.NoError(t, other.Settle(f.ctx))
 	})
 }
+
+// A lease that was handed to another process may be released there at any time:
+// nobody here waits for its validity to run out.
+func TestWaitersDoNotTrustALeaseThatWasSentAway(t *testing.T) {
+	for name, releaser := range map[string]func(f *fixture) *quorum.Coordinator{
+		"elsewhere": func(f *fixture) *quorum.Coordinator { return f.other() },
+		"here":      func(f *fixture) *quorum.Coordinator { return f.Coordinator },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				acquired := make(chan error, 1)
+				go func() {
+					next, err := f.Acquire(f.ctx, "k")
+					if err == nil {
+						err = next.Release(f.ctx)
+					}
+					acquired <- err
+				}()
+				synctest.Wait() // it stands in line
+				handle := lease.Handle()
+				require.NoError(t, releaser(f).ReleaseHandle(f.ctx, handle))
+				require.NoError(t, <-acquired)
+				assert.Less(t, f.elapsed(), time.Second, "the lock was free, and it slept")
+			})
+		})
+	}
+}

@@ -38,9 +38,10 @@ type debts struct {
 // debt is one delete.
 type debt struct {
 	key, value string
-	// maybe says that a SET may still arrive: a delete that finds nothing
-	// doesn't settle the debt at once.
-	maybe bool
+	// left is what may be there or may still come: while a SET may still
+	// arrive, a delete that finds nothing doesn't settle the debt at once, nor
+	// does one that finds another SET's.
+	left  mark
 	due   time.Duration // not before
 	gap   time.Duration // until the next try
 	first time.Duration // when the instance first answered, 0 before
@@ -87,11 +88,11 @@ func (d *debts) wakeUp() {
 }
 
 // owe adds a delete.
-func (d *debts) owe(key, value string, maybe bool) {
+func (d *debts) owe(key, value string, left mark) {
 	now := d.member.reader.Now().Mono
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.list = append(d.list, &debt{key: key, value: value, maybe: maybe, due: now + chaseMin, gap: chaseMin})
+	d.list = append(d.list, &debt{key: key, value: value, left: left, due: now + chaseMin, gap: chaseMin})
 	d.count.Store(int64(len(d.list)))
 	if d.running {
 		// It may be pausing for an older debt that isn't due for long.
@@ -193,13 +194,12 @@ func (d *debts) deliverOne(one *debt) bool {
 // judge takes in the answer to a delete and says whether the debt is settled.
 func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered bool) {
 	switch {
-	case vote.Outcome == Granted:
-		return true, true // found and deleted; a SET NX is carried out once
-	case vote.Outcome == Refused:
-		if !debt.maybe {
+	case vote.Outcome != Failed:
+		debt.left = debt.left.after(Release, vote)
+		if debt.left.absent() {
 			return true, true
 		}
-		// Nothing there, but the SET may come yet: from another socket of a
+		// Nothing there any more, but a SET may come yet: from another socket of a
 		// server that has just woken up, or from a slow network. Look again,
 		// less and less often, until whatever stood at the first answer has
 		// expired by itself.

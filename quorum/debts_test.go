@@ -315,3 +315,47 @@ func TestDebtsAfterClose(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(at), 300*ms)
 	})
 }
+
+// Two SETs of one value may be on their way, the acquisition's and a
+// restoration's: the delete that finds one of them doesn't settle the other.
+func TestARestorationThatArrivesLateIsChased(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[4].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			switch cmd.Op {
+			case quorum.Acquire:
+				return quorumtest.Fate{Before: 2 * time.Second}
+			case quorum.Restore:
+				return quorumtest.Fate{Before: 3 * time.Second}
+			}
+			return quorumtest.Fate{}
+		})
+		lease := f.acquire("k")
+		time.Sleep(500 * ms)
+		require.NoError(t, lease.Extend(f.ctx)) // its restoration lands at 3.6 s
+		time.Sleep(2 * time.Second)             // the SET has landed
+		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait()
+		_, _, there := f.servers[4].Get("k")
+		require.False(t, there, "the SET was found and deleted")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		_, _, there = f.servers[4].Get("k")
+		assert.False(t, there, "the restoration has landed, and nobody deletes it")
+	})
+}
+
+// The same with the answer of a second restoration in between.
+func TestASetThatArrivesAfterARestorationIsChased(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[4].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: 3 * time.Second}))
+		lease := f.acquire("k")
+		time.Sleep(500 * ms)
+		require.NoError(t, lease.Extend(f.ctx)) // restored
+		synctest.Wait()
+		require.Len(t, lease.Instances(), 5)
+		require.NoError(t, lease.Release(f.ctx))
+		time.Sleep(6 * time.Second)
+		_, _, there := f.servers[4].Get("k")
+		assert.False(t, there, "the SET has landed, and nobody deletes it")
+	})
+}

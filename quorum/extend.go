@@ -105,7 +105,7 @@ func (e *extension) run() {
 		}
 		h.queue(i, func(m *member) {
 			ballot := Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
-			if h.mark(i) != absent {
+			if !h.mark(i).absent() {
 				ballot = m.ask(e.ctx, Command{Op: Extend, Key: h.key, Value: h.value, TTL: e.ttl})
 				h.note(i, Extend, ballot.Vote)
 			}

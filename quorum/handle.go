@@ -238,7 +238,7 @@ func (c *Coordinator) fromHandle(ctx context.Context, handle Handle) (*Lease, er
 	}
 	hold := newHold(c.core, handle.Key, handle.Value)
 	for i := range hold.marks {
-		hold.marks[i] = present // as far as is known; whoever lacks it will say so
+		hold.marks[i].there = true // as far as is known; whoever lacks it will say so
 	}
 	return makeLease(c, ctx, hold, handle.Token, terms, c.reader.Now()), nil
 }

@@ -28,17 +28,20 @@ type hold struct {
 }
 
 // mark is what is known of the value on one instance.
-type mark uint8
+type mark struct {
+	// there: the instance said that it has it.
+	there bool
+	// coming counts the SETs that went unanswered: each may have put it there,
+	// or still may.
+	//
+	// Invariant: never less than those that can still arrive. Where an answer
+	// leaves open which of them it speaks of, none is taken off: a delete too
+	// many does no harm.
+	coming int
+}
 
-const (
-	// absent: it isn't there, and nothing under way can put it there.
-	absent mark = iota
-	// maybe: a command that may have put it there, or still may, went
-	// unanswered.
-	maybe
-	// present: the instance said so.
-	present
-)
+// absent: it isn't there, and nothing under way can put it there.
+func (k mark) absent() bool { return !k.there && k.coming == 0 }
 
 func newHold(c *core, key, value string) *hold {
 	return &hold{key: key, value: value, c: c, lanes: make([]chan struct{}, len(c.members)), queued: make([]int, len(c.members)), marks: make([]mark, len(c.members)), token: make([]bool, len(c.members))}
@@ -94,24 +97,26 @@ func (h *hold) note(i int, op Op, vote Vote) {
 
 // after is what is known after one more answer.
 func (k mark) after(op Op, vote Vote) mark {
+	sets := op == Acquire || op == Restore
 	switch {
 	case vote.Outcome == Failed:
 		// Unknown is not "no". But a command that was never sent, or that never
 		// sets the key, changes nothing.
-		if vote.Unsent || op != Acquire && op != Restore {
-			return k
+		if sets && !vote.Unsent {
+			k.coming++
 		}
-		return maybe
-	case vote.Outcome == Granted && op == Release:
-		// Deleted; and a SET NX is carried out once, so none is left to come.
-		return absent
-	case vote.Outcome == Granted:
-		return present
-	case k == maybe:
-		return maybe // it isn't there now, but a SET may still arrive
-	default:
-		return absent
+		return k
+	case vote.Outcome != Granted:
+		// It isn't there now, but a SET may still arrive.
+		k.there = false
+		return k
+	case !sets && !k.there && k.coming > 0:
+		// It was there, by one of those that went unanswered; a SET NX is carried
+		// out once, so that one isn't left to come.
+		k.coming--
 	}
+	k.there = op != Release
+	return k
 }
 
 func (h *hold) mark(i int) mark {
@@ -132,7 +137,7 @@ func (h *hold) settle(i int) {
 func (h *hold) needsRestore(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.gone && (h.marks[i] != present || !h.token[i])
+	return !h.gone && (!h.marks[i].there || !h.token[i])
 }
 
 // on lists the instances that are known to have the value.
@@ -141,7 +146,7 @@ func (h *hold) on() []string {
 	defer h.mu.Unlock()
 	var names []string
 	for i, k := range h.marks {
-		if k == present {
+		if k.there {
 			names = append(names, h.c.members[i].name)
 		}
 	}
@@ -170,15 +175,14 @@ func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
 }
 
 func (h *hold) releaseOne(ctx context.Context, i int, m *member) Ballot {
-	before := h.mark(i)
-	if before == absent {
+	if h.mark(i).absent() {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
 		return Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
 	}
 	ballot := m.ask(ctx, Command{Op: Release, Key: h.key, Value: h.value})
 	h.note(i, Release, ballot.Vote)
-	if after := h.mark(i); after != absent {
-		m.owed.owe(h.key, h.value, before == maybe)
+	if after := h.mark(i); !after.absent() {
+		m.owed.owe(h.key, h.value, after)
 	}
 	return ballot
 }

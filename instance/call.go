@@ -171,6 +171,18 @@ func (c *call) failed(err error) quorum.Vote {
 // broken is the vote of a command that send failed for.
 func (c *call) broken(err error) quorum.Vote { return c.failed(explain(c.ctx, err)) }
 
+// turnedDown is the vote of a command that the server answered with an error. If
+// it would have set the lock's key, and the server certainly didn't begin with it,
+// nothing has to be deleted: as if it had never been sent. Without this a server
+// whose memory is full would be owed a delete for every lock that is taken.
+func (c *call) turnedDown(text string) quorum.Vote {
+	vote := c.failed(serverError(text))
+	if (c.cmd.Op == quorum.Acquire || c.cmd.Op == quorum.Restore) && nothingDone(text) {
+		vote.Unsent = true
+	}
+	return vote
+}
+
 // garbled is the vote of a command whose answer has the wrong form.
 func (c *call) garbled(s *sink) quorum.Vote {
 	return c.failed(fmt.Errorf("%w: %v answered %.60q", ErrReply, c.cmd.Op, s.raw))
@@ -292,7 +304,7 @@ func (c *call) evalAs(name string, body *string, args []any) (vote quorum.Vote, 
 		return c.broken(err), false
 	}
 	if text, bad := main.failure(); bad {
-		return c.failed(serverError(text)), name == "EVALSHA" && len(text) >= 8 && text[:8] == "NOSCRIPT"
+		return c.turnedDown(text), name == "EVALSHA" && len(text) >= 8 && text[:8] == "NOSCRIPT"
 	}
 	a, ok := decodeScript(main.raw)
 	if !ok {
@@ -358,7 +370,7 @@ func (c *call) bare() quorum.Vote {
 		return c.broken(err)
 	}
 	if text, bad := set.failure(); bad {
-		return c.failed(serverError(text))
+		return c.turnedDown(text)
 	}
 	vote := quorum.Vote{Outcome: quorum.Granted}
 	if set.raw[0] != '+' {

@@ -142,6 +142,20 @@ func kindOf(text string) error {
 	return ErrServer
 }
 
+// nothingDone reports whether a server's error answer says that it did nothing at
+// all. In a script these come at its first write or not at all: once it has
+// written, the server lets it finish.
+func nothingDone(text string) bool {
+	switch kindOf(text) {
+	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, ErrCluster, quorum.ErrNotMaster:
+		return true
+	case ErrPermission:
+		// Of the command itself, and not of a script's, which may be its last.
+		return strings.HasPrefix(text, "NOPERM") && !strings.Contains(text, "script")
+	}
+	return false
+}
+
 // likeRedis makes an error of go-redis's own type for a server's answer. The
 // type is internal there, but redis.Nil has it.
 func likeRedis[T ~string](_ T, text string) T { return T(text) }

@@ -92,6 +92,7 @@ func TestOutOfMemory(t *testing.T) {
 	for _, cmd := range []quorum.Command{acquire("k", "v"), bare, restore} {
 		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
+		require.True(t, v.Unsent, "nothing to delete")
 		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
 	}
 	require.Equal(t, ":0", s.MustAsk("EXISTS", "{k}:redlock"), "nothing was half done")
@@ -150,8 +151,15 @@ func TestLimitedUser(t *testing.T) {
 	require.True(t, v.Clock.IsZero(), "not told")
 	failed(t, r.Do(within(t), quorum.Command{Op: quorum.Tick, Clock: true}), ErrPermission)
 
+	// One whose right ends within the script: the key may be there, and is.
+	s.MustAsk("ACL", "SETUSER", "halfway", "on", ">pw", "~*", "+@all", "-hset")
+	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
+	require.False(t, failed(t, r.Do(within(t), acquire("half", "v")), ErrPermission).Unsent)
+	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
+	granted(t, r.Do(within(t), command(quorum.Release, "half", "v")))
+
 	r = open(t, "redis://looker:pw@"+s.Addr(), Config{})
-	failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission)
+	require.True(t, failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission).Unsent, "nothing to delete")
 	failed(t, r.Do(within(t), bare), ErrPermission)
 	id, err = r.Probe(within(t))
 	require.NoError(t, err)

@@ -189,8 +189,9 @@ type Vote struct {
 	// come from a server that was restarted since.
 	Epoch uint64
 
-	// Unsent says of a failed vote that the command certainly never reached the
-	// server (its connection was refused, say): there is nothing to undo.
+	// Unsent says of a failed vote that the command was certainly not carried out
+	// and never will be: it didn't reach the server (its connection was refused,
+	// say), or the server turned it down before it began. There is nothing to undo.
 	Unsent bool
 
 	// Err says why a vote failed, or why it was refused where that isn't for

@@ -1,0 +1,421 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Whole runs: a Coordinator on five real servers, some of which are in a state in
+// which they can't vote. Every error names the instance and what is wrong with it,
+// what can't get better isn't waited for, and nothing stays behind.
+
+// whole is a Coordinator and the servers below it.
+type whole struct {
+	*quorum.Coordinator
+	t       *testing.T
+	group   *instance.Group
+	servers []*instancetest.Server
+	urls    []string
+	heals   []func() // make the servers well again
+}
+
+func (w *whole) heal(f func()) { w.heals = append(w.heals, f) }
+
+// ailment is a state that a server can be in. prepare changes what its client is
+// told before it is made, or nothing; strike makes the server fall ill.
+type ailment struct {
+	server  instancetest.Config
+	prepare func(w *whole, i int)
+	strike  func(w *whole, i int)
+	kind    error
+	forGood bool // waiting doesn't cure it
+	alone   bool // it keeps a processor busy, which others feel
+}
+
+var ailments = map[string]ailment{
+	"wrong password": {
+		server:  instancetest.Config{Password: "right"},
+		prepare: func(w *whole, i int) { w.urls[i] = "redis://:wrong@" + w.servers[i].Addr() },
+		kind:    instance.ErrAuth, forGood: true,
+	},
+	"no password": {
+		server:  instancetest.Config{Password: "right"},
+		prepare: func(w *whole, i int) { w.urls[i] = "redis://" + w.servers[i].Addr() },
+		kind:    instance.ErrAuth, forGood: true,
+	},
+	"no permission": {
+		prepare: func(w *whole, i int) {
+			w.servers[i].MustAsk("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+info", "+ping")
+			w.urls[i] = "redis://reader:pw@" + w.servers[i].Addr()
+		},
+		kind: instance.ErrPermission, forGood: true,
+	},
+	"not Redis": {
+		prepare: func(w *whole, i int) { w.urls[i] = "redis://" + startWebServer(w.t) },
+		kind:    instance.ErrNotRedis,
+	},
+	"nobody there": {
+		strike: func(w *whole, i int) { w.servers[i].Kill(); w.heal(w.servers[i].Restart) },
+		kind:   instance.ErrConnection,
+	},
+	"closed client": {
+		strike: func(w *whole, i int) { require.NoError(w.t, w.group.Members()[i].Close()) },
+		kind:   instance.ErrClosed, forGood: true,
+	},
+	"replica": {
+		strike: func(w *whole, i int) {
+			master := instancetest.Start(w.t, instancetest.Config{})
+			host, port, _ := net.SplitHostPort(master.Addr())
+			w.servers[i].MustAsk("REPLICAOF", host, port)
+			w.heal(func() { w.servers[i].MustAsk("REPLICAOF", "NO", "ONE") })
+		},
+		kind: quorum.ErrNotMaster,
+	},
+	"out of memory": {
+		strike: func(w *whole, i int) {
+			w.servers[i].MustAsk("CONFIG", "SET", "maxmemory", "1")
+			w.heal(func() { w.servers[i].MustAsk("CONFIG", "SET", "maxmemory", "0") })
+		},
+		kind: instance.ErrOutOfMemory,
+	},
+	"takes no writes": {
+		strike: func(w *whole, i int) {
+			w.servers[i].MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
+			w.heal(func() { w.servers[i].MustAsk("CONFIG", "SET", "min-replicas-to-write", "0") })
+		},
+		kind: instance.ErrMisconf,
+	},
+	"busy with a script": {
+		server: instancetest.Config{Args: []string{"--lua-time-limit", "1"}},
+		strike: func(w *whole, i int) {
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				_, _ = w.servers[i].Ask("EVAL", "while true do end", "0")
+			}()
+			require.Eventually(w.t, func() bool {
+				reply, err := w.servers[i].Ask("PING")
+				return err == nil && strings.HasPrefix(reply, "-BUSY")
+			}, 10*time.Second, time.Millisecond)
+			w.heal(func() { w.servers[i].MustAsk("SCRIPT", "KILL"); <-over })
+		},
+		kind: instance.ErrBusy, alone: true,
+	},
+	"hung": {
+		strike: func(w *whole, i int) { w.servers[i].Pause(); w.heal(w.servers[i].Resume) },
+		kind:   quorum.ErrTimeout,
+	},
+}
+
+// startWebServer answers everybody in another protocol.
+func startWebServer(t *testing.T) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	return l.Addr().String()
+}
+
+// start makes five servers and a Coordinator that trusts those that it can ask.
+func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
+	t.Helper()
+	w := &whole{t: t, servers: instancetest.StartN(t, 5, ill.server)}
+	for _, s := range w.servers {
+		w.urls = append(w.urls, s.URL())
+	}
+	well := 0
+	for i := range sick {
+		if ill.prepare != nil {
+			ill.prepare(w, i)
+			well = sick
+		}
+	}
+	group, err := instance.OpenAll(instance.Config{}, w.urls...)
+	require.NoError(t, err)
+	w.group = group
+	w.Coordinator, err = quorum.New(cfg, group.Instances()...)
+	require.NoError(t, err)
+	if err := w.Trust(t.Context()); well == 0 {
+		require.NoError(t, err)
+	} else if well < 5 {
+		var names []string
+		for _, member := range group.Members()[well:] {
+			names = append(names, member.Name())
+		}
+		require.NoError(t, w.Trust(t.Context(), names...))
+	}
+	if ill.strike != nil {
+		for i := range sick {
+			ill.strike(w, i)
+		}
+	}
+	return w
+}
+
+// leavesNothing heals the servers, closes everything, and looks on every server for
+// keys and connections. That no goroutine stays behind is TestMain's concern.
+func (w *whole) leavesNothing(keys ...string) {
+	w.t.Helper()
+	for _, heal := range w.heals {
+		heal()
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	// What can't be delivered for good is dropped with the key's life.
+	require.NoError(w.t, w.Settle(ctx), "deletes are owed still")
+	require.NoError(w.t, w.Close(ctx))
+	require.NoError(w.t, w.group.Close())
+	for i, s := range w.servers {
+		require.Equal(w.t, ":0", s.MustAsk(append([]string{"EXISTS"}, keys...)...), "server %d has the lock's key", i)
+		require.Eventually(w.t, func() bool {
+			return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "normal"), "\n") == 1 // who asks
+		}, 10*time.Second, 5*time.Millisecond, "server %d has connections left", i)
+	}
+}
+
+// requireBlame checks that the error names each of the first sick instances, with
+// what is wrong, and none of the others.
+func (w *whole) requireBlame(err error, sick int, kind error) {
+	w.t.Helper()
+	require.ErrorIs(w.t, err, kind)
+	require.NotErrorIs(w.t, err, context.DeadlineExceeded)
+	require.NotErrorIs(w.t, err, context.Canceled)
+	require.NotContains(w.t, err.Error(), "wrong@")
+	var round *quorum.RoundError
+	require.ErrorAs(w.t, err, &round)
+	require.Len(w.t, round.Votes, 5)
+	blamed := 0
+	for i, ballot := range round.Votes {
+		name := w.group.Members()[i].Name()
+		require.Equal(w.t, name, ballot.Instance)
+		switch voteErr := ballot.Vote.Err; {
+		case voteErr == nil, errors.Is(voteErr, quorum.ErrPending):
+		default:
+			require.Less(w.t, i, sick, "%s is well: %v", name, voteErr)
+			require.ErrorIs(w.t, voteErr, kind)
+			require.Contains(w.t, err.Error(), name+": ")
+			blamed++
+		}
+	}
+	require.Positive(w.t, blamed)
+}
+
+// TestSickMinority: two of five servers in any state cost nothing.
+func TestSickMinority(t *testing.T) {
+	for name, ill := range ailments {
+		t.Run(name, func(t *testing.T) {
+			if !ill.alone {
+				t.Parallel()
+			}
+			var decided atomic.Pointer[quorum.RoundEnd]
+			w := start(t, ill, 2, quorum.Config{Hooks: quorum.Hooks{RoundDecided: func(_ context.Context, e quorum.RoundEnd) { decided.Store(&e) }}})
+			lease, err := w.Acquire(t.Context(), "k")
+			require.NoError(t, err)
+			require.True(t, lease.Token().Valid())
+			require.Equal(t, 1, decided.Load().Try)
+			votes := 0
+			for i, ballot := range decided.Load().Ballots {
+				if ballot.Vote.Outcome == quorum.Granted {
+					require.GreaterOrEqual(t, i, 2, "a sick one can't grant")
+					votes++
+				} else {
+					require.Less(t, i, 2, "%v", ballot.Vote.Err)
+				}
+			}
+			require.Equal(t, 3, votes)
+			require.NoError(t, lease.Extend(t.Context()))
+			_, err = w.TryAcquire(t.Context(), "k")
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			require.NoError(t, lease.Release(t.Context()))
+			w.leavesNothing("k")
+		})
+	}
+}
+
+// TestSickMajority: three of five say what is wrong with each of them. What waiting
+// can't cure isn't waited for.
+func TestSickMajority(t *testing.T) {
+	for name, ill := range ailments {
+		t.Run(name, func(t *testing.T) {
+			if !ill.alone {
+				t.Parallel()
+			}
+			w := start(t, ill, 3, quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second, MaxTries: 2}, InstanceTimeout: 500 * time.Millisecond})
+			_, err := w.TryAcquire(t.Context(), "k")
+			require.ErrorIs(t, err, quorum.ErrNoQuorum)
+			w.requireBlame(err, 3, ill.kind)
+
+			patient, err := w.WithTerms(quorum.Terms{TTL: w.Terms().TTL, MaxTries: 1000})
+			require.NoError(t, err)
+			// Another key: the first one's deletes may still be on their way to those
+			// that the first round didn't wait for.
+			if ill.forGood {
+				began := time.Now()
+				_, err = patient.Acquire(t.Context(), "k2")
+				require.ErrorIs(t, err, quorum.ErrNoQuorum)
+				require.NotErrorIs(t, err, quorum.ErrExhausted)
+				require.Less(t, time.Since(began), 5*time.Second, "it waited for what can't get better")
+			} else {
+				_, err = w.Acquire(t.Context(), "k2")
+				require.ErrorIs(t, err, quorum.ErrExhausted)
+			}
+			w.requireBlame(err, 3, ill.kind)
+			if errors.Is(ill.kind, instance.ErrAuth) || errors.Is(ill.kind, instance.ErrNotRedis) || errors.Is(ill.kind, quorum.ErrNotMaster) {
+				report, err := w.Verify(t.Context())
+				require.ErrorIs(t, err, ill.kind)
+				for i, r := range report.Instances {
+					require.Equal(t, i < 3, errors.Is(r.Err, ill.kind), "%s: %v", r.Name, r.Err)
+				}
+			}
+			w.leavesNothing("k", "k2")
+		})
+	}
+}
+
+// TestScriptsFlushedInBetween: servers that forget the scripts between any two
+// steps are told them again.
+func TestScriptsFlushedInBetween(t *testing.T) {
+	w := start(t, ailment{}, 0, quorum.Config{})
+	flush := func() {
+		for _, s := range w.servers {
+			s.MustAsk("SCRIPT", "FLUSH")
+		}
+	}
+	for range 3 {
+		flush()
+		lease, err := w.TryAcquire(t.Context(), "k")
+		require.NoError(t, err)
+		flush()
+		_, err = w.TryAcquire(t.Context(), "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		flush()
+		require.NoError(t, lease.Extend(t.Context()))
+		flush()
+		require.NoError(t, lease.Release(t.Context()))
+	}
+	w.leavesNothing("k")
+}
+
+// TestLimitedUsersEverywhere: accounts that may lock and nothing else can lock. That
+// the quarantine is blind is told once an instance, and by Verify each time.
+func TestLimitedUsersEverywhere(t *testing.T) {
+	var told [5]atomic.Int32
+	names := make(map[string]int)
+	w := start(t, ailment{prepare: func(w *whole, i int) {
+		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+pexpire", "+pttl", "+hmget", "+hset", "+time", "+ping")
+		w.urls[i] = "redis://locker:pw@" + w.servers[i].Addr()
+		names[w.servers[i].Addr()] = i
+	}}, 5, quorum.Config{
+		Hooks: quorum.Hooks{Unprotected: func(e quorum.UnprotectedEvent) {
+			told[names[e.Instance]].Add(1)
+			if len(e.Hidden) == 0 {
+				t.Errorf("%s: not told what is hidden", e.Instance)
+			}
+		}},
+	})
+	for range 3 {
+		report, err := w.Verify(t.Context())
+		require.ErrorIs(t, err, quorum.ErrHidden)
+		require.ErrorContains(t, err, "INFO")
+		for _, r := range report.Instances {
+			require.ErrorIs(t, r.Err, quorum.ErrHidden)
+			require.ErrorContains(t, err, r.Name)
+		}
+		require.NoError(t, w.Do(t.Context(), "k", func(ctx context.Context, lease *quorum.Lease) error {
+			_, err := w.TryAcquire(ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			return lease.Extend(ctx)
+		}))
+	}
+	for i := range told {
+		require.EqualValues(t, 1, told[i].Load(), "instance %d", i)
+	}
+	require.ErrorIs(t, w.Trust(t.Context()), quorum.ErrHidden, "there is no run id to vouch for")
+	w.leavesNothing("k")
+}
+
+// TestEveryWayIn takes one lock over a port, a socket, with users, passwords and
+// databases, in one set.
+func TestEveryWayIn(t *testing.T) {
+	const odd = "p@ss/w#rd?:%" // every character that a URL gives a meaning to
+	const escaped = "p%40ss%2Fw%23rd%3F%3A%25"
+	var servers []*instancetest.Server
+	var urls []string
+	for i, cfg := range []instancetest.Config{{}, {Password: "secret"}, {Unix: true}, {Unix: true, Password: "secret"}, {Unix: true}} {
+		s := instancetest.Start(t, cfg)
+		s.MustAsk("ACL", "SETUSER", "app", "on", ">"+odd, "~*", "&*", "+@all")
+		switch i {
+		case 0:
+			urls = append(urls, "redis://app:"+escaped+"@"+s.Addr()+"/3")
+		case 1:
+			urls = append(urls, "redis://default:secret@"+s.Addr()+"?db=3&client_name=locks")
+		case 2:
+			urls = append(urls, "unix://app:"+escaped+"@"+s.Addr()+"?db=3")
+		case 3:
+			urls = append(urls, "unix://:secret@"+s.Addr()+"?db=3")
+		case 4:
+			urls = append(urls, "unix://"+s.Addr()+"?db=3&pool_size=2")
+		}
+		servers = append(servers, s)
+	}
+	group, err := instance.OpenAll(instance.Config{}, urls...)
+	require.NoError(t, err)
+	w := &whole{t: t, group: group, servers: servers}
+	w.Coordinator, err = quorum.New(quorum.Config{Quorum: 5}, group.Instances()...)
+	require.NoError(t, err)
+	require.NoError(t, w.Trust(t.Context()))
+	report, err := w.Verify(t.Context())
+	require.NoError(t, err, "%+v", report)
+	lease, err := w.TryAcquire(t.Context(), "k")
+	require.NoError(t, err, "all five are needed")
+	for i, s := range servers {
+		keyspace := s.MustAsk("INFO", "keyspace")
+		require.Contains(t, keyspace, "db3:keys=2", "%s", urls[i])
+		require.NotContains(t, keyspace, "db0:")
+	}
+	require.Contains(t, servers[1].MustAsk("CLIENT", "LIST"), "name=locks ")
+	require.Contains(t, servers[2].MustAsk("CLIENT", "LIST"), "user=app ")
+	require.NoError(t, lease.Release(t.Context()))
+	for i, s := range servers {
+		require.Contains(t, s.MustAsk("INFO", "keyspace"), "db3:keys=1", "the counter alone is left: %s", urls[i])
+	}
+	w.leavesNothing("k")
+	for _, rawURL := range urls {
+		bad := strings.NewReplacer(escaped, "other", "secret", "other").Replace(rawURL)
+		if bad == rawURL {
+			continue
+		}
+		r, err := instance.Open(bad, instance.Config{})
+		require.NoError(t, err)
+		vote := r.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"})
+		require.ErrorIs(t, vote.Err, instance.ErrAuth, bad)
+		require.NoError(t, r.Close())
+	}
+}

@@ -1,0 +1,111 @@
+package instance_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/embedded"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// From URLs to a lock. The servers here run inside the process; a program has
+// URLs such as redis://user:password@host:6379/0.
+func ExampleOpenAll() {
+	cluster, err := embedded.Start(3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cluster.Close()
+
+	ctx := context.Background()
+	servers, err := instance.OpenAll(instance.Config{}, cluster.URLs()...)
+	if err != nil {
+		fmt.Println(err) // says which URL, and never the password
+		return
+	}
+	defer servers.Close()
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second}}, servers.Instances()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(ctx)
+
+	// These have come up just now, and nobody has locked on them before.
+	if err := locks.Trust(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := locks.Acquire(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err) // says which instance did what
+		return
+	}
+	fmt.Println("held:", lease.Validity() > 4*time.Second, lease.Token().Valid())
+	fmt.Println("released:", lease.Release(ctx))
+	// Output:
+	// held: true true
+	// released: <nil>
+}
+
+// What can't be an address is refused before anything is dialed.
+func ExampleOpen() {
+	_, err := instance.Open("redis://:secret@host:6379?max_retries=3", instance.Config{})
+	fmt.Println(errors.Is(err, instance.ErrURL))
+	fmt.Println(err)
+	// Output:
+	// true
+	// instance: bad server URL: parameter max_retries is not taken: a command must not be sent twice
+}
+
+// TLS with a CA of one's own.
+func ExampleOpen_tls() {
+	open := func(caFile string) (*instance.Redis, error) {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, err
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate", caFile)
+		}
+		return instance.Open("rediss://redis.example:6379", instance.Config{TLS: &tls.Config{RootCAs: roots}})
+	}
+	_, err := open("no-such-file.pem")
+	fmt.Println(errors.Is(err, os.ErrNotExist))
+	// Output:
+	// true
+}
+
+// A client that is set up for a cache isn't fit for a lock; Harden sets it right.
+func ExampleNew() {
+	options := &redis.Options{Addr: "redis.example:6379", MaxRetries: 3, ContextTimeoutEnabled: true}
+	client := redis.NewClient(options)
+	defer client.Close()
+	_, err := instance.New(client, instance.Config{})
+	var wrong *instance.OptionError
+	if errors.As(err, &wrong) {
+		fmt.Println(wrong.Option, "is", wrong.Got, "and should be", wrong.Want)
+	}
+
+	hardened := redis.NewClient(instance.Harden(options))
+	defer hardened.Close()
+	inst, err := instance.New(hardened, instance.Config{Name: "a"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(inst.Name())
+	// Output:
+	// MaxRetries is 3 and should be -1 (none)
+	// a
+}

@@ -45,6 +45,7 @@ type debt struct {
 	due   time.Duration // not before
 	gap   time.Duration // until the next try
 	first time.Duration // when the instance first answered, 0 before
+	erred time.Duration // when it first failed, since it was last silent; 0 if it didn't
 }
 
 const (
@@ -210,17 +211,20 @@ func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered
 		debt.gap *= 2
 		return now-debt.first >= window, true
 	case vote.Unsent || errors.Is(vote.Err, ErrTimeout):
+		debt.erred = 0
 		return false, false
 	default:
 		// It answers, but not to this (NOPERM, READONLY). Others may be paid
 		// meanwhile, and this one is settled when what stood at its first answer
 		// has expired: not sooner, for a server that slept until then has only
-		// now run the SET.
-		if debt.first == 0 {
-			debt.first = now
+		// now run the SET. Or else its connection broke, which is no answer: so
+		// this doesn't count for a delete that is answered later, nor beyond the
+		// next silence.
+		if debt.erred == 0 {
+			debt.erred = now
 		}
 		debt.due = now + restMax
-		return now-debt.first >= window, true
+		return now-debt.erred >= window, true
 	}
 }
 

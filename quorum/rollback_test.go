@@ -381,7 +381,13 @@ func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
 			require.NoError(f.t, f.acquire("k").Release(f.ctx))
 			time.Sleep(100 * time.Microsecond)
 			synctest.Wait()
-			peak = max(peak, runtime.NumGoroutine()-before)
+			now := runtime.NumGoroutine()
+			for range 3 {
+				// It is no snapshot: while the runtime moves what is left of dead
+				// goroutines from one list to another it counts them as well.
+				now = min(now, runtime.NumGoroutine())
+			}
+			peak = max(peak, now-before)
 		}
 		// One vote or delete each that is under way, each with a delete queued
 		// behind it, and the collector of what is owed with its deletes.

@@ -122,6 +122,7 @@ func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
+		f.slow(10*ms, 10*ms) // or the other two may have granted before
 		f.servers[0].OnCommand(func(cmd quorum.Command) {
 			if cmd.Op == quorum.Acquire {
 				clk.stepWall(12 * time.Second)

@@ -32,10 +32,10 @@ type term struct {
 
 // identify takes in who the server says it is, and reports a new quarantine.
 func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
-	if id.RunID == "" && id.Uptime < 0 {
+	before := q.runID
+	if before == "" && id.RunID == "" && id.Uptime < 0 {
 		return nil // hidden: nothing can be told
 	}
-	before := q.runID
 	q.runID = id.RunID
 	if id.Vouched {
 		q.restart = term{}
@@ -43,6 +43,9 @@ func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 	}
 	was := q.restart
 	switch {
+	case before != "" && id.RunID == "":
+		// A restart may be what brought the settings back under which it hides.
+		q.restart = term{until: now.Mono + q.length, detail: fmt.Sprintf("it doesn't tell its run id any more, which was %.8s", before)}
 	case before != "" && id.RunID != before:
 		// It may be the same data after a restart or a replica that never had
 		// it, and its uptime doesn't tell which, nor does its persistence.

@@ -462,3 +462,32 @@ func TestTrustEndsWithTheLife(t *testing.T) {
 		_ = lease
 	})
 }
+
+// A server that told who it is, and after a restart doesn't, must not slip through
+// as one that never told.
+func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
+	for name, hide := range map[string]func(id *quorum.Identity){
+		"all of it":      func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 },
+		"the run id":     func(id *quorum.Identity) { id.RunID, id.Uptime = "", time.Hour },
+		"but is durable": func(id *quorum.Identity) { id.RunID, id.Uptime, id.Durable = "", time.Hour, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.kill(2)
+				require.NoError(t, f.acquire("k").Release(f.ctx))
+				synctest.Wait()
+				f.servers[0].Restart(false)
+				f.identify(hide, 0)
+				_, err := f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				f.servers[0].Reconnect()
+				time.Sleep(maxTTL / 2)
+				_, err = f.TryAcquire(f.ctx, "k")
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				f.servers[0].Reconnect()
+				time.Sleep(maxTTL/2 + 10*ms)
+				f.acquire("k") // not again for each connection
+			})
+		})
+	}
+}

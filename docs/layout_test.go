@@ -40,6 +40,9 @@ var policy = map[string][]string{
 	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {},
 
+	// The simulation runs the real protocol on servers of its own.
+	"simulation": {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},
 	"docs":                      {},

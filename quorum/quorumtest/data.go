@@ -1,0 +1,44 @@
+package quorumtest
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Data is a server's data alone, with the exact meaning of every command and
+// without a network or a clock: for those who build servers of their own, such as
+// one in simulated time. It isn't safe for concurrent use.
+type Data struct{ store store }
+
+// NewData gives a server's data before the first command.
+func NewData() *Data { return &Data{store: newStore()} }
+
+// Run carries out one command at the moment now of the server's wall clock. A
+// command that package quorum never sends fails with ErrBadCommand, Unsent. The
+// vote has no Epoch.
+func (d *Data) Run(cmd quorum.Command, now time.Time) quorum.Vote { return d.store.run(cmd, now) }
+
+// Holder gives the value that key has at now and the moment at which it expires
+// (zero for a key that lives for ever), and whether it exists.
+func (d *Data) Holder(key string, now time.Time) (value string, expires time.Time, ok bool) {
+	e, ok := d.store.key(key, now)
+	return e.value, e.expires, ok
+}
+
+// Put sets a key as somebody else would: with a time to live, or for ever if it
+// is quorum.NoExpiry. No counter is touched.
+func (d *Data) Put(key, value string, ttl time.Duration, now time.Time) {
+	e := entry{value: value}
+	if ttl != quorum.NoExpiry {
+		e.expires = now.Add(ttl)
+	}
+	d.store.keys[key] = e
+}
+
+// Counter gives a resource's counter, 0 if there is none.
+func (d *Data) Counter(key string, now time.Time) fencing.Token {
+	c, _ := d.store.counter(key, now)
+	return c.token
+}

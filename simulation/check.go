@@ -1,0 +1,336 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// ViolationKind is what went wrong.
+type ViolationKind string
+
+// The kinds.
+const (
+	// TwoHolders: a client got the lock while another had validity left, or acted
+	// on the resource, and was let, after another had got it.
+	TwoHolders ViolationKind = "two holders"
+	// StaleWrite: a write was carried out after a later holder's operation.
+	StaleWrite ViolationKind = "stale write"
+	// LostUpdate: a write was carried out over a version that its writer hadn't
+	// read.
+	LostUpdate ViolationKind = "lost update"
+	// TokenOrder: a token isn't larger than that of a lease that was handed out
+	// before this one was asked for, or was handed out twice.
+	TokenOrder ViolationKind = "token order"
+	// Overvalued: at the moment when a lease was handed out or extended, fewer
+	// than a quorum of instances had its key for as long as its validity.
+	Overvalued ViolationKind = "validity beyond reality"
+	// NeverFree: a lock could not be had long after everything was over.
+	NeverFree ViolationKind = "never free"
+	// Stuck: the run didn't end.
+	Stuck ViolationKind = "stuck"
+	// LeftOver: goroutines were left when all Coordinators had been closed.
+	LeftOver ViolationKind = "goroutines left over"
+	// Panicked: the code under test panicked, or couldn't be set up or closed.
+	Panicked ViolationKind = "panic"
+	// Unsimulated: the code under test used a part of the clock that can't be
+	// simulated.
+	Unsimulated ViolationKind = "not simulated"
+)
+
+// Violation is one thing that a check has found.
+type Violation struct {
+	Kind ViolationKind
+	// At is the true time.
+	At   time.Duration
+	Text string
+}
+
+// String is one line, and more lines for what has a stack.
+func (v Violation) String() string { return fmt.Sprintf("%v at %v: %s", v.Kind, v.At, v.Text) }
+
+// Event is one entry of a run's history: what a client did or was told.
+type Event struct {
+	At      time.Duration // true time
+	Process string
+	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "crashed", "read", "write", "noted"
+	Key     string
+	Token   fencing.Token
+	// Validity is what the client was told (acquired, extended, looked).
+	Validity time.Duration
+	// Words says more, where there is more to say.
+	Words string
+}
+
+// checker looks at all that happens, as it happens.
+type checker struct {
+	w          *world
+	holdings   []*holding // in the order in which they were acquired
+	asked      map[string]bool
+	violations []Violation
+	history    []Event
+}
+
+// holding is one lease, as its holder sees it.
+type holding struct {
+	p      *process
+	key    string
+	token  fencing.Token
+	value  string
+	quorum int
+
+	number   int   // from 1, in the order of acquisition
+	askedAt  int64 // true times
+	gotAt    int64
+	endedAt  int64 // never, while its holder hasn't given it up
+	validity int64 // what the holder was told, and at what readings of its clocks
+	mono     int64
+	wall     int64
+}
+
+// left is the validity that the holder believes in at the true time now. It is
+// counted by the holder's own clocks: what they get wrong is what has to show.
+func (h *holding) left(now int64) int64 {
+	s := h.p.clock.present()
+	return h.validity - max(0, s.mono.at(now)-h.mono, s.wall.at(now)-h.wall)
+}
+
+func (h *holding) told(now, validity int64) {
+	s := h.p.clock.present()
+	h.validity, h.mono, h.wall = validity, s.mono.at(now), s.wall.at(now)
+}
+
+func (h *holding) holds(now int64) bool { return now < h.endedAt && h.left(now) > 0 }
+
+// after reports whether h is the later one of two leases on one key: by their
+// tokens, or where there are none by when they were handed out.
+func (h *holding) after(o *holding) bool {
+	switch {
+	case h == nil:
+		return false
+	case h.token != 0 && o.token != 0:
+		return h.token > o.token
+	default:
+		return h.number > o.number
+	}
+}
+
+func (h *holding) String() string { return fmt.Sprintf("%s (token %d)", h.p.name, h.token) }
+
+func (c *checker) violation(kind ViolationKind, format string, args ...any) {
+	now := c.w.now.Load()
+	text := fmt.Sprintf(format, args...)
+	c.violations = append(c.violations, Violation{Kind: kind, At: time.Duration(now), Text: text})
+	line := c.w.trace.at(now, "VIOLATION").s(string(kind))
+	if kind != Stuck && kind != LeftOver && kind != Panicked { // stacks differ from run to run
+		line.s(text)
+	}
+	line.end()
+}
+
+// keys lists the locks that were asked for, sorted.
+func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
+
+// acquired takes in a new lease.
+func (c *checker) acquired(h *holding, validity time.Duration) {
+	now := c.w.now.Load()
+	h.gotAt, h.endedAt = now, never
+	h.told(now, int64(validity))
+	for _, o := range c.holdings {
+		if o.key != h.key {
+			continue
+		}
+		if o.holds(now) {
+			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
+		}
+		switch {
+		case h.token == 0:
+		case o.token == h.token:
+			c.violation(TokenOrder, "%v and %v have the same token for %q", o, h, h.key)
+		case o.gotAt <= h.askedAt && o.token > h.token:
+			c.violation(TokenOrder, "%v got %q after %v with a smaller token", h, h.key, o)
+		}
+	}
+	c.holdings = append(c.holdings, h)
+	h.number = len(c.holdings)
+	c.real(h)
+}
+
+// real compares a validity with what the instances have.
+func (c *checker) real(h *holding) {
+	s := h.p.clock.present()
+	// The first true time at which either clock says that the lease is over.
+	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
+	longEnough := 0
+	for _, server := range c.w.servers {
+		value, expires, ok := server.data.Holder(h.key, server.clock())
+		if ok && value == h.value && server.wall.when(expires.UnixNano()) >= until {
+			longEnough++
+		}
+	}
+	if longEnough < h.quorum {
+		c.violation(Overvalued, "%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+			h, time.Duration(h.validity), h.key, longEnough, h.quorum)
+	}
+}
+
+// effect looks at an operation that the resource is about to carry out.
+func (c *checker) effect(a act, reg *register) {
+	h := a.holding
+	c.note(h.p, Event{What: a.kind.String(), Key: h.key, Token: h.token, Words: fmt.Sprintf("version %d value %d", a.version, a.value)})
+	// By the time of sending: a packet that is late has no holder any more, and
+	// no lock is to blame for it.
+	for _, o := range c.holdings[h.number:] {
+		if o.key == h.key && o.gotAt <= a.sent {
+			c.violation(TwoHolders, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
+			break
+		}
+	}
+	if reg.latest.after(h) && a.kind == writing {
+		c.violation(StaleWrite, "%v wrote %q after %v had used it", h, h.key, reg.latest)
+	}
+	if a.kind == writing && a.version != reg.version {
+		c.violation(LostUpdate, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
+	}
+	if !reg.latest.after(h) {
+		reg.latest = h
+	}
+}
+
+// crashed ends what a process held.
+func (c *checker) crashed(p *process) {
+	now := c.w.now.Load()
+	for _, h := range c.holdings {
+		if h.p == p {
+			h.endedAt = min(h.endedAt, now)
+		}
+	}
+	c.note(p, Event{What: "crashed"})
+}
+
+func (c *checker) note(p *process, e Event) {
+	e.At, e.Process = time.Duration(c.w.now.Load()), p.name
+	c.history = append(c.history, e)
+}
+
+// recordKind is what a workload did.
+type recordKind uint8
+
+const (
+	asked recordKind = iota
+	acquired
+	refused
+	looked
+	released
+	noted
+)
+
+var recordNames = [...]string{asked: "asked", acquired: "acquired", refused: "refused", looked: "looked", released: "released", noted: "noted"}
+
+// record is one thing that a workload did, on its way to the checks.
+type record struct {
+	p        *process
+	n        uint64
+	kind     recordKind
+	holding  *holding
+	validity time.Duration
+	words    string
+}
+
+func (r *record) order() opOrder { return opOrder{process: r.p.index, kind: isRecord, n: r.n} }
+
+func (r *record) apply(w *world) {
+	if r.p.gone() {
+		return
+	}
+	now := w.now.Load()
+	e := Event{What: recordNames[r.kind], Validity: r.validity, Words: r.words}
+	line := w.trace.at(now, r.p.name).s(e.What)
+	if h := r.holding; h != nil {
+		e.Key, e.Token = h.key, h.token
+		line.s(h.key)
+		if h.token != 0 {
+			line.n("token", int64(h.token))
+		}
+	}
+	if r.kind == acquired || r.kind == looked {
+		line.n("validity", int64(r.validity))
+	}
+	if r.words != "" {
+		line.s(r.words)
+	}
+	line.end()
+	w.check.note(r.p, e)
+	switch h := r.holding; r.kind {
+	case asked:
+		h.askedAt = now
+		if w.check.asked == nil {
+			w.check.asked = map[string]bool{}
+		}
+		w.check.asked[h.key] = true
+	case acquired:
+		w.count("a lease was acquired")
+		w.check.acquired(h, r.validity)
+	case refused:
+		w.count("no lease: " + r.words)
+	case looked:
+		// What the library says now is what the holder believes from here on.
+		if h != nil && now < h.endedAt {
+			h.told(now, int64(r.validity))
+		}
+	case released:
+		if h != nil {
+			h.endedAt = min(h.endedAt, now)
+		}
+	}
+}
+
+// prolonged is an extension that was won.
+type prolonged struct {
+	p        *process
+	key      string
+	token    fencing.Token
+	validity time.Duration
+}
+
+func (x *prolonged) order() opOrder {
+	return opOrder{process: x.p.index, kind: isRecord, n: uint64(x.token), key: x.key, value: "extended"}
+}
+
+func (x *prolonged) apply(w *world) {
+	if x.p.gone() {
+		return
+	}
+	now := w.now.Load()
+	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(x.validity)).end()
+	w.check.note(x.p, Event{What: "extended", Key: x.key, Token: x.token, Validity: x.validity})
+	w.count("a lease was extended")
+	holdings := w.check.holdings
+	for i := len(holdings) - 1; i >= 0; i-- {
+		h := holdings[i]
+		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
+			h.told(now, int64(x.validity))
+			w.check.real(h)
+			return
+		}
+	}
+}
+
+// tally counts what the library told a hook.
+type tally struct {
+	p    *process
+	what string
+}
+
+func (t *tally) order() opOrder {
+	return opOrder{process: t.p.index, kind: isReport, value: t.what}
+}
+
+func (t *tally) apply(w *world) {
+	if !t.p.gone() {
+		w.count(t.what)
+	}
+}

@@ -1,0 +1,178 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Workload is what each client process does. It runs on one goroutine per
+// process, which reaches the world through its Client alone: no time, channels or
+// memory that processes share, for these are not simulated. When the process
+// crashes, the next thing that it asks of its Client doesn't return.
+type Workload func(c *Client)
+
+// Client is what a Workload works with. What it does through it is recorded, and
+// checked.
+type Client struct {
+	// Name and Index are the process's: "c1" has the index 0.
+	Name  string
+	Index int
+
+	// Coordinator is the process's own. Leases that are taken from it directly
+	// are not seen by the checks.
+	Coordinator *quorum.Coordinator
+
+	p        *process
+	ctx      context.Context
+	holdings map[*quorum.Lease]*holding
+	records  uint64
+}
+
+// Patience is how long a Client waits for the resource's answer, by its own clock.
+const Patience = time.Second
+
+// Context is the process's context. It never ends.
+func (c *Client) Context() context.Context { return c.ctx }
+
+// Clock is the process's clock.
+func (c *Client) Clock() *Clock { return c.p.clock }
+
+// Sleep waits for d on the process's clock.
+func (c *Client) Sleep(d time.Duration) {
+	c.p.clock.Sleep(d)
+	c.p.exit()
+}
+
+// SleepUntil waits until d has passed since the process started, by its own clock.
+func (c *Client) SleepUntil(d time.Duration) {
+	if left := d - c.p.clock.Since(c.p.clock.start); left > 0 {
+		c.Sleep(left)
+	}
+}
+
+// Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
+// process and about.
+func (c *Client) Pick(about uint64, n int) int {
+	return int(draw(c.p.w.seed, tagPick, uint64(c.Index), about) % uint64(max(1, n)))
+}
+
+// Note adds words to the trace.
+func (c *Client) Note(words string) { c.record(&record{kind: noted, words: words}) }
+
+// TryAcquire is Coordinator.TryAcquire.
+func (c *Client) TryAcquire(key string) (*quorum.Lease, error) {
+	return c.acquire(key, c.Coordinator.TryAcquire)
+}
+
+// Acquire is Coordinator.Acquire. Bound it by Terms in the Config, or the run may
+// not end.
+func (c *Client) Acquire(key string) (*quorum.Lease, error) {
+	return c.acquire(key, c.Coordinator.Acquire)
+}
+
+func (c *Client) acquire(key string, acquire func(context.Context, string) (*quorum.Lease, error)) (*quorum.Lease, error) {
+	h := &holding{p: c.p, key: key}
+	c.record(&record{kind: asked, holding: h})
+	lease, err := acquire(c.ctx, key)
+	c.p.exit()
+	if err != nil {
+		c.record(&record{kind: refused, holding: h, words: verdict(err)})
+		return nil, err
+	}
+	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.Coordinator.Set().Q
+	c.holdings[lease] = h
+	c.record(&record{kind: acquired, holding: h, validity: lease.Validity()})
+	return lease, nil
+}
+
+// Valid looks whether the lease has validity left.
+func (c *Client) Valid(lease *quorum.Lease) bool {
+	c.p.exit()
+	left := lease.Validity()
+	c.record(&record{kind: looked, holding: c.holdings[lease], validity: left})
+	return left > 0
+}
+
+// Extend is Lease.Extend.
+func (c *Client) Extend(lease *quorum.Lease) error {
+	err := lease.Extend(c.ctx)
+	c.p.exit()
+	return err
+}
+
+// Release is Lease.Release.
+func (c *Client) Release(lease *quorum.Lease) error {
+	c.p.exit()
+	c.record(&record{kind: released, holding: c.holdings[lease]})
+	err := lease.Release(c.ctx)
+	c.p.exit()
+	if err != nil {
+		c.record(&record{kind: noted, words: "release: " + verdict(err)})
+	}
+	return err
+}
+
+// Read reads the resource that the lease's key stands for, and shows it the token.
+// The version counts its writes. The error is the guard's, or that of an answer
+// that didn't come within Patience: context.DeadlineExceeded.
+func (c *Client) Read(lease *quorum.Lease) (value int64, version uint64, err error) {
+	r := c.act(act{kind: reading, holding: c.holdings[lease]})
+	return r.value, r.version, r.err
+}
+
+// Write writes the resource that the lease's key stands for, whose value was read
+// as of version. It is carried out, or not, whatever version the resource has by
+// then: to notice a difference is what checks are for. An error that Is
+// context.DeadlineExceeded leaves open whether it was.
+func (c *Client) Write(lease *quorum.Lease, value int64, version uint64) error {
+	return c.act(act{kind: writing, holding: c.holdings[lease], value: value, version: version}).err
+}
+
+func (c *Client) act(a act) acted {
+	c.p.exit()
+	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
+	defer cancel()
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: a, ctx: ctx}
+	result := call.do().result
+	c.p.exit()
+	return result
+}
+
+// record hands the checks what the workload did. The number keeps a process's own
+// order.
+func (c *Client) record(r *record) {
+	c.records++
+	r.p, r.n = c.p, c.records
+	c.p.post(r)
+}
+
+// hooks tell the checks and the counts what the library does by itself.
+func (c *Client) hooks() quorum.Hooks {
+	tell := func(words string) { c.p.post(&tally{p: c.p, what: words}) }
+	return quorum.Hooks{
+		Extended: func(_ context.Context, e quorum.LeaseEvent) {
+			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, validity: e.Validity})
+		},
+		Lost:        func(quorum.LeaseEvent) { tell("a lease ended before its release") },
+		Quarantined: func(e quorum.QuarantineEvent) { tell("a quarantine began: " + e.Err.Reason.String()) },
+		ClockJumped: func(quorum.ClockEvent) { tell("a clock was seen to jump") },
+	}
+}
+
+// verdict names an error without what differs from one scheduling of goroutines
+// to the next, such as which of the answers came last.
+func verdict(err error) string {
+	for _, known := range []error{
+		quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
+		quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "another error"
+}

@@ -1,0 +1,275 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+// epoch is the wall clocks' reading at the start of a run: a time at which tokens
+// seeded from a clock look as they do in life.
+const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
+
+// span is a stretch of true time in which a process's clocks ran evenly.
+type span struct{ mono, wall line }
+
+// Clock is one process's clock: a monotonic one and a wall clock, each a line over
+// true time. It is what the code under test has for the time. Only the driver
+// changes it, and only while the process's goroutines stand.
+//
+// Timer, Ticker and AfterFunc give concrete types that work by real time alone; a
+// process that calls them is reported (see Violation), and their timers never fire.
+type Clock struct {
+	p     *process
+	spans []span // the last one is the present
+	start time.Time
+
+	ppm    int64 // the rate while it runs
+	asleep bool  // the monotonic clock stands still
+	frozen bool  // and so does the wall clock
+}
+
+var _ clock.Clock = (*Clock)(nil)
+
+func newClock(p *process, now int64) *Clock {
+	c := &Clock{p: p, spans: make([]span, 1, 4)}
+	c.spans[0] = span{mono: line{from: now}, wall: line{from: now, value: epoch + now}}
+	c.start = c.Now()
+	return c
+}
+
+func (c *Clock) present() *span { return &c.spans[len(c.spans)-1] }
+
+// sleep stops the monotonic clock at the true time now, and with frozen the wall
+// clock.
+func (c *Clock) sleep(now int64, frozen bool) {
+	c.asleep, c.frozen = true, c.frozen || frozen
+	c.tune(now)
+}
+
+func (c *Clock) wake(now int64) {
+	c.asleep, c.frozen = false, false
+	c.tune(now)
+}
+
+func (c *Clock) setRate(now, ppm int64) {
+	c.ppm = ppm
+	c.tune(now)
+}
+
+// tune begins a new span at the rates that apply now.
+func (c *Clock) tune(now int64) {
+	mono, wall := c.ppm, c.ppm
+	if c.asleep {
+		mono = -million
+		if c.frozen {
+			wall = -million
+		}
+	}
+	s := *c.present()
+	c.spans = append(c.spans, span{mono: s.mono.turn(now, mono), wall: s.wall.turn(now, wall)})
+}
+
+func (c *Clock) stepWall(now, by int64) {
+	s := *c.present()
+	c.spans = append(c.spans, span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by)})
+}
+
+func (c *Clock) mono() int64 { return c.present().mono.at(c.p.w.now.Load()) }
+
+// Now is the wall clock.
+func (c *Clock) Now() time.Time {
+	return time.Unix(0, c.present().wall.at(c.p.w.now.Load())).UTC()
+}
+
+// Since is the monotonic time since t, which must be a reading of Now.
+func (c *Clock) Since(t time.Time) time.Duration {
+	return time.Duration(c.mono() - c.monoAt(t))
+}
+
+// monoAt is what the monotonic clock showed when the wall clock showed t. A real
+// time.Time carries both; this one has to be looked up. Where the wall clock was
+// stepped back it has shown some moments twice: then the start of the process is
+// meant, else the later.
+func (c *Clock) monoAt(t time.Time) int64 {
+	if t.Equal(c.start) {
+		return c.spans[0].mono.value
+	}
+	wall, end := t.UnixNano(), c.p.w.now.Load()
+	for i := len(c.spans) - 1; i >= 0; i-- {
+		s := c.spans[i]
+		if wall >= s.wall.value && wall <= s.wall.at(end) {
+			return s.mono.at(s.wall.when(wall))
+		}
+		end = s.wall.from
+	}
+	s := c.present()
+	return s.mono.value + wall - s.wall.value
+}
+
+// Until is the wall time until t.
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+// After sends the time once d has passed on the monotonic clock.
+func (c *Clock) After(d time.Duration) <-chan time.Time {
+	ch := make(chan time.Time, 1)
+	c.p.set(&timer{p: c.p, due: c.mono() + int64(max(0, d)), ch: ch})
+	return ch
+}
+
+// Tick sends the time each time d has passed, for as long as the process lives.
+func (c *Clock) Tick(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	ch := make(chan time.Time, 1)
+	c.p.set(&timer{p: c.p, due: c.mono() + int64(d), ch: ch, every: int64(d)})
+	return ch
+}
+
+// Sleep returns once d has passed on the monotonic clock.
+func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
+
+// WithDeadline is context.WithDeadline on this clock.
+func (c *Clock) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	return c.with(parent, deadline, c.Until(deadline))
+}
+
+// WithTimeout is context.WithTimeout on this clock.
+func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return c.with(parent, c.Now().Add(d), d)
+}
+
+func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx := &timeout{parent: parent, deadline: deadline, done: make(chan struct{})}
+	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
+		ctx.deadline = outer
+	}
+	if parent.Done() != nil {
+		ctx.mu.Lock() // end may come at once, on another goroutine
+		ctx.stop = context.AfterFunc(parent, func() { ctx.end(parent.Err()) })
+		ctx.mu.Unlock()
+	}
+	switch {
+	case parent.Err() != nil:
+		ctx.end(parent.Err())
+	case d <= 0 || c.p.dead.Load():
+		ctx.end(context.DeadlineExceeded)
+	default:
+		ctx.timer = &timer{p: c.p, due: c.mono() + int64(d), ctx: ctx}
+		c.p.set(ctx.timer)
+	}
+	return ctx, func() { ctx.end(context.Canceled) }
+}
+
+// The rest of clock.Clock.
+
+// AfterFunc is not simulated, see Clock.
+func (c *Clock) AfterFunc(time.Duration, func()) *clock.Timer {
+	return c.unusable("AfterFunc").AfterFunc(time.Hour, func() {})
+}
+
+// Timer is not simulated, see Clock.
+func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").Timer(time.Hour) }
+
+// Ticker is not simulated, see Clock.
+func (c *Clock) Ticker(time.Duration) *clock.Ticker { return c.unusable("Ticker").Ticker(time.Hour) }
+
+func (c *Clock) unusable(method string) clock.Clock {
+	c.p.post(&report{p: c.p, kind: Unsimulated, text: fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method)})
+	return clock.NewMock()
+}
+
+// timer is something that is due on a process's monotonic clock: a channel's
+// value, or the end of contexts.
+type timer struct {
+	p     *process
+	due   int64
+	ch    chan time.Time
+	every int64 // of a Tick
+	ctx   *timeout
+
+	// Only the driver uses what follows.
+	tie   uint64
+	more  []*timer // others of the same moment that can't be told from this one
+	bound bool     // its context's end is an event of its own, see process.bind
+	over  bool
+}
+
+// timeout is a context of a Clock.
+type timeout struct {
+	parent   context.Context
+	deadline time.Time
+	timer    *timer
+	stop     func() bool
+
+	mu    sync.Mutex
+	done  chan struct{}
+	err   error
+	after []*func()
+}
+
+type timeoutKey struct{}
+
+func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
+func (t *timeout) Done() <-chan struct{}       { return t.done }
+
+func (t *timeout) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+func (t *timeout) Value(key any) any {
+	if key == (timeoutKey{}) {
+		return t
+	}
+	return t.parent.Value(key)
+}
+
+// AfterFunc is what context.AfterFunc and derived contexts look for: without it
+// each would cost a goroutine.
+func (t *timeout) AfterFunc(f func()) func() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	entry := &f
+	t.after = append(t.after, entry)
+	return func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for i, e := range t.after {
+			if e == entry {
+				t.after = append(t.after[:i:i], t.after[i+1:]...)
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// end ends the context, once.
+func (t *timeout) end(err error) {
+	t.mu.Lock()
+	if t.err != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.err = err
+	close(t.done)
+	after, stop := t.after, t.stop
+	t.after = nil
+	t.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	for _, f := range after {
+		go (*f)()
+	}
+}

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Config is the world that a run takes place in. The zero Config is ready to use.
+type Config struct {
+	// Servers is the number of instances, 1 to 26. Default 5.
+	Servers int
+	// Processes is the number of client processes, 1 to 64. Default 2.
+	Processes int
+
+	// Quorum configures each process's Coordinator. Clock, Random, Owner and
+	// Hooks are the simulation's own.
+	Quorum quorum.Config
+
+	// Latency bounds the time of each message one way, drawn evenly: 0 or more,
+	// up to a minute. Default 200 µs to 2 ms.
+	LatencyMin, LatencyMax time.Duration
+
+	// Guard puts a fencing guard before the resource: it admits a holder's token
+	// at each read and checks it at each write.
+	Guard bool
+
+	// ServerAge is how long the servers have been up at the start. Default 1 h:
+	// longer than any quarantine.
+	ServerAge time.Duration
+
+	// Persistence is what the servers say that they keep over a restart. What they
+	// really keep is the Restart's to say: a disk may lie.
+	Persistence Keep
+
+	// Witness lets one more client try to get every lock that was asked for,
+	// some time after the last process has ended and the last fault is over: if
+	// it can't, nobody ever will.
+	Witness bool
+
+	// Forgetful makes servers that grant every Acquire, whoever holds the key.
+	// It is for tests of the checks, which must notice.
+	Forgetful bool
+
+	// Horizon is the virtual time at which a run that hasn't ended is broken off.
+	// Default 10 min after the last fault's beginning.
+	Horizon time.Duration
+
+	// MaxEvents is the number of events after which it is. Default 1 000 000.
+	MaxEvents int
+}
+
+func (c Config) complete() Config {
+	set := func(field *time.Duration, d time.Duration) {
+		if *field == 0 {
+			*field = d
+		}
+	}
+	if c.Servers == 0 {
+		c.Servers = 5
+	}
+	if c.Processes == 0 {
+		c.Processes = 2
+	}
+	if c.LatencyMin == 0 && c.LatencyMax == 0 {
+		c.LatencyMin, c.LatencyMax = 200*time.Microsecond, 2*time.Millisecond
+	}
+	set(&c.ServerAge, time.Hour)
+	set(&c.Quorum.TTL, 10*time.Second)
+	if c.MaxEvents == 0 {
+		c.MaxEvents = 1_000_000
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Servers < 1 || c.Servers > 26:
+		return fmt.Errorf("%w: Servers is %d, want 1 to 26: they are named A to Z", ErrConfig, c.Servers)
+	case c.Processes < 1 || c.Processes > 64:
+		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
+	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
+		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
+	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
+		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
+	}
+	return nil
+}
+
+func (c Config) serverNames() []string {
+	names := make([]string, c.Servers)
+	for i := range names {
+		names[i] = string(rune('A' + i))
+	}
+	return names
+}
+
+func (c Config) processNames() []string {
+	names := make([]string, c.Processes)
+	for i := range names {
+		names[i] = "c" + strconv.Itoa(i+1)
+	}
+	return names
+}

@@ -1,0 +1,66 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// movable is a clock that can be exchanged for each part of the contract.
+type movable struct{ clock.Clock }
+
+// opened is an instance of a world of its own, with what the contract's check may
+// do to the server from behind. That is safe: while the check's goroutines run, the
+// driver stands.
+type opened struct {
+	instance
+	server *server
+}
+
+func (o opened) Put(key, value string, ttl time.Duration) {
+	o.server.data.Put(key, value, ttl, o.server.clock())
+}
+
+func (o opened) Restart(keepData bool) {
+	o.server.kill()
+	if keepData {
+		o.server.revive(KeepAll.until(o.p.w.now.Load()))
+	} else {
+		o.server.revive(KeepNothing.until(0))
+	}
+}
+
+// The simulated instance keeps the contract that every instance must keep, also
+// under latencies that reorder what is sent.
+func TestInstancePassesCheck(t *testing.T) {
+	for name, latency := range map[string][2]time.Duration{
+		"at once":   {0, time.Nanosecond},
+		"as usual":  {100 * time.Microsecond, 300 * time.Microsecond},
+		"reordered": {0, time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clk := new(movable)
+			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
+				w := newWorld(1, cfg, nil, nil)
+				p := w.processes[0]
+				w.queue = nil // the test is the process
+				clk.Clock = p.clock
+				done := make(chan struct{})
+				t.Cleanup(func() {
+					p.post(&end{p})
+					<-done
+				})
+				go func() {
+					defer close(done)
+					w.drive()
+				}()
+				return opened{instance: instance{p: p}, server: w.servers[0]}
+			}, quorumtest.Virtual(), quorumtest.Clock(clk))
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package simulation_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// contend is a workload that uses most of the library: clients that wait for one
+// of two locks, read, write, extend and release, in an order that the seed draws.
+func contend(c *simulation.Client) {
+	for turn := range uint64(4) {
+		c.Sleep(time.Duration(c.Pick(10*turn, 3000)) * time.Millisecond)
+		lease, err := c.Acquire([]string{"k", "l"}[c.Pick(10*turn+1, 4)/3])
+		if err != nil {
+			continue
+		}
+		if c.Pick(10*turn+2, 2) == 0 {
+			lease.KeepAlive()
+		}
+		update(c, lease)
+		c.Sleep(time.Duration(c.Pick(10*turn+3, 4000)) * time.Millisecond)
+		if c.Pick(10*turn+4, 2) == 0 {
+			if err := c.Extend(lease); err != nil {
+				c.Note("not extended")
+			}
+		}
+		if c.Valid(lease) {
+			update(c, lease)
+		}
+		if c.Pick(10*turn+5, 4) != 0 {
+			if err := c.Release(lease); err != nil {
+				c.Note("not released")
+			}
+		}
+	}
+}
+
+// contended is the world for it.
+func contended() simulation.Config {
+	return simulation.Config{
+		Processes: 3,
+		Quorum:    quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second, MaxWait: 20 * time.Second}},
+		Witness:   true,
+	}
+}
+
+// drawn plays the seed with a schedule that is drawn from it as well.
+func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
+	t.Helper()
+	cfg := contended()
+	cfg.Guard = seed%2 == 0
+	schedule := simulation.Draw(seed, cfg, 8, 20*time.Second)
+	r, err := simulation.Run(seed, cfg, schedule, contend)
+	require.NoError(t, err, "%+v", schedule)
+	return schedule, r
+}
+
+// runs is how many seeds the determinism of is tested.
+const runs = 300
+
+// digest is one digest of many runs.
+func digest(t testing.TB) string {
+	all := sha256.New()
+	for seed := range uint64(runs) {
+		_, r := drawn(t, seed)
+		all.Write([]byte(r.Digest))
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
+
+// The same seed gives the same trace, byte for byte, on one processor and on
+// several, whatever else the machine does.
+func TestSameSeedSameTrace(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	counts := map[string]int{}
+	for seed := range uint64(runs) {
+		runtime.GOMAXPROCS(1)
+		schedule, one := drawn(t, seed)
+		runtime.GOMAXPROCS(2)
+		_, two := drawn(t, seed)
+		if one.Digest != two.Digest {
+			require.Fail(t, "two traces of one seed", "seed %d, %+v\n%s", seed, schedule, difference(one.Trace, two.Trace))
+		}
+		require.Equal(t, one.Violations, two.Violations)
+		require.Equal(t, one.History, two.History)
+		require.Equal(t, one.Counts, two.Counts)
+		require.Equal(t, one.Events, two.Events)
+		for what, n := range one.Counts {
+			counts[what] += n
+		}
+	}
+	// What never happened was not shown to be the same twice.
+	for _, what := range []string{
+		"a call timed out", "a reply came too late", "a request was lost", "a reply was lost", "a process was paused", "a process crashed",
+		"a lease was acquired", "a lease was extended", "a clock was seen to jump", "acquire refused", "raise granted", "release refused",
+		"extend refused", "restore granted", "a quarantine began: restarted",
+	} {
+		assert.Positive(t, counts[what], "%q never happened: %v", what, counts)
+	}
+}
+
+// difference shows where two traces part.
+func difference(a, b []byte) string {
+	la, lb := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(la), len(lb)) {
+		if !bytes.Equal(la[i], lb[i]) {
+			from := max(0, i-20)
+			return fmt.Sprintf("%s\n--- one\n%s\n--- other\n%s", bytes.Join(la[from:i], []byte("\n")),
+				bytes.Join(la[i:min(i+8, len(la))], []byte("\n")), bytes.Join(lb[i:min(i+8, len(lb))], []byte("\n")))
+		}
+	}
+	return fmt.Sprintf("one ends after %d lines, the other after %d", len(la), len(lb))
+}
+
+// digestOnly asks TestDigest for nothing but its line.
+const digestOnly = "SIMULATION_DIGEST"
+
+func TestDigest(t *testing.T) {
+	if os.Getenv(digestOnly) == "" {
+		t.Skip("it is run by TestSameTraceWithTheRaceDetector, in a process of its own")
+	}
+	fmt.Println("digest", digest(t))
+}
+
+// The race detector changes the scheduling of goroutines more than anything else.
+func TestSameTraceWithTheRaceDetector(t *testing.T) {
+	if testing.Short() || os.Getenv(digestOnly) != "" {
+		t.Skip("it builds the tests twice")
+	}
+	digests := map[string]string{}
+	for _, race := range []string{"-race=false", "-race=true"} {
+		test := exec.Command("go", "test", race, "-run", "^TestDigest$", "-count=1", "-v", ".")
+		test.Env = append(os.Environ(), digestOnly+"=1")
+		out, err := test.CombinedOutput()
+		require.NoError(t, err, "%s: %s", race, out)
+		for line := range strings.Lines(string(out)) {
+			if of, ok := strings.CutPrefix(strings.TrimSpace(line), "digest "); ok {
+				digests[race] = of
+			}
+		}
+		require.Len(t, digests[race], 64, "%s: %s", race, out)
+	}
+	require.Equal(t, digests["-race=false"], digests["-race=true"])
+	require.Equal(t, digests["-race=true"], digest(t))
+}
+
+// Both clocks and all servers are right, no process is paused, and messages take
+// their time or get lost: then nothing may go wrong, with or without a guard.
+func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
+	for seed := range uint64(100) {
+		cfg := contended()
+		schedule := simulation.Schedule{
+			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},
+			{Kind: simulation.Delay, Process: simulation.Any, Server: "A", By: 60 * ms, Way: simulation.Reply},
+			{Kind: simulation.Cut, Process: "c2", Server: "B", At: 2 * time.Second, For: 8 * time.Second},
+			{Kind: simulation.Hang, Server: "C", At: 6 * time.Second, For: 7 * time.Second},
+		}
+		r, err := simulation.Run(seed, cfg, schedule, contend)
+		require.NoError(t, err)
+		require.Empty(t, r.Violations, "seed %d\n%s", seed, r.Trace)
+		require.Positive(t, r.Counts["a lease was acquired"])
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	b.Run("Contended", func(b *testing.B) {
+		benchmark(b, func(seed uint64) simulation.Result {
+			_, r := drawn(b, seed)
+			return r
+		})
+	})
+	b.Run("S1", func(b *testing.B) {
+		schedule, work := pauseAfterTheCheck()
+		benchmark(b, func(seed uint64) simulation.Result {
+			r, err := simulation.Run(seed, simulation.Config{}, schedule, work)
+			require.NoError(b, err)
+			return r
+		})
+	})
+}
+
+func benchmark(b *testing.B, run func(seed uint64) simulation.Result) {
+	b.ReportAllocs()
+	events, lines, seed := 0, 0, uint64(0)
+	for b.Loop() {
+		r := run(seed)
+		seed++
+		events += r.Events
+		lines += bytes.Count(r.Trace, []byte("\n"))
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(events)/float64(b.N), "events/run")
+	b.ReportMetric(float64(lines)/b.Elapsed().Seconds(), "trace-lines/s")
+}

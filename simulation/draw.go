@@ -1,0 +1,60 @@
+package simulation
+
+// tag keeps draws for different purposes apart.
+type tag uint64
+
+const (
+	tagRequest tag = iota + 1
+	tagReply
+	tagLoss
+	tagTie
+	tagTimer
+	tagValue
+	tagRunID
+	tagSchedule
+	tagPick
+)
+
+// draw is all the randomness there is: a hash of the seed, of what it is for, and
+// of whom it concerns. There is no stream that draws are taken from in order, so
+// that one fault more or less leaves every other draw as it was; only therefore
+// can a schedule be made smaller fault by fault.
+func draw(seed uint64, t tag, about ...uint64) uint64 {
+	h := mix(seed, uint64(t))
+	for _, a := range about {
+		h = mix(h, a)
+	}
+	return h
+}
+
+// mix is the finalizer of splitmix64 over h and v.
+func mix(h, v uint64) uint64 {
+	h = h*0x9e3779b97f4a7c15 + v + 0x632be59bd9b4e019
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// between draws from least to most, both included.
+func between(h uint64, least, most int64) int64 {
+	if most <= least {
+		return least
+	}
+	return least + int64(h%uint64(most-least+1))
+}
+
+// values is one process's Config.Random: the n-th byte depends on the seed, the
+// process and n alone.
+type values struct {
+	seed, process uint64
+	n             uint64
+}
+
+// Read fills p and never fails.
+func (v *values) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(draw(v.seed, tagValue, v.process, v.n/8) >> (8 * (v.n % 8)))
+		v.n++
+	}
+	return len(p), nil
+}

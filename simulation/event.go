@@ -1,0 +1,73 @@
+package simulation
+
+// happening is what an event does. It runs on the driver's goroutine.
+type happening interface {
+	// live reports whether it would still have an effect. An event that wouldn't
+	// is dropped without time moving on to it.
+	live() bool
+	happen(w *world)
+}
+
+// event is one entry of the queue.
+type event struct {
+	at    int64 // true time
+	first int64 // when it was due before a pause put it off; orders what was put off
+	tie   uint64
+	n     uint64   // order of entry, the last resort
+	proc  *process // whom it reaches, and whose pause puts it off; nil: nobody's
+	what  happening
+}
+
+// before orders the queue. Events of one moment are in a seeded order: equal
+// times are the normal case, since all instances have the same time-out, and
+// no order of them may be relied on.
+func (e *event) before(o *event) bool {
+	switch {
+	case e.at != o.at:
+		return e.at < o.at
+	case e.first != o.first:
+		return e.first < o.first
+	case e.tie != o.tie:
+		return e.tie < o.tie
+	default:
+		return e.n < o.n
+	}
+}
+
+// queue is a binary heap of events.
+type queue []event
+
+func (q *queue) push(e event) {
+	*q = append(*q, e)
+	h := *q
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+func (q *queue) pop() event {
+	h := *q
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h[last] = event{}
+	h = h[:last]
+	*q = h
+	for i := 0; ; {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < last && h[child].before(&h[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return top
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}

@@ -1,0 +1,281 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// link is the way from one process to one server, or to the resource.
+type link struct {
+	life  uint64 // of the server that the connection is to, 0: there is none
+	epoch uint64 // connections opened
+	seq   uint64 // calls sent
+}
+
+// lose forgets the connection to a life of the server that has ended.
+func (l *link) lose(life uint64) {
+	if l.life == life {
+		l.life = 0
+	}
+}
+
+// call is one request of a process and the wait for its answer.
+type call struct {
+	p     *process
+	place int // the server's index, or toResource
+	name  string
+	cmd   quorum.Command
+	probe bool
+	act   act // to the resource
+	ctx   context.Context
+	reply chan answer // has room for the one answer
+
+	// Only the driver uses what follows.
+	seq      uint64
+	posted   bool
+	delay    time.Duration // a Delay of this very call
+	answered bool
+	epoch    uint64
+}
+
+// answer is what comes back.
+type answer struct {
+	vote   quorum.Vote
+	id     quorum.Identity
+	result acted
+}
+
+// toResource is the resource's place among those that a process has links to.
+const toResource = -1
+
+func (c *call) link() *link {
+	if c.place == toResource {
+		return &c.p.links[len(c.p.links)-1]
+	}
+	return &c.p.links[c.place]
+}
+
+func (c *call) placeName() string {
+	if c.place == toResource {
+		return Resource
+	}
+	return c.p.w.servers[c.place].name
+}
+
+func (c *call) order() opOrder {
+	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
+}
+
+// apply numbers the call and sends it; or holds it, if a fault waits for it.
+func (c *call) apply(w *world) {
+	if c.p.gone() {
+		c.abandon()
+		return
+	}
+	if !c.posted {
+		c.posted = true
+		link := c.link()
+		link.seq++
+		c.seq = link.seq
+		c.epoch = link.epoch
+		c.p.calls[c] = struct{}{}
+		c.p.bind(c)
+		w.byOperation(c)
+		if c.p.gone() {
+			return
+		}
+		if c.p.pausedUntil > w.now.Load() {
+			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, (*held)(c))
+			return
+		}
+	}
+	c.send()
+}
+
+// held is a call that was held back by a pause.
+type held call
+
+func (h *held) live() bool      { return !h.p.gone() && !h.answered }
+func (h *held) happen(w *world) { (*call)(h).send() }
+
+func (c *call) tie(leg uint64) uint64 {
+	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
+}
+
+// send puts the request on its way.
+func (c *call) send() {
+	w := c.p.w
+	c.act.sent = w.now.Load()
+	w.trace.at(w.now.Load(), c.p.name).s(c.name, c.placeName()+ordinal(c.seq)).end()
+	r := &request{call: c, life: c.link().life}
+	delay, lost := w.passage(c, Request)
+	if lost {
+		w.count("a request was lost")
+		return
+	}
+	w.push(w.now.Load()+int64(delay+c.delay), c.tie(1), nil, r)
+}
+
+// passage is how long a message takes, and whether it gets lost.
+func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
+	about, now := tagRequest, time.Duration(w.now.Load())
+	if way == Reply {
+		about = tagReply
+	}
+	of := func(t tag, more uint64) uint64 {
+		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
+	}
+	delay = time.Duration(between(of(about, 0), int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
+	for i, f := range w.links {
+		if now < f.At || f.For != 0 && now >= f.At+f.For || f.Way != Both && f.Way != way ||
+			!matches(f.Process, c.p.name) || !matches(f.Server, c.placeName()) {
+			continue
+		}
+		switch f.Kind {
+		case Cut:
+			lost = true
+		case Lose:
+			// By what the fault is, not by its number: that changes when others are
+			// taken away.
+			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
+		case Delay:
+			delay += w.links[i].By
+		}
+	}
+	return delay, lost
+}
+
+// request is a call on its way to the server.
+type request struct {
+	call *call
+	life uint64 // of the server that its connection is to, 0: it opens one
+}
+
+func (r *request) live() bool { return true } // also if its sender is gone
+
+func (r *request) happen(w *world) {
+	if r.call.place == toResource {
+		r.reply(answer{result: w.resource.apply(r.call)})
+		return
+	}
+	w.servers[r.call.place].receive(r)
+}
+
+// reply puts the answer on its way.
+func (r *request) reply(a answer) {
+	c := r.call
+	w := c.p.w
+	delay, lost := w.passage(c, Reply)
+	if lost {
+		w.count("a reply was lost")
+		return
+	}
+	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &reply{call: c, answer: a})
+}
+
+// reply is an answer on its way to the process.
+type reply struct {
+	call   *call
+	answer answer
+}
+
+func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
+func (r *reply) late() bool { return r.call.answered && !r.call.p.gone() }
+
+func (r *reply) happen(w *world) {
+	c := r.call
+	w.trace.at(w.now.Load(), c.p.name).s("hears", c.placeName()+ordinal(c.seq)).end()
+	c.answer(r.answer)
+}
+
+// answer wakes who waits.
+func (c *call) answer(a answer) {
+	if c.answered {
+		return
+	}
+	c.answered = true
+	delete(c.p.calls, c)
+	link := c.link()
+	a.vote.Epoch = link.epoch
+	a.id.Epoch = c.epoch
+	c.p.w.woke = true
+	c.reply <- a
+}
+
+// abandon ends the wait of a process that has crashed.
+func (c *call) abandon() {
+	if c.answered {
+		return
+	}
+	c.answered = true
+	c.p.w.woke = true
+	c.reply <- answer{vote: quorum.Vote{Err: ErrCrashed}, result: acted{err: ErrCrashed}}
+}
+
+// cancel says that a call's context has ended.
+type cancel struct {
+	call *call
+	err  error
+}
+
+func (c *cancel) order() opOrder {
+	return opOrder{process: c.call.p.index, kind: isCancel, place: c.call.place, n: c.call.seq}
+}
+
+func (c *cancel) apply(w *world) {
+	if c.live() {
+		w.push(w.now.Load(), c.call.tie(3), c.call.p, c)
+	}
+}
+
+func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
+
+func (c *cancel) happen(w *world) {
+	w.count("a call timed out")
+	w.trace.at(w.now.Load(), c.call.p.name).s("gives up", c.call.placeName()+ordinal(c.call.seq)).end()
+	c.call.answer(answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
+}
+
+// instance is a server as one process reaches it.
+type instance struct {
+	p     *process
+	index int
+}
+
+var _ quorum.Instance = instance{}
+
+func (i instance) Name() string { return i.p.w.servers[i.index].name }
+
+func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	c := &call{p: i.p, place: i.index, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
+	if err := ctx.Err(); err != nil {
+		return quorum.Vote{Err: err, Unsent: true}
+	}
+	return c.do().vote
+}
+
+func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
+	c := &call{p: i.p, place: i.index, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
+	if err := ctx.Err(); err != nil {
+		return quorum.Identity{}, err
+	}
+	a := c.do()
+	return a.id, a.vote.Err
+}
+
+// do waits for the answer on a channel of its own. The context's end comes by way
+// of the driver like everything else: a select with two cases that are both ready
+// would be a coin that the runtime tosses.
+func (c *call) do() answer {
+	c.reply = make(chan answer, 1)
+	if c.p.dead.Load() {
+		return answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
+	}
+	stop := context.AfterFunc(c.ctx, func() { c.p.post(&cancel{call: c, err: context.Cause(c.ctx)}) })
+	c.p.post(c)
+	a := <-c.reply
+	stop()
+	return a
+}

@@ -1,0 +1,98 @@
+package simulation
+
+import (
+	"context"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// resource is what the locks protect: a register for each key, on a server of its
+// own that never fails. It carries out what arrives, in the order of arrival; with
+// a guard it refuses tokens below the largest it has seen.
+type resource struct {
+	w         *world
+	guard     *fencing.Memory
+	registers map[string]*register
+}
+
+// register is one value.
+type register struct {
+	value   int64
+	version uint64   // counts its writes
+	latest  *holding // the latest of those whose operations took effect
+}
+
+// actKind is what a process asks of the resource.
+type actKind uint8
+
+const (
+	reading actKind = iota + 1
+	writing
+)
+
+func (k actKind) String() string {
+	if k == reading {
+		return "read"
+	}
+	return "write"
+}
+
+// act is a request to the resource.
+type act struct {
+	kind    actKind
+	holding *holding
+	value   int64
+	version uint64
+	sent    int64 // true time
+}
+
+// acted is its answer.
+type acted struct {
+	value   int64
+	version uint64
+	err     error
+}
+
+func newResource(w *world) *resource {
+	r := &resource{w: w, registers: map[string]*register{}}
+	if w.cfg.Guard {
+		r.guard = new(fencing.Memory)
+	}
+	return r
+}
+
+// apply carries out what has arrived. It never blocks: the driver is the only one
+// to call the guard.
+func (r *resource) apply(c *call) acted {
+	a, w := c.act, r.w
+	reg := r.registers[a.holding.key]
+	if reg == nil {
+		reg = &register{}
+		r.registers[a.holding.key] = reg
+	}
+	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String(), c.p.name+ordinal(c.seq)).n("token", int64(a.holding.token))
+	if err := r.pass(a); err != nil {
+		line.s("refused").end()
+		w.count("the guard refused a " + a.kind.String())
+		return acted{err: err}
+	}
+	w.check.effect(a, reg)
+	if a.kind == writing {
+		reg.value = a.value
+		reg.version++
+	}
+	line.n("version", int64(reg.version)).n("value", reg.value).end()
+	return acted{value: reg.value, version: reg.version}
+}
+
+func (r *resource) pass(a act) error {
+	ctx := context.Background()
+	switch {
+	case r.guard == nil:
+		return nil
+	case a.kind == reading:
+		return r.guard.Admit(ctx, a.holding.key, a.holding.token)
+	default:
+		return r.guard.Check(ctx, a.holding.key, a.holding.token) // one step with the write: nothing else runs
+	}
+}

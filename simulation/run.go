@@ -1,0 +1,123 @@
+package simulation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Result is what a run came to. It depends on the seed, the Config, the Schedule
+// and the Workload alone.
+type Result struct {
+	// Trace is what happened, in lines of text, and Digest its SHA-256 in
+	// hexadecimal digits.
+	Trace  []byte
+	Digest string
+	// Violations is what the checks found, in order.
+	Violations []Violation
+	// History is what the clients did and were told.
+	History []Event
+	// Counts says how often things happened that a check depends on. That one
+	// found nothing proves nothing where what it looks for never came near.
+	Counts map[string]int
+	// Events is the number of events, and Ended the true time of the last.
+	Events int
+	Ended  time.Duration
+}
+
+// Kinds lists the kinds of violations found, each once, sorted.
+func (r Result) Kinds() []ViolationKind {
+	var kinds []ViolationKind
+	for _, v := range r.Violations {
+		kinds = append(kinds, v.Kind)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// Run plays one run: processes that run work against servers, in virtual time and
+// with the faults of schedule. Same arguments, same Result, on any machine.
+//
+// It must not be called from within a testing/synctest bubble. Work that never
+// comes to rest (a loop that waits for nothing) hangs the run; after half a
+// minute of real time without a step all goroutines are written to the standard
+// error.
+//
+// All errors are ErrConfig.
+func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
+	cfg = cfg.complete()
+	if work == nil {
+		return Result{}, fmt.Errorf("%w: no Workload; pass what each process does", ErrConfig)
+	}
+	if err := cfg.validate(); err != nil {
+		return Result{}, err
+	}
+	if err := schedule.validate(cfg.processNames(), cfg.serverNames()); err != nil {
+		return Result{}, err
+	}
+	w := newWorld(seed, cfg, schedule, work)
+	stop := w.watch()
+	failure := bubble(w.drive)
+	stop()
+	if failure != nil {
+		w.check.violation(LeftOver, "%v", failure)
+	}
+	sum := sha256.Sum256(w.trace.text)
+	return Result{
+		Trace: w.trace.text, Digest: hex.EncodeToString(sum[:]),
+		Violations: w.check.violations, History: w.check.history, Counts: w.counts,
+		Events: w.events, Ended: time.Duration(w.now.Load()),
+	}, nil
+}
+
+// bubble runs f in a testing/synctest bubble, also outside of a test, and says
+// what was left when f returned. Its *testing.T has nothing behind it: nothing in
+// the bubble may report to it. This is the only place that knows of it.
+func bubble(f func()) (failure error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			failure = fmt.Errorf("%v", fault)
+		}
+	}()
+	var t testing.T
+	finished := false
+	synctest.Test(&t, func(*testing.T) {
+		f()
+		finished = true
+	})
+	if !finished {
+		return errors.New("simulation: the driver didn't come to its end")
+	}
+	return nil
+}
+
+// stuckAfter is how long a step may take.
+const stuckAfter = 30 * time.Second
+
+// watch looks from outside, in real time, whether steps are made.
+func (w *world) watch() (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(stuckAfter)
+		defer ticker.Stop()
+		for last := int64(-1); ; {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			steps := w.steps.Load()
+			if steps == last {
+				fmt.Fprintf(os.Stderr, "simulation: seed %d: no step for %v: some goroutine doesn't come to rest\n%s\n", w.seed, stuckAfter, stacks())
+			}
+			last = steps
+		}
+	}()
+	return func() { close(done) }
+}

@@ -1,0 +1,191 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// What a call fails with, for errors.Is.
+var (
+	// ErrRefused: the server is down. The command was not sent.
+	ErrRefused = errors.New("simulation: connection refused")
+	// ErrReset: the connection broke while the answer was awaited. The command
+	// may have been carried out.
+	ErrReset = errors.New("simulation: connection reset")
+	// ErrCrashed: the process that called has crashed, and only its remains run.
+	ErrCrashed = errors.New("simulation: the process has crashed")
+)
+
+// server is one instance: data whose keys expire by a wall clock of its own.
+type server struct {
+	w     *world
+	index int
+	name  string
+
+	wall    line
+	data    *quorumtest.Data
+	log     []entry // what changed the data since it was empty, for restarts
+	life    uint64  // counts its lives from 1
+	up      bool
+	started int64 // by its own wall clock
+
+	hungUntil int64
+	waiting   []*request // in its socket while it hangs
+}
+
+// entry is one command in the log.
+type entry struct {
+	at   int64 // true time
+	wall time.Time
+	cmd  quorum.Command
+}
+
+func newServer(w *world, index int, name string) *server {
+	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: quorumtest.NewData(), up: true, life: 1}
+	s.started = epoch - int64(w.cfg.ServerAge)
+	return s
+}
+
+func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
+
+// receive takes in a request that has arrived.
+func (s *server) receive(r *request) {
+	c := r.call
+	link := c.link()
+	switch {
+	case !s.up && r.life == 0:
+		r.reply(answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
+		return
+	case !s.up || r.life != 0 && r.life != s.life:
+		// It came on a connection to an earlier life, which this one doesn't know.
+		link.lose(r.life)
+		r.reply(answer{vote: quorum.Vote{Err: ErrReset}})
+		return
+	case s.hungUntil > s.w.now.Load():
+		s.waiting = append(s.waiting, r)
+		return
+	}
+	if r.life == 0 && link.life != s.life {
+		link.life = s.life
+		link.epoch++
+	}
+	if c.probe {
+		r.reply(answer{id: s.identity()})
+		return
+	}
+	r.reply(answer{vote: s.run(c)})
+}
+
+func (s *server) run(c *call) quorum.Vote {
+	w, now := s.w, s.clock()
+	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
+		if holder, _, held := s.data.Holder(c.cmd.Key, now); held {
+			s.data.Run(quorum.Command{Op: quorum.Release, Key: c.cmd.Key, Value: holder}, now)
+		}
+	}
+	vote := s.data.Run(c.cmd, now)
+	if vote.Outcome == quorum.Granted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
+		s.log = append(s.log, entry{at: w.now.Load(), wall: now, cmd: c.cmd})
+	}
+	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String(), c.p.name+ordinal(c.seq), vote.Outcome.String())
+	if vote.Token != 0 {
+		line.n("token", int64(vote.Token))
+	}
+	line.end()
+	w.count(c.cmd.Op.String() + " " + vote.Outcome.String())
+	return vote
+}
+
+func (s *server) identity() quorum.Identity {
+	now := s.wall.at(s.w.now.Load())
+	persistence := map[Keep]string{KeepNothing: "none", KeepSecond: "aof everysec", KeepAll: "aof always"}[s.w.cfg.Persistence]
+	return quorum.Identity{
+		RunID:       fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life)),
+		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
+		Role:        "master",
+		Durable:     s.w.cfg.Persistence == KeepAll,
+		Persistence: persistence,
+		Eviction:    "noeviction",
+		Server:      "simulation",
+		Version:     "1",
+		Dialect:     "simulation",
+		Clock:       time.UnixMicro(now / 1000),
+	}
+}
+
+// kill ends the server's life. Who waits for an answer from its socket is told.
+func (s *server) kill() {
+	if !s.up {
+		return
+	}
+	s.up, s.hungUntil = false, 0
+	s.disconnect()
+}
+
+func (s *server) disconnect() {
+	for _, r := range s.waiting {
+		r.reply(answer{vote: quorum.Vote{Err: ErrReset}})
+	}
+	s.waiting = nil
+	for _, p := range s.w.processes {
+		p.links[s.index].life = 0
+	}
+}
+
+// revive begins another life with what was kept.
+func (s *server) revive(until int64) {
+	if s.up {
+		return
+	}
+	s.up = true
+	s.life++
+	s.recall(until)
+	s.started = s.wall.at(s.w.now.Load())
+}
+
+// failOver puts a replica in the server's place that knows what was done up to
+// a moment. It has been up as long as the server was.
+func (s *server) failOver(until int64) {
+	s.kill()
+	s.up = true
+	s.life++
+	s.recall(until)
+}
+
+// recall makes the data anew from the log up to a moment.
+func (s *server) recall(until int64) {
+	s.data = quorumtest.NewData()
+	kept := s.log[:0]
+	for _, e := range s.log {
+		if e.at <= until {
+			s.data.Run(e.cmd, e.wall)
+			kept = append(kept, e)
+		}
+	}
+	s.log = kept
+}
+
+// until is the last moment whose commands are on disk now.
+func (k Keep) until(now int64) int64 {
+	switch k {
+	case KeepAll:
+		return now
+	case KeepSecond:
+		return now - now%int64(time.Second)
+	default:
+		return -1
+	}
+}
+
+// wake ends a hang: what waited is carried out.
+func (s *server) wake() {
+	waiting := s.waiting
+	s.waiting = nil
+	for _, r := range waiting {
+		s.receive(r)
+	}
+}

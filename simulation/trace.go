@@ -1,0 +1,38 @@
+package simulation
+
+import "strconv"
+
+// trace is what happened, a line of text for each thing: the true time in
+// milliseconds, who, and what. Two runs are the same if their traces are.
+type trace struct{ text []byte }
+
+// at begins a line.
+func (t *trace) at(now int64, who string) *trace {
+	t.text = strconv.AppendInt(t.text, now/million, 10)
+	rest := strconv.AppendInt(make([]byte, 0, 8), now%million+million, 10)
+	t.text = append(t.text, '.')
+	t.text = append(t.text, rest[1:]...)
+	t.text = append(t.text, ' ')
+	t.text = append(t.text, who...)
+	return t
+}
+
+// s adds words to the line.
+func (t *trace) s(words ...string) *trace {
+	for _, word := range words {
+		t.text = append(t.text, ' ')
+		t.text = append(t.text, word...)
+	}
+	return t
+}
+
+// n adds a named number to the line.
+func (t *trace) n(name string, n int64) *trace {
+	t.text = append(t.text, ' ')
+	t.text = append(t.text, name...)
+	t.text = append(t.text, '=')
+	t.text = strconv.AppendInt(t.text, n, 10)
+	return t
+}
+
+func (t *trace) end() { t.text = append(t.text, '\n') }

@@ -1,0 +1,316 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// world is one run. A single goroutine, the driver, owns everything in it; the
+// goroutines of the code under test stand while it works, and it waits (in
+// settle) while they do. They reach it through post alone.
+type world struct {
+	seed uint64
+	cfg  Config
+	work Workload
+
+	now    atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
+	queue  queue
+	n      uint64 // events entered
+	events int    // events that happened
+	steps  atomic.Int64
+	woke   bool // a goroutine of the code under test was woken since the last settle
+
+	inboxMu sync.Mutex
+	inbox   []op
+	drained []op // the inbox before, for its memory
+
+	servers   []*server
+	processes []*process
+	resource  *resource
+	links     Schedule       // the faults that links look at
+	byNth     []*byOperation // the faults that operations look at
+
+	witness *process
+	trace   trace
+	check   checker
+	counts  map[string]int
+}
+
+// op is something that the code under test asks of the world.
+type op interface {
+	// order is the operation's place among those that were posted in one step.
+	// Goroutines post in any order; what the world makes of it must not depend
+	// on that.
+	order() opOrder
+	// apply carries it out, on the driver's goroutine.
+	apply(w *world)
+}
+
+// opOrder sorts operations. Two that are equal in all of it can't be told apart.
+type opOrder struct {
+	process, kind, place, op int
+	n                        uint64
+	key, value               string
+}
+
+// The kinds, in their order within a process.
+const (
+	isRecord = iota
+	isCall
+	isCancel
+	isTimer
+	isReport
+	isEnd
+)
+
+func (o opOrder) compare(p opOrder) int {
+	return cmp.Or(
+		o.process-p.process, o.kind-p.kind, o.place-p.place, o.op-p.op, cmp.Compare(o.n, p.n),
+		strings.Compare(o.key, p.key), strings.Compare(o.value, p.value),
+	)
+}
+
+func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
+	w := &world{seed: seed, cfg: cfg, work: work, woke: true, counts: map[string]int{}}
+	w.check.w = w
+	for i, name := range cfg.serverNames() {
+		w.servers = append(w.servers, newServer(w, i, name))
+	}
+	w.resource = newResource(w)
+	for i, name := range cfg.processNames() {
+		w.start(newProcess(w, i, name), work)
+	}
+	last := time.Duration(0)
+	for i, f := range schedule {
+		w.plan(i, f)
+		last = max(last, f.At+f.For)
+	}
+	if w.cfg.Horizon == 0 {
+		w.cfg.Horizon = last + 10*time.Minute
+	}
+	return w
+}
+
+// count notes that something happened at least once. A check that found nothing
+// proves nothing about what never happened.
+func (w *world) count(what string) { w.counts[what]++ }
+
+// post hands an operation to the driver.
+func (w *world) post(o op) {
+	w.inboxMu.Lock()
+	w.inbox = append(w.inbox, o)
+	w.inboxMu.Unlock()
+}
+
+// push enters an event at the true time at, or at once if that has passed.
+func (w *world) push(at int64, tie uint64, p *process, what happening) {
+	w.pushFrom(at, at, tie, p, what)
+}
+
+// pushFrom enters an event that was due at an earlier moment than that to which
+// it was put off.
+func (w *world) pushFrom(at, first int64, tie uint64, p *process, what happening) {
+	if at == never {
+		return
+	}
+	now := w.now.Load()
+	w.n++
+	w.queue.push(event{at: max(at, now), first: max(first, now), tie: tie, n: w.n, proc: p, what: what})
+}
+
+// ahead enters an event that comes before all others of its moment.
+func (w *world) ahead(at int64, what happening) {
+	w.n++
+	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
+}
+
+// drive plays the run to its end. Each event wakes at most one goroutine, and the
+// next one waits until all that followed from it has come to rest.
+func (w *world) drive() {
+	for broken := false; ; {
+		w.settle()
+		e, ok := w.next()
+		if ok && !broken {
+			why := ""
+			switch {
+			case time.Duration(e.at) > w.cfg.Horizon:
+				why = fmt.Sprintf("not ended after %v of virtual time", w.cfg.Horizon)
+			case w.events >= w.cfg.MaxEvents:
+				why = fmt.Sprintf("not ended after %d events", w.events)
+			}
+			if why != "" {
+				w.breakOff(why)
+				broken = true
+				continue
+			}
+		}
+		switch {
+		case ok && !broken:
+			w.now.Store(e.at)
+			w.events++
+			e.what.happen(w)
+			continue
+		case w.running() == 0:
+			if w.cfg.Witness && w.witness == nil && !broken {
+				w.callWitness()
+				continue
+			}
+			return
+		case broken:
+			return // what is left over is found when the bubble ends
+		}
+		w.breakOff("nothing is left that could wake them")
+		broken = true
+	}
+}
+
+// breakOff reports that processes are stuck, with all goroutines, and ends them.
+func (w *world) breakOff(why string) {
+	var stuck []string
+	for _, p := range w.processes {
+		if !p.gone() {
+			stuck = append(stuck, p.name)
+		}
+	}
+	w.check.violation(Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
+	for _, p := range w.processes {
+		p.crash("broken off")
+	}
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// settle waits until all goroutines of the code under test stand, and takes in
+// what they asked for, until nothing more comes.
+func (w *world) settle() {
+	for {
+		if w.woke {
+			w.woke = false
+			w.steps.Add(1)
+			synctest.Wait()
+		}
+		w.inboxMu.Lock()
+		ops := w.inbox
+		w.inbox, w.drained = w.drained[:0], ops
+		w.inboxMu.Unlock()
+		if len(ops) == 0 && !w.woke {
+			return
+		}
+		if len(ops) > 1 {
+			slices.SortStableFunc(ops, func(a, b op) int { return a.order().compare(b.order()) })
+		}
+		ops = joinTimers(ops)
+		for _, o := range ops {
+			o.apply(w)
+		}
+		clear(w.drained)
+	}
+}
+
+// joinTimers puts together the timers of one process that were set in one step
+// for one moment: which is whose can't be told, so that any order among them
+// would be the scheduler's. They go off together.
+func joinTimers(ops []op) []op {
+	kept := ops[:0]
+	for _, o := range ops {
+		t, ok := o.(*timer)
+		if ok && len(kept) > 0 {
+			if before, ok := kept[len(kept)-1].(*timer); ok && before.order() == t.order() {
+				before.more = append(before.more, t)
+				continue
+			}
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
+// next takes the next event that still matters out of the queue. What would
+// reach a paused process is put off until it runs again.
+func (w *world) next() (event, bool) {
+	for len(w.queue) > 0 {
+		e := w.queue.pop()
+		if !e.what.live() {
+			if r, ok := e.what.(*reply); ok && r.late() {
+				w.count("a reply came too late")
+			}
+			continue
+		}
+		if p := e.proc; p != nil && p.pausedUntil > e.at {
+			e.at = p.pausedUntil
+			if p.shuffled {
+				e.first = e.at
+			}
+			w.queue.push(e)
+			continue
+		}
+		return e, true
+	}
+	return event{}, false
+}
+
+func (w *world) running() int {
+	n := 0
+	for _, p := range w.processes {
+		if !p.gone() {
+			n++
+		}
+	}
+	return n
+}
+
+// start lets a process begin now.
+func (w *world) start(p *process, work Workload) {
+	w.processes = append(w.processes, p)
+	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, &begin{p: p, work: work})
+}
+
+// callWitness starts the last client, see Config.Witness.
+func (w *world) callWitness() {
+	w.witness = newProcess(w, len(w.processes), "witness")
+	keys := w.check.keys()
+	w.start(w.witness, func(c *Client) {
+		patience := 3 * max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
+		patient, err := c.Coordinator.WithTerms(quorum.Terms{MaxWait: patience})
+		for _, key := range keys {
+			var lease *quorum.Lease
+			if err == nil {
+				lease, err = patient.Acquire(c.ctx, key)
+			}
+			if err != nil {
+				c.p.post(&report{p: c.p, kind: NeverFree, text: fmt.Sprintf("%q could not be had in %v: %v", key, patience, err)})
+				return
+			}
+			_ = lease.Release(c.ctx) // if that fails, it expires
+		}
+	})
+}
+
+// report is a violation that the code under test, or what stands around it, has
+// noticed.
+type report struct {
+	p    *process
+	kind ViolationKind
+	text string
+}
+
+func (r *report) order() opOrder {
+	return opOrder{process: r.p.index, kind: isReport, key: string(r.kind), value: r.text}
+}
+func (r *report) apply(w *world) { w.check.violation(r.kind, "%s", r.text) }
+
+// ordinal names the n-th call of a process to one place in the trace.
+func ordinal(n uint64) string { return "#" + strconv.FormatUint(n, 10) }

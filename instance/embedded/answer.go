@@ -98,10 +98,9 @@ func configGet(peer *server.Peer, patterns []string) {
 // DELEX is kept quiet about: by it clients know Redis 8.4, whose SET ... IFEQ
 // miniredis doesn't have.
 func (l *life) commandInfo(peer *server.Peer, names []string) {
-	srv := l.mini.Server()
 	known := make([]bool, len(names))
 	for i, name := range names {
-		known[i] = !strings.EqualFold(name, "delex") && srv.IsRegisteredCommand(name)
+		known[i] = !strings.EqualFold(name, "delex") && l.srv.IsRegisteredCommand(name)
 	}
 	peer.Block(func(w *server.Writer) {
 		w.WriteLen(len(names))

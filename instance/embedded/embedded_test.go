@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,4 +283,37 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestStopDuringAProbe stops a server again and again while it is being asked
+// which commands it has.
+func TestStopDuringAProbe(t *testing.T) {
+	c := opened(t, Start, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	over := make(chan struct{})
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_, _ = c.Instances()[0].Probe(ctx) // it may be down
+				}
+			}
+		})
+	}
+	for range 50 {
+		for {
+			if _, err := c.Instances()[0].Probe(ctx); err == nil {
+				break // it is up, and the others are at it as well
+			}
+			require.NoError(t, ctx.Err(), "it doesn't come back")
+		}
+		require.NoError(t, c.Server(0).Restart())
+	}
+	close(over)
+	asking.Wait()
 }

@@ -14,6 +14,7 @@ import (
 // life is a server from its start to its stop: its data, run id, connections.
 type life struct {
 	mini     *miniredis.Miniredis
+	srv      *server.Server // mini forgets it when it is closed, its last commands still need it
 	listener net.Listener   // nil without a port
 	accepts  sync.WaitGroup // the goroutine on listener
 	runID    string
@@ -40,8 +41,8 @@ func begin(addr string) (*life, error) {
 		return nil, err
 	}
 	conn.Close()
-	srv := l.mini.Server()
-	srv.SetPreHook(l.hook)
+	l.srv = l.mini.Server()
+	l.srv.SetPreHook(l.hook)
 	if addr == "" {
 		return l, nil
 	}
@@ -55,7 +56,7 @@ func begin(addr string) (*life, error) {
 			if err != nil {
 				return // closed by end
 			}
-			srv.ServeConn(conn)
+			l.srv.ServeConn(conn)
 		}
 	})
 	return l, nil

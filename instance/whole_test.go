@@ -5,6 +5,7 @@ package instance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -297,6 +298,36 @@ func TestSickMajority(t *testing.T) {
 			w.leavesNothing("k", "k2")
 		})
 	}
+}
+
+// TestCancelledAnywhere ends the caller's context before, during and after a round,
+// with a minority hung: whatever was set is deleted, and the error is the context's.
+func TestCancelledAnywhere(t *testing.T) {
+	w := start(t, ailments["hung"], 2, quorum.Config{Terms: quorum.Terms{TTL: time.Second}})
+	var keys []string
+	cancelled := 0
+	for i := range 60 {
+		key := fmt.Sprintf("k%d", i)
+		keys = append(keys, key)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("the user has left")
+		// From before the first byte to after the last answer of most rounds.
+		timer := time.AfterFunc(time.Duration(i)*20*time.Microsecond, func() { cancel(stop) })
+		lease, err := w.Acquire(ctx, key)
+		if err == nil {
+			require.NoError(t, lease.Release(ctx), "a release works under a context that has ended")
+		} else {
+			cancelled++
+			require.ErrorIs(t, err, quorum.ErrInterrupted)
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, stop)
+			require.NotErrorIs(t, err, quorum.ErrTaken)
+		}
+		timer.Stop()
+		cancel(nil)
+	}
+	require.Positive(t, cancelled, "no call was cut short")
+	w.leavesNothing(keys...)
 }
 
 // TestScriptsFlushedInBetween: servers that forget the scripts between any two

@@ -24,8 +24,8 @@ import (
 func contend(c *simulation.Client) {
 	for turn := range uint64(4) {
 		c.Sleep(time.Duration(c.Pick(10*turn, 3000)) * time.Millisecond)
-		lease, err := c.Acquire([]string{"k", "l"}[c.Pick(10*turn+1, 4)/3])
-		if err != nil {
+		lease := get(c, []string{"k", "l"}[c.Pick(10*turn+1, 4)/3])
+		if lease == nil {
 			continue
 		}
 		if c.Pick(10*turn+2, 2) == 0 {
@@ -49,6 +49,28 @@ func contend(c *simulation.Client) {
 	}
 }
 
+// get waits for the lock: with Acquire where no instance can be in quarantine.
+// Acquire gives up a round as soon as it is lost, and waits no longer than until
+// the votes that it has by then say that the lock can be free. Those of instances
+// in quarantine come from goroutines that run at one moment, and which of them
+// have been counted is the scheduler's choice.
+func get(c *simulation.Client, name string) *quorum.Lease {
+	if unprotected(c.Seed()) {
+		lease, _ := c.Acquire(name) // no lease if there is an error, which is in the trace
+		return lease
+	}
+	for range 20 {
+		if lease, err := c.TryAcquire(name); err == nil {
+			return lease
+		}
+		c.Sleep(700 * ms)
+	}
+	return nil
+}
+
+// unprotected says with which seeds the library runs without its quarantine.
+func unprotected(seed uint64) bool { return seed%4 >= 2 }
+
 // contended is the world for it.
 func contended() simulation.Config {
 	return simulation.Config{
@@ -63,6 +85,9 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	cfg := contended()
 	cfg.Guard = seed%2 == 0
+	if unprotected(seed) {
+		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+	}
 	schedule := simulation.Draw(seed, cfg, 8, 20*time.Second)
 	r, err := simulation.Run(seed, cfg, schedule, contend)
 	require.NoError(t, err, "%+v", schedule)

@@ -18,9 +18,8 @@ type strike struct {
 	fault Fault
 }
 
-// live: a server's fault may still matter to what is on its way, a process's
-// doesn't once that has ended.
-func (s *strike) live() bool { return s.w.running() > 0 }
+// live: when all processes have ended, a fault can only matter to the witness.
+func (s *strike) live() bool { return s.w.running() > 0 || s.w.cfg.Witness }
 
 func (s *strike) happen(w *world) {
 	f := s.fault

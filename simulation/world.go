@@ -283,15 +283,20 @@ func (w *world) callWitness() {
 	w.witness = newProcess(w, len(w.processes), "witness")
 	keys := w.check.keys()
 	w.start(w.witness, func(c *Client) {
-		patience := 3 * max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
-		patient, err := c.Coordinator.WithTerms(quorum.Terms{MaxWait: patience})
+		ttl := max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
 		for _, key := range keys {
+			// By steps of its own: how long Acquire waits may depend on which of
+			// several answers that come at one moment it has seen.
 			var lease *quorum.Lease
-			if err == nil {
-				lease, err = patient.Acquire(c.ctx, key)
+			var err error
+			for range 30 {
+				if lease, err = c.Coordinator.TryAcquire(c.ctx, key); err == nil {
+					break
+				}
+				c.Sleep(ttl / 10)
 			}
 			if err != nil {
-				c.p.post(&report{p: c.p, kind: NeverFree, text: fmt.Sprintf("%q could not be had in %v: %v", key, patience, err)})
+				c.p.post(&report{p: c.p, kind: NeverFree, text: fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, verdict(err))})
 				return
 			}
 			_ = lease.Release(c.ctx) // if that fails, it expires

@@ -1,0 +1,221 @@
+package simulation_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// The tests in this file break something on purpose: a check that can't fail
+// proves nothing.
+
+func run(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload) simulation.Result {
+	t.Helper()
+	r, err := simulation.Run(seed, cfg, schedule, work)
+	require.NoError(t, err)
+	return r
+}
+
+// hold takes the lock and keeps it for a while.
+func hold(d time.Duration) simulation.Workload {
+	return func(c *simulation.Client) {
+		c.SleepUntil(at(0))
+		for range 100 {
+			if lease := take(c); lease != nil {
+				update(c, lease)
+				c.Sleep(d)
+				_ = c.Release(lease)
+				return
+			}
+			c.Sleep(time.Second)
+		}
+	}
+}
+
+func TestServersThatGrantEverythingAreFound(t *testing.T) {
+	for seed := range uint64(20) {
+		cfg := contended()
+		cfg.Forgetful = true
+		r := run(t, seed, cfg, nil, contend)
+		require.Contains(t, r.Kinds(), simulation.TwoHolders, "seed %d\n%s", seed, r.Trace)
+	}
+}
+
+// S2: nothing is wrong with the lock, and an update is lost all the same.
+func TestLostUpdateWithoutFaultOfTheLock(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 90 * time.Second}}
+	work := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
+		c.SleepUntil(at(10_200 * ms))
+		hold(0)(c)
+	}})
+	play(t, simulation.Config{}, schedule, work, simulation.LostUpdate, simulation.StaleWrite)
+	play(t, simulation.Config{Guard: true}, schedule, work, none...)
+	play(t, simulation.Config{}, nil, work, none...)
+}
+
+// S6: the drift allowance covers 5 025 millionths on both sides, and not a
+// clock that chrony slews as fast as it may.
+func TestValidityBeyondRealityIsFound(t *testing.T) {
+	rates := func(ppm int64) simulation.Schedule {
+		return simulation.Schedule{
+			{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm},
+			{Kind: simulation.Rate, Process: simulation.Any, PPM: -ppm},
+		}
+	}
+	cfg := simulation.Config{Processes: 1}
+	cfg.Quorum.ClockMonitor = quorum.Off
+	play(t, cfg, rates(5_025), hold(0), none...)
+	play(t, cfg, rates(83_333), hold(0), simulation.Overvalued)
+}
+
+// All instances lose their data, and their clocks are set back, so that tokens
+// start again below those that were handed out.
+func TestTokensOutOfOrderAreFound(t *testing.T) {
+	schedule := simulation.Schedule{
+		{Kind: simulation.Step, Server: simulation.Any, At: 4 * time.Second, By: -time.Hour},
+		{Kind: simulation.Restart, Server: simulation.Any, At: 5 * time.Second},
+	}
+	cfg := simulation.Config{}
+	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+	play(t, cfg, schedule, byName(map[string]simulation.Workload{"c1": hold(time.Second), "c2": func(c *simulation.Client) {
+		c.SleepUntil(10 * time.Second)
+		hold(time.Second)(c)
+	}}), simulation.TokenOrder, simulation.StaleWrite)
+}
+
+// X1: a holder that crashes blocks the lock for a TTL, and nothing goes wrong,
+// wherever it crashes.
+func TestCrashAtEachOperation(t *testing.T) {
+	cfg := simulation.Config{Witness: true}
+	crashes, held := 0, 0
+	for nth := 1; nth <= 60; nth++ {
+		schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: nth}}
+		r := run(t, uint64(nth), cfg, schedule, func(c *simulation.Client) {
+			lease := take(c)
+			if lease == nil {
+				return
+			}
+			lease.KeepAlive()
+			_ = lease.Context()
+			update(c, lease)
+			c.Sleep(8 * time.Second)
+			_ = c.Release(lease)
+		})
+		require.Empty(t, r.Violations, "operation %d\n%s", nth, r.Trace)
+		crashes += r.Counts["a process crashed"]
+		held += count(r, "c1", "acquired")
+	}
+	assert.Greater(t, crashes, 20)
+	assert.Greater(t, held, 20)
+	assert.Less(t, held, 60)
+}
+
+// S4b: the holder crashes, and the clocks of the instances are set back, so that
+// its keys live on and on.
+func TestNeverFreeIsFound(t *testing.T) {
+	schedule := simulation.Schedule{
+		{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1},
+		{Kind: simulation.Step, Server: simulation.Any, At: 2 * time.Second, By: -time.Hour},
+	}
+	cfg := simulation.Config{Processes: 1, Witness: true}
+	play(t, cfg, schedule, func(c *simulation.Client) {
+		hold(time.Second)(c)
+	}, simulation.NeverFree)
+	play(t, cfg, schedule[:1], hold(time.Second), none...)
+}
+
+func TestEndlessWorkIsBrokenOff(t *testing.T) {
+	r := run(t, 1, simulation.Config{Horizon: time.Minute}, nil, func(c *simulation.Client) {
+		for {
+			c.Sleep(time.Second)
+		}
+	})
+	require.Equal(t, []simulation.ViolationKind{simulation.Stuck}, r.Kinds())
+	assert.Contains(t, r.Violations[0].Text, "c1, c2: not ended after 1m0s")
+	assert.Equal(t, time.Minute, r.Ended.Truncate(time.Second))
+
+	r = run(t, 1, simulation.Config{MaxEvents: 50}, nil, hold(0))
+	require.Equal(t, []simulation.ViolationKind{simulation.Stuck}, r.Kinds())
+	assert.Contains(t, r.Violations[0].Text, "not ended after 50 events")
+}
+
+// forEver blocks and can't be ended; the leak check of this package knows it by
+// its name.
+func forEver() { <-make(chan struct{}) }
+
+func TestDeadlockIsFound(t *testing.T) {
+	cfg := simulation.Config{Processes: 1}
+	cfg.Quorum.ClockMonitor = quorum.Off
+	r := run(t, 1, cfg, nil, func(*simulation.Client) { forEver() })
+	require.Equal(t, []simulation.ViolationKind{simulation.LeftOver, simulation.Stuck}, r.Kinds())
+	assert.Contains(t, r.Violations[0].Text, "nothing is left that could wake them")
+	assert.Contains(t, r.Violations[0].Text, "simulation_test.forEver", "it shows where")
+}
+
+func TestGoroutinesLeftOverAreFound(t *testing.T) {
+	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(*simulation.Client) { go forEver() })
+	require.Equal(t, []simulation.ViolationKind{simulation.LeftOver}, r.Kinds())
+}
+
+func TestPanicIsFound(t *testing.T) {
+	r := run(t, 1, simulation.Config{}, nil, func(c *simulation.Client) {
+		if c.Index == 1 {
+			panic("at the disco")
+		}
+		hold(0)(c)
+	})
+	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+	assert.Contains(t, r.Violations[0].Text, "c2: at the disco")
+	assert.Equal(t, 1, count(r, "c1", "write"), "the others go on")
+}
+
+func TestWhatCantBeSimulatedIsFound(t *testing.T) {
+	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+		c.Clock().Timer(time.Second).Stop()
+		c.Clock().Ticker(time.Second).Stop()
+		c.Clock().AfterFunc(time.Second, func() {}).Stop()
+	})
+	require.Equal(t, []simulation.ViolationKind{simulation.Unsimulated}, r.Kinds())
+	assert.Len(t, r.Violations, 3)
+}
+
+// A fault changes nothing of what was before it: other draws don't depend on it.
+func TestFaultsDontReshuffleTheRest(t *testing.T) {
+	plain := run(t, 7, contended(), nil, contend)
+	from := 6 * time.Second
+	for _, fault := range []simulation.Fault{
+		{Kind: simulation.Pause, Process: "c2", For: 7 * time.Second},
+		{Kind: simulation.Restart, Server: "B", For: time.Second},
+		{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 300_000},
+	} {
+		fault.At = from
+		r := run(t, 7, contended(), simulation.Schedule{fault}, contend)
+		end := before(t, plain.Trace, from)
+		require.Equal(t, end, before(t, r.Trace, from))
+		require.Equal(t, string(plain.Trace[:end]), string(r.Trace[:end]))
+		require.NotEqual(t, plain.Digest, r.Digest)
+		require.Greater(t, end, 1000)
+	}
+}
+
+// before gives the length of the trace before the true time at.
+func before(t *testing.T, trace []byte, at time.Duration) int {
+	t.Helper()
+	length := 0
+	for line := range bytes.Lines(trace) {
+		stamp, _, _ := bytes.Cut(line, []byte(" "))
+		when, err := time.ParseDuration(string(stamp) + "ms")
+		require.NoError(t, err)
+		if when >= at {
+			return length
+		}
+		length += len(line)
+	}
+	return length
+}

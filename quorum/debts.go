@@ -56,8 +56,7 @@ const (
 	restMax = 250 * time.Millisecond
 	// chaseMin is the first pause after a delete that found nothing; it doubles.
 	chaseMin = 20 * time.Millisecond
-	// collectors bounds the deletes sent at once to an instance that came back,
-	// and those that are sent again before others get their turn.
+	// collectors bounds the deletes sent at once to an instance that came back.
 	collectors = 16
 )
 
@@ -133,7 +132,7 @@ func (d *debts) collect() {
 			d.pause(next-now, false)
 			continue
 		}
-		answered := d.deliver(due, closing)
+		answered := d.deliver(due)
 		if closing {
 			d.mu.Lock()
 			d.list, d.running = nil, false
@@ -162,44 +161,21 @@ func (d *debts) dueLocked(now time.Duration, all bool) (due []*debt, next time.D
 	return due, next
 }
 
-// deliver sends deletes: one first, and the others, several at a time, only if the
-// instance answers. It reports whether it does.
-//
-// Those that found nothing before are sent one after the other, and not all of
-// them in one go. They come of answers that were late, so a server that is
-// overloaded is owed most: many at once would make the next votes late as well,
-// each of which is owed a delete, and that would never end.
-func (d *debts) deliver(due []*debt, closing bool) bool {
-	fresh, chased := due, []*debt(nil)
-	if !closing { // else this is the last pass
-		fresh = nil
-		for _, debt := range due {
-			if debt.first == 0 {
-				fresh = append(fresh, debt)
-			} else if len(chased) < collectors {
-				chased = append(chased, debt)
-			}
-		}
+// deliver sends the deletes: one first, and the others, several at a time, only
+// if the instance answers. It reports whether it does.
+func (d *debts) deliver(due []*debt) bool {
+	if !d.deliverOne(due[0]) {
+		return false
 	}
-	if len(fresh) > 0 {
-		if !d.deliverOne(fresh[0]) {
-			return false
-		}
-		var group errgroup.Group
-		group.SetLimit(collectors)
-		for _, debt := range fresh[1:] {
-			group.Go(func() error {
-				d.deliverOne(debt)
-				return nil
-			})
-		}
-		_ = group.Wait() // no error is ever returned
+	var group errgroup.Group
+	group.SetLimit(collectors)
+	for _, debt := range due[1:] {
+		group.Go(func() error {
+			d.deliverOne(debt)
+			return nil
+		})
 	}
-	for _, debt := range chased {
-		if !d.deliverOne(debt) {
-			return false
-		}
-	}
+	_ = group.Wait() // no error is ever returned
 	return true
 }
 

@@ -399,37 +399,3 @@ func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 	})
 }
-
-// An overloaded server answers late, and so is owed deletes. What is sent after
-// the first time must not add to its load, or it is never rid of it.
-func TestTheChaseIsNoStampede(t *testing.T) {
-	const debts, latency = 40, 10 * ms
-	play(t, 3, func(f *fixture) {
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
-			switch cmd.Op {
-			case quorum.Acquire:
-				return quorumtest.Fate{End: quorumtest.LoseRequest}
-			case quorum.Release:
-				return quorumtest.Fate{After: latency}
-			}
-			return quorumtest.Fate{}
-		})
-		for i := range debts {
-			require.NoError(t, f.acquire(fmt.Sprint(i)).Release(f.ctx))
-		}
-		require.NoError(t, f.Settle(f.ctx))
-		seen := make(map[string]int)
-		var last time.Time
-		for _, e := range f.log(0) {
-			if e.Command.Op != quorum.Release {
-				continue
-			}
-			// Once by its own round, once when it is owed.
-			if seen[e.Command.Key]++; seen[e.Command.Key] > 2 {
-				require.GreaterOrEqual(t, e.At.Sub(last), latency, "one after the other")
-				last = e.At
-			}
-		}
-		assert.Len(t, seen, debts)
-	})
-}

@@ -30,7 +30,7 @@ type call struct {
 	probe bool
 	act   act // to the resource
 	ctx   context.Context
-	reply chan answer // has room for the one answer
+	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
 	// Only the driver uses what follows.
 	seq      uint64
@@ -108,7 +108,7 @@ func (c *call) tie(leg uint64) uint64 {
 func (c *call) send() {
 	w := c.p.w
 	c.act.sent = w.now.Load()
-	w.trace.at(w.now.Load(), c.p.name).s(c.name, c.placeName()+ordinal(c.seq)).end()
+	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
 	r := &request{call: c, life: c.link().life}
 	delay, lost := w.passage(c, Request)
 	if lost {
@@ -157,14 +157,14 @@ func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
 	if r.call.place == toResource {
-		r.reply(answer{result: w.resource.apply(r.call)})
+		r.reply(&answer{result: w.resource.apply(r.call)})
 		return
 	}
 	w.servers[r.call.place].receive(r)
 }
 
 // reply puts the answer on its way.
-func (r *request) reply(a answer) {
+func (r *request) reply(a *answer) {
 	c := r.call
 	w := c.p.w
 	delay, lost := w.passage(c, Reply)
@@ -178,7 +178,7 @@ func (r *request) reply(a answer) {
 // reply is an answer on its way to the process.
 type reply struct {
 	call   *call
-	answer answer
+	answer *answer
 }
 
 func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
@@ -186,12 +186,12 @@ func (r *reply) late() bool { return r.call.answered && !r.call.p.gone() }
 
 func (r *reply) happen(w *world) {
 	c := r.call
-	w.trace.at(w.now.Load(), c.p.name).s("hears", c.placeName()+ordinal(c.seq)).end()
+	w.trace.at(w.now.Load(), c.p.name).s("hears").nth(c.placeName(), c.seq).end()
 	c.answer(r.answer)
 }
 
 // answer wakes who waits.
-func (c *call) answer(a answer) {
+func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
@@ -211,7 +211,7 @@ func (c *call) abandon() {
 	}
 	c.answered = true
 	c.p.w.woke = true
-	c.reply <- answer{vote: quorum.Vote{Err: ErrCrashed}, result: acted{err: ErrCrashed}}
+	c.reply <- &answer{vote: quorum.Vote{Err: ErrCrashed}, result: acted{err: ErrCrashed}}
 }
 
 // cancel says that a call's context has ended.
@@ -234,8 +234,8 @@ func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
 
 func (c *cancel) happen(w *world) {
 	w.count("a call timed out")
-	w.trace.at(w.now.Load(), c.call.p.name).s("gives up", c.call.placeName()+ordinal(c.call.seq)).end()
-	c.call.answer(answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
+	w.trace.at(w.now.Load(), c.call.p.name).s("gives up").nth(c.call.placeName(), c.call.seq).end()
+	c.call.answer(&answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
 }
 
 // instance is a server as one process reaches it.
@@ -268,10 +268,10 @@ func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
 // do waits for the answer on a channel of its own. The context's end comes by way
 // of the driver like everything else: a select with two cases that are both ready
 // would be a coin that the runtime tosses.
-func (c *call) do() answer {
-	c.reply = make(chan answer, 1)
+func (c *call) do() *answer {
+	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {
-		return answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
+		return &answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
 	}
 	stop := context.AfterFunc(c.ctx, func() { c.p.post(&cancel{call: c, err: context.Cause(c.ctx)}) })
 	c.p.post(c)

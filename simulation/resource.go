@@ -70,7 +70,7 @@ func (r *resource) apply(c *call) acted {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String(), c.p.name+ordinal(c.seq)).n("token", int64(a.holding.token))
+	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.holding.token))
 	if err := r.pass(a); err != nil {
 		line.s("refused").end()
 		w.count("the guard refused a " + a.kind.String())

@@ -71,7 +71,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 	sum := sha256.Sum256(w.trace.text)
 	return Result{
 		Trace: w.trace.text, Digest: hex.EncodeToString(sum[:]),
-		Violations: w.check.violations, History: w.check.history, Counts: w.counts,
+		Violations: w.check.violations, History: w.check.history, Counts: w.totals(),
 		Events: w.events, Ended: time.Duration(w.now.Load()),
 	}, nil
 }

@@ -58,12 +58,12 @@ func (s *server) receive(r *request) {
 	link := c.link()
 	switch {
 	case !s.up && r.life == 0:
-		r.reply(answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
+		r.reply(&answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
 		return
 	case !s.up || r.life != 0 && r.life != s.life:
 		// It came on a connection to an earlier life, which this one doesn't know.
 		link.lose(r.life)
-		r.reply(answer{vote: quorum.Vote{Err: ErrReset}})
+		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 		return
 	case s.hungUntil > s.w.now.Load():
 		s.waiting = append(s.waiting, r)
@@ -74,10 +74,10 @@ func (s *server) receive(r *request) {
 		link.epoch++
 	}
 	if c.probe {
-		r.reply(answer{id: s.identity()})
+		r.reply(&answer{id: s.identity()})
 		return
 	}
-	r.reply(answer{vote: s.run(c)})
+	r.reply(&answer{vote: s.run(c)})
 }
 
 func (s *server) run(c *call) quorum.Vote {
@@ -91,12 +91,12 @@ func (s *server) run(c *call) quorum.Vote {
 	if vote.Outcome == quorum.Granted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
 		s.log = append(s.log, entry{at: w.now.Load(), wall: now, cmd: c.cmd})
 	}
-	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String(), c.p.name+ordinal(c.seq), vote.Outcome.String())
+	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s(vote.Outcome.String())
 	if vote.Token != 0 {
 		line.n("token", int64(vote.Token))
 	}
 	line.end()
-	w.count(c.cmd.Op.String() + " " + vote.Outcome.String())
+	w.votes[c.cmd.Op][vote.Outcome]++
 	return vote
 }
 
@@ -128,7 +128,7 @@ func (s *server) kill() {
 
 func (s *server) disconnect() {
 	for _, r := range s.waiting {
-		r.reply(answer{vote: quorum.Vote{Err: ErrReset}})
+		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 	}
 	s.waiting = nil
 	for _, p := range s.w.processes {

@@ -9,9 +9,11 @@ type trace struct{ text []byte }
 // at begins a line.
 func (t *trace) at(now int64, who string) *trace {
 	t.text = strconv.AppendInt(t.text, now/million, 10)
-	rest := strconv.AppendInt(make([]byte, 0, 8), now%million+million, 10)
-	t.text = append(t.text, '.')
-	t.text = append(t.text, rest[1:]...)
+	// The digit before the fraction's six is a one, so that zeros are kept; the
+	// point takes its place.
+	point := len(t.text)
+	t.text = strconv.AppendInt(t.text, now%million+million, 10)
+	t.text[point] = '.'
 	t.text = append(t.text, ' ')
 	t.text = append(t.text, who...)
 	return t
@@ -23,6 +25,15 @@ func (t *trace) s(words ...string) *trace {
 		t.text = append(t.text, ' ')
 		t.text = append(t.text, word...)
 	}
+	return t
+}
+
+// nth adds the name of the n-th call of a process to one place.
+func (t *trace) nth(name string, n uint64) *trace {
+	t.text = append(t.text, ' ')
+	t.text = append(t.text, name...)
+	t.text = append(t.text, '#')
+	t.text = strconv.AppendUint(t.text, n, 10)
 	return t
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +43,7 @@ type world struct {
 	trace   trace
 	check   checker
 	counts  map[string]int
+	votes   [quorum.Tick + 1][3]int // by operation and outcome, see totals
 }
 
 // op is something that the code under test asks of the world.
@@ -104,6 +104,18 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 // count notes that something happened at least once. A check that found nothing
 // proves nothing about what never happened.
 func (w *world) count(what string) { w.counts[what]++ }
+
+// totals is all that was counted.
+func (w *world) totals() map[string]int {
+	for op, outcomes := range w.votes {
+		for outcome, n := range outcomes {
+			if n > 0 {
+				w.counts[quorum.Op(op).String()+" "+quorum.Outcome(outcome).String()] = n
+			}
+		}
+	}
+	return w.counts
+}
 
 // post hands an operation to the driver.
 func (w *world) post(o op) {
@@ -316,6 +328,3 @@ func (r *report) order() opOrder {
 	return opOrder{process: r.p.index, kind: isReport, key: string(r.kind), value: r.text}
 }
 func (r *report) apply(w *world) { w.check.violation(r.kind, "%s", r.text) }
-
-// ordinal names the n-th call of a process to one place in the trace.
-func ordinal(n uint64) string { return "#" + strconv.FormatUint(n, 10) }

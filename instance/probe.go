@@ -164,6 +164,12 @@ func (p *probe) info(part int) (map[string]string, bool) {
 		p.garbled(part)
 		return nil, false
 	}
+	// An answer to another question would pass for a server that hides things.
+	title, _, _ := strings.Cut(string(text), "\r\n")
+	if name, titled := strings.CutPrefix(title, "# "); titled && !strings.EqualFold(name, questions[part].args[1].(string)) {
+		p.garbled(part)
+		return nil, false
+	}
 	fields := make(map[string]string)
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {

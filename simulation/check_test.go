@@ -188,7 +188,7 @@ func TestWhatCantBeSimulatedIsFound(t *testing.T) {
 // A fault changes nothing of what was before it: other draws don't depend on it.
 func TestFaultsDontReshuffleTheRest(t *testing.T) {
 	plain := run(t, 7, contended(), nil, contend)
-	from := 6 * time.Second
+	from := 3 * time.Second
 	for _, fault := range []simulation.Fault{
 		{Kind: simulation.Pause, Process: "c2", For: 7 * time.Second},
 		{Kind: simulation.Restart, Server: "B", For: time.Second},

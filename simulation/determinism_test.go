@@ -22,7 +22,7 @@ import (
 // contend is a workload that uses most of the library: clients that wait for one
 // of two locks, read, write, extend and release, in an order that the seed draws.
 func contend(c *simulation.Client) {
-	for turn := range uint64(4) {
+	for turn := range uint64(2) {
 		c.Sleep(time.Duration(c.Pick(10*turn, 3000)) * time.Millisecond)
 		lease := get(c, []string{"k", "l"}[c.Pick(10*turn+1, 4)/3])
 		if lease == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
@@ -45,9 +46,8 @@ func (r Result) Kinds() []ViolationKind {
 // with the faults of schedule. Same arguments, same Result, on any machine.
 //
 // It must not be called from within a testing/synctest bubble. Work that never
-// comes to rest (a loop that waits for nothing) hangs the run; after half a
-// minute of real time without a step all goroutines are written to the standard
-// error.
+// comes to rest (a loop that waits for nothing) hangs the run; after some seconds
+// of real time without a step all goroutines are written to the standard error.
 //
 // All errors are ErrConfig.
 func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
@@ -62,7 +62,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
-	stop := w.watch()
+	stop := w.watch(stuckAfter, os.Stderr)
 	failure := bubble(w.drive)
 	stop()
 	if failure != nil {
@@ -79,6 +79,8 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 // bubble runs f in a testing/synctest bubble, also outside of a test, and says
 // what was left when f returned. Its *testing.T has nothing behind it: nothing in
 // the bubble may report to it. This is the only place that knows of it.
+//
+// A panic of f itself can't be caught here: it ends the process, with its stack.
 func bubble(f func()) (failure error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -97,14 +99,17 @@ func bubble(f func()) (failure error) {
 	return nil
 }
 
-// stuckAfter is how long a step may take.
-const stuckAfter = 30 * time.Second
+// stuckAfter is how long a step may take, in real time.
+const stuckAfter = 5 * time.Second
 
-// watch looks from outside, in real time, whether steps are made.
-func (w *world) watch() (stop func()) {
-	done := make(chan struct{})
+// watch looks from outside, in real time, whether steps are made, and writes
+// down all goroutines where they aren't: who spins or waits for something outside
+// of the bubble never comes to rest, and nothing inside can tell.
+func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(stuckAfter)
+		defer close(ended)
+		ticker := time.NewTicker(after)
 		defer ticker.Stop()
 		for last := int64(-1); ; {
 			select {
@@ -114,10 +119,13 @@ func (w *world) watch() (stop func()) {
 			}
 			steps := w.steps.Load()
 			if steps == last {
-				fmt.Fprintf(os.Stderr, "simulation: seed %d: no step for %v: some goroutine doesn't come to rest\n%s\n", w.seed, stuckAfter, stacks())
+				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't come to rest\n%s\n", w.seed, after, stacks())
 			}
 			last = steps
 		}
 	}()
-	return func() { close(done) }
+	return func() {
+		close(done)
+		<-ended
+	}
 }

@@ -145,7 +145,9 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		// instances: its release, or its end, is what is waited for.
 		if holder := w.c.locals.holder(w.key); holder != nil {
 			if left := holder.Validity(); left > 0 {
-				if !w.sleep(left) {
+				// In parts, as the lease's own watcher does: after a suspension the
+				// timer would be late.
+				if !w.sleep(lookAgain(left)) {
 					return nil, w.gaveUp(caller)
 				}
 				continue

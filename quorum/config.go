@@ -57,8 +57,8 @@ type Terms struct {
 	// each lease. Do keeps its lease alive in any case.
 	KeepAlive bool
 
-	// MaxLife bounds the whole life of a lease that is kept alive, from its
-	// acquisition: at least TTL. Default 0: no bound.
+	// MaxLife bounds the whole life of a lease, from its acquisition, however it
+	// is extended: at least TTL. Default 0: no bound.
 	MaxLife time.Duration
 }
 

@@ -16,14 +16,19 @@ import (
 // towards the quorum: else an expired lease could be revived under an old token.
 //
 // The new validity counts from just before the extension was sent. If it isn't
-// won, the error Is ErrNotExtended and the old deadline stands; another try may
-// succeed. If so many instances say that the key is not the lease's that no
+// won, or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the
+// old deadline stands; another try may succeed in the first case. If so many instances say that the key is not the lease's that no
 // quorum can have it, the lease ends at once, and the error Is ErrLost. Past the
 // deadline the answer is ErrExpired, and nobody is asked. Other errors:
 // ErrReleased, and ErrInterrupted with ctx's error, after which the outcome is
 // unknown and the old deadline stands.
 func (l *Lease) Extend(ctx context.Context) error {
-	return l.extend(ctx, func() time.Duration { return l.terms.TTL })
+	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
+		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
+	}
+	// Capped like the keeper's: a short extension of the keeper's that is late on
+	// its way must not cut the key's life below what a longer one promised.
+	return l.extend(ctx, l.cappedTTL)
 }
 
 // extend asks for the TTL when its turn has come: what a keeper may still ask for

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
@@ -258,7 +259,9 @@ func TestExtendNeverShortens(t *testing.T) {
 		time.Sleep(fullValidity/3 - ms)
 		require.NoError(t, lease.Extend(f.ctx)) // the keeper stands in line behind it
 		promised := lease.Deadline()
-		require.Equal(t, fullValidity-40*ms, lease.Validity())
+		lived := fullValidity/3 - ms
+		ttl := (12*time.Second - lived).Truncate(ms) // what MaxLife leaves of it
+		require.Equal(t, drift.Default().Validity(ttl, 40*ms), lease.Validity())
 		for range 95 {
 			time.Sleep(100 * ms)
 			require.False(t, lease.Deadline().Before(promised))
@@ -266,6 +269,27 @@ func TestExtendNeverShortens(t *testing.T) {
 				require.GreaterOrEqual(t, f.remaining(i, "k"), lease.Validity())
 			}
 		}
+	}, func(c *quorum.Config) { c.MaxLife = 12 * time.Second })
+}
+
+// MaxLife bounds a holder's own extensions as it does the keeper's.
+func TestExtendKeepsToMaxLife(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		for range 3 {
+			time.Sleep(3 * time.Second)
+			require.NoError(t, lease.Extend(f.ctx))
+			for i := range f.servers {
+				require.LessOrEqual(t, f.elapsed()+f.remaining(i, "k"), 12*time.Second)
+			}
+		}
+		before := lease.Deadline()
+		err := lease.Extend(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrNotExtended)
+		require.ErrorContains(t, err, "MaxLife")
+		require.NotErrorIs(t, err, quorum.ErrLost)
+		require.Equal(t, before, lease.Deadline(), "the old deadline stands")
+		require.NoError(t, lease.Err())
 	}, func(c *quorum.Config) { c.MaxLife = 12 * time.Second })
 }
 

@@ -202,14 +202,13 @@ func (l *Lease) watch() {
 // deadline: timers run on the monotonic clock and would be late by as long as
 // the machine was suspended.
 func (l *Lease) watchDeadline() {
-	const least = 20 * time.Millisecond
 	for {
 		left := l.Validity()
 		if left <= 0 {
 			return
 		}
 		select {
-		case <-l.hold.c.clock.After(min(left, max(left/4, least))):
+		case <-l.hold.c.clock.After(lookAgain(left)):
 		case <-l.done:
 			return
 		case <-l.hold.c.background.done:
@@ -217,6 +216,12 @@ func (l *Lease) watchDeadline() {
 			return
 		}
 	}
+}
+
+// lookAgain is when to look at a validity again that has so much left.
+func lookAgain(left time.Duration) time.Duration {
+	const least = 20 * time.Millisecond
+	return min(left, max(left/4, least))
 }
 
 func (l *Lease) event(err error) LeaseEvent {

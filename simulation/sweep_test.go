@@ -1,0 +1,82 @@
+package simulation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// guarded is what the library says that it guards against, with its quarantine
+// and its clock monitor: servers that restart without their data, replicas that
+// lag, clocks that jump, a network that does what it likes, and clients that die.
+var guarded = []simulation.Kind{
+	simulation.Crash, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
+	simulation.Cut, simulation.Lose, simulation.Delay,
+}
+
+// sweep plays many drawn schedules of such faults, and counts the kinds of
+// violations and what else happened.
+func sweep(t *testing.T, seeds uint64, cfg simulation.Config) (violations map[simulation.ViolationKind]int, counts map[string]int) {
+	t.Helper()
+	violations, counts = map[simulation.ViolationKind]int{}, map[string]int{}
+	for seed := range seeds {
+		schedule := simulation.Draw(seed, cfg, 16, 10*time.Second)
+		schedule = slices.DeleteFunc(schedule, func(f simulation.Fault) bool { return !slices.Contains(guarded, f.Kind) })
+		r, err := simulation.Run(seed, cfg, schedule, watchAndContend)
+		require.NoError(t, err)
+		for _, kind := range r.Kinds() {
+			if violations[kind]++; violations[kind] == 1 {
+				t.Logf("seed %d: %v\n%+v", seed, r.Violations[0], schedule)
+			}
+		}
+		for what, n := range r.Counts {
+			counts[what] += n
+		}
+	}
+	return violations, counts
+}
+
+// watchAndContend is a workload of clients that all want one lock, and have looked
+// at the instances before anything happens to these.
+func watchAndContend(c *simulation.Client) {
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
+	}
+	for turn := range uint64(8) {
+		lease := take(c)
+		if lease == nil {
+			c.Sleep(time.Duration(c.Pick(4*turn, 300)+30) * ms)
+			continue
+		}
+		if c.Pick(4*turn+1, 2) == 0 {
+			lease.KeepAlive()
+		}
+		update(c, lease)
+		c.Sleep(time.Duration(c.Pick(4*turn+2, 2500)) * ms)
+		if c.Valid(lease) {
+			update(c, lease)
+		}
+		_ = c.Release(lease) // the checks see what became of it
+	}
+}
+
+func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
+	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
+	violations, counts := sweep(t, 300, cfg)
+	assert.Empty(t, violations)
+	for _, what := range []string{"a quarantine began: restarted", "a quarantine began: clock jumped", "a process crashed", "a reply came too late", "a lease was extended"} {
+		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)
+	}
+
+	// The same without the guards: the faults do bite.
+	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+	violations, _ = sweep(t, 300, cfg)
+	assert.Positive(t, violations[simulation.TwoHolders], "%v", violations)
+	assert.Zero(t, violations[simulation.Stuck]+violations[simulation.LeftOver]+violations[simulation.Panicked]+violations[simulation.NeverFree])
+}

@@ -22,8 +22,13 @@ const (
 // at is the reading at the true time t, which is not before l.from.
 func (l line) at(t int64) int64 {
 	d := t - l.from
-	// In two parts, because d*ppm overflows after a few hours.
-	return l.value + d + d/million*l.ppm + d%million*l.ppm/million
+	// In two parts, because d*ppm overflows after a few hours. Rounded down: a clock
+	// that is slow shows nothing before its time.
+	rest := d % million * l.ppm
+	if rest < 0 {
+		rest -= million - 1
+	}
+	return l.value + d + d/million*l.ppm + rest/million
 }
 
 // when is the first true time, not before l.from, at which the reading is at least

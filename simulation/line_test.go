@@ -18,7 +18,7 @@ func TestLine(t *testing.T) {
 		now := l.from + d
 		reading := l.at(now)
 		exact := new(big.Int).Mul(big.NewInt(d), big.NewInt(l.ppm))
-		exact.Quo(exact, big.NewInt(million)).Add(exact, big.NewInt(l.value+d))
+		exact.Div(exact, big.NewInt(million)).Add(exact, big.NewInt(l.value+d))
 		when := l.when(reading)
 		return exact.Int64() == reading && l.at(now+1) >= reading &&
 			when <= now && l.at(when) >= reading && (when == l.from || l.at(when-1) < reading) &&

@@ -210,6 +210,28 @@ type timeout struct {
 	done  chan struct{}
 	err   error
 	after []*func()
+	call  *call // whose context this is, while it waits
+}
+
+// watch has the call told when the context ends, as AfterFunc would but without
+// a goroutine. It is for one call at a time; false means that it isn't free, or
+// has ended.
+func (t *timeout) watch(c *call) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil || t.call != nil {
+		return false
+	}
+	t.call = c
+	return true
+}
+
+func (t *timeout) unwatch(c *call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.call == c {
+		t.call = nil
+	}
 }
 
 type timeoutKey struct{}
@@ -263,9 +285,12 @@ func (t *timeout) end(err error) {
 	}
 	t.err = err
 	close(t.done)
-	after, stop := t.after, t.stop
-	t.after = nil
+	after, stop, waiting := t.after, t.stop, t.call
+	t.after, t.call = nil, nil
 	t.mu.Unlock()
+	if waiting != nil {
+		waiting.cancel(err)
+	}
 	if stop != nil {
 		stop()
 	}

@@ -43,7 +43,7 @@ type call struct {
 // answer is what comes back.
 type answer struct {
 	vote   quorum.Vote
-	id     quorum.Identity
+	id     *quorum.Identity // of a probe that was answered
 	result acted
 }
 
@@ -199,7 +199,9 @@ func (c *call) answer(a *answer) {
 	delete(c.p.calls, c)
 	link := c.link()
 	a.vote.Epoch = link.epoch
-	a.id.Epoch = c.epoch
+	if a.id != nil {
+		a.id.Epoch = c.epoch
+	}
 	c.p.w.woke = true
 	c.reply <- a
 }
@@ -262,7 +264,10 @@ func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
 		return quorum.Identity{}, err
 	}
 	a := c.do()
-	return a.id, a.vote.Err
+	if a.id == nil {
+		return quorum.Identity{}, a.vote.Err
+	}
+	return *a.id, nil
 }
 
 // do waits for the answer on a channel of its own. The context's end comes by way
@@ -273,9 +278,18 @@ func (c *call) do() *answer {
 	if c.p.dead.Load() {
 		return &answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
 	}
-	stop := context.AfterFunc(c.ctx, func() { c.p.post(&cancel{call: c, err: context.Cause(c.ctx)}) })
+	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {
+		c.p.post(c)
+		a := <-c.reply
+		t.unwatch(c)
+		return a
+	}
+	stop := context.AfterFunc(c.ctx, func() { c.cancel(context.Cause(c.ctx)) })
 	c.p.post(c)
 	a := <-c.reply
 	stop()
 	return a
 }
+
+// cancel tells the driver that the call's context has ended.
+func (c *call) cancel(cause error) { c.p.post(&cancel{call: c, err: cause}) }

@@ -37,7 +37,8 @@ const (
 	Hang Kind = "hang"
 	// Failover puts a replica in Server's place that is By behind it.
 	Failover Kind = "failover"
-	// Cut loses, for For, all that is sent between Process and Server in Way.
+	// Cut loses, for For, all that is sent between Process and Server in Way. For
+	// this and the two that follow, a For of 0 means to the end of the run.
 	Cut Kind = "cut"
 	// Lose is Cut for only PPM millionths of the messages.
 	Lose Kind = "lose"

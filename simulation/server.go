@@ -100,10 +100,10 @@ func (s *server) run(c *call) quorum.Vote {
 	return vote
 }
 
-func (s *server) identity() quorum.Identity {
+func (s *server) identity() *quorum.Identity {
 	now := s.wall.at(s.w.now.Load())
 	persistence := map[Keep]string{KeepNothing: "none", KeepSecond: "aof everysec", KeepAll: "aof always"}[s.w.cfg.Persistence]
-	return quorum.Identity{
+	return &quorum.Identity{
 		RunID:       fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life)),
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        "master",

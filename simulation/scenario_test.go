@@ -273,3 +273,84 @@ func TestS15WithClocksThatStandStill(t *testing.T) {
 	r := play(t, simulation.Config{Guard: true}, schedule, work, simulation.TwoHolders)
 	assert.Equal(t, 1, r.Counts["the guard refused a read"])
 }
+
+// S5: the holder's wall clock is set back, or forward: the one does no harm, the
+// other ends the lease too soon.
+func TestS5WallClockOfTheHolderStepped(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		schedule := simulation.Schedule{{Kind: simulation.Step, Process: "c1", At: at(500 * ms), By: by}}
+		r := play(t, simulation.Config{}, schedule, byName(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				c.SleepUntil(at(0))
+				if lease := take(c); lease != nil {
+					for c.Valid(lease) {
+						update(c, lease)
+						c.Sleep(time.Second)
+					}
+				}
+			},
+			"c2": func(c *simulation.Client) {
+				c.SleepUntil(at(10_100 * ms))
+				if lease := take(c); lease != nil {
+					update(c, lease)
+				}
+			},
+		}), none...)
+		assert.Equal(t, 1, count(r, "c2", "write"))
+		if by > 0 {
+			assert.Equal(t, 1, count(r, "c1", "write"), "it knows no better")
+		} else {
+			assert.Equal(t, 10, count(r, "c1", "write"))
+		}
+	}
+}
+
+// S10: replies are lost, so that a lost round has set keys that it knows nothing
+// of. They are deleted all the same, and the next client needn't wait for a TTL.
+func TestS10RepliesLost(t *testing.T) {
+	schedule := simulation.Schedule{
+		{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(-50 * ms), For: 500 * ms, Way: simulation.Reply},
+		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms), For: 500 * ms, Way: simulation.Reply},
+		{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
+	}
+	r := play(t, simulation.Config{}, schedule, byName(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			assert.Nil(t, take(c))
+			c.Sleep(2 * time.Second)
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(time.Second))
+			assert.NotNil(t, take(c), "what c1 left stands in the way")
+		},
+	}), none...)
+	assert.Positive(t, r.Counts["a reply was lost"])
+	assert.Equal(t, 1, r.Counts["no lease: "+quorum.ErrNoQuorum.Error()])
+}
+
+// X2: clients and instances are split, completely or in one direction. Only who
+// reaches a majority gets the lock.
+func TestX2Partition(t *testing.T) {
+	for _, way := range []simulation.Way{simulation.Both, simulation.Request, simulation.Reply} {
+		var schedule simulation.Schedule
+		for client, servers := range map[string]string{"c1": "CDE", "c2": "AB"} {
+			for _, server := range servers {
+				schedule = append(schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
+			}
+		}
+		try := func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			for range 40 {
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					_ = c.Release(lease)
+					return
+				}
+				c.Sleep(time.Duration(100+c.Pick(0, 100)) * ms)
+			}
+		}
+		r := play(t, simulation.Config{}, schedule, byName(map[string]simulation.Workload{"c1": try, "c2": try}), none...)
+		assert.Equal(t, 0, count(r, "c1", "acquired"), way)
+		assert.Equal(t, 1, count(r, "c2", "acquired"), way)
+	}
+}

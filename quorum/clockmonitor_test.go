@@ -266,3 +266,32 @@ func TestASuspensionLooksLikeAJumpOfAll(t *testing.T) {
 		assert.Len(t, told.seen(), 3)
 	})
 }
+
+// A lease on a bare quorum isn't extended by the word of a server whose clock can't
+// be relied on: it would count the new TTL too fast.
+func TestAnExtensionDoesNotCountAClockThatJumped(t *testing.T) {
+	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
+		t.Run(fmt.Sprintf("off %d", mode), func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				f.occupy("k", ms, 3, 4)
+				lease := f.acquire("k")
+				synctest.Wait()
+				require.Equal(t, []string{"A", "B", "C"}, lease.Instances())
+				f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 3, 4)
+				before := lease.Deadline()
+				time.Sleep(time.Second)
+				f.servers[2].StepClock(-time.Second) // its key stays
+
+				err := lease.Extend(f.ctx)
+				if mode == quorum.Off {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, quorum.ErrNotExtended)
+				require.NotErrorIs(t, err, quorum.ErrLost)
+				require.Equal(t, quorum.ClockJumped, quarantineOf(t, err).Reason)
+				require.Equal(t, before, lease.Deadline(), "the old deadline stands")
+			}, func(c *quorum.Config) { c.ClockMonitor = mode })
+		})
+	}
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // Extend gives the lease a new TTL from now, on a quorum of instances where the
-// key is still its own, and puts it back on those that lack it (a restart, a late
+// key is still its own and whose clocks can be relied on, and puts it back on those that lack it (a restart, a late
 // grant, a key of somebody else's that has gone since), which never counts
 // towards the quorum: else an expired lease could be revived under an old token.
 //
@@ -113,6 +113,7 @@ func (e *extension) run() {
 			if !h.mark(i).absent() {
 				ballot = m.ask(e.ctx, Command{Op: Extend, Key: h.key, Value: h.value, TTL: e.ttl})
 				h.note(i, Extend, ballot.Vote)
+				ballot.Vote = m.inTime(ballot.Vote)
 			}
 			e.count(i, ballot)
 			<-e.decided // soon: every vote is under a time-out

@@ -214,6 +214,23 @@ func (m *member) mayVote(ctx context.Context, epoch uint64) error {
 	}
 }
 
+// inTime turns an extension's grant into a failed vote while the server's clock is
+// in quarantine: it has been extended there, but a clock that runs away counts the
+// TTL faster than the drift allowance covers. That the server may have been
+// restarted doesn't matter here, for the key was found in place.
+func (m *member) inTime(vote Vote) Vote {
+	if vote.Outcome != Granted {
+		return vote
+	}
+	m.mu.Lock()
+	q := m.quarantine.jump.err(ClockJumped, m.reader.Now())
+	m.mu.Unlock()
+	if q == nil {
+		return vote
+	}
+	return Vote{Err: q, Epoch: vote.Epoch}
+}
+
 // stale reports whether a connection was opened since the last probe, or there
 // was none yet, and probes matter.
 func (m *member) stale(epoch uint64) bool {

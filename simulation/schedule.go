@@ -143,21 +143,21 @@ func (f Fault) validate(processes, servers []string) error {
 	links := f.Kind == Cut || f.Kind == Lose || f.Kind == Delay
 	switch {
 	case process && f.Process != Any && !slices.Contains(processes, f.Process):
-		return fmt.Errorf("Process is %q, want one of %v or %q", f.Process, processes, Any)
+		return fmt.Errorf("its Process is %q, want one of %v or %q", f.Process, processes, Any)
 	case server && f.Server != Any && !slices.Contains(servers, f.Server) && !(links && f.Server == Resource):
-		return fmt.Errorf("Server is %q, want one of %v or %q", f.Server, servers, Any)
+		return fmt.Errorf("its Server is %q, want one of %v or %q", f.Server, servers, Any)
 	case !process && f.Process != "" || !server && f.Server != "":
-		return fmt.Errorf("Process %q and Server %q: it concerns only one of the two, leave the other empty", f.Process, f.Server)
+		return fmt.Errorf("its Process %q and Server %q: it concerns only one of the two, leave the other empty", f.Process, f.Server)
 	case f.Nth != 0 && (!byNth || f.Nth < 0):
-		return fmt.Errorf("Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
+		return fmt.Errorf("its Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
 	case f.At < 0 || f.At > longest || f.For < 0 || f.For > longest || f.By < -longest || f.By > longest:
-		return fmt.Errorf("At %v, For %v, By %v: want 0 (By: %v) to %v", f.At, f.For, f.By, -longest, longest)
+		return fmt.Errorf("its At %v, For %v, By %v: want 0 (By: %v) to %v", f.At, f.For, f.By, -longest, longest)
 	case (f.Kind == Delay || f.Kind == Failover) && f.By < 0:
-		return fmt.Errorf("By is %v, want 0 or more", f.By)
+		return fmt.Errorf("its By is %v, want 0 or more", f.By)
 	case f.Kind == Rate && (f.PPM < -500_000 || f.PPM > 500_000):
-		return fmt.Errorf("PPM is %d, want -500000 to 500000", f.PPM)
+		return fmt.Errorf("its PPM is %d, want -500000 to 500000", f.PPM)
 	case f.Kind == Lose && (f.PPM < 0 || f.PPM > million):
-		return fmt.Errorf("PPM is %d, want 0 to %d", f.PPM, million)
+		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
 	case !slices.Contains([]Way{Both, Request, Reply}, f.Way):
 		return fmt.Errorf("no such way %q", f.Way)
 	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, f.Keep):

@@ -428,7 +428,8 @@ func TestDocumentExtensionsAreLimited(t *testing.T) {
 func TestDocumentDelayedRestart(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.kill(3, 4)
-		f.acquire("k") // on A, B and C
+		f.acquire("k")  // on A, B and C
+		synctest.Wait() // the votes of D and E are in: they were down
 		f.servers[2].Restart(false)
 		f.each(func(s *quorumtest.Server) { s.Start(false); f.vouchName(s) }, 3, 4)
 		second := f.other()

@@ -67,6 +67,23 @@
 //  6. Give all clients the same instances by the same names, the same Set, Quorum and
 //     MaxTTL.
 //
+// # Differences from the Redis document
+//
+//  1. A round is decided at the first moment at which it can be; the document waits
+//     for all instances, or their time-outs.
+//  2. Elapsed time is the larger of the monotonic and the wall clock's.
+//  3. A lost round is deleted on all instances but those that refused it or certainly
+//     never got it: there nothing of it can be. Those that didn't answer are asked
+//     again until they do.
+//  4. After a round that was split between clients, the next one asks one instance
+//     first, in place of leaving all to random delays.
+//  5. Instances that may have forgotten votes don't vote. The document leaves delayed
+//     restarts to the operator.
+//  6. An extension doesn't count an instance to which the lease had to be put back, nor
+//     one whose clock is in quarantine. It ends the lease at once when so many say
+//     "not yours" that no quorum can have it; otherwise the old deadline stands.
+//  7. Each lease has a fencing token, which the document only recommends.
+//
 // # Sources
 //
 // The Redis document "Distributed Locks with Redis"; M. Kleppmann, "How to do

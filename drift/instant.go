@@ -42,8 +42,7 @@ func (r *Reader) Now() Instant {
 // Elapsed is the time from one Instant to a later one: the larger of what the
 // two clocks say, and never negative. The larger is the safe one for everything
 // that is counted down: a suspended machine stops the first clock, a step back
-// stops the second, and only both at once would hide the time that passed
-// (protocol: Acquire, step 5).
+// stops the second, and only both at once would hide the time that passed.
 func Elapsed(from, to Instant) time.Duration {
 	return max(0, to.Mono-from.Mono, to.Wall.Sub(from.Wall))
 }

@@ -81,8 +81,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 	err = work(lease.Within(ctx), lease)
 	over := lease.Err()
 	if errors.Is(over, ErrReleased) {
-		over = nil // work did it itself
-		released = true
+		released = true // work did it itself
 		return err
 	}
 	if relErr := release(); over == nil && errors.Is(relErr, ErrNotHeld) {

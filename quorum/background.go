@@ -105,3 +105,13 @@ func (b *background) until(ctx context.Context, met func() bool) error {
 		}
 	}
 }
+
+// isClosed reports whether a channel that is only ever closed is.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

@@ -149,14 +149,7 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 }
 
 // closed reports whether Close was called.
-func (c *core) closed() bool {
-	select {
-	case <-c.background.done:
-		return true
-	default:
-		return false
-	}
-}
+func (c *core) closed() bool { return isClosed(c.background.done) }
 
 // newValue draws a value that was never used before. Each round has its own: a
 // late delete of one round must not hit the key of the next (scenario S9m).

@@ -111,12 +111,7 @@ func (d *debts) owe(key, value string, left mark) {
 func (d *debts) collect() {
 	rest := restMin
 	for {
-		closing := false
-		select {
-		case <-d.bg.done:
-			closing = true
-		default:
-		}
+		closing := isClosed(d.bg.done)
 		now := d.member.reader.Now().Mono
 		d.mu.Lock()
 		if len(d.list) == 0 {

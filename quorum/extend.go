@@ -11,17 +11,18 @@ import (
 )
 
 // Extend gives the lease a new TTL from now, on a quorum of instances where the
-// key is still its own and whose clocks can be relied on, and puts it back on those that lack it (a restart, a late
-// grant, a key of somebody else's that has gone since), which never counts
-// towards the quorum: else an expired lease could be revived under an old token.
+// key is still its own and whose clocks can be relied on, and puts it back on those
+// that lack it (a restart, a late grant, a key of somebody else's that has gone
+// since), which never counts towards the quorum: else an expired lease could be
+// revived under an old token.
 //
 // The new validity counts from just before the extension was sent. If it isn't
 // won, or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the
-// old deadline stands; another try may succeed in the first case. If so many instances say that the key is not the lease's that no
-// quorum can have it, the lease ends at once, and the error Is ErrLost. Past the
-// deadline the answer is ErrExpired, and nobody is asked. Other errors:
-// ErrReleased, and ErrInterrupted with ctx's error, after which the outcome is
-// unknown and the old deadline stands.
+// old deadline stands; another try may succeed in the first case. If so many
+// instances say that the key is not the lease's that no quorum can have it, the
+// lease ends at once, and the error Is ErrLost. Past the deadline the answer is
+// ErrExpired, and nobody is asked. Other errors: ErrReleased, and ErrInterrupted
+// with ctx's error, after which the outcome is unknown and the old deadline stands.
 func (l *Lease) Extend(ctx context.Context) error {
 	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
@@ -89,16 +90,12 @@ type extension struct {
 
 func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension {
 	c := l.hold.c
-	e := &extension{
+	return &extension{
 		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl,
 		decided: make(chan struct{}),
 		tally:   Tally{Majority: c.majority},
-		ballots: make([]Ballot, len(c.members)),
+		ballots: c.pending(),
 	}
-	for i, m := range c.members {
-		e.ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
-	}
-	return e
 }
 
 func (e *extension) run() {

@@ -237,8 +237,8 @@ func (c *Coordinator) fromHandle(ctx context.Context, handle Handle) (*Lease, er
 		return nil, err
 	}
 	hold := newHold(c.core, handle.Key, handle.Value)
-	for i := range hold.marks {
-		hold.marks[i].there = true // as far as is known; whoever lacks it will say so
+	for i := range hold.spots {
+		hold.spots[i].mark.there = true // as far as is known; whoever lacks it will say so
 	}
 	return makeLease(c, ctx, hold, handle.Token, terms, c.reader.Now()), nil
 }

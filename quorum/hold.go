@@ -19,12 +19,17 @@ type hold struct {
 	c          *core
 
 	mu     sync.Mutex
-	lanes  []chan struct{} // per instance: closed when the last command queued has ended
-	queued []int           // per instance: how many have not ended
-	marks  []mark
-	token  []bool // the counter there is known to have reached the token
+	spots  []spot // per instance
 	gone   bool   // a release was queued: nothing may be put there any more
 	fanned errgroup.Group
+}
+
+// spot is the value on one instance.
+type spot struct {
+	last   chan struct{} // closed when the last command queued has ended
+	queued int           // how many have not ended
+	mark   mark
+	token  bool // the counter there is known to have reached the token
 }
 
 // mark is what is known of the value on one instance.
@@ -44,7 +49,7 @@ type mark struct {
 func (k mark) absent() bool { return !k.there && k.coming == 0 }
 
 func newHold(c *core, key, value string) *hold {
-	return &hold{key: key, value: value, c: c, lanes: make([]chan struct{}, len(c.members)), queued: make([]int, len(c.members)), marks: make([]mark, len(c.members)), token: make([]bool, len(c.members))}
+	return &hold{key: key, value: value, c: c, spots: make([]spot, len(c.members))}
 }
 
 // queue runs f for instance i on a goroutine of its own, after everything that
@@ -56,16 +61,17 @@ func newHold(c *core, key, value string) *hold {
 // another's vote. For the same reason f returns nothing.
 func (h *hold) queue(i int, f func(m *member)) {
 	h.mu.Lock()
-	before, done := h.lanes[i], make(chan struct{})
-	h.lanes[i] = done
-	h.queued[i]++
+	s := &h.spots[i]
+	before, done := s.last, make(chan struct{})
+	s.last = done
+	s.queued++
 	h.mu.Unlock()
 	h.c.background.add()
 	h.fanned.Go(func() error {
 		defer h.c.background.end()
 		defer func() {
 			h.mu.Lock()
-			h.queued[i]--
+			s.queued--
 			h.mu.Unlock()
 			close(done)
 		}()
@@ -85,14 +91,14 @@ func (h *hold) crowded(i int) bool {
 	const most = 4
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.queued[i] >= most
+	return h.spots[i].queued >= most
 }
 
 // note takes in the answer to a command about the value.
 func (h *hold) note(i int, op Op, vote Vote) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.marks[i] = h.marks[i].after(op, vote)
+	h.spots[i].mark = h.spots[i].mark.after(op, vote)
 }
 
 // after is what is known after one more answer.
@@ -122,14 +128,14 @@ func (k mark) after(op Op, vote Vote) mark {
 func (h *hold) mark(i int) mark {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.marks[i]
+	return h.spots[i].mark
 }
 
 // settle notes that instance i's counter is at least the lease's token.
 func (h *hold) settle(i int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.token[i] = true
+	h.spots[i].token = true
 }
 
 // needsRestore reports whether instance i lacks the value or the token, and may
@@ -137,7 +143,7 @@ func (h *hold) settle(i int) {
 func (h *hold) needsRestore(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.gone && (!h.marks[i].there || !h.token[i])
+	return !h.gone && (!h.spots[i].mark.there || !h.spots[i].token)
 }
 
 // on lists the instances that are known to have the value.
@@ -145,8 +151,8 @@ func (h *hold) on() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
-	for i, k := range h.marks {
-		if k.there {
+	for i := range h.spots {
+		if h.spots[i].mark.there {
 			names = append(names, h.c.members[i].name)
 		}
 	}
@@ -155,7 +161,7 @@ func (h *hold) on() []string {
 
 // release deletes the value on every instance on which it may be, each after
 // that instance's own straggler, and gives what is certain already for the
-// others. report, if not nil, gets every instance's ballot once.
+// others. report gets every instance's ballot once.
 //
 // The contexts are detached from the caller's: a caller that was cancelled must
 // not leave keys behind. What can't be delivered now is owed.
@@ -166,10 +172,7 @@ func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
 	h.mu.Unlock()
 	for i := range h.c.members {
 		h.queue(i, func(m *member) {
-			ballot := h.releaseOne(ctx, i, m)
-			if report != nil {
-				report(i, ballot)
-			}
+			report(i, h.releaseOne(ctx, i, m))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -125,7 +126,7 @@ func lasts(times []time.Duration, quorum int) time.Duration {
 			times[i] = forever
 		}
 	}
-	slices.SortFunc(times, func(a, b time.Duration) int { return int(min(max(b-a, -1), 1)) })
+	slices.SortFunc(times, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	last := times[min(quorum, len(times))-1]
 	if len(times) < quorum {
 		last = times[0]

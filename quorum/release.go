@@ -41,10 +41,7 @@ func (h *hold) releaseAll(ctx context.Context) error {
 	}
 	n := len(h.c.members)
 	answers := make(chan answer, n)
-	ballots := make([]Ballot, n)
-	for i, m := range h.c.members {
-		ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
-	}
+	ballots := h.c.pending()
 	h.release(ctx, func(i int, b Ballot) { answers <- answer{i, b} })
 
 	tally := Tally{Majority: h.c.majority}

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // differ, the second stage raises the lower ones, and the round is won when a
 // quorum has the token.
 //
-// Why tokens rise (protocol, "Fencing token"). Let A and B be won rounds and s an
+// Why tokens rise. Let A and B be won rounds and s an
 // instance in both settled quorums, on which A was before B. When A was settled
 // on s, s's counter was at least T_A while A's value was still the key's: its own
 // vote was T_A, or a raise found the value in place. B's grant on s came after
@@ -53,7 +54,7 @@ const (
 )
 
 func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
-	r := &round{
+	return &round{
 		c:    c,
 		hold: newHold(c, key, value),
 		cmd: Command{
@@ -63,15 +64,20 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		ctx:     context.WithoutCancel(ctx),
 		counted: make(chan struct{}),
 		decided: make(chan struct{}),
-		ballots: make([]Ballot, len(c.members)),
+		ballots: c.pending(),
 		asked:   make([]bool, len(c.members)),
 		tally:   Tally{Majority: c.majority},
 		settled: Tally{Majority: c.majority},
 	}
+}
+
+// pending is a round's ballots before anybody has answered.
+func (c *core) pending() []Ballot {
+	ballots := make([]Ballot, len(c.members))
 	for i, m := range c.members {
-		r.ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
+		ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
 	}
-	return r
+	return ballots
 }
 
 // tryOnce runs one round and gives the lease, or an error after everything that
@@ -140,7 +146,7 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 		if err := r.await(ctx, answered); err != nil {
 			return false, err
 		}
-		if r.isDecided() {
+		if isClosed(r.decided) {
 			return true, nil
 		}
 		switch r.ballot(i).Vote.Outcome {
@@ -152,15 +158,6 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 		}
 	}
 	return false, nil
-}
-
-func (r *round) isDecided() bool {
-	select {
-	case <-r.decided:
-		return true
-	default:
-		return false
-	}
 }
 
 // orderFor is the order in which instances are asked one by one about a key:
@@ -175,14 +172,7 @@ func (c *core) orderFor(key string) []int {
 		rank[i], order[i] = hash.Sum64(), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case rank[a] < rank[b]:
-			return -1
-		case rank[a] > rank[b]:
-			return 1
-		default:
-			return a - b
-		}
+		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
 	})
 	return order
 }
@@ -336,9 +326,7 @@ func (r *round) finish(s stage, why error) {
 }
 
 func (r *round) endCounting() {
-	select {
-	case <-r.counted:
-	default:
+	if !isClosed(r.counted) {
 		close(r.counted)
 	}
 }

@@ -9,6 +9,8 @@ import (
 var (
 	//go:embed answer.lua
 	answerLua string
+	//go:embed list.lua
+	listLua string
 	//go:embed counter.lua
 	counterLua string
 	//go:embed acquire.lua
@@ -27,13 +29,15 @@ var (
 	tickLua string
 )
 
-// The scripts. All answer in one form, see answer.lua, which decodeScript reads.
+// The scripts. Those that take many locks at once answer in the form of list.lua,
+// which list.decode reads, the others in that of answer.lua, which decodeScript
+// reads.
 var (
-	acquireScript = newScript(answerLua + counterLua + acquireLua)
+	acquireScript = newScript(listLua + counterLua + acquireLua)
+	releaseScript = newScript(listLua + releaseLua)
 	raiseScript   = newScript(answerLua + counterLua + raiseLua)
 	restoreScript = newScript(answerLua + counterLua + restoreLua)
 	extendScript  = newScript(answerLua + extendLua)
-	releaseScript = newScript(answerLua + releaseLua)
 	lookScript    = newScript(answerLua + counterLua + lookLua)
 	tickScript    = newScript(answerLua + tickLua)
 )

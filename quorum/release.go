@@ -1,6 +1,9 @@
 package quorum
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // Release gives the lock back: it deletes the key on all instances where it may
 // be, if it is still the lease's. It works on a context that has ended, too, and
@@ -35,34 +38,56 @@ func (l *Lease) Release(ctx context.Context) error {
 // releaseAll releases and returns as soon as the outcome is decided; the rest is
 // done in the background.
 func (h *hold) releaseAll(ctx context.Context) error {
-	type answer struct {
-		i      int
-		ballot Ballot
-	}
-	n := len(h.c.members)
-	answers := make(chan answer, n)
-	ballots := h.c.pending()
-	h.release(ctx, func(i int, b Ballot) { answers <- answer{i, b} })
+	r := &returns{tally: Tally{Majority: h.c.majority}, ballots: h.c.pending(), decided: make(chan struct{})}
+	h.release(ctx, r.count)
+	// Not cut short by ctx: every answer is under a time-out, and a caller that was
+	// cancelled still has to learn whether it held the lock.
+	<-r.decided
+	return r.verdict(h)
+}
 
-	tally := Tally{Majority: h.c.majority}
-	// That it wasn't held is what the holder must hear, so an answer that may
-	// still prove it is waited for although the quorum is out of reach.
-	certain := func(pending int) bool {
-		return tally.Verdict() == Won || tally.Refused >= tally.Blocking() || tally.Verdict() == Lost && tally.Refused+pending < tally.Blocking()
+// returns is what the instances say to a release.
+type returns struct {
+	decided chan struct{} // closed when the outcome is certain
+
+	mu      sync.Mutex
+	over    bool
+	tally   Tally
+	ballots []Ballot
+}
+
+func (r *returns) count(i int, ballot Ballot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
 	}
-	for pending := n; !certain(pending); pending-- {
-		// Not cut short by ctx: every answer is under a time-out, and a caller
-		// that was cancelled still has to learn whether it held the lock.
-		a := <-answers
-		ballots[a.i] = a.ballot
-		tally.Count(a.ballot.Vote.Outcome)
+	r.ballots[i] = ballot
+	r.tally.Count(ballot.Vote.Outcome)
+	if r.certain() {
+		r.over = true
+		close(r.decided)
 	}
-	if tally.Verdict() == Won {
+}
+
+// certain reports whether no answer to come changes the outcome. That it wasn't
+// held is what the holder must hear, so an answer that may still prove it is waited
+// for although the quorum is out of reach.
+func (r *returns) certain() bool {
+	t := &r.tally
+	pending := t.N - t.Granted - t.Refused - t.Failed
+	return t.Verdict() == Won || t.Refused >= t.Blocking() || t.Verdict() == Lost && t.Refused+pending < t.Blocking()
+}
+
+func (r *returns) verdict(h *hold) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tally.Verdict() == Won {
 		return nil
 	}
 	verdict := ErrUnreachable
-	if tally.Refused >= tally.Blocking() {
+	if r.tally.Refused >= r.tally.Blocking() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: ballots}
+	return &RoundError{Op: Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: r.ballots}
 }

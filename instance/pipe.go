@@ -35,7 +35,7 @@ type pipe struct {
 	sick    bool    // the last exchange that ended was not answered in time
 	closed  time.Time
 	refusal error         // why the last dial failed, until closed
-	trip    time.Duration // what a small exchange takes, about
+	trip    time.Duration // what a small exchange takes, at best
 
 	timer *time.Timer // for the deadlines of timed and flying
 	due   time.Time   // when it fires, zero if it isn't set
@@ -231,8 +231,11 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	case err == nil:
 		p.sick, p.refusal = false, nil
 		if len(b.calls) <= 4 {
-			// Only small ones: what a large one takes is mostly its own work.
-			p.trip += (now.Sub(b.began) - p.trip) / 8
+			// Only small ones: what a large one takes is mostly its own work. And
+			// rather the quickest of them than the mean: on a busy machine that is
+			// the machine's.
+			took := now.Sub(b.began)
+			p.trip = min(took, p.trip+(took-p.trip)/64)
 		}
 	case errors.Is(err, errGivenUp), errors.Is(err, errRefused), errors.Is(err, redis.ErrClosed):
 	case isTimeout(err):

@@ -21,7 +21,7 @@ import (
 //
 //   - exchanges, each a goroutine and a connection, by maxFlying, and by one while
 //     the last of them was not answered in time;
-//   - commands that wait for such a server, by maxBatch: the rest fails at once;
+//   - commands that wait for such a server, by maxWaiting: the rest fails at once;
 //   - dials, to one in dialPause after one that failed: until then everything
 //     fails at once, with that dial's error.
 type pipe struct {
@@ -51,7 +51,15 @@ const (
 	crowd = 64
 	// farAway is the round trip from which on waiting for the exchange under way
 	// takes longer than an exchange of one's own costs.
-	farAway = 2 * time.Millisecond
+	farAway = 5 * time.Millisecond
+	// maxWaiting is how many calls wait for a server that is late.
+	maxWaiting = 8 * maxBatch
+	// grace is how long an exchange is waited for after the last of its calls has
+	// timed out. Its answers are of no use any more, but its connection is: a busy
+	// machine on which each late answer cost a new connection would be busier still,
+	// with a handshake and a Probe for each. And a server that hung is back with its
+	// first answer, before anything is dialed.
+	grace = 250 * time.Millisecond
 	// dialPause is how long nothing is dialed after a dial that failed.
 	dialPause = 50 * time.Millisecond
 )
@@ -93,7 +101,7 @@ func (p *pipe) refuseLocked() error {
 		}
 		p.refusal = nil
 	}
-	if p.sick && len(p.waiting) >= maxBatch {
+	if p.sick && len(p.waiting) >= maxWaiting {
 		return errSick
 	}
 	return nil
@@ -129,6 +137,7 @@ func (p *pipe) departLocked() *batch {
 		}
 	}
 	if limited {
+		b.lifetime.deadline = b.lifetime.deadline.Add(grace)
 		p.armLocked(b.lifetime.deadline)
 	} else {
 		b.lifetime.deadline = time.Time{}
@@ -235,7 +244,7 @@ func (p *pipe) learnLocked(b *batch, err error) {
 			// rather the quickest of them than the mean: on a busy machine that is
 			// the machine's.
 			took := now.Sub(b.began)
-			p.trip = min(took, p.trip+(took-p.trip)/64)
+			p.trip = min(took, p.trip+(took-p.trip)/256)
 		}
 	case errors.Is(err, errGivenUp), errors.Is(err, errRefused), errors.Is(err, redis.ErrClosed):
 	case isTimeout(err):
@@ -359,7 +368,9 @@ func (p *pipe) expire() {
 			later(c.deadline)
 			continue
 		}
-		late = append(late, expired{c.to, p.abandonLocked(c)})
+		unsent := p.abandonLocked(c)
+		p.sick = p.sick || !unsent
+		late = append(late, expired{c.to, unsent})
 	}
 	if len(late) > 0 {
 		p.dropEndedLocked()

@@ -43,6 +43,9 @@ var policy = map[string][]string{
 	// The simulation runs the real protocol on servers of its own.
 	"simulation": {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
 
+	// The second judge knows nothing of the first: it takes plain data.
+	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
+
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},
 	"docs":                      {},

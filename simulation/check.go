@@ -161,13 +161,15 @@ func (c *checker) acquired(h *holding, validity time.Duration) {
 
 // real compares a validity with what the instances have.
 func (c *checker) real(h *holding) {
+	if h.quorum == 0 || h.value == "" {
+		return // nothing can be demanded
+	}
 	s := h.p.clock.present()
 	// The first true time at which either clock says that the lease is over.
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
 	longEnough := 0
-	for _, server := range c.w.servers {
-		value, expires, ok := server.data.Holder(h.key, server.clock())
-		if ok && value == h.value && server.wall.when(expires.UnixNano()) >= until {
+	for _, place := range c.w.places {
+		if place.keeps(h, until) {
 			longEnough++
 		}
 	}

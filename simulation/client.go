@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -22,13 +24,15 @@ type Client struct {
 	Name  string
 	Index int
 
-	// Coordinator is the process's own. Leases that are taken from it directly
+	// Locker is the process's lock, and Coordinator the Coordinator that it is, nil
+	// for a Locker that isn't Coordinated. Leases that are taken from them directly
 	// are not seen by the checks.
+	Locker      Locker
 	Coordinator *quorum.Coordinator
 
 	p        *process
 	ctx      context.Context
-	holdings map[*quorum.Lease]*holding
+	holdings map[Lease]*holding
 	records  uint64
 }
 
@@ -66,18 +70,18 @@ func (c *Client) Pick(about uint64, n int) int {
 // Note adds words to the trace.
 func (c *Client) Note(words string) { c.record(&record{kind: noted, words: words}) }
 
-// TryAcquire is Coordinator.TryAcquire.
-func (c *Client) TryAcquire(key string) (*quorum.Lease, error) {
-	return c.acquire(key, c.Coordinator.TryAcquire)
+// TryAcquire is Locker.TryAcquire.
+func (c *Client) TryAcquire(key string) (Lease, error) {
+	return c.acquire(key, c.Locker.TryAcquire)
 }
 
-// Acquire is Coordinator.Acquire. Bound it by Terms in the Config, or the run may
+// Acquire is Locker.Acquire. Bound it by Terms in the Config, or the run may
 // not end.
-func (c *Client) Acquire(key string) (*quorum.Lease, error) {
-	return c.acquire(key, c.Coordinator.Acquire)
+func (c *Client) Acquire(key string) (Lease, error) {
+	return c.acquire(key, c.Locker.Acquire)
 }
 
-func (c *Client) acquire(key string, acquire func(context.Context, string) (*quorum.Lease, error)) (*quorum.Lease, error) {
+func (c *Client) acquire(key string, acquire func(context.Context, string) (Lease, error)) (Lease, error) {
 	h := &holding{p: c.p, key: key}
 	c.record(&record{kind: asked, holding: h})
 	lease, err := acquire(c.ctx, key)
@@ -86,14 +90,39 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (*quo
 		c.record(&record{kind: refused, holding: h, words: verdict(err)})
 		return nil, err
 	}
-	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.Coordinator.Set().Q
+	if !reflect.TypeOf(lease).Comparable() {
+		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
+	}
+	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.quorum(lease)
 	c.holdings[lease] = h
 	c.record(&record{kind: acquired, holding: h, validity: lease.Validity()})
 	return lease, nil
 }
 
+// quorum is how many servers are to have a lease, 0 if nobody can tell.
+func (c *Client) quorum(lease Lease) int {
+	switch of := lease.(type) {
+	case *quorum.Lease:
+	case interface{ Quorum() int }:
+		return of.Quorum()
+	}
+	if c.Coordinator == nil {
+		return 0
+	}
+	return c.Coordinator.Set().Q
+}
+
+// KeepAlive lets the lease be extended by itself, if it can be: if it has a method
+// KeepAlive, as a *quorum.Lease has.
+func (c *Client) KeepAlive(lease Lease) {
+	c.p.exit()
+	if kept, ok := lease.(interface{ KeepAlive() }); ok {
+		kept.KeepAlive()
+	}
+}
+
 // Valid looks whether the lease has validity left.
-func (c *Client) Valid(lease *quorum.Lease) bool {
+func (c *Client) Valid(lease Lease) bool {
 	c.p.exit()
 	left := lease.Validity()
 	c.record(&record{kind: looked, holding: c.holdings[lease], validity: left})
@@ -101,14 +130,18 @@ func (c *Client) Valid(lease *quorum.Lease) bool {
 }
 
 // Extend is Lease.Extend.
-func (c *Client) Extend(lease *quorum.Lease) error {
+func (c *Client) Extend(lease Lease) error {
+	c.p.exit()
 	err := lease.Extend(c.ctx)
 	c.p.exit()
+	if _, told := lease.(*quorum.Lease); !told && err == nil { // that one tells by a hook
+		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), validity: lease.Validity()})
+	}
 	return err
 }
 
 // Release is Lease.Release.
-func (c *Client) Release(lease *quorum.Lease) error {
+func (c *Client) Release(lease Lease) error {
 	c.p.exit()
 	c.record(&record{kind: released, holding: c.holdings[lease]})
 	err := lease.Release(c.ctx)
@@ -122,7 +155,7 @@ func (c *Client) Release(lease *quorum.Lease) error {
 // Read reads the resource that the lease's key stands for, and shows it the token.
 // The version counts its writes. The error is the guard's, or that of an answer
 // that didn't come within Patience: context.DeadlineExceeded.
-func (c *Client) Read(lease *quorum.Lease) (value int64, version uint64, err error) {
+func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
 	r := c.act(act{kind: reading, holding: c.holdings[lease]})
 	return r.value, r.version, r.err
 }
@@ -131,7 +164,7 @@ func (c *Client) Read(lease *quorum.Lease) (value int64, version uint64, err err
 // as of version. It is carried out, or not, whatever version the resource has by
 // then: to notice a difference is what checks are for. An error that Is
 // context.DeadlineExceeded leaves open whether it was.
-func (c *Client) Write(lease *quorum.Lease, value int64, version uint64) error {
+func (c *Client) Write(lease Lease, value int64, version uint64) error {
 	return c.act(act{kind: writing, holding: c.holdings[lease], value: value, version: version}).err
 }
 

@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -23,9 +25,16 @@ type Config struct {
 	// up to a minute. Default 200 µs to 2 ms.
 	LatencyMin, LatencyMax time.Duration
 
-	// Guard puts a fencing guard before the resource: it admits a holder's token
-	// at each read and checks it at each write.
-	Guard bool
+	// Locker makes each process's lock. Default: the library's Coordinator, on all
+	// the servers and aliases.
+	Locker func(Process) (Locker, error) `json:"-"`
+
+	// Aliases are more names for servers: what a client has that lists a server
+	// twice.
+	Aliases []Alias
+
+	// Guard is what stands before the resource. Default: nothing.
+	Guard Guarding
 
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
@@ -50,6 +59,17 @@ type Config struct {
 
 	// MaxEvents is the number of events after which it is. Default 1 000 000.
 	MaxEvents int
+}
+
+// Alias is one more name for a server.
+type Alias struct {
+	// Name is the name: printable ASCII without spaces, and nobody else's.
+	Name string
+	// Server is the server's own name, "A" to "Z".
+	Server string
+	// Database is the number, 0 to 15, of the database that is used by this name.
+	// By its own name a server is used with database 0.
+	Database int
 }
 
 func (c Config) complete() Config {
@@ -85,6 +105,27 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
+	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent}, c.Guard):
+		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
+	}
+	return c.validateAliases()
+}
+
+func (c Config) validateAliases() error {
+	servers := c.serverNames()
+	names := append(append(c.processNames(), servers...), Any, Resource, "witness")
+	for i, a := range c.Aliases {
+		switch {
+		case a.Name == "" || strings.ContainsFunc(a.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return fmt.Errorf("%w: the Name of alias %d is %q, want printable ASCII without spaces", ErrConfig, i, a.Name)
+		case slices.Contains(names, a.Name):
+			return fmt.Errorf("%w: the Name of alias %d, %q, is taken", ErrConfig, i, a.Name)
+		case !slices.Contains(servers, a.Server):
+			return fmt.Errorf("%w: the Server of alias %q is %q, want one of %v", ErrConfig, a.Name, a.Server, servers)
+		case a.Database < 0 || a.Database > 15:
+			return fmt.Errorf("%w: the Database of alias %q is %d, want 0 to 15", ErrConfig, a.Name, a.Database)
+		}
+		names = append(names, a.Name)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type opened struct {
 }
 
 func (o opened) Put(key, value string, ttl time.Duration) {
-	o.server.data.Put(key, value, ttl, o.server.clock())
+	o.server.data[0].Put(key, value, ttl, o.server.clock())
 }
 
 func (o opened) Restart(keepData bool) {

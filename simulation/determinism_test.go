@@ -30,7 +30,7 @@ func contend(c *simulation.Client) {
 			continue
 		}
 		if c.Pick(10*turn+2, 2) == 0 {
-			lease.KeepAlive()
+			c.KeepAlive(lease)
 		}
 		update(c, lease)
 		c.Sleep(time.Duration(c.Pick(10*turn+3, 4000)) * time.Millisecond)
@@ -55,7 +55,7 @@ func contend(c *simulation.Client) {
 // the votes that it has by then say that the lock can be free. Those of instances
 // in quarantine come from goroutines that run at one moment, and which of them
 // have been counted is the scheduler's choice.
-func get(c *simulation.Client, name string) *quorum.Lease {
+func get(c *simulation.Client, name string) simulation.Lease {
 	if unprotected(c.Seed()) {
 		lease, _ := c.Acquire(name) // no lease if there is an error, which is in the trace
 		return lease
@@ -85,7 +85,9 @@ func contended() simulation.Config {
 func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	cfg := contended()
-	cfg.Guard = seed%2 == 0
+	if seed%2 == 0 {
+		cfg.Guard = simulation.GuardAdmits
+	}
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	}
@@ -190,7 +192,7 @@ func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
 		cfg := contended()
 		schedule := simulation.Schedule{
 			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},
-			{Kind: simulation.Delay, Process: simulation.Any, Server: "A", By: 60 * ms, Way: simulation.Reply},
+			{Kind: simulation.Delay, Process: simulation.Any, Server: "A", By: 60 * ms, Way: simulation.Replies},
 			{Kind: simulation.Cut, Process: "c2", Server: "B", At: 2 * time.Second, For: 8 * time.Second},
 			{Kind: simulation.Hang, Server: "C", At: 6 * time.Second, For: 7 * time.Second},
 		}

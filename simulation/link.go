@@ -24,11 +24,12 @@ func (l *link) lose(life uint64) {
 // call is one request of a process and the wait for its answer.
 type call struct {
 	p     *process
-	place int // the server's index, or toResource
+	place int // the index among world.places, or toResource
 	name  string
 	cmd   quorum.Command
 	probe bool
-	act   act // to the resource
+	raw   *rawCommand // by Redis's own commands; nil: by cmd
+	act   act         // to the resource
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
@@ -43,9 +44,13 @@ type call struct {
 // answer is what comes back.
 type answer struct {
 	vote   quorum.Vote
+	raw    Reply
 	id     *quorum.Identity // of a probe that was answered
 	result acted
 }
+
+// rawOp is the place of Redis's own commands among the operations.
+const rawOp = 1 << 8
 
 // toResource is the resource's place among those that a process has links to.
 const toResource = -1
@@ -61,10 +66,13 @@ func (c *call) placeName() string {
 	if c.place == toResource {
 		return Resource
 	}
-	return c.p.w.servers[c.place].name
+	return c.p.w.places[c.place].name
 }
 
 func (c *call) order() opOrder {
+	if c.raw != nil {
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
+	}
 	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
 }
 
@@ -110,7 +118,7 @@ func (c *call) send() {
 	c.act.sent = w.now.Load()
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
 	r := &request{call: c, life: c.link().life}
-	delay, lost := w.passage(c, Request)
+	delay, lost := w.passage(c, Requests)
 	if lost {
 		w.count("a request was lost")
 		return
@@ -121,7 +129,7 @@ func (c *call) send() {
 // passage is how long a message takes, and whether it gets lost.
 func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 	about, now := tagRequest, time.Duration(w.now.Load())
-	if way == Reply {
+	if way == Replies {
 		about = tagReply
 	}
 	of := func(t tag, more uint64) uint64 {
@@ -160,14 +168,14 @@ func (r *request) happen(w *world) {
 		r.reply(&answer{result: w.resource.apply(r.call)})
 		return
 	}
-	w.servers[r.call.place].receive(r)
+	w.places[r.call.place].server.receive(r)
 }
 
 // reply puts the answer on its way.
 func (r *request) reply(a *answer) {
 	c := r.call
 	w := c.p.w
-	delay, lost := w.passage(c, Reply)
+	delay, lost := w.passage(c, Replies)
 	if lost {
 		w.count("a reply was lost")
 		return
@@ -243,15 +251,15 @@ func (c *cancel) happen(w *world) {
 // instance is a server as one process reaches it.
 type instance struct {
 	p     *process
-	index int
+	place int
 }
 
 var _ quorum.Instance = instance{}
 
-func (i instance) Name() string { return i.p.w.servers[i.index].name }
+func (i instance) Name() string { return i.p.w.places[i.place].name }
 
 func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	c := &call{p: i.p, place: i.index, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return quorum.Vote{Err: err, Unsent: true}
 	}
@@ -259,7 +267,7 @@ func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 }
 
 func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
-	c := &call{p: i.p, place: i.index, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return quorum.Identity{}, err
 	}
@@ -276,6 +284,7 @@ func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {
+		c.p.remain()
 		return &answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
 	}
 	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {

@@ -17,7 +17,7 @@ type process struct {
 	index int
 	name  string
 	clock *Clock
-	links []link // one for each server, and the resource's last
+	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
 	pausedUntil int64
@@ -34,11 +34,20 @@ type process struct {
 	sweepAt int
 
 	coordinator atomic.Pointer[quorum.Coordinator]
+	ctx         context.Context
+	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
+	remains     atomic.Int64            // what was asked for since
 }
 
 func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, index: index, name: name, links: make([]link, len(w.servers)+1), calls: map[*call]struct{}{}, sweepAt: 64}
+	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
 	p.clock = newClock(p, w.now.Load())
+	// A Coordinator is closed when its process crashes, and a context without an end
+	// spares it some work.
+	p.ctx = context.Background()
+	if w.cfg.Locker != nil {
+		p.ctx, p.cut = context.WithCancelCause(p.ctx)
+	}
 	return p
 }
 
@@ -65,32 +74,48 @@ func (b *begin) happen(w *world) {
 // main is the process's own goroutine.
 func (p *process) main(work Workload) {
 	defer p.post(&end{p})
+	client := &Client{Name: p.name, Index: p.index, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
+	defer func() {
+		if fault := recover(); fault != nil {
+			p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
+		}
+		if client.Locker == nil {
+			return
+		}
+		if err := client.Locker.Close(p.ctx); err != nil && !p.dead.Load() {
+			p.panicked(err.Error())
+		}
+	}()
+	locker, err := p.w.cfg.newLocker(p.parts(client.hooks()))
+	if err != nil {
+		p.panicked(err.Error())
+		return
+	}
+	client.Locker = locker
+	if on, ok := locker.(Coordinated); ok {
+		client.Coordinator = on.Coordinator()
+		p.coordinator.Store(client.Coordinator)
+	}
+	work(client)
+}
+
+func (p *process) panicked(text string) {
+	p.post(&report{p: p, kind: Panicked, text: p.name + ": " + text})
+}
+
+// parts is what the process's Locker is made of.
+func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
 	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index)}
 	cfg.Owner = p.name
-	client := &Client{Name: p.name, Index: p.index, p: p, ctx: context.Background(), holdings: map[*quorum.Lease]*holding{}}
-	cfg.Hooks = client.hooks()
-	instances := make([]quorum.Instance, len(p.w.servers))
-	for i := range instances {
-		instances[i] = instance{p: p, index: i}
+	cfg.Hooks = hooks
+	parts := Process{Name: p.name, Index: p.index, Config: cfg}
+	for i := range p.w.places {
+		parts.Instances = append(parts.Instances, instance{p: p, place: i})
+		parts.Redis = append(parts.Redis, door{p: p, place: i})
 	}
-	coordinator, err := quorum.New(cfg, instances...)
-	if err != nil {
-		p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v", p.name, err)})
-		return
-	}
-	client.Coordinator = coordinator
-	p.coordinator.Store(coordinator)
-	defer func() {
-		if fault := recover(); fault != nil {
-			p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v\n%s", p.name, fault, debug.Stack())})
-		}
-		if err := coordinator.Close(context.Background()); err != nil {
-			p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v", p.name, err)})
-		}
-	}()
-	work(client)
+	return parts
 }
 
 // end is a process's last operation.
@@ -150,6 +175,9 @@ func (p *process) crash(why string) {
 		cancel()
 		_ = c.Close(over) // it says that goroutines are left, and they are
 	}
+	if p.cut != nil {
+		p.cut(ErrCrashed)
+	}
 	for c := range p.calls {
 		c.abandon()
 	}
@@ -163,6 +191,7 @@ func (p *process) crash(why string) {
 // set sets a timer; those of a process that has crashed are due at once.
 func (p *process) set(t *timer) {
 	if p.dead.Load() {
+		p.remain()
 		if t.ch != nil {
 			t.ch <- p.clock.Now()
 		}
@@ -305,6 +334,15 @@ func (w *world) byOperation(c *call) {
 			continue
 		}
 		f.strike(w, c.p)
+	}
+}
+
+// remain ends the calling goroutine of a process that has crashed if it doesn't see
+// that: one that tries again for ever would never come to rest.
+func (p *process) remain() {
+	const enough = 10_000
+	if p.remains.Add(1) > enough {
+		runtime.Goexit()
 	}
 }
 

@@ -55,7 +55,7 @@ type acted struct {
 
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
-	if w.cfg.Guard {
+	if w.cfg.Guard != Unguarded {
 		r.guard = new(fencing.Memory)
 	}
 	return r
@@ -89,6 +89,8 @@ func (r *resource) pass(a act) error {
 	ctx := context.Background()
 	switch {
 	case r.guard == nil:
+		return nil
+	case a.kind == reading && r.w.cfg.Guard == GuardWrites:
 		return nil
 	case a.kind == reading:
 		return r.guard.Admit(ctx, a.holding.key, a.holding.token)

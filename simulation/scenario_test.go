@@ -54,7 +54,7 @@ func byName(parts map[string]simulation.Workload) simulation.Workload {
 }
 
 // take acquires the key or says in the trace that it couldn't.
-func take(c *simulation.Client) *quorum.Lease {
+func take(c *simulation.Client) simulation.Lease {
 	lease, err := c.TryAcquire(key)
 	if err != nil {
 		return nil
@@ -63,7 +63,7 @@ func take(c *simulation.Client) *quorum.Lease {
 }
 
 // update reads, adds one and writes, if the lease is valid at each look.
-func update(c *simulation.Client, lease *quorum.Lease) {
+func update(c *simulation.Client, lease simulation.Lease) {
 	value, version, err := c.Read(lease)
 	if err != nil || !c.Valid(lease) {
 		return
@@ -112,7 +112,7 @@ func TestS1PauseAfterTheCheck(t *testing.T) {
 	r := play(t, simulation.Config{}, schedule, work, simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders)
 	assert.Equal(t, 1, count(r, "c1", "write"))
 
-	r = play(t, simulation.Config{Guard: true}, schedule, work, none...)
+	r = play(t, simulation.Config{Guard: simulation.GuardAdmits}, schedule, work, none...)
 	assert.Equal(t, 1, r.Counts["the guard refused a write"])
 	assert.Equal(t, 1, count(r, "c2", "write"))
 }
@@ -270,7 +270,7 @@ func TestS15Suspended(t *testing.T) {
 func TestS15WithClocksThatStandStill(t *testing.T) {
 	schedule, work := suspended(true)
 	play(t, simulation.Config{}, schedule, work, simulation.StaleWrite, simulation.TwoHolders)
-	r := play(t, simulation.Config{Guard: true}, schedule, work, simulation.TwoHolders)
+	r := play(t, simulation.Config{Guard: simulation.GuardAdmits}, schedule, work, simulation.TwoHolders)
 	assert.Equal(t, 1, r.Counts["the guard refused a read"])
 }
 
@@ -309,8 +309,8 @@ func TestS5WallClockOfTheHolderStepped(t *testing.T) {
 // of. They are deleted all the same, and the next client needn't wait for a TTL.
 func TestS10RepliesLost(t *testing.T) {
 	schedule := simulation.Schedule{
-		{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(-50 * ms), For: 500 * ms, Way: simulation.Reply},
-		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms), For: 500 * ms, Way: simulation.Reply},
+		{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(-50 * ms), For: 500 * ms, Way: simulation.Replies},
+		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms), For: 500 * ms, Way: simulation.Replies},
 		{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
 	}
 	r := play(t, simulation.Config{}, schedule, byName(map[string]simulation.Workload{
@@ -331,7 +331,7 @@ func TestS10RepliesLost(t *testing.T) {
 // X2: clients and instances are split, completely or in one direction. Only who
 // reaches a majority gets the lock.
 func TestX2Partition(t *testing.T) {
-	for _, way := range []simulation.Way{simulation.Both, simulation.Request, simulation.Reply} {
+	for _, way := range []simulation.Way{simulation.Both, simulation.Requests, simulation.Replies} {
 		var schedule simulation.Schedule
 		for client, servers := range map[string]string{"c1": "CDE", "c2": "AB"} {
 			for _, server := range servers {

@@ -52,9 +52,9 @@ type Way string
 
 // The ways.
 const (
-	Both    Way = ""
-	Request Way = "request"
-	Reply   Way = "reply"
+	Both     Way = ""
+	Requests Way = "request"
+	Replies  Way = "reply"
 )
 
 // Keep is what a server still knows after a Restart.
@@ -158,7 +158,7 @@ func (f Fault) validate(processes, servers []string) error {
 		return fmt.Errorf("its PPM is %d, want -500000 to 500000", f.PPM)
 	case f.Kind == Lose && (f.PPM < 0 || f.PPM > million):
 		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
-	case !slices.Contains([]Way{Both, Request, Reply}, f.Way):
+	case !slices.Contains([]Way{Both, Requests, Replies}, f.Way):
 		return fmt.Errorf("no such way %q", f.Way)
 	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, f.Keep):
 		return fmt.Errorf("no such persistence %q", f.Keep)
@@ -232,7 +232,7 @@ func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
 		case Failover:
 			f.Server, f.By, f.For = server, length(20, 2*time.Second), 0
 		case Cut, Lose, Delay:
-			f.Process, f.Server, f.Way = process, server, []Way{Both, Request, Reply}[pick(23, 3)]
+			f.Process, f.Server, f.Way = process, server, []Way{Both, Requests, Replies}[pick(23, 3)]
 			f.PPM = int64(pick(24, million))
 			if f.Kind == Delay {
 				f.By, f.PPM = length(20, cfg.Quorum.TTL), 0

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 // What a call fails with, for errors.Is.
@@ -27,9 +26,9 @@ type server struct {
 	name  string
 
 	wall    line
-	data    *quorumtest.Data
-	log     []entry // what changed the data since it was empty, for restarts
-	life    uint64  // counts its lives from 1
+	data    []database // by number
+	log     []entry    // what changed the data since it was empty, for restarts
+	life    uint64     // counts its lives from 1
 	up      bool
 	started int64 // by its own wall clock
 
@@ -39,13 +38,15 @@ type server struct {
 
 // entry is one command in the log.
 type entry struct {
-	at   int64 // true time
-	wall time.Time
-	cmd  quorum.Command
+	at       int64 // true time
+	wall     time.Time
+	database int
+	cmd      quorum.Command
+	raw      *rawCommand // nil: cmd
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: quorumtest.NewData(), up: true, life: 1}
+	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1}
 	s.started = epoch - int64(w.cfg.ServerAge)
 	return s
 }
@@ -77,19 +78,59 @@ func (s *server) receive(r *request) {
 		r.reply(&answer{id: s.identity()})
 		return
 	}
+	if c.raw != nil {
+		r.reply(&answer{raw: s.command(c)})
+		return
+	}
 	r.reply(&answer{vote: s.run(c)})
+}
+
+// databases makes empty ones, as many as aliases ask for.
+func (w *world) databases() []database {
+	n := 1
+	for _, a := range w.cfg.Aliases {
+		n = max(n, a.Database+1)
+	}
+	all := make([]database, n)
+	for i := range all {
+		all[i] = newDatabase()
+	}
+	return all
+}
+
+// command carries out one of Redis's own commands.
+func (s *server) command(c *call) Reply {
+	w, now := s.w, s.clock()
+	db := w.places[c.place].database
+	reply := s.data[db].do(c.raw.args, now)
+	s.log = append(s.log, entry{at: w.now.Load(), wall: now, database: db, raw: c.raw})
+	line := w.trace.at(w.now.Load(), s.name).s(c.name).nth(c.p.name, c.seq)
+	switch {
+	case reply.Err != nil:
+		line.s("error")
+	case reply.Null:
+		line.s("null")
+	case reply.Text == "OK":
+		line.s("ok")
+	case reply.Text != "":
+		line.s("text")
+	default:
+		line.n("int", reply.Int)
+	}
+	line.end()
+	return reply
 }
 
 func (s *server) run(c *call) quorum.Vote {
 	w, now := s.w, s.clock()
+	db := w.places[c.place].database
+	data := s.data[db]
 	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
-		if holder, _, held := s.data.Holder(c.cmd.Key, now); held {
-			s.data.Run(quorum.Command{Op: quorum.Release, Key: c.cmd.Key, Value: holder}, now)
-		}
+		data.Delete(c.cmd.Key, now)
 	}
-	vote := s.data.Run(c.cmd, now)
+	vote := data.Run(c.cmd, now)
 	if vote.Outcome == quorum.Granted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
-		s.log = append(s.log, entry{at: w.now.Load(), wall: now, cmd: c.cmd})
+		s.log = append(s.log, entry{at: w.now.Load(), wall: now, database: db, cmd: c.cmd})
 	}
 	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s(vote.Outcome.String())
 	if vote.Token != 0 {
@@ -132,7 +173,11 @@ func (s *server) disconnect() {
 	}
 	s.waiting = nil
 	for _, p := range s.w.processes {
-		p.links[s.index].life = 0
+		for i, place := range s.w.places {
+			if place.server == s {
+				p.links[i].life = 0
+			}
+		}
 	}
 }
 
@@ -158,15 +203,31 @@ func (s *server) failOver(until int64) {
 
 // recall makes the data anew from the log up to a moment.
 func (s *server) recall(until int64) {
-	s.data = quorumtest.NewData()
+	s.data = s.w.databases()
 	kept := s.log[:0]
 	for _, e := range s.log {
 		if e.at <= until {
-			s.data.Run(e.cmd, e.wall)
+			s.data[e.database].repeat(e)
 			kept = append(kept, e)
 		}
 	}
 	s.log = kept
+}
+
+// keeps reports whether the place has the lease's key up to the true time until,
+// as things stand now.
+func (p place) keeps(h *holding, until int64) bool {
+	value, expires, ok := p.server.data[p.database].Holder(h.key, p.server.clock())
+	return ok && value == h.value && (expires.IsZero() || p.server.wall.when(expires.UnixNano()) >= until)
+}
+
+// repeat carries out what the log has.
+func (d database) repeat(e entry) {
+	if e.raw != nil {
+		d.do(e.raw.args, e.wall)
+		return
+	}
+	d.Run(e.cmd, e.wall)
 }
 
 // until is the last moment whose commands are on disk now.

@@ -55,7 +55,7 @@ func watchAndContend(c *simulation.Client) {
 			continue
 		}
 		if c.Pick(4*turn+1, 2) == 0 {
-			lease.KeepAlive()
+			c.KeepAlive(lease)
 		}
 		update(c, lease)
 		c.Sleep(time.Duration(c.Pick(4*turn+2, 2500)) * ms)

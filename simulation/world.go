@@ -34,6 +34,7 @@ type world struct {
 	drained []op // the inbox before, for its memory
 
 	servers   []*server
+	places    []place // what processes have links to: the servers, and the aliases
 	processes []*process
 	resource  *resource
 	links     Schedule       // the faults that links look at
@@ -44,6 +45,13 @@ type world struct {
 	check   checker
 	counts  map[string]int
 	votes   [quorum.Tick + 1][3]int // by operation and outcome, see totals
+}
+
+// place is where a process's messages go: a server, by one of its names.
+type place struct {
+	name     string
+	server   *server
+	database int
 }
 
 // op is something that the code under test asks of the world.
@@ -85,6 +93,12 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	w.check.w = w
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))
+	}
+	for _, s := range w.servers {
+		w.places = append(w.places, place{name: s.name, server: s})
+	}
+	for _, a := range cfg.Aliases {
+		w.places = append(w.places, place{name: a.Name, server: w.servers[slices.Index(cfg.serverNames(), a.Server)], database: a.Database})
 	}
 	w.resource = newResource(w)
 	for i, name := range cfg.processNames() {
@@ -299,10 +313,10 @@ func (w *world) callWitness() {
 		for _, key := range keys {
 			// By steps of its own: how long Acquire waits may depend on which of
 			// several answers that come at one moment it has seen.
-			var lease *quorum.Lease
+			var lease Lease
 			var err error
 			for range 30 {
-				if lease, err = c.Coordinator.TryAcquire(c.ctx, key); err == nil {
+				if lease, err = c.Locker.TryAcquire(c.ctx, key); err == nil {
 					break
 				}
 				c.Sleep(ttl / 10)

@@ -38,7 +38,10 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"fencing", "quorum", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {},
+	"instance/instancetest": {"instance/instancetest/redisproc"},
+
+	// It starts servers and knows nothing of the protocol.
+	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
 	"simulation": {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},

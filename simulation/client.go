@@ -156,7 +156,7 @@ func (c *Client) Release(lease Lease) error {
 // The version counts its writes. The error is the guard's, or that of an answer
 // that didn't come within Patience: context.DeadlineExceeded.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
-	r := c.act(act{kind: reading, holding: c.holdings[lease]})
+	r := c.act(lease, act{kind: reading})
 	return r.value, r.version, r.err
 }
 
@@ -165,11 +165,19 @@ func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
 // then: to notice a difference is what checks are for. An error that Is
 // context.DeadlineExceeded leaves open whether it was.
 func (c *Client) Write(lease Lease, value int64, version uint64) error {
-	return c.act(act{kind: writing, holding: c.holdings[lease], value: value, version: version}).err
+	return c.act(lease, act{kind: writing, value: value, version: version}).err
 }
 
-func (c *Client) act(a act) acted {
+func (c *Client) act(lease Lease, a act) acted {
 	c.p.exit()
+	a.holding = c.holdings[lease]
+	a.token = lease.Token()
+	if at, ok := lease.(interface {
+		Show(context.Context) fencing.Token
+	}); ok {
+		a.token = at.Show(c.ctx)
+		c.p.exit()
+	}
 	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
 	defer cancel()
 	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: a, ctx: ctx}

@@ -15,6 +15,9 @@ import (
 // A Lease may also have a method Quorum() int: how many servers have its key. It
 // is what a check holds its validity to, see Overvalued; 0 is for designs of which
 // nothing of the kind can be demanded. Without it the Coordinator's quorum counts.
+//
+// And it may have a method Show(context.Context) fencing.Token: the token that it
+// shows to the resource when it is used, where that isn't Token's.
 type Lease interface {
 	Key() string
 	// Value is what the key is set to on the servers, "" if nothing is.

@@ -41,6 +41,7 @@ func (k actKind) String() string {
 type act struct {
 	kind    actKind
 	holding *holding
+	token   fencing.Token // that is shown
 	value   int64
 	version uint64
 	sent    int64 // true time
@@ -70,7 +71,7 @@ func (r *resource) apply(c *call) acted {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.holding.token))
+	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.token))
 	if err := r.pass(a); err != nil {
 		line.s("refused").end()
 		w.count("the guard refused a " + a.kind.String())
@@ -93,8 +94,8 @@ func (r *resource) pass(a act) error {
 	case a.kind == reading && r.w.cfg.Guard == GuardWrites:
 		return nil
 	case a.kind == reading:
-		return r.guard.Admit(ctx, a.holding.key, a.holding.token)
+		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
-		return r.guard.Check(ctx, a.holding.key, a.holding.token) // one step with the write: nothing else runs
+		return r.guard.Check(ctx, a.holding.key, a.token) // one step with the write: nothing else runs
 	}
 }

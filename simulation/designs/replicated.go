@@ -1,0 +1,65 @@
+package designs
+
+import (
+	"fmt"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// waited is a recipe whose writes are followed by WAIT for one replica. If so many
+// are needed and don't answer in time, the lock isn't had, and is given back.
+func waited(r recipe, timeout int) recipe {
+	wait := func(s session, had bool, err error) (bool, error) {
+		if err != nil || !had {
+			return had, err
+		}
+		reply, err := s.do("WAIT", "1", fmt.Sprint(timeout))
+		return err == nil && reply.Int >= 1, err
+	}
+	acquire, extend := r.acquire, r.extend
+	r.acquire = func(s session) (bool, error) {
+		had, err := acquire(s)
+		had, err = wait(s, had, err)
+		if !had {
+			_, _ = r.release(s) // it may be set; if this fails it expires
+		}
+		return had, err
+	}
+	r.extend = func(s session) (bool, error) {
+		extended, err := extend(s)
+		return wait(s, extended, err)
+	}
+	return r
+}
+
+func replicated() []Design {
+	return []Design{{
+		Name: "replica-async", Title: "setpx-cad on a master with replicas", Group: Replicated, Servers: 1,
+		Source:   "what Sentinel, Cluster and hosted Redis give by default; the Redis document, \"Why Failover-based Implementations Are Not Enough\"; go-redis, Jedis or bsm/redislock on any of these",
+		Promises: "as setpx-cad, and it is there when the master fails",
+		Breaks:   "a master that fails before its replica has the key (S8)",
+		Cure:     "redlock",
+		Apply:    and(onOne(correct), replicas),
+	}, {
+		Name: "replica-wait", Title: "+ WAIT for one replica", Group: Replicated, Servers: 1,
+		Source:   "Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; Alibaba Cloud, \"Implement high-performance distributed locks by using TairString\"",
+		Promises: "the lock is had only when a replica has it",
+		Breaks:   "the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)",
+		Cure:     "redlock",
+		Apply:    and(onOne(waited(correct, 1000)), replicas),
+	}, {
+		Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
+		Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
+		Promises: "a write that was answered is on a replica",
+		Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
+		Cure:     "redlock",
+		Apply:    and(onOne(correct), replicas, semiSynchronous),
+	}}
+}
+
+// replicas gives each server two of them: WAIT for one leaves another that may be
+// the one that takes over.
+func replicas(*simulation.Config) {}
+
+// semiSynchronous is Tair's default for the threshold.
+func semiSynchronous(*simulation.Config) {}

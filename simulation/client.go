@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -23,6 +22,8 @@ type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
 	Name  string
 	Index int
+	// Life counts the process's lives from 0, see Reboot.
+	Life int
 
 	// Locker is the process's lock, and Coordinator the Coordinator that it is, nil
 	// for a Locker that isn't Coordinated. Leases that are taken from them directly
@@ -62,9 +63,9 @@ func (c *Client) SleepUntil(d time.Duration) {
 func (c *Client) Seed() uint64 { return c.p.w.seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
-// process and about.
+// process, life and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index), about) % uint64(max(1, n)))
+	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Life)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the trace.
@@ -83,6 +84,9 @@ func (c *Client) Acquire(key string) (Lease, error) {
 
 func (c *Client) acquire(key string, acquire func(context.Context, string) (Lease, error)) (Lease, error) {
 	h := &holding{p: c.p, key: key}
+	if c.Coordinator != nil {
+		h.quorum = c.Coordinator.Set().Q
+	}
 	c.record(&record{kind: asked, holding: h})
 	lease, err := acquire(c.ctx, key)
 	c.p.exit()
@@ -165,12 +169,26 @@ func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
 // then: to notice a difference is what checks are for. An error that Is
 // context.DeadlineExceeded leaves open whether it was.
 func (c *Client) Write(lease Lease, value int64, version uint64) error {
-	return c.act(lease, act{kind: writing, value: value, version: version}).err
+	h := c.held(lease)
+	if h.writes == 0 || h.wroteValue != value || h.wroteAsOf != version {
+		h.writes++
+		h.wroteValue, h.wroteAsOf = value, version
+	}
+	return c.act(lease, act{kind: writing, value: value, version: version, number: h.writes}).err
+}
+
+// held is the lease as the checks know it.
+func (c *Client) held(lease Lease) *holding {
+	h := c.holdings[lease]
+	if h == nil {
+		panic("the lease isn't from this Client's Acquire or TryAcquire: no check knows it")
+	}
+	return h
 }
 
 func (c *Client) act(lease Lease, a act) acted {
 	c.p.exit()
-	a.holding = c.holdings[lease]
+	a.holding = c.held(lease)
 	a.token = lease.Token()
 	if at, ok := lease.(interface {
 		Show(context.Context) fencing.Token
@@ -196,27 +214,24 @@ func (c *Client) record(r *record) {
 
 // hooks tell the checks and the counts what the library does by itself.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(words string) { c.p.post(&tally{p: c.p, what: words}) }
+	tell := func(what counter) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, validity: e.Validity})
 		},
-		Lost:        func(quorum.LeaseEvent) { tell("a lease ended before its release") },
-		Quarantined: func(e quorum.QuarantineEvent) { tell("a quarantine began: " + e.Err.Reason.String()) },
-		ClockJumped: func(quorum.ClockEvent) { tell("a clock was seen to jump") },
+		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
+			switch {
+			case e.Err == nil:
+			case e.Op == quorum.Extend:
+				tell(extensionLost)
+			default:
+				tell(rolledBack)
+			}
+		},
+		Lost: func(quorum.LeaseEvent) { tell(leaseOver) },
+		Quarantined: func(e quorum.QuarantineEvent) {
+			c.p.post(&quarantined{p: c.p, instance: e.Instance, reason: e.Err.Reason, left: e.Err.Remaining})
+		},
+		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
 	}
-}
-
-// verdict names an error without what differs from one scheduling of goroutines
-// to the next, such as which of the answers came last.
-func verdict(err error) string {
-	for _, known := range []error{
-		quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
-		quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
-	} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return "another error"
 }

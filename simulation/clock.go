@@ -41,6 +41,14 @@ func newClock(p *process, now int64) *Clock {
 	return c
 }
 
+// inherit lets a new process's clock go on where the machine's was.
+func (c *Clock) inherit(from *Clock, now int64) {
+	c.ppm = from.ppm
+	s := from.present()
+	c.spans[0] = span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)}
+	c.start = c.Now()
+}
+
 func (c *Clock) present() *span { return &c.spans[len(c.spans)-1] }
 
 // sleep stops the monotonic clock at the true time now, and with frozen the wall

@@ -44,6 +44,33 @@ type Config struct {
 	// really keep is the Restart's to say: a disk may lie.
 	Persistence Keep
 
+	// Eviction is what the servers say of a full memory. Default "noeviction".
+	// What happens is Evict's to say.
+	Eviction string
+
+	// Replicas is how many replicas each server has, 0 to 5. They get what it does
+	// one after the other, ReplicaLagMin to ReplicaLagMax later, 0 to a minute
+	// each; default 500 µs to 5 ms.
+	Replicas                     int
+	ReplicaLagMin, ReplicaLagMax time.Duration
+
+	// SemiSync lets servers answer a change when a replica has it, but no later
+	// than so long after it: then they don't wait any more until one has caught up,
+	// as semi-synchronous replication does. 0 to a minute, 0 for no waiting.
+	SemiSync time.Duration
+
+	// WaitReplicas lets the library's grants count only if so many replicas have
+	// them within WaitTimeout: package instance's Config.Replicas. 0 to 1000;
+	// WaitTimeout 1 ms to a minute, default 20 ms.
+	WaitReplicas int
+	WaitTimeout  time.Duration
+
+	// Progress is how long processes may try in vain to get a lock that nobody
+	// has, with a quorum of servers in reach and nothing wrong with these, before it
+	// is reported as NoProgress. Default three times the longest TTL, below zero
+	// never.
+	Progress time.Duration
+
 	// Witness lets one more client try to get every lock that was asked for,
 	// some time after the last process has ended and the last fault is over: if
 	// it can't, nobody ever will.
@@ -89,6 +116,14 @@ func (c Config) complete() Config {
 	}
 	set(&c.ServerAge, time.Hour)
 	set(&c.Quorum.TTL, 10*time.Second)
+	set(&c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
+	set(&c.WaitTimeout, 20*time.Millisecond)
+	if c.ReplicaLagMin == 0 && c.ReplicaLagMax == 0 {
+		c.ReplicaLagMin, c.ReplicaLagMax = 500*time.Microsecond, 5*time.Millisecond
+	}
+	if c.Eviction == "" {
+		c.Eviction = "noeviction"
+	}
 	if c.MaxEvents == 0 {
 		c.MaxEvents = 1_000_000
 	}
@@ -105,6 +140,16 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
+	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:
+		return fmt.Errorf("%w: Replicas is %d, want 0 to 5, and WaitReplicas %d, want 0 to 1000", ErrConfig, c.Replicas, c.WaitReplicas)
+	case c.ReplicaLagMin < 0 || c.ReplicaLagMax < c.ReplicaLagMin || c.ReplicaLagMax > time.Minute:
+		return fmt.Errorf("%w: ReplicaLagMin is %v and ReplicaLagMax %v, want 0 <= ReplicaLagMin <= ReplicaLagMax <= 1m", ErrConfig, c.ReplicaLagMin, c.ReplicaLagMax)
+	case c.SemiSync < 0 || c.SemiSync > time.Minute || c.WaitTimeout < time.Millisecond || c.WaitTimeout > time.Minute:
+		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m, and WaitTimeout %v, want 1ms to 1m", ErrConfig, c.SemiSync, c.WaitTimeout)
+	case c.SemiSync > 0 && c.Replicas == 0:
+		return fmt.Errorf("%w: SemiSync is %v without Replicas: nobody is there to wait for", ErrConfig, c.SemiSync)
+	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, c.Persistence):
+		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}
@@ -134,6 +179,15 @@ func (c Config) serverNames() []string {
 	names := make([]string, c.Servers)
 	for i := range names {
 		names[i] = string(rune('A' + i))
+	}
+	return names
+}
+
+// placeNames are the names of servers, aliases among them.
+func (c Config) placeNames() []string {
+	names := c.serverNames()
+	for _, a := range c.Aliases {
+		names = append(names, a.Name)
 	}
 	return names
 }

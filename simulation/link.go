@@ -12,6 +12,7 @@ type link struct {
 	life  uint64 // of the server that the connection is to, 0: there is none
 	epoch uint64 // connections opened
 	seq   uint64 // calls sent
+	wrote int    // the length of the server's log after the last change that came on the connection
 }
 
 // lose forgets the connection to a life of the server that has ended.
@@ -37,6 +38,8 @@ type call struct {
 	seq      uint64
 	posted   bool
 	delay    time.Duration // a Delay of this very call
+	repeat   bool          // a Duplicate of this very call,
+	repeatBy time.Duration // so much later
 	answered bool
 	epoch    uint64
 }
@@ -119,16 +122,44 @@ func (c *call) send() {
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
 	r := &request{call: c, life: c.link().life}
 	delay, lost := w.passage(c, Requests)
+	at := w.now.Load() + int64(delay+c.delay)
+	// The copy may get through where the first one didn't.
+	if by, repeated := w.repeats(c); repeated {
+		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, again: true})
+	}
 	if lost {
-		w.count("a request was lost")
+		w.count.add(requestLost)
+		w.trace.at(w.now.Load(), c.p.name).s("loses").nth(c.placeName(), c.seq).end()
 		return
 	}
-	w.push(w.now.Load()+int64(delay+c.delay), c.tie(1), nil, r)
+	w.push(at, c.tie(1), nil, r)
+}
+
+// repeats says whether a call's request arrives twice, and how much later then.
+func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
+	if c.repeat {
+		return c.repeatBy, true
+	}
+	for _, f := range w.links {
+		if f.Kind == Duplicate && w.concerns(f, c, Requests) &&
+			(f.PPM == 0 || draw(w.seed, tagRepeat, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)) {
+			return f.By, true
+		}
+	}
+	return 0, false
+}
+
+// concerns reports whether a fault of links has to do with a message that is sent
+// now.
+func (w *world) concerns(f Fault, c *call, way Way) bool {
+	now := time.Duration(w.now.Load())
+	return now >= f.At && (f.For == 0 || now < f.At+f.For) && (f.Way == Both || f.Way == way) &&
+		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
 }
 
 // passage is how long a message takes, and whether it gets lost.
 func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
-	about, now := tagRequest, time.Duration(w.now.Load())
+	about := tagRequest
 	if way == Replies {
 		about = tagReply
 	}
@@ -136,9 +167,8 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
 	}
 	delay = time.Duration(between(of(about, 0), int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
-	for i, f := range w.links {
-		if now < f.At || f.For != 0 && now >= f.At+f.For || f.Way != Both && f.Way != way ||
-			!matches(f.Process, c.p.name) || !matches(f.Server, c.placeName()) {
+	for _, f := range w.links {
+		if !w.concerns(f, c, way) {
 			continue
 		}
 		switch f.Kind {
@@ -149,7 +179,10 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 			// taken away.
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
 		case Delay:
-			delay += w.links[i].By
+			delay += f.By
+			w.count.add(messageDelayed)
+		case Reorder:
+			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}
 	}
 	return delay, lost
@@ -159,11 +192,19 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 type request struct {
 	call *call
 	life uint64 // of the server that its connection is to, 0: it opens one
+
+	// again marks the second copy of a request that arrives twice. Its answer goes
+	// to nobody.
+	again bool
 }
 
 func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
+	if r.again {
+		w.count.add(requestRepeated)
+		w.trace.at(w.now.Load(), r.call.placeName()).s("again").nth(r.call.p.name, r.call.seq).end()
+	}
 	if r.call.place == toResource {
 		r.reply(&answer{result: w.resource.apply(r.call)})
 		return
@@ -173,11 +214,15 @@ func (r *request) happen(w *world) {
 
 // reply puts the answer on its way.
 func (r *request) reply(a *answer) {
+	if r.again {
+		return
+	}
 	c := r.call
 	w := c.p.w
 	delay, lost := w.passage(c, Replies)
 	if lost {
-		w.count("a reply was lost")
+		w.count.add(replyLost)
+		w.trace.at(w.now.Load(), c.placeName()).s("loses").nth(c.p.name, c.seq).end()
 		return
 	}
 	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &reply{call: c, answer: a})
@@ -243,9 +288,33 @@ func (c *cancel) apply(w *world) {
 func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
 
 func (c *cancel) happen(w *world) {
-	w.count("a call timed out")
+	w.count.add(timedOut)
+	w.check.gaveUp(c.call)
 	w.trace.at(w.now.Load(), c.call.p.name).s("gives up").nth(c.call.placeName(), c.call.seq).end()
 	c.call.answer(&answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
+}
+
+// reset says that a call's connection was cut.
+type reset struct{ call *call }
+
+func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
+
+func (r *reset) happen(w *world) {
+	c := r.call
+	w.check.gaveUp(c)
+	w.trace.at(w.now.Load(), c.p.name).s("is cut off").nth(c.placeName(), c.seq).end()
+	c.answer(&answer{vote: quorum.Vote{Err: ErrReset}, result: acted{err: ErrReset}})
+}
+
+// cutConnection ends the connection to a place. What was sent to it stays on its
+// way; who waits for an answer is told.
+func (p *process) cutConnection(i int) {
+	p.links[i].life = 0
+	for c := range p.calls {
+		if &p.links[i] == c.link() {
+			p.w.push(p.w.now.Load(), c.tie(5), p, &reset{c})
+		}
+	}
 }
 
 // instance is a server as one process reaches it.

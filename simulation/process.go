@@ -20,7 +20,9 @@ type process struct {
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
+	life        int // counts its lives from 0
 	pausedUntil int64
+	quarantines map[string]int64 // by instance: until when it was told not to let it vote
 	shuffled    bool
 	asleepUntil int64
 
@@ -74,7 +76,7 @@ func (b *begin) happen(w *world) {
 // main is the process's own goroutine.
 func (p *process) main(work Workload) {
 	defer p.post(&end{p})
-	client := &Client{Name: p.name, Index: p.index, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
+	client := &Client{Name: p.name, Index: p.index, Life: p.life, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
 	defer func() {
 		if fault := recover(); fault != nil {
 			p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
@@ -107,7 +109,7 @@ func (p *process) panicked(text string) {
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
-	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index)}
+	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.life)<<32}
 	cfg.Owner = p.name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
@@ -134,7 +136,7 @@ func (e *end) apply(w *world) {
 // pause stops the process until a moment.
 func (p *process) pause(until int64, shuffled bool) {
 	p.pausedUntil, p.shuffled = max(p.pausedUntil, until), shuffled
-	p.w.count("a process was paused")
+	p.w.count.add(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
@@ -157,14 +159,43 @@ func (a *awake) happen(w *world) {
 	}
 }
 
+// reboot starts the process anew after a while: another Coordinator, with the
+// machine's clocks as they go on.
+func (p *process) reboot(after int64) {
+	if p.gone() {
+		return
+	}
+	p.crash()
+	p.w.reboots++
+	p.w.ahead(p.w.now.Load()+after, &rebooted{p})
+}
+
+// rebooted is the next life's beginning.
+type rebooted struct{ p *process }
+
+func (b *rebooted) live() bool { return true }
+
+func (b *rebooted) happen(w *world) {
+	w.reboots--
+	p := newProcess(w, b.p.index, b.p.name)
+	p.life = b.p.life + 1
+	p.clock.inherit(b.p.clock, w.now.Load())
+	for i := range p.links {
+		p.links[i].seq = b.p.links[i].seq // calls are drawn for by their numbers
+	}
+	w.processes[p.index] = p
+	w.count.add(processRebooted)
+	w.start(p, w.work)
+}
+
 // crash ends the process. What it has sent stays on its way.
-func (p *process) crash(why string) {
+func (p *process) crash() {
 	if p.gone() {
 		return
 	}
 	w := p.w
 	w.trace.at(w.now.Load(), p.name).s("crashes").end()
-	w.count("a process crashed")
+	w.count.add(processCrashed)
 	w.check.crashed(p)
 	p.dead.Store(true)
 	w.woke = true
@@ -315,22 +346,30 @@ func (t *timer) fire() {
 // byOperation is a fault that happens at a process's n-th operation.
 type byOperation struct {
 	Fault
-	seen map[*process]int
+	seen []int // by process, over all its lives
 }
 
 // byOperation lets the faults happen that this very call was waited for with.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
 		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
-			f.Kind == Delay && !matches(f.Server, c.placeName()) {
+			(f.Kind == Delay || f.Kind == Duplicate) && !matches(f.Server, c.placeName()) {
 			continue
 		}
-		f.seen[c.p]++
-		if f.seen[c.p] != f.Nth {
+		if c.p == w.witness {
 			continue
 		}
-		if f.Kind == Delay {
+		f.seen[c.p.index]++
+		if f.seen[c.p.index] != f.Nth {
+			continue
+		}
+		switch f.Kind {
+		case Delay:
 			c.delay += f.By
+			w.count.add(messageDelayed)
+			continue
+		case Duplicate:
+			c.repeat, c.repeatBy = true, f.By
 			continue
 		}
 		f.strike(w, c.p)

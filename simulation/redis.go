@@ -68,3 +68,26 @@ func (d door) Do(ctx context.Context, args ...string) (Reply, error) {
 	a := c.do()
 	return a.raw, a.vote.Err
 }
+
+// keys are those that the command names; none for one that concerns all or none.
+func (c *rawCommand) keys() []string {
+	if len(c.args) < 2 {
+		return nil
+	}
+	switch strings.ToUpper(c.args[0]) {
+	case "TIME", "PING", "FLUSHALL", "WAIT":
+		return nil
+	case "DEL", "EXISTS":
+		return c.args[1:]
+	}
+	return c.args[1:2]
+}
+
+// writes reports whether the command may change data.
+func (c *rawCommand) writes() bool {
+	switch strings.ToUpper(c.args[0]) {
+	case "GET", "EXISTS", "TTL", "PTTL", "TIME", "PING", "WAIT":
+		return false
+	}
+	return true
+}

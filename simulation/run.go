@@ -58,7 +58,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	if err := schedule.validate(cfg.processNames(), cfg.serverNames()); err != nil {
+	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.placeNames(), cfg.Replicas); err != nil {
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
@@ -71,7 +71,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 	sum := sha256.Sum256(w.trace.text)
 	return Result{
 		Trace: w.trace.text, Digest: hex.EncodeToString(sum[:]),
-		Violations: w.check.violations, History: w.check.history, Counts: w.totals(),
+		Violations: w.check.violations, History: w.check.history, Counts: w.count.totals(),
 		Events: w.events, Ended: time.Duration(w.now.Load()),
 	}, nil
 }

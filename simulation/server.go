@@ -1,8 +1,12 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -27,28 +31,39 @@ type server struct {
 
 	wall    line
 	data    []database // by number
-	log     []entry    // what changed the data since it was empty, for restarts
+	log     []entry    // what changed the data since it was empty, if w.logs
 	life    uint64     // counts its lives from 1
 	up      bool
 	started int64 // by its own wall clock
+	trouble int64 // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
-}
 
-// entry is one command in the log.
-type entry struct {
-	at       int64 // true time
-	wall     time.Time
-	database int
-	cmd      quorum.Command
-	raw      *rawCommand // nil: cmd
+	reached  []int64         // by replica: when it gets what was sent last
+	blocked  []*withheld     // answers that wait for replicas
+	fellBack bool            // semi-synchronous replication is asynchronous for now
+	shown    map[shown]int64 // until when, as the trace has it
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1}
+	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1, trouble: -1}
 	s.started = epoch - int64(w.cfg.ServerAge)
+	s.reached = make([]int64, w.cfg.Replicas)
 	return s
+}
+
+// databases makes empty ones, as many as aliases ask for.
+func (w *world) databases() []database {
+	n := 1
+	for _, a := range w.cfg.Aliases {
+		n = max(n, a.Database+1)
+	}
+	all := make([]database, n)
+	for i := range all {
+		all[i] = newDatabase()
+	}
+	return all
 }
 
 func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
@@ -70,40 +85,31 @@ func (s *server) receive(r *request) {
 		s.waiting = append(s.waiting, r)
 		return
 	}
-	if r.life == 0 && link.life != s.life {
-		link.life = s.life
+	if r.life == 0 && link.life != s.life && !r.again {
+		link.life, link.wrote = s.life, 0
 		link.epoch++
 	}
-	if c.probe {
+	switch {
+	case c.probe:
 		r.reply(&answer{id: s.identity()})
-		return
+	case c.raw != nil && c.name == "wait":
+		s.wait(r)
+	case c.raw != nil:
+		s.answer(r, &answer{raw: s.command(r)}, true)
+	default:
+		vote := s.run(r)
+		s.answer(r, &answer{vote: vote}, vote.Outcome == quorum.Granted && changes(c.cmd.Op))
 	}
-	if c.raw != nil {
-		r.reply(&answer{raw: s.command(c)})
-		return
-	}
-	r.reply(&answer{vote: s.run(c)})
 }
 
-// databases makes empty ones, as many as aliases ask for.
-func (w *world) databases() []database {
-	n := 1
-	for _, a := range w.cfg.Aliases {
-		n = max(n, a.Database+1)
-	}
-	all := make([]database, n)
-	for i := range all {
-		all[i] = newDatabase()
-	}
-	return all
-}
+// changes reports whether an operation that was granted has changed data.
+func changes(op quorum.Op) bool { return op != quorum.Look && op != quorum.Tick }
 
 // command carries out one of Redis's own commands.
-func (s *server) command(c *call) Reply {
-	w, now := s.w, s.clock()
+func (s *server) command(r *request) Reply {
+	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
 	reply := s.data[db].do(c.raw.args, now)
-	s.log = append(s.log, entry{at: w.now.Load(), wall: now, database: db, raw: c.raw})
 	line := w.trace.at(w.now.Load(), s.name).s(c.name).nth(c.p.name, c.seq)
 	switch {
 	case reply.Err != nil:
@@ -117,28 +123,108 @@ func (s *server) command(c *call) Reply {
 	default:
 		line.n("int", reply.Int)
 	}
+	keys := c.raw.keys()
+	for _, key := range keys {
+		s.show(line, db, key)
+	}
 	line.end()
+	if reply.Err == nil && c.raw.writes() {
+		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
+		if len(keys) == 0 { // of all keys
+			s.showAll()
+		}
+	}
 	return reply
 }
 
-func (s *server) run(c *call) quorum.Vote {
-	w, now := s.w, s.clock()
+// run carries out one of the library's commands.
+func (s *server) run(r *request) quorum.Vote {
+	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
 	data := s.data[db]
 	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
 		data.Delete(c.cmd.Key, now)
 	}
 	vote := data.Run(c.cmd, now)
-	if vote.Outcome == quorum.Granted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
-		s.log = append(s.log, entry{at: w.now.Load(), wall: now, database: db, cmd: c.cmd})
-	}
+	granted := vote.Outcome == quorum.Granted
 	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s(vote.Outcome.String())
 	if vote.Token != 0 {
 		line.n("token", int64(vote.Token))
 	}
+	if granted && changes(c.cmd.Op) {
+		if c.cmd.Op != quorum.Raise {
+			s.show(line, db, c.cmd.Key)
+		}
+		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
+	}
 	line.end()
-	w.votes[c.cmd.Op][vote.Outcome]++
+	w.count.votes[c.cmd.Op][vote.Outcome]++
+	w.check.carriedOut(c, granted)
 	return vote
+}
+
+// shown is a key in the trace.
+type shown struct {
+	database int
+	key      string
+}
+
+// show adds to a line of the trace what has become of a key: until when, in true
+// time as things stand now, the server has it; "gone" if it hasn't, "until=ever" if
+// it doesn't expire. What changes without a command is corrected by showAll.
+func (s *server) show(line *trace, db int, key string) {
+	until := s.until(db, key)
+	if s.shown == nil {
+		s.shown = make(map[shown]int64, 2)
+	}
+	s.shown[shown{db, key}] = until
+	line.named("key", key)
+	if db != 0 {
+		line.n("database", int64(db))
+	}
+	switch until {
+	case gone:
+		line.s("gone")
+	case never:
+		line.s("until=ever")
+	default:
+		line.n("until", until)
+	}
+}
+
+// gone is the end, in true time, of a key that doesn't exist.
+const gone = -1
+
+func (s *server) until(db int, key string) int64 {
+	_, expires, ok := s.data[db].Holder(key, s.clock())
+	switch {
+	case !ok:
+		return gone
+	case expires.IsZero():
+		return never
+	}
+	return s.wall.when(expires.UnixNano())
+}
+
+// showAll writes down which keys have another end now than the trace says, and
+// counts those that have gone before it.
+func (s *server) showAll() (lost int) {
+	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
+		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
+	}) {
+		now := s.w.now.Load()
+		was, is := s.shown[k], s.until(k.database, k.key)
+		if was == is || was <= now && is == gone {
+			continue
+		}
+		line := s.w.trace.at(now, s.name).s("has")
+		s.show(line, k.database, k.key)
+		line.end()
+		if is == gone {
+			lost++
+		}
+	}
+	return lost
 }
 
 func (s *server) identity() *quorum.Identity {
@@ -150,7 +236,7 @@ func (s *server) identity() *quorum.Identity {
 		Role:        "master",
 		Durable:     s.w.cfg.Persistence == KeepAll,
 		Persistence: persistence,
-		Eviction:    "noeviction",
+		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
 		Dialect:     "simulation",
@@ -164,14 +250,15 @@ func (s *server) kill() {
 		return
 	}
 	s.up, s.hungUntil = false, 0
-	s.disconnect()
-}
-
-func (s *server) disconnect() {
-	for _, r := range s.waiting {
+	waiting, blocked := s.waiting, s.blocked
+	s.waiting, s.blocked = nil, nil
+	for _, r := range waiting {
 		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 	}
-	s.waiting = nil
+	for _, b := range blocked {
+		b.over = true
+		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+	}
 	for _, p := range s.w.processes {
 		for i, place := range s.w.places {
 			if place.server == s {
@@ -181,53 +268,55 @@ func (s *server) disconnect() {
 	}
 }
 
-// revive begins another life with what was kept.
-func (s *server) revive(until int64) {
+// revive begins another life with the part of the log that was kept.
+func (s *server) revive(kept func(entry) bool) {
 	if s.up {
 		return
 	}
 	s.up = true
 	s.life++
-	s.recall(until)
+	s.recall(kept)
+}
+
+// restart begins another life of the same server.
+func (s *server) restart(until int64) {
+	s.revive(func(e entry) bool { return e.at <= until })
 	s.started = s.wall.at(s.w.now.Load())
 }
 
-// failOver puts a replica in the server's place that knows what was done up to
-// a moment. It has been up as long as the server was.
-func (s *server) failOver(until int64) {
-	s.kill()
-	s.up = true
-	s.life++
-	s.recall(until)
-}
-
-// recall makes the data anew from the log up to a moment.
-func (s *server) recall(until int64) {
-	s.data = s.w.databases()
-	kept := s.log[:0]
-	for _, e := range s.log {
-		if e.at <= until {
-			s.data[e.database].repeat(e)
-			kept = append(kept, e)
+// promote begins the life of a replica in the server's place: it knows what had
+// reached it when the server ended. It has been up as long as that was.
+func (s *server) promote(replica int, ended, until int64) {
+	s.revive(func(e entry) bool {
+		if e.at > until {
+			return false
+		}
+		return len(e.arrived) == 0 || e.arrived[replica] <= ended
+	})
+	// The others copy what it has.
+	now := s.w.now.Load()
+	for i := range s.log {
+		for j := range s.log[i].arrived {
+			s.log[i].arrived[j] = min(now, s.log[i].arrived[j])
 		}
 	}
-	s.log = kept
-}
-
-// keeps reports whether the place has the lease's key up to the true time until,
-// as things stand now.
-func (p place) keeps(h *holding, until int64) bool {
-	value, expires, ok := p.server.data[p.database].Holder(h.key, p.server.clock())
-	return ok && value == h.value && (expires.IsZero() || p.server.wall.when(expires.UnixNano()) >= until)
-}
-
-// repeat carries out what the log has.
-func (d database) repeat(e entry) {
-	if e.raw != nil {
-		d.do(e.raw.args, e.wall)
-		return
+	for j := range s.reached {
+		s.reached[j] = now
 	}
-	d.Run(e.cmd, e.wall)
+	s.fellBack = false
+}
+
+// recall makes the data anew from the log.
+func (s *server) recall(kept func(entry) bool) {
+	s.data = s.w.databases()
+	all := s.log
+	s.log = s.log[:0]
+	for _, e := range all {
+		if kept(e) {
+			s.data[e.database].repeat(e)
+			s.log = append(s.log, e)
+		}
+	}
 }
 
 // until is the last moment whose commands are on disk now.
@@ -249,4 +338,11 @@ func (s *server) wake() {
 	for _, r := range waiting {
 		s.receive(r)
 	}
+}
+
+// keeps reports whether the place has the lease's key up to the true time until,
+// as things stand now.
+func (p place) keeps(h *holding, until int64) bool {
+	value, expires, ok := p.server.data[p.database].Holder(h.key, p.server.clock())
+	return ok && value == h.value && (expires.IsZero() || p.server.wall.when(expires.UnixNano()) >= until)
 }

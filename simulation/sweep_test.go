@@ -17,7 +17,7 @@ import (
 // lag, clocks that jump, a network that does what it likes, and clients that die.
 var guarded = []simulation.Kind{
 	simulation.Crash, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
-	simulation.Cut, simulation.Lose, simulation.Delay,
+	simulation.Cut, simulation.Lose, simulation.Delay, simulation.Reorder, simulation.Duplicate, simulation.Reconnect, simulation.Reboot, simulation.Lag,
 }
 
 // sweep plays many drawn schedules of such faults, and counts the kinds of

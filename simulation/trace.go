@@ -28,6 +28,15 @@ func (t *trace) s(words ...string) *trace {
 	return t
 }
 
+// named adds a named word to the line.
+func (t *trace) named(name, word string) *trace {
+	t.text = append(t.text, ' ')
+	t.text = append(t.text, name...)
+	t.text = append(t.text, '=')
+	t.text = append(t.text, word...)
+	return t
+}
+
 // nth adds the name of the n-th call of a process to one place.
 func (t *trace) nth(name string, n uint64) *trace {
 	t.text = append(t.text, ' ')

@@ -1,6 +1,8 @@
 package quorumtest
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -52,6 +54,15 @@ func (d *Data) Delete(key string, now time.Time) bool {
 // Keys lists the keys that exist at now, sorted.
 func (d *Data) Keys(now time.Time) []string { return d.store.live(now) }
 
+// Counters lists the resources that have a counter at now, sorted.
+func (d *Data) Counters(now time.Time) []string {
+	keys := slices.Sorted(maps.Keys(d.store.counters))
+	return slices.DeleteFunc(keys, func(key string) bool {
+		_, ok := d.store.counter(key, now)
+		return !ok
+	})
+}
+
 // Forget drops a resource's counter, and reports whether it existed at now.
 func (d *Data) Forget(key string, now time.Time) bool {
 	_, ok := d.store.counter(key, now)
@@ -60,7 +71,10 @@ func (d *Data) Forget(key string, now time.Time) bool {
 }
 
 // Flush drops all keys and all counters.
-func (d *Data) Flush() { clear(d.store.keys); clear(d.store.counters) }
+func (d *Data) Flush() {
+	clear(d.store.keys)
+	clear(d.store.counters)
+}
 
 // Counter gives a resource's counter, 0 if there is none.
 func (d *Data) Counter(key string, now time.Time) fencing.Token {

@@ -50,6 +50,11 @@ var policy = map[string][]string{
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
 
+	// Pictures are made from a trace's text alone.
+	"simulation/timeline":         {"simulation", "simulation/timeline/palette"},
+	"simulation/timeline/palette": {},
+	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
+
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},
 	"docs":                      {},

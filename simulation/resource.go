@@ -84,19 +84,23 @@ func (r *resource) apply(c *call) acted {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.token))
+	// Begun when nothing comes between: a check that finds something writes a line
+	// of its own.
+	line := func() *trace {
+		return w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.token))
+	}
 	if last := reg.done[a.holding]; a.kind == writing && a.number <= last.number {
 		if a.number == last.number {
-			line.s("repeated").end()
+			line().s("repeated").end()
 			w.count.add(writeRepeated)
 			return last.answer
 		}
-		line.s("refused").end()
+		line().s("refused").end()
 		w.count.add(writeRefused)
 		return acted{err: ErrOutOfOrder}
 	}
 	if err := r.pass(a); err != nil {
-		line.s("refused").end()
+		line().s("refused").end()
 		w.count.add(map[actKind]counter{reading: readRefused, writing: writeRefused}[a.kind])
 		return acted{err: err}
 	}
@@ -105,7 +109,7 @@ func (r *resource) apply(c *call) acted {
 		reg.value = a.value
 		reg.version++
 	}
-	line.n("version", int64(reg.version)).n("value", reg.value).end()
+	line().n("version", int64(reg.version)).n("value", reg.value).end()
 	answer := acted{value: reg.value, version: reg.version}
 	if a.kind == writing && w.cfg.Guard == GuardIdempotent {
 		if reg.done == nil {

@@ -2,25 +2,42 @@ package designs
 
 import (
 	"context"
+	"time"
+
+	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
 // retrying is an instance whose client sends a command again by itself when no
-// answer came: a SET NX is then refused by its own first copy, and what is unknown
-// looks like a no.
-type retrying struct{ quorum.Instance }
+// answer came in time: a SET NX is then refused by its own first copy, and what is
+// unknown looks like a no.
+type retrying struct {
+	quorum.Instance
+	clock clock.Clock
+}
 
-// retries is go-redis's default for MaxRetries.
-const retries = 3
+const (
+	// retries is go-redis's default for MaxRetries.
+	retries = 3
+	// retryAfter is the time-out of one try: a quarter of the time-out that this
+	// library has for the instance, with a TTL of 10 s.
+	retryAfter = 25 * time.Millisecond
+)
 
 func (i retrying) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	vote := i.Instance.Do(ctx, cmd)
+	vote := i.once(ctx, cmd)
 	for n := 0; n < retries && vote.Outcome == quorum.Failed && ctx.Err() == nil; n++ {
-		vote = i.Instance.Do(ctx, cmd)
+		vote = i.once(ctx, cmd)
 	}
 	return vote
+}
+
+func (i retrying) once(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	ctx, cancel := i.clock.WithTimeout(ctx, retryAfter)
+	defer cancel()
+	return i.Instance.Do(ctx, cmd)
 }
 
 // firstThree lets the first client know of three servers only.
@@ -90,7 +107,7 @@ func flaws() []Design {
 			Breaks:   "an answer that gets lost: the second SET is refused by the first one, so that what is unknown looks like a no, and isn't deleted (S10)",
 			Cure:     "default",
 			Apply: and(asIs, library(func(p simulation.Process, i int) quorum.Instance {
-				return retrying{p.Instances[i]}
+				return retrying{p.Instances[i], p.Config.Clock}
 			})),
 		},
 		{

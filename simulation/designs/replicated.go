@@ -2,6 +2,7 @@ package designs
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redquorum/redlock/simulation"
 )
@@ -57,9 +58,14 @@ func replicated() []Design {
 	}}
 }
 
-// replicas gives each server two of them: WAIT for one leaves another that may be
-// the one that takes over.
-func replicas(*simulation.Config) {}
+// replicas gives each server two of them, unless the run has some already: WAIT for
+// one leaves another that may be the one that takes over.
+func replicas(cfg *simulation.Config) {
+	if cfg.Replicas == 0 {
+		cfg.Replicas = 2
+	}
+}
 
-// semiSynchronous is Tair's default for the threshold.
-func semiSynchronous(*simulation.Config) {}
+// semiSynchronous lets servers wait for a replica for as long as Tair's do by
+// default.
+func semiSynchronous(cfg *simulation.Config) { cfg.SemiSync = 500 * time.Millisecond }

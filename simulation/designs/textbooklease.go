@@ -44,14 +44,14 @@ func (l *textbookLease) Validity() time.Duration {
 // Extend is the document's "Extending the lock".
 func (l *textbookLease) Extend(ctx context.Context) error {
 	t := l.lock
-	op := quorum.Extend
-	if t.ExtendSets {
-		op = quorum.Restore // set if it is missing
-	} else if l.Validity() <= 0 {
+	if l.Validity() <= 0 && !t.ExtendSets {
 		return quorum.ErrExpired
 	}
 	start := t.reader.Now()
-	votes := t.ask(ctx, quorum.Command{Op: op, Key: l.key, Value: l.value, TTL: t.ttl}, nil)
+	votes := t.ask(ctx, quorum.Command{Op: quorum.Extend, Key: l.key, Value: l.value, TTL: t.ttl}, nil)
+	if t.ExtendSets {
+		votes = l.set(ctx, votes)
+	}
 	if t.CountFromReply {
 		start = t.reader.Now()
 	}
@@ -70,6 +70,19 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 	defer l.mu.Unlock()
 	l.start, l.length = start, length
 	return nil
+}
+
+// set sets the key where an extension didn't find it. Where it is somebody else's
+// it stays so.
+func (l *textbookLease) set(ctx context.Context, votes []quorum.Vote) []quorum.Vote {
+	missing := func(i int) bool { return votes[i].Outcome == quorum.Refused }
+	set := l.lock.ask(ctx, quorum.Command{Op: quorum.Acquire, Key: l.key, Value: l.value, TTL: l.lock.ttl}, missing)
+	for i := range set {
+		if !missing(i) {
+			set[i] = votes[i]
+		}
+	}
+	return set
 }
 
 // Release is the document's "Releasing the Lock": everywhere.

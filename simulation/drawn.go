@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kinds are all kinds of faults.
 func Kinds() []Kind {
@@ -17,18 +20,24 @@ func Kinds() []Kind {
 // It draws whatever Config allows, but that a server's disk doesn't lie: a Restart
 // keeps what Config.Persistence says, or more.
 func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
+	return DrawOf(seed, cfg, Kinds(), most, span)
+}
+
+// DrawOf is Draw with some kinds of faults only. Without any there is no fault.
+func DrawOf(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
 	cfg = cfg.complete()
+	of = slices.DeleteFunc(slices.Clone(of), func(k Kind) bool { return k == Lag && cfg.Replicas == 0 })
+	if len(of) == 0 || most < 1 {
+		return nil
+	}
 	var kinds []Kind
-	for i, k := range Kinds() {
-		if k == Lag && cfg.Replicas == 0 {
-			continue
-		}
+	for i, k := range of {
 		if draw(seed, tagSchedule, uint64(i))%4 == 0 {
 			kinds = append(kinds, k)
 		}
 	}
-	if len(kinds) == 0 || most < 1 {
-		return nil
+	if len(kinds) == 0 {
+		kinds = append(kinds, of[draw(seed, tagSchedule, 101)%uint64(len(of))])
 	}
 	n := 1 + int(draw(seed, tagSchedule, 100)%uint64(most))
 	s := make(Schedule, n)
@@ -83,8 +92,17 @@ func (d drawer) of(what uint64, names []string) string { return names[d.pick(wha
 // length draws evenly over the magnitudes: half of all faults shouldn't be longer
 // than half of the longest. It takes the numbers what and what+1.
 func (d drawer) length(what uint64, most time.Duration) time.Duration {
-	l := most >> d.pick(what, 12)
+	l := most >> d.pick(what, 8)
 	return time.Duration(d.draw(what+1) % (uint64(l) + 1)).Truncate(time.Microsecond)
+}
+
+// operation draws which operation a fault happens at: the n-th of all, or of a kind.
+func (d drawer) operation() (op string, nth int) {
+	op = d.of(34, []string{"", "", "", "acquire", "extend", "release", "read", "write", "write"})
+	if op == "" {
+		return op, 1 + d.pick(7, 40)
+	}
+	return op, 1 + d.pick(7, 8)
 }
 
 // fault draws a fault of a kind. Each thing that is drawn has a number of its own,
@@ -99,14 +117,15 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
 		f.Frozen = kind == Suspend && d.coin(30)
 		if d.coin(6) {
-			f.Nth = 1 + d.pick(7, 40)
+			f.Op, f.Nth = d.operation()
 		}
 	case Crash:
-		f.Process, f.Nth = process, 1+d.pick(7, 40)
+		f.Process = process
+		f.Op, f.Nth = d.operation()
 	case Reboot:
 		f.Process, f.For = process, d.length(10, ttl)
 		if d.coin(6) {
-			f.Nth = 1 + d.pick(7, 40)
+			f.Op, f.Nth = d.operation()
 		}
 	case Step, Rate:
 		if d.coin(9) {
@@ -155,6 +174,11 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 		case Delay, Reorder:
 			f.By = d.length(20, ttl)
 		}
+		if kind == Delay && f.Way == Both && d.coin(6) {
+			f.For = 0
+			f.Op, f.Nth = d.operation()
+			f.Server = []string{Any, Resource, server}[d.pick(33, 3)]
+		}
 	case Duplicate:
 		f.Process, f.Server, f.For = process, server, longer
 		if d.coin(32) {
@@ -162,7 +186,8 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 		}
 		f.PPM, f.By = int64(d.pick(24, million)), d.length(20, ttl)
 		if d.coin(6) {
-			f.Nth, f.PPM, f.For = 1+d.pick(7, 20), 0, 0
+			f.PPM, f.For = 0, 0
+			f.Op, f.Nth = d.operation()
 		}
 	}
 	return f

@@ -46,12 +46,16 @@ type Link struct {
 	changed *sync.Cond
 	target  string
 	gates   [2]Gate
-	trap    func(piece []byte) bool
-	trapped chan struct{}
 	refuse  bool
 	closed  bool
 	waiting [2]int // pieces that are held, each way
+	passed  [2]int // pieces that were passed on, each way
 	conns   []net.Conn
+
+	trap   func(piece []byte) bool // nil: none is set
+	caught chan struct{}           // closed when a piece is in it
+	freed  chan struct{}           // closed when it may go
+	pass   bool                    // whether it may go on, then
 	all     sync.WaitGroup
 }
 
@@ -79,13 +83,26 @@ func (l *Link) Set(way Way, gate Gate) {
 	l.changed.Broadcast()
 }
 
-// Trap holds the requests from the first one on for which is returns true, and
-// closes the channel when that has come. is gets the bytes as they are on the wire.
-func (l *Link) Trap(is func(piece []byte) bool) <-chan struct{} {
+// Trap catches the first request for which is returns true, with what follows it on
+// its connection, and closes the channel when it has one. is gets the bytes as they
+// are on the wire. Other connections are not held up.
+func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trap, l.trapped = is, make(chan struct{})
-	return l.trapped
+	l.trap, l.caught, l.freed, l.pass = is, make(chan struct{}), make(chan struct{}), false
+	return l.caught
+}
+
+// Free lets go what the trap has caught: on to the server, or into nothing. It does
+// nothing if there is no trap, and takes away one that is empty.
+func (l *Link) Free(pass bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.freed != nil {
+		l.pass = pass
+		close(l.freed)
+		l.trap, l.freed = nil, nil
+	}
 }
 
 // Cut ends all connections and refuses new ones, until Mend.
@@ -100,7 +117,7 @@ func (l *Link) Cut() {
 func (l *Link) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuse, l.gates, l.trap = false, [2]Gate{}, nil
+	l.refuse, l.gates = false, [2]Gate{}
 	l.changed.Broadcast()
 }
 
@@ -126,6 +143,13 @@ func (l *Link) Waiting(way Way) int {
 	return l.waiting[way]
 }
 
+// Passed is how many pieces have been handed on, that way.
+func (l *Link) Passed(way Way) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passed[way]
+}
+
 // Close ends all connections and returns when its goroutines have ended. Closing
 // again does nothing.
 func (l *Link) Close() error {
@@ -134,6 +158,10 @@ func (l *Link) Close() error {
 		l.closed = true
 		_ = l.listener.Close()
 		l.hangUp()
+		if l.freed != nil {
+			close(l.freed)
+			l.freed = nil
+		}
 		l.changed.Broadcast()
 	}
 	l.mu.Unlock()
@@ -215,10 +243,13 @@ func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
-		if n > 0 && l.pass(way, piece[:n]) {
+		if n > 0 && l.escapes(way, piece[:n]) && l.passes(way) {
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
 			}
+			l.mu.Lock()
+			l.passed[way]++
+			l.mu.Unlock()
 		}
 		if err != nil {
 			return
@@ -226,15 +257,28 @@ func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 	}
 }
 
-// pass waits as long as the piece is held, and reports whether it may go on.
-func (l *Link) pass(way Way, piece []byte) bool {
+// escapes waits as long as the piece is in the trap, and reports whether it may go on.
+func (l *Link) escapes(way Way, piece []byte) bool {
+	l.mu.Lock()
+	if way != Requests || l.trap == nil || !l.trap(piece) {
+		l.mu.Unlock()
+		return true
+	}
+	l.trap = nil
+	freed := l.freed
+	close(l.caught)
+	l.mu.Unlock()
+	<-freed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if way == Requests && l.trap != nil && l.trap(piece) {
-		l.trap = nil
-		l.gates[Requests] = Held
-		close(l.trapped)
-	}
+	return l.pass
+}
+
+// passes waits as long as the gate holds what comes, and reports whether it is open
+// then.
+func (l *Link) passes(way Way) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.waiting[way]++
 	for l.gates[way] == Held && !l.closed {
 		l.changed.Wait()

@@ -86,7 +86,7 @@ func flaws() []Design {
 			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
 			"a pause between the commands and their answers (S3), on extension too (S11b)", Textbook{CountFromReply: true}),
 		flaw("wall-clock", "time is told by the wall clock alone",
-			"redlock-py, time.time(); node-redlock v5, Date.now(); Redisson, System.currentTimeMillis(); antirez 2016 asks for the monotonic clock",
+			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
 			"the client's clock is set back (S5)", Textbook{WallClock: true}),
 		flaw("no-drift", "no allowance for clocks that run at different rates",
 			"rueidislock; Redisson",
@@ -100,6 +100,14 @@ func flaws() []Design {
 		flaw("extend-releases", "an extension that isn't won deletes the keys",
 			"rslock, exec_or_retry; redlock-rb, lock_instances",
 			"answers that get lost: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
+		{
+			Name: "expire-at", Title: "SET NX PXAT: the key expires at a time on the client's wall clock", Group: Flaws, Servers: 1,
+			Source:   "rueidislock, unless FallbackSETPX is set",
+			Promises: "as setpx-cad; the server and its holder agree on when it is over",
+			Breaks:   "a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4, without any jump)",
+			Cure:     "setpx-cad",
+			Apply:    onOne(with(correct, func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt })),
+		},
 		{
 			Name: "retried-set", Title: "the client under the lock sends SET NX again by itself", Group: Flaws, Servers: 5,
 			Source:   "go-redis with its default MaxRetries of 3, and other clients that send again what wasn't answered; under this library's quorum package, whose Instance promises not to",

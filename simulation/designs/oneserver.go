@@ -9,6 +9,13 @@ func del(s session) (bool, error)           { return s.is("DEL", s.key) }
 func compareDel(s session) (bool, error)    { return s.is("COMPAREDEL", s.key, s.value) }
 func compareExpire(s session) (bool, error) { return s.is("COMPAREEXPIRE", s.key, s.value, s.ms()) }
 
+// setNXPXAT and expireAt leave it to the server's clock to find the moment that the
+// client means. (The extension isn't compared: nothing hangs on that here.)
+func setNXPXAT(s session) (bool, error) {
+	return s.is("SET", s.key, s.value, "NX", "PXAT", s.deadline())
+}
+func expireAt(s session) (bool, error) { return s.is("PEXPIREAT", s.key, s.deadline()) }
+
 // setNXThenExpire takes two commands for what must be one.
 func setNXThenExpire(s session) (bool, error) {
 	if had, err := setNX(s); err != nil || !had {

@@ -132,3 +132,14 @@ func TestOneServerForgets(t *testing.T) {
 		assert.Equal(t, 0, did(r, "c2", "acquired"))
 	}
 }
+
+// The server's clock is ahead of the clients', and always was.
+func TestServerClockIsAhead(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Step, Server: "A", By: 15 * time.Second}}
+	work := parts(map[string]simulation.Workload{
+		"c1": hold(at(0), at(5*time.Second)),
+		"c2": hold(at(time.Second), at(2*time.Second)),
+	})
+	play(t, "expire-at", simulation.Config{}, schedule, work, simulation.TwoHolders)
+	play(t, "setpx-cad", simulation.Config{}, schedule, work, none...)
+}

@@ -1,11 +1,13 @@
 package designs_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -109,4 +111,29 @@ func TestFeatures(t *testing.T) {
 			})
 		}
 	}
+}
+
+// S14: c1 knows A, B and C, and has A and B while it doesn't reach C. c2 knows all five.
+// What the one has locked before the other can tell.
+func TestSetsDiffer(t *testing.T) {
+	schedule := cut("c1", "C", at(time.Second), time.Hour, simulation.Both)
+	work := parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			hold(at(0), at(500*ms))(c)
+			hold(at(2*time.Second), at(8*time.Second))(c)
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(4 * time.Second))
+			_, err := c.TryAcquire(key)
+			if errors.Is(err, quorum.ErrSetMismatch) {
+				c.Note("told so")
+			}
+		},
+	})
+	r := play(t, "sets-differ", simulation.Config{}, schedule, work, simulation.TwoHolders)
+	assert.Equal(t, 1, did(r, "c2", "acquired"))
+	r = play(t, "sets-checked", simulation.Config{}, schedule, work, none...)
+	assert.Equal(t, 2, did(r, "c1", "acquired"))
+	assert.Equal(t, 0, did(r, "c2", "acquired"))
+	assert.Equal(t, 1, did(r, "c2", "noted"), "and knows why")
 }

@@ -76,6 +76,11 @@ func (s session) seconds() string {
 	return strconv.FormatInt(int64((s.lock.patience.terms.TTL+time.Second-1)/time.Second), 10)
 }
 
+// deadline is the end of a TTL from now on the client's wall clock, as PXAT takes it.
+func (s session) deadline() string {
+	return strconv.FormatInt(s.lock.clock.Now().Add(s.lock.patience.terms.TTL).UnixMilli(), 10)
+}
+
 // counter is the key of the resource's counter, where a recipe has one.
 func (s session) counter() string { return s.key + ":token" }
 

@@ -44,8 +44,9 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation":         {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
-	"simulation/designs": {"drift", "fencing", "quorum", "simulation", "github.com/benbjohnson/clock"},
+	"simulation":           {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+	"simulation/designs":   {"drift", "fencing", "quorum", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},

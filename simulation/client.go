@@ -198,10 +198,13 @@ func (c *Client) act(lease Lease, a act) acted {
 	}
 	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
 	defer cancel()
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: a, ctx: ctx}
-	result := call.do().result
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx}
+	answer := call.do()
 	c.p.exit()
-	return result
+	if answer.result == nil {
+		return acted{err: answer.vote.Err}
+	}
+	return *answer.result
 }
 
 // record hands the checks what the workload did. The number keeps a process's own

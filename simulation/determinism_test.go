@@ -202,35 +202,3 @@ func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
 		require.Positive(t, r.Counts["a lease was acquired"])
 	}
 }
-
-func BenchmarkRun(b *testing.B) {
-	b.Run("Contended", func(b *testing.B) {
-		benchmark(b, func(seed uint64) simulation.Result {
-			_, r := drawn(b, seed)
-			return r
-		})
-	})
-	b.Run("S1", func(b *testing.B) {
-		schedule, work := pauseAfterTheCheck()
-		benchmark(b, func(seed uint64) simulation.Result {
-			r, err := simulation.Run(seed, simulation.Config{}, schedule, work)
-			require.NoError(b, err)
-			return r
-		})
-	})
-}
-
-func benchmark(b *testing.B, run func(seed uint64) simulation.Result) {
-	b.ReportAllocs()
-	events, lines, seed := 0, 0, uint64(0)
-	for b.Loop() {
-		r := run(seed)
-		seed++
-		events += r.Events
-		lines += bytes.Count(r.Trace, []byte("\n"))
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
-	b.ReportMetric(float64(events)/float64(b.N), "events/run")
-	b.ReportMetric(float64(lines)/b.Elapsed().Seconds(), "trace-lines/s")
-}

@@ -30,7 +30,7 @@ type call struct {
 	cmd   quorum.Command
 	probe bool
 	raw   *rawCommand // by Redis's own commands; nil: by cmd
-	act   act         // to the resource
+	act   *act        // to the resource
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
@@ -42,18 +42,28 @@ type call struct {
 	repeatBy time.Duration // so much later
 	answered bool
 	epoch    uint64
+
+	// The events of most calls, in one piece of memory with it.
+	request request
+	back    reply
+	bound   timer
 }
 
 // answer is what comes back.
 type answer struct {
 	vote   quorum.Vote
-	raw    Reply
+	raw    *Reply
 	id     *quorum.Identity // of a probe that was answered
-	result acted
+	result *acted
 }
 
 // rawOp is the place of Redis's own commands among the operations.
 const rawOp = 1 << 8
+
+// failed is the answer that there is none.
+func failed(err error, unsent bool) *answer {
+	return &answer{vote: quorum.Vote{Err: err, Unsent: unsent}}
+}
 
 // toResource is the resource's place among those that a process has links to.
 const toResource = -1
@@ -118,9 +128,12 @@ func (c *call) tie(leg uint64) uint64 {
 // send puts the request on its way.
 func (c *call) send() {
 	w := c.p.w
-	c.act.sent = w.now.Load()
+	if c.act != nil {
+		c.act.sent = w.now.Load()
+	}
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
-	r := &request{call: c, life: c.link().life}
+	r := &c.request
+	r.call, r.life = c, c.link().life
 	delay, lost := w.passage(c, Requests)
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may get through where the first one didn't.
@@ -206,7 +219,8 @@ func (r *request) happen(w *world) {
 		w.trace.at(w.now.Load(), r.call.placeName()).s("again").nth(r.call.p.name, r.call.seq).end()
 	}
 	if r.call.place == toResource {
-		r.reply(&answer{result: w.resource.apply(r.call)})
+		result := w.resource.apply(r.call)
+		r.reply(&answer{result: &result})
 		return
 	}
 	w.places[r.call.place].server.receive(r)
@@ -225,7 +239,8 @@ func (r *request) reply(a *answer) {
 		w.trace.at(w.now.Load(), c.placeName()).s("loses").nth(c.p.name, c.seq).end()
 		return
 	}
-	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &reply{call: c, answer: a})
+	c.back.call, c.back.answer = c, a
+	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
 }
 
 // reply is an answer on its way to the process.
@@ -266,7 +281,7 @@ func (c *call) abandon() {
 	}
 	c.answered = true
 	c.p.w.woke = true
-	c.reply <- &answer{vote: quorum.Vote{Err: ErrCrashed}, result: acted{err: ErrCrashed}}
+	c.reply <- failed(ErrCrashed, false)
 }
 
 // cancel says that a call's context has ended.
@@ -291,7 +306,7 @@ func (c *cancel) happen(w *world) {
 	w.count.add(timedOut)
 	w.check.gaveUp(c.call)
 	w.trace.at(w.now.Load(), c.call.p.name).s("gives up").nth(c.call.placeName(), c.call.seq).end()
-	c.call.answer(&answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
+	c.call.answer(failed(c.err, false))
 }
 
 // reset says that a call's connection was cut.
@@ -303,7 +318,7 @@ func (r *reset) happen(w *world) {
 	c := r.call
 	w.check.gaveUp(c)
 	w.trace.at(w.now.Load(), c.p.name).s("is cut off").nth(c.placeName(), c.seq).end()
-	c.answer(&answer{vote: quorum.Vote{Err: ErrReset}, result: acted{err: ErrReset}})
+	c.answer(failed(ErrReset, false))
 }
 
 // cutConnection ends the connection to a place. What was sent to it stays on its
@@ -354,7 +369,7 @@ func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {
 		c.p.remain()
-		return &answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
+		return failed(ErrCrashed, true)
 	}
 	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {
 		c.p.post(c)

@@ -281,17 +281,18 @@ func (p *process) reset() {
 // all instances' time-outs are for the same moment.
 func (p *process) bind(c *call) {
 	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
-	if ctx == nil || ctx.timer == nil || ctx.timer.bound || ctx.timer.p != p {
+	if ctx == nil || ctx.timer.bound || ctx.timer.p != p {
 		return
 	}
-	t := ctx.timer
+	t := &ctx.timer
 	t.bound = true
-	p.enter(&timer{p: p, due: t.due, ctx: ctx, tie: c.tie(4)})
+	c.bound = timer{p: p, due: t.due, ctx: ctx, tie: c.tie(4)}
+	p.enter(&c.bound)
 }
 
 // waiting reports whether the timer, by itself, has still something to do.
 func (t *timer) waiting() bool {
-	return !t.over && (t.ctx == nil || t.ctx.Err() == nil)
+	return !t.over && (t.ctx == nil || !t.ctx.ended())
 }
 
 // due is the moment of a timer.

@@ -66,7 +66,10 @@ func (d door) Do(ctx context.Context, args ...string) (Reply, error) {
 	}
 	c := &call{p: d.p, place: d.place, name: name, raw: &rawCommand{args: slices.Clone(args), text: strings.Join(args, " ")}, ctx: ctx}
 	a := c.do()
-	return a.raw, a.vote.Err
+	if a.raw == nil {
+		return Reply{}, a.vote.Err
+	}
+	return *a.raw, nil
 }
 
 // keys are those that the command names; none for one that concerns all or none.

@@ -146,7 +146,8 @@ func (s *server) wait(r *request) {
 	wrote := min(c.link().wrote, len(s.log))
 	n, ms, err := c.raw.waitFor()
 	if err != nil {
-		r.reply(&answer{raw: failure(err)})
+		reply := failure(err)
+		r.reply(&answer{raw: &reply})
 		return
 	}
 	limit := int64(never)
@@ -159,7 +160,8 @@ func (s *server) wait(r *request) {
 			s.w.count.add(waitFellShort)
 		}
 		s.w.trace.at(s.w.now.Load(), s.name).s("wait").nth(c.p.name, c.seq).n("int", int64(have)).end()
-		return &answer{raw: number(int64(have))}
+		reply := number(int64(have))
+		return &answer{raw: &reply}
 	})
 }
 

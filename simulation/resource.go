@@ -78,7 +78,7 @@ func newResource(w *world) *resource {
 // apply carries out what has arrived. It never blocks: the driver is the only one
 // to call the guard.
 func (r *resource) apply(c *call) acted {
-	a, w := c.act, r.w
+	a, w := *c.act, r.w
 	reg := r.registers[a.holding.key]
 	if reg == nil {
 		reg = &register{}

@@ -34,7 +34,9 @@ type server struct {
 	log     []entry    // what changed the data since it was empty, if w.logs
 	life    uint64     // counts its lives from 1
 	up      bool
-	started int64 // by its own wall clock
+	started int64  // by its own wall clock
+	named   uint64 // the life that id is of
+	id      string
 	trouble int64 // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
@@ -95,7 +97,8 @@ func (s *server) receive(r *request) {
 	case c.raw != nil && c.name == "wait":
 		s.wait(r)
 	case c.raw != nil:
-		s.answer(r, &answer{raw: s.command(r)}, true)
+		reply := s.command(r)
+		s.answer(r, &answer{raw: &reply}, true)
 	default:
 		vote := s.run(r)
 		s.answer(r, &answer{vote: vote}, vote.Outcome == quorum.Granted && changes(c.cmd.Op))
@@ -227,15 +230,22 @@ func (s *server) showAll() (lost int) {
 	return lost
 }
 
+// runID names the server's life.
+func (s *server) runID() string {
+	if s.named != s.life {
+		s.named, s.id = s.life, fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life))
+	}
+	return s.id
+}
+
 func (s *server) identity() *quorum.Identity {
 	now := s.wall.at(s.w.now.Load())
-	persistence := map[Keep]string{KeepNothing: "none", KeepSecond: "aof everysec", KeepAll: "aof always"}[s.w.cfg.Persistence]
 	return &quorum.Identity{
-		RunID:       fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life)),
+		RunID:       s.runID(),
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        "master",
 		Durable:     s.w.cfg.Persistence == KeepAll,
-		Persistence: persistence,
+		Persistence: s.w.cfg.Persistence.words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
@@ -316,6 +326,18 @@ func (s *server) recall(kept func(entry) bool) {
 			s.data[e.database].repeat(e)
 			s.log = append(s.log, e)
 		}
+	}
+}
+
+// words are what a server says of its persistence.
+func (k Keep) words() string {
+	switch k {
+	case KeepAll:
+		return "aof always"
+	case KeepSecond:
+		return "aof everysec"
+	default:
+		return "none"
 	}
 }
 

@@ -90,8 +90,12 @@ func (o opOrder) compare(p opOrder) int {
 }
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
-	w := &world{seed: seed, cfg: cfg, work: work, woke: true}
+	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
+	if !cfg.NoTrace {
+		w.trace.text = make([]byte, 0, usual.Load())
+	}
 	w.check.w = w
+	w.trace.off = cfg.NoTrace
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
 		return f.Kind == Failover || f.Kind == Restart && f.Keep != KeepNothing
 	})

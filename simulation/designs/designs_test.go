@@ -1,6 +1,7 @@
 package designs_test
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -125,4 +126,21 @@ func TestConfigure(t *testing.T) {
 	assert.Nil(t, cfg.Locker)
 	assert.Equal(t, simulation.GuardAdmits, cfg.Guard)
 	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
+}
+
+// The documentation speaks of every design, and of no other.
+func TestDocNamesEveryDesign(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var named []string
+	for _, match := range regexp.MustCompile(`(?m)"([a-z0-9-]+)"|^//\t([a-z0-9-]+) {2,}`).FindAllStringSubmatch(string(doc), -1) {
+		named = append(named, match[1]+match[2])
+	}
+	slices.Sort(named)
+	var names []string
+	for _, d := range designs.All() {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	assert.Equal(t, names, slices.Compact(named))
 }

@@ -9,7 +9,7 @@ func redlocks() []Design {
 		Source: "the Redis document, \"The Redlock Algorithm\" to \"Releasing the Lock\"; run by " + these + " with Fencing, RestartQuarantine and ClockMonitor Off, and nothing put back on extension. " +
 			"It differs from the letter of the document as quorum's \"Differences from the Redis document\" 1 to 4 say, for the better",
 		Promises: "one holder at a time while clocks run at about the same rate, no server forgets, and holders end in time; works with any majority of the servers up",
-		Breaks:   "a pause, or a packet on its way, beyond the validity (S1, S2: Kleppmann 2016, \"Protecting a resource with a lock\"); a server's clock that jumps (S4: the same, \"The timing assumptions\"; antirez 2016 grants it); a restart without fsync (S7: the document itself); bare majorities (S19: go-redsync/redsync issue 186)",
+		Breaks:   "a pause, or a packet on its way, beyond the validity (S1, S2: Kleppmann 2016, \"Protecting a resource with a lock\"); a server's clock that jumps (S4: the same, \"Breaking Redlock with bad timings\"; antirez 2016 asks operators not to let it); a restart without fsync (S7: the document itself); bare majorities (S19: go-redsync/redsync issue 186)",
 		Cure:     "token-admit",
 		Apply:    asDocument,
 	}, {
@@ -53,7 +53,7 @@ func redlocks() []Design {
 		Apply:    and(asIs, guarded(simulation.GuardAdmits)),
 	}, {
 		Name: "idempotent", Title: "+ a resource that knows each write again", Group: Redlock, Servers: 5,
-		Source:   "antirez 2016, \"Is Redlock safe?\": if the storage can compare it needs no order of tokens; here it has both, package fencing and numbered writes",
+		Source:   "simulation.GuardIdempotent: package fencing, and writes that are numbered; antirez 2016, \"Is Redlock safe?\", makes the point that a resource which can compare could do with the lock's random value alone",
 		Promises: "as token-admit, and each write is carried out once",
 		Breaks:   "nothing that is played here",
 		Apply:    and(asIs, guarded(simulation.GuardIdempotent)),

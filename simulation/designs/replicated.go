@@ -43,7 +43,7 @@ func replicated() []Design {
 		Apply:    and(onOne(correct), replicas),
 	}, {
 		Name: "replica-wait", Title: "+ WAIT for one replica", Group: Replicated, Servers: 1,
-		Source:   "Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; Alibaba Cloud, \"Implement high-performance distributed locks by using TairString\"",
+		Source:   "Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
 		Promises: "the lock is had only when a replica has it",
 		Breaks:   "the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)",
 		Cure:     "redlock",

@@ -50,6 +50,7 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/timeline":         {"simulation", "simulation/timeline/palette"},

@@ -32,17 +32,18 @@ type Changes struct {
 // longestTTL bounds the TTL, so that no run waits for ever.
 const longestTTL = 24 * time.Hour
 
-// validate checks what Config can't: the rest is up to simulation.Run.
+// validate checks what a Config doesn't, or what a wrong one is used for before it
+// is checked: the rest is up to simulation.Run.
 func (c Changes) validate(w Workload) error {
 	switch {
 	case c.Rounds != nil && (*c.Rounds < 1 || *c.Rounds > w.Rounds):
 		return fmt.Errorf("rounds is %d, want 1 to %d, those of the workload %q", *c.Rounds, w.Rounds, w.Name)
 	case c.TTL != nil && (*c.TTL < time.Millisecond || *c.TTL > longestTTL || *c.TTL%time.Millisecond != 0):
 		return fmt.Errorf("ttl_ns is %d (%v), want whole milliseconds from 1ms to %v", *c.TTL, *c.TTL, longestTTL)
-	case c.Servers != nil && *c.Servers == 0:
-		return fmt.Errorf("servers is 0, want 1 to 26")
-	case c.Processes != nil && *c.Processes == 0:
-		return fmt.Errorf("processes is 0, want 1 to 64")
+	case c.Servers != nil && (*c.Servers < 1 || *c.Servers > 26):
+		return fmt.Errorf("servers is %d, want 1 to 26", *c.Servers)
+	case c.Processes != nil && (*c.Processes < 1 || *c.Processes > 64):
+		return fmt.Errorf("processes is %d, want 1 to 64", *c.Processes)
 	}
 	return nil
 }

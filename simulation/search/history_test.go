@@ -27,8 +27,12 @@ import (
 func TestTheJudgesAgree(t *testing.T) {
 	both := map[string]int{} // how often both found it
 	compared, broken := 0, 0
+	seeds := uint64(400)
+	if testing.Short() || raced {
+		seeds = 60
+	}
 	for _, design := range []string{"default", "guarded", "forgetful", "unwatched", "unfenced"} {
-		for seed := range uint64(400) {
+		for seed := range seeds {
 			s := setup(design)
 			s.Seed = seed
 			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, 6, 12e9)
@@ -64,10 +68,9 @@ func TestTheJudgesAgree(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 2000, compared)
 	t.Logf("%d runs, %d broken, both found: %v", compared, broken, both)
 	for _, what := range []string{"exclusion", "resource"} {
-		assert.Greater(t, both[what], 50, "%s: they agree on nothing but peace", what)
+		assert.Greater(t, both[what], compared/20, "%s: they agree on nothing but peace", what)
 	}
 }
 

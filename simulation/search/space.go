@@ -65,6 +65,9 @@ func (r Registry) open(s Space) (*cases, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.validate(s.Setup); err != nil {
+		return nil, err
+	}
 	if s.Most == 0 {
 		s.Most = 6
 	}

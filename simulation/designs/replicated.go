@@ -4,18 +4,22 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
-// waited is a recipe whose writes are followed by WAIT for one replica. If so many
-// are needed and don't answer in time, the lock isn't had, and is given back.
-func waited(r recipe, timeout int) recipe {
+// waited is a recipe whose writes are followed by WAIT for one replica. If none has
+// answered in time the lock isn't had, and is given back.
+func waited(r recipe, timeout time.Duration) recipe {
 	wait := func(s session, had bool, err error) (bool, error) {
 		if err != nil || !had {
 			return had, err
 		}
-		reply, err := s.do("WAIT", "1", fmt.Sprint(timeout))
-		return err == nil && reply.Int >= 1, err
+		reply, err := s.do("WAIT", "1", fmt.Sprint(timeout.Milliseconds()))
+		if err == nil && reply.Int < 1 {
+			err = quorum.ErrNotReplicated
+		}
+		return err == nil, err
 	}
 	acquire, extend := r.acquire, r.extend
 	r.acquire = func(s session) (bool, error) {
@@ -47,7 +51,7 @@ func replicated() []Design {
 		Promises: "the lock is had only when a replica has it",
 		Breaks:   "the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)",
 		Cure:     "redlock",
-		Apply:    and(onOne(waited(correct, 1000)), replicas),
+		Apply:    and(onOne(waited(correct, time.Second)), replicas),
 	}, {
 		Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
 		Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",

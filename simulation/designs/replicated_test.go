@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -66,4 +67,25 @@ func TestFailover(t *testing.T) {
 			assert.Equal(t, 0, did(r, "c2", "acquired"))
 		})
 	}
+}
+
+// Without a replica's word in time the lock isn't had, and doesn't stand in the way.
+func TestWaitFallsShort(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second}}
+	r := play(t, "replica-wait", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			_, err := c.TryAcquire(key)
+			assert.ErrorIs(t, err, quorum.ErrNotReplicated)
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(5 * time.Second))
+			lease := take(c)
+			if assert.NotNil(t, lease) {
+				assert.NoError(t, c.Extend(lease))
+				assert.NoError(t, c.Release(lease))
+			}
+		},
+	}), none...)
+	assert.Equal(t, 1, r.Counts["a WAIT fell short"])
 }

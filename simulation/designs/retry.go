@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -34,9 +33,6 @@ func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease
 		lease, err := try(n)
 		if err == nil {
 			return lease, nil
-		}
-		if errors.Is(err, quorum.ErrClosed) {
-			return nil, err
 		}
 		pause, drawErr := p.pause()
 		if drawErr != nil {

@@ -2,7 +2,6 @@ package designs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -17,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// ReadTimeout is how long a lock on one server waits for an answer, unless
-// quorum.Config.InstanceTimeout says otherwise: go-redis's default.
+// ReadTimeout is how long a lock on one server waits for an answer: go-redis's
+// default. (quorum.Config.InstanceTimeout is the library's own affair.)
 const ReadTimeout = 3 * time.Second
 
 // forever is the validity of a lock without an expiry.
@@ -53,7 +52,7 @@ type session struct {
 
 // do sends one command and waits for its answer for as long as clients do.
 func (s session) do(args ...string) (simulation.Reply, error) {
-	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, s.lock.timeout)
+	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, ReadTimeout)
 	defer cancel()
 	reply, err := s.lock.server.Do(ctx, args...)
 	if err == nil {
@@ -91,7 +90,6 @@ type single struct {
 	clock    clock.Clock
 	reader   *drift.Reader
 	random   io.Reader
-	timeout  time.Duration
 	patience patience
 }
 
@@ -103,13 +101,9 @@ func onOne(r recipe) func(*simulation.Config) {
 		cfg.Guard = simulation.Unguarded
 		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 			if len(p.Redis) == 0 {
-				return nil, errors.New("designs: there is no server")
+				return nil, fmt.Errorf("%w: there is no server to lock on", quorum.ErrConfig)
 			}
 			s := &single{recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random}
-			s.timeout = p.Config.InstanceTimeout
-			if s.timeout == 0 {
-				s.timeout = ReadTimeout
-			}
 			s.patience = patience{clock: p.Config.Clock, random: p.Config.Random, terms: p.Config.Terms}
 			return s, nil
 		}

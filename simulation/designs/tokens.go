@@ -64,6 +64,9 @@ func (i plainCounters) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	return vote
 }
 
+// tokens are played with a guard on writes. One that admits tokens keeps the data
+// whole under any tokens that are handed out in some order; with these it would turn
+// the rightful holder away for the one that is late.
 func tokens() []Design {
 	return []Design{{
 		Name: "token-after", Title: "a token from INCR, when it is first needed", Group: Tokens, Servers: 1,

@@ -10,8 +10,9 @@ import (
 // busy stretch has its own: a round trip of 2 ms and a pause of 12 s are both to
 // be seen.
 type axis struct {
-	busy  []stretch
-	width float64
+	busy    []stretch
+	width   float64
+	cropped bool // it isn't all of the run
 }
 
 // stretch is a busy piece of the axis.
@@ -25,11 +26,12 @@ const (
 	perMoment  = 13.0  // of a busy one, for each moment in it
 	leastBusy  = 60.0  // of a busy one: its time must fit above it
 	mostBusy   = 900.0 // of a busy one
-	mostAll    = 7000.0
+	mostAll    = 6000.0
 )
 
 // newAxis makes an axis that begins at x. quiet is the least time that is cut out.
-func newAxis(moments []time.Duration, quiet time.Duration, x float64) *axis {
+// If all of it would be too wide, it is the part around the moment focus.
+func newAxis(moments []time.Duration, quiet, focus time.Duration, x float64) *axis {
 	moments = slices.Clone(moments)
 	slices.Sort(moments)
 	moments = slices.Compact(moments)
@@ -46,20 +48,46 @@ func newAxis(moments []time.Duration, quiet time.Duration, x float64) *axis {
 		a.busy = append(a.busy, stretch{from: moments[first], until: moments[i], width: min(mostBusy, max(leastBusy, perMoment*n))})
 		first = i + 1
 	}
-	total := 0.0
-	for _, b := range a.busy {
-		total += b.width
-	}
-	shrink := min(1, mostAll/total)
+	a.crop(focus)
 	for i := range a.busy {
 		b := &a.busy[i]
-		b.width = max(leastBusy, b.width*shrink)
 		b.x = x
 		x += b.width + breakWidth
 	}
 	a.width = x - breakWidth
 	return a
 }
+
+// crop leaves as many stretches around a moment as there is room for, most of them
+// before it: what led to it is there.
+func (a *axis) crop(focus time.Duration) {
+	first := 0
+	for i, b := range a.busy {
+		if b.from <= focus {
+			first = i
+		}
+	}
+	last, room := first, mostAll-a.busy[first].width
+	for grown := true; grown; {
+		grown = false
+		for _, i := range []int{first - 1, first - 2, last + 1} {
+			if i != first-1 && i != last+1 || i < 0 || i >= len(a.busy) || a.busy[i].width+breakWidth > room {
+				continue
+			}
+			room -= a.busy[i].width + breakWidth
+			first, last, grown = min(first, i), max(last, i), true
+		}
+	}
+	a.cropped = last-first+1 < len(a.busy)
+	a.busy = a.busy[first : last+1]
+}
+
+// from and until bound what is drawn.
+func (a *axis) from() time.Duration  { return a.busy[0].from }
+func (a *axis) until() time.Duration { return a.busy[len(a.busy)-1].until }
+
+// shows reports whether a time is within what is drawn.
+func (a *axis) shows(t time.Duration) bool { return t >= a.from() && t <= a.until() }
 
 // x is where a time is drawn.
 func (a *axis) x(t time.Duration) float64 {
@@ -100,7 +128,8 @@ func (b stretch) step(room float64) time.Duration {
 }
 
 // moments is every time that is drawn.
-func (t *Timeline) moments(all bool) []time.Duration {
+func (d *drawing) moments() []time.Duration {
+	t := d.t
 	var out []time.Duration
 	add := func(times ...time.Duration) {
 		for _, at := range times {
@@ -110,12 +139,12 @@ func (t *Timeline) moments(all bool) []time.Duration {
 		}
 	}
 	for _, m := range t.Messages {
-		if all || !m.watching() {
+		if d.draws(m) {
 			add(m.Sent, m.Arrived, m.Heard, m.GaveUp, m.Missed, m.Again)
 		}
 	}
 	for _, m := range t.Marks {
-		if all || m.Kind != Started && m.Kind != Ended {
+		if m.Kind != Started && m.Kind != Ended && !d.hidden(m.Lane, m.At) {
 			add(m.At)
 		}
 	}

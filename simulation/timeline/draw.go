@@ -18,7 +18,12 @@ const gaveUp = 0
 func (d *drawing) label() {
 	t := d.t
 	for _, m := range t.Marks {
-		d.labelMark(m)
+		if !d.hidden(m.Lane, m.At) {
+			d.labelMark(m)
+		}
+	}
+	for _, v := range d.vains {
+		d.note(v.process, v.until, 0, fmt.Sprintf("%d times in vain", v.n-2), "s")
 	}
 	type sending struct {
 		process, op string
@@ -29,7 +34,7 @@ func (d *drawing) label() {
 	lines := map[sending]int{}
 	var fanned, quitted []sending
 	for _, m := range t.Messages {
-		if m.watching() && !d.o.Watching {
+		if !d.draws(m) {
 			continue
 		}
 		if s := (sending{m.Process, m.Op, m.Sent}); m.Sent != None {
@@ -46,10 +51,23 @@ func (d *drawing) label() {
 			quits[s] = append(quits[s], m.Place)
 		}
 	}
+	// "asks for k; → A B" rather than "asks for k; acquire → A B".
+	said := map[sending]bool{}
+	for _, m := range t.Marks {
+		switch m.Kind {
+		case Asked:
+			said[sending{m.Lane, "acquire", m.At}] = true
+		case Released:
+			said[sending{m.Lane, "release", m.At}] = true
+		}
+	}
 	for _, s := range fanned {
 		text := s.op
 		if places := fans[s]; places[0] != Resource {
 			text += " → " + strings.Join(places, " ")
+		}
+		if said[s] {
+			text = strings.TrimPrefix(text, s.op+" ")
 		}
 		d.note(s.process, s.at, lines[s], text, "s")
 	}
@@ -71,9 +89,15 @@ func (d *drawing) label() {
 		d.note(Resource, a.At, a.Line, text, class)
 	}
 	for _, v := range t.Violations {
+		if !d.axis.shows(v.At) {
+			continue
+		}
 		d.alarms = join(d.alarms, d.axis.x(v.At), part{line: v.Line, text: "!! " + strings.ToUpper(v.Kind), class: "al"})
 	}
 	for _, o := range t.Overlaps() {
+		if !d.axis.shows(o.From) {
+			continue
+		}
 		text := fmt.Sprintf("both believe that they hold %s, for %s", o.Key, length(o.Until-o.From))
 		d.alarms = join(d.alarms, d.axis.x(o.From), part{line: math.MaxInt, text: text, class: "al"})
 	}
@@ -92,32 +116,25 @@ func (d *drawing) labelMark(m Mark) {
 	case Acquired:
 		text = "GETS " + m.Key
 	case Refused:
-		text = "refused: " + reason(m.Words)
+		text = "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")
 	case Looked:
 		text = "looks: " + length(m.Validity) + " left"
 	case Extended:
 		text = "extended to " + length(m.Validity)
 	case Released:
 		text = "releases " + m.Key
-	case LeaseLost:
-		text, class = "told that it lost "+m.Key, "fa"
 	case Noted:
 		text = m.Words
-	case Quarantined:
+	case Distrusts:
 		text = "distrusts " + m.Words
 	case FellBack:
 		text, class = "no longer waits for replicas", "fa"
-	case ClockSeen:
-		text = "sees " + m.Words
 	case Crashed:
 		text, class = "CRASHES", "fa"
 	case Back:
 		text, class = "is back", "fa"
 	case Gone:
-		if m.Words == "expired" || m.Words == "deleted" {
-			return
-		}
-		text, class = "has "+m.Key+" no more"+bracketed(m.Words), "fa"
+		text, class = "has "+m.Key+" no more", "fa"
 	case Suffered:
 		text, class = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(suffering(m), m.Lane), "'s")), "fa"
 	}
@@ -158,7 +175,7 @@ func (d *drawing) labelSpan(s Span) {
 		}
 		way := ""
 		if s.Way != Neither {
-			way = " (" + string(s.Way) + "s)"
+			way = " (" + s.Way.plural() + ")"
 		}
 		for _, p := range d.t.Processes {
 			if s.Lane == p || s.Lane == "*" || s.Lane == "" {
@@ -166,6 +183,13 @@ func (d *drawing) labelSpan(s Span) {
 			}
 		}
 	}
+}
+
+func bracketed(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " (" + words + ")"
 }
 
 func (d *drawing) runsAgain(s Span) {
@@ -179,7 +203,7 @@ func (d *drawing) draw() {
 	d.head()
 	d.ground()
 	for _, m := range d.t.Messages {
-		if d.o.Watching || !m.watching() {
+		if d.draws(m) {
 			d.message(m)
 		}
 	}
@@ -252,7 +276,7 @@ func (d *drawing) axisY() float64 {
 
 // momentText is a time for the axis: "1 004.758 ms", without zeros that say nothing.
 func momentText(t time.Duration) string {
-	s := strings.TrimRight(clockTime(t), "0")
+	s := strings.TrimRight(Clock(t), "0")
 	return strings.TrimSuffix(s, ".") + " ms"
 }
 
@@ -292,7 +316,7 @@ func (d *drawing) series(process string, use func(line, tint string)) {
 // message draws a request and its answer.
 func (d *drawing) message(m Message) {
 	from, to := d.lanes[m.Process], d.lanes[m.Place]
-	if from == nil || to == nil {
+	if from == nil || to == nil || !d.axis.shows(m.Sent) && !d.axis.shows(m.Arrived) {
 		return
 	}
 	end := to.line
@@ -356,25 +380,25 @@ func (d *drawing) cross(x, y float64) {
 func (d *drawing) tell(m Message) string {
 	s := fmt.Sprintf("%s asks %s: %s", m.Process, m.Place, m.Op)
 	if m.Sent != None {
-		s += fmt.Sprintf(", sent %s ms", clockTime(m.Sent))
+		s += fmt.Sprintf(", sent %s ms", Clock(m.Sent))
 	}
 	switch {
 	case m.Lost == Request:
 		s += ", lost on the way"
 	case m.Arrived != None:
-		s += fmt.Sprintf(", carried out %s ms", clockTime(m.Arrived))
+		s += fmt.Sprintf(", carried out %s ms", Clock(m.Arrived))
 	}
 	if m.Outcome != "" {
 		s += ": " + m.Outcome
 	}
 	if m.Heard != None {
-		s += fmt.Sprintf(", heard %s ms", clockTime(m.Heard))
+		s += fmt.Sprintf(", heard %s ms", Clock(m.Heard))
 	}
 	if m.Lost == Reply {
 		s += ", the answer was lost"
 	}
 	if m.GaveUp != None {
-		s += fmt.Sprintf(", given up %s ms", clockTime(m.GaveUp))
+		s += fmt.Sprintf(", given up %s ms", Clock(m.GaveUp))
 	}
 	return s
 }
@@ -386,15 +410,21 @@ func (d *drawing) downtimes() {
 		if l == nil || !s.stops() {
 			continue
 		}
+		if s.Until < d.axis.from() || s.From > d.axis.until() {
+			continue
+		}
 		from, until := d.axis.x(s.From), d.axis.x(s.Until)
 		fmt.Fprintf(&d.bars, `<rect x="%s" y="%s" width="%s" height="12" style="fill:url(#%s-fault);stroke:%s"><title>%s</title></rect>`+"\n",
 			px(from), px(l.line-6), px(max(3, until-from)), safeID(d.o.ID), palette.Fault.Var(),
-			escaped(fmt.Sprintf("%s: %s from %s to %s ms", s.Lane, s.Kind, clockTime(s.From), clockTime(s.Until))))
+			escaped(fmt.Sprintf("%s: %s from %s to %s ms", s.Lane, s.Kind, Clock(s.From), Clock(s.Until))))
 	}
 }
 
 // bar is a box from one time to another with the longest of some texts that fits.
 func (d *drawing) bar(from, until time.Duration, y float64, box, tip string, texts ...string) {
+	if until < d.axis.from() || from > d.axis.until() {
+		return
+	}
 	x1, x2 := d.axis.x(from), d.axis.x(until)
 	fmt.Fprintf(&d.bars, `<rect x="%s" y="%s" width="%s" height="%s" %s><title>%s</title></rect>`+"\n",
 		px(x1), px(y), px(max(2, x2-x1)), px(barRow-3), box, escaped(tip))
@@ -424,14 +454,18 @@ func (d *drawing) beliefs(l *lane) {
 			}
 			d.series(l.name, func(line, tint string) {
 				d.bar(b.From, b.Until, top, fmt.Sprintf(`style="fill:%s;stroke:%s;stroke-width:1.5"`, tint, line),
-					fmt.Sprintf("%s believes that it %s, %s to %s ms", l.name, name, clockTime(b.From), clockTime(b.Until)),
+					fmt.Sprintf("%s believes that it %s, %s to %s ms", l.name, name, Clock(b.From), Clock(b.Until)),
 					"believes that it "+name, name, short, "holds")
 			})
-			d.untrue(b, truth, top+barRow)
 		}
 		for _, s := range truth {
 			if s.Process == l.name && s.Key == key {
 				d.stretch(s, top+barRow)
+			}
+		}
+		for _, b := range d.t.Beliefs {
+			if b.Process == l.name && b.Key == key {
+				d.untrue(b, truth, top+barRow)
 			}
 		}
 	}
@@ -448,7 +482,7 @@ func (d *drawing) stretch(s Stretch, y float64) {
 			box = fmt.Sprintf(`style="fill:url(#%s-p%d);stroke:%s;stroke-dasharray:2 2"`, safeID(d.o.ID), max(0, i), line)
 			texts = []string{"only " + names + " (" + count + ": no quorum)", "only " + names + " (" + count + ")", "only " + names, count}
 		}
-		d.bar(s.From, s.Until, y, box, fmt.Sprintf("%s's key stands on %s, %s to %s ms", s.Process, names, clockTime(s.From), clockTime(s.Until)), texts...)
+		d.bar(s.From, s.Until, y, box, fmt.Sprintf("%s's key stands on %s, %s to %s ms", s.Process, names, Clock(s.From), Clock(s.Until)), texts...)
 	})
 }
 
@@ -457,7 +491,7 @@ func (d *drawing) untrue(b Belief, truth []Stretch, y float64) {
 	at := b.From
 	gap := func(until time.Duration) {
 		if until > at && d.axis.x(until)-d.axis.x(at) > 1 {
-			d.bar(at, until, y-1, `class="no"`, fmt.Sprintf("%s believes it, but it isn't so, %s to %s ms", b.Process, clockTime(at), clockTime(until)))
+			d.bar(at, until, y, `class="no"`, fmt.Sprintf("%s believes it, but it isn't so, %s to %s ms", b.Process, Clock(at), Clock(until)))
 		}
 	}
 	for _, s := range truth { // in the order of time
@@ -481,7 +515,7 @@ func (d *drawing) tenures(l *lane) {
 		}
 		d.series(n.Process, func(line, tint string) {
 			d.bar(n.From, n.Until, l.line-barRow/2+1.5, fmt.Sprintf(`style="fill:%s;stroke:%s"`, tint, line),
-				fmt.Sprintf("%s has %s's %s, %s to %s ms: %s", l.name, n.Process, n.Key, clockTime(n.From), clockTime(n.Until), end),
+				fmt.Sprintf("%s has %s's %s, %s to %s ms: %s", l.name, n.Process, n.Key, Clock(n.From), Clock(n.Until), end),
 				n.Process+" has "+n.Key+endWords(n), n.Process+" has "+n.Key, n.Process)
 		})
 	}
@@ -500,6 +534,9 @@ func endWords(n Tenure) string {
 
 func (d *drawing) access(a Access) {
 	l := d.lanes[Resource]
+	if !d.axis.shows(a.At) {
+		return
+	}
 	x := d.axis.x(a.At)
 	d.series(a.Process, func(line, tint string) {
 		shape := fmt.Sprintf(`<rect x="%s" y="%s" width="11" height="11"`, px(x-5.5), px(l.line-5.5))
@@ -543,6 +580,9 @@ func (d *drawing) parts(b label, y float64) {
 // below the lanes what it was.
 func (d *drawing) violations() {
 	for _, o := range d.t.Overlaps() {
+		if o.Until < d.axis.from() || o.From > d.axis.until() {
+			continue
+		}
 		from, until, first, second := d.axis.x(o.From), d.axis.x(o.Until), d.lanes[o.First], d.lanes[o.Second]
 		if first.y > second.y {
 			first, second = second, first
@@ -569,7 +609,7 @@ func (d *drawing) footer() float64 {
 	}
 	story := story{t: d.t, token: d.token}
 	for _, v := range d.t.Violations {
-		write("al", fmt.Sprintf("!! %s ms: %s: %s", clockTime(v.At), v.Kind, story.short(v.Text)))
+		write("al", fmt.Sprintf("!! %s ms: %s: %s", Clock(v.At), v.Kind, story.short(v.Text)))
 	}
 	for _, s := range d.t.Summary() {
 		class := ""
@@ -579,22 +619,34 @@ func (d *drawing) footer() float64 {
 		write(class, s)
 	}
 	y += 4
+	if d.axis.cropped {
+		write("fa", fmt.Sprintf("Drawn is the part of the run from %s to %s ms; it ended at %s ms.", Clock(d.axis.from()), Clock(d.axis.until()), Clock(d.t.End)))
+	}
 	write("s", "Lines: requests (whole) and answers (dotted); a full dot was carried out, an empty one refused, a cross never arrived. "+
 		"A red dashed box: believed, but on too few instances. Hatched: stopped, or no quorum. Zigzags cut out stretches in which nothing happens; each stretch between has a scale of its own.")
-	if n := d.hidden(); n > 0 {
-		write("s", fmt.Sprintf("Not drawn: %d messages that only look after the servers (probe, tick).", n))
-	}
-	return y - d.bottom
-}
-
-func (d *drawing) hidden() int {
 	n := 0
 	for _, m := range d.t.Messages {
 		if m.watching() && !d.o.Watching {
 			n++
 		}
 	}
-	return n
+	if n > 0 {
+		write("s", fmt.Sprintf("Not drawn: %d messages that only look after the servers (probe, tick).", n))
+	}
+	for _, v := range d.vains {
+		write("s", fmt.Sprintf("Of %d tries in a row that %s makes in vain, only the first and the last are drawn.", v.n, v.process))
+	}
+	return y - d.bottom
+}
+
+// draws reports whether a message is drawn.
+func (d *drawing) draws(m Message) bool {
+	return (d.o.Watching || !m.watching()) && !d.hidden(m.Process, m.Sent)
+}
+
+// hidden reports whether a process does at a moment what it has done before.
+func (d *drawing) hidden(process string, at time.Duration) bool {
+	return slices.ContainsFunc(d.vains, func(v vain) bool { return v.hides(process, at) })
 }
 
 func (d *drawing) text(to *bytes.Buffer, x, y float64, class, text string) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// clockTime is a true time in milliseconds, to the microsecond: "11 104.506".
-func clockTime(t time.Duration) string {
+// Clock writes a true time in milliseconds, to the microsecond: "11 104.506".
+func Clock(t time.Duration) string {
 	us := t.Round(time.Microsecond).Microseconds()
 	return grouped(us/1000) + fmt.Sprintf(".%03d", us%1000)
 }

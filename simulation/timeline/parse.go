@@ -19,8 +19,8 @@ var ErrTrace = errors.New("timeline: not a trace")
 func Parse(trace []byte) (*Timeline, error) {
 	p := &parser{
 		t:        &Timeline{},
-		messages: map[call]int{}, tenures: map[place]int{}, holders: map[string]string{},
-		down: map[string]int{}, last: map[place]string{}, asked: map[string]string{},
+		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
+		clocks: map[string]*clock{}, told: map[int]told{}, asked: map[string]string{},
 	}
 	number, understood := 0, 0
 	for text := range strings.Lines(string(trace)) {
@@ -50,9 +50,10 @@ type parser struct {
 
 	messages map[call]int      // where a call's Message is
 	tenures  map[place]int     // where the Tenure is that stands now
-	holders  map[string]string // which process a lock's value is of
 	down     map[string]int    // where the Span is that a server's "is back" ends
 	last     map[place]string  // which process had a key last
+	clocks   map[string]*clock // of processes
+	told     map[int]told      // what the Belief at an index rests on
 	asked    map[string]string // which key a process asked for last
 }
 
@@ -157,7 +158,7 @@ func faultWords(l line) string {
 		words = append(words, fmt.Sprintf("%+d ppm", ppm))
 	}
 	if keep := l.fields["keep"]; keep != "" {
-		words = append(words, "keeps "+keep)
+		words = append(words, map[string]string{"second": "keeps all but the last second", "all": "keeps all"}[keep])
 	}
 	if l.has("frozen") || slices.Contains(l.words, "frozen") {
 		words = append(words, "its clocks stand still")
@@ -192,28 +193,19 @@ func (p *parser) process(l line) bool {
 	case "acquired":
 		p.mark(l, Acquired, "").Key = l.word(1)
 		p.acquired(l)
-	case "looked", "extended", "believes":
-		if verb != "believes" {
-			p.mark(l, MarkKind(verb), "").Key = l.word(1)
-		}
-		p.told(l)
+	case "looked", "extended":
+		p.mark(l, MarkKind(verb), "").Key = l.word(1)
+		p.renewed(l)
 	case "released":
 		p.mark(l, Released, "").Key = l.word(1)
 		p.endBeliefs(l, l.word(1), "released")
-	case "lost":
-		p.mark(l, LeaseLost, l.from(2)).Key = l.word(1)
-		p.endBeliefs(l, l.word(1), "lost")
 	case "noted":
 		p.mark(l, Noted, l.from(1))
-	case "quarantines":
-		p.mark(l, Quarantined, strings.TrimSpace(l.from(1)+" "+l.fields["reason"]))
-	case "sees":
-		p.mark(l, ClockSeen, l.from(1))
 	case "suffers":
 		return p.suffers(l)
 	case "distrusts":
-		p.mark(l, Quarantined, l.word(1)).Validity = l.length("for")
-	case "hears", "gives", "is", "loses", "misses", "ignores", "again":
+		p.mark(l, Distrusts, l.word(1)).Validity = l.length("for")
+	case "hears", "gives", "is", "loses", "ignores", "again":
 		return p.heard(l, verb)
 	default:
 		return p.sent(l, verb)
@@ -250,6 +242,15 @@ func (p *parser) suffers(l line) bool {
 	if isServer(l.who) {
 		p.lane(&p.t.Servers, l.who)
 		p.disturbed(l, kind)
+		return true
+	}
+	c := p.clock(l)
+	c.suffer(l)
+	for i := range p.t.Beliefs {
+		b := &p.t.Beliefs[i]
+		if t, ok := p.told[i]; ok && b.Process == l.who && b.End == "" && b.Until > l.at {
+			b.Until = max(l.at, c.over(t))
+		}
 	}
 	return true
 }
@@ -331,7 +332,7 @@ func (p *parser) heard(l line, verb string) bool {
 		m.Heard = l.at
 	case "gives", "is":
 		m.GaveUp = l.at
-	case "misses", "ignores":
+	case "ignores":
 		m.Missed = l.at
 	case "loses":
 		m.Lost = Request
@@ -372,7 +373,7 @@ func (p *parser) server(l line) bool {
 			delete(p.down, l.who)
 		}
 		return true
-	case "key", "has":
+	case "has":
 		return p.key(l)
 	case "falls":
 		p.mark(l, FellBack, "")
@@ -387,28 +388,17 @@ func (p *parser) server(l line) bool {
 // key is a line about a key that no command of the moment explains.
 func (p *parser) key(l line) bool {
 	name := l.fields["key"]
-	if l.word(0) == "key" {
-		name = l.word(1)
-	}
 	if name == "" {
 		return false
 	}
 	p.lane(&p.t.Servers, l.who)
 	at := p.keyOf(l, name)
 	if slices.Contains(l.words, "gone") {
-		why := l.fields["why"]
-		p.mark(l, Gone, why).Key = name
-		if why == "" {
-			why = "gone"
-		}
-		p.close(at, l.at, why)
+		p.mark(l, Gone, "").Key = name
+		p.close(at, l.at, "lost")
 		return true
 	}
-	process := p.holders[l.fields["value"]]
-	if process == "" {
-		process = p.last[at]
-	}
-	p.stands(l, at, process)
+	p.stands(l, at, p.last[at])
 	return true
 }
 
@@ -443,9 +433,6 @@ func (p *parser) vote(l line, op string) bool {
 	}
 	done := *m
 	done.Outcome = outcome
-	if value := l.fields["value"]; value != "" && done.ok() {
-		p.holders[value] = process
-	}
 	at := p.keyOf(l, m.Key)
 	switch {
 	case slices.Contains(l.words, "gone"):
@@ -502,11 +489,9 @@ func voted(l line) string {
 // stands is a key that has a value from here on, or has it for longer or shorter.
 func (p *parser) stands(l line, at place, process string) {
 	until, told := l.until("until")
-	value := l.fields["value"]
 	if i, ok := p.tenures[at]; ok {
 		n := &p.t.Tenures[i]
-		same := n.Process == process && (value == "" || n.Value == value)
-		if same && n.Until > l.at {
+		if n.Process == process && n.Until > l.at {
 			if told {
 				n.Until, n.Open = until, false
 			}
@@ -522,7 +507,7 @@ func (p *parser) stands(l line, at place, process string) {
 	}
 	p.tenures[at], p.last[at] = len(p.t.Tenures), process
 	p.t.Tenures = append(p.t.Tenures, Tenure{
-		Server: at.server, Key: at.key, Process: process, Value: value, From: l.at, Until: until, Open: !told, Line: l.number,
+		Server: at.server, Key: at.key, Process: process, From: l.at, Until: until, Open: !told, Line: l.number,
 	})
 }
 
@@ -569,43 +554,57 @@ func (p *parser) resource(l line) bool {
 	return true
 }
 
+// clock is a process's, at the time of a line.
+func (p *parser) clock(l line) *clock {
+	c := p.clocks[l.who]
+	if c == nil {
+		c = &clock{}
+		p.clocks[l.who] = c
+	}
+	c.advance(l.at)
+	return c
+}
+
 // acquired opens a belief.
 func (p *parser) acquired(l line) {
 	p.t.Beliefs = append(p.t.Beliefs, Belief{
-		Process: l.who, Key: l.word(1), Token: l.uint("token"), Value: l.fields["value"],
-		From: l.at, Until: over(l), Line: l.number,
+		Process: l.who, Key: l.word(1), Token: l.uint("token"), From: l.at, Line: l.number,
 	})
+	p.rest(len(p.t.Beliefs)-1, l)
 }
 
-// over is when the holder's clocks say that what it was told is over: where the
-// trace doesn't say, as if they went right.
-func over(l line) time.Duration {
-	if until, told := l.until("until"); told {
-		return max(l.at, until)
-	}
-	return plus(l.at, l.length("validity"))
+// rest lets a belief last for as long as its holder's clocks will say, as things
+// stand, that it has what it was told.
+func (p *parser) rest(i int, l line) {
+	c := p.clock(l)
+	t := told{validity: l.length("validity"), mono: c.mono, wall: c.wall}
+	p.told[i] = t
+	p.t.Beliefs[i].Until = max(l.at, c.over(t))
 }
 
-// told renews what a holder believes. Where it had come to an end by its own clocks
-// and begins anew (a clock was set back), that is another stretch.
-func (p *parser) told(l line) {
-	if !l.has("until") && !l.has("validity") {
+// renewed is a look at a lease, or an extension: what the holder believes is counted
+// from there. Where it had come to an end by its own clocks and begins anew, that is
+// another stretch.
+func (p *parser) renewed(l line) {
+	if !l.has("validity") {
 		return
 	}
-	until := over(l)
 	for i := len(p.t.Beliefs) - 1; i >= 0; i-- {
 		b := &p.t.Beliefs[i]
 		if b.Process != l.who || b.Key != l.word(1) || l.has("token") && b.Token != l.uint("token") || b.End != "" {
 			continue
 		}
-		if b.Until >= l.at {
-			b.Until = until
-		} else if until > l.at {
+		if b.Until < l.at {
+			if l.length("validity") == 0 {
+				return
+			}
 			again := *b
 			b.End = "ran out"
-			again.From, again.Until, again.Line = l.at, until, l.number
+			again.From, again.Line = l.at, l.number
 			p.t.Beliefs = append(p.t.Beliefs, again)
+			i = len(p.t.Beliefs) - 1
 		}
+		p.rest(i, l)
 		return
 	}
 }

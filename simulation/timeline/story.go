@@ -96,26 +96,19 @@ func (s *story) marks() {
 			s.deletes(m)
 		case Noted:
 			step.Text = m.Lane + ": " + m.Words
-		case LeaseLost:
-			step.Text = m.Lane + " is told that it lost " + s.named(m.Key, m.Token)
-		case Quarantined:
+		case Distrusts:
 			step.Text = m.Lane + " distrusts " + m.Words
 			if m.Validity > 0 {
 				step.Text += " for " + length(m.Validity)
 			}
 		case FellBack:
 			step.Text, step.Fault = m.Lane+" no longer waits for its replicas", true
-		case ClockSeen:
-			step.Text = m.Lane + " sees " + m.Words
 		case Crashed:
 			step.Text, step.Fault = m.Lane+" CRASHES", true
 		case Back:
 			step.Text, step.Fault = m.Lane+" is back", true
 		case Gone:
-			if m.Words == "expired" || m.Words == "deleted" {
-				continue // told of all servers at once, see ends
-			}
-			step.Text, step.Fault = fmt.Sprintf("%s has %s no more%s", m.Lane, m.Key, bracketed(m.Words)), true
+			step.Text, step.Fault = fmt.Sprintf("%s has %s no more", m.Lane, m.Key), true
 		case Suffered:
 			step.Text, step.Fault = suffering(m), true
 			if step.Text == "" {
@@ -156,13 +149,6 @@ func suffering(m Mark) string {
 	default:
 		return fmt.Sprintf("%s suffers %s", m.Lane, strings.ToUpper(m.Words))
 	}
-}
-
-func bracketed(words string) string {
-	if words == "" {
-		return ""
-	}
-	return " (" + words + ")"
 }
 
 // votes says who granted what was asked, as far as the process had heard when it
@@ -284,7 +270,7 @@ func (s *story) cut(span Span, what string) string {
 	}
 	text := fmt.Sprintf("%s is %s %s", name(span.Lane, "every process"), what, name(span.Place, "every server"))
 	if span.Way != Neither {
-		text += " (" + string(span.Way) + "s only)"
+		text += " (only " + span.Way.plural() + ")"
 	}
 	return text
 }
@@ -311,7 +297,7 @@ func (s *story) ends() {
 		var rest []Tenure
 		last := first
 		for _, n := range expired {
-			if n.Process == first.Process && n.Key == first.Key && n.Value == first.Value && n.Until-first.Until <= 50*time.Millisecond {
+			if n.Process == first.Process && n.Key == first.Key && n.Until-first.Until <= 50*time.Millisecond {
 				servers, last = append(servers, n.Server), n
 			} else {
 				rest = append(rest, n)
@@ -379,7 +365,8 @@ func (s *story) accesses() {
 	}
 }
 
-// folded makes one step of many tries in a row that all ended alike.
+// folded makes one step of a question and the refusal that follows at once, and of
+// many of these in a row that all ended alike.
 func folded(steps []Step) []Step {
 	var out []Step
 	for i := 0; i < len(steps); {
@@ -388,12 +375,17 @@ func folded(steps []Step) []Step {
 			steps[i+2*n].Lane == steps[i].Lane && outcome(steps[i+2*n+1].Text) == outcome(steps[i+1].Text) {
 			n++
 		}
-		if n < 3 {
+		if n == 0 {
 			out = append(out, steps[i])
 			i++
 			continue
 		}
 		last := steps[i+2*n-1]
+		if n == 1 {
+			last.Text = steps[i].Text + " and" + strings.TrimPrefix(last.Text, last.Lane)
+			out, i = append(out, last), i+2
+			continue
+		}
 		last.Text = fmt.Sprintf("%s asks %d times and %s", last.Lane, n, outcome(strings.TrimPrefix(last.Text, last.Lane+" ")))
 		out = append(out, last)
 		i += 2 * n

@@ -21,7 +21,7 @@ func (t *Timeline) Summary() []string {
 		if end == "" {
 			end = "the trace ends"
 		}
-		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.Process, what, clockTime(b.From), clockTime(b.Until), end)
+		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.Process, what, Clock(b.From), Clock(b.Until), end)
 		if wrong := t.untrue(b, truth); wrong > 0 {
 			s += fmt.Sprintf("; for %s of it fewer than %d instances had its key", length(wrong), t.Quorum())
 		}
@@ -29,7 +29,7 @@ func (t *Timeline) Summary() []string {
 	}
 	for _, o := range t.Overlaps() {
 		add("!! %s and %s both believed that they held %s for %s: from %s to %s ms.", o.First, o.Second, o.Key,
-			length(o.Until-o.From), clockTime(o.From), clockTime(o.Until))
+			length(o.Until-o.From), Clock(o.From), Clock(o.Until))
 	}
 	var kinds []string
 	for _, v := range t.Violations {
@@ -55,7 +55,7 @@ func (t *Timeline) Summary() []string {
 	return out
 }
 
-// untrue is for how much of a belief its attempt had no quorum of instances.
+// untrue is for how much of a belief its holder had no quorum of instances.
 func (t *Timeline) untrue(b Belief, truth []Stretch) time.Duration {
 	wrong := b.Until - b.From
 	for _, s := range truth {
@@ -66,7 +66,7 @@ func (t *Timeline) untrue(b Belief, truth []Stretch) time.Duration {
 	return wrong
 }
 
-// is reports whether a stretch is of the attempt that a belief is about.
+// is reports whether a stretch is about the same process and key as a belief.
 func (b Belief) is(s Stretch) bool {
-	return s.Process == b.Process && s.Key == b.Key && (b.Value == "" || s.Value == "" || b.Value == s.Value)
+	return s.Process == b.Process && s.Key == b.Key
 }

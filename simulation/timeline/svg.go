@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 type SVGOptions struct {
 	// Title stands above the drawing.
 	Title string
+	// Label names the drawing for who doesn't see it. Default Title.
+	Label string
 	// ID begins the names of the drawing's parts. Drawings on one page need
 	// different ones; of letters, digits and dashes. Default "t".
 	ID string
@@ -49,19 +52,22 @@ const style = `.rl-t text{font:13px/1.2 system-ui,-apple-system,"Segoe UI","Noto
 .rl-t .fs{fill:var(--fault-tint);stroke:var(--fault);stroke-width:1}
 .rl-t .vl{stroke:var(--alarm);stroke-width:1.5;stroke-dasharray:5 3}
 .rl-t .vb{fill:var(--alarm-tint);stroke:var(--alarm);stroke-width:1}
-.rl-t .no{fill:none;stroke:var(--alarm);stroke-width:1.5;stroke-dasharray:3 2}
+.rl-t .no{fill:none;stroke:var(--alarm);stroke-width:2.5;stroke-dasharray:6 3}
 .rl-t .rep{stroke-dasharray:1.5 3}
 .rl-t .msg{fill:none;stroke-width:1.1}
 `
 
 // SVG draws the timeline: lanes for processes, the resource and the instances,
 // messages as lines between them, what a process believes above what is true, and
-// what went wrong. It is light or dark as the reader's system asks.
+// what went wrong. It is light or dark as the reader's system asks. Of a run that
+// would be too wide to look at it draws what is around the first violation, and
+// says so.
 func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
 	if o.ID == "" {
 		o.ID = "t"
 	}
-	d := &drawing{t: t, o: o, token: t.tokens(), axis: newAxis(t.moments(o.Watching), t.quiet(), gutter), lanes: map[string]*lane{}}
+	d := &drawing{t: t, o: o, token: t.tokens(), vains: t.vains(fewTries), lanes: map[string]*lane{}}
+	d.axis = newAxis(d.moments(), t.quiet(), t.focus(), gutter)
 	d.arrange()
 	d.draw()
 	_, err := w.Write(d.finish())
@@ -69,6 +75,7 @@ func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
 }
 
 const (
+	fewTries = 4     // in vain and in a row: all of them are drawn up to here
 	gutter   = 118.0 // left of the axis: the lanes' names
 	margin   = 16.0
 	barRow   = 22.0
@@ -84,6 +91,7 @@ type drawing struct {
 	o     SVGOptions
 	token func(uint64) string
 	axis  *axis
+	vains []vain // of which only the first and the last are drawn
 
 	lanes  map[string]*lane
 	order  []*lane
@@ -252,7 +260,7 @@ func settle(labels []label) int {
 
 // note adds a label to a lane; those of one moment become one.
 func (d *drawing) note(name string, at time.Duration, line int, text, class string) {
-	if l := d.lanes[name]; l != nil && text != "" {
+	if l := d.lanes[name]; l != nil && text != "" && d.axis.shows(at) {
 		l.labels = join(l.labels, d.axis.x(at), part{line: line, text: text, class: class})
 	}
 }
@@ -278,10 +286,7 @@ func (d *drawing) finish() []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-t" id="%s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%s" height="%s" viewBox="0 0 %[2]s %[3]s">`,
 		safeID(d.o.ID), px(d.width), px(height))
-	title := d.o.Title
-	if title == "" {
-		title = "Timeline of a simulated run"
-	}
+	title := cmp.Or(d.o.Label, d.o.Title, "Timeline of a simulated run")
 	fmt.Fprintf(&out, "\n<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n",
 		safeID(d.o.ID), escaped(title), escaped(strings.Join(d.t.Summary(), " ")))
 	if !d.o.Inline {
@@ -309,6 +314,15 @@ func (d *drawing) defs(out *bytes.Buffer) {
 		hatch("p"+strconv.Itoa(i), palette.Paper.Var(), s.Tint.Var())
 	}
 	out.WriteString("</defs>\n")
+}
+
+// focus is what a drawing that can't show all shows: the first violation, or the
+// beginning.
+func (t *Timeline) focus() time.Duration {
+	if len(t.Violations) > 0 {
+		return t.Violations[0].At
+	}
+	return 0
 }
 
 // px writes a coordinate with one decimal.

@@ -144,7 +144,7 @@ func (p *page) step(s Step) {
 		case i > 0:
 			p.line(p.colored(s, strings.Repeat(" ", p.indent+2)+text))
 		default:
-			p.line(p.colored(s, p.row(clockTime(s.At), processes, servers, text)))
+			p.line(p.colored(s, p.row(Clock(s.At), processes, servers, text)))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (p *page) alarm(s Step) {
 	for i, text := range wrap(s.Text, p.o.Width-timeWidth-6) {
 		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
 		if i == 0 {
-			head = fmt.Sprintf("%*s  !! ", timeWidth, clockTime(s.At))
+			head = fmt.Sprintf("%*s  !! ", timeWidth, Clock(s.At))
 		}
 		p.line(p.paint(red, head+text))
 	}
@@ -195,6 +195,8 @@ func (p *page) state(process string, now Step) string {
 			asks = false
 		case Crashed, Ended:
 			dead = true
+		case Started:
+			dead, asks = false, false
 		}
 	}
 	wide := p.process >= 8

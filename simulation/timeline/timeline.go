@@ -95,28 +95,33 @@ const (
 	Reply   Way = "reply"
 )
 
+func (w Way) plural() string {
+	if w == Reply {
+		return "replies"
+	}
+	return "requests"
+}
+
 // MarkKind is what happened at a Mark.
 type MarkKind string
 
 // The kinds.
 const (
-	Started     MarkKind = "starts"
-	Ended       MarkKind = "ends"
-	Crashed     MarkKind = "crashes"
-	Asked       MarkKind = "asked"
-	Acquired    MarkKind = "acquired"
-	Refused     MarkKind = "refused"
-	Looked      MarkKind = "looked"
-	Extended    MarkKind = "extended"
-	Released    MarkKind = "released"
-	Noted       MarkKind = "noted"
-	LeaseLost   MarkKind = "lost"        // the library says that a lease ended before its release
-	Quarantined MarkKind = "quarantines" // the library takes no votes from a server for a while
-	ClockSeen   MarkKind = "sees"        // the library has noticed a server's clock
-	Suffered    MarkKind = "suffers"     // a fault, whatever its length
-	Back        MarkKind = "is back"     // a server after a restart or a hang
-	Gone        MarkKind = "key gone"    // a key, without a command that deleted it
-	FellBack    MarkKind = "falls back"  // a server no longer waits for its replicas
+	Started   MarkKind = "starts"
+	Ended     MarkKind = "ends"
+	Crashed   MarkKind = "crashes"
+	Asked     MarkKind = "asked"
+	Acquired  MarkKind = "acquired"
+	Refused   MarkKind = "refused"
+	Looked    MarkKind = "looked"
+	Extended  MarkKind = "extended"
+	Released  MarkKind = "released"
+	Noted     MarkKind = "noted"
+	Distrusts MarkKind = "distrusts"  // the library takes no votes from a server for a while
+	Suffered  MarkKind = "suffers"    // a fault, whatever its length
+	Back      MarkKind = "is back"    // a server after a restart or a hang
+	Gone      MarkKind = "key gone"   // a key, without a command that deleted it
+	FellBack  MarkKind = "falls back" // a server no longer waits for its replicas
 )
 
 // Mark is something that happened in one lane at one moment.
@@ -159,27 +164,26 @@ type Belief struct {
 	Process string        `json:"process"`
 	Key     string        `json:"key"`
 	Token   uint64        `json:"token"`
-	Value   string        `json:"value,omitempty"`
 	From    time.Duration `json:"from_ns"`
 	Until   time.Duration `json:"until_ns"`
-	// End is how it ended: "released", "ran out", "lost", "crashed", or "" if the
+	// End is how it ended: "released", "ran out", "crashed", or "" if the
 	// trace ends before.
 	End  string `json:"end"`
 	Line int    `json:"line_number"`
 }
 
-// Tenure is a stretch of time in which an instance had the key with the value of
-// one attempt of one process.
+// Tenure is a stretch of time in which an instance had the key with a value of one
+// process.
 type Tenure struct {
 	Server  string `json:"server"`
 	Key     string `json:"key"`
 	Process string `json:"process"`
-	Value   string `json:"value,omitempty"`
 	// From and Until bound it. Open says that nothing in the trace ends it.
 	From  time.Duration `json:"from_ns"`
 	Until time.Duration `json:"until_ns"`
 	Open  bool          `json:"open,omitempty"`
-	// End is why it ended: "expired", "deleted", "restart", "evicted", ...
+	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
+	// command)
 	End  string `json:"end"`
 	Line int    `json:"line_number"`
 }
@@ -228,25 +232,23 @@ func (t *Timeline) Keys() []string {
 	return keys
 }
 
-// Stretch is a stretch of time in which the same instances had one attempt's key.
+// Stretch is a stretch of time in which the same instances had a process's key.
 type Stretch struct {
 	Process string
 	Key     string
-	Value   string
 	From    time.Duration
 	Until   time.Duration
 	Servers []string // sorted
 	Quorum  bool     // they are a quorum
 }
 
-// Truth says, for each attempt on each key, on which instances its key stood and
-// when. Beside Beliefs it shows where a process was wrong.
+// Truth says, for each process and key, on which instances its key stood and when. Beside Beliefs it shows where a process was wrong.
 func (t *Timeline) Truth() []Stretch {
-	type attempt struct{ process, key, value string }
+	type attempt struct{ process, key string }
 	var order []attempt
 	tenures := map[attempt][]Tenure{}
 	for _, n := range t.Tenures {
-		a := attempt{n.Process, n.Key, n.Value}
+		a := attempt{n.Process, n.Key}
 		if tenures[a] == nil {
 			order = append(order, a)
 		}
@@ -274,12 +276,12 @@ func (t *Timeline) Truth() []Stretch {
 			}
 			slices.Sort(servers)
 			if last := len(all) - 1; last >= 0 && all[last].Until == edges[i-1] && all[last].Process == a.process &&
-				all[last].Key == a.key && all[last].Value == a.value && slices.Equal(all[last].Servers, servers) {
+				all[last].Key == a.key && slices.Equal(all[last].Servers, servers) {
 				all[last].Until = edges[i]
 				continue
 			}
 			all = append(all, Stretch{
-				Process: a.process, Key: a.key, Value: a.value, From: edges[i-1], Until: edges[i],
+				Process: a.process, Key: a.key, From: edges[i-1], Until: edges[i],
 				Servers: servers, Quorum: len(servers) >= t.Quorum(),
 			})
 		}

@@ -63,7 +63,7 @@ func flaws() []Design {
 	return []Design{
 		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
 			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; what the rows below differ from by one line each",
-			"as redlock", Textbook{}).cured(""),
+			"as redlock; and a SET that lands after its delete (S9), or a server that wakes up (S9b), blocks the lock for a TTL, since deletes aren't owed", Textbook{}).cured("redlock"),
 		flaw("value-reused", "one random value for all tries",
 			"redsync v4, Mutex.lockContext; redlock-py, Redlock.lock; rslock, LockManager.lock",
 			"the rollback of one try is late and deletes what the next try has set (S9m)", Textbook{ReuseValue: true}),

@@ -67,7 +67,7 @@ func oneServer() []Design {
 		Name: "setpx-cad", Title: "SET NX PX, released by compare-and-delete", Group: OneServer, Servers: 1,
 		Source:   "the Redis document, \"Correct Implementation with a Single Instance\"; bsm/redislock and many others",
 		Promises: "one holder at a time while the server lives and its holder is quick; nobody releases another's lock",
-		Breaks:   "the time that the SET took isn't counted (S3); a pause after the look at the clock (S1); a server that is down, restarts empty or has its clock stepped (S4, S7, S26)",
+		Breaks:   "the time that the SET took isn't counted (S3), nor that for which the machine was suspended (S15); a pause or a late packet after the look at the clock (S1, S2); a server that hangs or is down (S27), forgets (S7, S26) or has another idea of the time (S4, S6)",
 		Cure:     "redlock",
 		Apply:    onOne(correct),
 	}, {

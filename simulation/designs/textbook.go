@@ -17,7 +17,8 @@ import (
 // Textbook is Redlock as the Redis document has it, in as few lines as it takes,
 // so that what others do differently can be put in line by line: the library
 // itself refuses most of it. Each field is one flaw; the zero Textbook has none
-// and behaves as the design "redlock" does.
+// and comes to the same as the design "redlock", but for what the document leaves
+// out: deletes that couldn't be delivered are owed to nobody (S9b).
 //
 // It speaks to all servers at once and waits for all of them, each under its
 // time-out.

@@ -89,6 +89,22 @@ func answersLostForAMoment() drama {
 	})}
 }
 
+// S9: SETs to C, D and E arrive after the round that they belonged to was rolled back.
+func lateSets() drama {
+	var schedule simulation.Schedule
+	for _, server := range []string{"C", "D", "E"} {
+		schedule = append(schedule, simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: server, Op: "acquire", Nth: 1, By: 800 * ms})
+	}
+	return drama{"late SETs", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			take(c) // in vain
+			c.SleepUntil(at(3 * time.Second))
+		},
+		"c2": hold(at(2*time.Second), at(2500*ms)),
+	})}
+}
+
 // S27: E hangs for longer than a TTL.
 func hangingServer() drama {
 	schedule := simulation.Schedule{{Kind: simulation.Hang, Server: "E", At: at(-50 * ms), For: 30 * time.Second}}
@@ -290,6 +306,7 @@ func TestFlaws(t *testing.T) {
 		who          string
 		flawed, well int
 	}{
+		{"textbook", lateSets(), none, "c2", 0, 1},
 		{"value-reused", lateRollback(), []simulation.ViolationKind{two}, "c3", 1, 0},
 		{"release-granted", lostAnswers(), none, "c2", 0, 1},
 		{"no-timeout", hangingServer(), none, "c1", 0, 1},

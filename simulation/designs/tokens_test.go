@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
 )
@@ -106,5 +107,20 @@ func TestTokens(t *testing.T) {
 			assert.Equal(t, 1, r.Counts["the guard refused a write"])
 			play(t, "token-admit", d.cfg, d.schedule, d.work, none...)
 		})
+	}
+}
+
+// With a guard that admits tokens, one that is fetched late keeps the data whole and
+// turns the wrong client away.
+func TestTokenAfterBeforeAGuardThatAdmits(t *testing.T) {
+	d := lateFirstUse()
+	cfg := design(t, "token-after").Configure(d.cfg)
+	cfg.Guard = simulation.GuardAdmits
+	for seed := range uint64(seeds) {
+		r, err := simulation.Run(seed, cfg, d.schedule, d.work)
+		require.NoError(t, err)
+		assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, r.Kinds())
+		assert.Equal(t, 1, did(r, "c1", "write"), "who was late")
+		assert.Equal(t, 0, did(r, "c2", "write"), "who has the lock")
 	}
 }

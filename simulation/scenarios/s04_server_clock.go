@@ -132,3 +132,25 @@ func jumps(id string, n int, unwatched, watched Verdict) Scenario {
 	}
 	return s
 }
+
+// clocksApart is S4e: no clock jumps, they only don't agree.
+func clocksApart() Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    "S4e",
+		Title: "The servers' clocks are ahead of the clients', as they always were",
+		Steps: []string{
+			"before: all servers' clocks are 15 000 ahead",
+			"0: c1 gets the lock; a key that expires at a time on c1's clock has expired when it is set",
+			"200: c2 asks",
+			"5 000: c1 goes on",
+		},
+		Assumption: "client and server agree on what time it is",
+		Breaks:     "mutual exclusion, for who sends the moment of expiry (PXAT) rather than a time to live",
+		Helps:      "PX: how long a second is all agree on, what time it is not",
+		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two lockers at once)",
+		Verdicts: expect(overlap, "expire-at").
+			and(refusedSecond.reaching("a clock was stepped"), group([]string{"setnx"}, unguarded, voting, fenced)...),
+	}, simulation.Fault{})
+	s.Schedule, s.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
+	return s
+}

@@ -49,3 +49,41 @@ func clockRates() Scenario {
 		Reached: []string{"c1 acquired"},
 	}
 }
+
+// coveredRates is S6b: what the allowance is for.
+func coveredRates() Scenario {
+	return Scenario{
+		ID:    "S6b",
+		Title: "Clocks run apart by what the allowance covers",
+		Steps: []string{
+			"before: the servers' clocks gain 5 000 millionths, and c1's lose as many",
+			"0: c1 gets the lock; the keys live to 9 950; with the allowance its validity ends at 9 948, without at 10 050",
+			"9 970: c2 gets the lock",
+			"10 000: c1 looks at its lease",
+		},
+		Assumption: "clocks run at the same rate",
+		Breaks:     "mutual exclusion, for a client that makes no allowance",
+		Helps:      "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
+		Source:     "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, a hundredth and 2 ms; rueidislock and redisson make none (read)",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Rate, Server: simulation.Any, PPM: 5_000},
+			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: -5_000},
+		},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, 9_950*ms) // 10 000 true ones
+					if c.Valid(lease) {
+						update(c, lease)
+					}
+				}
+			},
+			"c2": turn(9_970*ms, 100*ms),
+		}),
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "no-drift").
+			and(none, group(voting[:3], fenced, []string{"default", "textbook"})...),
+		Reached: []string{"c1 looked", "c2 write"},
+	}
+}

@@ -27,7 +27,7 @@ func redlocks() []Design {
 	}, {
 		Name: "topup", Title: "+ kept alive, and put back on servers that lack it", Group: Redlock, Servers: 5,
 		Source:   "go-redsync/redsync issue 186 and pull requests 147 and 149, redisson/redisson issue 1445 ask for it; " + these + " does it with each extension (KeepAlive)",
-		Promises: "a lease is on all servers that answer, so that it survives the loss of N-Q keys, one after the other more than that",
+		Promises: "a lease is on all servers that answer, so that it survives the loss of N-Q keys from one extension to the next",
 		Breaks:   "as monitor, but for S19 once an extension has come through; pauses and late packets still (S1, S2); a holder that hangs without losing its lease keeps it, unless MaxLife is set (S11f)",
 		Apply:    and(asDocument, quarantine, monitor, topUp),
 	}, {

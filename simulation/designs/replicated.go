@@ -11,28 +11,30 @@ import (
 // waited is a recipe whose writes are followed by WAIT for one replica. If none has
 // answered in time the lock isn't had, and is given back.
 func waited(r recipe, timeout time.Duration) recipe {
-	wait := func(s session, had bool, err error) (bool, error) {
-		if err != nil || !had {
-			return had, err
-		}
+	wait := func(s session) error {
 		reply, err := s.do("WAIT", "1", fmt.Sprint(timeout.Milliseconds()))
 		if err == nil && reply.Int < 1 {
 			err = quorum.ErrNotReplicated
 		}
-		return err == nil, err
+		return err
 	}
 	acquire, extend := r.acquire, r.extend
 	r.acquire = func(s session) (bool, error) {
-		had, err := acquire(s)
-		had, err = wait(s, had, err)
-		if !had {
-			_, _ = r.release(s) // it may be set; if this fails it expires
+		if had, err := acquire(s); err != nil || !had {
+			return false, err
 		}
-		return had, err
+		if err := wait(s); err != nil {
+			_, _ = r.release(s) // if this fails it expires
+			return false, err
+		}
+		return true, nil
 	}
 	r.extend = func(s session) (bool, error) {
-		extended, err := extend(s)
-		return wait(s, extended, err)
+		if extended, err := extend(s); err != nil || !extended {
+			return false, err
+		}
+		err := wait(s)
+		return err == nil, err
 	}
 	return r
 }

@@ -124,6 +124,14 @@ func (c *Coordinator) Set() Set { return c.cfg.Set }
 // Terms are the terms that this view takes locks on, defaults filled in.
 func (c *Coordinator) Terms() Terms { return c.terms }
 
+// Config is the configuration in use, with the terms of this view and the defaults
+// filled in. Changing the copy changes nothing.
+func (c *Coordinator) Config() Config {
+	cfg := c.cfg
+	cfg.Terms = c.terms
+	return cfg
+}
+
 // Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts
 // of leases (cause ErrClosed), tries once more to deliver what instances are
 // owed, and waits for all goroutines, but no longer than ctx. Leases are not

@@ -58,7 +58,10 @@ var policy = map[string][]string{
 	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
 
 	// Commands and docs are on top.
-	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},
+	"simulation/cmd/redlocksim": {
+		"fencing", "instance", "instance/embedded", "quorum",
+		"simulation", "simulation/designs", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
+	},
 	"docs":                      {},
 }
 

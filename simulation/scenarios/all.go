@@ -22,7 +22,7 @@ func All() []Scenario {
 		extensionRevives(), extensionCountedLate(), extensionInPart(), extensionAfterRelease(), extensionFrees(), extensionForEver(),
 		splitVotes(),
 		serverTwice(), serversApart(),
-		differentSets(), majorityOfReachable(),
+		differentSets(), majorityOfReachable(), setsNeverMet(),
 		suspended(), suspendedFrozen(),
 		notAtomic(),
 		blindDelete(),

@@ -52,6 +52,17 @@ func newHold(c *core, key, value string) *hold {
 	return &hold{key: key, value: value, c: c, spots: make([]spot, len(c.members))}
 }
 
+// follow has everything about this value sent after what was queued about the
+// one that it replaces, instance by instance.
+func (h *hold) follow(former *hold) {
+	former.mu.Lock()
+	defer former.mu.Unlock()
+	former.gone = true
+	for i := range h.spots {
+		h.spots[i].last = former.spots[i].last
+	}
+}
+
 // queue runs f for instance i on a goroutine of its own, after everything that
 // was queued for that instance before. The goroutine belongs to the
 // Coordinator's background.
@@ -182,10 +193,15 @@ func (h *hold) releaseOne(ctx context.Context, i int, m *member) Ballot {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
 		return Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
 	}
-	ballot := m.ask(ctx, Command{Op: Release, Key: h.key, Value: h.value})
-	h.note(i, Release, ballot.Vote)
+	ballot := m.ask(ctx, Command{Op: Release, Key: h.key, Value: h.value, Wake: h.c.wakesAt(h.key, i)})
+	h.released(i, m, ballot.Vote)
+	return ballot
+}
+
+// released takes in the answer to a delete; what it left open is owed.
+func (h *hold) released(i int, m *member, vote Vote) {
+	h.note(i, Release, vote)
 	if after := h.mark(i); !after.absent() {
 		m.owed.owe(h.key, h.value, after)
 	}
-	return ballot
 }

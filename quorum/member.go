@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -27,6 +28,7 @@ type member struct {
 	lives   *lives
 	owed    *debts
 
+	silent        atomic.Bool // its last command had no answer
 	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
@@ -90,7 +92,7 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 	// that may vote.
 	if err := m.mayVote(ctx, ballot.Vote.Epoch); err != nil {
 		// Not Unsent: the key is there, and has to be deleted.
-		ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch}
+		ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch, Replaced: ballot.Vote.Replaced}
 	}
 	return ballot
 }
@@ -118,6 +120,7 @@ func (m *member) exchange(ctx context.Context, ballot Ballot, cmd Command) Ballo
 	ballot.Vote = m.inst.Do(ctx, cmd)
 	received := m.reader.Now()
 	ballot.Latency = drift.Elapsed(sent, received)
+	m.silent.Store(ballot.Vote.Outcome == Failed)
 	if ballot.Vote.Outcome == Failed {
 		ballot.Vote.Err = m.hideTimeout(ballot.Vote.Err)
 		return ballot

@@ -1,6 +1,9 @@
 package quorum
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Release gives the lock back: it deletes the key on all instances where it may
 // be, if it is still the lease's. It works on a context that has ended, too, and
@@ -23,8 +26,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	// The holder's contexts end before the first delete is sent: nobody else can
 	// have the lock while they run.
 	l.end(ErrReleased)
-	err := l.hold.releaseAll(ctx)
-	l.hold.c.locals.freed(l)
+	err := l.giveBack(ctx)
 	if released := l.hold.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
@@ -32,17 +34,67 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// releaseAll releases and returns as soon as the outcome is decided; the rest is
-// done in the background.
-func (h *hold) releaseAll(ctx context.Context) error {
-	type answer struct {
-		i      int
-		ballot Ballot
+// giveBack passes the lock on to the next in this process's line, or sets it free.
+func (l *Lease) giveBack(ctx context.Context) error {
+	locals, canCall := l.hold.c.locals, l.hold.c.canCall()
+	if canCall {
+		if s := locals.succeed(l); s != nil {
+			if <-s.taken {
+				locals.passed(l)
+				return l.hold.await(s.answers)
+			}
+			// Who was to follow has given up.
+		}
 	}
+	if !canCall || !locals.crowded(l) {
+		err := l.hold.releaseAll(ctx, nil)
+		locals.freed(l)
+		return err
+	}
+	// This process has had its turns. Its next waiter must know whether another
+	// process was called, and is to be let in, before it tries.
+	var left atomic.Int32
+	left.Store(2)
+	ready := func() {
+		if left.Add(-1) == 0 {
+			locals.freed(l)
+		}
+	}
+	defer ready()
+	return l.hold.releaseAll(ctx, ready)
+}
+
+// answer is what one instance says to a release.
+type answer struct {
+	i      int
+	ballot Ballot
+}
+
+// releaseAll releases and returns as soon as the outcome is decided; the rest is
+// done in the background. met is called when the instance at which waiters meet
+// has answered.
+func (h *hold) releaseAll(ctx context.Context, met func()) error {
+	answers := make(chan answer, len(h.c.members))
+	meeting := -1
+	if met != nil {
+		meeting = h.c.meetingPlace(h.key)
+	}
+	h.release(ctx, func(i int, b Ballot) {
+		if b.Vote.Woke {
+			h.c.locals.letIn(h.key)
+		}
+		if i == meeting {
+			met()
+		}
+		answers <- answer{i, b}
+	})
+	return h.await(answers)
+}
+
+// await gives what a release comes to, from what the instances say.
+func (h *hold) await(answers <-chan answer) error {
 	n := len(h.c.members)
-	answers := make(chan answer, n)
 	ballots := h.c.pending()
-	h.release(ctx, func(i int, b Ballot) { answers <- answer{i, b} })
 
 	tally := Tally{Majority: h.c.majority}
 	// That it wasn't held is what the holder must hear, so an answer that may

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -124,6 +125,9 @@ func (c *call) run() {
 func (c *call) do() quorum.Vote {
 	switch c.cmd.Op {
 	case quorum.Acquire:
+		if c.cmd.Replace != "" {
+			return c.replace()
+		}
 		if c.cmd.Fence {
 			c.set = c.r.setText(c.cmd.Set)
 			return c.eval(acquireScript, c.scripted(2, &c.cmd.Value, &c.ttl, &c.counterTTL, &c.set))
@@ -148,6 +152,10 @@ func (c *call) do() quorum.Vote {
 		return c.eval(lookScript, c.scripted(1))
 	case quorum.Tick:
 		return c.tick()
+	case quorum.Enlist:
+		return c.eval(enlistScript, c.waiting(&c.cmd.Waiter, &c.ttl, flag(c.cmd.Front), flag(c.cmd.Yield)))
+	case quorum.Withdraw:
+		return c.eval(withdrawScript, c.waiting(&c.cmd.Waiter))
 	default:
 		return c.failed(fmt.Errorf("%w: there is no operation %v", ErrConfig, c.cmd.Op))
 	}
@@ -319,15 +327,18 @@ func (c *call) voteOf(a answer) quorum.Vote {
 	if c.cmd.Clock {
 		vote.Clock = a.clock
 	}
-	if a.outcome == scriptGranted {
+	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		vote.Outcome = quorum.Granted
 	}
 	switch c.cmd.Op {
+	case quorum.Release, quorum.Withdraw:
+		vote.Woke = a.token == 1
 	case quorum.Acquire:
 		switch a.outcome {
-		case scriptGranted:
+		case scriptGranted, scriptReplaced:
+			vote.Replaced = a.outcome == scriptReplaced
 			vote.Token = fencing.Token(a.token)
-			if !vote.Token.Valid() {
+			if c.cmd.Fence && !vote.Token.Valid() {
 				return c.failed(fmt.Errorf("%w: the server counted to %d", ErrCounter, a.token))
 			}
 		case scriptRefused:
@@ -413,8 +424,48 @@ func (c *call) extend() quorum.Vote {
 	return c.eval(extendScript, c.scripted(1, &c.cmd.Value, &c.ttl))
 }
 
+// replace acquires a key that may hold the value of a lease that is over.
+func (c *call) replace() quorum.Vote {
+	if !c.cmd.Fence {
+		return c.eval(replaceScript, c.scripted(1, &c.cmd.Value, &c.cmd.Replace, &c.ttl))
+	}
+	c.set = c.r.setText(c.cmd.Set)
+	return c.eval(replaceScript, c.scripted(2, &c.cmd.Value, &c.cmd.Replace, &c.ttl, &c.counterTTL, &c.set))
+}
+
+// waiting lays out the arguments of a script about those who wait for the lock.
+func (c *call) waiting(rest ...any) []any {
+	args := c.scripted(2, rest...)
+	c.counter.b = append(append(append(c.counter.b[:0], '{'), c.cmd.Key...), waitersSuffix...)
+	return args
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// wake releases and calls who waits, in one step, which takes a script in all
+// dialects. ok is false if the user may not look at the line, and nothing was done.
+func (c *call) wake() (vote quorum.Vote, ok bool) {
+	vote = c.eval(wakeScript, c.waiting(&c.cmd.Value))
+	if !errors.Is(vote.Err, ErrPermission) || !c.again() {
+		return vote, true
+	}
+	// If it isn't the line that it may not touch, the release says so again.
+	c.r.mute.Store(true)
+	return vote, false
+}
+
 // release compares and deletes, in the server's dialect.
 func (c *call) release() quorum.Vote {
+	if c.cmd.Wake && !c.r.mute.Load() {
+		if vote, ok := c.wake(); ok {
+			return vote
+		}
+	}
 	var args []any
 	switch Dialect(c.r.release.Load()) {
 	case DialectRedis:

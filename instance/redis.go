@@ -23,6 +23,8 @@ type Redis struct {
 
 	// release and extend hold the Dialect that each is spoken in.
 	release, extend atomic.Uint32
+	// mute: this user may not look at the line of waiters. Until the next Probe.
+	mute atomic.Bool
 	// nonce numbers the calls, so that an answer can be told from another's.
 	nonce atomic.Uint64
 	// calls keeps calls for use again.

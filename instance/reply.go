@@ -255,6 +255,7 @@ const (
 	scriptRefused = iota
 	scriptGranted
 	scriptOtherSet
+	scriptReplaced
 )
 
 // decodeScript reads a script's answer. ok is false for what no script says.
@@ -266,7 +267,7 @@ func decodeScript(raw []byte) (a answer, ok bool) {
 	r.integer() // the nonce: the sink has seen to it
 	a.outcome, a.text, a.ttl, a.token = r.integer(), r.text(), r.integer(), r.integer()
 	a.clock = r.instant(r.integer(), r.integer())
-	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptOtherSet || a.token < 0 {
+	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptReplaced || a.token < 0 {
 		return answer{}, false
 	}
 	return a, true

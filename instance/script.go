@@ -13,6 +13,18 @@ var (
 	counterLua string
 	//go:embed acquire.lua
 	acquireLua string
+	//go:embed supersedes.lua
+	supersedesLua string
+	//go:embed replace.lua
+	replaceLua string
+	//go:embed waiters.lua
+	waitersLua string
+	//go:embed wake.lua
+	wakeLua string
+	//go:embed enlist.lua
+	enlistLua string
+	//go:embed withdraw.lua
+	withdrawLua string
 	//go:embed raise.lua
 	raiseLua string
 	//go:embed restore.lua
@@ -29,13 +41,17 @@ var (
 
 // The scripts. All answer in one form, see answer.lua, which decodeScript reads.
 var (
-	acquireScript = newScript(answerLua + counterLua + acquireLua)
-	raiseScript   = newScript(answerLua + counterLua + raiseLua)
-	restoreScript = newScript(answerLua + counterLua + restoreLua)
-	extendScript  = newScript(answerLua + extendLua)
-	releaseScript = newScript(answerLua + releaseLua)
-	lookScript    = newScript(answerLua + counterLua + lookLua)
-	tickScript    = newScript(answerLua + tickLua)
+	acquireScript  = newScript(answerLua + counterLua + acquireLua)
+	replaceScript  = newScript(answerLua + counterLua + supersedesLua + replaceLua)
+	wakeScript     = newScript(answerLua + waitersLua + wakeLua)
+	enlistScript   = newScript(answerLua + enlistLua)
+	withdrawScript = newScript(answerLua + waitersLua + withdrawLua)
+	raiseScript    = newScript(answerLua + counterLua + raiseLua)
+	restoreScript  = newScript(answerLua + counterLua + restoreLua)
+	extendScript   = newScript(answerLua + extendLua)
+	releaseScript  = newScript(answerLua + releaseLua)
+	lookScript     = newScript(answerLua + counterLua + lookLua)
+	tickScript     = newScript(answerLua + tickLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at

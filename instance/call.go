@@ -315,7 +315,7 @@ func (c *call) evalAs(name string, body *string, args []any) (vote quorum.Vote, 
 		return c.turnedDown(text), name == "EVALSHA" && len(text) >= 8 && text[:8] == "NOSCRIPT"
 	}
 	a, ok := decodeScript(main.raw)
-	if !ok {
+	if !ok || a.outcome == scriptReplaced && c.cmd.Replace == "" {
 		return c.garbled(main), false
 	}
 	return c.replicated(c.voteOf(a), wait), false

@@ -28,10 +28,14 @@ const (
 	// yieldFor is how long this process steps back for another one that was called:
 	// far longer than a call takes, and no time for one that was called and died.
 	yieldFor = 20 * time.Millisecond
+
+	// contestedFor is how long a key counts as contested after another process was
+	// seen to want it, too.
+	contestedFor = time.Second
 )
 
 // line is the queue for one key. It exists while somebody stands in it, a lease
-// of this process is held, or another process is to be let in first.
+// of this process is held, or another process may wait for it.
 type line struct {
 	waiting []*ticket
 	holder  *Lease // a lease of this process, nil if there is none
@@ -42,7 +46,9 @@ type line struct {
 	// before anybody has two.
 	turns int
 
-	yield time.Duration // until when, by the monotonic clock; 0 for not at all
+	// By the monotonic clock, 0 for not at all: until when another process is to be
+	// let in first, and until when one may wait.
+	yield, contested time.Duration
 
 	place place    // this process's in the line of all
 	ear   *hearing // by which the first in line is to be called; nil if it doesn't listen
@@ -144,14 +150,10 @@ func (l *locals) held(lease *Lease, followed bool) {
 // would ever take off the list, and those who didn't come although let in.
 func (l *locals) sweepLocked() {
 	for key, at := range l.lines {
-		if len(at.waiting) == 0 && (at.holder == nil || at.holder.expired()) && !at.yielding(l.reader) {
+		if len(at.waiting) == 0 && (at.holder == nil || at.holder.expired()) && l.reader.Now().Mono >= at.contested {
 			delete(l.lines, key)
 		}
 	}
-}
-
-func (at *line) yielding(reader *drift.Reader) bool {
-	return at.yield != 0 && reader.Now().Mono < at.yield
 }
 
 // freed notes that the lease is over and wakes the first in line.
@@ -193,19 +195,23 @@ func (l *locals) passed(lease *Lease) {
 	}
 }
 
-// crowded reports whether somebody waits for the lease in this process.
-func (l *locals) crowded(lease *Lease) bool {
+// wanted reports whether somebody waits for the lease in this process, or may do so
+// in another one.
+func (l *locals) wanted(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.lines[lease.hold.key]
-	return at != nil && at.holder == lease && len(at.waiting) > 0
+	return at != nil && at.holder == lease &&
+		(len(at.waiting) > 0 || at.contested != 0 && l.reader.Now().Mono < at.contested)
 }
 
 // letIn notes that a release called another process.
 func (l *locals) letIn(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lineLocked(key).yield = l.reader.Now().Mono + yieldFor
+	at := l.lineLocked(key)
+	now := l.reader.Now().Mono
+	at.yield, at.contested = now+yieldFor, now+contestedFor
 }
 
 // yields reports, once, whether another process is to be let in first.
@@ -214,7 +220,7 @@ func (t *ticket) yields() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.lines[t.key]
-	yield := at.yielding(l.reader)
+	yield := at.yield != 0 && l.reader.Now().Mono < at.yield
 	at.yield = 0
 	return yield
 }
@@ -265,6 +271,7 @@ func (t *ticket) stand(p place) (before place) {
 	defer l.mu.Unlock()
 	at := l.lines[t.key]
 	before, at.place = at.place, p
+	at.contested = l.reader.Now().Mono + contestedFor
 	if before.ear == p.ear {
 		return place{}
 	}
@@ -330,7 +337,7 @@ func (l *locals) lineLocked(key string) *line {
 }
 
 func (l *locals) dropLocked(key string, at *line) {
-	if len(at.waiting) == 0 && at.holder == nil && at.yield == 0 {
+	if len(at.waiting) == 0 && at.holder == nil && (at.contested == 0 || l.reader.Now().Mono >= at.contested) {
 		delete(l.lines, key)
 	}
 }

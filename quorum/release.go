@@ -46,12 +46,12 @@ func (l *Lease) giveBack(ctx context.Context) error {
 			// Who was to follow has given up.
 		}
 	}
-	if !canCall || !locals.crowded(l) {
+	if !canCall || !locals.wanted(l) {
 		err := l.hold.releaseAll(ctx, nil)
 		locals.freed(l)
 		return err
 	}
-	// This process has had its turns. Its next waiter must know whether another
+	// This process has had its turns. Whoever is next here must know whether another
 	// process was called, and is to be let in, before it tries.
 	var left atomic.Int32
 	left.Store(2)

@@ -66,11 +66,12 @@ type hearing struct {
 	listener Listener
 
 	mu      sync.Mutex
-	users   int           // who wait
-	used    time.Duration // when the last of them left, by the monotonic clock
-	running bool          // its goroutine runs
-	address string        // of the Ear, empty while there is none
-	told    bool          // that nobody can be called here
+	users   int                      // who wait
+	used    time.Duration            // when the last of them left, by the monotonic clock
+	running bool                     // its goroutine runs
+	address string                   // of the Ear, empty while there is none
+	told    bool                     // that nobody can be called here
+	leaving map[string]chan struct{} // keys of whose lines a Withdraw is under way; closed at its end
 }
 
 const (
@@ -227,6 +228,12 @@ func (h *hearing) tell(err error) {
 // enlist asks for a place in the line at this instance. It reports whether the
 // waiter has one, and whether the key was free.
 func (h *hearing) enlist(ctx context.Context, key, address string, front, yield bool) (placed, free bool) {
+	h.mu.Lock()
+	leaving := h.leaving[key]
+	h.mu.Unlock()
+	if leaving != nil {
+		<-leaving // soon: it is under a time-out
+	}
 	ballot := h.member.ask(ctx, Command{
 		Op: Enlist, Key: key, Waiter: address, Front: front, Yield: yield, TTL: h.c.lineTTL(),
 	})
@@ -242,14 +249,32 @@ func (c *core) lineTTL() time.Duration {
 	return max(time.Minute, 2*c.cfg.MaxTTL, 2*c.cfg.BackoffMax).Truncate(time.Millisecond)
 }
 
-// withdraw gives up a place, in the background.
+// withdraw gives up a place, in the background. Nobody of this process takes a new
+// one in that line before.
 func (c *core) withdraw(key string, p place) {
 	if p.address == "" {
 		return
 	}
+	h, done := p.ear, make(chan struct{})
+	h.mu.Lock()
+	if h.leaving == nil {
+		h.leaving = make(map[string]chan struct{})
+	}
+	before := h.leaving[key]
+	h.leaving[key] = done
+	h.mu.Unlock()
 	c.background.start(func() {
+		if before != nil {
+			<-before
+		}
 		// Whatever comes of it: a call for who is gone is one lost call.
-		p.ear.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.address})
+		h.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.address})
+		h.mu.Lock()
+		if h.leaving[key] == done {
+			delete(h.leaving, key)
+		}
+		h.mu.Unlock()
+		close(done)
 	})
 }
 

@@ -34,8 +34,8 @@ func (r *Redis) Listen(ctx context.Context) (quorum.Ear, error) {
 	e := &ear{r: r, channel: ChannelPrefix + rand.Text()}
 	e.ctx, e.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), oneDial{}, &e.dialed))
 	e.sub = r.client.Subscribe(e.ctx)
-	// go-redis dials and reads under the Ear's own context, which has to outlast
-	// this call; so this call's end closes it.
+	// go-redis reads under the Ear's own context, which has to outlast this call; so
+	// this call's end closes it.
 	stop := context.AfterFunc(ctx, func() { _ = e.Close() })
 	err := e.begin(ctx)
 	if !stop() && err == nil {
@@ -64,7 +64,8 @@ type ear struct {
 
 // begin subscribes, and hears itself.
 func (e *ear) begin(ctx context.Context) error {
-	if err := e.sub.Subscribe(e.ctx, e.channel); err != nil {
+	// The one command that dials: a server that hangs is found out by ctx.
+	if err := e.sub.Subscribe(context.WithValue(ctx, oneDial{}, &e.dialed), e.channel); err != nil {
 		return err
 	}
 	if _, err := e.sub.ReceiveTimeout(e.ctx, earCheck); err != nil {

@@ -38,10 +38,24 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"fencing", "quorum", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {},
+	"instance/instancetest": {"instance/instancetest/redisproc"},
+
+	// It starts servers and knows nothing of the protocol.
+	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation": {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+	"simulation":           {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+	"simulation/designs":   {"drift", "fencing", "quorum", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
+
+	// The second judge knows nothing of the first: it takes plain data.
+	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
+
+	// Pictures are made from a trace's text alone.
+	"simulation/timeline":         {"simulation", "simulation/timeline/palette"},
+	"simulation/timeline/palette": {},
+	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {"fencing", "instance", "instance/embedded", "quorum"},

@@ -1,40 +1,54 @@
--- Acquire: set the lock's key if it is free, and raise the counter with it.
--- KEYS: lock, counter. ARGV: nonce, value, ttl, counter's ttl, set.
+-- Acquire: set each lock's key that is free, and raise its counter with it.
+-- KEYS: the locks, and behind them their counters. ARGV: nonce, clock, ttl,
+-- counters' ttl, set, and the locks' values.
+--
+-- An element of the answer is the token (above 0); or -3 less what PTTL says of
+-- the key that stands in the way; or S and the set that locked it last.
 --
 -- The proof of the tokens' order needs three things of it: whoever is granted
 -- gets a larger token than the counter held, whether or not the counter was
 -- there; no grant leaves the counter as it was; and what is refused or fails
--- changes nothing. So all that can fail comes before the first write.
-local token, set, failure = counter(KEYS[2])
-if failure then return failure end
+-- changes nothing. So all of a lock's that can fail comes before its first write.
+local n, ttl, lasting, set = #KEYS / 2, ARGV[3], ARGV[4], ARGV[5]
+local call, pcall, texts = redis.call, redis.pcall, redis.call('MGET', unpack(KEYS, n + 1))
 
--- Versions go up to 2^64-1, more than a number here holds: the longer one is
--- the larger, of two that are as long the later in the alphabet.
-local function newer(mine, theirs)
-  if #mine ~= #theirs then return #mine > #theirs end
-  return mine > theirs
-end
-if set and set ~= ARGV[5] then
-  local pattern = '^([^@]*)@(%d+) N=%d+ Q=%d+$'
-  local theirname, theirs = string.match(set, pattern)
-  local myname, mine = string.match(ARGV[5], pattern)
-  if not theirs or not mine or theirname ~= myname or not newer(mine, theirs) then
-    return answer(2, set, 0, 0)
+local function acquire(i)
+  local lock, key, text = KEYS[i], KEYS[n + i], texts[i]
+  local token, theirs, failure
+  if text then
+    token, theirs = parse(text)
+    if not token then return failed(theirs) end
+  else
+    -- MGET says the same of a counter that isn't there and of one that is no text.
+    token, theirs, failure = counter(key)
+    if failure then return failed(failure) end
   end
+  if theirs and theirs ~= '' and theirs ~= set and not supersedes(set, theirs) then return 'S' .. theirs end
+  if not token then
+    -- A counter that was lost starts from the clock, which is later than the one
+    -- that any lost counter started from, and has ticked more often than locks
+    -- were granted.
+    now = now or call('TIME')
+    token = tonumber(now[1]) * 1000000 + tonumber(now[2])
+  end
+  token = token + 1
+  if token > 9007199254740991 then return 'EREDLOCKCOUNTER the counter is at its end' end
+
+  local done = pcall('SET', lock, ARGV[5 + i], 'NX', 'PX', ttl)
+  if not done then
+    return -3 - call('PTTL', lock)
+  elseif done.err then
+    return failed(done)
+  end
+  done = pcall('SET', key, decimal(token) .. ' ' .. set, 'PX', lasting)
+  if done.err then
+    call('DEL', lock)
+    return failed(done)
+  end
+  return token
 end
 
--- A counter that was lost starts from the clock, which is later than the one
--- that any lost counter started from, and has ticked more often than locks
--- were granted.
-local seed = tonumber(now[1]) * 1000000 + tonumber(now[2])
-local raised = (token or seed) + 1
-if raised > 9007199254740991 then
-  return redis.error_reply('REDLOCKCOUNTER the counter is at its end')
-end
-
-if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[3]) then
-  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
-end
-redis.call('HSET', KEYS[2], 'token', decimal(raised), 'set', ARGV[5])
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
-return answer(1, false, 0, raised)
+-- By the texts, and not by the keys, a lock that is twice in the list would get
+-- the same token twice; but the second one finds the key taken.
+for i = 1, n do answer[3 + i] = acquire(i) end
+return answer

@@ -34,7 +34,7 @@ var (
 	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, HMGET, HSET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")
@@ -179,7 +179,7 @@ func explain(ctx context.Context, err error) error {
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	case ctx.Err() != nil:
-		return ended(ctx, err)
+		return contextEnded(ctx, err)
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return fmt.Errorf("%w (%w)", ErrBusyClient, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
@@ -212,8 +212,8 @@ func isTLS(err error) bool {
 		errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error")
 }
 
-// ended is the error of a command whose context ended before its answer.
-func ended(ctx context.Context, err error) error {
+// contextEnded is the error of a command whose context ended before its answer.
+func contextEnded(ctx context.Context, err error) error {
 	cause := ctx.Err()
 	if why := context.Cause(ctx); why != nil && !errors.Is(why, cause) {
 		cause = fmt.Errorf("%w: %w", cause, why)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -129,19 +130,52 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// scriptReply is what a script answers to EVALSHA's or EVAL's arguments.
+// scriptReply is what a script for one lock answers to EVALSHA's or EVAL's arguments,
+// and in its own form what one for many locks answers for one.
 func scriptReply(args []string, outcome, text string, ttl int, token string) string {
+	if list, ok := listReply(args, outcome, text, ttl, token); ok {
+		return list
+	}
 	text = fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
 	return fmt.Sprintf("*7\r\n:%s\r\n:%s\r\n%s:%d\r\n:%s\r\n:1700000000\r\n:250\r\n", nonceOf(args), outcome, text, ttl, token)
 }
 
-func nonceOf(args []string) string {
-	switch args[2] { // the number of keys, which come before it
-	case "0":
-		return args[3]
-	case "1":
-		return args[4]
+func listReply(args []string, outcome, text string, ttl int, token string) (string, bool) {
+	var element string
+	switch {
+	case !isList(args):
+		return "", false
+	case outcome == "1" && (args[1] == releaseScript.sha || args[1] == releaseScript.source):
+		element = ":1"
+	case outcome == "1":
+		element = ":" + token
+	case outcome == "0" && (args[1] == releaseScript.sha || args[1] == releaseScript.source):
+		element = ":0"
+	case outcome == "0":
+		element = fmt.Sprint(":", -3-ttl)
+	case outcome == "2":
+		element = fmt.Sprintf("$%d\r\nS%s", len(text)+1, text)
 	default:
-		return args[5]
+		element = ":" + outcome + "0x"
 	}
+	nonce := nonceOf(args)
+	return fmt.Sprintf("*4\r\n$%d\r\n%s\r\n:1700000000\r\n:250\r\n%s\r\n", len(nonce), nonce, element), true
+}
+
+// isList reports whether the script is one for many locks.
+func isList(args []string) bool {
+	for _, s := range []*script{acquireScript, releaseScript} {
+		if args[1] == s.sha || args[1] == s.source {
+			return true
+		}
+	}
+	return false
+}
+
+func nonceOf(args []string) string {
+	keys, err := strconv.Atoi(args[2])
+	if err != nil {
+		panic(err)
+	}
+	return args[3+keys]
 }

@@ -118,3 +118,15 @@ func failed(t testing.TB, v quorum.Vote, kind error) quorum.Vote {
 	require.False(t, strings.HasSuffix(v.Err.Error(), ": "))
 	return v
 }
+
+// tokenIn and setIn read the two halves of a resource's counter, nil if there is none.
+func tokenIn(ask func(...any) any, key string) any { return halfOf(ask, key, 0) }
+func setIn(ask func(...any) any, key string) any   { return halfOf(ask, key, 1) }
+
+func halfOf(ask func(...any) any, key string, half int) any {
+	text, ok := ask("GET", "{"+key+"}:redlock").(string)
+	if !ok {
+		return nil
+	}
+	return strings.SplitN(text, " ", 2)[half]
+}

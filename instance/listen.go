@@ -43,10 +43,7 @@ func (r *Redis) Listen(ctx context.Context) (quorum.Ear, error) {
 	}
 	if err != nil {
 		_ = e.Close()
-		if ctx.Err() != nil {
-			return nil, ended(ctx, err)
-		}
-		return nil, explain(context.Background(), err)
+		return nil, explain(ctx, err)
 	}
 	return e, nil
 }

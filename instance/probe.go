@@ -52,35 +52,18 @@ var questions = [...]question{
 // DialectAuto which commands it has. All is asked on one connection, so the
 // answers are one server's.
 func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
-	id := quorum.Identity{Epoch: r.epoch.n.Load(), Uptime: -time.Second}
 	if ctx.Err() != nil {
-		return quorum.Identity{}, ended(ctx, nil)
+		return quorum.Identity{}, contextEnded(ctx, nil)
 	}
-	x := &exchange{client: r.client, ctx: ctx, name: "INFO"}
-	for _, q := range questions {
-		x.asks = append(x.asks, ask{args: q.args, sink: sink{form: q.form, limit: maxInfo}})
+	c := r.newCall(quorum.Command{})
+	c.probing = true
+	vote, _ := r.wait(ctx, c)
+	if vote.Err != nil {
+		return quorum.Identity{}, vote.Err
 	}
-	x.asks[0].args = append([]any{x}, x.asks[0].args[1:]...)
-
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- recovered(p)
-			}
-		}()
-		done <- x.send()
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			return quorum.Identity{}, explain(ctx, err)
-		}
-	case <-ctx.Done():
-		x.giveUp()
-		return quorum.Identity{}, ended(ctx, nil)
-	}
-	if err := r.identify(&id, x.asks); err != nil {
+	defer r.recycle(c)
+	id := quorum.Identity{Epoch: c.epoch, Uptime: -time.Second}
+	if err := r.identify(&id, c.answers); err != nil {
 		return quorum.Identity{}, err
 	}
 	return id, nil

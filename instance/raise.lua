@@ -5,10 +5,11 @@ if type(held) == 'table' then return held end
 if held ~= ARGV[2] then
   return answer(0, false, 0, 0)
 end
-local token, _, failure = counter(KEYS[2])
+local token, set, failure = counter(KEYS[2])
 if failure then return failure end
 if not token or token < tonumber(ARGV[3]) then
-  redis.call('HSET', KEYS[2], 'token', ARGV[3])
+  redis.call('SET', KEYS[2], ARGV[3] .. ' ' .. (set or ''), 'PX', ARGV[4])
+else
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
 return answer(1, false, 0, 0)

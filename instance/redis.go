@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,13 +28,14 @@ type Redis struct {
 	mute atomic.Bool
 	// nonce numbers the calls, so that an answer can be told from another's.
 	nonce atomic.Uint64
+	pipe  pipe
 	// calls keeps calls for use again.
 	calls *sync.Pool
 	// set is the text of the Set that was used last: nearly always the same.
 	set atomic.Pointer[setText]
 }
 
-var _ quorum.Instance = (*Redis)(nil)
+var _ quorum.Starter = (*Redis)(nil)
 
 // setText keeps the spelling of a Set.
 type setText struct {
@@ -71,6 +73,7 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, calls: newCalls()}
+	r.pipe.r = r
 	r.epoch.n.Store(1)
 	// The scripts handle it as a number, which is exact up to 2^53: there is room
 	// to count up.
@@ -103,12 +106,63 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// Do sends one command, as quorum.Instance says.
+// Do sends one command, as quorum.Instance says, together with others that are
+// sent at the same time.
 //
 // The context bounds everything, dialing and the handshake with a hung server
-// too. When it is cancelled, rather than passing its deadline, go-redis leaves
-// the connection waiting for its answer for up to Options.ReadTimeout; Do
-// doesn't wait with it. A command that was not sent by then never is.
+// too. A command that was not sent when it ended never is.
 func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	return r.ask(ctx, cmd)
+	if ctx.Err() != nil {
+		return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: contextEnded(ctx, nil)}
+	}
+	if err := knownOp(cmd.Op); err != nil {
+		return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: err}
+	}
+	c := r.newCall(cmd)
+	vote, answered := r.wait(ctx, c)
+	if answered {
+		r.recycle(c)
+	}
+	return vote
+}
+
+// Start sends one command, as quorum.Starter says, by the real clock.
+func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	if err := knownOp(cmd.Op); err != nil {
+		to.Receive(quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: err})
+		return
+	}
+	c := r.newCall(cmd)
+	c.to, c.deadline = to, time.Now().Add(timeout)
+	if vote, ok := r.pipe.enter(c); !ok {
+		r.recycle(c)
+		to.Receive(vote)
+	}
+}
+
+func knownOp(op quorum.Op) error {
+	if op < quorum.Acquire || op >= quorum.Probing {
+		return fmt.Errorf("%w: there is no operation %v", ErrConfig, op)
+	}
+	return nil
+}
+
+// wait has a call carried out and waits for it; answered says that it has ended and
+// is the caller's.
+func (r *Redis) wait(ctx context.Context, c *call) (vote quorum.Vote, answered bool) {
+	c.deadline, _ = ctx.Deadline()
+	if vote, ok := r.pipe.enter(c); !ok {
+		return vote, true
+	}
+	select {
+	case <-c.done:
+		return c.vote, true
+	case <-ctx.Done():
+	}
+	unsent, ok := r.pipe.giveUp(c)
+	if !ok {
+		<-c.done // it is being told
+		return c.vote, true
+	}
+	return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: unsent, Err: contextEnded(ctx, nil)}, false
 }

@@ -24,15 +24,15 @@ func TestOperations(t *testing.T) {
 		require.True(t, first.Valid())
 		require.False(t, v.Clock.IsZero())
 		require.Equal(t, mine, ask("GET", "k"))
-		require.Equal(t, first.String(), ask("HGET", "{k}:redlock", "token"))
-		require.Equal(t, "prod@7 N=5 Q=3", ask("HGET", "{k}:redlock", "set"))
+		require.Equal(t, first.String(), tokenIn(ask, "k"))
+		require.Equal(t, "prod@7 N=5 Q=3", setIn(ask, "k"))
 		require.InDelta(t, 10_000, ask("PTTL", "k"), 5000)
 		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
 
 		v = refused(t, r.Do(ctx, acquire("k", theirs)))
 		require.Zero(t, v.Token)
 		require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
-		require.Equal(t, first.String(), ask("HGET", "{k}:redlock", "token"), "a refusal changes nothing")
+		require.Equal(t, first.String(), tokenIn(ask, "k"), "a refusal changes nothing")
 
 		v = refused(t, r.Do(ctx, command(quorum.Look, "k", "")))
 		require.Equal(t, mine, v.Holder)
@@ -42,15 +42,15 @@ func TestOperations(t *testing.T) {
 		raise := command(quorum.Raise, "k", mine)
 		raise.Token = first + 5
 		granted(t, r.Do(ctx, raise))
-		require.Equal(t, (first + 5).String(), ask("HGET", "{k}:redlock", "token"))
+		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"))
 		raise.Token = first + 2
 		granted(t, r.Do(ctx, raise))
-		require.Equal(t, (first + 5).String(), ask("HGET", "{k}:redlock", "token"), "never lowered")
+		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"), "never lowered")
 		raise.Value, raise.Token = theirs, first+9
 		refused(t, r.Do(ctx, raise))
 		raise.Key, raise.Value = "free", mine
 		refused(t, r.Do(ctx, raise))
-		require.Nil(t, ask("HGET", "{free}:redlock", "token"))
+		require.Nil(t, tokenIn(ask, "free"))
 
 		extend := command(quorum.Extend, "k", mine)
 		extend.TTL = time.Minute
@@ -86,20 +86,20 @@ func TestRestore(t *testing.T) {
 
 		granted(t, r.Do(ctx, restore))
 		require.Equal(t, mine, ask("GET", "k"))
-		require.Equal(t, "1000", ask("HGET", "{k}:redlock", "token"))
-		require.Equal(t, set1.String(), ask("HGET", "{k}:redlock", "set"))
+		require.Equal(t, "1000", tokenIn(ask, "k"))
+		require.Equal(t, set1.String(), setIn(ask, "k"))
 		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
 
 		ask("PEXPIRE", "k", 5000)
-		ask("HSET", "{k}:redlock", "set", "other@1 N=3 Q=2", "token", "2000")
+		ask("SET", "{k}:redlock", "2000 other@1 N=3 Q=2")
 		granted(t, r.Do(ctx, restore))
 		require.InDelta(t, 4500, ask("PTTL", "k"), 500, "a key that is ours keeps its time")
-		require.Equal(t, "other@1 N=3 Q=2", ask("HGET", "{k}:redlock", "set"), "no vote on the set")
-		require.Equal(t, "2000", ask("HGET", "{k}:redlock", "token"))
+		require.Equal(t, "other@1 N=3 Q=2", setIn(ask, "k"), "no vote on the set")
+		require.Equal(t, "2000", tokenIn(ask, "k"))
 
 		restore.Value, restore.Token = value(), 3000
 		refused(t, r.Do(ctx, restore))
-		require.Equal(t, "2000", ask("HGET", "{k}:redlock", "token"))
+		require.Equal(t, "2000", tokenIn(ask, "k"))
 
 		bare := command(quorum.Restore, "bare", mine)
 		bare.Fence = false
@@ -158,7 +158,7 @@ func TestWrongTypes(t *testing.T) {
 		}
 		require.Equal(t, int64(1), ask("LLEN", "list"))
 
-		ask("SET", "{k}:redlock", "x")
+		ask("HSET", "{k}:redlock", "token", "5")
 		failed(t, r.Do(ctx, acquire("k", value())), ErrWrongType)
 		require.Nil(t, ask("GET", "k"), "nothing was changed")
 	})
@@ -169,7 +169,7 @@ func TestBadCounters(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		for _, text := range []string{"x", "", "0", "-1", "1.5", "1e3", " 1", "007", "9007199254740992", "9007199254740993", "99999999999999999999", "0x10"} {
-			ask("HSET", "{k}:redlock", "token", text)
+			ask("SET", "{k}:redlock", text+" "+set1.String())
 			failed(t, r.Do(ctx, acquire("k", value())), ErrCounter)
 			require.Nil(t, ask("GET", "k"), "token %q: nothing was changed", text)
 			failed(t, r.Do(ctx, command(quorum.Look, "k", "")), ErrCounter)
@@ -177,9 +177,9 @@ func TestBadCounters(t *testing.T) {
 			restore.Token = 9
 			failed(t, r.Do(ctx, restore), ErrCounter)
 			require.Nil(t, ask("GET", "k"))
-			require.Equal(t, text, ask("HGET", "{k}:redlock", "token"))
+			require.Equal(t, text+" "+set1.String(), ask("GET", "{k}:redlock"))
 		}
-		ask("HSET", "{k}:redlock", "token", "9007199254740990")
+		ask("SET", "{k}:redlock", "9007199254740990 ")
 		v := granted(t, r.Do(ctx, acquire("k", value())))
 		require.Equal(t, fencing.MaxToken, v.Token, "the last token")
 		ask("DEL", "k")

@@ -28,6 +28,5 @@ if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then
   outcome = 3
 end
 if not KEYS[2] then return answer(outcome, false, 0, 0) end
-redis.call('HSET', KEYS[2], 'token', decimal(raised), 'set', ARGV[6])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
+redis.call('SET', KEYS[2], decimal(raised) .. ' ' .. ARGV[6], 'PX', ARGV[5])
 return answer(outcome, false, 0, raised)

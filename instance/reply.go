@@ -90,10 +90,15 @@ func (s *sink) failure() (text string, ok bool) {
 	if s.raw[0] == '!' {
 		line = bytes.TrimSuffix(rest, []byte("\r\n"))
 	}
-	if !utf8.Valid(line) {
-		return strconv.Quote(string(line)), true
+	return readable(line), true
+}
+
+// readable gives an error's text, quoted if it is no text.
+func readable(text []byte) string {
+	if !utf8.Valid(text) {
+		return strconv.Quote(string(text))
 	}
-	return string(line), true
+	return string(text)
 }
 
 // reply reads an answer element by element. Reading what isn't there sets bad.
@@ -275,3 +280,56 @@ func decodeScript(raw []byte) (a answer, ok bool) {
 
 // scriptElements is the length of a script's answer.
 const scriptElements = 7
+
+// list reads the answer of a script that took many locks, see list.lua. A token or
+// a time to live is read for what acquire.lua answers, else 0 and 1.
+type list struct {
+	reply
+	clock time.Time
+}
+
+// listHead is how many elements come before the locks'.
+const listHead = 3
+
+// head reads what comes before the n locks' elements.
+func (l *list) head(n int) {
+	if l.array() != listHead+n {
+		l.bad = true
+	}
+	l.text() // the nonce: the sink has seen to it
+	l.clock = l.instant(l.integer(), l.integer())
+}
+
+// next reads one lock's element: its answer, or the text of its error. ok is false
+// for what no script says.
+func (l *list) next(acquire bool) (a answer, failure string, ok bool) {
+	if len(l.rest) == 0 {
+		l.bad = true
+	}
+	if l.bad {
+		return answer{}, "", false
+	}
+	if l.rest[0] != ':' {
+		text := l.text()
+		switch {
+		case l.bad || len(text) == 0:
+		case text[0] == 'E' && len(text) > 1:
+			return answer{}, readable(text[1:]), true
+		case text[0] == 'S' && acquire:
+			return answer{outcome: scriptOtherSet, text: text[1:]}, "", true
+		}
+		l.bad = true
+		return answer{}, "", false
+	}
+	switch n := l.integer(); {
+	case l.bad:
+	case n > 0 && acquire:
+		return answer{outcome: scriptGranted, token: n}, "", true
+	case n < 0 && acquire:
+		return answer{outcome: scriptRefused, ttl: -3 - n}, "", true
+	case n >= 0 && n <= 3 && !acquire:
+		return answer{outcome: n % 2, token: n / 2}, "", true // 1 is scriptGranted
+	}
+	l.bad = true
+	return answer{}, "", false
+}

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"testing"
 	"time"
@@ -42,6 +41,7 @@ func TestSinkLimits(t *testing.T) {
 func FuzzReplies(f *testing.F) {
 	for _, seed := range []string{
 		"*7\r\n:7\r\n:1\r\n$-1\r\n:0\r\n:5\r\n:1\r\n:1\r\n",
+		"*6\r\n$1\r\n7\r\n:0\r\n:0\r\n:5\r\n:-3\r\n$3\r\nS@1\r\n", "*6\r\n$1\r\n7\r\n:0\r\n:0\r\n:1\r\n:0\r\n$2\r\nEx\r\n",
 		"*4\r\n*-1\r\n*3\r\n$1\r\nx\r\n:3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 		"$12\r\nrun_id:ab\r\n\r\n\r\n", "%1\r\n+save\r\n$0\r\n\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n", "-ERR no\r\n", "!3\r\nERR\r\n", ":-9223372036854775808\r\n",
 		"=8\r\ntxt:role\r\n", "*2147483647\r\n", "$2147483647\r\n", "*1\r\n*1\r\n*1\r\n",
@@ -69,13 +69,22 @@ func FuzzReplies(f *testing.F) {
 				require.GreaterOrEqual(t, len(id.Hidden), len(questions)-2)
 			}
 		}
-		c := &call{r: r}
-		c.ctx = context.Background()
 		for _, op := range []quorum.Op{quorum.Acquire, quorum.Look, quorum.Extend} {
-			c.cmd = quorum.Command{Op: op, Clock: true}
+			c := &call{cmd: quorum.Command{Op: op, Clock: true}, in: &batch{}}
 			if a, ok := decodeScript(raw); ok {
-				vote := c.voteOf(a)
-				require.True(t, vote.Outcome != quorum.Granted || vote.Err == nil)
+				c.take(a)
+				require.True(t, c.vote.Outcome != quorum.Granted || c.vote.Err == nil)
+			}
+		}
+		for _, s := range []*script{acquireScript, releaseScript} {
+			a := &ask{script: s, sink: sink{raw: raw}}
+			for range 3 {
+				a.calls = append(a.calls, &call{cmd: quorum.Command{Op: quorum.Acquire}, in: &batch{}})
+			}
+			a.readList()
+			for _, c := range a.calls {
+				require.True(t, c.vote.Outcome != quorum.Granted || c.vote.Err == nil)
+				require.True(t, c.vote.Outcome != quorum.Failed || c.vote.Err != nil)
 			}
 		}
 		s := &sink{limit: 64, form: isInteger}

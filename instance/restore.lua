@@ -18,10 +18,8 @@ if not held then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 end
 if KEYS[2] then
-  if not token or token < tonumber(ARGV[4]) then
-    redis.call('HSET', KEYS[2], 'token', ARGV[4])
-  end
-  if not set then redis.call('HSET', KEYS[2], 'set', ARGV[6]) end
-  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+  if not token or token < tonumber(ARGV[4]) then token = tonumber(ARGV[4]) end
+  if not set or set == '' then set = ARGV[6] end
+  redis.call('SET', KEYS[2], decimal(token) .. ' ' .. set, 'PX', ARGV[5])
 end
 return answer(1, false, 0, 0)

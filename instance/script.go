@@ -9,6 +9,8 @@ import (
 var (
 	//go:embed answer.lua
 	answerLua string
+	//go:embed list.lua
+	listLua string
 	//go:embed counter.lua
 	counterLua string
 	//go:embed acquire.lua
@@ -19,8 +21,6 @@ var (
 	replaceLua string
 	//go:embed waiters.lua
 	waitersLua string
-	//go:embed wake.lua
-	wakeLua string
 	//go:embed enlist.lua
 	enlistLua string
 	//go:embed withdraw.lua
@@ -39,19 +39,20 @@ var (
 	tickLua string
 )
 
-// The scripts. All answer in one form, see answer.lua, which decodeScript reads.
+// The scripts. Those that take many locks at once answer in the form of list.lua,
+// which list.decode reads, the others in that of answer.lua, which decodeScript
+// reads.
 var (
-	acquireScript  = newScript(answerLua + counterLua + acquireLua)
+	acquireScript  = newScript(listLua + counterLua + supersedesLua + acquireLua)
+	releaseScript  = newScript(listLua + waitersLua + releaseLua)
 	replaceScript  = newScript(answerLua + counterLua + supersedesLua + replaceLua)
-	wakeScript     = newScript(answerLua + waitersLua + wakeLua)
-	enlistScript   = newScript(answerLua + enlistLua)
-	withdrawScript = newScript(answerLua + waitersLua + withdrawLua)
 	raiseScript    = newScript(answerLua + counterLua + raiseLua)
 	restoreScript  = newScript(answerLua + counterLua + restoreLua)
 	extendScript   = newScript(answerLua + extendLua)
-	releaseScript  = newScript(answerLua + releaseLua)
 	lookScript     = newScript(answerLua + counterLua + lookLua)
 	tickScript     = newScript(answerLua + tickLua)
+	enlistScript   = newScript(answerLua + enlistLua)
+	withdrawScript = newScript(answerLua + waitersLua + withdrawLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at

@@ -277,3 +277,16 @@ func TestSetText(t *testing.T) {
 	assert.False(t, old.Supersedes(old))
 	assert.False(t, quorum.Set{Name: "other", Version: 2}.Supersedes(old))
 }
+
+func TestConfigInUse(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		cfg := f.Config()
+		assert.Equal(f.t, 3, cfg.Quorum)
+		assert.Equal(f.t, 10*time.Second, cfg.MaxTTL)
+		assert.Equal(f.t, 100*ms, cfg.InstanceTimeout)
+		view, err := f.WithTerms(quorum.Terms{TTL: time.Second})
+		require.NoError(f.t, err)
+		assert.Equal(f.t, time.Second, view.Config().TTL)
+		assert.Equal(f.t, 10*time.Second, f.Config().TTL)
+	})
+}

@@ -102,6 +102,7 @@ func newMembers(c *core, instances []Instance) []*member {
 			// that runs off faster is as bad as one that jumps.
 			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 		}
+		m.starter, _ = inst.(Starter)
 		m.owed = newDebts(m, c.background, c.cfg.MaxDebts, length)
 		members[i] = m
 	}
@@ -125,6 +126,14 @@ func (c *Coordinator) Set() Set { return c.cfg.Set }
 
 // Terms are the terms that this view takes locks on, defaults filled in.
 func (c *Coordinator) Terms() Terms { return c.terms }
+
+// Config is the configuration in use, with the terms of this view and the defaults
+// filled in. Changing the copy changes nothing.
+func (c *Coordinator) Config() Config {
+	cfg := c.cfg
+	cfg.Terms = c.terms
+	return cfg
+}
 
 // Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts
 // of leases (cause ErrClosed), tries once more to deliver what instances are

@@ -86,6 +86,7 @@ type extension struct {
 	tally   Tally
 	verdict Verdict
 	ballots []Ballot
+	turns   []turn
 }
 
 func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension {
@@ -95,37 +96,96 @@ func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension 
 		decided: make(chan struct{}),
 		tally:   Tally{Majority: c.majority},
 		ballots: c.pending(),
+		turns:   make([]turn, len(c.members)),
 	}
 }
 
 func (e *extension) run() {
 	h := e.lease.hold
-	for i, m := range h.c.members {
+	for i := range e.turns {
+		t := &e.turns[i]
+		t.extension, t.i, t.errand = e, i, h.errand(i, e.ctx, t)
 		if h.crowded(i) {
-			e.count(i, Ballot{Instance: m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
+			e.count(i, Ballot{Instance: t.errand.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
 			continue
 		}
-		h.queue(i, func(m *member) {
-			ballot := Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
-			if !h.mark(i).absent() {
-				ballot = m.ask(e.ctx, Command{Op: Extend, Key: h.key, Value: h.value, TTL: e.ttl})
-				h.note(i, Extend, ballot.Vote)
-				ballot.Vote = m.inTime(ballot.Vote)
-			}
-			e.count(i, ballot)
-			<-e.decided // soon: every vote is under a time-out
-			// Only a lease that was extended is put back: the keys of one that
-			// wasn't would only stand in others' way. And never after a release.
-			if e.won() && h.needsRestore(i) {
-				ballot := m.ask(e.ctx, Command{
-					Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
-					Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set,
-				})
-				h.note(i, Restore, ballot.Vote)
-				if ballot.Vote.Outcome == Granted {
-					h.settle(i)
-				}
-			}
+		h.queue(i, t)
+	}
+	e.moveOn()
+}
+
+// turn is one instance's part in an extension: to extend, and perhaps to put the
+// lease back.
+type turn struct {
+	extension *extension
+	i         int
+	errand    errand
+	restoring bool
+
+	answered bool // guarded by the extension's lock: it waits for the decision
+}
+
+func (t *turn) begin() {
+	h := t.extension.lease.hold
+	if h.mark(t.i).absent() {
+		t.extended(Ballot{Instance: t.errand.m.name, Vote: Vote{Outcome: Refused}})
+		return
+	}
+	t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl})
+}
+
+func (t *turn) returned(ballot Ballot) {
+	h := t.extension.lease.hold
+	if t.restoring {
+		h.note(t.i, Restore, ballot.Vote)
+		if ballot.Vote.Outcome == Granted {
+			h.settle(t.i)
+		}
+		h.ended(t.i)
+		return
+	}
+	h.note(t.i, Extend, ballot.Vote)
+	ballot.Vote = t.errand.m.inTime(ballot.Vote)
+	t.extended(ballot)
+}
+
+func (t *turn) extended(ballot Ballot) {
+	e := t.extension
+	e.mu.Lock()
+	t.answered = true
+	e.mu.Unlock()
+	e.count(t.i, ballot)
+	e.moveOn()
+}
+
+// moveOn is called after everything that may have decided the extension.
+func (e *extension) moveOn() {
+	e.mu.Lock()
+	if e.verdict == Pending {
+		e.mu.Unlock()
+		return
+	}
+	var few [8]*turn
+	ready, won := few[:0], e.verdict == Won
+	for i := range e.turns {
+		if t := &e.turns[i]; t.answered {
+			t.answered = false
+			ready = append(ready, t)
+		}
+	}
+	e.mu.Unlock()
+	h := e.lease.hold
+	for _, t := range ready {
+		// Only a lease that was extended is put back: the keys of one that wasn't
+		// would only stand in others' way. And never after a release.
+		if !won || !h.needsRestore(t.i) {
+			h.ended(t.i)
+			continue
+		}
+		t.restoring = true
+		t.errand.run(Command{
+			Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
+			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set,
 		})
 	}
 }
@@ -189,12 +249,6 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
 	return &RoundError{Op: Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
-}
-
-func (e *extension) won() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.verdict == Won
 }
 
 func (e *extension) snapshot() []Ballot {

@@ -26,10 +26,18 @@ type hold struct {
 
 // spot is the value on one instance.
 type spot struct {
-	last   chan struct{} // closed when the last command queued has ended
-	queued int           // how many have not ended
+	busy   bool   // something that was queued has begun and not ended
+	line   []work // what is queued behind it
+	queued int    // how many have not ended
 	mark   mark
 	token  bool // the counter there is known to have reached the token
+}
+
+// work is something to be done about the value on one instance. It may take
+// several commands, one after the other, and calls hold.ended at its end.
+type work interface {
+	// begin is called when its turn has come. It doesn't block.
+	begin()
 }
 
 // mark is what is known of the value on one instance.
@@ -56,43 +64,65 @@ func newHold(c *core, key, value string) *hold {
 // one that it replaces, instance by instance.
 func (h *hold) follow(former *hold) {
 	former.mu.Lock()
-	defer former.mu.Unlock()
 	former.gone = true
+	former.mu.Unlock()
 	for i := range h.spots {
-		h.spots[i].last = former.spots[i].last
+		h.c.background.add()
+		h.spots[i].busy, h.spots[i].queued = true, 1 // nobody else has it yet
+		former.queue(i, &gate{former: former, next: h, i: i})
 	}
 }
 
-// queue runs f for instance i on a goroutine of its own, after everything that
-// was queued for that instance before. The goroutine belongs to the
-// Coordinator's background.
-//
-// A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
-// instances' commands at the first error, and one instance's error must not cost
-// another's vote. For the same reason f returns nothing.
-func (h *hold) queue(i int, f func(m *member)) {
+// gate is the work on a former value that lets the work on the next one begin.
+type gate struct {
+	former, next *hold
+	i            int
+}
+
+func (g *gate) begin() {
+	g.next.ended(g.i)
+	g.former.ended(g.i)
+}
+
+// queue has work begin for instance i after everything that was queued for that
+// instance before has ended: soon, for each command is under the instance's
+// time-out. The Coordinator's background counts it until it has ended.
+func (h *hold) queue(i int, w work) {
+	h.c.background.add()
 	h.mu.Lock()
 	s := &h.spots[i]
-	before, done := s.last, make(chan struct{})
-	s.last = done
 	s.queued++
+	if s.busy {
+		s.line = append(s.line, w)
+		h.mu.Unlock()
+		return
+	}
+	s.busy = true
 	h.mu.Unlock()
-	h.c.background.add()
-	h.fanned.Go(func() error {
-		defer h.c.background.end()
-		defer func() {
-			h.mu.Lock()
-			s.queued--
-			h.mu.Unlock()
-			close(done)
-		}()
-		if before != nil {
-			// Bounded: what comes before is under its instance's time-out.
-			<-before
-		}
-		f(h.c.members[i])
-		return nil
-	})
+	w.begin()
+}
+
+// ended is called when the work that had begun for instance i has ended.
+func (h *hold) ended(i int) {
+	h.mu.Lock()
+	s := &h.spots[i]
+	s.queued--
+	var next work
+	if len(s.line) > 0 {
+		next, s.line = s.line[0], s.line[1:]
+	} else {
+		s.busy = false
+	}
+	h.mu.Unlock()
+	if next != nil {
+		next.begin()
+	}
+	h.c.background.end()
+}
+
+// errand is a command about the value to instance i.
+func (h *hold) errand(i int, ctx context.Context, to returner) errand {
+	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, to: to}
 }
 
 // crowded reports whether instance i is so far behind that nothing more should
@@ -105,11 +135,13 @@ func (h *hold) crowded(i int) bool {
 	return h.spots[i].queued >= most
 }
 
-// note takes in the answer to a command about the value.
-func (h *hold) note(i int, op Op, vote Vote) {
+// note takes in the answer to a command about the value, and gives what is known
+// then.
+func (h *hold) note(i int, op Op, vote Vote) mark {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.spots[i].mark = h.spots[i].mark.after(op, vote)
+	return h.spots[i].mark
 }
 
 // after is what is known after one more answer.
@@ -181,27 +213,43 @@ func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
 	h.mu.Lock()
 	h.gone = true
 	h.mu.Unlock()
-	for i := range h.c.members {
-		h.queue(i, func(m *member) {
-			report(i, h.releaseOne(ctx, i, m))
-		})
+	meeting := h.c.wakesAt(h.key)
+	deletions := make([]deletion, len(h.c.members))
+	for i := range deletions {
+		deletions[i].queue(ctx, h, i, i == meeting, report)
 	}
 }
 
-func (h *hold) releaseOne(ctx context.Context, i int, m *member) Ballot {
-	if h.mark(i).absent() {
+// deletion is a release's work on one instance.
+type deletion struct {
+	hold   *hold
+	i      int
+	wake   bool // it is to call who waits
+	errand errand
+	report func(i int, b Ballot)
+}
+
+func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, report func(i int, b Ballot)) {
+	d.hold, d.i, d.wake, d.report = h, i, wake, report
+	d.errand = h.errand(i, ctx, d)
+	h.queue(i, d)
+}
+
+func (d *deletion) begin() {
+	if d.hold.mark(d.i).absent() {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
-		return Ballot{Instance: m.name, Vote: Vote{Outcome: Refused}}
+		d.report(d.i, Ballot{Instance: d.errand.m.name, Vote: Vote{Outcome: Refused}})
+		d.hold.ended(d.i)
+		return
 	}
-	ballot := m.ask(ctx, Command{Op: Release, Key: h.key, Value: h.value, Wake: h.c.wakesAt(h.key, i)})
-	h.released(i, m, ballot.Vote)
-	return ballot
+	d.errand.run(Command{Op: Release, Key: d.hold.key, Value: d.hold.value, Wake: d.wake})
 }
 
-// released takes in the answer to a delete; what it left open is owed.
-func (h *hold) released(i int, m *member, vote Vote) {
-	h.note(i, Release, vote)
-	if after := h.mark(i); !after.absent() {
-		m.owed.owe(h.key, h.value, after)
+func (d *deletion) returned(ballot Ballot) {
+	h := d.hold
+	if after := h.note(d.i, Release, ballot.Vote); !after.absent() {
+		d.errand.m.owed.owe(h.key, h.value, after)
 	}
+	d.report(d.i, ballot)
+	h.ended(d.i)
 }

@@ -63,6 +63,30 @@ type Ear interface {
 	Close() error
 }
 
+// Starter is what an Instance may also be, to be asked without a goroutine for each
+// command: it may then send those of many callers together. An Instance that isn't
+// one is asked by Do, on goroutines of the Coordinator's.
+type Starter interface {
+	Instance
+
+	// Start sends one command, as Do does, and returns without waiting for its
+	// answer. The vote is given to to: exactly once, when the server has answered
+	// or soon after the time-out, whichever is first, and perhaps before Start
+	// returns. A vote that failed for the time-out has an error that Is
+	// context.DeadlineExceeded, and says (Vote.Unsent) if the command was not sent
+	// by then; it never is, in that case.
+	//
+	// timeout is above zero, and counts by the Instance's own clock.
+	Start(cmd Command, timeout time.Duration, to Receiver)
+}
+
+// Receiver is given the vote of a command that was started.
+type Receiver interface {
+	// Receive is called on a goroutine that other votes wait for: it doesn't
+	// block. It may start further commands.
+	Receive(vote Vote)
+}
+
 // Op is what a Command asks for.
 type Op uint8
 

@@ -18,8 +18,9 @@ import (
 // number of commands, decides whether the instance may vote, and watches its
 // clock. Everything that is sent to an instance goes through here.
 type member struct {
-	inst Instance
-	name string
+	inst    Instance
+	starter Starter // inst, if it is one
+	name    string
 
 	clock   clock.Clock
 	reader  *drift.Reader
@@ -55,7 +56,7 @@ func (m *member) ask(ctx context.Context, cmd Command) Ballot {
 	defer m.leave()
 	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	return m.exchange(ctx, ballot, cmd)
+	return m.exchange(ctx, cmd)
 }
 
 // vote asks for a vote on a new lease. Only a member that may vote is asked,
@@ -77,12 +78,11 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 		ballot.Latency = drift.Elapsed(began, m.reader.Now())
 		return ballot
 	}
-	ballot = m.exchange(ctx, ballot, cmd)
-	if ballot.Vote.Outcome != Granted {
-		return ballot
+	ballot = m.exchange(ctx, cmd)
+	if ballot.Vote.Outcome == Granted {
+		ballot = m.plausible(ballot, cmd.Fence)
 	}
-	if cmd.Fence && !ballot.Vote.Token.Valid() {
-		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", ballot.Vote.Token)}
+	if ballot.Vote.Outcome != Granted {
 		return ballot
 	}
 	// The command may have travelled on a connection that was opened after the
@@ -91,8 +91,7 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 	// only if a probe that began after its connection was opened found a server
 	// that may vote.
 	if err := m.mayVote(ctx, ballot.Vote.Epoch); err != nil {
-		// Not Unsent: the key is there, and has to be deleted.
-		ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch, Replaced: ballot.Vote.Replaced}
+		return m.unproven(ballot, err)
 	}
 	return ballot
 }
@@ -100,11 +99,54 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 func (m *member) enter() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.enterLocked()
+}
+
+func (m *member) enterLocked() bool {
 	if m.inFlight >= m.maxInFlight {
 		return false
 	}
 	m.inFlight++
 	return true
+}
+
+// admit is enter, and for a vote says as well whether the member may give one, as
+// far as that is known (see standing).
+func (m *member) admit(voting bool, now drift.Instant) (entered, judged bool, err error) {
+	// An instance that is owed too many deletes gets nothing new to delete.
+	if voting && m.owed.full() {
+		return false, false, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.enterLocked() {
+		return false, false, nil
+	}
+	if !voting {
+		return true, true, nil
+	}
+	judged, err = m.standingLocked(0, now)
+	return true, judged, err
+}
+
+// standing says whether the server may vote, if a probe that covers all connections
+// opened up to epoch has judged it.
+func (m *member) standing(epoch uint64, now drift.Instant) (judged bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.standingLocked(epoch, now)
+}
+
+func (m *member) standingLocked(epoch uint64, now drift.Instant) (judged bool, err error) {
+	// A duplicate is asked again each time: one of the two may have been replaced
+	// meanwhile.
+	if m.watchRestarts && (!m.probed || m.probedEpoch < epoch || m.duplicate != nil) {
+		return false, nil
+	}
+	if q := m.quarantine.check(now); q != nil {
+		return true, q
+	}
+	return true, nil
 }
 
 func (m *member) leave() {
@@ -114,18 +156,27 @@ func (m *member) leave() {
 }
 
 // exchange sends the command, measures, and shows the monitor what came back.
-func (m *member) exchange(ctx context.Context, ballot Ballot, cmd Command) Ballot {
-	cmd.Clock = cmd.Clock || m.watchClock
+func (m *member) exchange(ctx context.Context, cmd Command) Ballot {
+	cmd.Clock = cmd.Clock || m.wantsClock(cmd.Op)
 	sent := m.reader.Now()
-	ballot.Vote = m.inst.Do(ctx, cmd)
-	received := m.reader.Now()
-	ballot.Latency = drift.Elapsed(sent, received)
-	m.silent.Store(ballot.Vote.Outcome == Failed)
-	if ballot.Vote.Outcome == Failed {
-		ballot.Vote.Err = m.hideTimeout(ballot.Vote.Err)
+	vote := m.inst.Do(ctx, cmd)
+	return m.answered(vote, sent, m.reader.Now())
+}
+
+// wantsClock reports whether a command should bring the server's clock for the
+// monitor. A release need not: what a clock that jumped could have spoilt is the
+// vote on a lease, which had it.
+func (m *member) wantsClock(op Op) bool { return m.watchClock && op != Release }
+
+// answered takes in a vote.
+func (m *member) answered(vote Vote, sent, received drift.Instant) Ballot {
+	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
+	m.silent.Store(vote.Outcome == Failed)
+	if vote.Outcome == Failed {
+		ballot.Vote.Err = m.hideTimeout(vote.Err)
 		return ballot
 	}
-	m.observe(ballot.Vote.Clock, sent, received)
+	m.observe(vote.Clock, sent, received)
 	m.owed.answered()
 	return ballot
 }
@@ -180,15 +231,9 @@ func (m *member) tellQuarantine(err *QuarantineError) {
 func (m *member) mayVote(ctx context.Context, epoch uint64) error {
 	for {
 		m.mu.Lock()
-		// A duplicate is asked again each time: one of the two may have been
-		// replaced meanwhile.
-		if !m.watchRestarts || m.probed && m.probedEpoch >= epoch && m.duplicate == nil {
-			q := m.quarantine.check(m.reader.Now())
+		if judged, err := m.standingLocked(epoch, m.reader.Now()); judged {
 			m.mu.Unlock()
-			if q != nil {
-				return q
-			}
-			return nil
+			return err
 		}
 		wait := m.probing
 		if wait == nil {

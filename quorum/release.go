@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 )
 
@@ -41,7 +42,7 @@ func (l *Lease) giveBack(ctx context.Context) error {
 		if s := locals.succeed(l); s != nil {
 			if <-s.taken {
 				locals.passed(l)
-				return l.hold.await(s.answers)
+				return s.ends.wait(l.hold)
 			}
 			// Who was to follow has given up.
 		}
@@ -64,18 +65,11 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	return l.hold.releaseAll(ctx, ready)
 }
 
-// answer is what one instance says to a release.
-type answer struct {
-	i      int
-	ballot Ballot
-}
-
 // releaseAll releases and returns as soon as the outcome is decided; the rest is
-// done in the background. met is called when the instance at which waiters meet
-// has answered.
+// done in the background. met, if not nil, is called when the instance at which
+// waiters meet has answered.
 func (h *hold) releaseAll(ctx context.Context, met func()) error {
-	answers := make(chan answer, len(h.c.members))
-	meeting := -1
+	r, meeting := newReturns(h), -1
 	if met != nil {
 		meeting = h.c.meetingPlace(h.key)
 	}
@@ -86,35 +80,65 @@ func (h *hold) releaseAll(ctx context.Context, met func()) error {
 		if i == meeting {
 			met()
 		}
-		answers <- answer{i, b}
+		r.count(i, b)
 	})
-	return h.await(answers)
+	return r.wait(h)
 }
 
-// await gives what a release comes to, from what the instances say.
-func (h *hold) await(answers <-chan answer) error {
-	n := len(h.c.members)
-	ballots := h.c.pending()
+// returns is what the instances say to a release.
+type returns struct {
+	decided chan struct{} // closed when the outcome is certain
 
-	tally := Tally{Majority: h.c.majority}
-	// That it wasn't held is what the holder must hear, so an answer that may
-	// still prove it is waited for although the quorum is out of reach.
-	certain := func(pending int) bool {
-		return tally.Verdict() == Won || tally.Refused >= tally.Blocking() || tally.Verdict() == Lost && tally.Refused+pending < tally.Blocking()
+	mu      sync.Mutex
+	over    bool
+	tally   Tally
+	ballots []Ballot
+}
+
+func newReturns(h *hold) *returns {
+	return &returns{tally: Tally{Majority: h.c.majority}, ballots: h.c.pending(), decided: make(chan struct{})}
+}
+
+// wait gives what the release comes to. It is not cut short by a context: every
+// answer is under a time-out, and a caller that was cancelled still has to learn
+// whether it held the lock.
+func (r *returns) wait(h *hold) error {
+	<-r.decided
+	return r.verdict(h)
+}
+
+func (r *returns) count(i int, ballot Ballot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
 	}
-	for pending := n; !certain(pending); pending-- {
-		// Not cut short by ctx: every answer is under a time-out, and a caller
-		// that was cancelled still has to learn whether it held the lock.
-		a := <-answers
-		ballots[a.i] = a.ballot
-		tally.Count(a.ballot.Vote.Outcome)
+	r.ballots[i] = ballot
+	r.tally.Count(ballot.Vote.Outcome)
+	if r.certain() {
+		r.over = true
+		close(r.decided)
 	}
-	if tally.Verdict() == Won {
+}
+
+// certain reports whether no answer to come changes the outcome. That it wasn't
+// held is what the holder must hear, so an answer that may still prove it is waited
+// for although the quorum is out of reach.
+func (r *returns) certain() bool {
+	t := &r.tally
+	pending := t.N - t.Granted - t.Refused - t.Failed
+	return t.Verdict() == Won || t.Refused >= t.Blocking() || t.Verdict() == Lost && t.Refused+pending < t.Blocking()
+}
+
+func (r *returns) verdict(h *hold) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tally.Verdict() == Won {
 		return nil
 	}
 	verdict := ErrUnreachable
-	if tally.Refused >= tally.Blocking() {
+	if r.tally.Refused >= r.tally.Blocking() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: ballots}
+	return &RoundError{Op: Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: r.ballots}
 }

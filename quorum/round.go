@@ -30,13 +30,12 @@ type round struct {
 	cmd  Command
 	ctx  context.Context // detached: the votes outlive the caller
 
-	counted chan struct{} // closed when the first stage is over
 	decided chan struct{} // closed when the round is
+	seats   []seat
 
 	mu      sync.Mutex
 	stage   stage
 	ballots []Ballot
-	asked   []bool
 	tally   Tally
 	token   fencing.Token
 	settled Tally       // in the second stage: Granted counts instances that have the token
@@ -63,10 +62,9 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
 		},
 		ctx:     context.WithoutCancel(ctx),
-		counted: make(chan struct{}),
 		decided: make(chan struct{}),
 		ballots: c.pending(),
-		asked:   make([]bool, len(c.members)),
+		seats:   make([]seat, len(c.members)),
 		tally:   Tally{Majority: c.majority},
 		settled: Tally{Majority: c.majority},
 	}
@@ -142,8 +140,8 @@ func (r *round) run(ctx context.Context, oneFirst bool) error {
 		}
 	}
 	for i := range r.c.members {
-		if !r.asked[i] {
-			r.ask(i)
+		if !r.seats[i].asked {
+			r.ask(i, nil)
 		}
 	}
 	return r.await(ctx, r.decided)
@@ -155,7 +153,8 @@ func (r *round) run(ctx context.Context, oneFirst bool) error {
 // reports whether the round is decided by that.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	for _, i := range r.c.orderFor(r.cmd.Key) {
-		answered := r.ask(i)
+		answered := make(chan struct{})
+		r.ask(i, answered)
 		if err := r.await(ctx, answered); err != nil {
 			return false, err
 		}
@@ -209,26 +208,76 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-// ask queues instance i's part of the round. The channel is closed when its vote
-// is in.
-func (r *round) ask(i int) <-chan struct{} {
-	answered := make(chan struct{})
-	r.asked[i] = true // only the goroutine that runs the round writes this
-	r.hold.queue(i, func(m *member) {
-		ballot := m.vote(r.ctx, r.cmd)
-		r.hold.note(i, Acquire, ballot.Vote)
-		r.count(i, ballot)
-		close(answered)
-		if r.former != nil {
-			r.former.settle(r.ctx, i, m, ballot.Vote)
+// ask queues instance i's part of the round. answered, if not nil, is closed when
+// its vote is in.
+func (r *round) ask(i int, answered chan struct{}) {
+	s := &r.seats[i]
+	// Only the goroutine that runs the round writes these.
+	s.round, s.i, s.asked, s.answered = r, i, true, answered
+	s.errand = r.hold.errand(i, r.ctx, s)
+	s.errand.voting = true
+	r.hold.queue(i, s)
+}
+
+// seat is one instance's part in a round: its vote, and perhaps a raise.
+type seat struct {
+	round    *round
+	i        int
+	errand   errand
+	asked    bool
+	answered chan struct{}
+
+	// Guarded by the round's lock.
+	voted   bool // its vote is in, and it waits for the first stage to end
+	raising bool // it is being raised to the token
+}
+
+func (s *seat) begin() { s.errand.run(s.round.cmd) }
+
+func (s *seat) returned(ballot Ballot) {
+	r := s.round
+	if s.raising { // written before the raise was sent, and never again
+		r.countRaise(s.i, ballot)
+		r.hold.ended(s.i)
+		return
+	}
+	r.hold.note(s.i, Acquire, ballot.Vote)
+	r.count(s.i, ballot)
+	if s.answered != nil {
+		close(s.answered)
+	}
+	if r.former != nil {
+		r.former.settle(r.ctx, s.i, ballot.Vote)
+	}
+	r.moveOn()
+}
+
+// moveOn is called after everything that may have ended the first stage: those who
+// voted and are behind the token are raised to it, the others are done. Nobody has
+// to wait for that meanwhile.
+func (r *round) moveOn() {
+	r.mu.Lock()
+	if r.stage == voting {
+		r.mu.Unlock()
+		return
+	}
+	var few [8]*seat
+	ready, token := few[:0], r.token
+	for i := range r.seats {
+		if s := &r.seats[i]; s.voted {
+			s.voted, s.raising = false, r.behind(i)
+			ready = append(ready, s)
 		}
-		<-r.counted // soon: every vote is under a time-out
-		if token, raise := r.toRaise(i); raise {
-			ballot := m.ask(r.ctx, Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL})
-			r.countRaise(i, ballot)
+	}
+	r.mu.Unlock()
+	for _, s := range ready {
+		if !s.raising {
+			r.hold.ended(s.i)
+			continue
 		}
-	})
-	return answered
+		s.errand.voting = false
+		s.errand.run(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL})
+	}
 }
 
 // count takes in a vote.
@@ -236,6 +285,7 @@ func (r *round) count(i int, ballot Ballot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ballots[i] = ballot
+	r.seats[i].voted = true
 	switch r.stage {
 	case voting:
 		switch r.tally.Count(ballot.Vote.Outcome) {
@@ -245,7 +295,7 @@ func (r *round) count(i int, ballot Ballot) {
 			r.finish(lost, r.tally.Reason())
 		}
 	case raising:
-		// A straggler may still help, see toRaise; its vote is settled there.
+		// A straggler may still help, see behind; its vote is settled there.
 		r.settle(i)
 	case won:
 		// Too late to be needed, but the lease has it, and its token: there is
@@ -269,7 +319,6 @@ func (r *round) beginRaising() {
 			r.settle(i)
 		}
 	}
-	r.endCounting()
 }
 
 // settle counts instance i for the token, as far as its vote alone tells: it has
@@ -308,15 +357,13 @@ func (r *round) countSettled(o Outcome) {
 	}
 }
 
-// toRaise says whether instance i's counter has to be lifted, and to what.
-func (r *round) toRaise(i int) (fencing.Token, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// behind says whether instance i's counter has to be lifted to the token. r.mu is
+// held.
+func (r *round) behind(i int) bool {
 	vote := r.ballots[i].Vote
 	// In a round that is won already the straggler is raised as well: its
 	// counter then helps the next holder's proof.
-	behind := vote.Outcome == Granted && vote.Token < r.token
-	return r.token, behind && (r.stage == raising || r.stage == won)
+	return vote.Outcome == Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
 }
 
 func (r *round) countRaise(i int, ballot Ballot) {
@@ -335,10 +382,11 @@ func (r *round) countRaise(i int, ballot Ballot) {
 // forfeit gives up a round in which the one instance that was asked refused.
 func (r *round) forfeit() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.stage == voting {
 		r.finish(lost, ErrTaken)
 	}
+	r.mu.Unlock()
+	r.moveOn()
 }
 
 // finish decides the round. r.mu is held.
@@ -347,19 +395,13 @@ func (r *round) finish(s stage, why error) {
 	if s == lost {
 		r.last = slices.Clone(r.ballots)
 	}
-	r.endCounting()
 	close(r.decided)
-}
-
-func (r *round) endCounting() {
-	if !isClosed(r.counted) {
-		close(r.counted)
-	}
 }
 
 // verdict is nil if the round gives a lease. It is final: what isn't won by now
 // never will be.
 func (r *round) verdict(interrupt error, validity, least time.Duration) error {
+	defer r.moveOn()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

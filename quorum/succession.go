@@ -14,13 +14,13 @@ import "context"
 // rests on. Where the round doesn't tell what became of the old value, that is
 // released by itself.
 type succession struct {
-	from    *hold
-	answers chan answer // what became of the old value, from each instance
-	taken   chan bool   // whether the round is sent, or the old lease must be released
+	from  *hold
+	ends  *returns  // what becomes of the old value
+	taken chan bool // whether the round is sent, or the old lease must be released
 }
 
 func newSuccession(from *hold) *succession {
-	return &succession{from: from, answers: make(chan answer, len(from.c.members)), taken: make(chan bool, 1)}
+	return &succession{from: from, ends: newReturns(from), taken: make(chan bool, 1)}
 }
 
 // take has the round follow the old lease, and from there on owe its release.
@@ -34,23 +34,23 @@ func (s *succession) take(r *round) {
 // decline leaves the release to who gave the lease back.
 func (s *succession) decline() { s.taken <- false }
 
-// settle takes in what a vote of the round says about the old value.
-func (s *succession) settle(ctx context.Context, i int, m *member, vote Vote) {
-	s.answers <- answer{i, s.from.replaced(ctx, i, m, vote)}
-}
-
-// replaced gives the ballot on the release of a value that a round was to replace.
-func (h *hold) replaced(ctx context.Context, i int, m *member, vote Vote) Ballot {
-	release := Vote{Outcome: Refused, Epoch: vote.Epoch}
+// settle takes in what a vote of the round says about the old value on instance i.
+func (s *succession) settle(ctx context.Context, i int, vote Vote) {
+	h := s.from
+	old := Vote{Outcome: Refused, Epoch: vote.Epoch}
 	switch {
 	case vote.Replaced:
-		release.Outcome = Granted
+		old.Outcome = Granted
 	case vote.Outcome == Granted, vote.Outcome == Refused && vote.Err == nil:
 		// The key was free or somebody else's.
 	default:
 		// Unknown, or refused before the key was looked at.
-		return h.releaseOne(ctx, i, m)
+		new(deletion).queue(ctx, h, i, false, s.ends.count)
+		return
 	}
-	h.released(i, m, release)
-	return Ballot{Instance: m.name, Vote: release}
+	m := h.c.members[i]
+	if after := h.note(i, Release, old); !after.absent() {
+		m.owed.owe(h.key, h.value, after)
+	}
+	s.ends.count(i, Ballot{Instance: m.name, Vote: old})
 }

@@ -40,9 +40,12 @@ func (c *core) meetingPlace(key string) int {
 	return best
 }
 
-// wakesAt reports whether a release on instance i is to call a waiter.
-func (c *core) wakesAt(key string, i int) bool {
-	return c.hearings[i] != nil && c.meetingPlace(key) == i
+// wakesAt is the instance on which a release is to call a waiter, -1 if none can.
+func (c *core) wakesAt(key string) int {
+	if i := c.meetingPlace(key); c.hearings[i] != nil {
+		return i
+	}
+	return -1
 }
 
 // canCall reports whether every instance can call waiters. Where one can't, other

@@ -28,6 +28,9 @@ const (
 	// Overvalued: at the moment when a lease was handed out or extended, fewer
 	// than a quorum of instances had its key for as long as its validity.
 	Overvalued ViolationKind = "validity beyond reality"
+	// NoProgress: nobody got a lock for all of Config.Progress, though processes
+	// tried all the time and a quorum of servers was well and in reach.
+	NoProgress ViolationKind = "no progress"
 	// NeverFree: a lock could not be had long after everything was over.
 	NeverFree ViolationKind = "never free"
 	// Stuck: the run didn't end.
@@ -72,6 +75,11 @@ type checker struct {
 	asked      map[string]bool
 	violations []Violation
 	history    []Event
+
+	wanted  map[string]*wanted  // by key
+	byValue map[string]*holding // what was handed out
+	missed  map[string]bool     // values of rounds of which a vote timed out
+	owed    map[owing]bool
 }
 
 // holding is one lease, as its holder sees it.
@@ -81,6 +89,12 @@ type holding struct {
 	token  fencing.Token
 	value  string
 	quorum int
+
+	// Only the workload's goroutine uses these: its last write, and how many there
+	// were. One that is tried again is still the same.
+	writes     uint64
+	wroteValue int64
+	wroteAsOf  uint64
 
 	number   int   // from 1, in the order of acquisition
 	askedAt  int64 // true times
@@ -155,19 +169,25 @@ func (c *checker) acquired(h *holding, validity time.Duration) {
 		}
 	}
 	c.holdings = append(c.holdings, h)
+	c.known(h)
+	if l := c.wanted[h.key]; l != nil {
+		delete(c.wanted, h.key)
+	}
 	h.number = len(c.holdings)
 	c.real(h)
 }
 
 // real compares a validity with what the instances have.
 func (c *checker) real(h *holding) {
+	if h.quorum == 0 || h.value == "" {
+		return // nothing can be demanded
+	}
 	s := h.p.clock.present()
 	// The first true time at which either clock says that the lease is over.
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
 	longEnough := 0
-	for _, server := range c.w.servers {
-		value, expires, ok := server.data.Holder(h.key, server.clock())
-		if ok && value == h.value && server.wall.when(expires.UnixNano()) >= until {
+	for _, place := range c.w.places {
+		if place.keeps(h, until) {
 			longEnough++
 		}
 	}
@@ -188,6 +208,9 @@ func (c *checker) effect(a act, reg *register) {
 			c.violation(TwoHolders, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break
 		}
+	}
+	if a.kind == writing && !h.holds(c.w.now.Load()) {
+		c.w.count.add(writeAfterLease)
 	}
 	if reg.latest.after(h) && a.kind == writing {
 		c.violation(StaleWrite, "%v wrote %q after %v had used it", h, h.key, reg.latest)
@@ -272,10 +295,13 @@ func (r *record) apply(w *world) {
 		}
 		w.check.asked[h.key] = true
 	case acquired:
-		w.count("a lease was acquired")
+		w.count.add(leaseAcquired)
+		w.check.quarantined(r.p)
 		w.check.acquired(h, r.validity)
 	case refused:
-		w.count("no lease: " + r.words)
+		w.count.refused(r.words)
+		w.check.quarantined(r.p)
+		w.check.inVain(h)
 	case looked:
 		// What the library says now is what the holder believes from here on.
 		if h != nil && now < h.endedAt {
@@ -307,7 +333,7 @@ func (x *prolonged) apply(w *world) {
 	now := w.now.Load()
 	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(x.validity)).end()
 	w.check.note(x.p, Event{What: "extended", Key: x.key, Token: x.token, Validity: x.validity})
-	w.count("a lease was extended")
+	w.count.add(leaseExtended)
 	holdings := w.check.holdings
 	for i := len(holdings) - 1; i >= 0; i-- {
 		h := holdings[i]
@@ -322,15 +348,15 @@ func (x *prolonged) apply(w *world) {
 // tally counts what the library told a hook.
 type tally struct {
 	p    *process
-	what string
+	what counter
 }
 
 func (t *tally) order() opOrder {
-	return opOrder{process: t.p.index, kind: isReport, value: t.what}
+	return opOrder{process: t.p.index, kind: isReport, n: uint64(t.what)}
 }
 
 func (t *tally) apply(w *world) {
 	if !t.p.gone() {
-		w.count(t.what)
+		w.count.add(t.what)
 	}
 }

@@ -55,7 +55,7 @@ func TestLostUpdateWithoutFaultOfTheLock(t *testing.T) {
 		hold(0)(c)
 	}})
 	play(t, simulation.Config{}, schedule, work, simulation.LostUpdate, simulation.StaleWrite)
-	play(t, simulation.Config{Guard: true}, schedule, work, none...)
+	play(t, simulation.Config{Guard: simulation.GuardAdmits}, schedule, work, none...)
 	play(t, simulation.Config{}, nil, work, none...)
 }
 
@@ -101,8 +101,8 @@ func TestCrashAtEachOperation(t *testing.T) {
 			if lease == nil {
 				return
 			}
-			lease.KeepAlive()
-			_ = lease.Context()
+			c.KeepAlive(lease)
+			_ = lease.(*quorum.Lease).Context()
 			update(c, lease)
 			c.Sleep(8 * time.Second)
 			_ = c.Release(lease)

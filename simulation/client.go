@@ -2,7 +2,8 @@ package simulation
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -21,14 +22,18 @@ type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
 	Name  string
 	Index int
+	// Life counts the process's lives from 0, see Reboot.
+	Life int
 
-	// Coordinator is the process's own. Leases that are taken from it directly
+	// Locker is the process's lock, and Coordinator the Coordinator that it is, nil
+	// for a Locker that isn't Coordinated. Leases that are taken from them directly
 	// are not seen by the checks.
+	Locker      Locker
 	Coordinator *quorum.Coordinator
 
 	p        *process
 	ctx      context.Context
-	holdings map[*quorum.Lease]*holding
+	holdings map[Lease]*holding
 	records  uint64
 }
 
@@ -58,27 +63,30 @@ func (c *Client) SleepUntil(d time.Duration) {
 func (c *Client) Seed() uint64 { return c.p.w.seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
-// process and about.
+// process, life and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index), about) % uint64(max(1, n)))
+	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Life)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the trace.
 func (c *Client) Note(words string) { c.record(&record{kind: noted, words: words}) }
 
-// TryAcquire is Coordinator.TryAcquire.
-func (c *Client) TryAcquire(key string) (*quorum.Lease, error) {
-	return c.acquire(key, c.Coordinator.TryAcquire)
+// TryAcquire is Locker.TryAcquire.
+func (c *Client) TryAcquire(key string) (Lease, error) {
+	return c.acquire(key, c.Locker.TryAcquire)
 }
 
-// Acquire is Coordinator.Acquire. Bound it by Terms in the Config, or the run may
+// Acquire is Locker.Acquire. Bound it by Terms in the Config, or the run may
 // not end.
-func (c *Client) Acquire(key string) (*quorum.Lease, error) {
-	return c.acquire(key, c.Coordinator.Acquire)
+func (c *Client) Acquire(key string) (Lease, error) {
+	return c.acquire(key, c.Locker.Acquire)
 }
 
-func (c *Client) acquire(key string, acquire func(context.Context, string) (*quorum.Lease, error)) (*quorum.Lease, error) {
+func (c *Client) acquire(key string, acquire func(context.Context, string) (Lease, error)) (Lease, error) {
 	h := &holding{p: c.p, key: key}
+	if c.Coordinator != nil {
+		h.quorum = c.Coordinator.Set().Q
+	}
 	c.record(&record{kind: asked, holding: h})
 	lease, err := acquire(c.ctx, key)
 	c.p.exit()
@@ -86,14 +94,39 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (*quo
 		c.record(&record{kind: refused, holding: h, words: verdict(err)})
 		return nil, err
 	}
-	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.Coordinator.Set().Q
+	if !reflect.TypeOf(lease).Comparable() {
+		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
+	}
+	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.quorum(lease)
 	c.holdings[lease] = h
 	c.record(&record{kind: acquired, holding: h, validity: lease.Validity()})
 	return lease, nil
 }
 
+// quorum is how many servers are to have a lease, 0 if nobody can tell.
+func (c *Client) quorum(lease Lease) int {
+	switch of := lease.(type) {
+	case *quorum.Lease:
+	case interface{ Quorum() int }:
+		return of.Quorum()
+	}
+	if c.Coordinator == nil {
+		return 0
+	}
+	return c.Coordinator.Set().Q
+}
+
+// KeepAlive lets the lease be extended by itself, if it can be: if it has a method
+// KeepAlive, as a *quorum.Lease has.
+func (c *Client) KeepAlive(lease Lease) {
+	c.p.exit()
+	if kept, ok := lease.(interface{ KeepAlive() }); ok {
+		kept.KeepAlive()
+	}
+}
+
 // Valid looks whether the lease has validity left.
-func (c *Client) Valid(lease *quorum.Lease) bool {
+func (c *Client) Valid(lease Lease) bool {
 	c.p.exit()
 	left := lease.Validity()
 	c.record(&record{kind: looked, holding: c.holdings[lease], validity: left})
@@ -101,14 +134,18 @@ func (c *Client) Valid(lease *quorum.Lease) bool {
 }
 
 // Extend is Lease.Extend.
-func (c *Client) Extend(lease *quorum.Lease) error {
+func (c *Client) Extend(lease Lease) error {
+	c.p.exit()
 	err := lease.Extend(c.ctx)
 	c.p.exit()
+	if _, told := lease.(*quorum.Lease); !told && err == nil { // that one tells by a hook
+		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), validity: lease.Validity()})
+	}
 	return err
 }
 
 // Release is Lease.Release.
-func (c *Client) Release(lease *quorum.Lease) error {
+func (c *Client) Release(lease Lease) error {
 	c.p.exit()
 	c.record(&record{kind: released, holding: c.holdings[lease]})
 	err := lease.Release(c.ctx)
@@ -122,8 +159,8 @@ func (c *Client) Release(lease *quorum.Lease) error {
 // Read reads the resource that the lease's key stands for, and shows it the token.
 // The version counts its writes. The error is the guard's, or that of an answer
 // that didn't come within Patience: context.DeadlineExceeded.
-func (c *Client) Read(lease *quorum.Lease) (value int64, version uint64, err error) {
-	r := c.act(act{kind: reading, holding: c.holdings[lease]})
+func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
+	r := c.act(lease, act{kind: reading})
 	return r.value, r.version, r.err
 }
 
@@ -131,18 +168,43 @@ func (c *Client) Read(lease *quorum.Lease) (value int64, version uint64, err err
 // as of version. It is carried out, or not, whatever version the resource has by
 // then: to notice a difference is what checks are for. An error that Is
 // context.DeadlineExceeded leaves open whether it was.
-func (c *Client) Write(lease *quorum.Lease, value int64, version uint64) error {
-	return c.act(act{kind: writing, holding: c.holdings[lease], value: value, version: version}).err
+func (c *Client) Write(lease Lease, value int64, version uint64) error {
+	h := c.held(lease)
+	if h.writes == 0 || h.wroteValue != value || h.wroteAsOf != version {
+		h.writes++
+		h.wroteValue, h.wroteAsOf = value, version
+	}
+	return c.act(lease, act{kind: writing, value: value, version: version, number: h.writes}).err
 }
 
-func (c *Client) act(a act) acted {
+// held is the lease as the checks know it.
+func (c *Client) held(lease Lease) *holding {
+	h := c.holdings[lease]
+	if h == nil {
+		panic("the lease isn't from this Client's Acquire or TryAcquire: no check knows it")
+	}
+	return h
+}
+
+func (c *Client) act(lease Lease, a act) acted {
 	c.p.exit()
+	a.holding = c.held(lease)
+	a.token = lease.Token()
+	if at, ok := lease.(interface {
+		Show(context.Context) fencing.Token
+	}); ok {
+		a.token = at.Show(c.ctx)
+		c.p.exit()
+	}
 	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
 	defer cancel()
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: a, ctx: ctx}
-	result := call.do().result
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx}
+	answer := call.do()
 	c.p.exit()
-	return result
+	if answer.result == nil {
+		return acted{err: answer.vote.Err}
+	}
+	return *answer.result
 }
 
 // record hands the checks what the workload did. The number keeps a process's own
@@ -155,27 +217,24 @@ func (c *Client) record(r *record) {
 
 // hooks tell the checks and the counts what the library does by itself.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(words string) { c.p.post(&tally{p: c.p, what: words}) }
+	tell := func(what counter) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, validity: e.Validity})
 		},
-		Lost:        func(quorum.LeaseEvent) { tell("a lease ended before its release") },
-		Quarantined: func(e quorum.QuarantineEvent) { tell("a quarantine began: " + e.Err.Reason.String()) },
-		ClockJumped: func(quorum.ClockEvent) { tell("a clock was seen to jump") },
+		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
+			switch {
+			case e.Err == nil:
+			case e.Op == quorum.Extend:
+				tell(extensionLost)
+			default:
+				tell(rolledBack)
+			}
+		},
+		Lost: func(quorum.LeaseEvent) { tell(leaseOver) },
+		Quarantined: func(e quorum.QuarantineEvent) {
+			c.p.post(&quarantined{p: c.p, instance: e.Instance, reason: e.Err.Reason, left: e.Err.Remaining})
+		},
+		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
 	}
-}
-
-// verdict names an error without what differs from one scheduling of goroutines
-// to the next, such as which of the answers came last.
-func verdict(err error) string {
-	for _, known := range []error{
-		quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
-		quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
-	} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return "another error"
 }

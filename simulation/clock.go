@@ -41,6 +41,14 @@ func newClock(p *process, now int64) *Clock {
 	return c
 }
 
+// inherit lets a new process's clock go on where the machine's was.
+func (c *Clock) inherit(from *Clock, now int64) {
+	c.ppm = from.ppm
+	s := from.present()
+	c.spans[0] = span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)}
+	c.start = c.Now()
+}
+
 func (c *Clock) present() *span { return &c.spans[len(c.spans)-1] }
 
 // sleep stops the monotonic clock at the true time now, and with frozen the wall
@@ -144,7 +152,7 @@ func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Co
 }
 
 func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx := &timeout{parent: parent, deadline: deadline, done: make(chan struct{})}
+	ctx := &timeout{parent: parent, deadline: deadline}
 	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
 		ctx.deadline = outer
 	}
@@ -159,8 +167,7 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 	case d <= 0 || c.p.dead.Load():
 		ctx.end(context.DeadlineExceeded)
 	default:
-		ctx.timer = &timer{p: c.p, due: c.mono() + int64(d), ctx: ctx}
-		c.p.set(ctx.timer)
+		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ctx: ctx}
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
 }
@@ -203,11 +210,12 @@ type timer struct {
 type timeout struct {
 	parent   context.Context
 	deadline time.Time
-	timer    *timer
+	timer    timer
 	stop     func() bool
 
 	mu    sync.Mutex
-	done  chan struct{}
+	done  chan struct{} // made when somebody asks for it
+	armed bool          // its timer was set
 	err   error
 	after []*func()
 	call  *call // whose context this is, while it waits
@@ -237,12 +245,52 @@ func (t *timeout) unwatch(c *call) {
 type timeoutKey struct{}
 
 func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
-func (t *timeout) Done() <-chan struct{}       { return t.done }
+
+func (t *timeout) Done() <-chan struct{} {
+	t.arm()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.err != nil {
+			close(t.done)
+		}
+	}
+	return t.done
+}
 
 func (t *timeout) Err() error {
 	t.mu.Lock()
+	if t.err != nil || t.armed || t.timer.p == nil || t.timer.p.clock.mono() < t.timer.due {
+		defer t.mu.Unlock()
+		return t.err
+	}
+	t.mu.Unlock()
+	t.end(context.DeadlineExceeded) // nobody has waited for it
+	return context.DeadlineExceeded
+}
+
+// ended reports whether the context was ended, without looking at the time.
+func (t *timeout) ended() bool {
+	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.err
+	return t.err != nil
+}
+
+// arm sets the timer, once, when the first one waits for the context's end: that
+// of a call alone is seen to by the call, see process.bind.
+func (t *timeout) arm() {
+	t.mu.Lock()
+	needed := !t.armed && t.err == nil && t.timer.p != nil
+	t.armed = true
+	t.mu.Unlock()
+	switch {
+	case !needed:
+	case t.timer.p.dead.Load():
+		t.end(context.DeadlineExceeded)
+	default:
+		t.timer.p.set(&t.timer)
+	}
 }
 
 func (t *timeout) Value(key any) any {
@@ -255,6 +303,7 @@ func (t *timeout) Value(key any) any {
 // AfterFunc is what context.AfterFunc and derived contexts look for: without it
 // each would cost a goroutine.
 func (t *timeout) AfterFunc(f func()) func() bool {
+	t.arm()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {
@@ -284,7 +333,9 @@ func (t *timeout) end(err error) {
 		return
 	}
 	t.err = err
-	close(t.done)
+	if t.done != nil {
+		close(t.done)
+	}
 	after, stop, waiting := t.after, t.stop, t.call
 	t.after, t.call = nil, nil
 	t.mu.Unlock()

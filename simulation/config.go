@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -23,9 +25,16 @@ type Config struct {
 	// up to a minute. Default 200 µs to 2 ms.
 	LatencyMin, LatencyMax time.Duration
 
-	// Guard puts a fencing guard before the resource: it admits a holder's token
-	// at each read and checks it at each write.
-	Guard bool
+	// Locker makes each process's lock. Default: the library's Coordinator, on all
+	// the servers and aliases.
+	Locker func(Process) (Locker, error) `json:"-"`
+
+	// Aliases are more names for servers: what a client has that lists a server
+	// twice.
+	Aliases []Alias
+
+	// Guard is what stands before the resource. Default: nothing.
+	Guard Guarding
 
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
@@ -34,6 +43,33 @@ type Config struct {
 	// Persistence is what the servers say that they keep over a restart. What they
 	// really keep is the Restart's to say: a disk may lie.
 	Persistence Keep
+
+	// Eviction is what the servers say of a full memory. Default "noeviction".
+	// What happens is Evict's to say.
+	Eviction string
+
+	// Replicas is how many replicas each server has, 0 to 5. They get what it does
+	// one after the other, ReplicaLagMin to ReplicaLagMax later, 0 to a minute
+	// each; default 500 µs to 5 ms.
+	Replicas                     int
+	ReplicaLagMin, ReplicaLagMax time.Duration
+
+	// SemiSync lets servers answer a change when a replica has it, but no later
+	// than so long after it: then they don't wait any more until one has caught up,
+	// as semi-synchronous replication does. 0 to a minute, 0 for no waiting.
+	SemiSync time.Duration
+
+	// WaitReplicas lets the library's grants count only if so many replicas have
+	// them within WaitTimeout: package instance's Config.Replicas. 0 to 1000;
+	// WaitTimeout 1 ms to a minute, default 20 ms.
+	WaitReplicas int
+	WaitTimeout  time.Duration
+
+	// Progress is how long processes may try in vain to get a lock that nobody
+	// has, with a quorum of servers in reach and nothing wrong with these, before it
+	// is reported as NoProgress. Default three times the longest TTL, below zero
+	// never.
+	Progress time.Duration
 
 	// Witness lets one more client try to get every lock that was asked for,
 	// some time after the last process has ended and the last fault is over: if
@@ -44,12 +80,27 @@ type Config struct {
 	// It is for tests of the checks, which must notice.
 	Forgetful bool
 
+	// NoTrace leaves Trace and Digest empty, which saves some time where nobody
+	// reads them.
+	NoTrace bool
+
 	// Horizon is the virtual time at which a run that hasn't ended is broken off.
 	// Default 10 min after the last fault's beginning.
 	Horizon time.Duration
 
 	// MaxEvents is the number of events after which it is. Default 1 000 000.
 	MaxEvents int
+}
+
+// Alias is one more name for a server.
+type Alias struct {
+	// Name is the name: printable ASCII without spaces, and nobody else's.
+	Name string
+	// Server is the server's own name, "A" to "Z".
+	Server string
+	// Database is the number, 0 to 15, of the database that is used by this name.
+	// By its own name a server is used with database 0.
+	Database int
 }
 
 func (c Config) complete() Config {
@@ -69,6 +120,14 @@ func (c Config) complete() Config {
 	}
 	set(&c.ServerAge, time.Hour)
 	set(&c.Quorum.TTL, 10*time.Second)
+	set(&c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
+	set(&c.WaitTimeout, 20*time.Millisecond)
+	if c.ReplicaLagMin == 0 && c.ReplicaLagMax == 0 {
+		c.ReplicaLagMin, c.ReplicaLagMax = 500*time.Microsecond, 5*time.Millisecond
+	}
+	if c.Eviction == "" {
+		c.Eviction = "noeviction"
+	}
 	if c.MaxEvents == 0 {
 		c.MaxEvents = 1_000_000
 	}
@@ -85,6 +144,37 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
+	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:
+		return fmt.Errorf("%w: Replicas is %d, want 0 to 5, and WaitReplicas %d, want 0 to 1000", ErrConfig, c.Replicas, c.WaitReplicas)
+	case c.ReplicaLagMin < 0 || c.ReplicaLagMax < c.ReplicaLagMin || c.ReplicaLagMax > time.Minute:
+		return fmt.Errorf("%w: ReplicaLagMin is %v and ReplicaLagMax %v, want 0 <= ReplicaLagMin <= ReplicaLagMax <= 1m", ErrConfig, c.ReplicaLagMin, c.ReplicaLagMax)
+	case c.SemiSync < 0 || c.SemiSync > time.Minute || c.WaitTimeout < time.Millisecond || c.WaitTimeout > time.Minute:
+		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m, and WaitTimeout %v, want 1ms to 1m", ErrConfig, c.SemiSync, c.WaitTimeout)
+	case c.SemiSync > 0 && c.Replicas == 0:
+		return fmt.Errorf("%w: SemiSync is %v without Replicas: nobody is there to wait for", ErrConfig, c.SemiSync)
+	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, c.Persistence):
+		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
+	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent}, c.Guard):
+		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
+	}
+	return c.validateAliases()
+}
+
+func (c Config) validateAliases() error {
+	servers := c.serverNames()
+	names := append(append(c.processNames(), servers...), Any, Resource, "witness")
+	for i, a := range c.Aliases {
+		switch {
+		case a.Name == "" || strings.ContainsFunc(a.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return fmt.Errorf("%w: the Name of alias %d is %q, want printable ASCII without spaces", ErrConfig, i, a.Name)
+		case slices.Contains(names, a.Name):
+			return fmt.Errorf("%w: the Name of alias %d, %q, is taken", ErrConfig, i, a.Name)
+		case !slices.Contains(servers, a.Server):
+			return fmt.Errorf("%w: the Server of alias %q is %q, want one of %v", ErrConfig, a.Name, a.Server, servers)
+		case a.Database < 0 || a.Database > 15:
+			return fmt.Errorf("%w: the Database of alias %q is %d, want 0 to 15", ErrConfig, a.Name, a.Database)
+		}
+		names = append(names, a.Name)
 	}
 	return nil
 }
@@ -93,6 +183,15 @@ func (c Config) serverNames() []string {
 	names := make([]string, c.Servers)
 	for i := range names {
 		names[i] = string(rune('A' + i))
+	}
+	return names
+}
+
+// placeNames are the names of servers, aliases among them.
+func (c Config) placeNames() []string {
+	names := c.serverNames()
+	for _, a := range c.Aliases {
+		names = append(names, a.Name)
 	}
 	return names
 }

@@ -22,15 +22,15 @@ type opened struct {
 }
 
 func (o opened) Put(key, value string, ttl time.Duration) {
-	o.server.data.Put(key, value, ttl, o.server.clock())
+	o.server.data[0].Put(key, value, ttl, o.server.clock())
 }
 
 func (o opened) Restart(keepData bool) {
 	o.server.kill()
 	if keepData {
-		o.server.revive(KeepAll.until(o.p.w.now.Load()))
+		o.server.restart(KeepAll.until(o.p.w.now.Load()))
 	} else {
-		o.server.revive(KeepNothing.until(0))
+		o.server.restart(KeepNothing.until(0))
 	}
 }
 
@@ -48,6 +48,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
+				w.logs = true
 				w.queue = nil // the test is the process
 				clk.Clock = p.clock
 				done := make(chan struct{})

@@ -13,6 +13,11 @@ const (
 	tagRunID
 	tagSchedule
 	tagPick
+	tagReplica
+	tagReorder
+	tagRepeat
+	tagEvict
+	tagWorld
 )
 
 // draw is all the randomness there is: a hash of the seed, of what it is for, and

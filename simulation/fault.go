@@ -1,15 +1,32 @@
 package simulation
 
+import (
+	"slices"
+	"strings"
+)
+
 // plan enters a fault into the run.
-func (w *world) plan(i int, f Fault) {
+func (w *world) plan(f Fault) {
 	switch {
 	case f.Nth != 0:
-		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: map[*process]int{}})
-	case f.Kind == Cut || f.Kind == Lose || f.Kind == Delay:
+		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
+		return
+	case f.onLinks():
 		w.links = append(w.links, f)
-	default:
-		w.ahead(int64(f.At), &strike{w: w, fault: f})
+	case f.Kind == Lag:
+		w.lags = append(w.lags, f)
 	}
+	w.ahead(int64(f.At), &strike{w: w, fault: f})
+}
+
+// onLinks reports whether it is messages that the fault concerns, for as long as it
+// lasts.
+func (f Fault) onLinks() bool {
+	switch f.Kind {
+	case Cut, Lose, Delay, Reorder, Duplicate:
+		return true
+	}
+	return false
 }
 
 // strike is a fault's moment.
@@ -19,37 +36,75 @@ type strike struct {
 }
 
 // live: when all processes have ended, a fault can only matter to the witness.
-func (s *strike) live() bool { return s.w.running() > 0 || s.w.cfg.Witness }
+func (s *strike) live() bool { return s.w.running()+s.w.reboots > 0 || s.w.cfg.Witness }
 
 func (s *strike) happen(w *world) {
 	f := s.fault
-	if f.Process != "" {
-		for _, p := range w.processes {
+	switch {
+	case f.onLinks():
+		w.tell(f, f.Process+"-"+f.Server) // the messages see to themselves
+	case f.Kind == Reconnect:
+		w.tell(f, f.Process+"-"+f.Server)
+		w.reconnect(f)
+	case f.Process != "":
+		for _, p := range slices.Clone(w.processes) {
 			if matches(f.Process, p.name) && p != w.witness && !p.gone() {
 				f.strike(w, p)
 			}
 		}
-		return
-	}
-	for _, server := range w.servers {
-		if matches(f.Server, server.name) {
-			f.hit(w, server)
+	default:
+		for _, server := range w.servers {
+			if matches(f.Server, server.name) {
+				f.hit(w, server)
+			}
 		}
 	}
+}
+
+// tell writes a fault into the trace, with all that it is made of.
+func (w *world) tell(f Fault, who string) {
+	line := w.trace.at(w.now.Load(), who).s("suffers", string(f.Kind))
+	number := func(name string, n int64) {
+		if n != 0 {
+			line.n(name, n)
+		}
+	}
+	word := func(name, word string) {
+		if word != "" {
+			line.named(name, word)
+		}
+	}
+	number("for", int64(f.For))
+	number("by", int64(f.By))
+	number("ppm", f.PPM)
+	number("replica", int64(f.Replica))
+	word("way", string(f.Way))
+	word("keep", string(f.Keep))
+	word("key", f.Key)
+	if f.Frozen {
+		line.s("frozen")
+	}
+	if f.Shuffled {
+		line.s("shuffled")
+	}
+	line.end()
 }
 
 // strike lets the fault happen to a process.
 func (f Fault) strike(w *world, p *process) {
 	now := w.now.Load()
-	w.trace.at(now, p.name).s("suffers", string(f.Kind)).end()
+	w.tell(f, p.name)
 	switch f.Kind {
 	case Pause:
 		p.pause(now+int64(f.For), f.Shuffled)
 	case Suspend:
 		p.suspend(now+int64(f.For), f.Frozen, f.Shuffled)
 	case Crash:
-		p.crash("")
+		p.crash()
+	case Reboot:
+		p.reboot(int64(f.For))
 	case Step:
+		w.count.add(clockStepped)
 		p.clock.stepWall(now, int64(f.By))
 	case Rate:
 		p.clock.setRate(now, f.PPM)
@@ -60,25 +115,100 @@ func (f Fault) strike(w *world, p *process) {
 // hit lets the fault happen to a server.
 func (f Fault) hit(w *world, s *server) {
 	now := w.now.Load()
-	w.trace.at(now, s.name).s("suffers", string(f.Kind)).end()
+	w.tell(f, s.name)
+	s.trouble = max(s.trouble, now)
 	switch f.Kind {
 	case Step:
+		w.count.add(clockStepped)
 		s.wall = s.wall.step(now, int64(f.By))
+		s.showAll()
 	case Rate:
 		s.wall = s.wall.turn(now, f.PPM)
+		s.showAll()
+	case Evict:
+		s.evict(f)
+	case Flush:
+		w.count.add(serverFlushed)
+		for db := range s.data {
+			e := entry{wall: s.clock(), database: db, raw: &rawCommand{args: []string{"FLUSHALL"}}}
+			s.data[db].repeat(e)
+			s.append(e, nil)
+		}
+		s.showAll()
 	case Restart:
 		if s.up {
+			w.count.add(serverRestarted)
 			s.kill()
-			w.ahead(now+int64(f.For), &restored{s: s, until: f.Keep.until(now)})
+			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: f.Keep.until(now)})
 		}
 	case Failover:
 		if s.up {
-			s.failOver(now - int64(f.By))
+			w.count.add(serverFailedOver)
+			s.kill()
+			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: now - int64(f.By), ended: now})
 		}
 	case Hang:
 		if s.up {
+			w.count.add(serverHung)
 			s.hungUntil = max(s.hungUntil, now+int64(f.For))
-			w.ahead(s.hungUntil, &restored{s: s, hang: true})
+			s.trouble = max(s.trouble, s.hungUntil)
+			w.ahead(s.hungUntil, &restored{s: s, by: f})
+		}
+	}
+}
+
+// evict drops one thing that the server has: the key that is named, or any.
+func (s *server) evict(f Fault) {
+	type thing struct {
+		database int
+		key      string
+		counter  bool
+	}
+	var all []thing
+	now := s.clock()
+	for db, data := range s.data {
+		for _, key := range data.Keys(now) {
+			all = append(all, thing{db, key, false})
+		}
+		for _, key := range data.Counters(now) {
+			all = append(all, thing{db, key, true})
+		}
+	}
+	if f.Key != "" {
+		key, ofCounter := strings.CutPrefix(f.Key, "{")
+		key, _ = strings.CutSuffix(key, "}")
+		all = slices.DeleteFunc(all, func(t thing) bool { return t.key != key || t.counter != ofCounter })
+	}
+	if len(all) == 0 {
+		return
+	}
+	t := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
+	s.w.count.add(keyEvicted)
+	e := entry{wall: now, database: t.database}
+	if t.counter {
+		e.forget = t.key
+	} else {
+		e.raw = &rawCommand{args: []string{"DEL", t.key}}
+	}
+	s.data[t.database].repeat(e)
+	s.append(e, nil)
+	s.showAll()
+}
+
+// reconnect cuts the connections between processes and places.
+func (w *world) reconnect(f Fault) {
+	w.count.add(connectionsCut)
+	for _, p := range w.processes {
+		if !matches(f.Process, p.name) || p.gone() {
+			continue
+		}
+		for i, place := range w.places {
+			if matches(f.Server, place.name) {
+				p.cutConnection(i)
+			}
+		}
+		if f.Server == Resource {
+			p.cutConnection(len(p.links) - 1)
 		}
 	}
 }
@@ -86,20 +216,27 @@ func (f Fault) hit(w *world, s *server) {
 // restored is the end of a server's trouble.
 type restored struct {
 	s     *server
-	hang  bool
+	by    Fault
 	until int64 // the last moment of which it knows
+	ended int64 // when the server that failed over did
 }
 
 func (r *restored) live() bool { return true }
 
 func (r *restored) happen(w *world) {
 	switch {
-	case !r.hang:
-		r.s.revive(r.until)
-	case r.s.up && r.s.hungUntil <= w.now.Load():
+	case r.by.Kind == Restart && !r.s.up:
+		r.s.restart(r.until)
+	case r.by.Kind == Failover && !r.s.up:
+		r.s.promote(max(0, r.by.Replica-1), r.ended, r.until)
+	case r.by.Kind == Hang && r.s.up && r.s.hungUntil <= w.now.Load():
 		r.s.wake()
 	default:
 		return
 	}
+	r.s.trouble = max(r.s.trouble, w.now.Load())
 	w.trace.at(w.now.Load(), r.s.name).s("is back").end()
+	if r.by.Kind != Hang && r.s.showAll() > 0 {
+		w.count.add(writesLost)
+	}
 }

@@ -12,6 +12,7 @@ type link struct {
 	life  uint64 // of the server that the connection is to, 0: there is none
 	epoch uint64 // connections opened
 	seq   uint64 // calls sent
+	wrote int    // the length of the server's log after the last change that came on the connection
 }
 
 // lose forgets the connection to a life of the server that has ended.
@@ -24,11 +25,12 @@ func (l *link) lose(life uint64) {
 // call is one request of a process and the wait for its answer.
 type call struct {
 	p     *process
-	place int // the server's index, or toResource
+	place int // the index among world.places, or toResource
 	name  string
 	cmd   quorum.Command
 	probe bool
-	act   act // to the resource
+	raw   *rawCommand // by Redis's own commands; nil: by cmd
+	act   *act        // to the resource
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
@@ -36,15 +38,31 @@ type call struct {
 	seq      uint64
 	posted   bool
 	delay    time.Duration // a Delay of this very call
+	repeat   bool          // a Duplicate of this very call,
+	repeatBy time.Duration // so much later
 	answered bool
 	epoch    uint64
+
+	// The events of most calls, in one piece of memory with it.
+	request request
+	back    reply
+	bound   timer
 }
 
 // answer is what comes back.
 type answer struct {
 	vote   quorum.Vote
+	raw    *Reply
 	id     *quorum.Identity // of a probe that was answered
-	result acted
+	result *acted
+}
+
+// rawOp is the place of Redis's own commands among the operations.
+const rawOp = 1 << 8
+
+// failed is the answer that there is none.
+func failed(err error, unsent bool) *answer {
+	return &answer{vote: quorum.Vote{Err: err, Unsent: unsent}}
 }
 
 // toResource is the resource's place among those that a process has links to.
@@ -61,10 +79,13 @@ func (c *call) placeName() string {
 	if c.place == toResource {
 		return Resource
 	}
-	return c.p.w.servers[c.place].name
+	return c.p.w.places[c.place].name
 }
 
 func (c *call) order() opOrder {
+	if c.raw != nil {
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
+	}
 	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
 }
 
@@ -107,30 +128,60 @@ func (c *call) tie(leg uint64) uint64 {
 // send puts the request on its way.
 func (c *call) send() {
 	w := c.p.w
-	c.act.sent = w.now.Load()
+	if c.act != nil {
+		c.act.sent = w.now.Load()
+	}
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
-	r := &request{call: c, life: c.link().life}
-	delay, lost := w.passage(c, Request)
+	r := &c.request
+	r.call, r.life = c, c.link().life
+	delay, lost := w.passage(c, Requests)
+	at := w.now.Load() + int64(delay+c.delay)
+	// The copy may get through where the first one didn't.
+	if by, repeated := w.repeats(c); repeated {
+		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, again: true})
+	}
 	if lost {
-		w.count("a request was lost")
+		w.count.add(requestLost)
+		w.trace.at(w.now.Load(), c.p.name).s("loses").nth(c.placeName(), c.seq).end()
 		return
 	}
-	w.push(w.now.Load()+int64(delay+c.delay), c.tie(1), nil, r)
+	w.push(at, c.tie(1), nil, r)
+}
+
+// repeats says whether a call's request arrives twice, and how much later then.
+func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
+	if c.repeat {
+		return c.repeatBy, true
+	}
+	for _, f := range w.links {
+		if f.Kind == Duplicate && w.concerns(f, c, Requests) &&
+			(f.PPM == 0 || draw(w.seed, tagRepeat, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)) {
+			return f.By, true
+		}
+	}
+	return 0, false
+}
+
+// concerns reports whether a fault of links has to do with a message that is sent
+// now.
+func (w *world) concerns(f Fault, c *call, way Way) bool {
+	now := time.Duration(w.now.Load())
+	return now >= f.At && (f.For == 0 || now < f.At+f.For) && (f.Way == Both || f.Way == way) &&
+		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
 }
 
 // passage is how long a message takes, and whether it gets lost.
 func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
-	about, now := tagRequest, time.Duration(w.now.Load())
-	if way == Reply {
+	about := tagRequest
+	if way == Replies {
 		about = tagReply
 	}
 	of := func(t tag, more uint64) uint64 {
 		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
 	}
 	delay = time.Duration(between(of(about, 0), int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
-	for i, f := range w.links {
-		if now < f.At || f.For != 0 && now >= f.At+f.For || f.Way != Both && f.Way != way ||
-			!matches(f.Process, c.p.name) || !matches(f.Server, c.placeName()) {
+	for _, f := range w.links {
+		if !w.concerns(f, c, way) {
 			continue
 		}
 		switch f.Kind {
@@ -141,7 +192,10 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 			// taken away.
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
 		case Delay:
-			delay += w.links[i].By
+			delay += f.By
+			w.count.add(messageDelayed)
+		case Reorder:
+			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}
 	}
 	return delay, lost
@@ -151,28 +205,42 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 type request struct {
 	call *call
 	life uint64 // of the server that its connection is to, 0: it opens one
+
+	// again marks the second copy of a request that arrives twice. Its answer goes
+	// to nobody.
+	again bool
 }
 
 func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
+	if r.again {
+		w.count.add(requestRepeated)
+		w.trace.at(w.now.Load(), r.call.placeName()).s("again").nth(r.call.p.name, r.call.seq).end()
+	}
 	if r.call.place == toResource {
-		r.reply(&answer{result: w.resource.apply(r.call)})
+		result := w.resource.apply(r.call)
+		r.reply(&answer{result: &result})
 		return
 	}
-	w.servers[r.call.place].receive(r)
+	w.places[r.call.place].server.receive(r)
 }
 
 // reply puts the answer on its way.
 func (r *request) reply(a *answer) {
-	c := r.call
-	w := c.p.w
-	delay, lost := w.passage(c, Reply)
-	if lost {
-		w.count("a reply was lost")
+	if r.again {
 		return
 	}
-	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &reply{call: c, answer: a})
+	c := r.call
+	w := c.p.w
+	delay, lost := w.passage(c, Replies)
+	if lost {
+		w.count.add(replyLost)
+		w.trace.at(w.now.Load(), c.placeName()).s("loses").nth(c.p.name, c.seq).end()
+		return
+	}
+	c.back.call, c.back.answer = c, a
+	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
 }
 
 // reply is an answer on its way to the process.
@@ -213,7 +281,7 @@ func (c *call) abandon() {
 	}
 	c.answered = true
 	c.p.w.woke = true
-	c.reply <- &answer{vote: quorum.Vote{Err: ErrCrashed}, result: acted{err: ErrCrashed}}
+	c.reply <- failed(ErrCrashed, false)
 }
 
 // cancel says that a call's context has ended.
@@ -235,23 +303,47 @@ func (c *cancel) apply(w *world) {
 func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
 
 func (c *cancel) happen(w *world) {
-	w.count("a call timed out")
+	w.count.add(timedOut)
+	w.check.gaveUp(c.call)
 	w.trace.at(w.now.Load(), c.call.p.name).s("gives up").nth(c.call.placeName(), c.call.seq).end()
-	c.call.answer(&answer{vote: quorum.Vote{Err: c.err}, result: acted{err: c.err}})
+	c.call.answer(failed(c.err, false))
+}
+
+// reset says that a call's connection was cut.
+type reset struct{ call *call }
+
+func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
+
+func (r *reset) happen(w *world) {
+	c := r.call
+	w.check.gaveUp(c)
+	w.trace.at(w.now.Load(), c.p.name).s("is cut off").nth(c.placeName(), c.seq).end()
+	c.answer(failed(ErrReset, false))
+}
+
+// cutConnection ends the connection to a place. What was sent to it stays on its
+// way; who waits for an answer is told.
+func (p *process) cutConnection(i int) {
+	p.links[i].life = 0
+	for c := range p.calls {
+		if &p.links[i] == c.link() {
+			p.w.push(p.w.now.Load(), c.tie(5), p, &reset{c})
+		}
+	}
 }
 
 // instance is a server as one process reaches it.
 type instance struct {
 	p     *process
-	index int
+	place int
 }
 
 var _ quorum.Instance = instance{}
 
-func (i instance) Name() string { return i.p.w.servers[i.index].name }
+func (i instance) Name() string { return i.p.w.places[i.place].name }
 
 func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	c := &call{p: i.p, place: i.index, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return quorum.Vote{Err: err, Unsent: true}
 	}
@@ -259,7 +351,7 @@ func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 }
 
 func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
-	c := &call{p: i.p, place: i.index, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return quorum.Identity{}, err
 	}
@@ -276,7 +368,8 @@ func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {
-		return &answer{vote: quorum.Vote{Err: ErrCrashed, Unsent: true}, result: acted{err: ErrCrashed}}
+		c.p.remain()
+		return failed(ErrCrashed, true)
 	}
 	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {
 		c.p.post(c)

@@ -17,10 +17,12 @@ type process struct {
 	index int
 	name  string
 	clock *Clock
-	links []link // one for each server, and the resource's last
+	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
+	life        int // counts its lives from 0
 	pausedUntil int64
+	quarantines map[string]int64 // by instance: until when it was told not to let it vote
 	shuffled    bool
 	asleepUntil int64
 
@@ -34,11 +36,20 @@ type process struct {
 	sweepAt int
 
 	coordinator atomic.Pointer[quorum.Coordinator]
+	ctx         context.Context
+	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
+	remains     atomic.Int64            // what was asked for since
 }
 
 func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, index: index, name: name, links: make([]link, len(w.servers)+1), calls: map[*call]struct{}{}, sweepAt: 64}
+	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
 	p.clock = newClock(p, w.now.Load())
+	// A Coordinator is closed when its process crashes, and a context without an end
+	// spares it some work.
+	p.ctx = context.Background()
+	if w.cfg.Locker != nil {
+		p.ctx, p.cut = context.WithCancelCause(p.ctx)
+	}
 	return p
 }
 
@@ -65,32 +76,48 @@ func (b *begin) happen(w *world) {
 // main is the process's own goroutine.
 func (p *process) main(work Workload) {
 	defer p.post(&end{p})
-	cfg := p.w.cfg.Quorum
-	cfg.Clock = p.clock
-	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index)}
-	cfg.Owner = p.name
-	client := &Client{Name: p.name, Index: p.index, p: p, ctx: context.Background(), holdings: map[*quorum.Lease]*holding{}}
-	cfg.Hooks = client.hooks()
-	instances := make([]quorum.Instance, len(p.w.servers))
-	for i := range instances {
-		instances[i] = instance{p: p, index: i}
-	}
-	coordinator, err := quorum.New(cfg, instances...)
-	if err != nil {
-		p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v", p.name, err)})
-		return
-	}
-	client.Coordinator = coordinator
-	p.coordinator.Store(coordinator)
+	client := &Client{Name: p.name, Index: p.index, Life: p.life, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
 	defer func() {
 		if fault := recover(); fault != nil {
-			p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v\n%s", p.name, fault, debug.Stack())})
+			p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
 		}
-		if err := coordinator.Close(context.Background()); err != nil {
-			p.post(&report{p: p, kind: Panicked, text: fmt.Sprintf("%s: %v", p.name, err)})
+		if client.Locker == nil {
+			return
+		}
+		if err := client.Locker.Close(p.ctx); err != nil && !p.dead.Load() {
+			p.panicked(err.Error())
 		}
 	}()
+	locker, err := p.w.cfg.newLocker(p.parts(client.hooks()))
+	if err != nil {
+		p.panicked(err.Error())
+		return
+	}
+	client.Locker = locker
+	if on, ok := locker.(Coordinated); ok {
+		client.Coordinator = on.Coordinator()
+		p.coordinator.Store(client.Coordinator)
+	}
 	work(client)
+}
+
+func (p *process) panicked(text string) {
+	p.post(&report{p: p, kind: Panicked, text: p.name + ": " + text})
+}
+
+// parts is what the process's Locker is made of.
+func (p *process) parts(hooks quorum.Hooks) Process {
+	cfg := p.w.cfg.Quorum
+	cfg.Clock = p.clock
+	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.life)<<32}
+	cfg.Owner = p.name
+	cfg.Hooks = hooks
+	parts := Process{Name: p.name, Index: p.index, Config: cfg}
+	for i := range p.w.places {
+		parts.Instances = append(parts.Instances, instance{p: p, place: i})
+		parts.Redis = append(parts.Redis, door{p: p, place: i})
+	}
+	return parts
 }
 
 // end is a process's last operation.
@@ -109,7 +136,7 @@ func (e *end) apply(w *world) {
 // pause stops the process until a moment.
 func (p *process) pause(until int64, shuffled bool) {
 	p.pausedUntil, p.shuffled = max(p.pausedUntil, until), shuffled
-	p.w.count("a process was paused")
+	p.w.count.add(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
@@ -132,14 +159,43 @@ func (a *awake) happen(w *world) {
 	}
 }
 
+// reboot starts the process anew after a while: another Coordinator, with the
+// machine's clocks as they go on.
+func (p *process) reboot(after int64) {
+	if p.gone() {
+		return
+	}
+	p.crash()
+	p.w.reboots++
+	p.w.ahead(p.w.now.Load()+after, &rebooted{p})
+}
+
+// rebooted is the next life's beginning.
+type rebooted struct{ p *process }
+
+func (b *rebooted) live() bool { return true }
+
+func (b *rebooted) happen(w *world) {
+	w.reboots--
+	p := newProcess(w, b.p.index, b.p.name)
+	p.life = b.p.life + 1
+	p.clock.inherit(b.p.clock, w.now.Load())
+	for i := range p.links {
+		p.links[i].seq = b.p.links[i].seq // calls are drawn for by their numbers
+	}
+	w.processes[p.index] = p
+	w.count.add(processRebooted)
+	w.start(p, w.work)
+}
+
 // crash ends the process. What it has sent stays on its way.
-func (p *process) crash(why string) {
+func (p *process) crash() {
 	if p.gone() {
 		return
 	}
 	w := p.w
 	w.trace.at(w.now.Load(), p.name).s("crashes").end()
-	w.count("a process crashed")
+	w.count.add(processCrashed)
 	w.check.crashed(p)
 	p.dead.Store(true)
 	w.woke = true
@@ -149,6 +205,9 @@ func (p *process) crash(why string) {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = c.Close(over) // it says that goroutines are left, and they are
+	}
+	if p.cut != nil {
+		p.cut(ErrCrashed)
 	}
 	for c := range p.calls {
 		c.abandon()
@@ -163,6 +222,7 @@ func (p *process) crash(why string) {
 // set sets a timer; those of a process that has crashed are due at once.
 func (p *process) set(t *timer) {
 	if p.dead.Load() {
+		p.remain()
 		if t.ch != nil {
 			t.ch <- p.clock.Now()
 		}
@@ -221,17 +281,18 @@ func (p *process) reset() {
 // all instances' time-outs are for the same moment.
 func (p *process) bind(c *call) {
 	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
-	if ctx == nil || ctx.timer == nil || ctx.timer.bound || ctx.timer.p != p {
+	if ctx == nil || ctx.timer.bound || ctx.timer.p != p {
 		return
 	}
-	t := ctx.timer
+	t := &ctx.timer
 	t.bound = true
-	p.enter(&timer{p: p, due: t.due, ctx: ctx, tie: c.tie(4)})
+	c.bound = timer{p: p, due: t.due, ctx: ctx, tie: c.tie(4)}
+	p.enter(&c.bound)
 }
 
 // waiting reports whether the timer, by itself, has still something to do.
 func (t *timer) waiting() bool {
-	return !t.over && (t.ctx == nil || t.ctx.Err() == nil)
+	return !t.over && (t.ctx == nil || !t.ctx.ended())
 }
 
 // due is the moment of a timer.
@@ -286,25 +347,42 @@ func (t *timer) fire() {
 // byOperation is a fault that happens at a process's n-th operation.
 type byOperation struct {
 	Fault
-	seen map[*process]int
+	seen []int // by process, over all its lives
 }
 
 // byOperation lets the faults happen that this very call was waited for with.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
 		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
-			f.Kind == Delay && !matches(f.Server, c.placeName()) {
+			(f.Kind == Delay || f.Kind == Duplicate) && !matches(f.Server, c.placeName()) {
 			continue
 		}
-		f.seen[c.p]++
-		if f.seen[c.p] != f.Nth {
+		if c.p == w.witness {
 			continue
 		}
-		if f.Kind == Delay {
+		f.seen[c.p.index]++
+		if f.seen[c.p.index] != f.Nth {
+			continue
+		}
+		switch f.Kind {
+		case Delay:
 			c.delay += f.By
+			w.count.add(messageDelayed)
+			continue
+		case Duplicate:
+			c.repeat, c.repeatBy = true, f.By
 			continue
 		}
 		f.strike(w, c.p)
+	}
+}
+
+// remain ends the calling goroutine of a process that has crashed if it doesn't see
+// that: one that tries again for ever would never come to rest.
+func (p *process) remain() {
+	const enough = 10_000
+	if p.remains.Add(1) > enough {
+		runtime.Goexit()
 	}
 }
 

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redquorum/redlock/fencing"
 )
@@ -20,7 +21,18 @@ type register struct {
 	value   int64
 	version uint64   // counts its writes
 	latest  *holding // the latest of those whose operations took effect
+	done    map[*holding]done
 }
+
+// done is the last write of a lease that was carried out.
+type done struct {
+	number uint64
+	answer acted
+}
+
+// ErrOutOfOrder is a GuardIdempotent resource's answer to a write that arrives after
+// a later one of the same lease.
+var ErrOutOfOrder = errors.New("simulation: a later write under this lease was carried out before")
 
 // actKind is what a process asks of the resource.
 type actKind uint8
@@ -41,9 +53,11 @@ func (k actKind) String() string {
 type act struct {
 	kind    actKind
 	holding *holding
+	token   fencing.Token // that is shown
 	value   int64
 	version uint64
-	sent    int64 // true time
+	number  uint64 // of a write among those of its lease
+	sent    int64  // true time
 }
 
 // acted is its answer.
@@ -55,7 +69,7 @@ type acted struct {
 
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
-	if w.cfg.Guard {
+	if w.cfg.Guard != Unguarded {
 		r.guard = new(fencing.Memory)
 	}
 	return r
@@ -64,16 +78,30 @@ func newResource(w *world) *resource {
 // apply carries out what has arrived. It never blocks: the driver is the only one
 // to call the guard.
 func (r *resource) apply(c *call) acted {
-	a, w := c.act, r.w
+	a, w := *c.act, r.w
 	reg := r.registers[a.holding.key]
 	if reg == nil {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	line := w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.holding.token))
+	// Begun when nothing comes between: a check that finds something writes a line
+	// of its own.
+	line := func() *trace {
+		return w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.token))
+	}
+	if last := reg.done[a.holding]; a.kind == writing && a.number <= last.number {
+		if a.number == last.number {
+			line().s("repeated").end()
+			w.count.add(writeRepeated)
+			return last.answer
+		}
+		line().s("refused").end()
+		w.count.add(writeRefused)
+		return acted{err: ErrOutOfOrder}
+	}
 	if err := r.pass(a); err != nil {
-		line.s("refused").end()
-		w.count("the guard refused a " + a.kind.String())
+		line().s("refused").end()
+		w.count.add(map[actKind]counter{reading: readRefused, writing: writeRefused}[a.kind])
 		return acted{err: err}
 	}
 	w.check.effect(a, reg)
@@ -81,8 +109,15 @@ func (r *resource) apply(c *call) acted {
 		reg.value = a.value
 		reg.version++
 	}
-	line.n("version", int64(reg.version)).n("value", reg.value).end()
-	return acted{value: reg.value, version: reg.version}
+	line().n("version", int64(reg.version)).n("value", reg.value).end()
+	answer := acted{value: reg.value, version: reg.version}
+	if a.kind == writing && w.cfg.Guard == GuardIdempotent {
+		if reg.done == nil {
+			reg.done = map[*holding]done{}
+		}
+		reg.done[a.holding] = done{number: a.number, answer: answer}
+	}
+	return answer
 }
 
 func (r *resource) pass(a act) error {
@@ -90,9 +125,11 @@ func (r *resource) pass(a act) error {
 	switch {
 	case r.guard == nil:
 		return nil
+	case a.kind == reading && r.w.cfg.Guard == GuardWrites:
+		return nil
 	case a.kind == reading:
-		return r.guard.Admit(ctx, a.holding.key, a.holding.token)
+		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
-		return r.guard.Check(ctx, a.holding.key, a.holding.token) // one step with the write: nothing else runs
+		return r.guard.Check(ctx, a.holding.key, a.token) // one step with the write: nothing else runs
 	}
 }

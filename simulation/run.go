@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +56,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	if err := schedule.validate(cfg.processNames(), cfg.serverNames()); err != nil {
+	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.placeNames(), cfg.Replicas); err != nil {
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
@@ -68,10 +66,10 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 	if failure != nil {
 		w.check.violation(LeftOver, "%v", failure)
 	}
-	sum := sha256.Sum256(w.trace.text)
+	trace, digest := w.trace.finish()
 	return Result{
-		Trace: w.trace.text, Digest: hex.EncodeToString(sum[:]),
-		Violations: w.check.violations, History: w.check.history, Counts: w.totals(),
+		Trace: trace, Digest: digest,
+		Violations: w.check.violations, History: w.check.history, Counts: w.count.totals(),
 		Events: w.events, Ended: time.Duration(w.now.Load()),
 	}, nil
 }

@@ -35,13 +35,41 @@ const (
 	// Hang stops Server for For: commands wait in its socket, and are carried out
 	// afterwards.
 	Hang Kind = "hang"
-	// Failover puts a replica in Server's place that is By behind it.
+	// Failover ends Server and puts a replica in its place after For: with
+	// Config.Replicas the one that Replica says (1 if it is 0), with what had
+	// reached it; of that, and without Replicas, no more than Server knew By ago.
 	Failover Kind = "failover"
+	// Lag lets what Server does from At within For reach Replica (all of them if it
+	// is 0) later by By, or not before the end if By is 0: then a For of 0 is for
+	// never.
+	Lag Kind = "lag"
+	// Evict drops Key from Server, as a full memory or an operator does: a lock's
+	// key, or with "{k}" the counter of the resource k, or if it is empty one of all
+	// these.
+	Evict Kind = "evict"
+	// Flush drops all that Server has: FLUSHALL.
+	Flush Kind = "flush"
+	// Reboot is Crash, and Process begins its workload anew after For, with another
+	// Coordinator: it knows nothing of what it held.
+	Reboot Kind = "reboot"
+	// Reconnect cuts the connections between Process and Server. What was sent is
+	// carried out, what was to be answered fails, and the next request opens another
+	// connection.
+	Reconnect Kind = "reconnect"
 	// Cut loses, for For, all that is sent between Process and Server in Way. For
 	// this and the two that follow, a For of 0 means to the end of the run.
 	Cut Kind = "cut"
 	// Lose is Cut for only PPM millionths of the messages.
 	Lose Kind = "lose"
+	// Reorder makes messages between Process and Server in Way later by something
+	// between 0 and By, each by another draw, so that they overtake each other.
+	Reorder Kind = "reorder"
+	// Duplicate lets requests from Process to Server arrive twice, the second time
+	// By later: PPM millionths of those that are sent within For from At (0: all of
+	// them), or the Nth of the kind Op alone. TCP doesn't do that; a proxy, or a
+	// client library that sends again when a connection breaks, does. The process
+	// hears of the first copy's answer only.
+	Duplicate Kind = "duplicate"
 	// Delay makes messages between Process and Server in Way later by By: those
 	// that are sent within For from At, or the Nth request of the kind Op alone.
 	Delay Kind = "delay"
@@ -52,9 +80,9 @@ type Way string
 
 // The ways.
 const (
-	Both    Way = ""
-	Request Way = "request"
-	Reply   Way = "reply"
+	Both     Way = ""
+	Requests Way = "request"
+	Replies  Way = "reply"
 )
 
 // Keep is what a server still knows after a Restart.
@@ -102,7 +130,10 @@ type Fault struct {
 	PPM     int64         `json:"ppm,omitempty"`
 	Way     Way           `json:"way,omitempty"`
 	Keep    Keep          `json:"keep,omitempty"`
-	Frozen  bool          `json:"frozen,omitempty"`
+	// Replica is the number of a replica, from 1.
+	Replica int    `json:"replica,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Frozen  bool   `json:"frozen,omitempty"`
 	// Shuffled mixes what reaches a process after a Pause or Suspend; without it,
 	// it comes in the order in which it would have.
 	Shuffled bool `json:"shuffled,omitempty"`
@@ -115,32 +146,36 @@ type Schedule []Fault
 const longest = 30 * 24 * time.Hour
 
 // validate says what is wrong with s in a world of the given names.
-func (s Schedule) validate(processes, servers []string) error {
+func (s Schedule) validate(processes, servers, places []string, replicas int) error {
 	for i, f := range s {
-		if err := f.validate(processes, servers); err != nil {
+		names := servers
+		if f.onLinks() || f.Kind == Reconnect {
+			names = places
+		}
+		if err := f.validate(processes, names, replicas); err != nil {
 			return fmt.Errorf("%w: fault %d (%s): %w", ErrConfig, i, f.Kind, err)
 		}
 	}
 	return nil
 }
 
-func (f Fault) validate(processes, servers []string) error {
+func (f Fault) validate(processes, servers []string, replicas int) error {
 	var process, server, byNth bool
 	switch f.Kind {
-	case Pause, Suspend, Crash:
+	case Pause, Suspend, Crash, Reboot:
 		process, byNth = true, true
 	case Step, Rate:
 		process, server = f.Server == "", f.Process == ""
-	case Restart, Hang, Failover:
+	case Restart, Hang, Failover, Lag, Evict, Flush:
 		server = true
-	case Cut, Lose:
+	case Cut, Lose, Reorder, Reconnect:
 		process, server = true, true
-	case Delay:
+	case Delay, Duplicate:
 		process, server, byNth = true, true, true
 	default:
 		return fmt.Errorf("no such kind %q", f.Kind)
 	}
-	links := f.Kind == Cut || f.Kind == Lose || f.Kind == Delay
+	links := f.onLinks() || f.Kind == Reconnect
 	switch {
 	case process && f.Process != Any && !slices.Contains(processes, f.Process):
 		return fmt.Errorf("its Process is %q, want one of %v or %q", f.Process, processes, Any)
@@ -152,13 +187,17 @@ func (f Fault) validate(processes, servers []string) error {
 		return fmt.Errorf("its Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
 	case f.At < 0 || f.At > longest || f.For < 0 || f.For > longest || f.By < -longest || f.By > longest:
 		return fmt.Errorf("its At %v, For %v, By %v: want 0 (By: %v) to %v", f.At, f.For, f.By, -longest, longest)
-	case (f.Kind == Delay || f.Kind == Failover) && f.By < 0:
+	case f.By < 0 && f.Kind != Step:
 		return fmt.Errorf("its By is %v, want 0 or more", f.By)
 	case f.Kind == Rate && (f.PPM < -500_000 || f.PPM > 500_000):
 		return fmt.Errorf("its PPM is %d, want -500000 to 500000", f.PPM)
-	case f.Kind == Lose && (f.PPM < 0 || f.PPM > million):
+	case (f.Kind == Lose || f.Kind == Duplicate) && (f.PPM < 0 || f.PPM > million):
 		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
-	case !slices.Contains([]Way{Both, Request, Reply}, f.Way):
+	case f.Kind == Duplicate && f.Way != Both:
+		return fmt.Errorf("its Way is %q: it is requests that arrive twice, leave it empty", f.Way)
+	case f.Replica < 0 || f.Replica > max(1, replicas) && f.Kind == Failover || f.Replica > replicas && f.Kind == Lag:
+		return fmt.Errorf("its Replica is %d, want 0 to the number of Config.Replicas, %d", f.Replica, replicas)
+	case !slices.Contains([]Way{Both, Requests, Replies}, f.Way):
 		return fmt.Errorf("no such way %q", f.Way)
 	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, f.Keep):
 		return fmt.Errorf("no such persistence %q", f.Keep)
@@ -168,80 +207,3 @@ func (f Fault) validate(processes, servers []string) error {
 
 // matches reports whether name is meant by pattern.
 func matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }
-
-// Draw draws a schedule from a seed: first which kinds of faults the run has at
-// all, then up to most faults of these within span. Runs with few kinds find what
-// runs with all of them bury ("swarm testing").
-func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
-	cfg = cfg.complete()
-	processes, servers := cfg.processNames(), cfg.serverNames()
-	var kinds []Kind
-	for i, k := range []Kind{Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay} {
-		if draw(seed, tagSchedule, uint64(i))%3 == 0 {
-			kinds = append(kinds, k)
-		}
-	}
-	if len(kinds) == 0 || most < 1 {
-		return nil
-	}
-	n := 1 + int(draw(seed, tagSchedule, 100)%uint64(most))
-	s := make(Schedule, n)
-	for i := range s {
-		pick := func(what, n uint64) uint64 { return draw(seed, tagSchedule, 200+uint64(i), what) % n }
-		length := func(what uint64, most time.Duration) time.Duration {
-			// Evenly over the magnitudes: half of all faults shouldn't be longer
-			// than half of the longest.
-			d := most >> pick(what, 12)
-			return time.Duration(pick(what+1, uint64(d)+1)).Truncate(time.Microsecond)
-		}
-		f := Fault{
-			Kind: kinds[pick(0, uint64(len(kinds)))],
-			At:   time.Duration(pick(1, uint64(max(1, span)))).Truncate(time.Microsecond),
-		}
-		process, server := processes[pick(3, uint64(len(processes)))], servers[pick(4, uint64(len(servers)))]
-		f.For = length(10, 2*cfg.Quorum.TTL)
-		switch f.Kind {
-		case Pause, Suspend:
-			f.Process, f.Shuffled = process, pick(5, 2) == 0
-			if pick(6, 2) == 0 {
-				f.Nth = 1 + int(pick(7, 40))
-			}
-		case Crash:
-			f.Process, f.Nth, f.For = process, 1+int(pick(7, 40)), 0
-		case Step:
-			f.By, f.For = length(20, 2*cfg.Quorum.TTL), 0
-			if pick(8, 2) == 0 {
-				f.By = -f.By
-			}
-			if pick(9, 2) == 0 {
-				f.Process = process
-			} else {
-				f.Server = server
-			}
-		case Rate:
-			f.PPM, f.For = int64(pick(21, 200_001))-100_000, 0
-			if pick(9, 2) == 0 {
-				f.Process = process
-			} else {
-				f.Server = server
-			}
-		case Restart:
-			f.Server, f.Keep = server, []Keep{KeepNothing, KeepSecond, KeepAll}[pick(22, 3)]
-		case Hang:
-			f.Server = server
-		case Failover:
-			f.Server, f.By, f.For = server, length(20, 2*time.Second), 0
-		case Cut, Lose, Delay:
-			f.Process, f.Server, f.Way = process, server, []Way{Both, Request, Reply}[pick(23, 3)]
-			f.PPM = int64(pick(24, million))
-			if f.Kind == Delay {
-				f.By, f.PPM = length(20, cfg.Quorum.TTL), 0
-			}
-			if f.Kind == Cut {
-				f.PPM = 0
-			}
-		}
-		s[i] = f
-	}
-	return s
-}

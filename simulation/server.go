@@ -1,12 +1,15 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 // What a call fails with, for errors.Is.
@@ -27,27 +30,42 @@ type server struct {
 	name  string
 
 	wall    line
-	data    *quorumtest.Data
-	log     []entry // what changed the data since it was empty, for restarts
-	life    uint64  // counts its lives from 1
+	data    []database // by number
+	log     []entry    // what changed the data since it was empty, if w.logs
+	life    uint64     // counts its lives from 1
 	up      bool
-	started int64 // by its own wall clock
+	started int64  // by its own wall clock
+	named   uint64 // the life that id is of
+	id      string
+	trouble int64 // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
-}
 
-// entry is one command in the log.
-type entry struct {
-	at   int64 // true time
-	wall time.Time
-	cmd  quorum.Command
+	reached  []int64         // by replica: when it gets what was sent last
+	blocked  []*withheld     // answers that wait for replicas
+	fellBack bool            // semi-synchronous replication is asynchronous for now
+	shown    map[shown]int64 // until when, as the trace has it
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: quorumtest.NewData(), up: true, life: 1}
+	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1, trouble: -1}
 	s.started = epoch - int64(w.cfg.ServerAge)
+	s.reached = make([]int64, w.cfg.Replicas)
 	return s
+}
+
+// databases makes empty ones, as many as aliases ask for.
+func (w *world) databases() []database {
+	n := 1
+	for _, a := range w.cfg.Aliases {
+		n = max(n, a.Database+1)
+	}
+	all := make([]database, n)
+	for i := range all {
+		all[i] = newDatabase()
+	}
+	return all
 }
 
 func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
@@ -69,47 +87,166 @@ func (s *server) receive(r *request) {
 		s.waiting = append(s.waiting, r)
 		return
 	}
-	if r.life == 0 && link.life != s.life {
-		link.life = s.life
+	if r.life == 0 && link.life != s.life && !r.again {
+		link.life, link.wrote = s.life, 0
 		link.epoch++
 	}
-	if c.probe {
+	switch {
+	case c.probe:
 		r.reply(&answer{id: s.identity()})
-		return
+	case c.raw != nil && c.name == "wait":
+		s.wait(r)
+	case c.raw != nil:
+		reply := s.command(r)
+		s.answer(r, &answer{raw: &reply}, true)
+	default:
+		vote := s.run(r)
+		s.answer(r, &answer{vote: vote}, vote.Outcome == quorum.Granted && changes(c.cmd.Op))
 	}
-	r.reply(&answer{vote: s.run(c)})
 }
 
-func (s *server) run(c *call) quorum.Vote {
-	w, now := s.w, s.clock()
-	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
-		if holder, _, held := s.data.Holder(c.cmd.Key, now); held {
-			s.data.Run(quorum.Command{Op: quorum.Release, Key: c.cmd.Key, Value: holder}, now)
+// changes reports whether an operation that was granted has changed data.
+func changes(op quorum.Op) bool { return op != quorum.Look && op != quorum.Tick }
+
+// command carries out one of Redis's own commands.
+func (s *server) command(r *request) Reply {
+	w, c, now := s.w, r.call, s.clock()
+	db := w.places[c.place].database
+	reply := s.data[db].do(c.raw.args, now)
+	line := w.trace.at(w.now.Load(), s.name).s(c.name).nth(c.p.name, c.seq)
+	switch {
+	case reply.Err != nil:
+		line.s("error")
+	case reply.Null:
+		line.s("null")
+	case reply.Text == "OK":
+		line.s("ok")
+	case reply.Text != "":
+		line.s("text")
+	default:
+		line.n("int", reply.Int)
+	}
+	keys := c.raw.keys()
+	for _, key := range keys {
+		s.show(line, db, key)
+	}
+	line.end()
+	if reply.Err == nil && c.raw.writes() {
+		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
+		if len(keys) == 0 { // of all keys
+			s.showAll()
 		}
 	}
-	vote := s.data.Run(c.cmd, now)
-	if vote.Outcome == quorum.Granted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
-		s.log = append(s.log, entry{at: w.now.Load(), wall: now, cmd: c.cmd})
+	return reply
+}
+
+// run carries out one of the library's commands.
+func (s *server) run(r *request) quorum.Vote {
+	w, c, now := s.w, r.call, s.clock()
+	db := w.places[c.place].database
+	data := s.data[db]
+	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
+		data.Delete(c.cmd.Key, now)
 	}
+	vote := data.Run(c.cmd, now)
+	granted := vote.Outcome == quorum.Granted
 	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s(vote.Outcome.String())
 	if vote.Token != 0 {
 		line.n("token", int64(vote.Token))
 	}
+	if granted && changes(c.cmd.Op) {
+		if c.cmd.Op != quorum.Raise {
+			s.show(line, db, c.cmd.Key)
+		}
+		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
+	}
 	line.end()
-	w.votes[c.cmd.Op][vote.Outcome]++
+	w.count.votes[c.cmd.Op][vote.Outcome]++
+	w.check.carriedOut(c, granted)
 	return vote
+}
+
+// shown is a key in the trace.
+type shown struct {
+	database int
+	key      string
+}
+
+// show adds to a line of the trace what has become of a key: until when, in true
+// time as things stand now, the server has it; "gone" if it hasn't, "until=ever" if
+// it doesn't expire. What changes without a command is corrected by showAll.
+func (s *server) show(line *trace, db int, key string) {
+	until := s.until(db, key)
+	if s.shown == nil {
+		s.shown = make(map[shown]int64, 2)
+	}
+	s.shown[shown{db, key}] = until
+	line.named("key", key)
+	if db != 0 {
+		line.n("database", int64(db))
+	}
+	switch until {
+	case gone:
+		line.s("gone")
+	case never:
+		line.s("until=ever")
+	default:
+		line.n("until", until)
+	}
+}
+
+// gone is the end, in true time, of a key that doesn't exist.
+const gone = -1
+
+func (s *server) until(db int, key string) int64 {
+	_, expires, ok := s.data[db].Holder(key, s.clock())
+	switch {
+	case !ok:
+		return gone
+	case expires.IsZero():
+		return never
+	}
+	return s.wall.when(expires.UnixNano())
+}
+
+// showAll writes down which keys have another end now than the trace says, and
+// counts those that have gone before it.
+func (s *server) showAll() (lost int) {
+	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
+		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
+	}) {
+		now := s.w.now.Load()
+		was, is := s.shown[k], s.until(k.database, k.key)
+		if was == is || was <= now && is == gone {
+			continue
+		}
+		line := s.w.trace.at(now, s.name).s("has")
+		s.show(line, k.database, k.key)
+		line.end()
+		if is == gone {
+			lost++
+		}
+	}
+	return lost
+}
+
+// runID names the server's life.
+func (s *server) runID() string {
+	if s.named != s.life {
+		s.named, s.id = s.life, fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life))
+	}
+	return s.id
 }
 
 func (s *server) identity() *quorum.Identity {
 	now := s.wall.at(s.w.now.Load())
-	persistence := map[Keep]string{KeepNothing: "none", KeepSecond: "aof everysec", KeepAll: "aof always"}[s.w.cfg.Persistence]
 	return &quorum.Identity{
-		RunID:       fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life)),
+		RunID:       s.runID(),
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        "master",
 		Durable:     s.w.cfg.Persistence == KeepAll,
-		Persistence: persistence,
-		Eviction:    "noeviction",
+		Persistence: s.w.cfg.Persistence.words(),
+		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
 		Dialect:     "simulation",
@@ -123,50 +260,85 @@ func (s *server) kill() {
 		return
 	}
 	s.up, s.hungUntil = false, 0
-	s.disconnect()
-}
-
-func (s *server) disconnect() {
-	for _, r := range s.waiting {
+	waiting, blocked := s.waiting, s.blocked
+	s.waiting, s.blocked = nil, nil
+	for _, r := range waiting {
 		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 	}
-	s.waiting = nil
+	for _, b := range blocked {
+		b.over = true
+		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+	}
 	for _, p := range s.w.processes {
-		p.links[s.index].life = 0
+		for i, place := range s.w.places {
+			if place.server == s {
+				p.links[i].life = 0
+			}
+		}
 	}
 }
 
-// revive begins another life with what was kept.
-func (s *server) revive(until int64) {
+// revive begins another life with the part of the log that was kept.
+func (s *server) revive(kept func(entry) bool) {
 	if s.up {
 		return
 	}
 	s.up = true
 	s.life++
-	s.recall(until)
+	s.recall(kept)
+}
+
+// restart begins another life of the same server.
+func (s *server) restart(until int64) {
+	s.revive(func(e entry) bool { return e.at <= until })
 	s.started = s.wall.at(s.w.now.Load())
 }
 
-// failOver puts a replica in the server's place that knows what was done up to
-// a moment. It has been up as long as the server was.
-func (s *server) failOver(until int64) {
-	s.kill()
-	s.up = true
-	s.life++
-	s.recall(until)
-}
-
-// recall makes the data anew from the log up to a moment.
-func (s *server) recall(until int64) {
-	s.data = quorumtest.NewData()
-	kept := s.log[:0]
-	for _, e := range s.log {
-		if e.at <= until {
-			s.data.Run(e.cmd, e.wall)
-			kept = append(kept, e)
+// promote begins the life of a replica in the server's place: it knows what had
+// reached it when the server ended. It has been up as long as that was.
+func (s *server) promote(replica int, ended, until int64) {
+	s.revive(func(e entry) bool {
+		if e.at > until {
+			return false
+		}
+		return len(e.arrived) == 0 || e.arrived[replica] <= ended
+	})
+	// The others copy what it has.
+	now := s.w.now.Load()
+	for i := range s.log {
+		for j := range s.log[i].arrived {
+			s.log[i].arrived[j] = min(now, s.log[i].arrived[j])
 		}
 	}
-	s.log = kept
+	for j := range s.reached {
+		s.reached[j] = now
+	}
+	s.fellBack = false
+}
+
+// recall makes the data anew from the log.
+func (s *server) recall(kept func(entry) bool) {
+	s.data = s.w.databases()
+	all := s.log
+	s.log = s.log[:0]
+	for _, e := range all {
+		if kept(e) {
+			s.data[e.database].repeat(e)
+			s.log = append(s.log, e)
+		}
+	}
+}
+
+// words are what a server says of its persistence.
+func (k Keep) words() string {
+	switch k {
+	case KeepAll:
+		return "aof always"
+	case KeepSecond:
+		return "aof everysec"
+	default:
+		return "none"
+	}
 }
 
 // until is the last moment whose commands are on disk now.
@@ -188,4 +360,11 @@ func (s *server) wake() {
 	for _, r := range waiting {
 		s.receive(r)
 	}
+}
+
+// keeps reports whether the place has the lease's key up to the true time until,
+// as things stand now.
+func (p place) keeps(h *holding, until int64) bool {
+	value, expires, ok := p.server.data[p.database].Holder(h.key, p.server.clock())
+	return ok && value == h.value && (expires.IsZero() || p.server.wall.when(expires.UnixNano()) >= until)
 }

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing/synctest"
 	"time"
-
-	"github.com/redquorum/redlock/quorum"
 )
 
 // world is one run. A single goroutine, the driver, owns everything in it; the
@@ -33,17 +31,28 @@ type world struct {
 	inbox   []op
 	drained []op // the inbox before, for its memory
 
+	logs    bool // servers keep logs: somebody will read them
+	reboots int  // processes that have crashed and will start again
+
 	servers   []*server
+	places    []place // what processes have links to: the servers, and the aliases
 	processes []*process
 	resource  *resource
 	links     Schedule       // the faults that links look at
+	lags      Schedule       // those that replication looks at
 	byNth     []*byOperation // the faults that operations look at
 
 	witness *process
 	trace   trace
 	check   checker
-	counts  map[string]int
-	votes   [quorum.Tick + 1][3]int // by operation and outcome, see totals
+	count   counted
+}
+
+// place is where a process's messages go: a server, by one of its names.
+type place struct {
+	name     string
+	server   *server
+	database int
 }
 
 // op is something that the code under test asks of the world.
@@ -81,40 +90,39 @@ func (o opOrder) compare(p opOrder) int {
 }
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
-	w := &world{seed: seed, cfg: cfg, work: work, woke: true, counts: map[string]int{}}
+	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
+	if !cfg.NoTrace {
+		w.trace.text = make([]byte, 0, usual.Load())
+	}
 	w.check.w = w
+	w.trace.off = cfg.NoTrace
+	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
+		return f.Kind == Failover || f.Kind == Restart && f.Keep != KeepNothing
+	})
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))
 	}
+	for _, s := range w.servers {
+		w.places = append(w.places, place{name: s.name, server: s})
+	}
+	for _, a := range cfg.Aliases {
+		w.places = append(w.places, place{name: a.Name, server: w.servers[slices.Index(cfg.serverNames(), a.Server)], database: a.Database})
+	}
 	w.resource = newResource(w)
 	for i, name := range cfg.processNames() {
-		w.start(newProcess(w, i, name), work)
+		p := newProcess(w, i, name)
+		w.processes = append(w.processes, p)
+		w.start(p, work)
 	}
 	last := time.Duration(0)
-	for i, f := range schedule {
-		w.plan(i, f)
+	for _, f := range schedule {
+		w.plan(f)
 		last = max(last, f.At+f.For)
 	}
 	if w.cfg.Horizon == 0 {
 		w.cfg.Horizon = last + 10*time.Minute
 	}
 	return w
-}
-
-// count notes that something happened at least once. A check that found nothing
-// proves nothing about what never happened.
-func (w *world) count(what string) { w.counts[what]++ }
-
-// totals is all that was counted.
-func (w *world) totals() map[string]int {
-	for op, outcomes := range w.votes {
-		for outcome, n := range outcomes {
-			if n > 0 {
-				w.counts[quorum.Op(op).String()+" "+quorum.Outcome(outcome).String()] = n
-			}
-		}
-	}
-	return w.counts
 }
 
 // post hands an operation to the driver.
@@ -196,7 +204,7 @@ func (w *world) breakOff(why string) {
 	}
 	w.check.violation(Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
 	for _, p := range w.processes {
-		p.crash("broken off")
+		p.crash()
 	}
 }
 
@@ -257,7 +265,7 @@ func (w *world) next() (event, bool) {
 		e := w.queue.pop()
 		if !e.what.live() {
 			if r, ok := e.what.(*reply); ok && r.late() {
-				w.count("a reply came too late")
+				w.check.late(r, e.at)
 			}
 			continue
 		}
@@ -286,23 +294,23 @@ func (w *world) running() int {
 
 // start lets a process begin now.
 func (w *world) start(p *process, work Workload) {
-	w.processes = append(w.processes, p)
 	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, &begin{p: p, work: work})
 }
 
 // callWitness starts the last client, see Config.Witness.
 func (w *world) callWitness() {
 	w.witness = newProcess(w, len(w.processes), "witness")
+	w.processes = append(w.processes, w.witness)
 	keys := w.check.keys()
 	w.start(w.witness, func(c *Client) {
 		ttl := max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
 		for _, key := range keys {
 			// By steps of its own: how long Acquire waits may depend on which of
 			// several answers that come at one moment it has seen.
-			var lease *quorum.Lease
+			var lease Lease
 			var err error
 			for range 30 {
-				if lease, err = c.Coordinator.TryAcquire(c.ctx, key); err == nil {
+				if lease, err = c.Locker.TryAcquire(c.ctx, key); err == nil {
 					break
 				}
 				c.Sleep(ttl / 10)

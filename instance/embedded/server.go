@@ -53,7 +53,11 @@ func (s *Server) Dial() (net.Conn, error) {
 	if s.life == nil {
 		return nil, fmt.Errorf("%w: %s", ErrStopped, s.name)
 	}
-	return s.life.mini.Dial()
+	conn, err := s.life.mini.Dial()
+	if err != nil {
+		return nil, err
+	}
+	return &roomy{Conn: conn}, nil
 }
 
 // Stop ends the server as a crash does: its connections break, its data is

@@ -1,6 +1,7 @@
 package quorumtest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -40,11 +41,48 @@ func (d *Data) Holder(key string, now time.Time) (value string, expires time.Tim
 // Put sets a key as somebody else would: with a time to live, or for ever if it
 // is quorum.NoExpiry. No counter is touched.
 func (d *Data) Put(key, value string, ttl time.Duration, now time.Time) {
-	e := entry{value: value}
-	if ttl != quorum.NoExpiry {
-		e.expires = now.Add(ttl)
+	if ttl == quorum.NoExpiry {
+		d.PutUntil(key, value, time.Time{})
+		return
 	}
-	d.store.keys[key] = e
+	d.PutUntil(key, value, now.Add(ttl))
+}
+
+// PutUntil is Put with the moment at which the key expires, zero for never.
+func (d *Data) PutUntil(key, value string, expires time.Time) {
+	d.store.keys[key] = entry{value, expires}
+}
+
+// Delete drops a key, whoever holds it, and reports whether it existed at now.
+func (d *Data) Delete(key string, now time.Time) bool {
+	_, ok := d.store.key(key, now)
+	delete(d.store.keys, key)
+	return ok
+}
+
+// Keys lists the keys that exist at now, sorted.
+func (d *Data) Keys(now time.Time) []string { return d.store.live(now) }
+
+// Counters lists the resources that have a counter at now, sorted.
+func (d *Data) Counters(now time.Time) []string {
+	keys := slices.Sorted(maps.Keys(d.store.counters))
+	return slices.DeleteFunc(keys, func(key string) bool {
+		_, ok := d.store.counter(key, now)
+		return !ok
+	})
+}
+
+// Forget drops a resource's counter, and reports whether it existed at now.
+func (d *Data) Forget(key string, now time.Time) bool {
+	_, ok := d.store.counter(key, now)
+	delete(d.store.counters, key)
+	return ok
+}
+
+// Flush drops all keys and all counters.
+func (d *Data) Flush() {
+	clear(d.store.keys)
+	clear(d.store.counters)
 }
 
 // Counter gives a resource's counter, 0 if there is none.

@@ -1,0 +1,183 @@
+package docs_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
+
+// stale is what a failure says.
+const stale = `%s is stale: the code says something else now.
+If you understand why it has changed, and the prose around it is still true, run
+
+	go test ./docs -update
+
+and read the difference before you commit it.`
+
+// A page's generated part stands between two comments, which name what makes it:
+//
+//	<!-- generated: example quorum ExampleCoordinator_Do -->
+//	...
+//	<!-- end -->
+//
+// generators has the makers by their first word. Each gets the other words.
+var generators = map[string]func(words []string) (string, error){
+	"example": exampleBlock,
+}
+
+// generatedFiles are files that are made as a whole, by their names in this
+// folder.
+var generatedFiles = map[string]func() ([]byte, error){}
+
+var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
+
+// pages lists every page: those of this folder and the README.
+func pages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	return append(list, "../README.md")
+}
+
+func TestGeneratedParts(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range pages(t) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			old, err := os.ReadFile(page)
+			require.NoError(t, err)
+			fresh, err := regenerate(old, used)
+			require.NoError(t, err)
+			if bytes.Equal(old, fresh) {
+				return
+			}
+			if *update {
+				require.NoError(t, os.WriteFile(page, fresh, 0o644))
+				return
+			}
+			assert.Equal(t, string(fresh), string(old))
+			t.Errorf(stale, page)
+		})
+	}
+	for name := range generators {
+		assert.True(t, used[name], "nothing is made by the generator %q: take it out", name)
+	}
+}
+
+func TestGeneratedFiles(t *testing.T) {
+	for name, generate := range generatedFiles {
+		t.Run(name, func(t *testing.T) {
+			fresh, err := generate()
+			require.NoError(t, err)
+			old, err := os.ReadFile(name)
+			switch {
+			case err == nil && bytes.Equal(old, fresh):
+			case *update:
+				require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+				require.NoError(t, os.WriteFile(name, fresh, 0o644))
+			default:
+				t.Errorf(stale, name)
+			}
+		})
+	}
+}
+
+// regenerate makes a page's generated parts anew.
+func regenerate(page []byte, used map[string]bool) ([]byte, error) {
+	var errs []error
+	fresh := generatedPart.ReplaceAllFunc(page, func(part []byte) []byte {
+		title := string(generatedPart.FindSubmatch(part)[1])
+		words := strings.Fields(title)
+		if len(words) == 0 || generators[words[0]] == nil {
+			errs = append(errs, fmt.Errorf("there is no generator for %q", title))
+			return part
+		}
+		used[words[0]] = true
+		text, err := generators[words[0]](words[1:])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
+			return part
+		}
+		return []byte("<!-- generated: " + title + " -->\n" + strings.TrimRight(text, "\n") + "\n<!-- end -->")
+	})
+	if n, m := bytes.Count(fresh, []byte("<!-- generated:")), len(generatedPart.FindAll(fresh, -1)); n != m {
+		errs = append(errs, fmt.Errorf("%d parts begin, and %d of them end with <!-- end -->", n, m))
+	}
+	return fresh, errors.Join(errs...)
+}
+
+// The engine itself: a stale part is noticed, and so is one that nobody makes or
+// that doesn't end.
+func TestRegenerate(t *testing.T) {
+	page := "a\n<!-- generated: example docs/testdata ExampleSum -->\nold\n<!-- end -->\nb\n"
+	used := map[string]bool{}
+	fresh, err := regenerate([]byte(page), used)
+	require.NoError(t, err)
+	assert.Equal(t, "a\n<!-- generated: example docs/testdata ExampleSum -->\n```go\nfmt.Println(1 + 2)\n// Output: 3\n```\n<!-- end -->\nb\n", string(fresh))
+	assert.True(t, used["example"])
+
+	_, err = regenerate([]byte("<!-- generated: nothing -->\n<!-- end -->"), used)
+	assert.ErrorContains(t, err, `no generator for "nothing"`)
+	_, err = regenerate([]byte("<!-- generated: example x y -->\n"), used)
+	assert.ErrorContains(t, err, "1 parts begin, and 0")
+	_, err = regenerate([]byte("<!-- generated: example docs/testdata ExampleNone -->\n<!-- end -->"), used)
+	assert.ErrorContains(t, err, "ExampleNone")
+}
+
+// exampleBlock gives the body of an example function, which its package's tests
+// compile and run: words are the package's folder and the function.
+func exampleBlock(words []string) (string, error) {
+	if len(words) != 2 {
+		return "", fmt.Errorf("want a folder and a function, got %q", words)
+	}
+	files, err := filepath.Glob(filepath.Join("..", words[0], "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return "", err
+		}
+		for _, decl := range tree.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == words[1] {
+				from, to := set.Position(f.Body.Lbrace).Offset+1, set.Position(f.Body.Rbrace).Offset
+				body, err := format.Source(source[from:to])
+				if err != nil {
+					return "", err
+				}
+				return "```go\n" + dedent(string(body)) + "```", nil
+			}
+		}
+	}
+	return "", fmt.Errorf("there is no function %s in the tests of %s", words[1], words[0])
+}
+
+// dedent takes one tab off each line, and the empty lines around all.
+func dedent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	return b.String()
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// Ask sends one command over a connection of its own and gives the first line of
+// the answer, or the text where that is a bulk string. An answer that begins with
+// "-" is an error of the server's. It speaks for itself so that a program can look
+// past the client that it tests.
+func (s *Server) Ask(args ...string) (string, error) {
+	conn, err := net.DialTimeout(s.Network(), s.addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	rd := bufio.NewReader(conn)
+	if s.cfg.Password != "" {
+		if line, err := ask(conn, rd, "AUTH", s.cfg.Password); err != nil || line != "+OK" {
+			return line, errors.Join(errors.New("AUTH failed"), err)
+		}
+	}
+	return ask(conn, rd, args...)
+}
+
+func ask(conn net.Conn, rd *bufio.Reader, args ...string) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, arg := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	if _, err := conn.Write(b.Bytes()); err != nil {
+		return "", err
+	}
+	line, err := rd.ReadString('\n')
+	line = strings.TrimRight(line, "\r\n")
+	if err != nil || !strings.HasPrefix(line, "$") || line == "$-1" {
+		return line, err
+	}
+	var n int
+	if _, err := fmt.Sscanf(line, "$%d", &n); err != nil {
+		return line, err
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(rd, text); err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// MustAsk is Ask for a command that the server must carry out: an answer that is an
+// error is one.
+func (s *Server) MustAsk(args ...string) (string, error) {
+	reply, err := s.Ask(args...)
+	switch {
+	case err != nil:
+		return reply, fmt.Errorf("redisproc: %s: %v: %w", s.addr, args, err)
+	case strings.HasPrefix(reply, "-"):
+		return reply, fmt.Errorf("redisproc: %s: %v answered %s", s.addr, args, reply)
+	}
+	return reply, nil
+}
+
+// Info gives one field of INFO, as in Info("run_id").
+func (s *Server) Info(field string) (string, error) {
+	text, err := s.MustAsk("INFO")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("redisproc: %s: INFO has no field %s", s.addr, field)
+}

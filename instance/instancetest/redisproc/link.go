@@ -1,0 +1,288 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+)
+
+// Gate is what becomes of what goes one way over a Link.
+type Gate uint8
+
+// The gates.
+const (
+	// Open passes everything on.
+	Open Gate = iota
+	// Held keeps it back, in order, until the gate is opened or shut.
+	Held
+	// Shut loses it.
+	Shut
+)
+
+// Way is a direction over a Link.
+type Way uint8
+
+// The ways.
+const (
+	// Requests go from the client to the server.
+	Requests Way = iota
+	// Replies go from the server to the client.
+	Replies
+)
+
+// Link stands between clients and a server. It passes on bytes as they come: one
+// write of the client's is one piece, as long as it waits for each answer.
+//
+// What was held reaches the server although its client has left meanwhile, as
+// packets on their way do.
+type Link struct {
+	listener net.Listener
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	target  string
+	gates   [2]Gate
+	refuse  bool
+	closed  bool
+	waiting [2]int // pieces that are held, each way
+	passed  [2]int // pieces that were passed on, each way
+	conns   []net.Conn
+
+	trap   func(piece []byte) bool // nil: none is set
+	caught chan struct{}           // closed when a piece is in it
+	freed  chan struct{}           // closed when it may go
+	pass   bool                    // whether it may go on, then
+	all     sync.WaitGroup
+}
+
+// NewLink starts a Link to a server's TCP address.
+func NewLink(target string) (*Link, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
+	}
+	l := &Link{listener: listener, target: target}
+	l.changed = sync.NewCond(&l.mu)
+	l.all.Go(l.accept)
+	return l, nil
+}
+
+// Addr is where the Link listens.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Set sets the gate of one way. What was held passes when it opens, and is lost when
+// it is shut.
+func (l *Link) Set(way Way, gate Gate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gates[way] = gate
+	l.changed.Broadcast()
+}
+
+// Trap catches the first request for which is returns true, with what follows it on
+// its connection, and closes the channel when it has one. is gets the bytes as they
+// are on the wire. Other connections are not held up.
+func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trap, l.caught, l.freed, l.pass = is, make(chan struct{}), make(chan struct{}), false
+	return l.caught
+}
+
+// Free lets go what the trap has caught: on to the server, or into nothing. It does
+// nothing if there is no trap, and takes away one that is empty.
+func (l *Link) Free(pass bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.freed != nil {
+		l.pass = pass
+		close(l.freed)
+		l.trap, l.freed = nil, nil
+	}
+}
+
+// Cut ends all connections and refuses new ones, until Mend.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = true
+	l.hangUp()
+}
+
+// Mend lets new connections in again, and opens both gates.
+func (l *Link) Mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse, l.gates = false, [2]Gate{}
+	l.changed.Broadcast()
+}
+
+// Reset ends all connections; new ones are let in.
+func (l *Link) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hangUp()
+}
+
+// Retarget ends all connections and leads new ones to another server.
+func (l *Link) Retarget(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+	l.hangUp()
+}
+
+// Waiting is how many pieces are held on that way now.
+func (l *Link) Waiting(way Way) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting[way]
+}
+
+// Passed is how many pieces have been handed on, that way.
+func (l *Link) Passed(way Way) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passed[way]
+}
+
+// Close ends all connections and returns when its goroutines have ended. Closing
+// again does nothing.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		_ = l.listener.Close()
+		l.hangUp()
+		if l.freed != nil {
+			close(l.freed)
+			l.freed = nil
+		}
+		l.changed.Broadcast()
+	}
+	l.mu.Unlock()
+	l.all.Wait()
+	return nil
+}
+
+// hangUp ends all connections. l.mu is held.
+func (l *Link) hangUp() {
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+}
+
+// keep remembers a connection, so that it can be ended. False: it must not be.
+func (l *Link) keep(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.refuse {
+		_ = conn.Close()
+		return false
+	}
+	l.conns = append(l.conns, conn)
+	return true
+}
+
+func (l *Link) drop(conn net.Conn) {
+	_ = conn.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.conns, conn); i >= 0 {
+		l.conns = slices.Delete(l.conns, i, i+1)
+	}
+}
+
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		if l.keep(client) {
+			l.all.Go(func() { l.serve(client) })
+		}
+	}
+}
+
+// serve carries one connection until it ends.
+func (l *Link) serve(client net.Conn) {
+	defer l.drop(client)
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
+	server, err := net.Dial("tcp", target)
+	if err != nil || !l.keep(server) {
+		return
+	}
+	l.mu.Lock()
+	moved := l.target != target // while it was dialed
+	l.mu.Unlock()
+	if moved {
+		_ = server.Close()
+		return
+	}
+	defer l.drop(server)
+	var both sync.WaitGroup
+	both.Go(func() {
+		l.carry(Requests, server, client)
+		_ = server.Close() // ends the other way
+	})
+	l.carry(Replies, client, server)
+	_ = client.Close()
+	both.Wait()
+}
+
+// carry takes pieces from one side to the other. One that was read reaches the
+// server even if its client is gone.
+func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		if n > 0 && l.escapes(way, piece[:n]) && l.passes(way) {
+			if _, failed := to.Write(piece[:n]); failed != nil {
+				return
+			}
+			l.mu.Lock()
+			l.passed[way]++
+			l.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// escapes waits as long as the piece is in the trap, and reports whether it may go on.
+func (l *Link) escapes(way Way, piece []byte) bool {
+	l.mu.Lock()
+	if way != Requests || l.trap == nil || !l.trap(piece) {
+		l.mu.Unlock()
+		return true
+	}
+	l.trap = nil
+	freed := l.freed
+	close(l.caught)
+	l.mu.Unlock()
+	<-freed
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pass
+}
+
+// passes waits as long as the gate holds what comes, and reports whether it is open
+// then.
+func (l *Link) passes(way Way) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[way]++
+	for l.gates[way] == Held && !l.closed {
+		l.changed.Wait()
+	}
+	l.waiting[way]--
+	return l.gates[way] == Open && !l.closed
+}

@@ -1,0 +1,278 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// startTimeout bounds a server's start and its end: loading included, on a busy
+// machine.
+const startTimeout = 20 * time.Second
+
+// Server is a server that was started. Its methods may be called from several
+// goroutines.
+type Server struct {
+	cfg    Config
+	binary string
+	dir    string
+	addr   string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd // nil while it doesn't run
+	output *output
+	exited chan struct{}
+	closed bool
+}
+
+// Start starts a server and returns when it answers. ctx bounds the start only. The
+// error Is ErrMissing if there is nothing to start; otherwise it has what the
+// server wrote.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	path, err := cfg.Find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(cfg.Parent, "redis")
+	if err != nil {
+		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
+	}
+	s := &Server{cfg: cfg, binary: path, dir: dir}
+	// Between finding a free port and using it somebody else may take it.
+	for range 5 {
+		if s.addr, err = s.choose(); err != nil {
+			break
+		}
+		if err = s.Restart(ctx); err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(err, s.Close())
+}
+
+// choose picks an address to listen on.
+func (s *Server) choose() (string, error) {
+	if s.cfg.Unix {
+		return filepath.Join(s.dir, "redis.sock"), nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("redisproc: looking for a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
+
+// Addr gives host:port, or the socket's path. It stays the same when the server is
+// started again.
+func (s *Server) Addr() string { return s.addr }
+
+// Network gives "tcp" or "unix".
+func (s *Server) Network() string {
+	if s.cfg.Unix {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// URL gives the server's URL, with its password.
+func (s *Server) URL() string {
+	user := ""
+	if s.cfg.Password != "" {
+		user = ":" + s.cfg.Password + "@"
+	}
+	if s.cfg.Unix {
+		return "unix://" + user + s.addr
+	}
+	return "redis://" + user + s.addr
+}
+
+// Dir gives the directory that the server works in.
+func (s *Server) Dir() string { return s.dir }
+
+// Log gives what the server has written since it was started last.
+func (s *Server) Log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.output == nil {
+		return ""
+	}
+	return s.output.String()
+}
+
+func (s *Server) args() []string {
+	args := []string{"--dir", s.dir, "--save", "", "--daemonize", "no", "--bind", "127.0.0.1"}
+	if s.cfg.Unix {
+		args = append(args, "--port", "0", "--unixsocket", s.addr)
+	} else {
+		_, port, _ := net.SplitHostPort(s.addr)
+		args = append(args, "--port", port)
+	}
+	if s.cfg.Password != "" {
+		args = append(args, "--requirepass", s.cfg.Password)
+	}
+	args = append(args, s.cfg.Args...)
+	if s.cfg.ConfigFile != "" {
+		args = slices.Insert(args, 0, s.cfg.ConfigFile)
+	}
+	return args
+}
+
+func (s *Server) start() error {
+	if s.cfg.ConfigFile != "" {
+		file, err := os.OpenFile(s.cfg.ConfigFile, os.O_CREATE|os.O_RDONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_ = file.Close()
+	}
+	cmd := exec.Command(s.binary, s.args()...)
+	out := &output{}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = attributes()
+	if len(s.cfg.Env) > 0 {
+		cmd.Env = append(os.Environ(), s.cfg.Env...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("redisproc: %s is closed", s.addr)
+	}
+	if s.cmd != nil {
+		return fmt.Errorf("redisproc: %s runs already", s.addr)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("redisproc: starting %s: %w", s.binary, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	s.cmd, s.output, s.exited = cmd, out, exited
+	return nil
+}
+
+// Restart ends the process, if it runs, as Stop does, starts it again at the same
+// address in the same directory, and returns when it answers.
+func (s *Server) Restart(ctx context.Context) error {
+	s.Stop()
+	if err := s.start(); err != nil {
+		return err
+	}
+	if err := s.ready(ctx); err != nil {
+		s.Kill()
+		return err
+	}
+	return nil
+}
+
+// ready waits for the first answer.
+func (s *Server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	s.mu.Lock()
+	exited := s.exited
+	s.mu.Unlock()
+	for {
+		reply, err := s.Ask("PING")
+		if err == nil && !strings.HasPrefix(reply, "-LOADING") {
+			return nil
+		}
+		select {
+		case <-exited:
+			return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, ctx.Err(), s.Log())
+		case <-tick.C:
+		}
+	}
+}
+
+// Pause stops the process (SIGSTOP): its kernel goes on accepting connections. It
+// returns when the process has stopped.
+func (s *Server) Pause() error {
+	if err := s.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(startTimeout)
+	for !s.stopped() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("redisproc: %s does not stop", s.addr)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return nil
+}
+
+// Resume ends a Pause.
+func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return fmt.Errorf("redisproc: %s is not running", s.addr)
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("redisproc: %s: %v: %w", s.addr, sig, err)
+	}
+	return nil
+}
+
+func (s *Server) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd != nil && Stopped(s.cmd.Process.Pid)
+}
+
+// Kill ends the process at once (SIGKILL), and nothing if it isn't running. It
+// returns when the process is gone.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Stop ends the process in an orderly way (SIGTERM), which writes what is to be
+// written. It returns when the process is gone.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+func (s *Server) end(sig syscall.Signal) {
+	s.mu.Lock()
+	cmd, exited := s.cmd, s.exited
+	s.cmd = nil
+	s.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(sig)
+	_ = cmd.Process.Signal(syscall.SIGCONT) // a paused process ends, too
+	select {
+	case <-exited:
+	case <-time.After(startTimeout):
+		_ = cmd.Process.Kill()
+		<-exited
+	}
+}
+
+// Close kills the process and removes its directory. Nothing starts it again.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.Kill()
+	return os.RemoveAll(s.dir)
+}

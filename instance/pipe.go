@@ -1,0 +1,426 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// pipe brings the commands of many callers to one server. A lone command goes out
+// at once; what is asked while an exchange is under way waits, and goes out
+// together as the next one. So a busy instance pays for one system call where
+// many callers each would, and a quiet one doesn't wait.
+//
+// What a server that is slow, hung or gone may cost is bounded here:
+//
+//   - exchanges, each a goroutine and a connection, by maxFlying, and by one while
+//     the last of them was not answered in time;
+//   - commands that wait for such a server, by maxWaiting: the rest fails at once;
+//   - dials, to one in dialPause after one that failed: until then everything
+//     fails at once, with that dial's error.
+type pipe struct {
+	r *Redis
+
+	mu      sync.Mutex
+	waiting []*call  // the line, first come first served
+	flying  []*batch // the exchanges under way
+	spare   []*batch
+	timed   []*call // the calls of Start that have not ended
+	sick    bool    // the last exchange that ended was not answered in time
+	closed  time.Time
+	refusal error         // why the last dial failed, until closed
+	trip    time.Duration // what a small exchange takes, at best
+
+	timer *time.Timer // for the deadlines of timed and flying
+	due   time.Time   // when it fires, zero if it isn't set
+}
+
+const (
+	// maxBatch is how many calls go out together.
+	maxBatch = 128
+	// maxFlying bounds the exchanges under way.
+	maxFlying = 8
+	// crowd is how many must wait for it to be worth a second exchange beside the
+	// first, with a server near by.
+	crowd = 64
+	// farAway is the round trip from which on waiting for the exchange under way
+	// takes longer than an exchange of one's own costs.
+	farAway = 5 * time.Millisecond
+	// maxWaiting is how many calls wait for a server that is late.
+	maxWaiting = 8 * maxBatch
+	// grace is how long an exchange is waited for after the last of its calls has
+	// timed out. Its answers are of no use any more, but its connection is: a busy
+	// machine on which each late answer cost a new connection would be busier still,
+	// with a handshake and a Probe for each. And a server that hung is back with its
+	// first answer, before anything is dialed.
+	grace = 250 * time.Millisecond
+	// dialPause is how long nothing is dialed after a dial that failed.
+	dialPause = 50 * time.Millisecond
+)
+
+var (
+	errSick   = fmt.Errorf("%w: it did not answer the last ones in time, and as many as are let wait for it do", quorum.ErrOverloaded)
+	errLate   = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
+	errUnsent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
+)
+
+// enter puts a call in the line; or gives its vote, if it can't be sent now.
+func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
+	p.mu.Lock()
+	if why := p.refuseLocked(); why != nil {
+		p.mu.Unlock()
+		return quorum.Vote{Unsent: true, Err: why, Epoch: p.r.epoch.n.Load()}, false
+	}
+	c.stage = waiting
+	if c.to != nil {
+		c.at = len(p.timed)
+		p.timed = append(p.timed, c)
+		p.armLocked(c.deadline)
+	}
+	p.waiting = append(p.waiting, c)
+	b := p.departLocked()
+	p.mu.Unlock()
+	if b != nil {
+		// It ends when the line is empty; and each exchange by its deadline, or
+		// Options.ReadTimeout.
+		go p.run(b)
+	}
+	return quorum.Vote{}, true
+}
+
+func (p *pipe) refuseLocked() error {
+	if p.refusal != nil {
+		if time.Now().Before(p.closed) {
+			return p.refusal
+		}
+		p.refusal = nil
+	}
+	if p.sick && len(p.waiting) >= maxWaiting {
+		return errSick
+	}
+	return nil
+}
+
+// departLocked makes an exchange of those in front of the line, if it is time for
+// one.
+func (p *pipe) departLocked() *batch {
+	n := len(p.flying)
+	near := p.trip < farAway && p.r.cfg.Replicas == 0 // a WAIT holds a connection up
+	switch {
+	case len(p.waiting) == 0, n >= maxFlying:
+		return nil
+	case n > 0 && (p.sick || near && len(p.waiting) < crowd*n):
+		return nil
+	}
+	var b *batch
+	if last := len(p.spare) - 1; last >= 0 {
+		b, p.spare = p.spare[last], p.spare[:last]
+	} else {
+		b = &batch{pipe: p}
+		b.lifetime.done = make(chan struct{})
+	}
+	p.boardLocked(b)
+	b.sealed, b.dropped, b.refused, b.began = false, false, nil, time.Now()
+	limited := true
+	b.lifetime.deadline = time.Time{}
+	for _, c := range b.calls {
+		c.stage, c.in = aboard, b
+		limited = limited && !c.deadline.IsZero()
+		if c.deadline.After(b.lifetime.deadline) {
+			b.lifetime.deadline = c.deadline
+		}
+	}
+	if limited {
+		b.lifetime.deadline = b.lifetime.deadline.Add(grace)
+		p.armLocked(b.lifetime.deadline)
+	} else {
+		b.lifetime.deadline = time.Time{}
+	}
+	p.flying = append(p.flying, b)
+	return b
+}
+
+// boardLocked moves calls from the line to the batch. With replicas to wait for,
+// those that do don't hold up those that don't.
+func (p *pipe) boardLocked(b *batch) {
+	if p.r.cfg.Replicas == 0 && len(p.waiting) <= maxBatch {
+		b.calls, p.waiting = p.waiting, b.calls[:0]
+		return
+	}
+	b.calls = b.calls[:0]
+	rest := p.waiting[:0]
+	for _, c := range p.waiting {
+		apart := p.r.cfg.Replicas > 0 && c.writes() != p.waiting[0].writes()
+		if apart || len(b.calls) == maxBatch {
+			rest = append(rest, c)
+		} else {
+			b.calls = append(b.calls, c)
+		}
+	}
+	clear(p.waiting[len(rest):])
+	p.waiting = rest
+}
+
+// run carries out exchanges until there is nothing to be sent.
+func (p *pipe) run(b *batch) {
+	for b != nil {
+		err := b.exchange()
+		p.land(b, err)
+		for _, c := range b.calls {
+			c.tell()
+		}
+		b = p.next(b)
+	}
+}
+
+// tell gives a call's vote to who waits for it.
+func (c *call) tell() {
+	if c.to == nil {
+		c.done <- struct{}{}
+		return
+	}
+	vote, to, r := c.vote, c.to, c.in.pipe.r
+	r.recycle(c)
+	to.Receive(vote)
+}
+
+// seal is asked right before an exchange is written: from here on its commands may
+// have been carried out. It reports false if it must not be written.
+func (p *pipe) seal(b *batch) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.dropped || b.sealed {
+		return false
+	}
+	b.sealed = true
+	for _, c := range b.calls {
+		// A Probe begins now, and covers the connection that it goes over.
+		c.epoch = p.r.epoch.n.Load()
+	}
+	return true
+}
+
+// land takes in how an exchange ended, and leaves those of its calls in it that
+// ended with it.
+func (p *pipe) land(b *batch, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.learnLocked(b, err)
+	over := b.calls[:0]
+	var again []*call
+	for _, c := range b.calls {
+		switch {
+		case c.stage == ended:
+		case c.resend || errors.Is(err, errGivenUp):
+			c.resend = false
+			c.stage = waiting
+			again = append(again, c)
+		default:
+			p.endLocked(c)
+			over = append(over, c)
+		}
+	}
+	clear(b.calls[len(over):])
+	b.calls = over
+	if len(again) > 0 {
+		p.waiting = append(again, p.waiting...)
+	}
+}
+
+// learnLocked judges the server by an exchange.
+func (p *pipe) learnLocked(b *batch, err error) {
+	now := time.Now()
+	switch {
+	case err == nil:
+		p.sick, p.refusal = false, nil
+		if len(b.calls) <= 4 {
+			// Only small ones: what a large one takes is mostly its own work. And
+			// rather the quickest of them than the mean: on a busy machine that is
+			// the machine's.
+			took := now.Sub(b.began)
+			p.trip = min(took, p.trip+(took-p.trip)/256)
+		}
+	case errors.Is(err, errGivenUp), errors.Is(err, errRefused), errors.Is(err, redis.ErrClosed):
+	case isTimeout(err):
+		p.sick = true
+	case b.sealed, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+	default:
+		p.refusal, p.closed = explain(&b.lifetime, err), now.Add(dialPause)
+	}
+}
+
+// next gives up a batch that has landed, and makes the next one.
+func (p *pipe) next(b *batch) *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.flying {
+		if other == b {
+			last := len(p.flying) - 1
+			p.flying[i], p.flying[last] = p.flying[last], nil
+			p.flying = p.flying[:last]
+			break
+		}
+	}
+	if !b.lifetime.over.Load() {
+		clear(b.calls)
+		b.calls = b.calls[:0]
+		p.spare = append(p.spare, b)
+	}
+	if p.refusal != nil && len(p.waiting) > 0 {
+		return p.refuseAllLocked()
+	}
+	return p.departLocked()
+}
+
+// refuseAllLocked fails those in the line after a dial that failed: they would
+// only wait for another.
+func (p *pipe) refuseAllLocked() *batch {
+	b := &batch{pipe: p}
+	b.lifetime.done = make(chan struct{})
+	b.refused = p.refusal
+	b.calls, p.waiting = p.waiting, nil
+	for _, c := range b.calls {
+		c.stage, c.in = aboard, b
+	}
+	p.flying = append(p.flying, b)
+	return b
+}
+
+// endLocked ends a call, once.
+func (p *pipe) endLocked(c *call) {
+	c.stage = ended
+	if c.at < 0 {
+		return
+	}
+	last := len(p.timed) - 1
+	moved := p.timed[last]
+	p.timed[c.at], moved.at = moved, c.at
+	p.timed[last], p.timed = nil, p.timed[:last]
+	c.at = -1
+}
+
+// giveUp ends a call whose caller waits no longer, and reports whether it was never
+// sent nor will be. ok is false for one that has ended before.
+func (p *pipe) giveUp(c *call) (unsent, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.stage == ended {
+		return false, false
+	}
+	if c.stage == waiting {
+		for i, other := range p.waiting {
+			if other == c {
+				p.waiting = append(p.waiting[:i:i], p.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	unsent = p.abandonLocked(c)
+	return unsent, true
+}
+
+// abandonLocked ends a call before its exchange, and reports whether it was never
+// sent nor will be.
+func (p *pipe) abandonLocked(c *call) (unsent bool) {
+	unsent = c.stage == waiting || !c.in.sealed
+	if c.stage == aboard {
+		c.in.dropped = true
+	}
+	p.endLocked(c)
+	return unsent
+}
+
+// armLocked has expire called at the deadline, or earlier.
+func (p *pipe) armLocked(deadline time.Time) {
+	if !p.due.IsZero() && !deadline.Before(p.due) {
+		return
+	}
+	p.due = deadline
+	if p.timer == nil {
+		p.timer = time.AfterFunc(time.Until(deadline), p.expire)
+	} else {
+		p.timer.Reset(time.Until(deadline))
+	}
+}
+
+// expire ends the calls and exchanges whose time is over.
+func (p *pipe) expire() {
+	const grain = time.Millisecond // one timer for all that are due about now
+	p.mu.Lock()
+	now := time.Now()
+	p.due = time.Time{}
+	var next time.Time
+	later := func(deadline time.Time) {
+		if next.IsZero() || deadline.Before(next) {
+			next = deadline
+		}
+	}
+	var late []expired
+	for i := len(p.timed) - 1; i >= 0; i-- {
+		c := p.timed[i]
+		if now.Before(c.deadline) {
+			later(c.deadline)
+			continue
+		}
+		unsent := p.abandonLocked(c)
+		p.sick = p.sick || !unsent
+		late = append(late, expired{c.to, unsent})
+	}
+	if len(late) > 0 {
+		p.dropEndedLocked()
+	}
+	for _, b := range p.flying {
+		switch deadline := b.lifetime.deadline; {
+		case deadline.IsZero():
+		case now.Before(deadline):
+			later(deadline)
+		default:
+			b.lifetime.end()
+		}
+	}
+	if !next.IsZero() {
+		if soon := now.Add(grain); next.Before(soon) {
+			next = soon
+		}
+		p.armLocked(next)
+	}
+	epoch := p.r.epoch.n.Load()
+	p.mu.Unlock()
+	for _, e := range late {
+		err := errLate
+		if e.unsent {
+			err = errUnsent
+		}
+		e.to.Receive(quorum.Vote{Unsent: e.unsent, Err: err, Epoch: epoch})
+	}
+}
+
+// expired is a call that ended before its answer.
+type expired struct {
+	to     quorum.Receiver
+	unsent bool
+}
+
+// dropEndedLocked takes out of the line what nobody waits for any more.
+func (p *pipe) dropEndedLocked() {
+	rest := p.waiting[:0]
+	for _, c := range p.waiting {
+		if c.stage != ended {
+			rest = append(rest, c)
+		}
+	}
+	clear(p.waiting[len(rest):])
+	p.waiting = rest
+}
+
+// isTimeout reports whether an exchange failed because no answer came in time.
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}

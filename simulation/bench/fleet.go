@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+// fleet is the servers that everything is measured on.
+type fleet []*redisproc.Server
+
+func startFleet(ctx context.Context, n int) (fleet, error) {
+	var f fleet
+	for range n {
+		server, err := redisproc.Start(ctx, redisproc.Config{})
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		f = append(f, server)
+	}
+	return f, nil
+}
+
+func (f fleet) addrs() []string {
+	addrs := make([]string, len(f))
+	for i, server := range f {
+		addrs[i] = server.Addr()
+	}
+	return addrs
+}
+
+// Close ends the servers and removes what they left.
+func (f fleet) Close() error {
+	var errs []error
+	for _, server := range f {
+		errs = append(errs, server.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// flush empties the servers: some contenders leave keys behind, which are not to
+// stand in another's way.
+func (f fleet) flush() error {
+	for _, server := range f {
+		if _, err := server.MustAsk("FLUSHALL"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpu is the processor time that the servers have used, in seconds.
+func (f fleet) cpu() (float64, error) {
+	sum := 0.0
+	for _, server := range f {
+		for _, field := range []string{"used_cpu_sys", "used_cpu_user"} {
+			text, err := server.Info(field)
+			if err != nil {
+				return 0, err
+			}
+			seconds, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s of %s is %q: %w", field, server.Addr(), text, err)
+			}
+			sum += seconds
+		}
+	}
+	return sum, nil
+}
+
+// sent counts the commands that clients have sent to the servers, of those that
+// are named.
+func (f fleet) sent(names []string) (int, error) {
+	sum := 0
+	for _, server := range f {
+		stats, err := server.Ask("INFO", "commandstats")
+		if err != nil {
+			return 0, err
+		}
+		for line := range strings.Lines(stats) {
+			for _, name := range names {
+				rest, is := strings.CutPrefix(line, "cmdstat_"+name+":calls=")
+				if !is {
+					continue
+				}
+				calls, _, _ := strings.Cut(rest, ",")
+				n, err := strconv.Atoi(calls)
+				if err != nil {
+					return 0, fmt.Errorf("commandstats of %s: %q: %w", server.Addr(), line, err)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum, nil
+}
+
+// keys counts the locks' keys that a server has: those that have a short life.
+func keys(server *redisproc.Server, names []string) (int, error) {
+	n := 0
+	for _, name := range names {
+		answer, err := server.Ask("EXISTS", name)
+		if err != nil {
+			return 0, err
+		}
+		if answer == "1" {
+			n++
+		}
+	}
+	return n, nil
+}

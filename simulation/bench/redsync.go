@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	redsyncgoredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+)
+
+// redsyncs is github.com/go-redsync/redsync.
+func redsyncs() []contender {
+	sends := []string{"set", "evalsha", "eval"}
+	goRedis := func(opts ...redsync.Option) func([]string) (locker, error) {
+		return func(addrs []string) (locker, error) { return openRedsync(addrs, opts...) }
+	}
+	return []contender{
+		{name: "redsync", note: "go-redsync/redsync v4 on go-redis, its defaults", servers: 5, sick: true, contended: true, sends: sends, open: goRedis()},
+		{name: "redsync, fail-fast", note: "WithFailFast(true)", servers: 5, sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
+		{name: "redsync on rueidis", note: "pools of our own on redis/rueidis, which pipelines by itself", servers: 5, sends: sends, open: openRedsyncOnRueidis},
+	}
+}
+
+type redsyncLocker struct {
+	rs   *redsync.Redsync
+	opts []redsync.Option
+	end  func()
+}
+
+func openRedsync(addrs []string, opts ...redsync.Option) (locker, error) {
+	pools := make([]redsyncredis.Pool, len(addrs))
+	clients := make([]*redis.Client, len(addrs))
+	for i, addr := range addrs {
+		clients[i] = redis.NewClient(&redis.Options{Addr: addr})
+		pools[i] = redsyncgoredis.NewPool(clients[i])
+	}
+	return &redsyncLocker{redsync.New(pools...), opts, func() {
+		for _, c := range clients {
+			_ = c.Close()
+		}
+	}}, nil
+}
+
+func openRedsyncOnRueidis(addrs []string) (locker, error) {
+	var pools []redsyncredis.Pool
+	var clients []rueidis.Client
+	end := func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+	for _, addr := range addrs {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
+		if err != nil {
+			end()
+			return nil, err
+		}
+		clients = append(clients, client)
+		pools = append(pools, rueidisPool{client})
+	}
+	return &redsyncLocker{redsync.New(pools...), nil, end}, nil
+}
+
+var errNotReleased = errors.New("not released on a quorum")
+
+func (r *redsyncLocker) lock(ctx context.Context, name string) (func(context.Context) error, error) {
+	opts := append([]redsync.Option{redsync.WithExpiry(ttl)}, r.opts...)
+	mutex := r.rs.NewMutex(name, opts...)
+	for {
+		err := mutex.LockContext(ctx)
+		if err == nil {
+			break
+		}
+		// It gives up after 32 tries; who waits for a lock asks again.
+		var taken *redsync.ErrTaken
+		if ctx.Err() != nil || !errors.As(err, &taken) && !errors.Is(err, redsync.ErrFailed) {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) error {
+		ok, err := mutex.UnlockContext(ctx)
+		if err == nil && !ok {
+			err = errNotReleased
+		}
+		return err
+	}, nil
+}
+
+func (r *redsyncLocker) close() { r.end() }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Throughput is what one contender did with a number of workers, each of which
+// took and released a lock of its own, again and again.
+type Throughput struct {
+	Contender string  `json:"contender"`
+	Workers   int     `json:"workers"`
+	PerSecond float64 `json:"cycles_per_second"`
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	// ClientCPU and ServerCPU are processor times, the latter of all servers.
+	ClientCPU float64 `json:"client_cpu_us_per_cycle"`
+	ServerCPU float64 `json:"server_cpu_us_per_cycle"`
+	Allocs    float64 `json:"allocs_per_cycle"`
+	Failed    int     `json:"failed"`
+	// Ratio is PerSecond over the first contender's, of the same rounds.
+	Ratio float64 `json:"ratio"`
+}
+
+// measureThroughput runs workers for a time.
+func measureThroughput(ctx context.Context, c contender, f fleet, workers int, long time.Duration) (Throughput, error) {
+	if err := f.flush(); err != nil {
+		return Throughput{}, err
+	}
+	l, err := c.open(f.addrs())
+	if err != nil {
+		return Throughput{}, fmt.Errorf("opening %s: %w", c.name, err)
+	}
+	defer l.close()
+	// Connections, scripts and pools come up before anything is counted.
+	if _, failed := work(ctx, l, workers, long/4); failed > 0 {
+		return Throughput{}, fmt.Errorf("%s failed %d times on healthy servers", c.name, failed)
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	servers, err := f.cpu()
+	if err != nil {
+		return Throughput{}, err
+	}
+	cpu, began := ownCPU(), time.Now()
+	cycles, failed := work(ctx, l, workers, long)
+	took, cpuUsed := time.Since(began), ownCPU()-cpu
+	serversAfter, err := f.cpu()
+	if err != nil {
+		return Throughput{}, err
+	}
+	runtime.ReadMemStats(&after)
+	slices.Sort(cycles)
+	n := float64(max(1, len(cycles)))
+	return Throughput{
+		Contender: c.name, Workers: workers, Failed: failed,
+		PerSecond: float64(len(cycles)) / took.Seconds(),
+		P50:       micros(quantile(cycles, 0.5)), P99: micros(quantile(cycles, 0.99)),
+		ClientCPU: micros(cpuUsed) / n, ServerCPU: (serversAfter - servers) * 1e6 / n,
+		Allocs: float64(after.Mallocs-before.Mallocs) / n,
+	}, ctx.Err()
+}
+
+// work lets workers take and release locks of their own, and gives what each cycle
+// took.
+func work(ctx context.Context, l locker, workers int, long time.Duration) (cycles []time.Duration, failed int) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	end := time.Now().Add(long)
+	for w := range workers {
+		name := fmt.Sprintf("worker-%d", w)
+		all.Go(func() {
+			mine, bad := make([]time.Duration, 0, 1<<14), 0
+			for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
+				if cycle(ctx, l, name) != nil {
+					bad++
+				}
+				then := time.Now()
+				mine = append(mine, then.Sub(now))
+				now = then
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			cycles, failed = append(cycles, mine...), failed+bad
+		})
+	}
+	all.Wait()
+	return cycles, failed
+}
+
+func cycle(ctx context.Context, l locker, name string) error {
+	unlock, err := l.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	return unlock(ctx)
+}
+
+// ownCPU is the processor time that this process has used.
+func ownCPU() time.Duration {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// rounds measures all contenders one after the other, several times over, and
+// gives the medians: what else the machine does meets all of them alike.
+func rounds(ctx context.Context, f fleet, list []contender, workers, times int, long time.Duration, progress func(string)) ([]Throughput, error) {
+	all := make([][]Throughput, len(list))
+	for round := range times {
+		for i := range list {
+			c := list[(i+round)%len(list)]
+			progress(fmt.Sprintf("%d workers, round %d of %d: %s", workers, round+1, times, c.name))
+			one, err := measureThroughput(ctx, c, f, workers, long)
+			if err != nil {
+				return nil, err
+			}
+			all[(i+round)%len(list)] = append(all[(i+round)%len(list)], one)
+		}
+	}
+	result := make([]Throughput, len(list))
+	for i, of := range all {
+		m := func(field func(Throughput) float64) float64 { return medianOf(of, field) }
+		result[i] = Throughput{
+			Contender: list[i].name, Workers: workers,
+			PerSecond: m(func(t Throughput) float64 { return t.PerSecond }),
+			P50:       m(func(t Throughput) float64 { return t.P50 }),
+			P99:       m(func(t Throughput) float64 { return t.P99 }),
+			ClientCPU: m(func(t Throughput) float64 { return t.ClientCPU }),
+			ServerCPU: m(func(t Throughput) float64 { return t.ServerCPU }),
+			Allocs:    m(func(t Throughput) float64 { return t.Allocs }),
+		}
+		for _, t := range of {
+			result[i].Failed += t.Failed
+		}
+		// The ratio of the same round, and the median of these.
+		ratios := make([]float64, len(of))
+		for r := range of {
+			ratios[r] = of[r].PerSecond / all[0][r].PerSecond
+		}
+		result[i].Ratio = median(ratios)
+	}
+	return result, nil
+}

@@ -1,0 +1,83 @@
+//go:build unix
+
+package simulation_test
+
+import (
+	"bytes"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// BenchmarkRun measures what a run costs: two clients that take the lock from five
+// instances, in three rounds and without any fault; a scenario; and three clients
+// that do all sorts of things under drawn faults. Its runs/s are by the processor's
+// time, not the wall's.
+func BenchmarkRun(b *testing.B) {
+	b.Run("Rounds", func(b *testing.B) {
+		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
+	})
+	b.Run("RoundsWithoutTrace", func(b *testing.B) {
+		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{NoTrace: true}) })
+	})
+	b.Run("S1", func(b *testing.B) {
+		schedule, work := pauseAfterTheCheck()
+		benchmark(b, func(seed uint64) simulation.Result {
+			r, err := simulation.Run(seed, simulation.Config{}, schedule, work)
+			require.NoError(b, err)
+			return r
+		})
+	})
+	b.Run("Contended", func(b *testing.B) {
+		benchmark(b, func(seed uint64) simulation.Result {
+			_, r := drawn(b, seed)
+			return r
+		})
+	})
+}
+
+// run3 is two clients, five instances and three rounds: the first client has the
+// lock, the second gets it after it, then the first again.
+func run3(t testing.TB, seed uint64, cfg simulation.Config) simulation.Result {
+	r, err := simulation.Run(seed, cfg, nil, func(c *simulation.Client) {
+		for turn := c.Index; turn < 3; turn += 2 {
+			c.SleepUntil(time.Duration(turn) * 50 * ms)
+			if lease := take(c); lease != nil {
+				update(c, lease)
+				_ = c.Release(lease)
+			}
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 3, r.Counts["a lease was acquired"])
+	return r
+}
+
+// processorTime is what this process has used of one processor's time: another
+// measure than the wall's on a machine that does other things too.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func benchmark(b *testing.B, run func(seed uint64) simulation.Result) {
+	b.ReportAllocs()
+	events, lines, seed := 0, 0, uint64(0)
+	began := processorTime(b)
+	for b.Loop() {
+		r := run(seed)
+		seed++
+		events += r.Events
+		lines += bytes.Count(r.Trace, []byte("\n"))
+	}
+	took := (processorTime(b) - began).Seconds()
+	b.ReportMetric(float64(b.N)/took, "runs/s")
+	b.ReportMetric(float64(events)/took, "events/s")
+	b.ReportMetric(float64(events)/float64(b.N), "events/run")
+	b.ReportMetric(float64(lines)/took, "trace-lines/s")
+}

@@ -1,0 +1,369 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// database is one server's data as Redis's own commands see it. The data is the
+// same that the library's commands work on; what they keep beside a lock's key, the
+// resource's counter, has a key of its own in Redis and can't be reached here.
+type database struct {
+	*quorumtest.Data
+}
+
+func newDatabase() database { return database{quorumtest.NewData()} }
+
+// What Redis answers, word by word.
+var (
+	errSyntax     = errors.New("ERR syntax error")
+	errNotInteger = errors.New("ERR value is not an integer or out of range")
+	errOverflow   = errors.New("ERR increment or decrement would overflow")
+)
+
+var okReply = Reply{Text: "OK"}
+
+// number is an integer reply.
+func number(n int64) Reply { return Reply{Int: n} }
+
+func truth(is bool) Reply {
+	if is {
+		return number(1)
+	}
+	return number(0)
+}
+
+func failure(err error) Reply { return Reply{Err: err} }
+
+// command is one of the commands that a database carries out.
+type command struct {
+	// most and least are how many arguments it takes after its name; most < 0 is
+	// for any number.
+	least, most int
+	run         func(d database, args []string, now time.Time) Reply
+}
+
+var commands map[string]command
+
+func init() {
+	commands = map[string]command{
+		"SET":           {2, -1, database.set},
+		"SETNX":         {2, 2, database.setNX},
+		"GET":           {1, 1, database.get},
+		"DEL":           {1, -1, database.del},
+		"EXISTS":        {1, -1, database.exists},
+		"INCR":          {1, 1, database.incr},
+		"EXPIRE":        {2, 2, expirer(time.Second, false)},
+		"PEXPIRE":       {2, 2, expirer(time.Millisecond, false)},
+		"PEXPIREAT":     {2, 2, expirer(time.Millisecond, true)},
+		"PERSIST":       {1, 1, database.persist},
+		"TTL":           {1, 1, lifetime(time.Second)},
+		"PTTL":          {1, 1, lifetime(time.Millisecond)},
+		"CAD":           {2, 2, database.cad},
+		"CAS":           {3, 5, database.cas},
+		"DELEX":         {1, 3, database.delex},
+		"COMPAREDEL":    {2, 2, database.compareDel},
+		"COMPAREEXPIRE": {3, 3, database.compareExpire},
+		"TIME":          {0, 0, database.time},
+		"PING":          {0, 0, func(database, []string, time.Time) Reply { return Reply{Text: "PONG"} }},
+		"FLUSHALL":      {0, 0, database.flushAll},
+	}
+}
+
+// do carries out one command at the moment now of the server's wall clock.
+func (d database) do(args []string, now time.Time) Reply {
+	if len(args) == 0 {
+		return failure(errors.New("ERR unknown command ''"))
+	}
+	cmd, ok := commands[strings.ToUpper(args[0])]
+	if !ok {
+		return failure(fmt.Errorf("ERR unknown command '%s'", args[0]))
+	}
+	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
+		return failure(fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(args[0])))
+	}
+	return cmd.run(d, args[1:], now)
+}
+
+// conditions are SET's options.
+type conditions struct {
+	nx, xx, get, keepTTL, ifEq bool
+	equal                      string
+	expires                    time.Time
+}
+
+func parseConditions(name string, args []string, now time.Time) (c conditions, err error) {
+	for i := 0; i < len(args); i++ {
+		option := strings.ToUpper(args[i])
+		switch option {
+		case "NX":
+			c.nx = true
+		case "XX":
+			c.xx = true
+		case "GET":
+			c.get = true
+		case "KEEPTTL":
+			c.keepTTL = true
+		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
+			i++
+			if i == len(args) || option != "IFEQ" && !c.expires.IsZero() {
+				return c, errSyntax
+			}
+			if option == "IFEQ" {
+				c.ifEq, c.equal = true, args[i]
+				continue
+			}
+			unit := time.Millisecond
+			if option[0] == 'E' {
+				unit = time.Second
+			}
+			c.expires, err = expiry(name, args[i], unit, strings.HasSuffix(option, "AT"), now)
+			if err != nil {
+				return c, err
+			}
+			if !strings.HasSuffix(option, "AT") && !c.expires.After(now) || c.expires.UnixMilli() <= 0 {
+				return c, invalidExpire(name)
+			}
+		default:
+			return c, errSyntax
+		}
+	}
+	if c.nx && (c.xx || c.ifEq) || c.xx && c.ifEq || c.keepTTL && !c.expires.IsZero() {
+		return c, errSyntax
+	}
+	return c, nil
+}
+
+func invalidExpire(name string) error {
+	return fmt.Errorf("ERR invalid expire time in '%s' command", name)
+}
+
+// expiry is the moment that a number of units from now, or from 1970, means.
+func expiry(name, text string, unit time.Duration, absolute bool, now time.Time) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, errNotInteger
+	}
+	// Redis counts in milliseconds; here they are nanoseconds, up to the year 2262.
+	const latest = math.MaxInt64 / int64(time.Second) / 2
+	if limit := latest * int64(time.Second) / int64(unit); n > limit || n < -limit {
+		return time.Time{}, invalidExpire(name)
+	}
+	if absolute {
+		return time.Unix(0, n*int64(unit)).UTC(), nil
+	}
+	return now.Add(time.Duration(n) * unit), nil
+}
+
+func (d database) set(args []string, now time.Time) Reply {
+	key, value := args[0], args[1]
+	c, err := parseConditions("set", args[2:], now)
+	if err != nil {
+		return failure(err)
+	}
+	old, expires, exists := d.Holder(key, now)
+	met := !(c.nx && exists || c.xx && !exists || c.ifEq && !(exists && old == c.equal))
+	if met {
+		switch {
+		case !c.keepTTL:
+			expires = c.expires
+		case !exists:
+			expires = time.Time{}
+		}
+		d.PutUntil(key, value, expires)
+	}
+	switch {
+	case c.get && exists:
+		return Reply{Text: old}
+	case c.get || !met:
+		return Reply{Null: true}
+	default:
+		return okReply
+	}
+}
+
+func (d database) setNX(args []string, now time.Time) Reply {
+	_, _, exists := d.Holder(args[0], now)
+	if !exists {
+		d.PutUntil(args[0], args[1], time.Time{})
+	}
+	return truth(!exists)
+}
+
+func (d database) get(args []string, now time.Time) Reply {
+	value, _, exists := d.Holder(args[0], now)
+	return Reply{Text: value, Null: !exists}
+}
+
+func (d database) del(args []string, now time.Time) Reply {
+	n := int64(0)
+	for _, key := range args {
+		if d.Delete(key, now) {
+			n++
+		}
+	}
+	return number(n)
+}
+
+func (d database) exists(args []string, now time.Time) Reply {
+	n := int64(0)
+	for _, key := range args {
+		if _, _, exists := d.Holder(key, now); exists {
+			n++
+		}
+	}
+	return number(n)
+}
+
+func (d database) incr(args []string, now time.Time) Reply {
+	value, expires, exists := d.Holder(args[0], now)
+	n := int64(0)
+	if exists {
+		var err error
+		if n, err = strconv.ParseInt(value, 10, 64); err != nil || strconv.FormatInt(n, 10) != value {
+			return failure(errNotInteger)
+		}
+	}
+	if n == math.MaxInt64 {
+		return failure(errOverflow)
+	}
+	d.PutUntil(args[0], strconv.FormatInt(n+1, 10), expires)
+	return number(n + 1)
+}
+
+// expirer makes EXPIRE and its relatives.
+func expirer(unit time.Duration, absolute bool) func(database, []string, time.Time) Reply {
+	name := map[bool]string{true: "pexpire", false: "expire"}[unit == time.Millisecond]
+	if absolute {
+		name += "at"
+	}
+	return func(d database, args []string, now time.Time) Reply {
+		expires, err := expiry(name, args[1], unit, absolute, now)
+		if err != nil {
+			return failure(err)
+		}
+		return truth(d.expire(args[0], expires, now))
+	}
+}
+
+// expire sets a key's expiry; one in the past deletes it.
+func (d database) expire(key string, expires, now time.Time) bool {
+	value, _, exists := d.Holder(key, now)
+	switch {
+	case !exists:
+		return false
+	case !expires.After(now):
+		return d.Delete(key, now)
+	}
+	d.PutUntil(key, value, expires)
+	return true
+}
+
+func (d database) persist(args []string, now time.Time) Reply {
+	value, expires, exists := d.Holder(args[0], now)
+	if !exists || expires.IsZero() {
+		return number(0)
+	}
+	d.PutUntil(args[0], value, time.Time{})
+	return number(1)
+}
+
+// lifetime makes TTL and PTTL.
+func lifetime(unit time.Duration) func(database, []string, time.Time) Reply {
+	return func(d database, args []string, now time.Time) Reply {
+		_, expires, exists := d.Holder(args[0], now)
+		switch {
+		case !exists:
+			return number(-2)
+		case expires.IsZero():
+			return number(-1)
+		}
+		// A key that exists has at least one millisecond left; seconds are rounded.
+		left := (expires.Sub(now) + time.Millisecond - 1) / time.Millisecond
+		if unit == time.Second {
+			return number(int64((left + 500) / 1000))
+		}
+		return number(int64(left))
+	}
+}
+
+func (d database) has(key, value string, now time.Time) (has, exists bool) {
+	held, _, exists := d.Holder(key, now)
+	return exists && held == value, exists
+}
+
+// cad and cas are Tair's: they tell a key that is missing by -1.
+func (d database) cad(args []string, now time.Time) Reply {
+	has, exists := d.has(args[0], args[1], now)
+	if !exists {
+		return number(-1)
+	}
+	return truth(has && d.Delete(args[0], now))
+}
+
+// cas takes the expiry away unless it is given a new one: so does Tair.
+func (d database) cas(args []string, now time.Time) Reply {
+	var expires time.Time
+	switch {
+	case len(args) == 5 && (strings.EqualFold(args[3], "PX") || strings.EqualFold(args[3], "EX")):
+		unit := time.Millisecond
+		if strings.EqualFold(args[3], "EX") {
+			unit = time.Second
+		}
+		var err error
+		if expires, err = expiry("cas", args[4], unit, false, now); err != nil || !expires.After(now) {
+			return failure(errSyntax)
+		}
+	case len(args) != 3:
+		return failure(errSyntax)
+	}
+	has, exists := d.has(args[0], args[1], now)
+	if !exists {
+		return number(-1)
+	}
+	if has {
+		d.PutUntil(args[0], args[2], expires)
+	}
+	return truth(has)
+}
+
+// delex without a condition is DEL.
+func (d database) delex(args []string, now time.Time) Reply {
+	switch {
+	case len(args) == 1:
+		return truth(d.Delete(args[0], now))
+	case len(args) != 3 || !strings.EqualFold(args[1], "IFEQ"):
+		return failure(errSyntax)
+	}
+	return d.compareDel([]string{args[0], args[2]}, now)
+}
+
+func (d database) compareDel(args []string, now time.Time) Reply {
+	has, _ := d.has(args[0], args[1], now)
+	return truth(has && d.Delete(args[0], now))
+}
+
+func (d database) compareExpire(args []string, now time.Time) Reply {
+	has, _ := d.has(args[0], args[1], now)
+	if !has {
+		return number(0)
+	}
+	expires, err := expiry("pexpire", args[2], time.Millisecond, false, now)
+	if err != nil {
+		return failure(err)
+	}
+	return truth(d.expire(args[0], expires, now))
+}
+
+func (d database) time(_ []string, now time.Time) Reply { return number(now.UnixMicro()) }
+
+func (d database) flushAll([]string, time.Time) Reply {
+	d.Flush()
+	return okReply
+}

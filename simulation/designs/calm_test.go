@@ -1,0 +1,130 @@
+package designs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// On a calm day each design is a lock: it locks, excludes, extends, releases and
+// hands over, and nothing is left behind.
+func TestCalmDay(t *testing.T) {
+	for _, d := range designs.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			cfg := simulation.Config{Witness: true}
+			cfg.Quorum.MaxWait = time.Minute
+			if d.Name == "sets-differ" || d.Name == "sets-checked" {
+				cfg.Servers = 3 // those that all clients know
+			}
+			r := play(t, d.Name, cfg, nil, parts(map[string]simulation.Workload{
+				"c1": func(c *simulation.Client) {
+					lease, err := c.TryAcquire(key)
+					if !assert.NoError(t, err) {
+						return
+					}
+					assert.Equal(t, key, lease.Key())
+					assert.GreaterOrEqual(t, len(lease.Value()), 40, "20 bytes, as the document has it")
+					update(c, lease)
+					c.SleepUntil(8 * time.Second)
+					assert.NoError(t, c.Extend(lease))
+					c.SleepUntil(15 * time.Second) // beyond the first TTL
+					assert.True(t, c.Valid(lease))
+					update(c, lease)
+					assert.NoError(t, c.Release(lease))
+					assert.LessOrEqual(t, lease.Validity(), time.Duration(0), "it is over for its holder too")
+					assert.Error(t, lease.Release(c.Context()), "it was released before")
+					c.SleepUntil(25 * time.Second)
+					lease, err = c.Acquire(key)
+					if !assert.NoError(t, err) {
+						return
+					}
+					update(c, lease)
+					assert.NoError(t, c.Release(lease))
+				},
+				"c2": func(c *simulation.Client) {
+					c.SleepUntil(100 * ms)
+					assert.Nil(t, take(c))
+					c.SleepUntil(13 * time.Second) // the first TTL is over
+					assert.Nil(t, take(c), "it was extended")
+					lease, err := c.Acquire(key)
+					if !assert.NoError(t, err) {
+						return
+					}
+					update(c, lease)
+					c.SleepUntil(20 * time.Second)
+					assert.NoError(t, c.Release(lease))
+				},
+			}), none...)
+			assert.Equal(t, 2, did(r, "c1", "acquired"))
+			assert.Equal(t, 1, did(r, "c2", "acquired"))
+			assert.Equal(t, 3, did(r, "c1", "write"))
+			assert.Equal(t, 1, did(r, "c2", "write"))
+		})
+	}
+}
+
+// A holder that crashes is forgotten after a TTL, where there is one (X1).
+func TestHolderCrashes(t *testing.T) {
+	for _, d := range designs.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			cfg := simulation.Config{Witness: true}
+			if d.Name == "sets-differ" || d.Name == "sets-checked" {
+				cfg.Servers = 3
+			}
+			want := none
+			if d.Name == "setnx" {
+				want = []simulation.ViolationKind{simulation.NeverFree}
+			}
+			schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: time.Second}}
+			r := play(t, d.Name, cfg, schedule, parts(map[string]simulation.Workload{
+				"c1": func(c *simulation.Client) {
+					assert.NotNil(t, take(c))
+					c.Sleep(time.Hour)
+				},
+				"c2": func(c *simulation.Client) {
+					c.SleepUntil(9 * time.Second)
+					assert.Nil(t, take(c))
+					c.SleepUntil(11 * time.Second)
+					if lease := take(c); lease != nil {
+						update(c, lease)
+						assert.NoError(t, c.Release(lease))
+					}
+				},
+			}), want...)
+			assert.Equal(t, d.Name != "setnx", did(r, "c2", "acquired") == 1)
+		})
+	}
+}
+
+// Whoever waits gives up in time, and says so.
+func TestWaitingIsBounded(t *testing.T) {
+	for _, name := range []string{"setpx-cad", "textbook"} {
+		for bound, set := range map[string]func(*simulation.Config){
+			"tries": func(cfg *simulation.Config) { cfg.Quorum.MaxTries = 3 },
+			"wait":  func(cfg *simulation.Config) { cfg.Quorum.MaxWait = 2 * time.Second },
+		} {
+			t.Run(name+" "+bound, func(t *testing.T) {
+				cfg := simulation.Config{}
+				set(&cfg)
+				r := play(t, name, cfg, nil, parts(map[string]simulation.Workload{
+					"c1": func(c *simulation.Client) {
+						lease := take(c)
+						assert.NotNil(t, lease)
+						c.Sleep(9 * time.Second)
+						assert.NoError(t, c.Release(lease))
+					},
+					"c2": func(c *simulation.Client) {
+						c.SleepUntil(time.Second)
+						_, err := c.Acquire(key)
+						assert.ErrorContains(t, err, "gave up waiting for the lock")
+					},
+				}), none...)
+				assert.Equal(t, 0, did(r, "c2", "acquired"))
+			})
+		}
+	}
+}

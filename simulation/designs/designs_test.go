@@ -1,0 +1,146 @@
+package designs_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+const (
+	ms  = time.Millisecond
+	key = "k"
+)
+
+// seeds is how many seeds each run is played with: latencies and the order of what
+// happens at one moment differ, the verdict doesn't.
+const seeds = 10
+
+// design gives a design by its name.
+func design(t *testing.T, name string) designs.Design {
+	t.Helper()
+	d, err := designs.ByName(name)
+	require.NoError(t, err)
+	return d
+}
+
+// play plays a design with all seeds and demands the same kinds of violations in
+// each run. It gives the last run.
+func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
+	t.Helper()
+	slices.Sort(want)
+	d := design(t, name)
+	var last simulation.Result
+	for seed := range uint64(seeds) {
+		r, err := simulation.Run(seed, d.Configure(cfg), schedule, work)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Kinds(), "%s, seed %d: %v\n%s", name, seed, r.Violations, r.Trace)
+		last = r
+	}
+	return last
+}
+
+// none is the verdict of a run in which the checks found nothing.
+var none []simulation.ViolationKind
+
+// parts gives each process a part of its own.
+func parts(byName map[string]simulation.Workload) simulation.Workload {
+	return func(c *simulation.Client) {
+		if part := byName[c.Name]; part != nil {
+			part(c)
+		}
+	}
+}
+
+// take acquires the key, or gives nil.
+func take(c *simulation.Client) simulation.Lease {
+	lease, err := c.TryAcquire(key)
+	if err != nil {
+		return nil
+	}
+	return lease
+}
+
+// update reads, adds one and writes, if the lease is valid in between.
+func update(c *simulation.Client, lease simulation.Lease) {
+	value, version, err := c.Read(lease)
+	if err != nil || !c.Valid(lease) {
+		return
+	}
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+}
+
+// did counts how often a process did something.
+func did(r simulation.Result, process, what string) int {
+	n := 0
+	for _, e := range r.History {
+		if e.Process == process && e.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+func TestEveryDesignIsComplete(t *testing.T) {
+	names := map[string]bool{}
+	for _, d := range designs.All() {
+		assert.Regexp(t, regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`), d.Name)
+		assert.False(t, names[d.Name], "two designs are named %s", d.Name)
+		names[d.Name] = true
+		for what, text := range map[string]string{"Title": d.Title, "Source": d.Source, "Promises": d.Promises, "Breaks": d.Breaks, "Group": string(d.Group)} {
+			assert.NotEmpty(t, text, "%s has no %s", d.Name, what)
+		}
+		assert.Contains(t, []int{1, 5}, d.Servers, d.Name)
+		assert.NotNil(t, d.Apply, d.Name)
+	}
+	for _, d := range designs.All() {
+		if d.Cure != "" {
+			assert.True(t, names[d.Cure] && d.Cure != d.Name, "%s is cured by %q, which there isn't", d.Name, d.Cure)
+		}
+	}
+}
+
+func TestByName(t *testing.T) {
+	assert.Equal(t, "redlock", design(t, "redlock").Name)
+	_, err := designs.ByName("zookeeper")
+	require.ErrorIs(t, err, designs.ErrUnknown)
+	assert.ErrorContains(t, err, `"zookeeper"; there are setnx, `)
+}
+
+// A design is applied to a copy, and on top of what a scenario has set.
+func TestConfigure(t *testing.T) {
+	cfg := simulation.Config{Servers: 3, Guard: simulation.GuardAdmits}
+	cfg.Quorum.TTL = 7 * time.Second
+	for _, d := range designs.All() {
+		got := d.Configure(cfg)
+		assert.Equal(t, 3, got.Servers, d.Name)
+		assert.Equal(t, 7*time.Second, got.Quorum.TTL, d.Name)
+	}
+	assert.Nil(t, cfg.Locker)
+	assert.Equal(t, simulation.GuardAdmits, cfg.Guard)
+	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
+}
+
+// The documentation speaks of every design, and of no other.
+func TestDocNamesEveryDesign(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var named []string
+	for _, match := range regexp.MustCompile(`(?m)"([a-z0-9-]+)"|^//\t([a-z0-9-]+) {2,}`).FindAllStringSubmatch(string(doc), -1) {
+		named = append(named, match[1]+match[2])
+	}
+	slices.Sort(named)
+	var names []string
+	for _, d := range designs.All() {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	assert.Equal(t, names, slices.Compact(named))
+}

@@ -1,0 +1,124 @@
+// Package designs is the ways to lock with Redis: what articles teach, what hosted
+// Redis gives, Redlock as its document has it, this library with one safety feature
+// after the other, and what other libraries do differently. Each is a Design that
+// runs of package simulation are played with, so that nobody has to take a claim
+// about one on trust:
+//
+//	d, err := designs.ByName("setpx-cad")
+//	...
+//	r, err := simulation.Run(seed, d.Configure(simulation.Config{}), schedule, workload)
+//
+// # How to choose
+//
+// The first question is Kleppmann's: what happens if two clients hold the lock at
+// once?
+//
+//	Some work is done twice: take "setpx-cad". One server, two commands, nothing to
+//	tune. What it lacks shows when that server restarts or fails over, and when a
+//	client is slow.
+//
+//	The same, but it has to go on when a server fails: take "default". Any majority
+//	of the servers will do. Do not take replicas for that: after a failover both
+//	clients have the lock, and neither is told.
+//
+//	Something breaks: take "token-admit". No lock whose holder may be late is enough
+//	by itself, on Redis or elsewhere: a process can stop, and a packet be late, after
+//	the last look at the clock. The resource has to refuse those that come too late,
+//	and for that it needs a token, and must see it before the first read.
+//
+//	Something breaks, and requests may be repeated: take "idempotent".
+//
+//	The resource can compare and set by itself: then let it. A lock on top saves
+//	work, and "setpx-cad" is good enough for that.
+//
+// # What each step adds
+//
+// Each row has what breaks the one before it mended, and something left that still
+// breaks it. S1 to S27 and X1, X2 are scenarios, see package scenarios.
+//
+//	setnx            an exclusive key; held for ever if its holder crashes (X1)
+//	setnx-expire     + an expiry; for ever if the crash falls between the two commands (S16)
+//	setpx-del        + in one command; a late release deletes the next holder's lock (S17)
+//	setpx-cad        + compared before it is deleted; the server is all there is (S4, S7), and
+//	                 the time that its answer took isn't counted (S3)
+//	tair-cas         the same by Tair's own commands
+//	replica-async    + a replica that takes over, without the newest locks (S8)
+//	replica-wait     + a lock counts when a replica has it, which may not be the one that takes over (S8)
+//	semisync         + the server waits for a replica, until it no longer does (S8)
+//	redlock          + a majority of independent servers, and the time counts from before the first
+//	                 command; servers that forget (S7, S8) or whose clock jumps (S4) break it
+//	quarantine       + servers that may have forgotten don't vote
+//	monitor          + servers whose clock jumped don't vote
+//	topup            + a lease that was had on a bare majority is put on the other servers too (S19)
+//	default          all of this as quorum.Config{} has it, where extending is the caller's;
+//	                 holders that are late still do harm (S1, S2)
+//	token-write      + the resource refuses writes under an old token; a late one may still slip in
+//	                 between the next holder's read and write (S24)
+//	token-admit      + the resource is shown the token before the first read; a repeated request is
+//	                 carried out twice
+//	idempotent       + the resource knows each write again
+//
+// # Tokens that are none
+//
+// A fencing token must be fixed with the grant, and larger for whoever comes later.
+// "token-after" fetches it when it is needed, "token-current" reads what the counter
+// says by then, and "token-naive-max" takes the largest of counters that nobody
+// brings together: with each of them a holder that is late gets past the guard.
+//
+// # Flaws
+//
+// The rows of the group Flaws are one deviation each from "textbook", which is the
+// document's algorithm in two pages of code, or from another design. Nearly all are
+// in the sources, the defaults or the issues of libraries that are in wide use, named
+// in Design.Source; the tests play each beside its cure.
+//
+//	value-reused       one random value for all tries of an acquisition (S9m)
+//	release-granted    a lost round is rolled back only where it was granted (S10)
+//	no-timeout         no time-out for each server (S27)
+//	half-quorum        half of the servers are enough (S18)
+//	quorum-reachable   a majority of the reachable servers is enough (S14, X2)
+//	no-elapsed-check   a lock is handed out whose time is over (S3)
+//	late-start         the time counts from the answers (S3, S11b)
+//	wall-clock         time is told by the wall clock alone (S5)
+//	no-drift           no allowance for clocks that run at different rates (S6)
+//	extend-sets        an extension sets the key where it is missing (S11a)
+//	partial-extend     an extension by any server at all is enough (S11c)
+//	extend-releases    an extension that isn't won deletes the keys (S11e)
+//	expire-at          the key expires at a time of the client's wall clock (S4)
+//	retried-set        the client under the lock sends SET NX again (S10)
+//	sets-differ        clients don't agree on the servers (S14); cure: "sets-checked"
+//
+// # What is honest about it, and what isn't
+//
+// The Redlock rows run package quorum with its switches set, not another
+// implementation. Where the library has no switch, a door before the instances does
+// what one would: it leaves a command out, or answers it. The exceptions are
+// Textbook, because the library refuses most flaws, and the locks on one server,
+// which are a table of commands each.
+//
+// "redlock" is kinder than the letter of the document: it decides at the first
+// moment at which it can, takes the larger of two clocks, and owes deletes to
+// servers that don't answer. "textbook" does none of that but the clocks.
+//
+// The locks on one server count their validity from the answer, by the monotonic
+// clock, without an allowance: so does code that takes the time after the SET. Most
+// articles don't look at a clock at all, which is no better.
+//
+// # Sources
+//
+//   - Distributed Locks with Redis ("the Redis document"), https://redis.io/topics/distlock
+//   - Redis command reference, https://redis.io/commands: SETNX, WAIT
+//   - M. Kleppmann, How to do distributed locking (2016),
+//     https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+//   - S. Sanfilippo (antirez), Is Redlock safe? (2016), http://antirez.com/news/101
+//   - J. Carlson, Redis in Action, 6.2,
+//     https://redis.io/ebook/part-2-core-concepts/chapter-6-application-components-in-redis/6-2-distributed-locking/
+//   - Alibaba Cloud, Implement high-performance distributed locks by using TairString,
+//     https://www.alibabacloud.com/help/en/redis/use-cases/implementation-of-high-performance-distributed-lock-based-on-tairstring
+//   - Alibaba Cloud, Change the synchronization mode of a Tair (Enterprise Edition) instance,
+//     https://www.alibabacloud.com/help/en/redis/user-guide/modify-the-synchronization-mode-of-a-persistent-memory-optimized-instance
+//   - Sources read, with the commit: go-redsync/redsync 5560bd2, mike-marcacci/node-redlock
+//     afe5cf9, samcook/RedLock.net dcfe373, hexcowboy/rslock e5d7583, SPSCommerce/redlock-py
+//     42ef491, leandromoreira/redlock-rb f176e57, redis/rueidis 0739ea9 (rueidislock),
+//     redisson/redisson 04607ef (RedissonMultiLock) and 0482efe (RedissonFencedLock)
+package designs

@@ -1,0 +1,143 @@
+package designs
+
+import (
+	"context"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// retrying is an instance whose client sends a command again by itself when no
+// answer came in time: a SET NX is then refused by its own first copy, and what is
+// unknown looks like a no.
+type retrying struct {
+	quorum.Instance
+	clock clock.Clock
+}
+
+const (
+	// retries is go-redis's default for MaxRetries.
+	retries = 3
+	// retryAfter is the time-out of one try: a quarter of the time-out that this
+	// library has for the instance, with a TTL of 10 s.
+	retryAfter = 25 * time.Millisecond
+)
+
+func (i retrying) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	vote := i.once(ctx, cmd)
+	for n := 0; n < retries && vote.Outcome == quorum.Failed && ctx.Err() == nil; n++ {
+		vote = i.once(ctx, cmd)
+	}
+	return vote
+}
+
+func (i retrying) once(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	ctx, cancel := i.clock.WithTimeout(ctx, retryAfter)
+	defer cancel()
+	return i.Instance.Do(ctx, cmd)
+}
+
+// firstThree lets the first client know of three servers only.
+func firstThree(cfg *simulation.Config) {
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		instances := p.Instances
+		if p.Index == 0 && len(instances) > 3 {
+			instances = instances[:3]
+		}
+		return newLibrary(p, instances)
+	}
+}
+
+// flaw is a Textbook row.
+func flaw(name, title, source, breaks string, t Textbook) Design {
+	return Design{
+		Name: name, Title: title, Group: Flaws, Servers: 5, Source: source, Breaks: breaks,
+		Promises: "as redlock", Cure: "textbook", Apply: t.Apply,
+	}
+}
+
+func flaws() []Design {
+	return []Design{
+		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
+			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; what the rows below differ from by one line each",
+			"as redlock; and a SET that lands after its delete (S9), or a server that wakes up (S9b), blocks the lock for a TTL, since deletes aren't owed", Textbook{}).cured("redlock"),
+		flaw("value-reused", "one random value for all tries",
+			"redsync v4, Mutex.lockContext; redlock-py, Redlock.lock; rslock, LockManager.lock",
+			"the rollback of one try is late and deletes what the next try has set (S9m)", Textbook{ReuseValue: true}),
+		flaw("release-granted", "a lost round is rolled back where it was granted, and nowhere else",
+			"Redisson, RedissonMultiLock.tryLock: it unlocks what was acquired, and what timed out, but not where the connection broke; the document, step 5, demands all, and antirez/redlock-rb issue 3 says why; leandromoreira/redlock-rb issue 76 is a lock stuck by a time-out",
+			"answers that get lost: keys that nobody knows of stand in the way for a TTL (S10)", Textbook{ReleaseGranted: true}),
+		flaw("no-timeout", "no time-out for each server, and all are waited for",
+			"rslock, exec_or_retry; redsync v4 on go-redis without ContextTimeoutEnabled; redisson/redisson issue 1636",
+			"one server that hangs stops everybody for as long as it hangs (S27)", Textbook{NoTimeout: true}),
+		flaw("half-quorum", "half of the servers are enough",
+			"redlock-universal accepts it; asked for in ronnylt/redlock-php pull request 6, \"when you have only 2 servers\"",
+			"two halves (S18)", Textbook{HalfIsEnough: true}),
+		flaw("quorum-reachable", "a majority of the servers that are reachable is enough",
+			"redlock-py before pull request 6 of SPSCommerce/redlock-py, which mends it",
+			"a partition: each side has its majority (S14, X2)", Textbook{QuorumOfReachable: true}),
+		flaw("no-elapsed-check", "nobody looks whether the lock's time is over when it is handed out",
+			"node-redlock v5, acquire (mike-marcacci/node-redlock issue 296); Redisson, RedissonMultiLock.tryLock",
+			"a pause between the commands and their answers (S3)", Textbook{NoElapsedCheck: true}),
+		flaw("late-start", "the validity counts from the answers",
+			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
+			"a pause between the commands and their answers (S3), on extension too (S11b)", Textbook{CountFromReply: true}),
+		flaw("wall-clock", "time is told by the wall clock alone",
+			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
+			"the client's clock is set back (S5)", Textbook{WallClock: true}),
+		flaw("no-drift", "no allowance for clocks that run at different rates",
+			"rueidislock; Redisson",
+			"a client's clock that is slower than the servers' (S6)", Textbook{NoDrift: true}),
+		flaw("extend-sets", "an extension sets the key where it is missing",
+			"RedLock.net, Lua/Extend.lua; redsync v4 WithSetNXOnExtend (pull request 149); redlock-rb, lock(extend:) (issue 36)",
+			"a holder that is late takes the lock anew and believes that it always had it (S11a)", Textbook{ExtendSets: true}),
+		flaw("partial-extend", "an extension counts that any server took part in",
+			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
+			"a holder that reaches a minority goes on while the rest expires (S11c)", Textbook{PartialExtend: true}),
+		flaw("extend-releases", "an extension that isn't won deletes the keys",
+			"rslock, exec_or_retry; redlock-rb, lock_instances",
+			"answers that get lost: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
+		{
+			Name: "expire-at", Title: "SET NX PXAT: the key expires at a time on the client's wall clock", Group: Flaws, Servers: 1,
+			Source:   "rueidislock, unless FallbackSETPX is set",
+			Promises: "as setpx-cad; the server and its holder agree on when it is over",
+			Breaks:   "a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4, without any jump)",
+			Cure:     "setpx-cad",
+			Apply:    onOne(with(correct, func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt })),
+		},
+		{
+			Name: "retried-set", Title: "the client under the lock sends SET NX again by itself", Group: Flaws, Servers: 5,
+			Source:   "go-redis with its default MaxRetries of 3, and other clients that send again what wasn't answered; under this library's quorum package, whose Instance promises not to",
+			Promises: "as default",
+			Breaks:   "an answer that gets lost: the second SET is refused by the first one, so that what is unknown looks like a no, and isn't deleted (S10)",
+			Cure:     "default",
+			Apply: and(asIs, library(func(p simulation.Process, i int) quorum.Instance {
+				return retrying{p.Instances[i], p.Config.Clock}
+			})),
+		},
+		{
+			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
+			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
+			Promises: "as redlock",
+			Breaks:   "two majorities that don't meet (S14): the first client knows three servers, the others all",
+			Cure:     "sets-checked",
+			Apply:    and(asDocument, firstThree),
+		},
+		{
+			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
+			Source:   "package quorum, Config.Set: a fingerprint beside each resource's counter",
+			Promises: "as default; clients that disagree are told so and get no lock",
+			Breaks:   "availability, until they agree",
+			Apply:    and(asIs, firstThree),
+		},
+	}
+}
+
+// cured is a Design with another cure.
+func (d Design) cured(by string) Design {
+	d.Cure = by
+	return d
+}

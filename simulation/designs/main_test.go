@@ -1,0 +1,11 @@
+package designs_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redquorum/redlock/simulation_test.forEver"))
+}

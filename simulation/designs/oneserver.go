@@ -1,0 +1,81 @@
+package designs
+
+// The commands that the recipes are made of.
+
+func setNX(s session) (bool, error)         { return s.is("SETNX", s.key, s.value) }
+func setNXPX(s session) (bool, error)       { return s.is("SET", s.key, s.value, "NX", "PX", s.ms()) }
+func expire(s session) (bool, error)        { return s.is("EXPIRE", s.key, s.seconds()) }
+func del(s session) (bool, error)           { return s.is("DEL", s.key) }
+func compareDel(s session) (bool, error)    { return s.is("COMPAREDEL", s.key, s.value) }
+func compareExpire(s session) (bool, error) { return s.is("COMPAREEXPIRE", s.key, s.value, s.ms()) }
+
+// setNXPXAT and expireAt leave it to the server's clock to find the moment that the
+// client means. (The extension isn't compared: nothing hangs on that here.)
+func setNXPXAT(s session) (bool, error) {
+	return s.is("SET", s.key, s.value, "NX", "PXAT", s.deadline())
+}
+func expireAt(s session) (bool, error) { return s.is("PEXPIREAT", s.key, s.deadline()) }
+
+// setNXThenExpire takes two commands for what must be one.
+func setNXThenExpire(s session) (bool, error) {
+	if had, err := setNX(s); err != nil || !had {
+		return false, err
+	}
+	// Nobody looks at this answer: the key was set a moment ago.
+	_, err := expire(s)
+	return err == nil, err
+}
+
+// tairExtend and tairRelease are Tair's commands for what others need scripts for.
+// Without PX, CAS would take the expiry away.
+func tairExtend(s session) (bool, error) {
+	return s.is("CAS", s.key, s.value, s.value, "PX", s.ms())
+}
+func tairRelease(s session) (bool, error) { return s.is("CAD", s.key, s.value) }
+
+// single instance, correctly: what the Redis document builds on.
+var correct = recipe{acquire: setNXPX, extend: compareExpire, release: compareDel}
+
+func oneServer() []Design {
+	return []Design{{
+		Name: "setnx", Title: "SETNX, released by DEL", Group: OneServer, Servers: 1,
+		Source:   "the first step of most articles; the Redis command reference, SETNX, \"Design pattern: Locking with SETNX\", which discourages it",
+		Promises: "one holder at a time, for as long as it likes",
+		Breaks:   "a holder that crashes (X1), or whose DEL gets lost, holds it for ever; a server that forgets (S7, S26)",
+		Cure:     "setpx-cad",
+		Apply: onOne(recipe{
+			acquire: setNX,
+			extend:  func(session) (bool, error) { return true, nil }, // it has all the time there is
+			release: del,
+			lasts:   true,
+		}),
+	}, {
+		Name: "setnx-expire", Title: "SETNX, then EXPIRE, released by DEL", Group: OneServer, Servers: 1,
+		Source:   "common in articles; redis/jedis issue 321; redis-py's Lock up to 2.10.5 (redis/redis-py issue 818); Redis in Action, 6.2.5 \"Locks with timeouts\", which mends the crash by having losers look for a missing expiry",
+		Promises: "free again when the holder has crashed",
+		Breaks:   "a crash or a lost packet between the two commands: held for ever (S16); DEL without a comparison (S17)",
+		Cure:     "setpx-del",
+		Apply:    onOne(recipe{acquire: setNXThenExpire, extend: expire, release: del}),
+	}, {
+		Name: "setpx-del", Title: "SET NX PX, released by DEL", Group: OneServer, Servers: 1,
+		Source:   "common in articles; the Redis document, \"Correct Implementation with a Single Instance\", warns of it: \"Using just DEL is not safe\"",
+		Promises: "free again when the holder has crashed, in one command",
+		Breaks:   "a holder that is late deletes, and extends, the next one's lock (S17)",
+		Cure:     "setpx-cad",
+		Apply:    onOne(recipe{acquire: setNXPX, extend: expire, release: del}),
+	}, {
+		Name: "setpx-cad", Title: "SET NX PX, released by compare-and-delete", Group: OneServer, Servers: 1,
+		Source:   "the Redis document, \"Correct Implementation with a Single Instance\"; bsm/redislock and many others",
+		Promises: "one holder at a time while the server lives and its holder is quick; nobody releases another's lock",
+		Breaks:   "the time that the SET took isn't counted (S3), nor that for which the machine was suspended (S15); a pause or a late packet after the look at the clock (S1, S2); a server that hangs or is down (S27), forgets (S7, S26) or has another idea of the time (S4, S6)",
+		Cure:     "redlock",
+		Apply:    onOne(correct),
+	}, {
+		Name: "tair-cas", Title: "SET NX PX, extended by CAS and released by CAD (Tair)", Group: OneServer, Servers: 1,
+		Source:   "Alibaba Cloud, \"Implement high-performance distributed locks by using TairString\"",
+		Promises: "as setpx-cad, without scripts",
+		Breaks:   "what breaks setpx-cad: the commands are quicker, not other ones",
+		Cure:     "redlock",
+		Apply:    onOne(recipe{acquire: setNXPX, extend: tairExtend, release: tairRelease}),
+	}}
+}

@@ -1,0 +1,61 @@
+package designs
+
+import "github.com/redquorum/redlock/simulation"
+
+func redlocks() []Design {
+	const these = "this library's quorum package"
+	return []Design{{
+		Name: "redlock", Title: "Redlock as the Redis document has it", Group: Redlock, Servers: 5,
+		Source: "the Redis document, \"The Redlock Algorithm\" to \"Releasing the Lock\"; run by " + these + " with Fencing, RestartQuarantine and ClockMonitor Off, and nothing put back on extension. " +
+			"It differs from the letter of the document as quorum's \"Differences from the Redis document\" 1 to 4 say, for the better",
+		Promises: "one holder at a time while clocks run at about the same rate, no server forgets, and holders end in time; works with any majority of the servers up",
+		Breaks:   "a pause, or a packet on its way, beyond the validity (S1, S2: Kleppmann 2016, \"Protecting a resource with a lock\"); a server's clock that jumps (S4: the same, \"Breaking Redlock with bad timings\"; antirez 2016 asks operators not to let it); a restart without fsync (S7: the document itself), a failover (S8) or a key that is dropped (S26), on bare majorities (S19: go-redsync/redsync issue 186); clocks that differ by more than is allowed for (S6); a server that is listed twice (S13)",
+		Cure:     "token-admit",
+		Apply:    asDocument,
+	}, {
+		Name: "quarantine", Title: "+ servers that came up lately don't vote", Group: Redlock, Servers: 5,
+		Source:   "the Redis document, \"Performance, Crash Recovery and fsync\": delayed restarts, here seen to by the clients (RestartQuarantine)",
+		Promises: "a server that forgot votes in a crash or a failover breaks nothing",
+		Breaks:   "as redlock, but for S7, S8 and S13; FLUSHALL and eviction aren't restarts (S26)",
+		Apply:    and(asDocument, quarantine),
+	}, {
+		Name: "monitor", Title: "+ servers whose clock jumped don't vote", Group: Redlock, Servers: 5,
+		Source:   "antirez 2016, \"Is Redlock safe?\", asks operators for clocks that don't jump; the Redis document, \"Disclaimer about consistency\" 2, says that they do; " + these + " watches them (ClockMonitor)",
+		Promises: "a clock that is stepped while clients look breaks nothing",
+		Breaks:   "as quarantine, but for S4; a client that starts after the jump can't know of it",
+		Apply:    and(asDocument, quarantine, monitor),
+	}, {
+		Name: "topup", Title: "+ kept alive, and put back on servers that lack it", Group: Redlock, Servers: 5,
+		Source:   "go-redsync/redsync issue 186 and pull requests 147 and 149, redisson/redisson issue 1445 ask for it; " + these + " does it with each extension (KeepAlive)",
+		Promises: "a lease is on all servers that answer, so that it survives the loss of N-Q keys from one extension to the next",
+		Breaks:   "as monitor, but for S19 once an extension has come through; pauses and late packets still (S1, S2); a holder that hangs without losing its lease keeps it, unless MaxLife is set (S11f)",
+		Apply:    and(asDocument, quarantine, monitor, topUp),
+	}, {
+		Name: "default", Title: "this library, as quorum.Config{} gives it", Group: Redlock, Servers: 5,
+		Source:   "package quorum, \"What is guaranteed\": tokens are minted, but no resource looks at them; leases are extended when they are told to",
+		Promises: "one holder at a time under the assumptions that package quorum numbers",
+		Breaks:   "pauses and late packets (S1, S2), and clocks that all stand still with their machine (S15b): only a resource that checks the token is safe from these; keys that are dropped (S26), and a bare majority until the lease is extended (S19); a server's clock that is set back makes others wait (S4b)",
+		Cure:     "token-admit",
+		Apply:    asIs,
+	}, {
+		Name: "token-write", Title: "+ a resource that checks tokens on writes", Group: Redlock, Servers: 5,
+		Source:   "Kleppmann 2016, \"Making the lock safe with fencing\"; tokens by " + these + " (Fencing), checked by a guard before the resource",
+		Promises: "no write under an older token after one under a newer",
+		Breaks:   "a late write that lands between the next holder's read and its write, which nobody has shown a newer token before (S24)",
+		Cure:     "token-admit",
+		Apply:    and(asIs, guarded(simulation.GuardWrites)),
+	}, {
+		Name: "token-admit", Title: "+ a resource that is shown the token before the first read", Group: Redlock, Servers: 5,
+		Source:   "package fencing: Admit, then Check",
+		Promises: "no lost update and no stale write, whatever clocks, pauses and packets do, while an instance that two majorities share keeps its data",
+		Breaks:   "a request that is carried out twice, where the network or a client repeats it. Two clients may still believe that they have the lock, as with default: to the data it makes no difference",
+		Cure:     "idempotent",
+		Apply:    and(asIs, guarded(simulation.GuardAdmits)),
+	}, {
+		Name: "idempotent", Title: "+ a resource that knows each write again", Group: Redlock, Servers: 5,
+		Source:   "simulation.GuardIdempotent: package fencing, and writes that are numbered; antirez 2016, \"Is Redlock safe?\", makes the point that a resource which can compare could do with the lock's random value alone",
+		Promises: "as token-admit, and each write is carried out once",
+		Breaks:   "nothing that is played here harms the data. The lock itself is that of default",
+		Apply:    and(asIs, guarded(simulation.GuardIdempotent)),
+	}}
+}

@@ -1,0 +1,139 @@
+package designs_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// S8: the replica that takes over hasn't got C's last command.
+func replicaLags() drama {
+	return voteLost("replica lags", simulation.Fault{Kind: simulation.Failover, Server: "C", At: at(150 * ms), By: 200 * ms})
+}
+
+// S19: c1 has A, B and C only, and is extended once it reaches the others again. Then C
+// loses the key.
+func bareMajority() drama {
+	schedule := append(cut("c1", "DE", at(-50*ms), 500*ms, simulation.Both),
+		simulation.Fault{Kind: simulation.Evict, Server: "C", Key: key, At: at(5 * time.Second)})
+	return drama{"bare majority", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			lease := take(c)
+			c.SleepUntil(at(4 * time.Second))
+			_ = c.Extend(lease)
+			c.SleepUntil(at(8 * time.Second))
+			if c.Valid(lease) {
+				update(c, lease)
+			}
+			_ = c.Release(lease)
+		},
+		"c2": hold(at(6*time.Second), at(7*time.Second)),
+	})}
+}
+
+// S24: c1 is paused before its write. c2 gets the lock and reads; then c1's write
+// lands, and then c2's.
+func lateWriteAfterARead() drama {
+	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	return drama{"late write after a read", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			update(c, take(c))
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(11 * time.Second))
+			lease := take(c)
+			value, version, err := c.Read(lease)
+			c.SleepUntil(at(15 * time.Second))
+			if err == nil && c.Valid(lease) {
+				_ = c.Write(lease, value+1, version)
+			}
+			c.Sleep(time.Second)
+		},
+	})}
+}
+
+// A write that arrives twice, the second time after another of the same holder.
+func repeatedWrite() drama {
+	schedule := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: time.Second}}
+	return drama{"repeated write", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			lease := take(c)
+			update(c, lease)
+			update(c, lease)
+			c.Sleep(2 * time.Second)
+			update(c, lease)
+			_ = c.Release(lease)
+		},
+	})}
+}
+
+// What each feature of this library is there for: the first row to come through a
+// drama has it.
+func TestFeatures(t *testing.T) {
+	rows := []string{"redlock", "quarantine", "monitor", "topup", "default", "token-write", "token-admit", "idempotent"}
+	two := []simulation.ViolationKind{simulation.TwoHolders}
+	all := []simulation.ViolationKind{simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate}
+	for _, test := range []struct {
+		drama drama
+		// by row; a row that isn't listed comes through unharmed
+		harmed map[string][]simulation.ViolationKind
+	}{
+		{restart(), map[string][]simulation.ViolationKind{"redlock": two}},
+		{replicaLags(), map[string][]simulation.ViolationKind{"redlock": two}},
+		{jump(), map[string][]simulation.ViolationKind{"redlock": two, "quarantine": two}},
+		{bareMajority(), map[string][]simulation.ViolationKind{
+			"redlock": two, "quarantine": two, "monitor": two,
+		}},
+		{pauseAfterTheCheck(), map[string][]simulation.ViolationKind{
+			"redlock": all, "quarantine": all, "monitor": all, "topup": all, "default": all,
+		}},
+		{lateWriteAfterARead(), map[string][]simulation.ViolationKind{
+			"redlock": all, "quarantine": all, "monitor": all, "topup": all, "default": all, "token-write": all,
+		}},
+		{repeatedWrite(), map[string][]simulation.ViolationKind{
+			"redlock": {simulation.LostUpdate}, "quarantine": {simulation.LostUpdate}, "monitor": {simulation.LostUpdate}, "topup": {simulation.LostUpdate},
+			"default": {simulation.LostUpdate}, "token-write": {simulation.LostUpdate}, "token-admit": {simulation.LostUpdate},
+		}},
+	} {
+		for _, row := range rows {
+			t.Run(test.drama.name+" "+row, func(t *testing.T) {
+				d := test.drama
+				r := play(t, row, d.cfg, d.schedule, d.work, test.harmed[row]...)
+				assert.Positive(t, did(r, "c1", "acquired"))
+			})
+		}
+	}
+}
+
+// S14: c1 knows A, B and C, and has A and B while it doesn't reach C. c2 knows all five.
+// What the one has locked before the other can tell.
+func TestSetsDiffer(t *testing.T) {
+	schedule := cut("c1", "C", at(time.Second), time.Hour, simulation.Both)
+	work := parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			hold(at(0), at(500*ms))(c)
+			hold(at(2*time.Second), at(8*time.Second))(c)
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(4 * time.Second))
+			_, err := c.TryAcquire(key)
+			if errors.Is(err, quorum.ErrSetMismatch) {
+				c.Note("told so")
+			}
+		},
+	})
+	r := play(t, "sets-differ", simulation.Config{}, schedule, work, simulation.TwoHolders)
+	assert.Equal(t, 1, did(r, "c2", "acquired"))
+	r = play(t, "sets-checked", simulation.Config{}, schedule, work, none...)
+	assert.Equal(t, 2, did(r, "c1", "acquired"))
+	assert.Equal(t, 0, did(r, "c2", "acquired"))
+	assert.Equal(t, 1, did(r, "c2", "noted"), "and knows why")
+}

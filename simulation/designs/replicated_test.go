@@ -1,0 +1,91 @@
+package designs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// failover is S8: c1 gets the lock on A, whose place a replica takes after a while
+// that may not have heard of it.
+func failover(lag, over simulation.Fault) (simulation.Schedule, simulation.Workload) {
+	lag.Kind, lag.Server, lag.At = simulation.Lag, "A", at(-50*ms)
+	over.Kind, over.Server, over.For = simulation.Failover, "A", 50*ms
+	return simulation.Schedule{lag, over}, parts(map[string]simulation.Workload{
+		"c1": hold(at(0), at(5*time.Second)),
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(2 * time.Second))
+			// The first command finds that the connection is cut, the second opens another.
+			for range 2 {
+				if lease := take(c); lease != nil {
+					c.Sleep(time.Second)
+					_ = c.Release(lease)
+					return
+				}
+			}
+		},
+	})
+}
+
+func TestFailover(t *testing.T) {
+	two := []simulation.ViolationKind{simulation.TwoHolders}
+	for _, test := range []struct {
+		name      string
+		lag, over simulation.Fault
+		verdicts  map[string][]simulation.ViolationKind
+	}{
+		{
+			name: "the replica has it", lag: simulation.Fault{By: ms, For: time.Second}, over: simulation.Fault{At: at(time.Second)},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": none, "replica-wait": none, "semisync": none},
+		},
+		{
+			name: "no replica has it yet", lag: simulation.Fault{For: 1500 * ms}, over: simulation.Fault{At: at(300 * ms)},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": none, "semisync": none},
+		},
+		{
+			name: "the other replica has it", lag: simulation.Fault{Replica: 2, For: 10 * time.Second}, over: simulation.Fault{At: at(time.Second), Replica: 2},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": two, "semisync": two},
+		},
+		{
+			name: "no replica has it for long", lag: simulation.Fault{For: 10 * time.Second}, over: simulation.Fault{At: at(800 * ms)},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": none, "semisync": two},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			schedule, work := failover(test.lag, test.over)
+			for name, want := range test.verdicts {
+				r := play(t, name, simulation.Config{}, schedule, work, want...)
+				assert.Positive(t, r.Counts["a server failed over"])
+			}
+			// Redlock has four more servers.
+			r := play(t, "redlock", simulation.Config{Replicas: 2}, schedule, work, none...)
+			assert.Equal(t, 1, did(r, "c1", "acquired"))
+			assert.Equal(t, 0, did(r, "c2", "acquired"))
+		})
+	}
+}
+
+// Without a replica's word in time the lock isn't had, and doesn't stand in the way.
+func TestWaitFallsShort(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second}}
+	r := play(t, "replica-wait", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			_, err := c.TryAcquire(key)
+			assert.ErrorIs(t, err, quorum.ErrNotReplicated)
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(5 * time.Second))
+			lease := take(c)
+			if assert.NotNil(t, lease) {
+				assert.NoError(t, c.Extend(lease))
+				assert.NoError(t, c.Release(lease))
+			}
+		},
+	}), none...)
+	assert.Equal(t, 1, r.Counts["a WAIT fell short"])
+}

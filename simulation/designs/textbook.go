@@ -1,0 +1,215 @@
+package designs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Textbook is Redlock as the Redis document has it, in as few lines as it takes,
+// so that what others do differently can be put in line by line: the library
+// itself refuses most of it. Each field is one flaw; the zero Textbook has none
+// and comes to the same as the design "redlock", but for what the document leaves
+// out: deletes that couldn't be delivered are owed to nobody (S9b).
+//
+// It speaks to all servers at once and waits for all of them, each under its
+// time-out.
+type Textbook struct {
+	// ReuseValue draws the value once for all tries of an Acquire: the rollback of
+	// one try may reach a server after the SET of the next (S9m).
+	ReuseValue bool
+	// ReleaseGranted rolls a lost round back only where it was granted: a server
+	// whose answer got lost keeps the key for a TTL (S10).
+	ReleaseGranted bool
+	// NoTimeout waits for each server's answer for as long as it takes (S27).
+	NoTimeout bool
+	// HalfIsEnough takes N/2 servers for a quorum (S18).
+	HalfIsEnough bool
+	// QuorumOfReachable takes the majority of those servers that answered for a
+	// quorum (S14).
+	QuorumOfReachable bool
+	// NoElapsedCheck hands a lock out whose time is over already (S3).
+	NoElapsedCheck bool
+	// CountFromReply counts the validity from when the answers were in, rather than
+	// from before the commands were sent (S3, S11b).
+	CountFromReply bool
+	// WallClock counts time by the wall clock alone (S5, the other way S15).
+	WallClock bool
+	// NoDrift makes no allowance for clocks that run at different rates (S6).
+	NoDrift bool
+	// ExtendSets extends by setting the key where it is missing, and doesn't look
+	// at its own deadline first: a lock that is long over comes back (S11a).
+	ExtendSets bool
+	// PartialExtend takes an extension for won that any server at all took part in
+	// (S11c).
+	PartialExtend bool
+	// ExtendReleases rolls an extension that wasn't won back as if it were an
+	// acquisition: it deletes the keys of a lock that is still held (S11e).
+	ExtendReleases bool
+}
+
+// Apply makes a Config's processes lock in this way.
+func (t Textbook) Apply(cfg *simulation.Config) {
+	cfg.Guard = simulation.Unguarded
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) { return t.locker(p) }
+}
+
+// locker makes the Locker of one process.
+func (t Textbook) locker(p simulation.Process) (*textbook, error) {
+	if len(p.Instances) == 0 {
+		return nil, fmt.Errorf("%w: there is no instance", quorum.ErrConfig)
+	}
+	l := &textbook{
+		Textbook: t, instances: p.Instances, clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random,
+		ttl: p.Config.TTL, timeout: p.Config.InstanceTimeout, allowance: p.Config.Drift,
+		patience: patience{clock: p.Config.Clock, random: p.Config.Random, terms: p.Config.Terms},
+	}
+	if l.timeout == 0 {
+		// As the library's, so that the two can be compared.
+		l.timeout = max(time.Millisecond, min(max(l.ttl/100, 50*time.Millisecond), 500*time.Millisecond, l.ttl/4))
+	}
+	switch {
+	case t.NoDrift || p.Config.NoDrift:
+		l.allowance = drift.Allowance{}
+	case l.allowance == drift.Allowance{}:
+		l.allowance = drift.Default()
+	}
+	return l, nil
+}
+
+// textbook is one process's Textbook.
+type textbook struct {
+	Textbook
+	instances []quorum.Instance
+	clock     clock.Clock
+	reader    *drift.Reader
+	random    io.Reader
+	ttl       time.Duration
+	timeout   time.Duration
+	allowance drift.Allowance
+	patience  patience
+}
+
+var _ simulation.Locker = (*textbook)(nil)
+
+func (l *textbook) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	value, err := newValue(l.random)
+	if err != nil {
+		return nil, err
+	}
+	return l.try(ctx, key, value)
+}
+
+func (l *textbook) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
+	value := ""
+	return l.patience.acquire(ctx, func(n int) (simulation.Lease, error) {
+		if n == 1 || !l.ReuseValue {
+			var err error
+			if value, err = newValue(l.random); err != nil {
+				return nil, err
+			}
+		}
+		return l.try(ctx, key, value)
+	})
+}
+
+// Close has nothing to close: every call is waited for.
+func (l *textbook) Close(context.Context) error { return nil }
+
+// try is one round: steps 1 to 5 of the document.
+func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease, error) {
+	start := l.reader.Now()
+	votes := l.ask(ctx, quorum.Command{Op: quorum.Acquire, Key: key, Value: value, TTL: l.ttl}, nil)
+	if l.CountFromReply {
+		start = l.reader.Now()
+	}
+	validity := l.allowance.Validity(l.ttl, l.elapsed(start))
+	var err error
+	switch {
+	case count(votes, quorum.Granted) < l.quorum(votes):
+		err = quorum.ErrNoQuorum
+		if count(votes, quorum.Refused) > len(votes)-l.quorum(votes) {
+			err = quorum.ErrTaken
+		}
+	case validity <= 0 && !l.NoElapsedCheck:
+		err = quorum.ErrTooSlow
+	}
+	if err != nil {
+		l.rollBack(ctx, key, value, votes)
+		return nil, err
+	}
+	return &textbookLease{lock: l, key: key, value: value, start: start, length: l.allowance.Validity(l.ttl, 0)}, nil
+}
+
+// ask sends a command to all instances, or to those that are chosen, and waits for
+// all their votes.
+func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i int) bool) []quorum.Vote {
+	votes := make([]quorum.Vote, len(l.instances))
+	var all sync.WaitGroup
+	for i, instance := range l.instances {
+		if chosen != nil && !chosen(i) {
+			continue
+		}
+		all.Go(func() {
+			ctx := ctx
+			if !l.NoTimeout {
+				var cancel context.CancelFunc
+				ctx, cancel = l.clock.WithTimeout(ctx, l.timeout)
+				defer cancel()
+			}
+			votes[i] = instance.Do(ctx, cmd)
+		})
+	}
+	all.Wait()
+	return votes
+}
+
+// rollBack deletes what a round has set.
+func (l *textbook) rollBack(ctx context.Context, key, value string, votes []quorum.Vote) {
+	granted := func(i int) bool { return votes[i].Outcome == quorum.Granted }
+	if !l.ReleaseGranted {
+		granted = nil // also where it is believed not to have been: its answer may have got lost
+	}
+	l.ask(ctx, quorum.Command{Op: quorum.Release, Key: key, Value: value}, granted)
+}
+
+// quorum is how many must grant.
+func (l *textbook) quorum(votes []quorum.Vote) int {
+	n := len(l.instances)
+	switch {
+	case l.HalfIsEnough:
+		return max(1, n/2)
+	case l.QuorumOfReachable:
+		return max(1, (n-count(votes, quorum.Failed))/2+1)
+	default:
+		return n/2 + 1
+	}
+}
+
+// elapsed is the time since an Instant: by the larger of two clocks, as the library
+// has it.
+func (l *textbook) elapsed(since drift.Instant) time.Duration {
+	now := l.reader.Now()
+	if l.WallClock {
+		return now.Wall.Sub(since.Wall)
+	}
+	return drift.Elapsed(since, now)
+}
+
+func count(votes []quorum.Vote, o quorum.Outcome) int {
+	n := 0
+	for _, v := range votes {
+		if v.Outcome == o {
+			n++
+		}
+	}
+	return n
+}

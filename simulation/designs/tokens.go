@@ -1,0 +1,96 @@
+package designs
+
+import (
+	"context"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// incr raises the counter by one and takes it for the token.
+func incr(s session) (fencing.Token, error) {
+	reply, err := s.do("INCR", s.counter())
+	if err != nil || reply.Int < 0 {
+		return 0, err
+	}
+	return fencing.Token(reply.Int), nil
+}
+
+// acquireAndIncr counts each lock that is had, in two commands. A lock that wasn't
+// counted isn't taken for one.
+func acquireAndIncr(s session) (bool, error) {
+	if had, err := setNXPX(s); err != nil || !had {
+		return false, err
+	}
+	_, err := incr(s)
+	return err == nil, err
+}
+
+// readCounter takes the counter, as it stands now, for the token.
+func readCounter(s session) (fencing.Token, error) {
+	reply, err := s.do("GET", s.counter())
+	if err != nil || reply.Null {
+		return 0, err
+	}
+	return fencing.ParseToken(reply.Text)
+}
+
+// plainCounters is an instance that counts grants with INCR, from 1, and on which
+// no counter is ever raised: a raise is answered without being sent.
+type plainCounters struct {
+	quorum.Instance
+	redis simulation.Redis
+}
+
+func (i plainCounters) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	if cmd.Op == quorum.Raise {
+		return quorum.Vote{Outcome: quorum.Granted}
+	}
+	count := cmd.Op == quorum.Acquire && cmd.Fence
+	cmd.Fence = false
+	vote := i.Instance.Do(ctx, cmd)
+	if !count || vote.Outcome != quorum.Granted {
+		return vote
+	}
+	reply, err := i.redis.Do(ctx, "INCR", cmd.Key+":token")
+	if err == nil {
+		err = reply.Err
+	}
+	if err != nil {
+		return quorum.Vote{Err: err} // the key is set, but a grant without a number is of no use
+	}
+	vote.Token = fencing.Token(reply.Int)
+	return vote
+}
+
+// tokens are played with a guard on writes. One that admits tokens keeps the data
+// whole under any tokens that are handed out in some order; with these it would turn
+// the rightful holder away for the one that is late.
+func tokens() []Design {
+	return []Design{{
+		Name: "token-after", Title: "a token from INCR, when it is first needed", Group: Tokens, Servers: 1,
+		Source:   "common in articles that add Kleppmann's token to a lock that gives none",
+		Promises: "a later holder has a larger token",
+		Breaks:   "a holder that is late fetches its token after the next holder did, and has the larger one (S20)",
+		Cure:     "token-write",
+		Apply:    and(onOne(with(correct, func(r *recipe) { r.first = incr })), guarded(simulation.GuardWrites)),
+	}, {
+		Name: "token-current", Title: "a token that is the counter as it stands", Group: Tokens, Servers: 1,
+		Source:   "Redisson, RedissonFencedLock.getToken(): GET of the counter, whoever raised it last",
+		Promises: "a later holder has a larger token",
+		Breaks:   "a holder that is late shows the next holder's token (S21)",
+		Cure:     "token-write",
+		Apply: and(onOne(with(correct, func(r *recipe) { r.acquire, r.current = acquireAndIncr, readCounter })),
+			guarded(simulation.GuardWrites)),
+	}, {
+		Name: "token-naive-max", Title: "the largest of per-server counters, and no more", Group: Tokens, Servers: 5,
+		Source:   "the first idea that one has: INCR on each server that grants, and the maximum; run by this library's quorum package on instances that pretend to raise their counters",
+		Promises: "a later holder has a larger token, because two majorities share a server",
+		Breaks:   "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
+		Cure:     "token-write",
+		Apply: and(library(func(p simulation.Process, i int) quorum.Instance {
+			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i]}
+		}), fenced, guarded(simulation.GuardWrites)),
+	}}
+}

@@ -1,0 +1,194 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+// Kinds are all kinds of faults.
+func Kinds() []Kind {
+	return []Kind{
+		Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay,
+		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag,
+	}
+}
+
+// Draw draws a schedule from a seed: first which kinds of faults the run has at
+// all, then up to most faults of these within span. Runs with few kinds find what
+// runs with all of them bury ("swarm testing").
+//
+// It draws whatever Config allows, but that a server's disk doesn't lie: a Restart
+// keeps what Config.Persistence says, or more.
+func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
+	return DrawOf(seed, cfg, Kinds(), most, span)
+}
+
+// DrawOf is Draw with some kinds of faults only. Without any there is no fault.
+func DrawOf(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
+	cfg = cfg.complete()
+	of = slices.DeleteFunc(slices.Clone(of), func(k Kind) bool { return k == Lag && cfg.Replicas == 0 })
+	if len(of) == 0 || most < 1 {
+		return nil
+	}
+	var kinds []Kind
+	for i, k := range of {
+		if draw(seed, tagSchedule, uint64(i))%4 == 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		kinds = append(kinds, of[draw(seed, tagSchedule, 101)%uint64(len(of))])
+	}
+	n := 1 + int(draw(seed, tagSchedule, 100)%uint64(most))
+	s := make(Schedule, n)
+	for i := range s {
+		d := drawer{seed: seed, n: uint64(i), cfg: cfg}
+		s[i] = d.fault(kinds[d.pick(0, len(kinds))], span)
+	}
+	return s
+}
+
+// DrawConfig draws from a seed what cfg leaves open of the world: how long messages
+// take, what servers keep and how old they are, and their replicas. Fields that
+// aren't zero stay as they are.
+func DrawConfig(seed uint64, cfg Config) Config {
+	d := drawer{seed: seed, n: 1 << 20, cfg: cfg}
+	if cfg.LatencyMin == 0 && cfg.LatencyMax == 0 && d.coin(1) {
+		cfg.LatencyMin = d.length(2, 20*time.Millisecond)
+		cfg.LatencyMax = cfg.LatencyMin + d.length(4, 20*time.Millisecond) + 1
+	}
+	if cfg.Persistence == KeepNothing {
+		cfg.Persistence = keeps[d.pick(6, len(keeps))]
+	}
+	if cfg.ServerAge == 0 && d.coin(7) {
+		cfg.ServerAge = d.length(8, 20*time.Second) + 1
+	}
+	if cfg.Replicas == 0 && d.coin(10) {
+		cfg.Replicas = 1 + d.pick(11, 2)
+		if cfg.WaitReplicas == 0 && d.coin(12) {
+			cfg.WaitReplicas = 1
+		}
+		if cfg.ReplicaLagMin == 0 && cfg.ReplicaLagMax == 0 && d.coin(13) {
+			cfg.ReplicaLagMax = d.length(14, time.Second) + 1
+		}
+	}
+	return cfg
+}
+
+// keeps are the kinds of persistence, the weaker before the stronger.
+var keeps = []Keep{KeepNothing, KeepSecond, KeepAll}
+
+// drawer draws one fault.
+type drawer struct {
+	seed, n uint64
+	cfg     Config
+}
+
+func (d drawer) draw(what uint64) uint64               { return draw(d.seed, tagSchedule, 200+d.n, what) }
+func (d drawer) pick(what uint64, n int) int           { return int(d.draw(what) % uint64(n)) }
+func (d drawer) coin(what uint64) bool                 { return d.pick(what, 2) == 0 }
+func (d drawer) of(what uint64, names []string) string { return names[d.pick(what, len(names))] }
+
+// length draws evenly over the magnitudes: half of all faults shouldn't be longer
+// than half of the longest. It takes the numbers what and what+1.
+func (d drawer) length(what uint64, most time.Duration) time.Duration {
+	l := most >> d.pick(what, 8)
+	return time.Duration(d.draw(what+1) % (uint64(l) + 1)).Truncate(time.Microsecond)
+}
+
+// operation draws which operation a fault happens at: the n-th of all, or of a kind.
+func (d drawer) operation() (op string, nth int) {
+	op = d.of(34, []string{"", "", "", "acquire", "extend", "release", "read", "write", "write"})
+	if op == "" {
+		return op, 1 + d.pick(7, 40)
+	}
+	return op, 1 + d.pick(7, 8)
+}
+
+// fault draws a fault of a kind. Each thing that is drawn has a number of its own,
+// so that a field more leaves the others as they were.
+func (d drawer) fault(kind Kind, span time.Duration) Fault {
+	ttl := d.cfg.Quorum.TTL
+	f := Fault{Kind: kind, At: time.Duration(d.draw(1) % uint64(max(1, span))).Truncate(time.Microsecond)}
+	process, server := d.of(3, d.cfg.processNames()), d.of(4, d.cfg.serverNames())
+	longer := d.length(10, 2*ttl)
+	switch kind {
+	case Pause, Suspend:
+		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
+		f.Frozen = kind == Suspend && d.coin(30)
+		if d.coin(6) {
+			f.Op, f.Nth = d.operation()
+		}
+	case Crash:
+		f.Process = process
+		f.Op, f.Nth = d.operation()
+	case Reboot:
+		f.Process, f.For = process, d.length(10, ttl)
+		if d.coin(6) {
+			f.Op, f.Nth = d.operation()
+		}
+	case Step, Rate:
+		if d.coin(9) {
+			f.Process = process
+		} else {
+			f.Server = server
+		}
+		if kind == Rate {
+			f.PPM = int64(d.pick(21, 200_001)) - 100_000
+			break
+		}
+		if f.By = d.length(20, 2*ttl); d.coin(8) {
+			f.By = -f.By
+		}
+	case Restart:
+		f.Server, f.For = server, longer
+		honest := keeps
+		for len(honest) > 1 && honest[0] != d.cfg.Persistence {
+			honest = honest[1:]
+		}
+		f.Keep = honest[d.pick(22, len(honest))]
+	case Hang:
+		f.Server, f.For = server, longer
+	case Failover:
+		f.Server, f.For = server, d.length(10, ttl)
+		if d.cfg.Replicas > 0 {
+			f.Replica = 1 + d.pick(31, d.cfg.Replicas)
+		} else {
+			f.By = d.length(20, 2*time.Second)
+		}
+	case Lag:
+		f.Server, f.For, f.Replica = server, longer, d.pick(31, d.cfg.Replicas+1)
+		if d.coin(8) {
+			f.By = d.length(20, ttl)
+		}
+	case Evict, Flush:
+		f.Server = server
+	case Reconnect:
+		f.Process, f.Server = process, server
+	case Cut, Lose, Delay, Reorder:
+		f.Process, f.Server, f.For = process, server, longer
+		f.Way = []Way{Both, Requests, Replies}[d.pick(23, 3)]
+		switch kind {
+		case Lose:
+			f.PPM = int64(d.pick(24, million))
+		case Delay, Reorder:
+			f.By = d.length(20, ttl)
+		}
+		if kind == Delay && f.Way == Both && d.coin(6) {
+			f.For = 0
+			f.Op, f.Nth = d.operation()
+			f.Server = []string{Any, Resource, server}[d.pick(33, 3)]
+		}
+	case Duplicate:
+		f.Process, f.Server, f.For = process, server, longer
+		if d.coin(32) {
+			f.Server = Resource
+		}
+		f.PPM, f.By = int64(d.pick(24, million)), d.length(20, ttl)
+		if d.coin(6) {
+			f.PPM, f.For = 0, 0
+			f.Op, f.Nth = d.operation()
+		}
+	}
+	return f
+}

@@ -1,0 +1,538 @@
+//go:build unix
+
+package live
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+// Acts is every scenario that has a live form, in the scenarios' order.
+func Acts() []Act {
+	return []Act{
+		{
+			Scenario: "S1", Form: "SIGSTOP", Fault: "c1's process is stopped between its look at the lease and its write, and continued when c2 has written",
+			Parts: parts("setpx-cad", "redlock", "default", "token-admit"), script: stoppedHolder,
+		},
+		{
+			Scenario: "S1", Form: "stopped world", Fault: "c1's Go runtime stops its world there, for a heap dump to a pipe that nobody reads",
+			Parts: parts("default", "token-admit"), script: frozenHolder,
+		},
+		{
+			Scenario: "S1", Form: "Redis row", Fault: "as the first; the resource is a row in Redis, behind fencing/redisguard",
+			Row: true, Parts: parts("default", "token-admit"), script: stoppedHolder,
+		},
+		{
+			Scenario: "S2", Fault: "a proxy keeps c1's write until c2 has had the lock and written",
+			Parts: parts("setpx-cad", "default", "token-admit"), script: delayedWrite,
+		},
+		{
+			Scenario: "S2", Form: "Redis row", Fault: "the same, with a row in Redis",
+			Row: true, Parts: parts("default", "token-admit"), script: delayedWrite,
+		},
+		{
+			Scenario: "S3", Fault: "a proxy keeps the replies to c1's SETs and c1's process is stopped, until c2 has the lock",
+			Parts: []Part{{Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: 600 * time.Millisecond}, {Design: "default", Timeout: 600 * time.Millisecond}}, script: stoppedBeforeReplies,
+		},
+		{
+			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease can't do without, jumps beyond the TTL",
+			Machine: true, Long: true, Parts: parts("setpx-cad", "redlock", "default"),
+			script: oneVoteLost(func(s *stage) { s.victim().machine.jump(2 * s.ttl) }),
+		},
+		{
+			Scenario: "S4b", Fault: "kill -9 of the holder; the clocks of C, D and E are set back",
+			Machine: true, Parts: parts("redlock", "default"), script: clocksBack,
+		},
+		{
+			Scenario: "S7", Fault: "kill -9 of C, which comes back empty",
+			Long: true, Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
+		},
+		{
+			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: what wasn't synced is gone",
+			Machine: true, Long: true, Args: aof("everysec"), Parts: parts("setpx-cad", "redlock", "default"), script: everySecond,
+		},
+		{
+			Scenario: "S7c", Fault: "power cut at C, appendfsync always",
+			Machine: true, Long: true, Args: aof("always"), Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(cutPower),
+		},
+		{
+			Scenario: "S9", Fault: "a proxy keeps c1's SETs to C, D and E until c1 has lost and deleted",
+			Long: true, Parts: []Part{{Design: "as-written", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: lateSets,
+		},
+		{
+			Scenario: "S9b", Fault: "C, D and E are stopped (SIGSTOP) with c1's SETs in their sockets, and continued when c1 has lost",
+			Long: true, Parts: []Part{{Design: "as-written", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
+		},
+		{
+			Scenario: "S10", Fault: "a proxy loses the replies of C and D to c1; E refuses connections",
+			Long: true, Parts: []Part{{Design: "free-granted", Timeout: time.Second}, {Design: "as-written", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: repliesLost,
+		},
+		{
+			Scenario: "S13", Fault: "a server is in the list twice, the second time with another database; kill -9, and it comes back empty",
+			Long: true, Parts: parts("redlock", "default"), script: serverTwice,
+		},
+		{
+			Scenario: "S14", Fault: "c1 knows three of the five servers; C refuses its connections",
+			Long: true, Parts: parts("sets-differ", "sets-checked"), script: differentSets,
+		},
+		{
+			Scenario: "S14b", Fault: "partition: c1 reaches A and B, c2 the others, and a majority of the reachable is enough",
+			Long: true, Parts: parts("quorum-reachable", "default"), script: majorityOfReachable,
+		},
+		{
+			Scenario: "S16", Fault: "kill -9 of c1 between its two commands, the second of which a proxy loses",
+			Parts: parts("setnx-expire", "setpx-cad", "default"), script: notAtomic,
+		},
+		{
+			Scenario: "S17", Fault: "none: c1 is late, and releases",
+			Parts: parts("setpx-del", "setpx-cad", "default"), script: blindDelete,
+		},
+		{
+			Scenario: "S18", Fault: "proxies let each of two clients get to its half of four servers first",
+			Long: true, Parts: parts("half-quorum", "redlock"), script: halves,
+		},
+		{
+			Scenario: "S27", Fault: "SIGSTOP of E",
+			Long: true, Parts: []Part{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: oneHangs,
+		},
+		{
+			Scenario: "X1", Fault: "kill -9 of the holder",
+			Parts: parts("setpx-cad", "redlock", "default"), script: holderDies,
+		},
+		{
+			Scenario: "X2", Fault: "partition: c1 reaches A and B, c2 C, D and E",
+			Long: true, Parts: parts("redlock", "default"), script: partition,
+		},
+	}
+}
+
+func aof(fsync string) []string { return []string{"--appendonly", "yes", "--appendfsync", fsync} }
+
+// stoppedHolder is S1 with a process that is stopped.
+func stoppedHolder(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	write := c1.check()
+	c1.pause()
+	write.unleash() // it will read that when it runs again
+	c2.succeed()
+	c2.update()
+	c1.cont()
+	write.await()
+	c2.release()
+	c1.release()
+}
+
+// frozenHolder is S1 with a Go program whose world stands still.
+func frozenHolder(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	write := c1.check()
+	frozen := c1.freeze()
+	write.unleash()
+	c2.succeed()
+	c2.update()
+	frozen.thaw()
+	write.await()
+	c2.release()
+	c1.release()
+}
+
+// delayedWrite is S2.
+func delayedWrite(s *stage) {
+	c1, c2 := s.enter(entrance{resource: true}), s.enter()
+	c1.take()
+	write := c1.begin(request{Do: doUpdate, Key: key, Pause: true, Patience: 300 * time.Millisecond})
+	if write.await().Event != eventChecked {
+		s.late("c1 didn't come to its write")
+	}
+	s.opsLink.Set(redisproc.Requests, redisproc.Held)
+	write.unleash()
+	s.await("c1's write is on its way", func() bool { return s.opsLink.Waiting(redisproc.Requests) > 0 })
+	if write.await().OK {
+		s.fail("live: c1's write was answered, though it was held up")
+	}
+	c1.release()
+	c2.succeed()
+	c2.update()
+	before := len(s.history())
+	s.opsLink.Set(redisproc.Requests, redisproc.Open)
+	s.await("c1's write has landed", func() bool { return len(s.history()) > before })
+	c2.release()
+}
+
+// stoppedBeforeReplies is S3.
+func stoppedBeforeReplies(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	for _, link := range c1.links {
+		link.Set(redisproc.Replies, redisproc.Held)
+	}
+	asked := c1.begin(request{Do: doTry, Key: key})
+	s.awaitKey(true, s.servers...)
+	c1.pause()
+	s.awaitKey(false, s.servers...)
+	c2.take()
+	c2.update()
+	for _, link := range c1.links {
+		link.Mend()
+	}
+	c1.cont()
+	if asked.await().OK {
+		c2.hold()
+		c1.update()
+	}
+	c2.release()
+}
+
+// oneVoteLost is S4, S7, S8 and S26: c1 has the lock on A, B and C, or on the only
+// server, something becomes of that vote, and c2 asks.
+func oneVoteLost(fault func(s *stage)) func(s *stage) {
+	return func(s *stage) {
+		c1, c2 := s.enter(), s.enter()
+		c1.cut(s.some("DE"))
+		c1.take()
+		c1.update()
+		fault(s)
+		got := c2.try()
+		if got {
+			c2.update()
+		}
+		c1.hold()
+		c1.update()
+		c1.release()
+		if got {
+			c2.release()
+		}
+	}
+}
+
+// crash kills the server and starts it again.
+func crash(s *stage) {
+	v := s.victim()
+	v.Kill()
+	s.must(v.Restart(s.ctx))
+}
+
+// cutPower is a crash that takes what wasn't on the disk.
+func cutPower(s *stage) {
+	v := s.victim()
+	v.Kill()
+	v.machine.stall(false)
+	lost, err := v.machine.cutPower(v.Dir())
+	s.must(err)
+	s.say("%d bytes of its log were not on the disk", lost)
+	s.must(v.Restart(s.ctx))
+}
+
+// everySecond is S7b: the disk is slow, so that the SET isn't on it for sure.
+func everySecond(s *stage) {
+	s.victim().machine.stall(true)
+	oneVoteLost(func(s *stage) {
+		cutPower(s)
+		if s.has(s.victim()) {
+			s.fail("live: the vote is on the disk, though that was stalled")
+		}
+	})(s)
+}
+
+// clocksBack is S4b.
+func clocksBack(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	c1.die()
+	for _, v := range s.some("CDE") {
+		v.machine.jump(-10 * time.Minute)
+	}
+	v := s.victim()
+	left, err := strconv.Atoi(strings.TrimPrefix(s.ask(v, "PTTL", key), ":"))
+	s.must(err)
+	s.say("PTTL on %s is %v, the TTL %v", v.name, time.Duration(left)*time.Millisecond, s.ttl)
+	c2.demand(2 * s.ttl)
+}
+
+// asksForTheLock says whether a request is the first that is about the lock's key.
+func asksForTheLock(piece []byte) bool {
+	return bytes.Contains(piece, fmt.Appendf(nil, "$%d\r\n%s\r\n", len(key), key))
+}
+
+// lateSets is S9.
+func lateSets(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	late := s.some("CDE")
+	for _, v := range late {
+		c1.link(v).Trap(asksForTheLock)
+	}
+	if c1.try() {
+		s.fail("live: c1 got the lock without C, D and E")
+	}
+	// It has asked for the deletion by now. A server has carried out the SET when its
+	// answer has come, though nobody waits for it any more.
+	for _, v := range late {
+		link := c1.link(v)
+		answered := link.Passed(redisproc.Replies)
+		link.Free(true)
+		s.await(v.name+" has answered to the late SET", func() bool { return link.Passed(redisproc.Replies) > answered })
+	}
+	s.freeAtOnce(c2)
+}
+
+// freeAtOnce demands that a client gets the lock without waiting for keys that nobody
+// owns to run out.
+func (s *stage) freeAtOnce(c *actor) {
+	if c.demand(s.ttl / 3) {
+		c.update()
+		c.release()
+	}
+}
+
+// setsInHungServers is S9b.
+func setsInHungServers(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	hung := s.some("CDE")
+	for _, v := range hung {
+		s.must(v.Pause())
+	}
+	caught := make([]<-chan struct{}, len(hung))
+	for i, v := range hung {
+		caught[i] = c1.link(v).Trap(asksForTheLock)
+	}
+	asked := c1.begin(request{Do: doTry, Key: key})
+	for i, v := range hung {
+		s.event("c1 has asked "+v.name, caught[i])
+		link := c1.link(v)
+		sent := link.Passed(redisproc.Requests)
+		link.Free(true)
+		s.await("the SET is in "+v.name+"'s socket", func() bool { return link.Passed(redisproc.Requests) > sent })
+	}
+	// A delete on a new connection doesn't get beyond the handshake.
+	c1.cut(hung)
+	if asked.await().OK {
+		s.fail("live: c1 got the lock from servers that hang")
+	}
+	for _, v := range hung {
+		s.must(v.Resume())
+	}
+	s.awaitKey(true, hung...)
+	for _, v := range hung {
+		c1.link(v).Mend()
+	}
+	s.freeAtOnce(c2)
+}
+
+// repliesLost is S10.
+func repliesLost(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	for _, v := range s.some("CD") {
+		c1.link(v).Set(redisproc.Replies, redisproc.Shut)
+	}
+	c1.cut(s.some("E"))
+	c2.cut(s.some("E"))
+	if c1.try() {
+		s.fail("live: c1 got the lock with two votes")
+	}
+	for _, v := range s.some("CD") {
+		c1.link(v).Mend()
+	}
+	s.freeAtOnce(c2)
+}
+
+// serverTwice is S13.
+func serverTwice(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.cut(s.some("D"))
+	had := c1.try()
+	if had {
+		c1.update()
+	}
+	a := s.server("A")
+	a.Kill()
+	s.must(a.Restart(s.ctx))
+	got := c2.try()
+	if got {
+		c2.update()
+	}
+	if had {
+		c1.hold()
+		c1.update()
+		c1.release()
+	}
+	if got {
+		c2.release()
+	}
+}
+
+// differentSets is S14.
+func differentSets(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c2.take()
+	c2.update()
+	c2.release()
+	c2.settle()
+	c1.cut(s.some("C"))
+	s.both(c1, c2)
+}
+
+// majorityOfReachable is S14b.
+func majorityOfReachable(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.cut(s.some("CDE"))
+	c2.cut(s.some("AB"))
+	s.both(c1, c2)
+}
+
+// both lets one ask, and then the other, while the first has the lock, if it has.
+func (s *stage) both(c1, c2 *actor) {
+	first := c1.try()
+	if first {
+		c1.update()
+	}
+	second := c2.try()
+	if second {
+		c2.update()
+	}
+	if first {
+		c1.hold()
+		c1.release()
+	}
+	if second {
+		c2.release()
+	}
+}
+
+// notAtomic is S16.
+func notAtomic(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	link := c1.link(s.victim())
+	secondCommand := link.Trap(func(piece []byte) bool { return bytes.Contains(bytes.ToUpper(piece), []byte("EXPIRE\r\n")) })
+	asked := c1.begin(request{Do: doTry, Key: key})
+	select {
+	case <-secondCommand:
+	case said := <-asked.answers: // there is none
+		if !said.OK {
+			s.late("c1 was not given the lock: " + said.Why)
+		}
+	case <-s.ctx.Done():
+		s.must(s.ctx.Err())
+	}
+	c1.die()
+	link.Free(false)
+	if s.everFree(c2) {
+		c2.update()
+		c2.release()
+	}
+}
+
+// everFree lets a client wait for the lock until it has it, or until it is clear that
+// it never will.
+func (s *stage) everFree(c *actor) bool {
+	for !c.wait(2 * s.ttl) {
+		forever := 0
+		for _, v := range s.servers {
+			if s.ask(v, "PTTL", key) == ":-1" {
+				forever++
+			}
+		}
+		if forever > len(s.servers)/2 {
+			s.tell(Entry{Who: c.who, What: wasBlocked, Key: key, Words: "the key has no expiry, and its owner is dead"})
+			return false
+		}
+	}
+	return true
+}
+
+// blindDelete is S17.
+func blindDelete(s *stage) {
+	c1, c2, c3 := s.enter(), s.enter(), s.enter()
+	c1.take()
+	c1.update()
+	c2.succeed()
+	c2.update()
+	c1.release()
+	got := c3.try()
+	if got {
+		c3.update()
+	}
+	c2.hold()
+	c2.update()
+	c2.release()
+	if got {
+		c3.release()
+	}
+}
+
+// halves is S18.
+func halves(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	hold := func(c *actor, names string, gate redisproc.Gate) {
+		for _, v := range s.some(names) {
+			c.link(v).Set(redisproc.Requests, gate)
+		}
+	}
+	hold(c1, "CD", redisproc.Held)
+	hold(c2, "AB", redisproc.Held)
+	first, second := c1.begin(request{Do: doTry, Key: key}), c2.begin(request{Do: doTry, Key: key})
+	s.awaitKey(true, s.servers...)
+	hold(c1, "CD", redisproc.Open)
+	hold(c2, "AB", redisproc.Open)
+	one, two := first.await().OK, second.await().OK
+	if one {
+		c1.update()
+		c1.hold()
+	}
+	if two {
+		c2.hold()
+		c2.release()
+	}
+	if one {
+		c1.release()
+	}
+}
+
+// oneHangs is S27.
+func oneHangs(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	hung := s.servers[len(s.servers)-1]
+	s.must(hung.Pause())
+	for _, c := range []*actor{c1, c2} {
+		if c.demand(s.ttl / 6) {
+			c.update()
+			c.release()
+		}
+	}
+}
+
+// holderDies is X1.
+func holderDies(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	c1.check()
+	c1.die()
+	if c2.try() {
+		s.late("c1's lease has run out")
+	}
+	if c2.demand(patience + s.ttl) {
+		c2.update()
+		c2.release()
+	}
+}
+
+// partition is X2.
+func partition(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.cut(s.some("CDE"))
+	c2.cut(s.some("AB"))
+	small := c1.begin(request{Do: doAcquire, Key: key, Patience: s.ttl / 20})
+	if c2.demand(s.ttl / 3) {
+		c2.update()
+		c2.release()
+	}
+	if small.await().OK {
+		c1.update()
+		c1.release()
+	}
+}

@@ -1,0 +1,222 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// Finding is one thing that is wrong with a history.
+type Finding struct {
+	Kind simulation.ViolationKind `json:"kind"`
+	// Seq is the entry by which it shows.
+	Seq  int    `json:"seq"`
+	Text string `json:"text"`
+}
+
+// holding is one lease in a history.
+type holding struct {
+	who        string
+	lease      int
+	token      fencing.Token
+	asked, got int // entries: what was before it asked, and when it had the lock
+	ended      int // 0: not yet
+	believed   int // what was over when it last looked at its valid lease, or acted under it
+}
+
+func (h *holding) String() string { return fmt.Sprintf("%s (token %d)", h.who, h.token) }
+
+// after says whether h is the later of two: by tokens, or else by when they were had.
+func (h *holding) after(o *holding) bool {
+	switch {
+	case h == nil:
+		return false
+	case h.token != 0 && o.token != 0:
+		return h.token > o.token
+	default:
+		return h.got > o.got
+	}
+}
+
+// reading goes through a history once.
+type reading struct {
+	holdings []*holding // in the order in which they were had
+	places   map[leaseName]int
+	tokens   map[fencing.Token]*holding
+	highest  []*holding // highest[i] has the largest token of the first i+1 holdings
+	latest   *holding   // the latest whose operation the resource has carried out
+	findings []Finding
+}
+
+// leaseName names a lease.
+type leaseName struct {
+	who   string
+	lease int
+}
+
+// Findings reads off a history what went wrong in it. Its kinds are the simulation's,
+// but for those that only show in a simulated world.
+func Findings(history []Entry) []Finding {
+	r := newReading()
+	for _, e := range history {
+		r.take(e)
+	}
+	return r.findings
+}
+
+func newReading() *reading {
+	return &reading{places: map[leaseName]int{}, tokens: map[fencing.Token]*holding{}}
+}
+
+func (r *reading) found(e Entry, kind simulation.ViolationKind, format string, args ...any) {
+	r.findings = append(r.findings, Finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
+}
+
+func (r *reading) take(e Entry) {
+	h := r.of(e)
+	switch e.What {
+	case wasAcquired:
+		r.acquired(e)
+	case wasValid:
+		if h != nil {
+			r.believes(e, h, "believed in its lease")
+		}
+	case wasOver, wasReleased:
+		if h != nil && h.ended == 0 {
+			h.ended = e.Seq
+		}
+	case wasKilled:
+		for _, o := range r.holdings {
+			if o.who == e.Who && o.ended == 0 {
+				o.ended = e.Seq
+			}
+		}
+	case wasRead, wasWritten:
+		if h != nil {
+			r.operated(e, h)
+		}
+	case wasStarved:
+		r.found(e, simulation.NoProgress, "%s: %s", e.Who, e.Words)
+	case wasBlocked:
+		r.found(e, simulation.NeverFree, "%s: %s", e.Who, e.Words)
+	}
+}
+
+// of gives the lease that an entry is about, nil for none.
+func (r *reading) of(e Entry) *holding {
+	if i, ok := r.places[leaseName{e.Who, e.Lease}]; ok {
+		return r.holdings[i]
+	}
+	return nil
+}
+
+func (r *reading) acquired(e Entry) {
+	h := &holding{who: e.Who, lease: e.Lease, token: e.Token, asked: e.Began, got: e.Seq}
+	if h.token != 0 {
+		if same := r.tokens[h.token]; same != nil {
+			r.found(e, simulation.TokenOrder, "%v and %v have the same token", same, h)
+		}
+		r.tokens[h.token] = h
+		// Those that had it before h asked are the first n.
+		n := sort.Search(len(r.holdings), func(i int) bool { return r.holdings[i].got > h.asked })
+		if n > 0 && r.highest[n-1].token > h.token {
+			r.found(e, simulation.TokenOrder, "%v got the lock after %v with a smaller token", h, r.highest[n-1])
+		}
+	}
+	r.places[leaseName{h.who, h.lease}] = len(r.holdings)
+	r.holdings = append(r.holdings, h)
+	if n := len(r.highest); n > 0 && r.highest[n-1].token > h.token {
+		r.highest = append(r.highest, r.highest[n-1])
+	} else {
+		r.highest = append(r.highest, h)
+	}
+}
+
+// believes looks for one who got the lock before this began.
+func (r *reading) believes(e Entry, h *holding, how string) {
+	if h.ended == 0 {
+		h.believed = max(h.believed, e.Began)
+	}
+	next := r.places[leaseName{h.who, h.lease}] + 1
+	if next < len(r.holdings) && r.holdings[next].got <= e.Began {
+		r.found(e, simulation.TwoHolders, "%v %s after %v had got the lock", h, how, r.holdings[next])
+	}
+}
+
+func (r *reading) operated(e Entry, h *holding) {
+	r.believes(e, h, "sent a "+operation(e))
+	if e.What == wasWritten {
+		if r.latest.after(h) {
+			r.found(e, simulation.StaleWrite, "%v wrote after %v had used the resource", h, r.latest)
+		}
+		if e.Version != e.Found {
+			r.found(e, simulation.LostUpdate, "%v wrote as of version %d over version %d", h, e.Version, e.Found)
+		}
+	}
+	if !r.latest.after(h) {
+		r.latest = h
+	}
+}
+
+func operation(e Entry) string {
+	if e.What == wasRead {
+		return "read"
+	}
+	return "write"
+}
+
+// kindsOf gives the kinds of findings, sorted and each once.
+func kindsOf(findings []Finding) []simulation.ViolationKind {
+	kinds := map[simulation.ViolationKind]bool{}
+	for _, f := range findings {
+		kinds[f.Kind] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// Operations gives a history as package judge takes it. The time of an entry is its
+// number.
+func Operations(history []Entry) []judge.Operation {
+	// What began after an entry began between it and the next.
+	moment := func(seq int) time.Duration { return time.Duration(2 * seq) }
+	r := newReading()
+	var all []judge.Operation
+	var version uint64
+	var value int64
+	for _, e := range history {
+		r.take(e)
+		o := judge.Operation{Client: e.Who, Key: key, Call: moment(e.Began) + 1, Return: moment(e.Seq), Outcome: judge.Done, Token: e.Token, Version: e.Version, Value: e.Value}
+		switch e.What {
+		case wasAcquired:
+			o.Kind = judge.Lock
+			// A lease is a client of its own: one who is given the lock again hasn't
+			// unlocked it, perhaps.
+			o.Client = fmt.Sprintf("%s/%d", e.Who, e.Lease)
+			o.Version, o.Value = 0, 0
+		case wasRead:
+			o.Kind = judge.Read
+		case wasWritten:
+			o.Kind = judge.Write
+			version, value = e.Found+1, e.Value
+		default:
+			continue
+		}
+		all = append(all, o)
+	}
+	last := len(history) + 1
+	for _, h := range r.holdings {
+		call := max(moment(h.got), moment(h.believed)+1)
+		all = append(all, judge.Operation{
+			Client: fmt.Sprintf("%s/%d", h.who, h.lease), Key: key, Kind: judge.Unlock, Outcome: judge.Done, Token: h.token,
+			Call: call, Return: moment(last),
+		})
+	}
+	// Somebody looks at the end, so that what nobody has read shows.
+	return append(all, judge.Operation{Client: "observer", Key: key, Kind: judge.Read, Outcome: judge.Done, Call: moment(last), Return: moment(last), Version: version, Value: value, Token: fencing.MaxToken})
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// raw is a real server by Redis's own commands, as simulation.Redis has them.
+type raw struct {
+	name   string
+	client *redis.Client
+}
+
+var _ simulation.Redis = (*raw)(nil)
+
+func openRaw(p place) *raw {
+	options := instance.Harden(&redis.Options{Addr: p.Addr, Username: p.User, Password: p.Password, DB: p.DB})
+	// WAIT is about what was written on its own connection.
+	options.PoolSize = 1
+	return &raw{p.Name, redis.NewClient(options)}
+}
+
+func (r *raw) Name() string { return r.name }
+
+// The well-known scripts, which in the simulation have names.
+const (
+	compareDel    = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end`
+	compareExpire = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end`
+)
+
+func (r *raw) Do(ctx context.Context, args ...string) (simulation.Reply, error) {
+	if len(args) == 0 {
+		return simulation.Reply{}, errors.New("live: an empty command")
+	}
+	name := strings.ToUpper(args[0])
+	switch {
+	case name == "COMPAREDEL" && len(args) == 3:
+		args = []string{"EVAL", compareDel, "1", args[1], args[2]}
+	case name == "COMPAREEXPIRE" && len(args) == 4:
+		args = []string{"EVAL", compareExpire, "1", args[1], args[2], args[3]}
+	}
+	words := make([]any, len(args))
+	for i, arg := range args {
+		words[i] = arg
+	}
+	return reply(name, r.client.Do(ctx, words...))
+}
+
+// reply puts an answer into the simulation's words.
+func reply(name string, cmd *redis.Cmd) (simulation.Reply, error) {
+	value, err := cmd.Result()
+	var answered redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return simulation.Reply{Null: true}, nil
+	case errors.As(err, &answered):
+		return simulation.Reply{Err: err}, nil
+	case err != nil:
+		return simulation.Reply{}, err
+	}
+	switch v := value.(type) {
+	case int64:
+		return simulation.Reply{Int: v}, nil
+	case string:
+		return simulation.Reply{Text: v}, nil
+	case []any:
+		if at, ok := serverTime(v); ok && name == "TIME" {
+			return simulation.Reply{Int: at}, nil
+		}
+	}
+	return simulation.Reply{}, fmt.Errorf("live: %s answered %v", name, value)
+}
+
+// serverTime reads what TIME answers: seconds and microseconds.
+func serverTime(parts []any) (int64, bool) {
+	if len(parts) != 2 {
+		return 0, false
+	}
+	var n [2]int64
+	for i, part := range parts {
+		text, ok := part.(string)
+		if !ok {
+			return 0, false
+		}
+		var err error
+		if n[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return 0, false
+		}
+	}
+	return n[0]*time.Second.Microseconds() + n[1], true
+}

@@ -1,0 +1,185 @@
+//go:build unix
+
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// The names of a resource process's files, in its directory.
+const (
+	valueFile  = "value.json"
+	ledgerFile = "ledger.jsonl"
+)
+
+// resource is a file that several processes read and write, through the process that
+// has it, which keeps the ledger as well.
+type resource struct {
+	guard  fencing.Memory
+	kind   simulation.Guarding
+	value  string // its path
+	ledger *os.File
+
+	mu  sync.Mutex
+	seq int
+}
+
+// content is what the file holds.
+type content struct {
+	Value   int64  `json:"value"`
+	Version uint64 `json:"version"` // counts the writes
+}
+
+// serveResource is a resource process: it says its address on out, and ends when in
+// does.
+func serveResource(dir string, kind simulation.Guarding, in io.Reader, out io.Writer) error {
+	ledger, err := os.OpenFile(filepath.Join(dir, ledgerFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	r := &resource{kind: kind, value: filepath.Join(dir, valueFile), ledger: ledger}
+	if err := r.save(content{}); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.serve(conn)
+		}
+	}()
+	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, in) // its end is the order to end
+	return ledger.Close()
+}
+
+// serve answers the requests of one connection. What arrives is carried out, whether
+// somebody waits for the answer or not.
+func (r *resource) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		var e Entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return
+		}
+		text, err := json.Marshal(r.handle(e))
+		if err != nil {
+			return
+		}
+		_, _ = conn.Write(append(text, '\n'))
+	}
+}
+
+// handle carries out one request and writes it down, in one step.
+func (r *resource) handle(e Entry) Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.What == "" {
+		e.Seq = r.seq // a look at the number
+		return e
+	}
+	if err := r.carryOut(&e); err != nil {
+		e.What, e.Words = wasStale, e.What+": "+err.Error()
+		if !errors.Is(err, fencing.ErrStale) {
+			e.What = wasDenied
+		}
+	}
+	r.seq++
+	e.Seq = r.seq
+	text, err := json.Marshal(e)
+	if err == nil {
+		_, err = r.ledger.Write(append(text, '\n'))
+	}
+	if err != nil {
+		e.What, e.Words = wasDenied, err.Error()
+	}
+	return e
+}
+
+func (r *resource) carryOut(e *Entry) error {
+	ctx := context.Background()
+	switch e.What {
+	case wasRead:
+		if r.kind != simulation.Unguarded && r.kind != simulation.GuardWrites {
+			if err := r.guard.Admit(ctx, e.Key, e.Token); err != nil {
+				return err
+			}
+		}
+		c, err := r.load()
+		e.Value, e.Version, e.Found = c.Value, c.Version, c.Version
+		return err
+	case wasWritten:
+		if r.kind == simulation.Unguarded {
+			return r.write(e)
+		}
+		return r.guard.Write(ctx, e.Key, e.Token, func() error { return r.write(e) })
+	default:
+		return nil
+	}
+}
+
+func (r *resource) write(e *Entry) error {
+	c, err := r.load()
+	if err != nil {
+		return err
+	}
+	e.Found = c.Version
+	return r.save(content{Value: e.Value, Version: c.Version + 1})
+}
+
+func (r *resource) load() (content, error) {
+	text, err := os.ReadFile(r.value)
+	if err != nil {
+		return content{}, err
+	}
+	var c content
+	return c, json.Unmarshal(text, &c)
+}
+
+func (r *resource) save(c content) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.value, text, 0o600)
+}
+
+// readLedger gives what a resource process has written down.
+func readLedger(dir string) ([]Entry, error) {
+	file, err := os.Open(filepath.Join(dir, ledgerFile))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	var entries []Entry
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var e Entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("live: ledger line %d: %w", len(entries)+1, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, lines.Err()
+}

@@ -1,0 +1,116 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// What follows counts what the checks don't look at but depend on.
+
+// quarantined is the beginning of a quarantine.
+type quarantined struct {
+	p        *process
+	instance string
+	reason   quorum.QuarantineReason
+	left     time.Duration
+}
+
+func (q *quarantined) order() opOrder {
+	return opOrder{process: q.p.index, kind: isReport, n: uint64(q.reason), key: q.instance}
+}
+
+func (q *quarantined) apply(w *world) {
+	if q.p.gone() {
+		return
+	}
+	now := w.now.Load()
+	w.count.add(map[quorum.QuarantineReason]counter{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
+	w.trace.at(now, q.p.name).s("distrusts", q.instance).n("for", int64(q.left)).end()
+	if q.p.quarantines == nil {
+		q.p.quarantines = map[string]int64{}
+	}
+	q.p.quarantines[q.instance] = max(q.p.quarantines[q.instance], now+int64(q.left))
+}
+
+// quarantined counts a round at whose end an instance was in quarantine. Which of
+// the votes had been counted by then may be the scheduler's choice, this isn't.
+func (c *checker) quarantined(p *process) {
+	for _, until := range p.quarantines {
+		if until > c.w.now.Load() {
+			c.w.count.add(quarantineRefused)
+			return
+		}
+	}
+}
+
+// owing is a delete that failed.
+type owing struct {
+	p     *process
+	place int
+	value string
+}
+
+// gaveUp takes in a call whose answer nobody waits for any more.
+func (c *checker) gaveUp(call *call) {
+	switch call.cmd.Op {
+	case quorum.Acquire:
+		if c.missed == nil {
+			c.missed = map[string]bool{}
+		}
+		c.missed[call.cmd.Value] = true
+		if h := c.byValue[call.cmd.Value]; h != nil {
+			c.w.count.add(minorityTimedOut)
+		}
+	case quorum.Release:
+		if c.owed == nil {
+			c.owed = map[owing]bool{}
+		}
+		c.owed[owing{call.p, call.place, call.cmd.Value}] = true
+	}
+}
+
+// carriedOut takes in a command that a server has carried out.
+func (c *checker) carriedOut(call *call, granted bool) {
+	count := &c.w.count
+	switch call.cmd.Op {
+	case quorum.Acquire:
+		if granted && call.answered {
+			count.add(grantAfterTimeout)
+		}
+	case quorum.Raise:
+		count.add(raiseNeeded)
+	case quorum.Release:
+		if o := (owing{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
+			delete(c.owed, o)
+			count.add(debtDelivered)
+		}
+	}
+}
+
+// late takes in a reply that nobody waits for any more.
+func (c *checker) late(r *reply, at int64) {
+	call := r.call
+	c.w.count.add(replyLate)
+	c.w.trace.at(at, call.p.name).s("ignores").nth(call.placeName(), call.seq).end()
+	if call.cmd.Op == quorum.Acquire && r.answer.vote.Outcome == quorum.Granted {
+		c.w.count.add(grantLate)
+	}
+	if h := c.byValue[call.cmd.Value]; h != nil && h.endedAt <= at {
+		c.w.count.add(replyAfterRelease)
+	}
+}
+
+// known notes a lease by its value.
+func (c *checker) known(h *holding) {
+	if h.value == "" {
+		return
+	}
+	if c.byValue == nil {
+		c.byValue = map[string]*holding{}
+	}
+	c.byValue[h.value] = h
+	if c.missed[h.value] {
+		c.w.count.add(minorityTimedOut)
+	}
+}

@@ -1,0 +1,108 @@
+package simulation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+const (
+	ms  = time.Millisecond
+	key = "k"
+)
+
+// seeds is how many seeds each scenario is played with: latencies and the order of
+// what happens at one moment differ, the verdict doesn't.
+const seeds = 50
+
+// none is the verdict of a run in which the checks found nothing.
+var none []simulation.ViolationKind
+
+// play plays a scenario with all seeds and demands the same kinds of violations
+// in each run. It gives the last run.
+func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
+	t.Helper()
+	slices.Sort(want)
+	var last simulation.Result
+	for seed := range uint64(seeds) {
+		r, err := simulation.Run(seed, cfg, schedule, work)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Kinds(), "seed %d: %v\n%s", seed, r.Violations, r.Trace)
+		last = r
+	}
+	return last
+}
+
+// byName gives each process a part of its own.
+func byName(parts map[string]simulation.Workload) simulation.Workload {
+	return func(c *simulation.Client) {
+		// Who watches before the fault can notice it. The second time finds the
+		// connections open, so that no vote has to be asked about anew.
+		for range 2 {
+			if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+				c.Note("verify failed")
+			}
+		}
+		parts[c.Name](c)
+	}
+}
+
+// take acquires the key or says in the trace that it couldn't.
+func take(c *simulation.Client) simulation.Lease {
+	lease, err := c.TryAcquire(key)
+	if err != nil {
+		return nil
+	}
+	return lease
+}
+
+// update reads, adds one and writes, if the lease is valid at each look.
+func update(c *simulation.Client, lease simulation.Lease) {
+	value, version, err := c.Read(lease)
+	if err != nil || !c.Valid(lease) {
+		return
+	}
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+}
+
+// at counts from one second on: before that the processes look around.
+func at(d time.Duration) time.Duration { return time.Second + d }
+
+// count gives how many entries of the history are of this kind.
+func count(r simulation.Result, process, what string) int {
+	n := 0
+	for _, e := range r.History {
+		if e.Process == process && e.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// pauseAfterTheCheck is a run in which something goes wrong: the holder is paused
+// between its look at the lease and its write. It is scenario S1; the scenarios
+// themselves are in package scenarios.
+func pauseAfterTheCheck() (simulation.Schedule, simulation.Workload) {
+	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	return schedule, byName(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			c.SleepUntil(at(0))
+			if lease := take(c); lease != nil {
+				update(c, lease)
+				_ = c.Release(lease)
+			}
+		},
+		"c2": func(c *simulation.Client) {
+			c.SleepUntil(at(10_100 * ms))
+			if lease := take(c); lease != nil {
+				update(c, lease)
+				c.Sleep(5 * time.Second)
+				_ = c.Release(lease)
+			}
+		},
+	})
+}

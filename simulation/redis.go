@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Redis speaks to one server in Redis's own commands: what designs need that
+// don't go through this library. It has these, with the meaning that they have in
+// Redis 7 and, where it is said, elsewhere:
+//
+//	SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] [IFEQ value]   IFEQ: Redis 8.4, Valkey 8.1
+//	SETNX, GET, DEL, EXISTS, INCR, EXPIRE, PEXPIRE, PEXPIREAT, PERSIST, TTL, PTTL
+//	CAD key value, CAS key old new PX ms                                           Tair
+//	DELEX key IFEQ value                                                           Redis 8.4
+//	WAIT replicas ms, TIME, PING, FLUSHALL
+//	COMPAREDEL key value, COMPAREEXPIRE key value ms                               the well-known scripts, by names that only this package has
+//
+// COMPAREDEL deletes the key if it has the value, COMPAREEXPIRE gives it ms more
+// to live: 1 if it did, 0 if not.
+type Redis interface {
+	// Name is the server's, or the alias's.
+	Name() string
+	// Do sends one command, at most once. An error is the connection's (ErrRefused,
+	// ErrReset, the context's): the command may have been carried out, unless it is
+	// ErrRefused.
+	Do(ctx context.Context, args ...string) (Reply, error)
+}
+
+// Reply is what a server answered to a command.
+type Reply struct {
+	// Null is Redis's null: no such key, or a condition that wasn't met.
+	Null bool
+	// Int is a number that was answered. TIME answers in microseconds.
+	Int int64
+	// Text is a text that was answered, "OK" among them.
+	Text string
+	// Err is an error that was answered.
+	Err error
+}
+
+// rawCommand is one of Redis's commands as it is sent.
+type rawCommand struct {
+	args []string
+	text string // all of it, to sort by
+}
+
+// door is a server as one process reaches it by Redis's commands.
+type door struct {
+	p     *process
+	place int
+}
+
+var _ Redis = door{}
+
+func (d door) Name() string { return d.p.w.places[d.place].name }
+
+func (d door) Do(ctx context.Context, args ...string) (Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return Reply{}, err
+	}
+	name := "no command"
+	if len(args) > 0 {
+		name = strings.ToLower(args[0])
+	}
+	c := &call{p: d.p, place: d.place, name: name, raw: &rawCommand{args: slices.Clone(args), text: strings.Join(args, " ")}, ctx: ctx}
+	a := c.do()
+	if a.raw == nil {
+		return Reply{}, a.vote.Err
+	}
+	return *a.raw, nil
+}
+
+// keys are those that the command names; none for one that concerns all or none.
+func (c *rawCommand) keys() []string {
+	if len(c.args) < 2 {
+		return nil
+	}
+	switch strings.ToUpper(c.args[0]) {
+	case "TIME", "PING", "FLUSHALL", "WAIT":
+		return nil
+	case "DEL", "EXISTS":
+		return c.args[1:]
+	}
+	return c.args[1:2]
+}
+
+// writes reports whether the command may change data.
+func (c *rawCommand) writes() bool {
+	switch strings.ToUpper(c.args[0]) {
+	case "GET", "EXISTS", "TTL", "PTTL", "TIME", "PING", "WAIT":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,169 @@
+package simulation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// bare is the simplest design there is: SET NX PX on one server, compare-and-delete
+// for the release.
+type bare struct {
+	p   simulation.Process
+	ttl time.Duration
+}
+
+type bareLease struct {
+	*bare
+	key, value string
+	until      time.Time
+}
+
+func (b *bare) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	until := b.p.Config.Clock.Now().Add(b.ttl)
+	value := b.p.Name + until.Format(time.RFC3339Nano)
+	reply, err := b.p.Redis[0].Do(ctx, "SET", key, value, "NX", "PX", "10000")
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.Err != nil || reply.Null:
+		return nil, quorum.ErrTaken
+	}
+	return &bareLease{bare: b, key: key, value: value, until: until}, nil
+}
+
+func (b *bare) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
+	for ctx.Err() == nil {
+		if lease, err := b.TryAcquire(ctx, key); err == nil {
+			return lease, nil
+		}
+		b.p.Config.Clock.Sleep(time.Second)
+	}
+	return nil, ctx.Err()
+}
+
+func (b *bare) Close(context.Context) error { return nil }
+
+func (l *bareLease) Key() string             { return l.key }
+func (l *bareLease) Value() string           { return l.value }
+func (l *bareLease) Token() fencing.Token    { return 0 }
+func (l *bareLease) Quorum() int             { return 1 }
+func (l *bareLease) Validity() time.Duration { return l.p.Config.Clock.Until(l.until) }
+
+func (l *bareLease) Extend(ctx context.Context) error {
+	until := l.p.Config.Clock.Now().Add(l.ttl)
+	reply, err := l.p.Redis[0].Do(ctx, "COMPAREEXPIRE", l.key, l.value, "10000")
+	if err == nil && reply.Int != 1 {
+		err = quorum.ErrLost
+	}
+	if err == nil {
+		l.until = until
+	}
+	return err
+}
+
+func (l *bareLease) Release(ctx context.Context) error {
+	reply, err := l.p.Redis[0].Do(ctx, "COMPAREDEL", l.key, l.value)
+	if err == nil && reply.Int != 1 {
+		err = quorum.ErrNotHeld
+	}
+	return err
+}
+
+func bareConfig() simulation.Config {
+	return simulation.Config{Servers: 1, Witness: true, Locker: func(p simulation.Process) (simulation.Locker, error) {
+		return &bare{p: p, ttl: 10 * time.Second}, nil
+	}}
+}
+
+// A design of another kind is played like the library, and breaks where it should:
+// a server that is restarted empty is given out twice.
+func TestOtherLockers(t *testing.T) {
+	work := func(c *simulation.Client) {
+		lease, err := c.Acquire(key)
+		require.NoError(t, err)
+		update(c, lease)
+		c.Sleep(8 * time.Second)
+		_ = c.Extend(lease)
+		update(c, lease)
+		c.Sleep(8 * time.Second)
+		_ = c.Release(lease)
+	}
+	r := play(t, bareConfig(), nil, work, none...)
+	assert.Equal(t, 2, r.Counts["a lease was extended"])
+	assert.Equal(t, 1, count(r, "c2", "extended"))
+	for nth := range 6 {
+		play(t, bareConfig(), simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: nth + 1}}, func(c *simulation.Client) {
+			if lease, err := c.Acquire(key); err == nil {
+				update(c, lease)
+				_ = c.Release(lease)
+			}
+		}, none...)
+	}
+	r = run(t, 1, bareConfig(), simulation.Schedule{{Kind: simulation.Restart, Server: "A", At: time.Second, For: time.Second}}, work)
+	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+}
+
+// Both doors lead to the same data: what one sets stands in the other's way.
+func TestDoorsLeadToTheSameData(t *testing.T) {
+	cfg := simulation.Config{Servers: 1, Processes: 1}
+	var redis simulation.Redis
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		redis = p.Redis[0]
+		c, err := quorum.New(p.Config, p.Instances...)
+		if err != nil {
+			return nil, err
+		}
+		return simulation.Library(c), nil
+	}
+	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
+		do := func(args ...string) simulation.Reply {
+			reply, err := redis.Do(c.Context(), args...)
+			require.NoError(t, err)
+			require.NoError(t, reply.Err)
+			return reply
+		}
+		require.Equal(t, "OK", do("SET", key, "mine", "NX", "PX", "10000").Text)
+		_, err := c.TryAcquire(key)
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.EqualValues(t, 1, do("COMPAREDEL", key, "mine").Int)
+		lease, err := c.TryAcquire(key)
+		require.NoError(t, err)
+		require.Equal(t, lease.Value(), do("GET", key).Text)
+		require.True(t, do("SET", key, "mine", "NX", "PX", "10000").Null)
+		require.NoError(t, c.Release(lease))
+		require.Zero(t, do("EXISTS", key).Int)
+	})
+	require.Empty(t, r.Violations)
+}
+
+// A server that is listed twice, with another database, votes twice; the library
+// sees by the run id that it is one.
+func TestAliases(t *testing.T) {
+	cfg := simulation.Config{Servers: 3, Processes: 1, Aliases: []simulation.Alias{{Name: "A'", Server: "A", Database: 1}, {Name: "A''", Server: "A", Database: 2}}}
+	work := func(c *simulation.Client) {
+		lease := take(c)
+		require.NotNil(t, lease)
+		assert.NoError(t, c.Release(lease))
+	}
+	down := simulation.Schedule{{Kind: simulation.Restart, Server: "B", For: time.Hour}, {Kind: simulation.Restart, Server: "C", For: time.Hour}}
+	cfg.Quorum.RestartQuarantine = quorum.Off
+	r := run(t, 1, cfg, down, work)
+	require.Empty(t, r.Violations)
+
+	cfg.Quorum.RestartQuarantine = quorum.On
+	r = run(t, 1, cfg, down, func(c *simulation.Client) {
+		_, err := c.TryAcquire(key)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		_, err = c.Coordinator.Verify(c.Context())
+		require.ErrorIs(t, err, quorum.ErrDuplicate)
+	})
+	require.Empty(t, r.Violations)
+}

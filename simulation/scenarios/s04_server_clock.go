@@ -1,0 +1,156 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// cut loses for a while what c1 sends to servers, and what they answer.
+func cut(from, length time.Duration, servers string) simulation.Schedule {
+	var s simulation.Schedule
+	for _, server := range servers {
+		s = append(s, simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: string(server), At: at(from), For: length})
+	}
+	return s
+}
+
+// oneVoteLost is what S4, S7, S8 and S26 have in common: c1 has the lock on A, B and
+// C, something becomes of C's key, and c2 gets C, D and E. Alone, it is A's.
+func oneVoteLost(s Scenario, fault simulation.Fault) Scenario {
+	lost, alone := fault, fault
+	lost.Server, alone.Server = "C", "A"
+	s.Schedule = append(cut(-50*ms, 0, "DE"), lost)
+	s.Alone = simulation.Schedule{alone}
+	s.Work = parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			until(c, 0)
+			if lease := take(c); lease != nil {
+				update(c, lease)
+				until(c, 5*time.Second)
+				if c.Valid(lease) {
+					update(c, lease)
+				}
+				release(c, lease)
+			}
+		},
+		"c2": turn(200*ms, time.Second),
+	})
+	return s
+}
+
+var (
+	// overlap is what comes of oneVoteLost if nothing is done about it: c1 goes on
+	// under its lease after c2 had its own.
+	overlap = breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired")
+	// refusedSecond is what must come of it.
+	refusedSecond = none.reaching("c2 refused", "c1 write").without("c2 acquired")
+)
+
+// clockForward is S4.
+func clockForward() Scenario {
+	return oneVoteLost(Scenario{
+		ID:    "S4",
+		Title: "A server's clock jumps forward",
+		Steps: []string{
+			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
+			"100: C's clock jumps forward by 15 000, and C's key has expired",
+			"200: c2 gets the lock on C, D and E",
+			"5 000: c1 goes on under its lease, which it believes in until 9 898",
+		},
+		Assumption: "servers count a TTL at about the client's rate",
+		Breaks:     "mutual exclusion, for 9.7 s",
+		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for a TTL. A lease on all five survives two jumps (S4c). Fencing saves the resource",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
+		Verdicts: expect(overlap, group(unguarded, []string{"redlock", "quarantine", "unwatched"})...).
+			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
+			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), group([]string{"monitor"}, fenced, []string{"default"})...).
+			and(refusedSecond, "setnx", "topup"),
+		Variants: unwatched(),
+	}, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
+}
+
+// clockBack is S4b.
+func clockBack() Scenario {
+	back := func(server string) simulation.Fault {
+		return simulation.Fault{Kind: simulation.Step, Server: server, At: at(500 * ms), By: -20 * time.Second}
+	}
+	return Scenario{
+		ID:    "S4b",
+		Title: "The clocks of three servers are set back under a lock whose holder has died",
+		Steps: []string{
+			"0: c1 gets the lock, and dies before it writes",
+			"500: the clocks of C, D and E are set back by 20 000, so that their keys live to 30 000",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B",
+		},
+		Assumption: "servers count a TTL at about the client's rate",
+		Breaks:     "liveness: the lock is blocked for three TTLs",
+		Helps:      "an alarm at a PTTL above the longest TTL in use: nobody else may delete the keys",
+		Source:     "redis/redis #416: expiries are moments of the wall clock",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}, back("C"), back("D"), back("E"),
+		},
+		Alone: simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}, back("A")},
+		Work: parts(map[string]simulation.Workload{
+			"c1": turn(0, 0),
+			"c2": keepTrying(10_100*ms, 20, 250*ms),
+		}),
+		Free:     []Free{{Process: "c2", By: 15 * time.Second}},
+		Verdicts: expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded, voting, fenced)...),
+		Reached:  []string{"a process crashed", "c1 acquired", "c2 refused"},
+		NoCure:   "the keys are somebody's, as far as anybody can tell, and to delete them would break mutual exclusion where their holder lives",
+	}
+}
+
+// clocksForward is S4c: the formula g-Q+1 with clocks.
+func clocksForward() Scenario { return jumps("S4c", 3, overlap, refusedSecond) }
+
+// twoClocksForward is S4d, one jump less than S4c.
+func twoClocksForward() Scenario { return jumps("S4d", 2, refusedSecond, refusedSecond) }
+
+func jumps(id string, n int, unwatched, watched Verdict) Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    id,
+		Title: fmt.Sprintf("The clocks of %d servers jump forward under a lock that is on all five", n),
+		Steps: []string{
+			"0: c1 gets the lock on all five",
+			fmt.Sprintf("100: %d clocks jump forward by 15 000", n),
+			"200: c2 asks all five",
+			"5 000: c1 goes on",
+		},
+		Assumption: "servers count a TTL at about the client's rate",
+		Breaks:     "mutual exclusion, if 5-3+1 = 3 clocks jump and nobody watches them",
+		Helps:      "more votes than a quorum; the clock monitor",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example, where D and E can't be reached: that is what makes one jump enough",
+		Verdicts: expect(unwatched, "redlock", "quarantine").
+			and(watched, group(watching, fenced)...),
+	}, simulation.Fault{})
+	s.Schedule, s.Alone = nil, nil
+	for _, server := range "CDE"[:n] {
+		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Step, Server: string(server), At: at(100 * ms), By: 15 * time.Second})
+	}
+	return s
+}
+
+// clocksApart is S4e: no clock jumps, they only don't agree.
+func clocksApart() Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    "S4e",
+		Title: "The servers' clocks are ahead of the clients', as they always were",
+		Steps: []string{
+			"before: all servers' clocks are 15 000 ahead",
+			"0: c1 gets the lock; a key that expires at a time on c1's clock has expired when it is set",
+			"200: c2 asks",
+			"5 000: c1 goes on",
+		},
+		Assumption: "client and server agree on what time it is",
+		Breaks:     "mutual exclusion, for who sends the moment of expiry (PXAT) rather than a time to live",
+		Helps:      "PX: how long a second is all agree on, what time it is not",
+		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two lockers at once)",
+		Verdicts: expect(overlap, "expire-at").
+			and(refusedSecond.reaching("a clock was stepped"), group([]string{"setnx"}, unguarded, voting, fenced)...),
+	}, simulation.Fault{})
+	s.Schedule, s.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
+	return s
+}

@@ -1,0 +1,89 @@
+package scenarios
+
+import (
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// slewed is a rate at which clocks are corrected: chrony's maxslewrate by default,
+// in millionths.
+const slewed = 83_333
+
+// clockRates is S6. Where exactly it begins to break is a sweep, see ClockRates.
+func clockRates() Scenario {
+	return Scenario{
+		ID:    "S6",
+		Title: "All servers' clocks are slewed as fast as chrony may",
+		Steps: []string{
+			"before: all servers' clocks gain 83 333 millionths",
+			"0: c1 gets the lock, valid to 9 898; its keys live to 9 231",
+			"9 300: c2 gets the lock",
+			"9 500: c1 looks at its lease, and writes",
+		},
+		Assumption: "servers count a TTL at about the client's rate; the allowance is for a hundredth",
+		Breaks:     "mutual exclusion, for 667 ms",
+		Helps:      "an allowance that covers the fastest slewing in use; the clock monitor, as soon as it has seen more than its tolerance",
+		Source:     "chrony.conf(5), maxslewrate; the Redis document, \"Is the Algorithm Asynchronous?\": small errors against the TTL are assumed",
+		Schedule:   simulation.Schedule{{Kind: simulation.Rate, Server: simulation.Any, PPM: slewed}},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, 9_500*ms)
+					if c.Valid(lease) {
+						update(c, lease)
+					}
+				}
+			},
+			"c2": turn(9_300*ms, 100*ms),
+		}),
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "redlock", "quarantine", "unwatched").
+			and(breaks(simulation.StaleWrite, simulation.TwoHolders), unguarded...).
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read"), "unwatched-fenced").
+			and(none.reaching("c2 acquired"), "allowance-9").
+			and(none, "setnx"),
+		Variants: append(unwatched(), withSetting("allowance-9", "this library with a drift allowance of 9 %, and without clock monitor", "default", func(c *simulation.Config) {
+			c.Quorum.Drift, c.Quorum.ClockMonitor = nine, quorum.Off
+		})),
+		Reached: []string{"c1 acquired"},
+	}
+}
+
+// coveredRates is S6b: what the allowance is for.
+func coveredRates() Scenario {
+	return Scenario{
+		ID:    "S6b",
+		Title: "Clocks run apart by what the allowance covers",
+		Steps: []string{
+			"before: the servers' clocks gain 5 000 millionths, and c1's lose as many",
+			"0: c1 gets the lock; the keys live to 9 950; with the allowance its validity ends at 9 948, without at 10 050",
+			"9 970: c2 gets the lock",
+			"10 000: c1 looks at its lease",
+		},
+		Assumption: "clocks run at the same rate",
+		Breaks:     "mutual exclusion, for a client that makes no allowance",
+		Helps:      "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
+		Source:     "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, a hundredth and 2 ms; rueidislock and redisson make none (read)",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Rate, Server: simulation.Any, PPM: 5_000},
+			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: -5_000},
+		},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, 9_950*ms) // 10 000 true ones
+					if c.Valid(lease) {
+						update(c, lease)
+					}
+				}
+			},
+			"c2": turn(9_970*ms, 100*ms),
+		}),
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "no-drift").
+			and(none, group(voting[:3], fenced, []string{"default", "textbook"})...),
+		Reached: []string{"c1 looked", "c2 write"},
+	}
+}

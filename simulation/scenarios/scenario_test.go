@@ -1,0 +1,43 @@
+package scenarios_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+// Every scenario ends as it says, with every design that it is played with, and
+// whatever the seed.
+func TestVerdicts(t *testing.T) {
+	seeds := seeds()
+	for _, s := range scenarios.All() {
+		t.Run(s.ID, func(t *testing.T) {
+			for _, d := range s.Designs() {
+				violated := 0
+				for seed := range seeds {
+					r, err := s.Play(seed, d)
+					require.NoError(t, err)
+					if err := s.Check(r, d); !assert.NoError(t, err, "seed %d", seed) {
+						t.Logf("%s", r.Trace)
+						break
+					}
+					if len(r.Violations) > 0 {
+						violated++
+					}
+				}
+				assert.NoError(t, s.CheckRate(violated, int(seeds), d))
+			}
+		})
+	}
+}
+
+// seeds is how many seeds each is played with.
+func seeds() uint64 {
+	if testing.Short() || raced {
+		return 5
+	}
+	return 20
+}

@@ -1,0 +1,40 @@
+package scenarios
+
+import (
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// withSetting makes a design of the library with one setting changed. It is built
+// on the one that it names, where that is not "".
+func withSetting(name, title, base string, change func(*simulation.Config)) designs.Design {
+	return designs.Design{
+		Name: name, Title: title, Servers: 5, Source: "this library's quorum.Config",
+		Apply: func(cfg *simulation.Config) {
+			if d, err := designs.ByName(base); err == nil {
+				d.Apply(cfg)
+			}
+			change(cfg)
+		},
+	}
+}
+
+// unwatched is the library without its clock monitor and its quarantine, alone and
+// with a guard: what fencing does by itself.
+func unwatched() []designs.Design {
+	off := func(c *simulation.Config) { c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off }
+	return []designs.Design{
+		withSetting("unwatched", "this library without quarantine and clock monitor", "default", off),
+		withSetting("unwatched-fenced", "the same, with a resource that looks at the token", "token-admit", off),
+	}
+}
+
+// nine is an allowance for clocks of nine hundredths.
+var nine = drift.Allowance{PPM: 90_000, Floor: 2 * ms}
+
+// keptAlive is the library with KeepAlive.
+func keptAlive() []designs.Design {
+	return []designs.Design{withSetting("kept-alive", "this library with KeepAlive", "default", func(c *simulation.Config) { c.Quorum.KeepAlive = true })}
+}

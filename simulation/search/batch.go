@@ -1,0 +1,149 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Batch is what came of playing the Setups of a Space from one number up to
+// another. Batches that follow on each other are merged, in any grouping with the
+// same outcome.
+type Batch struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"` // exclusive
+	// Runs and Events are how many were played, and what happened in them.
+	Runs   uint64 `json:"runs"`
+	Events uint64 `json:"events"`
+	// Counts is how often things happened that checks depend on.
+	Counts map[string]int `json:"counts,omitempty"`
+	// Violating is the number of runs with any violation that counts.
+	Violating uint64 `json:"violating"`
+	// Findings is what was found, by kind of violation and by fault, sorted.
+	Findings []Finding `json:"findings,omitempty"`
+	// Hits is, for Each, every Setup with a violation.
+	Hits []Hit `json:"hits,omitempty"`
+}
+
+// Finding is one kind of violation in the runs with one kind of fault.
+type Finding struct {
+	Kind simulation.ViolationKind `json:"kind"`
+	// Fault names the faults that were added, for Each and Pairs.
+	Fault string `json:"fault,omitempty"`
+	// Runs is how many runs showed it.
+	Runs uint64 `json:"runs"`
+	// First is the number of the first of them, Setup is that one, and Text is what
+	// the check said.
+	First uint64 `json:"first"`
+	Setup Setup  `json:"setup"`
+	Text  string `json:"text"`
+}
+
+// Hit is a Setup by its number, and the kinds of violations that it shows.
+type Hit struct {
+	Number uint64                     `json:"number"`
+	Kinds  []simulation.ViolationKind `json:"kinds"`
+}
+
+// compare orders findings by their kinds and faults.
+func (f Finding) compare(g Finding) int {
+	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(f.Fault, g.Fault))
+}
+
+// play plays the Setups from one number up to another. begins is told each number
+// before it is played.
+func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
+	b := Batch{From: from, To: from, Counts: map[string]int{}}
+	for i := from; i < to; i++ {
+		begins(i)
+		setup, label := c.at(i)
+		result, err := c.run.play(setup.Seed, setup.Schedule)
+		if err != nil {
+			return Batch{}, err
+		}
+		b.add(c, i, setup, label, result)
+	}
+	return b, nil
+}
+
+func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.Result) {
+	b.To = i + 1
+	b.Runs++
+	b.Events += uint64(r.Events)
+	for what, n := range r.Counts {
+		b.Counts[what] += n
+	}
+	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return !c.counts(i, k) })
+	if len(kinds) == 0 {
+		return
+	}
+	b.Violating++
+	if c.space.How == Each {
+		b.Hits = append(b.Hits, Hit{Number: i, Kinds: kinds})
+	}
+	for _, kind := range kinds {
+		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind })
+		text, _, _ := strings.Cut(r.Violations[first].Text, "\n") // below it are stacks
+		b.find(Finding{Kind: kind, Fault: label, Runs: 1, First: i, Setup: setup, Text: text})
+	}
+}
+
+// find takes in a finding. The one with the lowest number stays the first.
+func (b *Batch) find(f Finding) {
+	at, known := slices.BinarySearchFunc(b.Findings, f, Finding.compare)
+	if !known {
+		b.Findings = slices.Insert(b.Findings, at, f)
+		return
+	}
+	old := &b.Findings[at]
+	runs := old.Runs + f.Runs
+	if f.First < old.First {
+		*old = f
+	}
+	old.Runs = runs
+}
+
+// merge takes in the batch that follows.
+func (b *Batch) merge(next Batch) {
+	b.To = next.To
+	b.Runs += next.Runs
+	b.Events += next.Events
+	b.Violating += next.Violating
+	if b.Counts == nil {
+		b.Counts = map[string]int{}
+	}
+	for what, n := range next.Counts {
+		b.Counts[what] += n
+	}
+	for _, f := range next.Findings {
+		b.find(f)
+	}
+	b.Hits = append(b.Hits, next.Hits...)
+}
+
+// Unreached lists what a check may depend on and never happened: that something was
+// not found proves little without it.
+func (b *Batch) Unreached() []string {
+	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
+}
+
+// Kinds lists the kinds of violations with the first finding of each, by number,
+// and how many runs showed it with any fault.
+func (b *Batch) Kinds() []Finding {
+	var kinds []Finding
+	for _, f := range b.Findings {
+		i := slices.IndexFunc(kinds, func(k Finding) bool { return k.Kind == f.Kind })
+		if i < 0 {
+			kinds = append(kinds, f)
+			continue
+		}
+		runs := kinds[i].Runs + f.Runs
+		if f.First < kinds[i].First {
+			kinds[i] = f
+		}
+		kinds[i].Runs = runs
+	}
+	return kinds
+}

@@ -1,0 +1,264 @@
+package search
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// ErrFile is wrapped by the error for a replay file that can't be used.
+var ErrFile = errors.New("search: bad replay file")
+
+// What a replay file begins with.
+const (
+	Format  = "redlocksim replay"
+	Version = 1
+)
+
+// maxFile bounds the size of a replay file, and maxFaults its schedule.
+const (
+	maxFile   = 4 << 20
+	maxFaults = 10_000
+)
+
+// File is a run that was recorded: its Setup, and what came of it.
+type File struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Setup
+	// About is the kind of violation that the file was written for, "" for none.
+	About simulation.ViolationKind `json:"about"`
+	// Digest is the SHA-256 of the run's trace, in hexadecimal digits.
+	Digest string `json:"trace_sha256"`
+	// Violations is what the checks found.
+	Violations []Found `json:"violations"`
+	// Sum is the SHA-256 of all the rest of the file, in its canonical form: that of
+	// json.Marshal.
+	Sum string `json:"sum"`
+}
+
+// Found is a violation in a file.
+type Found struct {
+	Kind simulation.ViolationKind `json:"kind"`
+	At   time.Duration            `json:"at_ns"`
+	Text string                   `json:"text"`
+}
+
+// Record plays a Setup and makes a File of it.
+func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
+	result, err := r.Play(s)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Format: Format, Version: Version, Setup: s, About: about, Digest: result.Digest, Violations: found(result)}
+	if f.Schedule == nil {
+		f.Schedule = simulation.Schedule{}
+	}
+	if about != "" && !slices.Contains(f.Kinds(), about) {
+		return File{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, about, f.Kinds())
+	}
+	return f, nil
+}
+
+// found is a run's violations without stacks, which differ from run to run.
+func found(r simulation.Result) []Found {
+	all := make([]Found, len(r.Violations))
+	for i, v := range r.Violations {
+		text, _, _ := strings.Cut(v.Text, "\n")
+		all[i] = Found{Kind: v.Kind, At: v.At, Text: text}
+	}
+	return all
+}
+
+// Kinds lists the kinds of the file's violations, each once, sorted.
+func (f File) Kinds() []simulation.ViolationKind {
+	kinds := make([]simulation.ViolationKind, len(f.Violations))
+	for i, v := range f.Violations {
+		kinds[i] = v.Kind
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// sum is what Sum must be.
+func (f File) sum() (string, error) {
+	f.Sum = ""
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Encode is the file's text.
+func (f File) Encode() ([]byte, error) {
+	var err error
+	if f.Sum, err = f.sum(); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(f, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Save writes the file, whole or not at all.
+func (f File) Save(path string) error {
+	text, err := f.Encode()
+	if err != nil {
+		return err
+	}
+	temporary := path + ".tmp"
+	if err := os.WriteFile(temporary, text, 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return nil
+}
+
+// Load reads a file that Save wrote; see Decode.
+func Load(r Registry, path string) (File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return File{}, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer func() { _ = in.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return File{}, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+	}
+	f, err := Decode(r, text)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Decode reads a file's text. It must be exactly what Encode wrote, apart from the
+// space between its words, and name a workload and a design that r knows.
+//
+// All errors are ErrFile.
+func Decode(r Registry, text []byte) (File, error) {
+	f, err := decode(r, text)
+	if err != nil {
+		return File{}, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	return f, nil
+}
+
+func decode(r Registry, text []byte) (File, error) {
+	if len(text) > maxFile {
+		return File{}, fmt.Errorf("it is longer than %d bytes, which no replay file is", maxFile)
+	}
+	if err := header(text); err != nil {
+		return File{}, err
+	}
+	var f File
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		return File{}, fmt.Errorf("it can't be read: %w; take the file as it was written", err)
+	}
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
+		return File{}, fmt.Errorf("something follows on its end, beginning with %.20q; take the file as it was written", rest)
+	}
+	sum, err := f.sum()
+	if err != nil {
+		return File{}, err
+	}
+	if f.Sum != sum {
+		return File{}, fmt.Errorf("it was edited or damaged: its sum is %q, but that of its content %q; take the file as it was written, or record what you mean anew", short(f.Sum), short(sum))
+	}
+	return f, f.validate(r)
+}
+
+// header looks at what a file says that it is, before anything else of it is
+// believed.
+func header(text []byte) error {
+	var head struct {
+		Format  string `json:"format"`
+		Version *int   `json:"version"`
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return errors.New("it is empty")
+	}
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&head)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("it is cut off after %d bytes; get the whole file", len(text))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it isn't JSON (%w, at byte %d); pass a file that redlocksim wrote", syntax, syntax.Offset)
+	case err != nil:
+		return fmt.Errorf("it isn't a replay file (%w); pass a file that redlocksim wrote", err)
+	case head.Format != Format:
+		return fmt.Errorf("its format is %q, want %q; pass a file that redlocksim wrote", head.Format, Format)
+	case head.Version == nil:
+		return fmt.Errorf("it has no version; want %d", Version)
+	case *head.Version != Version:
+		return fmt.Errorf("it is of version %d, and only %d can be read here; use the redlocksim that wrote it, or search anew", *head.Version, Version)
+	}
+	return nil
+}
+
+func (f File) validate(r Registry) error {
+	if digest, err := hex.DecodeString(f.Digest); err != nil || len(digest) != sha256.Size {
+		return fmt.Errorf("its trace_sha256 is %q, want %d hexadecimal digits", short(f.Digest), 2*sha256.Size)
+	}
+	if len(f.Schedule) > maxFaults {
+		return fmt.Errorf("its schedule has %d faults, want at most %d", len(f.Schedule), maxFaults)
+	}
+	if f.About != "" && !slices.Contains(f.Kinds(), f.About) {
+		return fmt.Errorf("it is about %q, which isn't among its violations %v", f.About, f.Kinds())
+	}
+	return r.validate(f.Setup)
+}
+
+// validate says what is wrong with a Setup, without playing it to the end.
+func (r Registry) validate(s Setup) error {
+	p, err := r.prepare(s)
+	if err != nil {
+		return err
+	}
+	p.cfg.MaxEvents = 1 // all that Run looks at comes before
+	p.work = func(*simulation.Client) {}
+	_, err = p.play(s.Seed, s.Schedule)
+	return err
+}
+
+// short is the beginning of a long word.
+func short(word string) string {
+	if len(word) > 16 {
+		return word[:16] + "..."
+	}
+	return word
+}
+
+// Replay is what came of playing a File again.
+type Replay struct {
+	simulation.Result
+	// Identical says that the trace is the recorded one, byte for byte.
+	Identical bool
+	// SameKinds says that the same kinds of violations were found.
+	SameKinds bool
+}
+
+// Replay plays a File's Setup again, and compares.
+func (f File) Replay(r Registry) (Replay, error) {
+	result, err := r.Play(f.Setup)
+	if err != nil {
+		return Replay{}, err
+	}
+	return Replay{Result: result, Identical: result.Digest == f.Digest, SameKinds: slices.Equal(result.Kinds(), f.Kinds())}, nil
+}

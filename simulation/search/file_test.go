@@ -1,0 +1,178 @@
+package search_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// recorded is a file with a violation.
+func recorded(t testing.TB) search.File {
+	t.Helper()
+	s := setup("forgetful")
+	s.Seed = 3
+	s.Schedule = simulation.Schedule{{Kind: simulation.Hang, Server: "A", At: 5e8, For: 1e9}}
+	servers := 3
+	s.Changes.Servers = &servers
+	f, err := search.Record(registry(), s, simulation.TwoHolders)
+	require.NoError(t, err)
+	return f
+}
+
+func TestFileRoundTrip(t *testing.T) {
+	f := recorded(t)
+	path := filepath.Join(t.TempDir(), "replay.json")
+	require.NoError(t, f.Save(path))
+	read, err := search.Load(registry(), path)
+	require.NoError(t, err)
+	require.Len(t, read.Sum, 64)
+	read.Sum = ""
+	assert.Equal(t, f, read)
+	replay, err := read.Replay(registry())
+	require.NoError(t, err)
+	assert.True(t, replay.Identical)
+	assert.True(t, replay.SameKinds)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "nothing temporary is left")
+
+	// Space between the words is nobody's business.
+	text, err := f.Encode()
+	require.NoError(t, err)
+	var compact bytes.Buffer
+	require.NoError(t, json.Compact(&compact, text))
+	_, err = search.Decode(registry(), compact.Bytes())
+	require.NoError(t, err)
+}
+
+// A run that comes to something else than what was recorded is noticed.
+func TestReplayOfAnotherRun(t *testing.T) {
+	f := recorded(t)
+	f.Digest = strings.Repeat("0", 64)
+	f.Violations = nil
+	f.About = ""
+	replay, err := f.Replay(registry())
+	require.NoError(t, err)
+	assert.False(t, replay.Identical)
+	assert.False(t, replay.SameKinds)
+}
+
+// encoded is a file after a change that its sum knows of.
+func encoded(t testing.TB, change func(*search.File)) []byte {
+	t.Helper()
+	f := recorded(t)
+	change(&f)
+	text, err := f.Encode()
+	require.NoError(t, err)
+	return text
+}
+
+func TestBadFiles(t *testing.T) {
+	good := encoded(t, func(*search.File) {})
+	_, err := search.Decode(registry(), good)
+	require.NoError(t, err)
+	edit := func(old, replacement string) []byte {
+		require.Contains(t, string(good), old)
+		return bytes.Replace(good, []byte(old), []byte(replacement), 1)
+	}
+	zero, many := 0, 1<<40
+	negative := -time.Second
+	for name, test := range map[string]struct {
+		text []byte
+		says string
+	}{
+		"empty":              {nil, "it is empty"},
+		"blank":              {[]byte("\n \n"), "it is empty"},
+		"cut off":            {good[:len(good)/2], "it is cut off after"},
+		"cut off at the end": {good[:len(good)-3], "it is cut off after"},
+		"not JSON":           {[]byte("hello"), "it isn't JSON"},
+		"binary":             {[]byte{0, 1, 2, 0xff}, "it isn't JSON"},
+		"other JSON":         {[]byte("[1, 2]"), "it isn't a replay file"},
+		"another format":     {edit(`"redlocksim replay"`, `"something else"`), `its format is "something else"`},
+		"no format":          {[]byte(`{}`), `its format is ""`},
+		"no version":         {edit(`"version": 1,`, ``), "it has no version"},
+		"another version":    {edit(`"version": 1`, `"version": 2`), "it is of version 2, and only 1 can be read here"},
+		"unknown field":      {edit(`"version": 1`, `"version": 1, "verdict": "fine"`), `unknown field "verdict"`},
+		"wrong type":         {edit(`"seed": 3`, `"seed": "3"`), "cannot unmarshal string"},
+		"negative seed":      {edit(`"seed": 3`, `"seed": -3`), "cannot unmarshal number -3"},
+		"edited seed":        {edit(`"seed": 3`, `"seed": 4`), "it was edited or damaged"},
+		"edited schedule":    {edit(`"at_ns": 500000000`, `"at_ns": 500000001`), "it was edited or damaged"},
+		"edited digest":      {edit(recorded(t).Digest[:8], "00000000"), "it was edited or damaged"},
+		"no sum":             {[]byte(`{"format": "redlocksim replay", "version": 1}`), "it was edited or damaged"},
+		"something behind":   {append(bytes.Clone(good), " {}"...), `something follows on its end, beginning with "{}"`},
+		"twice":              {append(bytes.Clone(good), good...), "something follows on its end"},
+		"too long":           {append(bytes.Clone(good), bytes.Repeat([]byte(" "), 5<<20)...), "longer than"},
+		"unknown workload":   {encoded(t, func(f *search.File) { f.Workload = "S99" }), `there is no workload "S99"`},
+		"unknown design":     {encoded(t, func(f *search.File) { f.Design = "paper" }), `there is no design "paper"`},
+		"unknown fault":      {encoded(t, func(f *search.File) { f.Schedule[0].Kind = "rain" }), `no such kind "rain"`},
+		"unknown server":     {encoded(t, func(f *search.File) { f.Schedule[0].Server = "E" }), `its Server is "E"`}, // of three
+		"absurd time":        {encoded(t, func(f *search.File) { f.Schedule[0].At = 1 << 62 }), "its At"},
+		"absurd servers":     {encoded(t, func(f *search.File) { f.Changes.Servers = &many }), "servers is 1099511627776"},
+		"no servers":         {encoded(t, func(f *search.File) { f.Changes.Servers = &zero }), "servers is 0"},
+		"no processes":       {encoded(t, func(f *search.File) { f.Changes.Processes = &zero }), "processes is 0"},
+		"absurd rounds":      {encoded(t, func(f *search.File) { f.Changes.Rounds = &many }), "rounds is"},
+		"absurd TTL":         {encoded(t, func(f *search.File) { f.Changes.TTL = &negative }), "ttl_ns is -1000000000 (-1s)"},
+		"absurd guard":       {encoded(t, func(f *search.File) { g := simulation.Guarding("dog"); f.Changes.Guard = &g }), `"dog"`},
+		"absurd digest":      {encoded(t, func(f *search.File) { f.Digest = "x" }), `its trace_sha256 is "x"`},
+		"too many faults":    {encoded(t, func(f *search.File) { f.Schedule = make(simulation.Schedule, 10_001) }), "10001 faults"},
+		"about nothing":      {encoded(t, func(f *search.File) { f.About = simulation.Stuck }), `it is about "stuck"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := search.Decode(registry(), test.text)
+			require.ErrorIs(t, err, search.ErrFile)
+			assert.ErrorContains(t, err, test.says)
+		})
+	}
+	_, err = search.Load(registry(), filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorIs(t, err, search.ErrFile)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	path := filepath.Join(t.TempDir(), "bad.json")
+	require.NoError(t, os.WriteFile(path, good[:50], 0o600))
+	_, err = search.Load(registry(), path)
+	require.ErrorIs(t, err, search.ErrFile)
+	assert.ErrorContains(t, err, path)
+}
+
+func TestRecordNeedsWhatItIsAbout(t *testing.T) {
+	_, err := search.Record(registry(), setup("default"), simulation.TwoHolders)
+	require.ErrorIs(t, err, search.ErrSetup)
+	f, err := search.Record(registry(), setup("default"), "")
+	require.NoError(t, err)
+	assert.Empty(t, f.Violations)
+	text, err := f.Encode()
+	require.NoError(t, err)
+	_, err = search.Decode(registry(), text)
+	require.NoError(t, err)
+	assert.Error(t, f.Save(filepath.Join(t.TempDir(), "no", "such", "folder")))
+}
+
+// Whatever a file has in it, reading it ends with a file or with ErrFile.
+func FuzzDecode(f *testing.F) {
+	good := encoded(f, func(*search.File) {})
+	for _, seed := range [][]byte{good, good[:len(good)/2], []byte("{}"), []byte(`{"format":"redlocksim replay","version":1}`), []byte("null"), nil} {
+		f.Add(seed)
+	}
+	r := registry()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := search.Decode(r, text)
+		if err != nil {
+			require.ErrorIs(t, err, search.ErrFile)
+			return
+		}
+		again, err := file.Encode()
+		require.NoError(t, err)
+		same, err := search.Decode(r, again)
+		require.NoError(t, err)
+		require.Equal(t, file, same)
+	})
+}

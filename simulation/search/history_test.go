@@ -1,0 +1,138 @@
+package search_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// The two judges agree: the checks of package simulation, which see everything as
+// it happens, and porcupine, which sees what clients asked and were told. They
+// differ by definition where
+//
+//   - a read or a write was carried out that nobody was answered: porcupine may put
+//     it where it does no harm;
+//   - reads and writes are without tokens: then porcupine knows no later holder, and
+//     sees a stale write only if an update is lost by it;
+//   - a client's clocks were tampered with: how long it believes in its lease isn't
+//     known from outside.
+//
+// In all other runs both find the same.
+func TestTheJudgesAgree(t *testing.T) {
+	both := map[string]int{} // how often both found it
+	compared, broken := 0, 0
+	seeds := uint64(400)
+	if testing.Short() || raced {
+		seeds = 60
+	}
+	for _, design := range []string{"default", "guarded", "forgetful", "unwatched", "unfenced"} {
+		for seed := range seeds {
+			s := setup(design)
+			s.Seed = seed
+			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, 6, 12e9)
+			r, err := registry().Play(s)
+			require.NoError(t, err)
+			ops, err := search.Operations(r)
+			require.NoError(t, err, "%s", r.Trace)
+			verdict, err := judge.Check(ops, 0)
+			require.NoError(t, err)
+			compared++
+			if !verdict.Holds() {
+				broken++
+			}
+
+			found := func(kinds ...simulation.ViolationKind) bool {
+				return slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return slices.Contains(kinds, k) })
+			}
+			agree := func(what string, answer judge.Answer, first bool) {
+				require.Equal(t, first, answer == judge.Broken, "%s: %s seed %d: %v\n%v\n%v\n%s", what, design, seed, s.Schedule, r.Violations, lines(ops), r.Trace)
+				if first {
+					both[what]++
+				}
+			}
+			agree("tokens", verdict.Tokens, found(simulation.TokenOrder))
+			if !crooked(s.Schedule) {
+				agree("exclusion", verdict.Exclusion, found(simulation.TwoHolders))
+			}
+			switch damage := found(simulation.LostUpdate, simulation.StaleWrite); {
+			case !unanswered(ops) && (design != "unfenced" || !found(simulation.StaleWrite)):
+				agree("resource", verdict.Resource, damage)
+			case verdict.Resource == judge.Broken:
+				require.True(t, damage, "porcupine alone finds fault: %s seed %d\n%v\n%s", design, seed, lines(ops), r.Trace)
+			}
+		}
+	}
+	t.Logf("%d runs, %d broken, both found: %v", compared, broken, both)
+	for _, what := range []string{"exclusion", "resource"} {
+		assert.Greater(t, both[what], compared/20, "%s: they agree on nothing but peace", what)
+	}
+}
+
+// crooked reports whether a client's clocks are tampered with.
+func crooked(s simulation.Schedule) bool {
+	return slices.ContainsFunc(s, func(f simulation.Fault) bool {
+		return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
+	})
+}
+
+func unanswered(ops []judge.Operation) bool {
+	return slices.ContainsFunc(ops, func(o judge.Operation) bool { return o.Outcome == judge.Unknown })
+}
+
+func lines(ops []judge.Operation) string {
+	text := ""
+	for _, o := range ops {
+		text += o.Call.String() + " to " + o.Return.String() + ": " + o.String() + "\n"
+	}
+	return text
+}
+
+// Every lease and everything that was carried out is in the second judge's hands.
+func TestOperationsAreComplete(t *testing.T) {
+	locks, unlocks, acts := 0, 0, 0
+	for seed := range uint64(100) {
+		s := setup("guarded")
+		s.Seed = seed
+		r, err := registry().Play(s)
+		require.NoError(t, err)
+		ops, err := search.Operations(r)
+		require.NoError(t, err)
+		of := map[judge.Kind]int{}
+		for _, o := range ops {
+			if o.Client != "observer" {
+				of[o.Kind]++
+			}
+		}
+		in := map[string]int{}
+		for _, e := range r.History {
+			in[e.What]++
+		}
+		require.GreaterOrEqual(t, of[judge.Lock], in["acquired"], "seed %d", seed) // one that lapsed and was extended after all counts twice
+		require.Equal(t, of[judge.Lock], of[judge.Unlock], "seed %d", seed)
+		require.Equal(t, in["read"], of[judge.Read], "seed %d", seed)
+		require.Equal(t, in["write"], of[judge.Write], "seed %d", seed)
+		locks, unlocks, acts = locks+of[judge.Lock], unlocks+of[judge.Unlock], acts+of[judge.Write]
+	}
+	assert.Positive(t, locks)
+	assert.Positive(t, unlocks)
+	assert.Positive(t, acts)
+}
+
+// What doesn't fit together is said, not guessed.
+func TestOperationsOfATraceThatWasChanged(t *testing.T) {
+	s := setup("default")
+	r, err := registry().Play(s)
+	require.NoError(t, err)
+	_, err = search.Operations(simulation.Result{Trace: r.Trace})
+	assert.ErrorContains(t, err, "that the history doesn't have")
+	_, err = search.Operations(simulation.Result{History: r.History})
+	assert.ErrorContains(t, err, "that the trace doesn't have")
+	_, err = search.Operations(simulation.Result{Trace: []byte("1.000000 resource write c1#3 token=1 version=x value=1\n")})
+	assert.ErrorContains(t, err, `parsing "x"`)
+}

@@ -1,0 +1,123 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// ErrHistory is wrapped by the error for operations that can't be judged.
+var ErrHistory = errors.New("judge: bad history")
+
+// Kind is what an Operation asks for.
+type Kind uint8
+
+// The kinds.
+const (
+	// Lock gets the lock of Key, from when it was asked for until the client had
+	// it.
+	Lock Kind = 1 + iota
+	// Unlock ends what the client's last Lock of Key began. Its moment is the last
+	// one at which the client took itself for the holder or acted as one: the
+	// release, the end of the lease's validity, or a later request to the
+	// resource. A Lock without an Unlock is held for ever.
+	Unlock
+	// Read reads the resource that Key protects.
+	Read
+	// Write replaces it.
+	Write
+)
+
+var kindNames = map[Kind]string{Lock: "lock", Unlock: "unlock", Read: "read", Write: "write"}
+
+// String is the kind in a word.
+func (k Kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Outcome is what the client was told.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Done: it was carried out.
+	Done Outcome = 1 + iota
+	// Refused: it was not carried out. A resource refuses for one reason, that it
+	// has seen a larger token; leave out what was refused for another.
+	Refused
+	// Unknown: no answer came. It may be carried out at any time, or never.
+	Unknown
+)
+
+var outcomeNames = map[Outcome]string{Done: "done", Refused: "refused", Unknown: "unknown"}
+
+// String is the outcome in a word.
+func (o Outcome) String() string {
+	if name, ok := outcomeNames[o]; ok {
+		return name
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}
+
+// Operation is one thing that a client did, and what it was told.
+type Operation struct {
+	Client string // not empty
+	Key    string
+	Kind   Kind
+	// Call and Return are when it was asked for and when the answer came, by one
+	// clock for all clients. Return is at least Call; it is ignored where the
+	// Outcome is Unknown.
+	Call, Return time.Duration
+	Outcome      Outcome
+	// Token is that of the client's lease, 0: none.
+	Token fencing.Token
+	// Version is that which a Read found, or that as of which a Write replaces the
+	// value: the one that its writer had read. Every Write that is carried out
+	// adds one; the first version is 0.
+	Version uint64
+	// Value is that which a Read found or a Write left. The first value is 0.
+	Value int64
+}
+
+// String is the operation without its times.
+func (o Operation) String() string {
+	words := fmt.Sprintf("%s %s %q", o.Client, o.Kind, o.Key)
+	if o.Token != 0 {
+		words += fmt.Sprintf(" token %d", o.Token)
+	}
+	switch {
+	case o.Outcome != Done:
+		words += ": " + o.Outcome.String()
+	case o.Kind == Read:
+		words += fmt.Sprintf(": version %d, value %d", o.Version, o.Value)
+	case o.Kind == Write:
+		words += fmt.Sprintf(": value %d for version %d", o.Value, o.Version)
+	}
+	return words
+}
+
+func (o Operation) validate() error {
+	switch {
+	case o.Client == "":
+		return errors.New("its Client has no name")
+	case kindNames[o.Kind] == "":
+		return fmt.Errorf("its Kind is %d, want Lock, Unlock, Read or Write", o.Kind)
+	case outcomeNames[o.Outcome] == "":
+		return fmt.Errorf("its Outcome is %d, want Done, Refused or Unknown", o.Outcome)
+	case o.Call < 0 || o.Call > latest:
+		return fmt.Errorf("its Call is %v, want 0 to %v", o.Call, latest)
+	case o.Outcome != Unknown && (o.Return < o.Call || o.Return > latest):
+		return fmt.Errorf("its Return is %v, want its Call %v to %v", o.Return, o.Call, latest)
+	case o.Kind == Unlock && o.Outcome != Done:
+		return fmt.Errorf("an Unlock that is %v: it is the end of the client's own belief, which is always Done", o.Outcome)
+	}
+	return nil
+}
+
+// latest bounds the times, so that twice one of them doesn't overflow.
+const latest = 100 * 365 * 24 * time.Hour

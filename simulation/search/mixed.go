@@ -1,0 +1,119 @@
+package search
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Mixed is a workload that does a bit of everything: two or three clients, of which
+// the seed says who waits for the lock and who tries, who keeps it alive, extends it
+// or lets it run out, who looks at it before writing, and how long all of it takes.
+func Mixed() Workload {
+	return Workload{
+		Name: "mixed", Title: "two or three clients lock, read, look, write and release, each in its own way",
+		Base: simulation.Config{
+			Processes: 3, Witness: true,
+			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
+		},
+		Rounds: 3, Span: 12 * time.Second,
+		Work: func(cfg simulation.Config, rounds int) simulation.Workload {
+			m := mixed{rounds: rounds, waits: cfg.Quorum.RestartQuarantine == quorum.Off && cfg.Quorum.ClockMonitor == quorum.Off}
+			return m.play
+		},
+	}
+}
+
+// mixed is Mixed with its rounds.
+type mixed struct {
+	rounds int
+	// waits says that a client may use Acquire. With instances in quarantine how long
+	// that waits depends on which of several answers of one moment it has seen.
+	waits bool
+}
+
+// What a client draws for each round.
+const (
+	aboutStart = iota
+	aboutWaiting
+	aboutKeeping
+	aboutWork
+	aboutExtending
+	aboutMore
+	aboutRelease
+	abouts
+)
+
+func (m mixed) play(c *simulation.Client) {
+	const third = abouts * 1000
+	if c.Index == 2 && c.Pick(third, 2) == 0 {
+		return // two clients only
+	}
+	if c.Coordinator != nil {
+		if _, err := c.Coordinator.Verify(c.Context()); err != nil { // who watches before a fault can notice it
+			c.Note("verify failed")
+		}
+	}
+	for round := range m.rounds {
+		m.round(c, func(about, n int) int { return c.Pick(uint64(round*abouts+about), n) })
+	}
+}
+
+func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
+	const ms = time.Millisecond
+	c.Sleep(time.Duration(pick(aboutStart, 400)) * ms)
+	lease := m.get(c, pick(aboutWaiting, 3) == 0)
+	if lease == nil {
+		return
+	}
+	if pick(aboutKeeping, 3) == 0 {
+		c.KeepAlive(lease)
+	}
+	update(c, lease)
+	c.Sleep(time.Duration(pick(aboutWork, 2500)) * ms)
+	if pick(aboutExtending, 2) == 0 {
+		if err := c.Extend(lease); err != nil {
+			c.Note("not extended")
+		}
+	}
+	if pick(aboutMore, 3) > 0 {
+		update(c, lease)
+	}
+	if pick(aboutRelease, 8) > 0 { // else it runs out
+		_ = c.Release(lease) // what became of it is in the trace
+	}
+}
+
+// get waits for the lock, in the library's way or by trying again and again; or
+// tries once.
+func (m mixed) get(c *simulation.Client, once bool) simulation.Lease {
+	const key = "k"
+	if m.waits && !once {
+		lease, err := c.Acquire(key)
+		if err != nil {
+			return nil // why is in the trace
+		}
+		return lease
+	}
+	for range 10 {
+		lease, err := c.TryAcquire(key)
+		if err == nil {
+			return lease
+		}
+		if once {
+			return nil
+		}
+		c.Sleep(500 * time.Millisecond)
+	}
+	return nil
+}
+
+// update adds one to the resource, unless the lease turns out to be over.
+func update(c *simulation.Client, lease simulation.Lease) {
+	value, version, err := c.Read(lease)
+	if err != nil || !c.Valid(lease) {
+		return
+	}
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+}

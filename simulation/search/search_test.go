@@ -1,0 +1,250 @@
+package search_test
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// find searches a space without worker processes.
+func find(t *testing.T, space search.Space, to uint64) search.Report {
+	t.Helper()
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: to})
+	require.NoError(t, err)
+	return report
+}
+
+func draw(design string) search.Space {
+	return search.Space{Setup: setup(design), How: search.Draw}
+}
+
+// kind gives the finding of a kind, or fails.
+func kind(t *testing.T, report search.Report, kind simulation.ViolationKind) search.Finding {
+	t.Helper()
+	kinds := report.Kinds()
+	i := slices.IndexFunc(kinds, func(f search.Finding) bool { return f.Kind == kind })
+	require.GreaterOrEqual(t, i, 0, "no %q in %v", kind, kinds)
+	return kinds[i]
+}
+
+// Nothing that is found depends on how many workers there were, or on whether
+// there were any.
+func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
+	space := draw("forgetful")
+	want := find(t, space, 150)
+	require.True(t, want.Ended)
+	require.Equal(t, uint64(150), want.Runs)
+	first := kind(t, want, simulation.TwoHolders)
+	assert.Equal(t, first.First, first.Setup.Seed)
+	for _, workers := range []int{1, 2, 3} {
+		var told []uint64
+		report, err := search.Search(t.Context(), registry(), space, search.Options{
+			To: 150, Workers: workers, Command: worker,
+			Progress: func(b search.Batch) { told = append(told, b.To) },
+		})
+		require.NoError(t, err)
+		require.Equal(t, want, report, "%d workers", workers)
+		assert.True(t, slices.IsSorted(told))
+		assert.Equal(t, uint64(150), told[len(told)-1])
+	}
+}
+
+// What a part of the seeds shows is a part of what all of them show.
+func TestRangesAddUp(t *testing.T) {
+	space := draw("unwatched")
+	whole := find(t, space, 100)
+	var parts search.Report
+	for _, o := range []search.Options{{To: 33}, {From: 33, To: 90}, {From: 90, To: 100}} {
+		part, err := search.Search(t.Context(), registry(), space, o)
+		require.NoError(t, err)
+		require.Equal(t, o.From, part.From)
+		parts.Runs += part.Runs
+		parts.Events += part.Events
+		parts.Violating += part.Violating
+	}
+	assert.Equal(t, whole.Runs, parts.Runs)
+	assert.Equal(t, whole.Events, parts.Events)
+	assert.Equal(t, whole.Violating, parts.Violating)
+}
+
+// A run that kills its worker is named, with what the worker said, and all others
+// are played.
+func TestWorkersThatDie(t *testing.T) {
+	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Hang}}
+	for _, workers := range []int{1, 2} {
+		report, err := search.Search(t.Context(), registry(), space, search.Options{To: 100, Workers: workers, Command: worker})
+		require.NoError(t, err)
+		assert.True(t, report.Ended)
+		assert.Equal(t, uint64(98), report.Runs)
+		require.Len(t, report.Deaths, 2)
+		for i, seed := range []uint64{70, 75} {
+			d := report.Deaths[i]
+			assert.Equal(t, seed, d.Number)
+			assert.Equal(t, seed, d.Setup.Seed)
+			assert.Contains(t, d.How, "exit status 7")
+			assert.Contains(t, d.How, "out of order")
+		}
+	}
+}
+
+// A run that doesn't come to its end is given up after a while.
+func TestWorkersThatHang(t *testing.T) {
+	space := search.Space{Setup: search.Setup{Workload: "spins", Design: "default"}, How: search.Draw}
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker, Patience: time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, uint64(5), report.Runs)
+	require.Len(t, report.Deaths, 1)
+	assert.Equal(t, uint64(3), report.Deaths[0].Number)
+	assert.Contains(t, report.Deaths[0].How, "didn't end in 1s")
+}
+
+// A deadlock is no reason to die: it is found.
+func TestDeadlocksAreFound(t *testing.T) {
+	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Lose}}
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
+	require.NoError(t, err)
+	assert.Empty(t, report.Deaths)
+	assert.Equal(t, uint64(3), kind(t, report, simulation.Stuck).First)
+}
+
+func TestWorkersThatCannotStart(t *testing.T) {
+	for says, command := range map[string]func() *exec.Cmd{
+		"no worker could be started": func() *exec.Cmd { return exec.Command("/nowhere/to/be/found") },
+		"before it played anything":  func() *exec.Cmd { return exec.Command("false") },
+	} {
+		_, err := search.Search(t.Context(), registry(), draw("default"), search.Options{To: 100, Workers: 2, Command: command})
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+// An interrupted search has what was found until then, without a gap.
+func TestInterruption(t *testing.T) {
+	for _, workers := range []int{0, 2} {
+		ctx, cancel := context.WithCancel(t.Context())
+		report, err := search.Search(ctx, registry(), draw("forgetful"), search.Options{
+			To: 1 << 40, Workers: workers, Command: worker,
+			Progress: func(b search.Batch) {
+				if b.Runs >= 96 {
+					cancel()
+				}
+			},
+		})
+		cancel()
+		require.NoError(t, err)
+		assert.False(t, report.Ended)
+		assert.GreaterOrEqual(t, report.Runs, uint64(96))
+		assert.Less(t, report.Runs, uint64(1000))
+		assert.Equal(t, find(t, draw("forgetful"), report.To).Batch, report.Batch, "%d workers", workers)
+	}
+}
+
+func TestFaultsAreRestricted(t *testing.T) {
+	space := draw("default")
+	space.Faults = []simulation.Kind{simulation.Pause}
+	report := find(t, space, 60)
+	assert.Positive(t, report.Counts["a process was paused"])
+	assert.Zero(t, report.Counts["a process crashed"])
+	assert.Contains(t, report.Unreached(), "a process crashed")
+	assert.NotContains(t, report.Unreached(), "a process was paused")
+}
+
+// Enough seeds of the default exploration reach all that the checks depend on and
+// that the library, as it is, can do.
+func TestMixedReachesEverything(t *testing.T) {
+	if testing.Short() || raced {
+		t.Skip("it plays many runs")
+	}
+	report, err := search.Search(t.Context(), registry(), draw("guarded"), search.Options{To: 1500, Workers: 2, Command: worker})
+	require.NoError(t, err)
+	waits, err := search.Search(t.Context(), registry(), draw("unwatched"), search.Options{To: 500, Workers: 2, Command: worker})
+	require.NoError(t, err)
+	unreached := slices.DeleteFunc(report.Unreached(), func(what string) bool { return waits.Counts[what] > 0 })
+	t.Logf("not reached: %q", unreached)
+	for _, what := range []string{
+		"a request was lost", "a reply was lost", "a call timed out", "a reply came too late", "a process was paused", "a process crashed",
+		"a lease was acquired", "a lease was extended", "a lease ended before its release", "the guard refused a write", "the guard refused a read",
+		"a quarantine began: restarted", "a quarantine began: clock jumped",
+	} {
+		assert.NotContains(t, unreached, what)
+	}
+}
+
+// Single faults, exhaustively: a broken lock needs no fault at all, a lock without
+// its watch over restarts needs one, and one pair may do what neither of the two
+// does alone.
+func TestEverySingleFault(t *testing.T) {
+	space := search.Space{Setup: setup("unwatched"), How: search.Each}
+	space.Seed = 4
+	two, rounds := 2, 1
+	space.Changes = search.Changes{Processes: &two, Rounds: &rounds}
+	space.Faults = []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Crash, simulation.Reconnect}
+	space.Lengths = []time.Duration{6 * time.Second}
+	n, err := registry().Size(space)
+	require.NoError(t, err)
+	require.Greater(t, n, uint64(300))
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: n, Workers: 2, Command: worker})
+	require.NoError(t, err)
+	require.True(t, report.Ended)
+	require.Equal(t, n, report.Runs)
+	f := kind(t, report, simulation.LostUpdate)
+	require.Len(t, f.Setup.Schedule, 1)
+	assert.NotEmpty(t, f.Fault)
+	require.NotEmpty(t, report.Hits)
+	assert.Equal(t, report.Violating, uint64(len(report.Hits)))
+
+	space.How, space.Alone, space.Sample = search.Pairs, report.Hits, 64
+	pairs := find(t, space, 1<<40)
+	assert.Equal(t, uint64(64), pairs.Runs)
+	for _, f := range pairs.Findings {
+		require.Len(t, f.Setup.Schedule, 2)
+		for _, fault := range f.Setup.Schedule { // neither shows it alone
+			s := f.Setup
+			s.Schedule = simulation.Schedule{fault}
+			r, err := registry().Play(s)
+			require.NoError(t, err)
+			assert.NotContains(t, r.Kinds(), f.Kind)
+		}
+	}
+}
+
+func TestBadSpaces(t *testing.T) {
+	search1 := func(change func(*search.Space, *search.Options)) error {
+		space, options := draw("default"), search.Options{To: 1}
+		change(&space, &options)
+		_, err := search.Search(t.Context(), registry(), space, options)
+		return err
+	}
+	negative, many := -1, 100
+	for says, change := range map[string]func(*search.Space, *search.Options){
+		`no workload "sing"; there are: kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
+		`no design "x"; there are: default`:    func(s *search.Space, _ *search.Options) { s.Design = "x" },
+		`How is ""`:                            func(s *search.Space, _ *search.Options) { s.How = "" },
+		`no fault "rain"`:                      func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
+		"at most 2000 faults":                  func(s *search.Space, _ *search.Options) { s.Most = 2000 },
+		"a span of -1ns":                       func(s *search.Space, _ *search.Options) { s.Span = -1 },
+		"a length of -1ns":                     func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
+		"rounds is 100, want 1 to 3":           func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
+		"servers is -1":                        func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
+		"from 2 to 1":                          func(_ *search.Space, o *search.Options) { o.From = 2 },
+		"-1 workers":                           func(_ *search.Space, o *search.Options) { o.Workers = -1 },
+		"without a Command":                    func(_ *search.Space, o *search.Options) { o.Workers = 1 },
+	} {
+		err := search1(change)
+		require.ErrorIs(t, err, search.ErrSetup, "%s", says)
+		assert.ErrorContains(t, err, says)
+	}
+	// A worker process says so as well: here its registry has no such workload.
+	r := registry()
+	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: search.Mixed().Work, Rounds: 1})
+	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}, How: search.Draw}, search.Options{To: 1, Workers: 1, Command: worker})
+	require.ErrorIs(t, err, search.ErrSetup)
+	assert.ErrorContains(t, err, "a worker says")
+}

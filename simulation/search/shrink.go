@@ -1,0 +1,246 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Shrunk is what Shrink came to.
+type Shrunk struct {
+	Setup Setup
+	// Runs is how many runs it took.
+	Runs int
+}
+
+// Shrink makes a Setup smaller for as long as it shows a violation of the same
+// kind: fewer faults; fewer clients, servers and rounds; shorter faults, and rounder
+// numbers. The same Setup always comes to the same. When ctx ends it gives what it
+// has by then.
+//
+// Errors are ErrSetup, also for a Setup that shows no such violation.
+func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationKind) (Shrunk, error) {
+	p, err := r.prepare(s)
+	if err != nil {
+		return Shrunk{}, err
+	}
+	sh := &shrinker{ctx: ctx, registry: r, kind: kind, best: s}
+	result, err := r.Play(s)
+	if err != nil {
+		return Shrunk{}, err
+	}
+	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
+		return Shrunk{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
+	}
+	sh.smaller(p)
+	// Numbers once: the least one is made round by enlarging it, so that another
+	// time would begin from the start.
+	sh.simplerFaults()
+	sh.smaller(p)
+	return Shrunk{Setup: sh.best, Runs: sh.runs}, nil
+}
+
+// shrinker holds the smallest Setup so far.
+type shrinker struct {
+	ctx      context.Context
+	registry Registry
+	kind     simulation.ViolationKind
+	best     Setup
+	runs     int
+	taken    int // steps that were taken
+}
+
+// try takes a Setup for the best one if it shows the violation too.
+func (s *shrinker) try(setup Setup) bool {
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.runs++
+	result, err := s.registry.Play(setup)
+	if err != nil || !slices.Contains(result.Kinds(), s.kind) {
+		return false // a world that is too small for its schedule is an error
+	}
+	s.best = setup
+	s.taken++
+	return true
+}
+
+// smaller takes away what can be, until nothing can: what one step makes possible
+// another may use. Each makes the Setup smaller, so it ends.
+func (s *shrinker) smaller(p run) {
+	for before := -1; before != s.taken; {
+		before = s.taken
+		s.fewerFaults()
+		s.smallerWorld(p)
+	}
+}
+
+// fewerFaults is delta debugging: leave out halves, then quarters, and so on to
+// single faults, and begin again with what remains.
+func (s *shrinker) fewerFaults() {
+	for size := max(1, len(s.best.Schedule)/2); len(s.best.Schedule) > 0; {
+		shorter := false
+		for from := 0; from < len(s.best.Schedule); {
+			without := s.best
+			without.Schedule = slices.Delete(slices.Clone(s.best.Schedule), from, min(from+size, len(s.best.Schedule)))
+			if s.try(without) {
+				shorter = true
+				continue // what followed has come to this place
+			}
+			from += size
+		}
+		if size == 1 && !shorter {
+			return
+		}
+		if !shorter || size > len(s.best.Schedule) {
+			size = max(1, size/2)
+		}
+	}
+}
+
+// smallerWorld takes clients, servers and rounds away.
+func (s *shrinker) smallerWorld(p run) {
+	for _, part := range []struct {
+		of  func(*Changes) **int
+		now int
+	}{
+		{func(c *Changes) **int { return &c.Rounds }, p.workload.Rounds},
+		{func(c *Changes) **int { return &c.Processes }, cmp.Or(p.cfg.Processes, 2)},
+		{func(c *Changes) **int { return &c.Servers }, cmp.Or(p.cfg.Servers, 5)},
+	} {
+		most := part.now
+		if set := *part.of(&s.best.Changes); set != nil {
+			most = *set
+		}
+		for n := 1; n < most; n++ {
+			smaller := s.best
+			*part.of(&smaller.Changes) = &n
+			if s.try(smaller) {
+				break
+			}
+		}
+	}
+}
+
+// simplerFaults makes each fault plainer.
+func (s *shrinker) simplerFaults() {
+	for i := range s.best.Schedule {
+		s.field(i, func(f *simulation.Fault) { f.Shuffled = false })
+		s.field(i, func(f *simulation.Fault) { f.Frozen = false })
+		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.For })
+		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.By })
+		s.ppm(i)
+		s.moment(i)
+		s.nth(i)
+	}
+}
+
+// field tries another fault in the place of number i.
+func (s *shrinker) field(i int, change func(*simulation.Fault)) bool {
+	f := s.best.Schedule[i]
+	change(&f)
+	if f == s.best.Schedule[i] {
+		return false
+	}
+	setup := s.best
+	setup.Schedule = slices.Clone(setup.Schedule)
+	setup.Schedule[i] = f
+	return s.try(setup)
+}
+
+// units are what is round, the rounder ones first.
+var units = []time.Duration{
+	time.Minute, 10 * time.Second, 5 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond,
+	10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond, time.Microsecond,
+}
+
+// number makes a length shorter, and round.
+func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
+	now := func() time.Duration { return *of(&s.best.Schedule[i]) }
+	put := func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { *of(f) = d }) }
+	original := now()
+	sign := time.Duration(1)
+	if original < 0 {
+		sign = -1
+	}
+	// For a Cut, Lose or Delay 0 means for ever, which isn't shorter: so not 0.
+	bisect(int64(original*sign), int64(time.Millisecond), func(n int64) bool { return put(time.Duration(n) * sign) })
+	// The least is an odd number. The roundest one between it and what it was will
+	// do as well, if the violation hasn't gone for more of it.
+	least := now() * sign
+	for _, unit := range units {
+		if least%unit == 0 {
+			return
+		}
+		if up := least + unit - least%unit; up <= original*sign && put(up*sign) {
+			return
+		}
+	}
+}
+
+// ppm brings a rate or a share nearer to nothing, and makes it round.
+func (s *shrinker) ppm(i int) {
+	original := s.best.Schedule[i].PPM
+	sign := int64(1)
+	if original < 0 {
+		sign = -1
+	}
+	put := func(n int64) bool { return s.field(i, func(f *simulation.Fault) { f.PPM = n * sign }) }
+	if original == 0 {
+		return
+	}
+	bisect(original*sign, 100, put)
+	least := s.best.Schedule[i].PPM * sign
+	for _, unit := range []int64{100_000, 50_000, 10_000, 5_000, 1_000, 500, 100, 10} {
+		if least%unit == 0 {
+			return
+		}
+		if up := least + unit - least%unit; up <= original*sign && put(up) {
+			return
+		}
+	}
+}
+
+// bisect looks for the least number that put takes, to within step, given that it
+// takes most. It asks as if all larger ones were taken too.
+func bisect(most, step int64, put func(int64) bool) {
+	for least := int64(0); most-least > step; {
+		middle := least + (most-least)/2
+		if middle > 0 && put(middle) {
+			most = middle
+		} else {
+			least = middle
+		}
+	}
+}
+
+// moment makes a moment round: the roundest one near it, before it or after.
+func (s *shrinker) moment(i int) {
+	original := s.best.Schedule[i].At
+	put := func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.At = d }) }
+	if original == 0 || put(0) {
+		return
+	}
+	for _, unit := range units {
+		down := original - original%unit
+		if down == original {
+			return // as round as it gets
+		}
+		if down > 0 && put(down) || put(down+unit) {
+			return
+		}
+	}
+}
+
+// nth tries an earlier operation.
+func (s *shrinker) nth(i int) {
+	for n := 1; n < s.best.Schedule[i].Nth; n++ {
+		if s.field(i, func(f *simulation.Fault) { f.Nth = n }) {
+			return
+		}
+	}
+}

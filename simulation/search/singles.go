@@ -1,0 +1,171 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// singles lists every fault that could matter to the run: faults whose moment lies
+// between two events of the same place do the same as one at the later event. The
+// shorter ones come first, and among these the earlier ones.
+func (p run) singles(s Space) ([]simulation.Fault, error) {
+	result, err := p.play(s.Seed, s.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	m := momentsOf(result.Trace)
+	ttl := cmp.Or(p.cfg.Quorum.TTL, 10*time.Second)
+	lengths := slices.Clone(s.Lengths)
+	if len(lengths) == 0 {
+		lengths = []time.Duration{ttl / 20, ttl / 2, 3 * ttl / 2}
+	}
+	slices.Sort(lengths)
+	// What happens to nobody's tenth server is no fault of the run.
+	processes := m.processes[:min(len(m.processes), cmp.Or(p.cfg.Processes, 2))]
+	servers := cmp.Or(p.cfg.Servers, 5)
+
+	var all []simulation.Fault
+	add := func(f simulation.Fault) {
+		if s.allows(f.Kind) {
+			all = append(all, f)
+		}
+	}
+	for _, name := range processes {
+		for nth := range m.calls[name] {
+			add(simulation.Fault{Kind: simulation.Crash, Process: name, Nth: nth + 1})
+		}
+	}
+	for _, l := range m.legs {
+		add(simulation.Fault{Kind: simulation.Cut, Process: l.process, Server: l.place, Way: l.way, At: l.at, For: 1})
+	}
+	for i := range servers {
+		name := string(rune('A' + i))
+		for _, at := range m.at[name] {
+			add(simulation.Fault{Kind: simulation.Evict, Server: name, At: at})
+			add(simulation.Fault{Kind: simulation.Flush, Server: name, At: at})
+		}
+	}
+	for _, l := range m.legs {
+		if l.place != simulation.Resource {
+			add(simulation.Fault{Kind: simulation.Reconnect, Process: l.process, Server: l.place, At: l.at})
+		}
+	}
+	for _, l := range lengths {
+		for _, name := range processes {
+			for nth := range m.calls[name] {
+				add(simulation.Fault{Kind: simulation.Reboot, Process: name, Nth: nth + 1, For: l})
+				add(simulation.Fault{Kind: simulation.Pause, Process: name, Nth: nth + 1, For: l})
+				add(simulation.Fault{Kind: simulation.Suspend, Process: name, Nth: nth + 1, For: l})
+			}
+			for _, at := range m.at[name] {
+				add(simulation.Fault{Kind: simulation.Step, Process: name, At: at, By: l})
+				add(simulation.Fault{Kind: simulation.Step, Process: name, At: at, By: -l})
+			}
+		}
+		for i := range servers {
+			name := string(rune('A' + i))
+			for _, at := range m.at[name] {
+				add(simulation.Fault{Kind: simulation.Restart, Server: name, At: at, For: l})
+				add(simulation.Fault{Kind: simulation.Hang, Server: name, At: at, For: l})
+				add(simulation.Fault{Kind: simulation.Failover, Server: name, At: at, By: l})
+				if p.cfg.Replicas > 0 {
+					add(simulation.Fault{Kind: simulation.Lag, Server: name, At: at, For: l, By: l})
+				}
+				add(simulation.Fault{Kind: simulation.Step, Server: name, At: at, By: l})
+				add(simulation.Fault{Kind: simulation.Step, Server: name, At: at, By: -l})
+			}
+		}
+		for _, leg := range m.legs {
+			add(simulation.Fault{Kind: simulation.Delay, Process: leg.process, Server: leg.place, Way: leg.way, At: leg.at, For: 1, By: l})
+			if leg.way == simulation.Requests {
+				add(simulation.Fault{Kind: simulation.Duplicate, Process: leg.process, Server: leg.place, At: leg.at, For: 1, By: l})
+			}
+		}
+	}
+	for _, ppm := range []int64{-100_000, 100_000} {
+		for _, name := range processes {
+			add(simulation.Fault{Kind: simulation.Rate, Process: name, PPM: ppm})
+		}
+		for i := range servers {
+			add(simulation.Fault{Kind: simulation.Rate, Server: string(rune('A' + i)), PPM: ppm})
+		}
+	}
+	return all, nil
+}
+
+// moments is when what happened in a run.
+type moments struct {
+	processes []string                   // in the order of their start
+	calls     map[string]int             // by process: how many it sent
+	at        map[string][]time.Duration // by process or server: each moment at which something happened there, once
+	legs      []leg
+}
+
+// leg is one message.
+type leg struct {
+	process, place string
+	way            simulation.Way
+	at             time.Duration // when it was sent
+}
+
+// notSent are the words of lines about a call that neither send it nor answer it.
+var notSent = []string{"hears", "gives", "loses", "is", "again", "ignores"}
+
+// momentsOf reads a trace. Of its lines these count:
+//
+//	0.000000 c1 starts
+//	12.345678 c1 acquire A#3           a request is sent
+//	12.987654 A acquire c1#3 granted   it is carried out, and the reply sent
+func momentsOf(trace []byte) moments {
+	m := moments{calls: map[string]int{}, at: map[string][]time.Duration{}}
+	for line := range strings.Lines(string(trace)) {
+		words := strings.Fields(line)
+		if len(words) < 3 {
+			continue
+		}
+		at, ok := trueTime(words[0])
+		who := words[1]
+		if !ok || who == "witness" {
+			continue
+		}
+		if words[2] == "starts" && len(words) == 3 {
+			m.processes = append(m.processes, who)
+		}
+		if len(words) < 4 || slices.Contains(notSent, words[2]) {
+			continue
+		}
+		other, _, call := strings.Cut(words[3], "#")
+		if !call || other == "witness" {
+			continue
+		}
+		if last := m.at[who]; len(last) == 0 || last[len(last)-1] != at {
+			m.at[who] = append(last, at)
+		}
+		l := leg{process: who, place: other, way: simulation.Requests, at: at}
+		if slices.Contains(m.processes, who) {
+			m.calls[who]++
+		} else {
+			l = leg{process: other, place: who, way: simulation.Replies, at: at}
+		}
+		// A place that has another name is no server's name.
+		if l.place == simulation.Resource || len(l.place) == 1 {
+			m.legs = append(m.legs, l)
+		}
+	}
+	return m
+}
+
+// trueTime reads the time of a trace's line: milliseconds with six decimals.
+func trueTime(word string) (time.Duration, bool) {
+	whole, fraction, ok := strings.Cut(word, ".")
+	if !ok || len(fraction) != 6 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole+fraction, 10, 64)
+	return time.Duration(n), err == nil
+}

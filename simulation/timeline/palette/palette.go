@@ -1,0 +1,100 @@
+// Package palette is the colours of drawings and reports, for light and for dark
+// surroundings. What a colour says stands there in words, too: these are for who
+// sees them.
+package palette
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Color is one role in both themes, as "#rrggbb".
+type Color struct {
+	Name        string // of the CSS variable, without the dashes
+	Light, Dark string
+}
+
+// The roles. Text is Ink or Soft on Paper, Card or a tint; lines and borders are
+// the strong colours.
+var (
+	Paper = Color{"paper", "#ffffff", "#14171c"}
+	Card  = Color{"card", "#f5f6f8", "#1d2128"}
+	Ink   = Color{"ink", "#17191d", "#eceef2"}
+	Soft  = Color{"soft", "#4e5560", "#b3bac6"}
+	Faint = Color{"faint", "#d9dde3", "#363c47"} // grid lines: no meaning of their own
+	Link  = Color{"link", "#0b57b0", "#8ebcff"}
+
+	Alarm     = Color{"alarm", "#b3001e", "#ff8a95"}
+	AlarmTint = Color{"alarm-tint", "#ffdfe2", "#52161e"}
+	Fault     = Color{"fault", "#7a5200", "#f0c14b"}
+	FaultTint = Color{"fault-tint", "#ffedbf", "#453510"}
+	Good      = Color{"good", "#17692a", "#79d68d"}
+	GoodTint  = Color{"good-tint", "#d9f2de", "#15391f"}
+)
+
+// Series is for what has no meaning of its own but must be told apart: processes,
+// curves. Each with the tint that goes with it; more of them begin again.
+var Series = []struct{ Line, Tint Color }{
+	{Color{"s1", "#0b57b0", "#83b5ff"}, Color{"s1-tint", "#d5e6fd", "#173356"}},
+	{Color{"s2", "#a14300", "#ffaa70"}, Color{"s2-tint", "#ffe3cd", "#4d2a12"}},
+	{Color{"s3", "#0a6a5c", "#5fd3c0"}, Color{"s3-tint", "#cff0ea", "#0d3b34"}},
+	{Color{"s4", "#6a2fb0", "#cda5ff"}, Color{"s4-tint", "#eadcfb", "#3a2359"}},
+	{Color{"s5", "#8c1a66", "#ff9ad5"}, Color{"s5-tint", "#fbdcef", "#4d1c3c"}},
+	{Color{"s6", "#4d5a00", "#cfdc6a"}, Color{"s6-tint", "#ecf1c4", "#343a10"}},
+}
+
+// All lists every colour.
+func All() []Color {
+	all := []Color{Paper, Card, Ink, Soft, Faint, Link, Alarm, AlarmTint, Fault, FaultTint, Good, GoodTint}
+	for _, s := range Series {
+		all = append(all, s.Line, s.Tint)
+	}
+	return all
+}
+
+// Var is the colour in CSS.
+func (c Color) Var() string { return "var(--" + c.Name + ")" }
+
+// CSS declares all colours on a selector, such as ":root", light or dark as the
+// reader's system asks. On paper it is always light.
+func CSS(selector string) string {
+	declare := func(pick func(Color) string) string {
+		var b strings.Builder
+		for _, c := range All() {
+			fmt.Fprintf(&b, "--%s:%s;", c.Name, pick(c))
+		}
+		return b.String()
+	}
+	return fmt.Sprintf("%s{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){%s{%s}}\n", selector,
+		declare(func(c Color) string { return c.Light }), selector, declare(func(c Color) string { return c.Dark }))
+}
+
+// Contrast is the contrast ratio of two colours as WCAG 2.2 has it, 1 to 21; 0 if
+// one isn't of the form "#rrggbb". Text wants 4.5, lines 3.
+// Source: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
+func Contrast(a, b string) float64 {
+	la, ok := luminance(a)
+	lb, ok2 := luminance(b)
+	if !ok || !ok2 {
+		return 0
+	}
+	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
+}
+
+func luminance(color string) (float64, bool) {
+	digits, ok := strings.CutPrefix(color, "#")
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if !ok || len(digits) != 6 || err != nil {
+		return 0, false
+	}
+	channel := func(shift uint) float64 {
+		c := float64(n>>shift&0xff) / 255
+		if c <= 0.04045 {
+			return c / 12.92
+		}
+		return math.Pow((c+0.055)/1.055, 2.4)
+	}
+	return 0.2126*channel(16) + 0.7152*channel(8) + 0.0722*channel(0), true
+}

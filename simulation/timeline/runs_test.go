@@ -1,0 +1,172 @@
+package timeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+const (
+	ms  = time.Millisecond
+	key = "k"
+)
+
+// at counts from one second on: before that the processes look around.
+func at(d time.Duration) time.Duration { return time.Second + d }
+
+// run is a run to draw.
+type run struct {
+	cfg      simulation.Config
+	schedule simulation.Schedule
+	parts    map[string]simulation.Workload
+}
+
+func (r run) play(t testing.TB) simulation.Result {
+	t.Helper()
+	result, err := simulation.Run(1, r.cfg, r.schedule, func(c *simulation.Client) {
+		if part := r.parts[c.Name]; part != nil {
+			part(c)
+		}
+	})
+	require.NoError(t, err)
+	return result
+}
+
+// uses is a process that takes the lock at a moment, updates the resource, holds
+// on for some time and releases.
+func uses(from, holds time.Duration) simulation.Workload {
+	return func(c *simulation.Client) {
+		c.SleepUntil(at(from))
+		lease, err := c.TryAcquire(key)
+		if err != nil {
+			return
+		}
+		value, version, err := c.Read(lease)
+		if err == nil && c.Valid(lease) {
+			_ = c.Write(lease, value+1, version) // the checks see what became of it
+		}
+		c.Sleep(holds)
+		_ = c.Release(lease)
+	}
+}
+
+// pauseAfterTheCheck: c1 is paused between its look at the lease and its write.
+func pauseAfterTheCheck(guard simulation.Guarding) run {
+	return run{
+		cfg:      simulation.Config{Guard: guard},
+		schedule: simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}},
+		parts:    map[string]simulation.Workload{"c1": uses(0, 0), "c2": uses(10_100*ms, 5*time.Second)},
+	}
+}
+
+// oneVoteLost: c1 gets A, B and C, then something becomes of C, and c2 asks.
+func oneVoteLost(what simulation.Fault) run {
+	what.Server = "C"
+	return run{
+		cfg: simulation.Config{Quorum: quorum.Config{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}},
+		schedule: simulation.Schedule{
+			{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
+			{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
+			what,
+		},
+		parts: map[string]simulation.Workload{"c1": uses(0, 5*time.Second), "c2": uses(200*ms, time.Second)},
+	}
+}
+
+func clockJumps() run {
+	return oneVoteLost(simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
+}
+
+func crashWithoutFsync() run {
+	return oneVoteLost(simulation.Fault{Kind: simulation.Restart, At: at(50 * ms), For: 100 * ms})
+}
+
+// extensions: c1 extends its lease, is suspended with clocks that stand still, and
+// extends again; c2 asks all the while.
+func extensions() run {
+	return run{
+		schedule: simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(9 * time.Second), For: 15 * time.Second, Frozen: true}},
+		parts: map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				c.SleepUntil(at(0))
+				lease, err := c.TryAcquire(key)
+				if err != nil {
+					return
+				}
+				for range 3 {
+					c.Sleep(5 * time.Second)
+					if err := c.Extend(lease); err != nil {
+						c.Note("not extended")
+					}
+				}
+				_ = c.Release(lease)
+			},
+			"c2": func(c *simulation.Client) {
+				c.SleepUntil(at(2 * time.Second))
+				for range 40 {
+					if lease, err := c.TryAcquire(key); err == nil {
+						_, _, _ = c.Read(lease) // only that it is seen
+						_ = c.Release(lease)
+						return
+					}
+					c.Sleep(800 * ms)
+				}
+			},
+		},
+	}
+}
+
+// trouble: five processes and every kind of fault that a trace can tell of.
+func trouble() run {
+	work := func(c *simulation.Client) {
+		c.SleepUntil(at(time.Duration(c.Index) * 3 * ms))
+		for range 12 {
+			if lease, err := c.TryAcquire(key); err == nil {
+				value, version, err := c.Read(lease)
+				if err == nil && c.Valid(lease) {
+					_ = c.Write(lease, value+1, version) // the checks see what became of it
+				}
+				c.Sleep(300 * ms)
+				_ = c.Extend(lease)  // whether it works
+				_ = c.Release(lease) // is not what is tested
+			}
+			c.Sleep(time.Duration(200+c.Pick(0, 300)) * ms)
+		}
+	}
+	return run{
+		cfg: simulation.Config{Processes: 5, Guard: simulation.GuardAdmits, Witness: true},
+		schedule: simulation.Schedule{
+			{Kind: simulation.Pause, Process: "c1", At: at(50 * ms), For: 400 * ms},
+			{Kind: simulation.Suspend, Process: "c2", At: at(700 * ms), For: 900 * ms},
+			{Kind: simulation.Crash, Process: "c3", Op: "write", Nth: 1},
+			{Kind: simulation.Step, Process: "c4", At: at(300 * ms), By: -time.Second},
+			{Kind: simulation.Rate, Process: "c4", At: at(500 * ms), PPM: 20_000},
+			{Kind: simulation.Reboot, Process: "c5", At: at(2500 * ms), For: 500 * ms},
+			{Kind: simulation.Step, Server: "A", At: at(900 * ms), By: 15 * time.Second},
+			{Kind: simulation.Rate, Server: "A", At: at(950 * ms), PPM: -20_000},
+			{Kind: simulation.Restart, Server: "B", At: at(1200 * ms), For: 100 * ms, Keep: simulation.KeepSecond},
+			{Kind: simulation.Hang, Server: "C", At: at(1500 * ms), For: 700 * ms},
+			{Kind: simulation.Flush, Server: "D", At: at(1900 * ms)},
+			{Kind: simulation.Evict, Server: "E", At: at(2100 * ms), Key: key},
+			{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(600 * ms), For: time.Second, Way: simulation.Replies},
+			{Kind: simulation.Lose, Process: "*", Server: "*", At: at(3 * time.Second), For: time.Second, PPM: 200_000},
+			{Kind: simulation.Delay, Process: "c2", Server: simulation.Resource, At: at(2 * time.Second), For: time.Second, By: 2 * time.Second},
+			{Kind: simulation.Delay, Process: "c4", Server: "B", At: at(0), For: 5 * time.Second, By: 250 * ms, Way: simulation.Replies},
+			{Kind: simulation.Duplicate, Process: "*", Server: "*", At: at(2 * time.Second), For: 2 * time.Second, PPM: 500_000},
+			{Kind: simulation.Reorder, Process: "c1", Server: "A", At: at(2 * time.Second), For: 2 * time.Second, By: 5 * ms},
+			{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: at(2200 * ms)},
+		},
+		parts: map[string]simulation.Workload{"c1": work, "c2": work, "c3": work, "c4": work, "c5": work},
+	}
+}
+
+// replicated: servers with replicas, one of which takes over, and semi-synchronous
+// replication that falls back.
+func replicated() run {
+	r := oneVoteLost(simulation.Fault{Kind: simulation.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
+	return r
+}

@@ -1,0 +1,405 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Step is one thing to tell of a run.
+type Step struct {
+	At   time.Duration
+	Lane string
+	// Text is a sentence without its subject's time. Alarm marks what a check
+	// has found, Fault what went wrong in the world.
+	Text  string
+	Alarm bool
+	Fault bool
+
+	line int // of the trace, to order what happens at one moment
+}
+
+// Story tells the run: what was asked and answered, what went wrong, what was
+// believed and for how long, what reached the resource. What only looks after the
+// servers is left out.
+func (t *Timeline) Story() []Step {
+	s := story{t: t, token: t.tokens()}
+	s.marks()
+	s.spans()
+	s.ends()
+	s.silences()
+	s.accesses()
+	for _, v := range t.Violations {
+		text := strings.ToUpper(v.Kind)
+		if v.Text != "" {
+			text += ": " + s.short(v.Text)
+		}
+		s.add(Step{At: v.At, Text: text, Alarm: true, line: v.Line})
+	}
+	slices.SortStableFunc(s.steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.line, b.line))
+	})
+	return folded(s.steps)
+}
+
+type story struct {
+	t     *Timeline
+	token func(uint64) string
+	steps []Step
+}
+
+func (s *story) add(step Step) { s.steps = append(s.steps, step) }
+
+// short writes the tokens in a text by their short names.
+func (s *story) short(text string) string {
+	for _, b := range s.t.Beliefs {
+		if b.Token != 0 {
+			text = strings.ReplaceAll(text, fmt.Sprint(b.Token), s.token(b.Token))
+		}
+	}
+	return text
+}
+
+// named is "k, token …825".
+func (s *story) named(key string, token uint64) string {
+	if token == 0 {
+		return key
+	}
+	return key + ", token " + s.token(token)
+}
+
+func (s *story) marks() {
+	asked := map[string]Mark{} // by process: what it waits for
+	for _, m := range s.t.Marks {
+		step := Step{At: m.At, Lane: m.Lane, line: m.Line}
+		switch m.Kind {
+		case Started, Ended:
+			continue
+		case Asked:
+			asked[m.Lane] = m
+			step.Text = m.Lane + " asks for " + m.Key
+		case Acquired:
+			step.Text = fmt.Sprintf("%s GETS %s, valid for %s%s", m.Lane, s.named(m.Key, m.Token), length(m.Validity), s.votes(asked[m.Lane], m))
+		case Refused:
+			step.Text = fmt.Sprintf("%s is refused: %s%s", m.Lane, reason(m.Words), s.votes(asked[m.Lane], m))
+		case Looked:
+			step.Text = fmt.Sprintf("%s looks: %s left", m.Lane, length(m.Validity))
+			if m.Validity <= 0 {
+				step.Text = m.Lane + " looks: nothing left"
+			}
+		case Extended:
+			step.Text = fmt.Sprintf("%s extends %s: valid for %s", m.Lane, s.named(m.Key, m.Token), length(m.Validity))
+		case Released:
+			step.Text = fmt.Sprintf("%s releases %s", m.Lane, s.named(m.Key, m.Token))
+			s.deletes(m)
+		case Noted:
+			step.Text = m.Lane + ": " + m.Words
+		case Distrusts:
+			step.Text = m.Lane + " distrusts " + m.Words
+			if m.Validity > 0 {
+				step.Text += " for " + length(m.Validity)
+			}
+		case FellBack:
+			step.Text, step.Fault = m.Lane+" no longer waits for its replicas", true
+		case Crashed:
+			step.Text, step.Fault = m.Lane+" CRASHES", true
+		case Back:
+			step.Text, step.Fault = m.Lane+" is back", true
+		case Gone:
+			step.Text, step.Fault = fmt.Sprintf("%s has %s no more", m.Lane, m.Key), true
+		case Suffered:
+			step.Text, step.Fault = suffering(m), true
+			if step.Text == "" {
+				continue // a Span, or said by its own mark
+			}
+		}
+		s.add(step)
+	}
+}
+
+// reason takes the package's name off an error's text.
+func reason(words string) string {
+	if _, text, ok := strings.Cut(words, ": "); ok {
+		return text
+	}
+	return words
+}
+
+// suffering tells a fault that is one moment.
+func suffering(m Mark) string {
+	switch m.Words {
+	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover":
+		return "" // told as a Span, or by a mark of its own
+	case "step":
+		if m.By == 0 {
+			return m.Lane + "'s clock JUMPS"
+		}
+		return fmt.Sprintf("%s's clock JUMPS by %s", m.Lane, signed(m.By))
+	case "rate":
+		if m.PPM == 0 {
+			return m.Lane + "'s clock changes its rate"
+		}
+		return fmt.Sprintf("%s's clock now gains %+d ppm", m.Lane, m.PPM)
+	case "flush":
+		return m.Lane + " is FLUSHED"
+	case "evict":
+		return m.Lane + " EVICTS a key"
+	default:
+		return fmt.Sprintf("%s suffers %s", m.Lane, strings.ToUpper(m.Words))
+	}
+}
+
+// votes says who granted what was asked, as far as the process had heard when it
+// was told.
+func (s *story) votes(asked, told Mark) string {
+	latest := map[string]Message{}
+	for _, m := range s.t.Messages {
+		if m.Process == told.Lane && m.acquiring() && m.Sent >= asked.At && m.Sent <= told.At {
+			latest[m.Place] = m
+		}
+	}
+	by := map[string][]string{}
+	for _, server := range s.t.Servers {
+		m, ok := latest[server]
+		switch {
+		case !ok:
+		case m.Heard == None || m.Heard > told.At:
+			by["not heard"] = append(by["not heard"], server)
+		case m.ok():
+			by["granted"] = append(by["granted"], server)
+		default:
+			by["refused"] = append(by["refused"], server)
+		}
+	}
+	return tallied(by, []string{"granted", "refused", "not heard"})
+}
+
+// tallied is " (granted A B; refused C)".
+func tallied(by map[string][]string, order []string) string {
+	var parts []string
+	for _, what := range order {
+		if len(by[what]) > 0 {
+			parts = append(parts, what+" "+strings.Join(by[what], " "))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// deletes tells on which servers the deletes that a release sends found something.
+func (s *story) deletes(told Mark) {
+	by := map[string][]string{}
+	step := Step{Lane: told.Lane}
+	for _, m := range s.t.Messages {
+		if m.Process != told.Lane || !m.deleting() || m.Sent != told.At {
+			continue
+		}
+		what := "not reached on"
+		switch {
+		case m.Arrived == None:
+		case m.ok():
+			what = "deleted on"
+		default:
+			what = "no longer its own on"
+		}
+		by[what] = append(by[what], m.Place)
+		if m.Arrived > step.At {
+			step.At, step.line = m.Arrived, m.Line
+		}
+	}
+	if step.At > 0 {
+		text := tallied(by, []string{"deleted on", "no longer its own on", "not reached on"})
+		step.Text = told.Lane + "'s key is " + strings.Trim(text, " ()")
+		s.add(step)
+	}
+}
+
+func (s *story) spans() {
+	for _, span := range s.t.Spans {
+		step := Step{At: span.From, Lane: span.Lane, Fault: true, line: span.Line}
+		end := Step{At: span.Until, Lane: span.Lane, Fault: true, line: span.Line}
+		lasting := ""
+		if span.Known && span.Until < s.t.End {
+			lasting = " for " + length(span.Until-span.From)
+		}
+		more := ""
+		if span.Words != "" {
+			more = " (" + span.Words + ")"
+		}
+		switch span.Kind {
+		case "pause":
+			step.Text, end.Text = span.Lane+" is PAUSED"+lasting, span.Lane+" runs again"
+		case "suspend":
+			step.Text, end.Text = span.Lane+" is SUSPENDED"+lasting+more, span.Lane+" runs again"
+		case "restart":
+			step.Text = span.Lane + " CRASHES and is down" + lasting + more
+		case "reboot":
+			step.Text = span.Lane + " CRASHES, and starts anew after " + length(span.Until-span.From)
+		case "failover":
+			step.Text = span.Lane + " FAILS OVER to a replica" + more
+		case "hang":
+			step.Text = span.Lane + " HANGS" + lasting
+		case "reconnect":
+			step.Text = s.cut(span, "losing its connection to")
+		case "cut":
+			step.Text = s.cut(span, "CUT OFF from") + lasting
+		case "lose":
+			step.Text = s.cut(span, "losing messages with") + lasting + more
+		case "delay":
+			step.Text = s.cut(span, "slow to reach") + lasting + more
+		default:
+			step.Text = fmt.Sprintf("%s suffers %s%s%s", span.Lane, strings.ToUpper(span.Kind), lasting, more)
+		}
+		s.add(step)
+		if end.Text != "" && span.Until < s.t.End {
+			s.add(end)
+		}
+	}
+}
+
+func (s *story) cut(span Span, what string) string {
+	name := func(lane, all string) string {
+		if lane == "*" || lane == "" {
+			return all
+		}
+		return lane
+	}
+	text := fmt.Sprintf("%s is %s %s", name(span.Lane, "every process"), what, name(span.Place, "every server"))
+	if span.Way != Neither {
+		text += " (only " + span.Way.plural() + ")"
+	}
+	return text
+}
+
+// ends tells of beliefs and keys that run out by themselves: nothing else in the
+// trace does.
+func (s *story) ends() {
+	for _, b := range s.t.Beliefs {
+		if b.End == "ran out" {
+			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s is over", b.Process, s.named(b.Key, b.Token))})
+		}
+	}
+	// Keys of one attempt that expire within a moment are one step.
+	var expired []Tenure
+	for _, n := range s.t.Tenures {
+		if n.End == "expired" {
+			expired = append(expired, n)
+		}
+	}
+	slices.SortStableFunc(expired, func(a, b Tenure) int { return cmp.Compare(a.Until, b.Until) })
+	for len(expired) > 0 {
+		first := expired[0]
+		var servers []string
+		var rest []Tenure
+		last := first
+		for _, n := range expired {
+			if n.Process == first.Process && n.Key == first.Key && n.Until-first.Until <= 50*time.Millisecond {
+				servers, last = append(servers, n.Server), n
+			} else {
+				rest = append(rest, n)
+			}
+		}
+		slices.Sort(servers)
+		s.add(Step{At: last.Until, Lane: first.Process, line: last.Line,
+			Text: fmt.Sprintf("%s's %s has expired on %s", first.Process, first.Key, strings.Join(servers, " "))})
+		expired = rest
+	}
+}
+
+// silences tells of requests that were given up.
+func (s *story) silences() {
+	type moment struct {
+		process, op string
+		at          time.Duration
+	}
+	var order []moment
+	places := map[moment][]string{}
+	lines := map[moment]int{}
+	for _, m := range s.t.Messages {
+		if m.GaveUp == None || m.watching() {
+			continue
+		}
+		at := moment{m.Process, m.Op, m.GaveUp}
+		if places[at] == nil {
+			order = append(order, at)
+			lines[at] = m.Line
+		}
+		places[at] = append(places[at], m.Place)
+	}
+	for _, at := range order {
+		s.add(Step{At: at.at, Lane: at.process, line: lines[at],
+			Text: fmt.Sprintf("%s waits no longer for %s (%s)", at.process, list(places[at]), at.op)})
+	}
+}
+
+// late is how long an operation must have been on its way for that to be told.
+const late = 100 * time.Millisecond
+
+func (s *story) accesses() {
+	for _, a := range s.t.Accesses {
+		text := fmt.Sprintf("%s's %s arrives", a.Process, a.Op)
+		if a.Op == "write" {
+			text = fmt.Sprintf("%s's WRITE arrives", a.Process)
+		}
+		if a.Sent != None && a.At-a.Sent > late {
+			text += ", sent " + length(a.At-a.Sent) + " ago"
+		}
+		switch {
+		case a.Repeated:
+			text += " once more: answered, not carried out again"
+		case a.Refused:
+			text += ": REFUSED by the guard"
+			if a.Token != 0 {
+				text += ", token " + s.token(a.Token)
+			}
+		case a.Op == "write":
+			text += fmt.Sprintf(": value %d, version %d", a.Value, a.Version)
+		default:
+			text += fmt.Sprintf(": reads %d, version %d", a.Value, a.Version)
+		}
+		s.add(Step{At: a.At, Lane: a.Process, Text: text, line: a.Line})
+	}
+}
+
+// folded makes one step of a question and the refusal that follows at once, and of
+// many of these in a row that all ended alike.
+func folded(steps []Step) []Step {
+	var out []Step
+	for i := 0; i < len(steps); {
+		n := 0
+		for i+2*n+1 < len(steps) && try(steps[i+2*n], steps[i+2*n+1]) &&
+			steps[i+2*n].Lane == steps[i].Lane && outcome(steps[i+2*n+1].Text) == outcome(steps[i+1].Text) {
+			n++
+		}
+		if n == 0 {
+			out = append(out, steps[i])
+			i++
+			continue
+		}
+		last := steps[i+2*n-1]
+		if n == 1 {
+			last.Text = steps[i].Text + " and" + strings.TrimPrefix(last.Text, last.Lane)
+			out, i = append(out, last), i+2
+			continue
+		}
+		last.Text = fmt.Sprintf("%s asks %d times and %s", last.Lane, n, outcome(strings.TrimPrefix(last.Text, last.Lane+" ")))
+		out = append(out, last)
+		i += 2 * n
+	}
+	return out
+}
+
+// try reports whether two steps are a process's question and its refusal.
+func try(a, b Step) bool {
+	return a.Lane == b.Lane && strings.HasPrefix(a.Text, a.Lane+" asks ") && strings.HasPrefix(b.Text, b.Lane+" is refused")
+}
+
+// outcome is a refusal without who voted how.
+func outcome(text string) string {
+	before, _, _ := strings.Cut(text, " (")
+	return before
+}

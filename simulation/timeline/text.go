@@ -1,0 +1,314 @@
+package timeline
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// TextOptions is how a Timeline is written to a terminal. The zero value is a
+// plain text of 100 columns.
+type TextOptions struct {
+	// Title is the first line: the scenario, the design, the seed.
+	Title string
+	// Width is the number of columns, 60 or more. Default 100.
+	Width int
+	// Color colours the text with terminal escapes. Nothing is said by colour
+	// alone. See ColorTerminal.
+	Color bool
+	// Quiet is the least time without a step that is marked as such. Default
+	// 100 ms.
+	Quiet time.Duration
+}
+
+// Text writes the timeline as lines of text: the time, a column for each process
+// with what it believes, one for each instance with whose key it has, and what
+// happened.
+func (t *Timeline) Text(w io.Writer, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 100
+	}
+	o.Width = max(60, o.Width)
+	if o.Quiet <= 0 {
+		o.Quiet = 100 * time.Millisecond
+	}
+	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens(), truth: t.Truth()}
+	p.columns()
+	p.write()
+	return p.w.Flush()
+}
+
+// page is a text in the making.
+type page struct {
+	t     *Timeline
+	o     TextOptions
+	w     *bufio.Writer
+	token func(uint64) string
+	truth []Stretch
+
+	process int // width of a process's column
+	indent  int // where the story begins
+}
+
+const timeWidth = 11
+
+// columns divides the width: the story gets at least 40 columns, processes from 3
+// to 13 each.
+func (p *page) columns() {
+	instances := 2*len(p.t.Servers) + 1
+	left := p.o.Width - timeWidth - instances - 40
+	if n := len(p.t.Processes); n > 0 {
+		p.process = min(13, max(3, left/n-1))
+	}
+	p.indent = min(timeWidth+1+len(p.t.Processes)*(p.process+1)+instances, p.o.Width-24)
+}
+
+func (p *page) write() {
+	t := p.t
+	if p.o.Title != "" {
+		p.line(p.paint(bold, p.o.Title))
+	}
+	p.legend()
+	p.line(p.paint(bold, p.row("ms", t.Processes, t.Servers, "what happened")))
+	at := time.Duration(0)
+	for i, step := range t.Story() {
+		if i > 0 && step.At-at > p.o.Quiet {
+			p.line(p.paint(dim, fmt.Sprintf("%*s", timeWidth, "⋮")+"  "+length(step.At-at)+" pass"))
+		}
+		at = step.At
+		p.step(step)
+	}
+	p.summary()
+}
+
+// legend explains the columns.
+func (p *page) legend() {
+	var who []string
+	for i, name := range p.t.Processes {
+		who = append(who, fmt.Sprintf("%s %s's", p.letter(i), name))
+	}
+	if len(who) > 6 {
+		who = append(who[:3], "…")
+	}
+	hold, paused := "HOLDS", "paused"
+	if p.process < 8 {
+		hold, paused = "H", "z"
+	}
+	text := fmt.Sprintf("Under a process: %s = it believes that it holds the lock, %s = it doesn't run. "+
+		"Under an instance, whose key it has: %s, . nobody's, x down, ? hangs. A lock is true on %d of %d.",
+		hold, paused, strings.Join(who, ", "), p.t.Quorum(), len(p.t.Servers))
+	for _, l := range wrap(text, p.o.Width) {
+		p.line(p.paint(dim, l))
+	}
+	p.line("")
+}
+
+// row lays out the columns.
+func (p *page) row(at string, processes, servers []string, text string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%*s ", timeWidth, at)
+	for _, s := range processes {
+		b.WriteString(" " + pad(s, p.process))
+	}
+	b.WriteByte(' ')
+	for _, s := range servers {
+		b.WriteString(" " + s)
+	}
+	out := pad(b.String(), p.indent)
+	if n := utf8.RuneCountInString(out); n > p.indent {
+		out = string([]rune(out)[:p.indent-1]) + "…"
+	}
+	return strings.TrimRight(out+"  "+text, " ")
+}
+
+// step writes one step with how things stand after it.
+func (p *page) step(s Step) {
+	if s.Alarm {
+		p.alarm(s)
+		return
+	}
+	processes := make([]string, len(p.t.Processes))
+	for i, name := range p.t.Processes {
+		processes[i] = p.state(name, s)
+	}
+	servers := make([]string, len(p.t.Servers))
+	for i, name := range p.t.Servers {
+		servers[i] = p.holder(name, s.At)
+	}
+	for i, text := range wrap(s.Text, p.o.Width-p.indent-2) {
+		switch {
+		case i > 0:
+			p.line(p.colored(s, strings.Repeat(" ", p.indent+2)+text))
+		default:
+			p.line(p.colored(s, p.row(Clock(s.At), processes, servers, text)))
+		}
+	}
+}
+
+// alarm marks a violation over the whole width.
+func (p *page) alarm(s Step) {
+	for i, text := range wrap(s.Text, p.o.Width-timeWidth-6) {
+		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
+		if i == 0 {
+			head = fmt.Sprintf("%*s  !! ", timeWidth, Clock(s.At))
+		}
+		p.line(p.paint(red, head+text))
+	}
+}
+
+func (p *page) colored(s Step, text string) string {
+	if s.Fault {
+		return p.paint(yellow, text)
+	}
+	return text
+}
+
+// state is what a process is and believes at a moment.
+func (p *page) state(process string, now Step) string {
+	at := now.At
+	// Of one moment, only what comes before the step.
+	begun := func(from time.Duration, line int) bool { return from < at || from == at && line <= now.line }
+	holds, runs, asks, dead := false, true, false, false
+	token := ""
+	for _, b := range p.t.Beliefs {
+		if b.Process == process && begun(b.From, b.Line) && (at < b.Until || b.End == "") {
+			holds, token = true, p.token(b.Token)
+		}
+	}
+	for _, s := range p.t.Spans {
+		if s.Lane == process && (s.Kind == "pause" || s.Kind == "suspend") && begun(s.From, s.Line) && at < s.Until {
+			runs = false
+		}
+	}
+	for _, m := range p.t.Marks {
+		if m.Lane != process || !begun(m.At, m.Line) {
+			continue
+		}
+		switch m.Kind {
+		case Asked:
+			asks = true
+		case Acquired, Refused:
+			asks = false
+		case Crashed, Ended:
+			dead = true
+		case Started:
+			dead, asks = false, false
+		}
+	}
+	wide := p.process >= 8
+	switch {
+	case dead:
+		return "-"
+	case holds && !runs && wide:
+		return "HOLDS, paused"
+	case holds && !runs:
+		return "Hz"
+	case holds && wide:
+		return strings.TrimSpace("HOLDS " + token)
+	case holds:
+		return "H"
+	case !runs && wide:
+		return "paused"
+	case !runs:
+		return "z"
+	case asks && wide:
+		return "asks"
+	case asks:
+		return "a"
+	default:
+		return "."
+	}
+}
+
+// holder is whose key an instance has at a moment.
+func (p *page) holder(server string, at time.Duration) string {
+	for _, s := range p.t.Spans {
+		if s.Lane == server && s.From <= at && at < s.Until {
+			switch s.Kind {
+			case "restart":
+				return "x"
+			case "hang":
+				return "?"
+			}
+		}
+	}
+	out := "."
+	for _, n := range p.t.Tenures {
+		if n.Server == server && n.From <= at && (at < n.Until || n.Open) {
+			out = p.letter(slices.Index(p.t.Processes, n.Process))
+		}
+	}
+	return out
+}
+
+// letter is a process's sign: 1 to 9, then small letters.
+func (p *page) letter(i int) string {
+	const signs = "123456789abcdefghijklmnopqrstuvw"
+	if i < 0 || i >= len(signs) {
+		return "*"
+	}
+	return signs[i : i+1]
+}
+
+// summary sets belief beside truth.
+func (p *page) summary() {
+	p.line("")
+	for _, s := range p.t.Summary() {
+		color := escape("")
+		if strings.HasPrefix(s, "!! ") {
+			color = red
+		}
+		for i, l := range wrap(s, p.o.Width-3) {
+			if i > 0 {
+				l = "   " + l
+			}
+			p.line(p.paint(color, l))
+		}
+	}
+}
+
+func (p *page) line(text string) {
+	_, _ = p.w.WriteString(strings.TrimRight(text, " ")) // an error stays, and Flush gives it
+	_ = p.w.WriteByte('\n')
+}
+
+// pad fills a text to a number of columns, or cuts it off.
+func pad(s string, n int) string {
+	count := utf8.RuneCountInString(s)
+	if count > n {
+		return string([]rune(s)[:n])
+	}
+	return s + strings.Repeat(" ", n-count)
+}
+
+// wrap breaks a text into lines of at most n columns, between words where it can.
+func wrap(text string, n int) []string {
+	n = max(8, n)
+	var lines []string
+	line := ""
+	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	for _, word := range strings.Fields(text) {
+		for utf8.RuneCountInString(word) > n {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			runes := []rune(word)
+			lines, word = append(lines, string(runes[:n])), string(runes[n:])
+		}
+		switch {
+		case line == "" && len(lines) == 0:
+			line = lead + word
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}

@@ -12,20 +12,6 @@
 local n, ttl, lasting, set = #KEYS / 2, ARGV[3], ARGV[4], ARGV[5]
 local call, pcall, texts = redis.call, redis.pcall, redis.call('MGET', unpack(KEYS, n + 1))
 
--- Versions go up to 2^64-1, more than a number here holds: the longer one is
--- the larger, of two that are as long the later in the alphabet.
-local function newer(mine, theirs)
-  if #mine ~= #theirs then return #mine > #theirs end
-  return mine > theirs
-end
-
-local function supersedes(theirs)
-  local pattern = '^([^@]*)@(%d+) N=%d+ Q=%d+$'
-  local theirname, their = string.match(theirs, pattern)
-  local myname, mine = string.match(set, pattern)
-  return their and mine and theirname == myname and newer(mine, their)
-end
-
 local function acquire(i)
   local lock, key, text = KEYS[i], KEYS[n + i], texts[i]
   local token, theirs, failure
@@ -37,7 +23,7 @@ local function acquire(i)
     token, theirs, failure = counter(key)
     if failure then return failed(failure) end
   end
-  if theirs and theirs ~= '' and theirs ~= set and not supersedes(theirs) then return 'S' .. theirs end
+  if theirs and theirs ~= '' and theirs ~= set and not supersedes(set, theirs) then return 'S' .. theirs end
   if not token then
     -- A counter that was lost starts from the clock, which is later than the one
     -- that any lost counter started from, and has ticked more often than locks

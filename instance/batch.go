@@ -150,10 +150,17 @@ func (b *batch) layOut() {
 		switch {
 		case c.probing:
 			b.addQuestions(c)
-		case c.cmd.Op == quorum.Acquire && c.cmd.Fence:
+		case c.cmd.Op == quorum.Acquire && c.cmd.Fence && c.cmd.Replace == "":
 			b.acquires = append(b.acquires, c)
-		case c.cmd.Op == quorum.Release && (c.byLua || Dialect(b.pipe.r.release.Load()) == DialectLua):
-			b.releases = append(b.releases, c)
+		case c.cmd.Op == quorum.Release:
+			// To call who waits takes a script in every dialect: it is one step with
+			// the delete.
+			c.waking = c.cmd.Wake && !c.quiet && !b.pipe.r.mute.Load()
+			if c.waking || c.byLua || Dialect(b.pipe.r.release.Load()) == DialectLua {
+				b.releases = append(b.releases, c)
+			} else {
+				clock = b.addSingle(c) && c.cmd.Clock || clock
+			}
 		default:
 			clock = b.addSingle(c) && c.cmd.Clock || clock
 		}
@@ -260,9 +267,20 @@ func (b *batch) addReleases(calls []*call) {
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Key)
 	}
-	a.args = append(a.args, &a.nonce, clockFlag(calls))
+	for _, c := range calls {
+		if c.waking {
+			a.keys++
+			a.args = append(a.args, c.waitersKey())
+		}
+	}
+	a.args = append(a.args, &a.nonce, clockFlag(calls), len(calls))
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
+	}
+	for i, c := range calls {
+		if c.waking {
+			a.args = append(a.args, i+1)
+		}
 	}
 }
 
@@ -291,7 +309,19 @@ func (b *batch) addQuestions(c *call) {
 func (b *batch) addSingle(c *call) (timeless bool) {
 	r := b.pipe.r
 	switch cmd := &c.cmd; cmd.Op {
+	case quorum.Enlist:
+		b.waiting(enlistScript, c, &cmd.Waiter, &c.ttl, flag(cmd.Front), flag(cmd.Yield))
+	case quorum.Withdraw:
+		b.waiting(withdrawScript, c, &cmd.Waiter)
 	case quorum.Acquire:
+		switch {
+		case cmd.Replace != "" && cmd.Fence:
+			b.single(replaceScript, c, 2, &cmd.Value, &cmd.Replace, &c.ttl, &c.counterTTL, &r.setText(cmd.Set).text)
+			return false
+		case cmd.Replace != "":
+			b.single(replaceScript, c, 1, &cmd.Value, &cmd.Replace, &c.ttl)
+			return false
+		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
 		a := b.add("SET", isStatus, c)
 		a.args = append(a.args, &cmd.Key, &cmd.Value, "NX", "PX", &c.ttl)
@@ -325,11 +355,30 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	return false
 }
 
-// single runs a script for one lock, in the form of answer.lua.
-func (b *batch) single(s *script, c *call, keys int, rest ...any) {
+// answering begins a script that answers in the form of answer.lua.
+func (b *batch) answering(s *script, c *call, keys int) *ask {
 	a := b.addScript(s, []*call{c}, keys)
 	a.prefix = append(append(append(a.prefix[:0], "*7\r\n:"...), a.nonce.b...), "\r\n"...)
 	a.sink.prefix = a.prefix
+	return a
+}
+
+// waiting runs a script about those who wait for a lock.
+func (b *batch) waiting(s *script, c *call, rest ...any) {
+	a := b.answering(s, c, 2)
+	a.args = append(append(a.args, &c.cmd.Key, c.waitersKey(), &a.nonce), rest...)
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// single runs a script for one lock, in the form of answer.lua.
+func (b *batch) single(s *script, c *call, keys int, rest ...any) {
+	a := b.answering(s, c, keys)
 	if keys > 0 {
 		a.args = append(a.args, &c.cmd.Key)
 	}
@@ -422,7 +471,7 @@ func (b *batch) read(a *ask, err error) {
 		a.readList()
 	default:
 		c := a.calls[0]
-		if answer, ok := decodeScript(a.sink.raw); ok {
+		if answer, ok := decodeScript(a.sink.raw); ok && (answer.outcome != scriptReplaced || a.script == replaceScript) {
 			c.take(answer)
 		} else {
 			c.garbled(&a.sink)
@@ -468,6 +517,11 @@ func (b *batch) readFailure(a *ask, text string) {
 			c.byText = true
 		case len(a.calls) > 1 && kindOf(text) == ErrPermission && nothingDone(text):
 			c.alone = true // one of the keys is forbidden, but not all
+		case c.waking && kindOf(text) == ErrPermission && nothingDone(text):
+			// If it isn't the line that is forbidden, the release says so again.
+			// Until the next Probe.
+			b.pipe.r.mute.Store(true)
+			c.quiet = true
 		case native && isUnknown(text):
 			// Until the next Probe.
 			if c.cmd.Op == quorum.Release {

@@ -33,10 +33,13 @@ type call struct {
 	byText bool // the server lacks the script
 	byLua  bool // the server lacks the dialect's own command
 	alone  bool // the list it was in was refused for one of its keys
+	quiet  bool // the user may not look at the line of waiters
+	waking bool // it looks there
 
 	ttl, counterTTL int64 // milliseconds
 	token           uint64
 	counter         bytesArg
+	waiters         bytesArg
 	pttl            *ask // of a bare SET
 
 	probing bool
@@ -87,7 +90,7 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 
 // recycle takes a call back that nobody has any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{done: c.done, counter: c.counter}
+	*c = call{done: c.done, counter: c.counter, waiters: c.waiters}
 	r.calls.Put(c)
 }
 
@@ -97,6 +100,11 @@ const counterSuffix = "}:redlock"
 func (c *call) counterKey() *bytesArg {
 	c.counter.b = append(append(append(c.counter.b[:0], '{'), c.cmd.Key...), counterSuffix...)
 	return &c.counter
+}
+
+func (c *call) waitersKey() *bytesArg {
+	c.waiters.b = append(append(append(c.waiters.b[:0], '{'), c.cmd.Key...), waitersSuffix...)
+	return &c.waiters
 }
 
 // writes reports whether replicas have to have it before it counts.
@@ -137,15 +145,18 @@ func (c *call) take(a answer) {
 	if c.cmd.Clock {
 		c.vote.Clock = a.clock
 	}
-	if a.outcome == scriptGranted {
+	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = quorum.Granted
 	}
 	switch c.cmd.Op {
+	case quorum.Release, quorum.Withdraw:
+		c.vote.Woke = a.token == 1
 	case quorum.Acquire:
 		switch a.outcome {
-		case scriptGranted:
+		case scriptGranted, scriptReplaced:
+			c.vote.Replaced = a.outcome == scriptReplaced
 			c.vote.Token = fencing.Token(a.token)
-			if !c.vote.Token.Valid() {
+			if c.cmd.Fence && !c.vote.Token.Valid() {
 				c.fail(fmt.Errorf("%w: the server counted to %d", ErrCounter, a.token))
 			}
 		case scriptRefused:

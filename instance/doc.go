@@ -16,6 +16,15 @@
 // cluster slot with two fields: "token", the resource's counter in decimal, and
 // "set", the fingerprint of the set of instances that locked it last.
 //
+// While processes wait for the lock there is also, on one of the instances, a list
+// "{invoice}:redlock:waiters" of the channels that they are called on, named
+// "redlock:wake:" and 26 random letters. The release on that instance takes the
+// first one off and publishes the resource's name there. It is a script in every
+// dialect, and looks at the list alone if nobody waits. A user without the rights to
+// this (SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, that key and the
+// channels &redlock:wake:*) locks and releases all the same, and polls while it
+// waits.
+//
 // Servers from Redis 5 on will do: the scripts read the server's clock before
 // they write.
 //

@@ -18,6 +18,13 @@ type epoch struct{ n atomic.Uint64 }
 
 func (e *epoch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dialed, ok := ctx.Value(oneDial{}).(*atomic.Bool); ok {
+			// No vote comes over a subscription's connection.
+			if dialed.Swap(true) {
+				return nil, errLost
+			}
+			return next(ctx, network, addr)
+		}
 		conn, err := next(ctx, network, addr)
 		if _, none := conn.(*noConn); err == nil && !none {
 			e.n.Add(1)

@@ -34,7 +34,7 @@ var (
 	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock)"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")

@@ -87,6 +87,7 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 	if p.err != nil {
 		return p.err
 	}
+	r.mute.Store(false)
 	if r.cfg.Dialect == DialectAuto {
 		r.speak(p.dialect())
 	} else {

@@ -24,6 +24,8 @@ type Redis struct {
 
 	// release and extend hold the Dialect that each is spoken in.
 	release, extend atomic.Uint32
+	// mute: this user may not look at the line of waiters. Until the next Probe.
+	mute atomic.Bool
 	// nonce numbers the calls, so that an answer can be told from another's.
 	nonce atomic.Uint64
 	pipe  pipe
@@ -139,7 +141,7 @@ func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Recei
 }
 
 func knownOp(op quorum.Op) error {
-	if op < quorum.Acquire || op > quorum.Tick {
+	if op < quorum.Acquire || op >= quorum.Probing {
 		return fmt.Errorf("%w: there is no operation %v", ErrConfig, op)
 	}
 	return nil

@@ -260,6 +260,7 @@ const (
 	scriptRefused = iota
 	scriptGranted
 	scriptOtherSet
+	scriptReplaced
 )
 
 // decodeScript reads a script's answer. ok is false for what no script says.
@@ -271,7 +272,7 @@ func decodeScript(raw []byte) (a answer, ok bool) {
 	r.integer() // the nonce: the sink has seen to it
 	a.outcome, a.text, a.ttl, a.token = r.integer(), r.text(), r.integer(), r.integer()
 	a.clock = r.instant(r.integer(), r.integer())
-	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptOtherSet || a.token < 0 {
+	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptReplaced || a.token < 0 {
 		return answer{}, false
 	}
 	return a, true
@@ -326,10 +327,8 @@ func (l *list) next(acquire bool) (a answer, failure string, ok bool) {
 		return answer{outcome: scriptGranted, token: n}, "", true
 	case n < 0 && acquire:
 		return answer{outcome: scriptRefused, ttl: -3 - n}, "", true
-	case n == 1 && !acquire:
-		return answer{outcome: scriptGranted}, "", true
-	case n == 0 && !acquire:
-		return answer{outcome: scriptRefused}, "", true
+	case n >= 0 && n <= 3 && !acquire:
+		return answer{outcome: n % 2, token: n / 2}, "", true // 1 is scriptGranted
 	}
 	l.bad = true
 	return answer{}, "", false

@@ -15,6 +15,16 @@ var (
 	counterLua string
 	//go:embed acquire.lua
 	acquireLua string
+	//go:embed supersedes.lua
+	supersedesLua string
+	//go:embed replace.lua
+	replaceLua string
+	//go:embed waiters.lua
+	waitersLua string
+	//go:embed enlist.lua
+	enlistLua string
+	//go:embed withdraw.lua
+	withdrawLua string
 	//go:embed raise.lua
 	raiseLua string
 	//go:embed restore.lua
@@ -33,13 +43,16 @@ var (
 // which list.decode reads, the others in that of answer.lua, which decodeScript
 // reads.
 var (
-	acquireScript = newScript(listLua + counterLua + acquireLua)
-	releaseScript = newScript(listLua + releaseLua)
-	raiseScript   = newScript(answerLua + counterLua + raiseLua)
-	restoreScript = newScript(answerLua + counterLua + restoreLua)
-	extendScript  = newScript(answerLua + extendLua)
-	lookScript    = newScript(answerLua + counterLua + lookLua)
-	tickScript    = newScript(answerLua + tickLua)
+	acquireScript  = newScript(listLua + counterLua + supersedesLua + acquireLua)
+	releaseScript  = newScript(listLua + waitersLua + releaseLua)
+	replaceScript  = newScript(answerLua + counterLua + supersedesLua + replaceLua)
+	raiseScript    = newScript(answerLua + counterLua + raiseLua)
+	restoreScript  = newScript(answerLua + counterLua + restoreLua)
+	extendScript   = newScript(answerLua + extendLua)
+	lookScript     = newScript(answerLua + counterLua + lookLua)
+	tickScript     = newScript(answerLua + tickLua)
+	enlistScript   = newScript(answerLua + enlistLua)
+	withdrawScript = newScript(answerLua + waitersLua + withdrawLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at

@@ -132,8 +132,18 @@ type Config struct {
 
 	// BackoffMin and BackoffMax bound the pauses between the rounds of Acquire:
 	// random, from zero to a bound that doubles from the one to the other
-	// (full jitter). Defaults 10 ms and 500 ms.
+	// (full jitter). Who will be called when the lock is released looks by itself
+	// after a random pause of up to BackoffMax, in case the call is lost. Nobody
+	// pauses for longer than the holder's key can live. Defaults 10 ms and 500 ms.
 	BackoffMin, BackoffMax time.Duration
+
+	// WakeUps has those who wait for a lock called when it is released, on
+	// instances that can do that (a Listener), so that they need not poll: calls
+	// go to one process at a time, in the order in which they came to wait. While a
+	// process waits, and for some seconds after, it keeps one connection more to
+	// the instance that it is called by. Off makes waiters poll, as they do where
+	// they can't be called (Hooks.Uncalled tells).
+	WakeUps Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable
 	// ASCII without spaces, at most MaxOwner bytes. Default: none.

@@ -33,6 +33,7 @@ type core struct {
 	reader     *drift.Reader
 	background *background
 	locals     *locals
+	hearings   []*hearing // per instance; nil where nobody can be called
 	watching   sync.Once
 
 	randomMu sync.Mutex
@@ -69,16 +70,18 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	reader := drift.NewReader(cfg.Clock)
 	c := &core{
 		cfg:        cfg,
 		majority:   Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
-		reader:     drift.NewReader(cfg.Clock),
+		reader:     reader,
 		background: newBackground(),
-		locals:     newLocals(),
+		locals:     newLocals(reader),
 		random:     cfg.Random,
 	}
 	c.members = newMembers(c, instances)
+	c.hearings = newHearings(c, instances)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 

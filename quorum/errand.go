@@ -146,6 +146,6 @@ func (m *member) plausible(ballot Ballot, fence bool) Ballot {
 // unproven is a grant of a server that may not vote.
 func (m *member) unproven(ballot Ballot, err error) Ballot {
 	// Not Unsent: the key is there, and has to be deleted.
-	ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch}
+	ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch, Replaced: ballot.Vote.Replaced}
 	return ballot
 }

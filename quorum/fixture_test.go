@@ -30,6 +30,7 @@ type fixture struct {
 	cfg     quorum.Config   // as it was given to New
 	servers []*quorumtest.Server
 	clients []*quorum.Coordinator // the fixture's own and the others
+	calls   bool                  // the servers call those who wait
 	began   time.Time
 }
 
@@ -40,10 +41,21 @@ func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.
 	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
 }
 
+// playCalls is play with servers that call those who wait for a lock.
+func playCalls(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, true, overrides...)) })
+}
+
 // newFixture is what play does, inside a bubble that is there already.
 func newFixture(t *testing.T, n int, overrides ...func(*quorum.Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, ctx: context.Background(), servers: make([]*quorumtest.Server, n), began: time.Now()}
+	return makeFixture(t, n, false, overrides...)
+}
+
+func makeFixture(t *testing.T, n int, calls bool, overrides ...func(*quorum.Config)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, calls: calls, ctx: context.Background(), servers: make([]*quorumtest.Server, n), began: time.Now()}
 	for i := range f.servers {
 		f.servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 		f.vouch(i)
@@ -83,6 +95,9 @@ func (f *fixture) instances() []quorum.Instance {
 	instances := make([]quorum.Instance, len(f.servers))
 	for i, s := range f.servers {
 		instances[i] = s
+		if f.calls {
+			instances[i] = quorumtest.Listening{Server: s}
+		}
 	}
 	return instances
 }

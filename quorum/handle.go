@@ -205,7 +205,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err := e.decide(ctx, start, l.length); err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, l), nil
+	return c.handOut(ctx, l, false), nil
 }
 
 // ReleaseHandle releases a lease by its handle. Errors are those of

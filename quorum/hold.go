@@ -60,6 +60,30 @@ func newHold(c *core, key, value string) *hold {
 	return &hold{key: key, value: value, c: c, spots: make([]spot, len(c.members))}
 }
 
+// follow has everything about this value sent after what was queued about the
+// one that it replaces, instance by instance.
+func (h *hold) follow(former *hold) {
+	former.mu.Lock()
+	former.gone = true
+	former.mu.Unlock()
+	for i := range h.spots {
+		h.c.background.add()
+		h.spots[i].busy, h.spots[i].queued = true, 1 // nobody else has it yet
+		former.queue(i, &gate{former: former, next: h, i: i})
+	}
+}
+
+// gate is the work on a former value that lets the work on the next one begin.
+type gate struct {
+	former, next *hold
+	i            int
+}
+
+func (g *gate) begin() {
+	g.next.ended(g.i)
+	g.former.ended(g.i)
+}
+
 // queue has work begin for instance i after everything that was queued for that
 // instance before has ended: soon, for each command is under the instance's
 // time-out. The Coordinator's background counts it until it has ended.
@@ -189,12 +213,10 @@ func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
 	h.mu.Lock()
 	h.gone = true
 	h.mu.Unlock()
+	meeting := h.c.wakesAt(h.key)
 	deletions := make([]deletion, len(h.c.members))
 	for i := range deletions {
-		d := &deletions[i]
-		*d = deletion{hold: h, i: i, report: report}
-		d.errand = h.errand(i, ctx, d)
-		h.queue(i, d)
+		deletions[i].queue(ctx, h, i, i == meeting, report)
 	}
 }
 
@@ -202,8 +224,15 @@ func (h *hold) release(ctx context.Context, report func(i int, b Ballot)) {
 type deletion struct {
 	hold   *hold
 	i      int
+	wake   bool // it is to call who waits
 	errand errand
 	report func(i int, b Ballot)
+}
+
+func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, report func(i int, b Ballot)) {
+	d.hold, d.i, d.wake, d.report = h, i, wake, report
+	d.errand = h.errand(i, ctx, d)
+	h.queue(i, d)
 }
 
 func (d *deletion) begin() {
@@ -213,7 +242,7 @@ func (d *deletion) begin() {
 		d.hold.ended(d.i)
 		return
 	}
-	d.errand.run(Command{Op: Release, Key: d.hold.key, Value: d.hold.value})
+	d.errand.run(Command{Op: Release, Key: d.hold.key, Value: d.hold.value, Wake: d.wake})
 }
 
 func (d *deletion) returned(ballot Ballot) {

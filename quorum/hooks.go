@@ -33,6 +33,9 @@ type Hooks struct {
 	// Unprotected: an instance hides what the quarantine has to know, so that
 	// its restarts will not be noticed. Told once an instance.
 	Unprotected func(e UnprotectedEvent)
+	// Uncalled: an instance can't call those who wait for a lock, who poll
+	// instead. Told once an instance; not for one that just doesn't answer.
+	Uncalled func(e UncalledEvent)
 }
 
 // RoundStart is the beginning of a round.
@@ -90,6 +93,12 @@ type UnprotectedEvent struct {
 	Hidden   []string
 }
 
+// UncalledEvent says why an instance can't call waiters.
+type UncalledEvent struct {
+	Instance string
+	Err      error
+}
+
 // And gives hooks that tell both: h first, then other. What neither wants stays
 // nil and costs nothing.
 func (h Hooks) And(other Hooks) Hooks {
@@ -103,6 +112,7 @@ func (h Hooks) And(other Hooks) Hooks {
 		Quarantined:  both(h.Quarantined, other.Quarantined),
 		ClockJumped:  both(h.ClockJumped, other.ClockJumped),
 		Unprotected:  both(h.Unprotected, other.Unprotected),
+		Uncalled:     both(h.Uncalled, other.Uncalled),
 	}
 }
 

@@ -34,6 +34,35 @@ type Instance interface {
 	Probe(ctx context.Context) (Identity, error)
 }
 
+// Listener is what an Instance may be, too: one whose server calls those who wait
+// for a lock when it is released. Waiters for locks on other instances poll.
+//
+// A call ends a sleep sooner, and that is all: whoever is called asks for the lock
+// like anybody else. No call that is lost, late, doubled or made up can make two
+// holders, and a lost one costs no more than the pause until the next poll.
+type Listener interface {
+	Instance
+
+	// Listen opens a way for calls from the server. It returns when calls are
+	// heard, or soon after ctx has ended, which has no meaning for the Ear.
+	Listen(ctx context.Context) (Ear, error)
+}
+
+// Ear hears the calls of one server, until it is closed or loses its connection.
+type Ear interface {
+	// Address is what the server calls it by: printable ASCII without spaces, at
+	// most 64 bytes, and another one for each Ear.
+	Address() string
+
+	// Hear waits for the next call and gives the key that was released. It is
+	// called by one goroutine at a time. An error is final: the Ear was closed,
+	// or its connection broke, and calls may have been lost.
+	Hear() (key string, err error)
+
+	// Close ends Hear, also one that is under way, and gives up the connection.
+	Close() error
+}
+
 // Starter is what an Instance may also be, to be asked without a goroutine for each
 // command: it may then send those of many callers together. An Instance that isn't
 // one is asked by Do, on goroutines of the Coordinator's.
@@ -67,6 +96,9 @@ const (
 	// SET key value NX PX ttl. With Command.Fence it also raises the resource's
 	// counter by one, in the same atomic step, and the vote carries the counter.
 	//
+	// With Command.Replace a key that holds that value counts as free: it is
+	// overwritten in the same step, and Vote.Replaced says that it was.
+	//
 	// Granted: set. Refused: the key exists, or another Set was seen.
 	Acquire Op = iota + 1
 
@@ -89,9 +121,12 @@ const (
 	// else's key.
 	Restore
 
-	// Release deletes the key if it holds the value.
+	// Release deletes the key if it holds the value. With Command.Wake it also
+	// calls the first waiter in the key's line (see Enlist) who can still be
+	// reached, if the key is free now.
 	//
-	// Granted: deleted. Refused: the key was gone or somebody else's.
+	// Granted: deleted. Refused: the key was gone or somebody else's. Either way
+	// Vote.Woke says whether somebody was called.
 	Release
 
 	// Look reads and changes nothing.
@@ -106,11 +141,26 @@ const (
 	// Granted: the vote carries Clock.
 	Tick
 
+	// Enlist puts Command.Waiter into the line of those who wait for the key: at
+	// its end, or in front with Command.Front. Who stands there already keeps the
+	// place. The line is kept for Command.TTL from now. It is no part of the
+	// lock: nothing is granted by it, and losing it costs a wake-up.
+	//
+	// Granted: in the line. Refused: the key is free, so no release is to be
+	// waited for, and the waiter is not in the line; never with Command.Yield.
+	Enlist
+
+	// Withdraw takes Command.Waiter out of the line. If it isn't there any more,
+	// because it was called, and the key is free, the next one is called instead.
+	//
+	// Granted: it was there. Refused: it wasn't.
+	Withdraw
+
 	// Probing is no command: it stands for Instance.Probe in errors.
 	Probing
 )
 
-var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick", Probing: "probe"}
+var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick", Enlist: "enlist", Withdraw: "withdraw", Probing: "probe"}
 
 // String names the operation in lower case.
 func (op Op) String() string {
@@ -133,8 +183,8 @@ type Command struct {
 	// value. Empty for Look and Tick.
 	Value string
 
-	// TTL is how long the key lives (Acquire, Extend, Restore): whole
-	// milliseconds, at least one.
+	// TTL is how long the key lives (Acquire, Extend, Restore), or the line
+	// (Enlist): whole milliseconds, at least one.
 	TTL time.Duration
 
 	// Token is the token that Raise and Restore lift the counter to.
@@ -152,6 +202,25 @@ type Command struct {
 	// refused with a *SetMismatchError by an instance on which this resource
 	// was last locked under another one.
 	Set Set
+
+	// Replace is the value of a lease that is over, to be replaced by Acquire:
+	// the lock passes from one holder to the next of the same process without
+	// being free in between. Empty otherwise, and always where an instance of the
+	// set is no Listener.
+	Replace string
+
+	// Wake asks Release to call the first waiter in the key's line. Only sent to
+	// an instance that is a Listener.
+	Wake bool
+
+	// Waiter is who is put into the line or taken out (Enlist, Withdraw): the
+	// Address of an Ear on the same server.
+	Waiter string
+
+	// Front asks Enlist for the first place: the waiter was called, and came too
+	// late. Yield asks for a place though the key is free: somebody else was called,
+	// and is let in first.
+	Front, Yield bool
 
 	// Clock asks for the server's clock in Vote.Clock.
 	Clock bool
@@ -203,6 +272,13 @@ type Vote struct {
 
 	// Holder is the value that the key has (Look, refused).
 	Holder string
+
+	// Replaced says that the key held Command.Replace and was overwritten
+	// (Acquire, granted).
+	Replaced bool
+
+	// Woke says that a waiter was called (Release with Wake, Withdraw).
+	Woke bool
 
 	// Clock is the server's wall clock at some moment between the command's
 	// arrival and its answer; zero if it wasn't asked for or not told.

@@ -138,6 +138,14 @@ func (l *Lease) Done() <-chan struct{} {
 	return l.done
 }
 
+// releasing reports whether Release was called: what is left of it is seconds at
+// most.
+func (l *Lease) releasing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.released
+}
+
 // expired reports whether the validity is used up, without ending anything.
 func (l *Lease) expired() bool {
 	l.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -28,6 +29,7 @@ type member struct {
 	lives   *lives
 	owed    *debts
 
+	silent        atomic.Bool // its last command had no answer
 	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
@@ -169,6 +171,7 @@ func (m *member) wantsClock(op Op) bool { return m.watchClock && op != Release }
 // answered takes in a vote.
 func (m *member) answered(vote Vote, sent, received drift.Instant) Ballot {
 	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
+	m.silent.Store(vote.Outcome == Failed)
 	if vote.Outcome == Failed {
 		ballot.Vote.Err = m.hideTimeout(vote.Err)
 		return ballot

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Release gives the lock back: it deletes the key on all instances where it may
@@ -26,8 +27,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	// The holder's contexts end before the first delete is sent: nobody else can
 	// have the lock while they run.
 	l.end(ErrReleased)
-	err := l.hold.releaseAll(ctx)
-	l.hold.c.locals.freed(l)
+	err := l.giveBack(ctx)
 	if released := l.hold.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
@@ -35,15 +35,54 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
+// giveBack passes the lock on to the next in this process's line, or sets it free.
+func (l *Lease) giveBack(ctx context.Context) error {
+	locals, canCall := l.hold.c.locals, l.hold.c.canCall()
+	if canCall {
+		if s := locals.succeed(l); s != nil {
+			if <-s.taken {
+				locals.passed(l)
+				return s.ends.wait(l.hold)
+			}
+			// Who was to follow has given up.
+		}
+	}
+	if !canCall || !locals.wanted(l) {
+		err := l.hold.releaseAll(ctx, nil)
+		locals.freed(l)
+		return err
+	}
+	// This process has had its turns. Whoever is next here must know whether another
+	// process was called, and is to be let in, before it tries.
+	var left atomic.Int32
+	left.Store(2)
+	ready := func() {
+		if left.Add(-1) == 0 {
+			locals.freed(l)
+		}
+	}
+	defer ready()
+	return l.hold.releaseAll(ctx, ready)
+}
+
 // releaseAll releases and returns as soon as the outcome is decided; the rest is
-// done in the background.
-func (h *hold) releaseAll(ctx context.Context) error {
-	r := &returns{tally: Tally{Majority: h.c.majority}, ballots: h.c.pending(), decided: make(chan struct{})}
-	h.release(ctx, r.count)
-	// Not cut short by ctx: every answer is under a time-out, and a caller that was
-	// cancelled still has to learn whether it held the lock.
-	<-r.decided
-	return r.verdict(h)
+// done in the background. met, if not nil, is called when the instance at which
+// waiters meet has answered.
+func (h *hold) releaseAll(ctx context.Context, met func()) error {
+	r, meeting := newReturns(h), -1
+	if met != nil {
+		meeting = h.c.meetingPlace(h.key)
+	}
+	h.release(ctx, func(i int, b Ballot) {
+		if b.Vote.Woke {
+			h.c.locals.letIn(h.key)
+		}
+		if i == meeting {
+			met()
+		}
+		r.count(i, b)
+	})
+	return r.wait(h)
 }
 
 // returns is what the instances say to a release.
@@ -54,6 +93,18 @@ type returns struct {
 	over    bool
 	tally   Tally
 	ballots []Ballot
+}
+
+func newReturns(h *hold) *returns {
+	return &returns{tally: Tally{Majority: h.c.majority}, ballots: h.c.pending(), decided: make(chan struct{})}
+}
+
+// wait gives what the release comes to. It is not cut short by a context: every
+// answer is under a time-out, and a caller that was cancelled still has to learn
+// whether it held the lock.
+func (r *returns) wait(h *hold) error {
+	<-r.decided
+	return r.verdict(h)
 }
 
 func (r *returns) count(i int, ballot Ballot) {

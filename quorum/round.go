@@ -3,7 +3,6 @@ package quorum
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"slices"
 	"sync"
 	"time"
@@ -39,8 +38,10 @@ type round struct {
 	ballots []Ballot
 	tally   Tally
 	token   fencing.Token
-	settled Tally // in the second stage: Granted counts instances that have the token
-	lost    error // why, once lost
+	settled Tally       // in the second stage: Granted counts instances that have the token
+	lost    error       // why, once lost
+	last    []Ballot    // the ballots at the decision, once lost
+	former  *succession // the lease that this round replaces, if any
 }
 
 type stage uint8
@@ -78,12 +79,21 @@ func (c *core) pending() []Ballot {
 	return ballots
 }
 
+// way is how a round is run.
+type way struct {
+	oneFirst bool        // ask one instance, and the others only if it grants
+	former   *succession // a lease of this process to follow
+}
+
 // tryOnce runs one round and gives the lease, or an error after everything that
 // the round left on responsive instances has been deleted.
-func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst bool) (*Lease, *RoundError) {
+func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	value, err := c.newValue()
 	if err != nil {
+		if way.former != nil {
+			way.former.decline()
+		}
 		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
@@ -92,7 +102,10 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	start := c.reader.Now()
 	r := c.newRound(ctx, key, value, c.terms)
-	interrupt := r.run(ctx, oneFirst)
+	if way.former != nil {
+		way.former.take(r)
+	}
+	interrupt := r.run(ctx, way.oneFirst)
 
 	now := c.reader.Now()
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
@@ -100,7 +113,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, oneFirst
 
 	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q, Votes: r.snapshot()}
+		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q, Votes: r.decisive()}
 		if verdict == ErrInterrupted {
 			roundErr.Cause = causeOf(ctx)
 		}
@@ -161,16 +174,23 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 
 // orderFor is the order in which instances are asked one by one about a key:
 // by a hash of both names, so that different keys begin with different
-// instances, and all clients that give the instances the same names agree.
+// instances, and all clients that give the instances the same names agree. Those
+// whose last command had no answer come last.
 func (c *core) orderFor(key string) []int {
 	rank := make([]uint64, len(c.members))
 	order := make([]int, len(c.members))
+	silent := make([]bool, len(c.members))
+	prefix := hashOf(hashOf(hashStart, key), "\x00")
 	for i, m := range c.members {
-		hash := fnv.New64a()
-		_, _ = hash.Write([]byte(key + "\x00" + m.name)) // never fails
-		rank[i], order[i] = hash.Sum64(), i
+		rank[i], order[i], silent[i] = hashOf(prefix, m.name), i, m.silent.Load()
 	}
 	slices.SortFunc(order, func(a, b int) int {
+		if silent[a] != silent[b] {
+			if silent[a] {
+				return 1
+			}
+			return -1
+		}
 		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
 	})
 	return order
@@ -225,6 +245,9 @@ func (s *seat) returned(ballot Ballot) {
 	r.count(s.i, ballot)
 	if s.answered != nil {
 		close(s.answered)
+	}
+	if r.former != nil {
+		r.former.settle(r.ctx, s.i, ballot.Vote)
 	}
 	r.moveOn()
 }
@@ -369,6 +392,9 @@ func (r *round) forfeit() {
 // finish decides the round. r.mu is held.
 func (r *round) finish(s stage, why error) {
 	r.stage, r.lost = s, why
+	if s == lost {
+		r.last = slices.Clone(r.ballots)
+	}
 	close(r.decided)
 }
 
@@ -382,7 +408,7 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	case r.stage == won && (validity <= 0 || validity < least):
 		// A quorum of grants doesn't make a lease if they came too late: the
 		// first of them may have expired (scenario S3).
-		r.stage, r.lost = lost, ErrTooSlow
+		r.stage, r.lost, r.last = lost, ErrTooSlow, slices.Clone(r.ballots)
 	case r.stage == voting || r.stage == raising:
 		r.finish(lost, interrupt)
 	}
@@ -431,4 +457,13 @@ func (r *round) snapshot() []Ballot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.ballots)
+}
+
+// decisive is the ballots at the moment at which the round was lost. What waiting
+// does next follows from these, and not from those that happen to have come in
+// when it is looked at.
+func (r *round) decisive() []Ballot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }

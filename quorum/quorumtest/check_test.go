@@ -15,3 +15,11 @@ func TestServerPassesCheckInVirtualTime(t *testing.T) {
 	quorumtest.Check(t, func(*testing.T) quorum.Instance { return quorumtest.NewServer("a", nil) },
 		quorumtest.Virtual(), quorumtest.Skew(0))
 }
+
+func TestListeningServerPassesCheck(t *testing.T) {
+	open := func(*testing.T) quorum.Instance {
+		return quorumtest.Listening{Server: quorumtest.NewServer("a", nil)}
+	}
+	quorumtest.Check(t, open)
+	quorumtest.Check(t, open, quorumtest.Virtual(), quorumtest.Skew(0))
+}

@@ -22,6 +22,15 @@ func NewData() *Data { return &Data{store: newStore()} }
 // vote has no Epoch.
 func (d *Data) Run(cmd quorum.Command, now time.Time) quorum.Vote { return d.store.run(cmd, now) }
 
+// OnCall sets what calls a waiter (a Command's Waiter) when a key is released, and
+// reports whether it is heard; nobody is before. It is called by Run.
+func (d *Data) OnCall(call func(waiter, key string) bool) { d.store.call = call }
+
+// Line lists who waits for the key, the first in line first.
+func (d *Data) Line(key string, now time.Time) []string {
+	return slices.Clone(d.store.line(key, now).waiters)
+}
+
 // Holder gives the value that key has at now and the moment at which it expires
 // (zero for a key that lives for ever), and whether it exists.
 func (d *Data) Holder(key string, now time.Time) (value string, expires time.Time, ok bool) {

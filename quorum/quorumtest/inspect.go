@@ -63,7 +63,7 @@ func (s *Server) FlushAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now()
-	s.data = newStore()
+	s.clear()
 }
 
 // Counter gives a resource's counter, 0 if there is none.
@@ -89,6 +89,20 @@ func (s *Server) Fingerprint(key string) string {
 	defer s.mu.Unlock()
 	c, _ := s.data.counter(key, s.now())
 	return c.set
+}
+
+// Line lists who waits for a key to be released, the first in line first.
+func (s *Server) Line(key string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.data.line(key, s.now()).waiters)
+}
+
+// Ears gives how many Ears are open, and how many were ever opened.
+func (s *Server) Ears() (open, ever int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ears), s.listen
 }
 
 // Log gives what the server has carried out, oldest first: all of it, or at

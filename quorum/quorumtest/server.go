@@ -44,6 +44,11 @@ type Server struct {
 	started time.Time     // by the server's wall clock
 	broken  chan struct{} // closed when the connection breaks
 	down    bool
+
+	ears   map[string]*ear
+	lose   bool  // calls are lost
+	unfit  error // why it can't call anybody
+	listen int   // how many Ears were opened
 }
 
 // request is a command on its way, or a probe if cmd is zero.
@@ -79,7 +84,8 @@ func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
 	}
-	s := &Server{name: name, clock: clk, data: newStore()}
+	s := &Server{name: name, clock: clk}
+	s.clear()
 	s.up()
 	return s
 }
@@ -337,6 +343,7 @@ func (s *Server) Reconnect() {
 		return
 	}
 	close(s.broken)
+	s.deafen()
 	s.connect()
 }
 
@@ -347,13 +354,20 @@ func (s *Server) kill() {
 	s.advance(s.clock.Now())
 	s.down, s.hung, s.queue = true, false, nil
 	close(s.broken)
+	s.deafen()
 }
 
 func (s *Server) start(keepData bool) {
 	if !keepData {
-		s.data = newStore()
+		s.clear()
 	}
 	s.up()
+}
+
+// clear forgets all data.
+func (s *Server) clear() {
+	s.data = newStore()
+	s.data.call = s.call
 }
 
 // up begins a life of the server.

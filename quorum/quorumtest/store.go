@@ -21,6 +21,16 @@ var ErrBadCommand = errors.New("quorumtest: bad command")
 type store struct {
 	keys     map[string]entry
 	counters map[string]counter
+	lines    map[string]line
+
+	// call calls a waiter and reports whether it was heard; nil: nobody is.
+	call func(waiter, key string) bool
+}
+
+// line is who waits for a key, first come first served.
+type line struct {
+	waiters []string
+	expires time.Time
 }
 
 // entry is a lock's key. A zero expires is a key that lives for ever.
@@ -38,7 +48,7 @@ type counter struct {
 }
 
 func newStore() store {
-	return store{keys: map[string]entry{}, counters: map[string]counter{}}
+	return store{keys: map[string]entry{}, counters: map[string]counter{}, lines: map[string]line{}}
 }
 
 func expired(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
@@ -128,11 +138,31 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 		return granted
 
 	case quorum.Release:
-		if !mine {
+		vote := refused
+		if mine {
+			delete(s.keys, cmd.Key)
+			vote = granted
+		}
+		if cmd.Wake && (mine || !exists) {
+			vote.Woke = s.callNext(cmd.Key, now)
+		}
+		return vote
+
+	case quorum.Enlist:
+		if !exists && !cmd.Yield {
 			return refused
 		}
-		delete(s.keys, cmd.Key)
+		s.enlist(cmd, now)
 		return granted
+
+	case quorum.Withdraw:
+		if s.withdraw(cmd, now) {
+			return granted
+		}
+		if !exists {
+			refused.Woke = s.callNext(cmd.Key, now)
+		}
+		return refused
 
 	case quorum.Look:
 		vote := granted
@@ -158,10 +188,11 @@ func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Ti
 			return quorum.Vote{Outcome: quorum.Refused, Err: err}
 		}
 	}
-	if exists {
+	replaces := exists && cmd.Replace != "" && held.value == cmd.Replace
+	if exists && !replaces {
 		return quorum.Vote{Outcome: quorum.Refused, Remaining: held.remaining(now)}
 	}
-	vote := quorum.Vote{Outcome: quorum.Granted}
+	vote := quorum.Vote{Outcome: quorum.Granted, Replaced: replaces}
 	if cmd.Fence {
 		c, ok := s.counter(cmd.Key, now)
 		if !ok {
@@ -176,6 +207,57 @@ func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Ti
 	}
 	s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
 	return vote
+}
+
+// line gives who waits for a key at now.
+func (s *store) line(key string, now time.Time) line {
+	l, ok := s.lines[key]
+	if ok && (len(l.waiters) == 0 || expired(l.expires, now)) {
+		delete(s.lines, key)
+		return line{}
+	}
+	return l
+}
+
+func (s *store) enlist(cmd quorum.Command, now time.Time) {
+	l := s.line(cmd.Key, now)
+	switch at := slices.Index(l.waiters, cmd.Waiter); {
+	case at >= 0:
+	case cmd.Front:
+		l.waiters = slices.Insert(l.waiters, 0, cmd.Waiter)
+	default:
+		l.waiters = append(l.waiters, cmd.Waiter)
+	}
+	l.expires = now.Add(cmd.TTL)
+	s.lines[cmd.Key] = l
+}
+
+// withdraw reports whether the waiter was in the line.
+func (s *store) withdraw(cmd quorum.Command, now time.Time) bool {
+	l := s.line(cmd.Key, now)
+	at := slices.Index(l.waiters, cmd.Waiter)
+	if at < 0 {
+		return false
+	}
+	l.waiters = slices.Delete(l.waiters, at, at+1)
+	s.lines[cmd.Key] = l
+	return true
+}
+
+// callNext calls the first in line who hears it, and takes those before it out.
+func (s *store) callNext(key string, now time.Time) bool {
+	for {
+		l := s.line(key, now)
+		if len(l.waiters) == 0 {
+			return false
+		}
+		first := l.waiters[0]
+		l.waiters = l.waiters[1:]
+		s.lines[key] = l
+		if s.call != nil && s.call(first, key) {
+			return true
+		}
+	}
 }
 
 func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
@@ -205,7 +287,7 @@ func (s *store) lift(cmd quorum.Command, now time.Time) {
 
 func validate(cmd quorum.Command) error {
 	wholeMs := func(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
-	var keyed, valued, timed, counted, tokened bool
+	var keyed, valued, timed, counted, tokened, waited bool
 	switch cmd.Op {
 	case quorum.Acquire:
 		keyed, valued, timed, counted = true, true, true, cmd.Fence
@@ -220,6 +302,10 @@ func validate(cmd quorum.Command) error {
 	case quorum.Look:
 		keyed = true
 	case quorum.Tick:
+	case quorum.Enlist:
+		keyed, timed, waited = true, true, true
+	case quorum.Withdraw:
+		keyed, waited = true, true
 	default:
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadCommand, cmd.Op)
 	}
@@ -228,6 +314,8 @@ func validate(cmd quorum.Command) error {
 		return fmt.Errorf("%w: %v without a Key", ErrBadCommand, cmd.Op)
 	case valued && cmd.Value == "":
 		return fmt.Errorf("%w: %v of %q without a Value", ErrBadCommand, cmd.Op, cmd.Key)
+	case waited && cmd.Waiter == "":
+		return fmt.Errorf("%w: %v of %q without a Waiter", ErrBadCommand, cmd.Op, cmd.Key)
 	case timed && !wholeMs(cmd.TTL):
 		return fmt.Errorf("%w: %v of %q has the TTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.TTL)
 	case counted && !wholeMs(cmd.CounterTTL):

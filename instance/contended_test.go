@@ -1,0 +1,268 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// contention is several processes whose workers all want one lock, hold it for a
+// millisecond, give it back and want it again.
+
+const (
+	contentionEnv  = "REDLOCK_CONTENTION" // marks a process of it; holds what it runs as JSON
+	contentionKey  = "contended"
+	contentionHold = time.Millisecond
+)
+
+// contender says what one process runs.
+type contender struct {
+	URLs    []string
+	Workers int
+	Time    time.Duration
+}
+
+// share is what the workers of one process had.
+type share struct {
+	Turns []int           // of each worker
+	Waits []time.Duration // for each turn
+}
+
+// contend runs workers in this process until the time is over.
+func contend(ctx context.Context, c contender) (s share, err error) {
+	group, err := instance.OpenAll(instance.Config{}, c.URLs...)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, group.Close()) }()
+	locks, err := quorum.New(quorum.Config{}, group.Instances()...)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	if err := locks.Trust(ctx); err != nil { // the servers are new
+		return s, err
+	}
+	s.Turns = make([]int, c.Workers)
+	var mu sync.Mutex
+	end := time.Now().Add(c.Time)
+	var workers errgroup.Group
+	for w := range c.Workers {
+		workers.Go(func() error {
+			for time.Now().Before(end) {
+				began := time.Now()
+				lease, err := locks.Acquire(ctx, contentionKey)
+				if err != nil {
+					return err
+				}
+				waited := time.Since(began)
+				time.Sleep(contentionHold)
+				if err := lease.Release(ctx); err != nil {
+					return err
+				}
+				mu.Lock()
+				s.Turns[w]++
+				s.Waits = append(s.Waits, waited)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	return s, workers.Wait()
+}
+
+// TestContender is what each process of a contention runs. On its own it does
+// nothing.
+func TestContender(t *testing.T) {
+	task := os.Getenv(contentionEnv)
+	if task == "" {
+		return // not a part of a contention: there is nothing to test here
+	}
+	var c contender
+	require.NoError(t, json.Unmarshal([]byte(task), &c))
+	fmt.Println("ready")
+	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	require.NoError(t, err)
+	s, err := contend(context.WithoutCancel(t.Context()), c)
+	require.NoError(t, err)
+	result, err := json.Marshal(s)
+	require.NoError(t, err)
+	fmt.Printf("share %s\n", result)
+}
+
+// process is a contender in a process of its own: this test's binary, run again.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+	err strings.Builder
+}
+
+func startContender(t testing.TB, c contender) *process {
+	t.Helper()
+	task, err := json.Marshal(c)
+	require.NoError(t, err)
+	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContender$", "-test.count=1")}
+	p.cmd.Env = append(os.Environ(), contentionEnv+"="+string(task))
+	p.cmd.Stderr = &p.err
+	p.in, err = p.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	p.out = bufio.NewScanner(out)
+	p.out.Buffer(nil, 16<<20)
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	p.expect(t, "ready")
+	return p
+}
+
+// expect reads up to a line that begins with the word, and gives what follows it.
+func (p *process) expect(t testing.TB, word string) string {
+	t.Helper()
+	var seen strings.Builder
+	for p.out.Scan() {
+		if rest, ok := strings.CutPrefix(p.out.Text(), word); ok {
+			return strings.TrimSpace(rest)
+		}
+		seen.WriteString(p.out.Text() + "\n")
+	}
+	_ = p.cmd.Wait()
+	require.Fail(t, "a process ended too soon", "%s%s", seen.String(), p.err.String())
+	return ""
+}
+
+// result is what a contention came to.
+type result struct {
+	took     time.Duration
+	turns    []int // of each worker, the fewest first
+	waits    []time.Duration
+	commands int // that all servers together got about the lock
+}
+
+func (r *result) handoffs() int { return len(r.waits) }
+
+func (r *result) wait(percent int) time.Duration { return r.waits[(len(r.waits)-1)*percent/100] }
+
+func (r *result) String() string {
+	return fmt.Sprintf("%d handoffs in %v, %.2f commands each, waits p50 %v p99 %v longest %v, turns %v",
+		r.handoffs(), r.took.Round(time.Millisecond), float64(r.commands)/float64(r.handoffs()),
+		r.wait(50).Round(time.Microsecond), r.wait(99).Round(time.Microsecond), r.wait(100).Round(time.Microsecond), r.turns)
+}
+
+// runContention has so many processes contend for so long; a single one is this
+// process itself.
+func runContention(t testing.TB, servers []*instancetest.Server, processes, workers int, d time.Duration) *result {
+	t.Helper()
+	c := contender{Workers: workers, Time: d}
+	for _, s := range servers {
+		c.URLs = append(c.URLs, s.URL())
+	}
+	var started []*process
+	if processes > 1 {
+		for range processes {
+			started = append(started, startContender(t, c))
+		}
+	}
+	r, before, began := &result{}, commandsTo(t, servers), time.Now()
+	var shares []share
+	if processes == 1 {
+		s, err := contend(t.Context(), c)
+		require.NoError(t, err)
+		shares = append(shares, s)
+	}
+	for _, p := range started {
+		_, err := io.WriteString(p.in, "go\n")
+		require.NoError(t, err)
+	}
+	for _, p := range started {
+		var s share
+		require.NoError(t, json.Unmarshal([]byte(p.expect(t, "share")), &s))
+		shares = append(shares, s)
+	}
+	r.took, r.commands = time.Since(began), commandsTo(t, servers)-before
+	for _, p := range started {
+		for p.out.Scan() { // to its end
+		}
+		require.NoError(t, p.cmd.Wait(), p.err.String())
+	}
+	for _, s := range shares {
+		r.turns = append(r.turns, s.Turns...)
+		r.waits = append(r.waits, s.Waits...)
+	}
+	slices.Sort(r.turns)
+	slices.Sort(r.waits)
+	return r
+}
+
+var scriptCalls = regexp.MustCompile(`(?m)^cmdstat_evalsha:calls=(\d+)`)
+
+// commandsTo counts what the servers were asked for about locks: all of it is
+// scripts, but for a few at the start of each connection.
+func commandsTo(t testing.TB, servers []*instancetest.Server) (calls int) {
+	t.Helper()
+	for _, s := range servers {
+		if found := scriptCalls.FindStringSubmatch(s.MustAsk("INFO", "commandstats")); found != nil {
+			n, err := strconv.Atoi(found[1])
+			require.NoError(t, err)
+			calls += n
+		}
+	}
+	return calls
+}
+
+// Many who want one lock get it in turn, and cost the servers no more than the
+// turns themselves. What is asserted are counts, for time is the machine's.
+func TestContention(t *testing.T) {
+	for _, test := range []struct {
+		processes, workers int
+		most               float64 // commands for each handoff
+	}{
+		{1, 16, 8}, {4, 4, 11},
+	} {
+		t.Run(fmt.Sprintf("%d processes of %d", test.processes, test.workers), func(t *testing.T) {
+			r := runContention(t, instancetest.StartN(t, 5, instancetest.Config{}), test.processes, test.workers, 1500*time.Millisecond)
+			t.Log(r)
+			assert.Greater(t, r.turns[0], 3, "somebody was forgotten")
+			assert.GreaterOrEqual(t, 2*r.turns[0], r.turns[len(r.turns)-1], "the turns are not shared out")
+			assert.Less(t, float64(r.commands)/float64(r.handoffs()), test.most)
+		})
+	}
+}
+
+// BenchmarkContended measures handing one lock, held for a millisecond, from one
+// to the next: 16 workers in one process, and in four. One operation is a second.
+func BenchmarkContended(b *testing.B) {
+	for _, processes := range []int{1, 4} {
+		b.Run(fmt.Sprintf("processes=%d", processes), func(b *testing.B) {
+			r := runContention(b, instancetest.StartN(b, 5, instancetest.Config{}), processes, 16/processes, time.Duration(b.N)*time.Second)
+			b.ReportMetric(float64(r.handoffs())/r.took.Seconds(), "handoffs/s")
+			b.ReportMetric(float64(r.wait(50))/1e6, "p50-ms")
+			b.ReportMetric(float64(r.wait(99))/1e6, "p99-ms")
+			b.ReportMetric(float64(r.turns[0])/float64(r.turns[len(r.turns)-1]), "fewest/most")
+			b.ReportMetric(float64(r.commands)/float64(r.handoffs()), "commands/handoff")
+		})
+	}
+}

@@ -1,0 +1,15 @@
+-- Enlist: put a waiter into the line, unless the lock's key is free.
+-- KEYS: lock, waiters. ARGV: nonce, waiter, the line's ttl, and 1 or 0 each for: in
+-- front; also if the key is free.
+if ARGV[5] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then
+  return answer(0, false, 0, 0)
+end
+local there = false
+for _, waiter in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
+  there = there or waiter == ARGV[2]
+end
+if not there then
+  redis.call(ARGV[4] == '1' and 'LPUSH' or 'RPUSH', KEYS[2], ARGV[2])
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return answer(1, false, 0, 0)

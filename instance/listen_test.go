@@ -1,0 +1,176 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+func enlist(key, who string) quorum.Command {
+	return quorum.Command{Op: quorum.Enlist, Key: key, Waiter: who, TTL: time.Minute}
+}
+
+func wake(key, value string) quorum.Command {
+	return quorum.Command{Op: quorum.Release, Key: key, Value: value, Wake: true}
+}
+
+// subscribers counts the connections that listen to a channel.
+func subscribers(t testing.TB, s *instancetest.Server) int {
+	t.Helper()
+	return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=")
+}
+
+func TestListen(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
+		ctx := within(t)
+		granted(t, r.Do(ctx, acquire("k", "v")))
+		epoch := r.epoch.n.Load()
+		e, err := r.Listen(ctx)
+		require.NoError(t, err)
+		require.Equal(t, epoch, r.epoch.n.Load(), "no vote comes over this connection")
+		require.True(t, strings.HasPrefix(e.Address(), ChannelPrefix))
+		granted(t, r.Do(ctx, enlist("k", e.Address())))
+		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))
+		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Woke)
+		key, err := e.Hear()
+		require.NoError(t, err)
+		require.Equal(t, "k", key)
+		require.EqualValues(t, 0, ask("EXISTS", WaitersKey("k")))
+		require.NoError(t, e.Close())
+		_, err = e.Hear()
+		require.ErrorIs(t, err, ErrClosed)
+	})
+}
+
+// The subscription is one connection, which is gone after Close and isn't made
+// anew when it is lost.
+func TestListenOwnsItsConnection(t *testing.T) {
+	r, s := real(t, Config{})
+	e, err := r.Listen(within(t))
+	require.NoError(t, err)
+	require.Equal(t, 1, subscribers(t, s))
+	over := make(chan error, 1)
+	go func() {
+		_, err := e.Hear()
+		over <- err
+	}()
+	s.MustAsk("CLIENT", "KILL", "TYPE", "pubsub")
+	require.ErrorIs(t, <-over, ErrConnection)
+	require.Zero(t, subscribers(t, s))
+	require.NoError(t, e.Close())
+
+	e, err = r.Listen(within(t))
+	require.NoError(t, err)
+	go func() {
+		_, err := e.Hear()
+		over <- err
+	}()
+	require.NoError(t, e.Close())
+	require.ErrorIs(t, <-over, ErrClosed)
+	require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
+}
+
+func TestListenHeedsItsContext(t *testing.T) {
+	r, s := real(t, Config{})
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	s.Pause()
+	began := time.Now()
+	_, err := r.Listen(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), time.Second)
+	s.Resume()
+	s.Kill()
+	_, err = r.Listen(within(t))
+	require.ErrorIs(t, err, ErrConnection)
+}
+
+// A user who lacks a right that only waiters need locks and releases all the same.
+func TestUsersWithoutTheRightsToWait(t *testing.T) {
+	const locks = "+evalsha +eval +set +get +del +pexpire +pttl +mget +time +ping +exists"
+	for name, test := range map[string]struct {
+		rights string
+		listen bool // Listen is refused, or else Enlist
+	}{
+		"no channel":   {"resetchannels ~* +@all", true},
+		"no subscribe": {"&* ~* +@all -subscribe", true},
+		"no publish":   {"&* ~* +@all -publish", true},
+		"no line":      {"&* ~k ~{k}:redlock +@all", false},
+		"no lists":     {"&* ~* +subscribe +publish " + locks, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := instancetest.Start(t, instancetest.Config{})
+			s.MustAsk(append([]string{"ACL", "SETUSER", "limited", "on", ">pw"}, strings.Fields(test.rights)...)...)
+			r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
+			ctx := within(t)
+			e, err := r.Listen(ctx)
+			if test.listen {
+				require.ErrorIs(t, err, ErrPermission)
+				require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
+			} else {
+				require.NoError(t, err)
+				defer func() { require.NoError(t, e.Close()) }()
+			}
+			for range 3 {
+				granted(t, r.Do(ctx, acquire("k", "v")))
+				if !test.listen {
+					failed(t, r.Do(ctx, enlist("k", e.Address())), ErrPermission)
+				}
+				s.MustAsk("RPUSH", WaitersKey("k"), "somebody")
+				require.False(t, granted(t, r.Do(ctx, wake("k", "v"))).Woke)
+				refused(t, r.Do(ctx, wake("k", "v")))
+			}
+		})
+	}
+}
+
+// A Coordinator whose waiters can't be called has them poll, and tells it once.
+func TestWaitingWithoutTheRights(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("ACL", "SETUSER", "limited", "on", ">pw", "resetchannels", "~*", "+@all")
+	var mu sync.Mutex
+	var told []error
+	clients := make([]*quorum.Coordinator, 2)
+	for i := range clients {
+		r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
+		var err error
+		clients[i], err = quorum.New(quorum.Config{Hooks: quorum.Hooks{Uncalled: func(e quorum.UncalledEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e.Err)
+		}}}, r)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, clients[i].Close(within(t))) }()
+		require.NoError(t, clients[i].Trust(within(t)))
+	}
+	for range 3 {
+		lease, err := clients[0].Acquire(within(t), "k")
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		group.Go(func() {
+			next, err := clients[1].Acquire(within(t), "k")
+			if assert.NoError(t, err) {
+				assert.NoError(t, next.Release(within(t)))
+			}
+		})
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(told) > 0
+		}, 10*time.Second, time.Millisecond)
+		require.NoError(t, lease.Release(within(t)))
+		group.Wait()
+	}
+	require.Len(t, told, 1)
+	require.ErrorIs(t, told[0], ErrPermission)
+}

@@ -1,0 +1,607 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// sharedDice is dice for several Coordinators.
+type sharedDice struct {
+	mu   sync.Mutex
+	dice dice
+}
+
+func (d *sharedDice) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dice.Read(p)
+}
+
+// patient is a Config whose waiters would sleep for most of an hour if nobody
+// called them.
+func patient(cfg *quorum.Config) {
+	cfg.BackoffMin, cfg.BackoffMax = time.Hour, time.Hour
+	cfg.Random = &sharedDice{dice: dice{number: uint64(50 * time.Minute)}}
+	cfg.TTL = 2 * time.Hour
+	cfg.InstanceTimeout = 100 * ms
+}
+
+// meeting is the server at which those who wait for the key meet.
+func (f *fixture) meeting(key string) *quorumtest.Server {
+	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
+}
+
+// sent counts the commands that all servers got about the key.
+func (f *fixture) sent(key string, ops ...quorum.Op) int {
+	n := 0
+	for i := range f.servers {
+		for _, e := range f.log(i) {
+			if e.Command.Key == key && (len(ops) == 0 || slices.Contains(ops, e.Command.Op)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// travel makes each command, and each answer, take the time.
+func (f *fixture) travel(d time.Duration) {
+	way := func(quorum.Command) time.Duration { return d }
+	f.each(func(s *quorumtest.Server) { s.Delay(way, way) })
+}
+
+// A waiter of another process has the lock when it is released, not at its next
+// poll, and costs few commands.
+func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		holder := f.other()
+		lease, err := holder.TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		synctest.Wait()
+		before := f.sent("k")
+		released := time.Now().Add(10 * time.Minute)
+		time.AfterFunc(10*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Equal(f.t, 5*ms, time.Since(released), "the release gets there, and two round trips")
+		synctest.Wait()
+		// A round that is refused, a place in the line, the release, the round.
+		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
+		assert.Empty(f.t, f.meeting("k").Line("k"))
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// Calls go to one process at a time, in the order in which they came.
+func TestProcessesAreCalledInOrder(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		const clients = 8
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		before := 0
+		var order []int
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		for i := range clients {
+			c := f.other()
+			group.Go(func() {
+				lease, err := c.Acquire(f.ctx, "k")
+				if !assert.NoError(f.t, err) {
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				assert.NoError(f.t, lease.Release(f.ctx))
+			})
+			time.Sleep(10 * ms) // it stands in line
+		}
+		before = f.sent("k")
+		at := time.Now()
+		require.NoError(f.t, lease.Release(f.ctx))
+		group.Wait()
+		assert.Equal(f.t, []int{0, 1, 2, 3, 4, 5, 6, 7}, order)
+		// The release gets there, and two round trips of who is called.
+		assert.Equal(f.t, clients*(time.Second+5*ms)+2*ms, time.Since(at), "no time is lost")
+		synctest.Wait()
+		assert.Equal(f.t, 5+clients*10, f.sent("k")-before, "nobody asks who isn't called")
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// Workers of several processes that want the lock again and again have it equally
+// often, though each process knows first of its own releases.
+func TestTurnsAreSharedOut(t *testing.T) {
+	for _, test := range []struct{ processes, workers int }{{1, 16}, {4, 4}, {4, 1}, {2, 8}} {
+		playCalls(t, 5, func(f *fixture) {
+			// Each command takes a while, another one on each server.
+			f.each(func(s *quorumtest.Server) {
+				lag := time.Duration(100+10*int(s.Name()[0]-'A')) * time.Microsecond
+				s.Delay(func(quorum.Command) time.Duration { return lag }, func(quorum.Command) time.Duration { return lag })
+			})
+			witness := &tokenWitness{}
+			var mu sync.Mutex
+			var turns []int
+			var longest time.Duration
+			end := time.Now().Add(2 * time.Second)
+			var group sync.WaitGroup
+			for range test.processes {
+				c := f.other()
+				for range test.workers {
+					group.Go(func() {
+						n := 0
+						for time.Now().Before(end) {
+							began := time.Now()
+							lease, err := c.Acquire(f.ctx, "k")
+							if !assert.NoError(f.t, err) {
+								return
+							}
+							waited := time.Since(began)
+							witness.enter(f.t, lease)
+							time.Sleep(ms)
+							witness.leave()
+							n++
+							assert.NoError(f.t, lease.Release(f.ctx))
+							mu.Lock()
+							longest = max(longest, waited)
+							mu.Unlock()
+						}
+						mu.Lock()
+						turns = append(turns, n)
+						mu.Unlock()
+					})
+				}
+			}
+			group.Wait()
+			slices.Sort(turns)
+			all := 0
+			for _, n := range turns {
+				all += n
+			}
+			f.t.Logf("%d processes of %d: %d handoffs, turns %v, longest wait %v, %.1f commands each",
+				test.processes, test.workers, all, turns, longest, float64(f.sent("k"))/float64(all))
+			assert.GreaterOrEqual(f.t, 2*turns[0], turns[len(turns)-1])
+			assert.Less(f.t, longest, 120*ms)
+			assert.Less(f.t, float64(f.sent("k")), 13*float64(all), "commands")
+			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+			f.requireNothingLeft()
+		})
+	}
+}
+
+// The lock passes from one to the next of a process in one step on each server.
+func TestLocalHandOver(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		const workers = 8
+		witness := &tokenWitness{}
+		first := f.acquire("k")
+		var group sync.WaitGroup
+		for range workers {
+			group.Go(func() {
+				lease, err := f.Acquire(f.ctx, "k")
+				if !assert.NoError(f.t, err) {
+					return
+				}
+				witness.enter(f.t, lease)
+				time.Sleep(10 * ms)
+				witness.leave()
+				assert.NoError(f.t, lease.Release(f.ctx), "a lease that is followed was held to its end")
+			})
+		}
+		synctest.Wait()
+		before, at := f.sent("k"), time.Now()
+		require.NoError(f.t, first.Release(f.ctx))
+		group.Wait()
+		// The first was taken when nobody stood in line: it is released, the next
+		// one acquires, the others follow, and the last one releases.
+		assert.Equal(f.t, 5+5+5*(workers-1)+5, f.sent("k")-before)
+		assert.Equal(f.t, 2*ms+(workers-1)*ms+workers*10*ms+ms, time.Since(at))
+		assert.Len(f.t, witness.seen, workers)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// What a hand-over leaves open on a server is settled there like any release.
+func TestHandOverUnderFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		strike func(f *fixture)
+		err    error
+	}{
+		"one hangs":     {func(f *fixture) { f.hang(1) }, nil},
+		"one is down":   {func(f *fixture) { f.kill(1) }, nil},
+		"two hang":      {func(f *fixture) { f.hang(1, 3) }, nil},
+		"loses answers": {func(f *fixture) { f.servers[1].EndWith(quorumtest.LoseReply) }, nil},
+		"resets":        {func(f *fixture) { f.servers[1].EndWith(quorumtest.ResetAfter) }, nil},
+		"another set":   {func(f *fixture) { f.servers[1].PutCounter("k", 5, "other@9 N=5 Q=3") }, nil},
+		"a stray key":   {func(f *fixture) { f.occupy("k", time.Hour, 1) }, nil},
+		"keys are gone": {func(f *fixture) { f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1, 2) }, quorum.ErrNotHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				hold := make(chan struct{})
+				errs := make(chan error, 3)
+				var group sync.WaitGroup
+				for range 3 {
+					group.Go(func() {
+						lease, err := f.Acquire(f.ctx, "k")
+						if assert.NoError(f.t, err) {
+							<-hold
+							errs <- lease.Release(f.ctx)
+						}
+					})
+					synctest.Wait()
+				}
+				test.strike(f)
+				hold <- struct{}{} // the first follows nobody, the second follows it
+				require.ErrorIs(f.t, <-errs, test.err)
+				synctest.Wait()
+				close(hold)
+				group.Wait()
+				require.NoError(f.t, <-errs)
+				require.NoError(f.t, <-errs)
+				time.Sleep(5 * time.Second)
+				f.resume()
+				f.each(func(s *quorumtest.Server) {
+					s.SetFate(nil)
+					s.Start(true)
+				})
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// A call that is lost costs no more than the pause until the waiter looks by
+// itself.
+func TestLostCallCostsOnePause(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		f.each(func(s *quorumtest.Server) { s.LoseCalls(true) })
+		released := time.Now().Add(4321 * ms)
+		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.LessOrEqual(f.t, time.Since(released), 500*ms)
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// A holder that died calls nobody: its key's end is awaited.
+func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", 700*ms)
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.InDelta(f.t, 700*ms, f.elapsed(), float64(2*ms))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// Where the connection for calls is lost the waiter takes its place again on a new
+// one; where the whole server is lost, at the next.
+func TestEarIsLost(t *testing.T) {
+	for name, lose := range map[string]func(f *fixture){
+		"the connection": func(f *fixture) { f.meeting("k").Deafen() },
+		"both":           func(f *fixture) { f.meeting("k").Reconnect() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				lease, err := f.other().TryAcquire(f.ctx, "k")
+				require.NoError(f.t, err)
+				time.AfterFunc(time.Minute, func() { lose(f) })
+				time.AfterFunc(2*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+				next, err := f.Acquire(f.ctx, "k")
+				require.NoError(f.t, err)
+				assert.Equal(f.t, 2*time.Minute, f.elapsed())
+				_, ever := f.meeting("k").Ears()
+				assert.Equal(f.t, 2, ever)
+				require.NoError(f.t, next.Release(f.ctx))
+				f.requireNothingLeft()
+			}, patient)
+		})
+	}
+}
+
+// A server that is gone where the waiters meet costs one pause: then they meet at
+// the next one.
+func TestMeetingPlaceIsLost(t *testing.T) {
+	for name, lose := range map[string]func(*quorumtest.Server){
+		"killed": (*quorumtest.Server).Kill, "hung": (*quorumtest.Server).Hang,
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				f.travel(ms)
+				lost := f.meeting("k")
+				holder := f.other()
+				for i := range 10 {
+					lease, err := holder.Acquire(f.ctx, "k")
+					require.NoError(f.t, err)
+					if i == 3 {
+						lose(lost)
+					}
+					released := time.Now().Add(2 * time.Second)
+					time.AfterFunc(2*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+					next, err := f.Acquire(f.ctx, "k")
+					require.NoError(f.t, err)
+					if i < 3 || i > 4 {
+						assert.Less(f.t, time.Since(released), 10*ms, "turn %d", i)
+					} else {
+						assert.Less(f.t, time.Since(released), 800*ms, "turn %d", i)
+					}
+					require.NoError(f.t, next.Release(f.ctx))
+					time.Sleep(30 * ms) // the other one need not be let in first
+				}
+				lost.Resume()
+				lost.Start(true)
+				f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+				f.requireNothingLeftWithin(2 * time.Second)
+			})
+		})
+	}
+}
+
+// The connection for calls is there while somebody waits, and for some seconds.
+func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		meeting := f.meeting("k")
+		open, ever := meeting.Ears()
+		require.Zero(f.t, open+ever, "nobody has waited yet")
+		for range 3 {
+			lease, err := f.other().TryAcquire(f.ctx, "k")
+			require.NoError(f.t, err)
+			time.AfterFunc(time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+			next, err := f.Acquire(f.ctx, "k")
+			require.NoError(f.t, err)
+			require.NoError(f.t, next.Release(f.ctx))
+		}
+		time.Sleep(5 * time.Second)
+		open, ever = meeting.Ears()
+		assert.Equal(f.t, 1, open)
+		assert.Equal(f.t, 1, ever)
+		time.Sleep(20 * time.Second)
+		open, _ = meeting.Ears()
+		assert.Zero(f.t, open)
+		for _, s := range f.servers {
+			open, _ := s.Ears()
+			assert.Zero(f.t, open)
+		}
+		f.requireNothingLeft()
+	})
+}
+
+// Who may not listen polls, and it is told once.
+func TestUncalledWaitersPoll(t *testing.T) {
+	var mu sync.Mutex
+	told := map[string]int{}
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) { s.RefuseEars(permanentError{true}) })
+		for range 3 {
+			lease, err := f.other().TryAcquire(f.ctx, "k")
+			require.NoError(f.t, err)
+			released := time.Now().Add(20 * time.Second)
+			time.AfterFunc(20*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+			next, err := f.Acquire(f.ctx, "k")
+			require.NoError(f.t, err)
+			assert.LessOrEqual(f.t, time.Since(released), 501*ms)
+			require.NoError(f.t, next.Release(f.ctx))
+		}
+		assert.Equal(f.t, map[string]int{f.meeting("k").Name(): 1}, told)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.TTL = time.Minute
+		cfg.Hooks.Uncalled = func(e quorum.UncalledEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[e.Instance]++
+			assert.True(t, errors.As(e.Err, new(permanentError)))
+		}
+	})
+}
+
+// With WakeUps off nobody listens, and nothing is sent that polling doesn't need.
+func TestWakeUpsOff(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		time.AfterFunc(time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Zero(f.t, f.sent("k", quorum.Enlist, quorum.Withdraw))
+		for i, s := range f.servers {
+			_, ever := s.Ears()
+			assert.Zero(f.t, ever)
+			for _, e := range f.log(i) {
+				assert.False(f.t, e.Command.Wake)
+				assert.Empty(f.t, e.Command.Replace)
+			}
+		}
+	}, func(cfg *quorum.Config) { cfg.WakeUps = quorum.Off })
+}
+
+// Waiters that are cancelled all at once leave no place in the line, and who was
+// called and has gone passes the call on.
+func TestCancelledWaitersPassTheCallOn(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		first, last := f.other(), f.other()
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		for range 100 {
+			group.Go(func() {
+				_, err := first.Acquire(ctx, "k")
+				assert.ErrorIs(f.t, err, context.Canceled)
+			})
+		}
+		time.Sleep(ms)
+		var got time.Time
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			lease, err := last.Acquire(f.ctx, "k")
+			got = time.Now()
+			if assert.NoError(f.t, err) {
+				assert.NoError(f.t, lease.Release(f.ctx))
+			}
+		})
+		time.Sleep(ms)
+		require.Len(f.t, f.meeting("k").Line("k"), 2)
+		cancel()
+		group.Wait()
+		synctest.Wait()
+		require.Len(f.t, f.meeting("k").Line("k"), 1, "the hundred have withdrawn")
+		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+12)
+
+		// Now one that is cancelled at the moment of the call.
+		ctx, cancel = context.WithCancel(f.ctx)
+		group.Go(func() {
+			_, err := first.Acquire(ctx, "k")
+			assert.ErrorIs(f.t, err, context.Canceled)
+		})
+		synctest.Wait()
+		time.Sleep(ms)
+		f.meeting("k").OnCommand(func(cmd quorum.Command) {
+			if cmd.Op == quorum.Acquire && cmd.Key == "k" {
+				cancel()
+			}
+		})
+		at := time.Now()
+		require.NoError(f.t, lease.Release(f.ctx))
+		waiting.Wait()
+		group.Wait()
+		assert.Less(f.t, got.Sub(at), 2*ms)
+		f.meeting("k").OnCommand(nil)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// A waiter that gives up right when the lock is released doesn't take the call
+// with it.
+func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		leaving, staying := f.other(), f.other()
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		group.Go(func() {
+			_, err := leaving.Acquire(ctx, "k")
+			assert.ErrorIs(f.t, err, context.Canceled)
+		})
+		time.Sleep(ms)
+		var got time.Time
+		group.Go(func() {
+			lease, err := staying.Acquire(f.ctx, "k")
+			got = time.Now()
+			if assert.NoError(f.t, err) {
+				assert.NoError(f.t, lease.Release(f.ctx))
+			}
+		})
+		time.Sleep(ms)
+		// The withdrawal arrives after the release.
+		f.meeting("k").Delay(func(cmd quorum.Command) time.Duration {
+			if cmd.Op == quorum.Withdraw {
+				return 50 * ms
+			}
+			return 0
+		}, nil)
+		cancel()
+		synctest.Wait()
+		at := time.Now()
+		require.NoError(f.t, lease.Release(f.ctx))
+		group.Wait()
+		assert.LessOrEqual(f.t, got.Sub(at), 50*ms)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// A lock that can't be had although it is free where the waiters meet doesn't make
+// them spin.
+func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.OrderFor(f.Coordinator, "k")
+		f.occupy("k", quorum.NoExpiry, order[1:]...)
+		ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
+		defer cancel()
+		_, err := f.Acquire(ctx, "k")
+		require.ErrorIs(f.t, err, context.DeadlineExceeded)
+		assert.Less(f.t, len(f.rounds("k")), 80)
+		assert.Greater(f.t, len(f.rounds("k")), 10)
+		f.requireNothingLeft()
+	})
+}
+
+// Waiting leaves nothing behind when the Coordinator is closed.
+func TestCloseWhileListening(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour)
+		var group sync.WaitGroup
+		for range 5 {
+			group.Go(func() {
+				_, err := f.Acquire(f.ctx, "k")
+				assert.ErrorIs(f.t, err, quorum.ErrClosed)
+			})
+		}
+		time.Sleep(time.Second)
+		at := time.Now()
+		require.NoError(f.t, f.Close(f.ctx))
+		group.Wait()
+		assert.Equal(f.t, at, time.Now())
+		synctest.Wait()
+		open, _ := f.meeting("k").Ears()
+		assert.Zero(f.t, open)
+	}, patient)
+}
+
+// While a server that would have to be listened to hangs, Close doesn't wait for it.
+func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Hour)
+		f.meeting("k").Hang()
+		go func() { _, _ = f.Acquire(f.ctx, "k") }()
+		time.Sleep(150 * ms) // it has been found silent by now
+		f.meeting("k").Resume()
+		f.each((*quorumtest.Server).Hang)
+		at := time.Now()
+		require.NoError(f.t, f.Close(f.ctx))
+		assert.LessOrEqual(f.t, time.Since(at), 500*ms)
+	}, func(cfg *quorum.Config) { cfg.TTL, cfg.InstanceTimeout = time.Minute, 100*ms })
+}

@@ -1,0 +1,292 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Waiters of different processes meet at one instance, the same for all: there
+// each process puts itself in line (Enlist), and a release that reaches that
+// instance calls the first in line. So one process wakes at a time, in the order
+// in which they came, and no herd; a lock that nobody waits for costs one look at an
+// empty line, on one of the instances. There is no mark to leave with a holder, no
+// broadcast, and nothing to expire but the line itself.
+//
+// The instance is the first in the key's order that answers. Processes that
+// disagree on which one that is miss each other's calls until they agree, and
+// poll.
+//
+// A call says nothing about the lock: it only ends a sleep sooner, and whoever is
+// called asks for votes like anybody else.
+
+// meetingPlace is the instance at which those who wait for the key meet.
+func (c *core) meetingPlace(key string) int {
+	prefix := hashOf(hashOf(hashStart, key), "\x00")
+	best, first := -1, -1
+	var bestRank, firstRank uint64
+	for i, m := range c.members {
+		rank := hashOf(prefix, m.name)
+		if first < 0 || rank < firstRank {
+			first, firstRank = i, rank
+		}
+		if !m.silent.Load() && (best < 0 || rank < bestRank) {
+			best, bestRank = i, rank
+		}
+	}
+	if best < 0 {
+		return first
+	}
+	return best
+}
+
+// wakesAt is the instance on which a release is to call a waiter, -1 if none can.
+func (c *core) wakesAt(key string) int {
+	if i := c.meetingPlace(key); c.hearings[i] != nil {
+		return i
+	}
+	return -1
+}
+
+// canCall reports whether every instance can call waiters. Where one can't, other
+// processes may have to find the lock free by polling: then it is set free after
+// each turn.
+func (c *core) canCall() bool {
+	for _, h := range c.hearings {
+		if h == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hearing keeps an Ear open at one instance while somebody of this process waits
+// there, and for some time after.
+type hearing struct {
+	c        *core
+	index    int
+	member   *member
+	listener Listener
+
+	mu      sync.Mutex
+	users   int                      // who wait
+	used    time.Duration            // when the last of them left, by the monotonic clock
+	running bool                     // its goroutine runs
+	address string                   // of the Ear, empty while there is none
+	told    bool                     // that nobody can be called here
+	leaving map[string]chan struct{} // keys of whose lines a Withdraw is under way; closed at its end
+}
+
+const (
+	// lingerFor is how long an Ear is kept that nobody uses.
+	lingerFor = 10 * time.Second
+
+	// reopenMin and reopenMax bound the pauses between tries to open one.
+	reopenMin = 50 * time.Millisecond
+	reopenMax = 10 * time.Second
+)
+
+func newHearings(c *core, instances []Instance) []*hearing {
+	hearings := make([]*hearing, len(instances))
+	for i, inst := range instances {
+		if listener, ok := inst.(Listener); ok && c.cfg.WakeUps == On {
+			hearings[i] = &hearing{c: c, index: i, member: c.members[i], listener: listener}
+		}
+	}
+	return hearings
+}
+
+// use has the Ear opened, if it isn't, and kept open until leave.
+func (h *hearing) use() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.users++
+	if !h.running {
+		h.running = true
+		h.c.background.startStanding(h.run)
+	}
+}
+
+func (h *hearing) leave() {
+	now := h.c.reader.Now().Mono
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.users--
+	h.used = now
+}
+
+// open gives the address to be called by, empty if there is none now.
+func (h *hearing) open() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.address
+}
+
+// run opens an Ear, and another one when it is lost, until nobody needs it.
+func (h *hearing) run() {
+	pause := reopenMin
+	for {
+		h.mu.Lock()
+		if h.users == 0 || h.c.closed() {
+			h.running = false
+			h.mu.Unlock()
+			return
+		}
+		h.mu.Unlock()
+		ear, err := h.listen()
+		if err == nil {
+			pause = reopenMin
+			if idle := h.serve(ear); idle {
+				continue
+			}
+		} else if permanent(err) {
+			h.tell(err)
+			pause = reopenMax
+		}
+		select {
+		case <-h.c.clock.After(pause):
+		case <-h.c.background.done:
+		}
+		pause = min(2*pause, reopenMax)
+	}
+}
+
+func (h *hearing) listen() (Ear, error) {
+	ctx, cancel := h.c.clock.WithTimeout(context.Background(), max(h.member.timeout, verifyTimeout))
+	defer cancel()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-h.c.background.done:
+			cancel()
+		case <-finished:
+		}
+	}()
+	return h.listener.Listen(ctx)
+}
+
+// serve takes in calls until the Ear is lost, or wasn't used for long, which it
+// reports, or the Coordinator is closed.
+func (h *hearing) serve(ear Ear) (idle bool) {
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		for {
+			key, err := ear.Hear()
+			if err != nil {
+				return
+			}
+			if !h.c.locals.call(key, h) {
+				// Whoever waited has gone. The next one is called instead.
+				h.c.withdraw(key, place{ear: h, address: ear.Address()})
+			}
+		}
+	}()
+	h.setAddress(ear.Address())
+	defer func() {
+		h.setAddress("")
+		_ = ear.Close() // nothing depends on how it ends
+		<-lost
+	}()
+	for {
+		select {
+		case <-lost:
+			return false
+		case <-h.c.background.done:
+			return false
+		case <-h.c.clock.After(lingerFor):
+			if h.idle() {
+				return true
+			}
+		}
+	}
+}
+
+func (h *hearing) setAddress(address string) {
+	h.mu.Lock()
+	h.address = address
+	h.mu.Unlock()
+	h.c.locals.changed(h)
+}
+
+func (h *hearing) idle() bool {
+	now := h.c.reader.Now().Mono
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.users == 0 && now-h.used >= lingerFor
+}
+
+// tell tells once why nobody can be called at this instance.
+func (h *hearing) tell(err error) {
+	h.mu.Lock()
+	told := h.told
+	h.told = true
+	h.mu.Unlock()
+	if uncalled := h.c.cfg.Hooks.Uncalled; !told && uncalled != nil {
+		uncalled(UncalledEvent{Instance: h.member.name, Err: err})
+	}
+}
+
+// enlist asks for a place in the line at this instance. It reports whether the
+// waiter has one, and whether the key was free.
+func (h *hearing) enlist(ctx context.Context, key, address string, front, yield bool) (placed, free bool) {
+	h.mu.Lock()
+	leaving := h.leaving[key]
+	h.mu.Unlock()
+	if leaving != nil {
+		<-leaving // soon: it is under a time-out
+	}
+	ballot := h.member.ask(ctx, Command{
+		Op: Enlist, Key: key, Waiter: address, Front: front, Yield: yield, TTL: h.c.lineTTL(),
+	})
+	if err := ballot.Vote.Err; err != nil && permanent(err) {
+		h.tell(err)
+	}
+	return ballot.Vote.Outcome == Granted, ballot.Vote.Outcome == Refused
+}
+
+// lineTTL is how long a line is kept after the last one joined it: longer than
+// anybody stands in it without looking at the lock.
+func (c *core) lineTTL() time.Duration {
+	return max(time.Minute, 2*c.cfg.MaxTTL, 2*c.cfg.BackoffMax).Truncate(time.Millisecond)
+}
+
+// withdraw gives up a place, in the background. Nobody of this process takes a new
+// one in that line before.
+func (c *core) withdraw(key string, p place) {
+	if p.address == "" {
+		return
+	}
+	h, done := p.ear, make(chan struct{})
+	h.mu.Lock()
+	if h.leaving == nil {
+		h.leaving = make(map[string]chan struct{})
+	}
+	before := h.leaving[key]
+	h.leaving[key] = done
+	h.mu.Unlock()
+	c.background.start(func() {
+		if before != nil {
+			<-before
+		}
+		// Whatever comes of it: a call for who is gone is one lost call.
+		h.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.address})
+		h.mu.Lock()
+		if h.leaving[key] == done {
+			delete(h.leaving, key)
+		}
+		h.mu.Unlock()
+		close(done)
+	})
+}
+
+const hashStart uint64 = 14695981039346656037
+
+// hashOf is FNV-1a, spelled out: package hash/fnv allocates.
+func hashOf(sum uint64, text string) uint64 {
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * 1099511628211
+	}
+	return sum
+}

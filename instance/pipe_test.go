@@ -242,6 +242,7 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	greeting := make(chan struct{})
 	var greeted atomic.Bool
 	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("SCRIPT", "LOAD", acquireScript.source) // or all would be sent twice
 	opt := Harden(nil)
 	dial := opt.Dialer
 	opt.Addr = s.Addr()

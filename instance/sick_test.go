@@ -1,0 +1,143 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// TestSickInstanceCostsNothing has 128 workers lock on five servers of which one
+// hangs, is slow, or is gone: what it costs in goroutines, connections and time is
+// bounded, nothing stays behind, and it comes back by itself.
+func TestSickInstanceCostsNothing(t *testing.T) {
+	var slow atomic.Bool
+	for name, ill := range map[string]struct {
+		begin, end func(s *instancetest.Server)
+	}{
+		"hung": {(*instancetest.Server).Pause, (*instancetest.Server).Resume},
+		"slow": {func(*instancetest.Server) { slow.Store(true) }, func(*instancetest.Server) { slow.Store(false) }},
+		"gone": {func(s *instancetest.Server) { s.Kill() }, (*instancetest.Server).Restart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := instancetest.StartN(t, 5, instancetest.Config{})
+			urls := make([]string, len(servers))
+			for i, s := range servers {
+				urls[i] = s.URL()
+			}
+			sick := servers[2]
+			u, err := url.Parse(sick.URL())
+			require.NoError(t, err)
+			urls[2] = instancetest.StartProxy(t, u.Host, func() instancetest.Fate {
+				f := instancetest.Pass
+				if slow.Load() {
+					f.Delay = 50 * time.Millisecond
+				}
+				return f
+			}).URL()
+			group, err := instance.OpenAll(instance.Config{}, urls...)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, group.Close()) }()
+			locks, err := quorum.New(quorum.Config{InstanceTimeout: 250 * time.Millisecond}, group.Instances()...)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, locks.Close(t.Context())) }()
+			require.NoError(t, locks.Trust(t.Context()))
+
+			before := runtime.NumGoroutine()
+			sickness(t, locks, 50*time.Millisecond) // warm
+			ill.begin(sick)
+			most, worst, cycles := sickness(t, locks, 700*time.Millisecond)
+			conns := int(group.Members()[2].Client().PoolStats().TotalConns)
+			t.Logf("%d cycles, worst %v, %d goroutines more at most, %d connections", cycles, worst, most-before, conns)
+			// The workers themselves; while a connection is new, one for each vote that
+			// waits for the Probe; and a few for each exchange under way.
+			require.LessOrEqual(t, most-before, 3*128)
+			require.LessOrEqual(t, conns, 8)
+			require.Less(t, worst, time.Second, "twice the time-out, and what a busy machine adds")
+			for i, s := range servers {
+				if i != 2 {
+					require.Eventually(t, func() bool { return locksOn(s) == 0 }, 5*time.Second, time.Millisecond, "instance %d", i)
+				}
+			}
+
+			ill.end(sick)
+			well := time.Now()
+			// Not Settle: deletes that found nothing are kept for a TTL, in case their
+			// SET comes yet.
+			require.Eventually(t, func() bool { return locksOn(sick) == 0 }, 5*time.Second, time.Millisecond)
+			t.Logf("it owes nothing after %v", time.Since(well))
+			require.Less(t, time.Since(well), 2*time.Second, "the deletes that it was owed")
+			require.Eventually(t, func() bool {
+				lease, err := locks.TryAcquire(t.Context(), "again")
+				if err != nil {
+					return false
+				}
+				defer func() { _ = lease.Release(t.Context()) }()
+				time.Sleep(5 * time.Millisecond)
+				return name == "gone" || len(lease.Instances()) == 5 // a restarted server is in quarantine
+			}, 5*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// sickness has 128 workers lock for a while, and gives the most goroutines that were
+// seen, the longest cycle and their number.
+func sickness(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, worst time.Duration, cycles int) {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var taken []time.Duration
+	began := time.Now()
+	for w := range 128 {
+		all.Go(func() {
+			var mine []time.Duration
+			for time.Since(began) < d {
+				from := time.Now()
+				lease, err := locks.Acquire(t.Context(), fmt.Sprint("worker-", w))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// On a busy machine another one may be late besides. What it is owed is
+				// delivered, which is looked at below.
+				if err := lease.Release(t.Context()); err != nil && !errors.Is(err, quorum.ErrUnreachable) {
+					t.Error(err)
+				}
+				mine = append(mine, time.Since(from))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			taken = append(taken, mine...)
+		})
+	}
+	for time.Since(began) < d {
+		most = max(most, runtime.NumGoroutine())
+		time.Sleep(time.Millisecond)
+	}
+	all.Wait()
+	return most, slices.Max(taken), len(taken)
+}
+
+// locksOn counts the locks' keys on a server.
+func locksOn(s *instancetest.Server) int {
+	reply, err := s.Ask("EVAL", "local n = 0 for _, k in ipairs(redis.call('KEYS', 'worker-*')) do n = n + 1 end return n", "0")
+	if err != nil {
+		return -1
+	}
+	var n int
+	_, _ = fmt.Sscanf(reply, ":%d", &n)
+	return n
+}

@@ -31,8 +31,13 @@ func (s *succession) take(r *round) {
 	s.taken <- true
 }
 
-// decline leaves the release to who gave the lease back.
-func (s *succession) decline() { s.taken <- false }
+// decline leaves the release to who gave the lease back. After take it does nothing.
+func (s *succession) decline() {
+	select {
+	case s.taken <- false:
+	default: // it was taken
+	}
+}
 
 // settle takes in what a vote of the round says about the old value on instance i.
 func (s *succession) settle(ctx context.Context, i int, vote Vote) {

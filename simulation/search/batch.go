@@ -59,7 +59,7 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 	for i := from; i < to; i++ {
 		begins(i)
 		setup, label := c.at(i)
-		result, err := c.run.play(setup.Seed, setup.Schedule)
+		result, err := c.run.play(setup)
 		if err != nil {
 			return Batch{}, err
 		}

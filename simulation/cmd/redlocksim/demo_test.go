@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,7 +17,14 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be a worker process, too: explore and exhaust start
+// the program that they are.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "worker" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // The story is told to its end, with the tokens that it is about.
 func TestDemo(t *testing.T) {

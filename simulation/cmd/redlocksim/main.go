@@ -2,6 +2,8 @@
 //
 //	redlocksim demo                                  on five embedded servers
 //	redlocksim demo -instances redis://...,...       on real ones
+//	redlocksim explore -design default -seeds 0:5000
+//	redlocksim exhaust S1
 //
 // Every command exits with 0 if all went as told, 1 if not, 2 for wrong usage.
 package main
@@ -44,6 +46,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
+	{"explore", "many random schedules of faults: what breaks a design, and the smallest schedule that does", runExplore},
+	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
+	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
+	{"shrink", "make a replay file's run smaller, as long as it shows the same", runShrink},
+	{"worker", "what explore and exhaust start; not for people", runWorker},
 }
 
 func main() {

@@ -66,7 +66,7 @@ func pausedAndSteppedBack() Scenario {
 		Assumption: "the client's wall clock measures time",
 		Breaks:     "mutual exclusion, for a client that counts by the wall clock alone",
 		Helps:      "the larger of the monotonic and the wall clock's count",
-		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; redlock-rb #50; redis-py and RedLock.net count by the wall clock to this day or did for years",
+		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; leandromoreira/redlock-rb #50; redlock-py, node-redlock v5 and redisson count by the wall clock (read)",
 		Verdicts: expect(none.reaching("c2 write").without("c1 acquired"), "textbook").
 			and(none.reaching("c2 write", tooLate).without("c1 acquired"), group(voting, fenced)...).
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").

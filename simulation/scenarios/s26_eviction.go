@@ -40,7 +40,7 @@ func (h heeding) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	return h.Locker.TryAcquire(ctx, key)
 }
 
-const evictionSource = "the Redis document on key eviction, maxmemory-policy: allkeys policies evict keys that have time left, volatile ones keys like a lock's first of all; redis/redis-doc on FLUSHALL"
+const evictionSource = "the Redis documentation, \"Key eviction\": allkeys policies evict any key, volatile ones such as a lock's, which have a time to live; and its page of FLUSHALL"
 
 // forgetting is what the forms of S26 have in common.
 func forgetting(id, title, what string, kind simulation.Kind, key, counted string) Scenario {

@@ -120,3 +120,12 @@ func TestEveryFlawIsShownBesideItsCure(t *testing.T) {
 		assert.True(t, beside, "no scenario has %s violated and %s not", d.Name, d.Cure)
 	}
 }
+
+// The list is the same each time that it is asked for: a replay depends on it.
+func TestTheListIsTheSameEachTime(t *testing.T) {
+	before, after := scenarios.All(), scenarios.All()
+	for i := range before {
+		assert.Equal(t, before[i].Schedule, after[i].Schedule, before[i].ID)
+		assert.Equal(t, before[i].Alone, after[i].Alone, before[i].ID)
+	}
+}

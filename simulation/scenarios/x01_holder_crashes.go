@@ -35,10 +35,12 @@ func holderCrashes() Scenario {
 // partition is what the forms of X2 have in common: c1 is left with A and B, c2 with
 // C, D and E.
 func partition(s Scenario, way simulation.Way) Scenario {
-	for client, servers := range map[string]string{"c1": "CDE", "c2": "AB"} {
-		for _, server := range servers {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
+	for _, server := range "ABCDE" {
+		client := "c1"
+		if server < 'C' {
+			client = "c2"
 		}
+		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
 	}
 	s.Work = func(c *simulation.Client) {
 		look(c)

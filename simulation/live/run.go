@@ -225,7 +225,7 @@ func (r *run) play(ctx context.Context, act Act, part Part, line *Line) {
 		return
 	}
 	line.Title = scenario.Title
-	if line.Predicted, err = predict(act.Scenario, part.Design); err != nil {
+	if line.Predicted, err = predict(act.Scenario, part.predictedBy()); err != nil {
 		fail(err)
 		return
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// key is the lock's.
-const key = "k"
-
 // stage is where one play takes place: the servers, the resource, the clients and
 // what lies between them. Its methods, and those of its actors, end the play at the
 // first step that fails: only the play's own goroutine may call them.

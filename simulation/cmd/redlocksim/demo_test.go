@@ -15,11 +15,13 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/live"
 )
 
 // TestMain lets the test binary be a worker process, too: explore and exhaust start
 // the program that they are.
 func TestMain(m *testing.M) {
+	live.PlayPart()
 	if len(os.Args) == 2 && os.Args[1] == "worker" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}

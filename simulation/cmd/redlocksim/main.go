@@ -2,6 +2,8 @@
 //
 //	redlocksim demo                                  on five embedded servers
 //	redlocksim demo -instances redis://...,...       on real ones
+//	redlocksim live                                  the scenarios on real servers that it starts
+//	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000
 //	redlocksim exhaust S1
 //
@@ -18,6 +20,8 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+
+	"github.com/redquorum/redlock/simulation/live"
 )
 
 // The exit codes of every command.
@@ -46,6 +50,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
+	{"live", "the scenarios on real redis-servers: does what happens there agree with the simulation?", runLive},
+	{"soak", "random faults on five real servers, and a resource that must come through", runSoak},
 	{"explore", "many random schedules of faults: what breaks a design, and the smallest schedule that does", runExplore},
 	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
 	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
@@ -54,6 +60,7 @@ var commands = []command{
 }
 
 func main() {
+	live.PlayPart() // clients of live and soak are processes of this program
 	// Everything that a command starts is ended by this context: Ctrl-C leaves
 	// nothing behind. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -138,7 +138,7 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	if space.How != search.Draw {
 		what = "cases"
 	}
-	fmt.Fprintf(out, "%s with %s: %s %d:%d, %d runs, %d events\n", space.Workload, space.Design, what, report.From, report.To, report.Runs, report.Events)
+	fmt.Fprintf(out, "%s with %s: %s %d:%d, %d runs, %d lines of trace (%016x)\n", space.Workload, space.Design, what, report.From, report.To, report.Runs, report.Lines, report.Traces)
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:

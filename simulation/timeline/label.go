@@ -29,7 +29,7 @@ func (l label) wide() float64 {
 	for _, p := range l.parts {
 		w += wide(p.text, 12) + 8
 		if p.class != "s" {
-			w += wide(p.text, 1.6) // bold, and in capitals
+			w += wide(p.text, 3) // bold, and in capitals
 		}
 	}
 	return w
@@ -89,8 +89,12 @@ func join(labels []label, x float64, one part) []label {
 	return append(labels, label{x: x, parts: []part{one}})
 }
 
-// gaveUp puts the end of waiting before what follows from it.
-const gaveUp = 0
+// The end of a pause and that of waiting come before what follows from them at the
+// same moment. Lines are counted from 1.
+const (
+	resumed = iota - 1
+	gaveUp
+)
 
 // label says what the lanes' labels are. What a bar shows is written in the bar.
 func (d *drawing) label() {
@@ -272,7 +276,7 @@ func bracketed(words string) string {
 
 func (d *drawing) runsAgain(s Span) {
 	if s.Until < d.t.End {
-		d.note(s.Lane, s.Until, s.Line, "runs again", "fa")
+		d.note(s.Lane, s.Until, resumed, "runs again", "fa")
 	}
 }
 

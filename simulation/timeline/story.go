@@ -221,7 +221,7 @@ func (s *story) deletes(told Mark) {
 func (s *story) spans() {
 	for _, span := range s.t.Spans {
 		step := Step{At: span.From, Lane: span.Lane, Fault: true, line: span.Line}
-		end := Step{At: span.Until, Lane: span.Lane, Fault: true, line: span.Line}
+		end := Step{At: span.Until, Lane: span.Lane, Fault: true, line: resumed}
 		lasting := ""
 		if span.Known && span.Until < s.t.End {
 			lasting = " for " + length(span.Until-span.From)
@@ -318,7 +318,6 @@ func (s *story) silences() {
 	}
 	var order []moment
 	places := map[moment][]string{}
-	lines := map[moment]int{}
 	for _, m := range s.t.Messages {
 		if m.GaveUp == None || m.watching() {
 			continue
@@ -326,12 +325,11 @@ func (s *story) silences() {
 		at := moment{m.Process, m.Op, m.GaveUp}
 		if places[at] == nil {
 			order = append(order, at)
-			lines[at] = m.Line
 		}
 		places[at] = append(places[at], m.Place)
 	}
 	for _, at := range order {
-		s.add(Step{At: at.at, Lane: at.process, line: lines[at],
+		s.add(Step{At: at.at, Lane: at.process, line: gaveUp,
 			Text: fmt.Sprintf("%s waits no longer for %s (%s)", at.process, list(places[at]), at.op)})
 	}
 }

@@ -140,6 +140,9 @@ func (d *drawing) arrange() {
 		case ofResource:
 			l.height = l.line - y + 16
 		case ofServer:
+			if l.levels > 0 {
+				l.line += 8 // clear of the marks on the bars
+			}
 			l.height = l.line - y + 16
 		}
 		y += l.height

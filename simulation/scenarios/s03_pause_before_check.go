@@ -56,7 +56,7 @@ func pauseBeforeCheck() Scenario {
 func pausedAndSteppedBack() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3b",
-		Title: "The same, and the client's wall clock is set back meanwhile",
+		Title: "The client is paused before it reads its replies, and its wall clock is set back",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1 is paused, and its wall clock set back by 12 000",
@@ -79,7 +79,7 @@ func pausedAndSteppedBack() Scenario {
 func suspendedBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3c",
-		Title: "The same, by a suspension, in which the monotonic clock stands still",
+		Title: "The client is suspended before it reads its replies, and its monotonic clock stands still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is suspended, and with it its monotonic clock",
@@ -101,7 +101,7 @@ func suspendedBeforeCheck() Scenario {
 func frozenBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3d",
-		Title: "The same, with both clocks standing still",
+		Title: "The client is suspended before it reads its replies, and both of its clocks stand still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is stopped with both of its clocks, as a virtual machine is that is resumed from a snapshot",

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -125,18 +124,18 @@ func keysThatLast(s Scenario, fault simulation.Fault) Scenario {
 }
 
 // clocksForward is S4c: the formula g-Q+1 with clocks.
-func clocksForward() Scenario { return jumps("S4c", 3, overlap, refusedSecond) }
+func clocksForward() Scenario { return jumps("S4c", 3, "three", overlap, refusedSecond) }
 
 // twoClocksForward is S4d, one jump less than S4c.
-func twoClocksForward() Scenario { return jumps("S4d", 2, refusedSecond, refusedSecond) }
+func twoClocksForward() Scenario { return jumps("S4d", 2, "two", refusedSecond, refusedSecond) }
 
-func jumps(id string, n int, unwatched, watched Verdict) Scenario {
+func jumps(id string, n int, word string, unwatched, watched Verdict) Scenario {
 	s := oneVoteLost(Scenario{
 		ID:    id,
-		Title: fmt.Sprintf("The clocks of %d servers jump forward under a lock that is on all five", n),
+		Title: "The clocks of " + word + " servers jump forward under a lock that is on all five",
 		Steps: []string{
 			"0: c1 gets the lock on all five",
-			fmt.Sprintf("100: %d clocks jump forward by 15 000", n),
+			"100: " + word + " clocks jump forward by 15 000",
 			"200: c2 asks all five",
 			"5 000: c1 goes on",
 		},

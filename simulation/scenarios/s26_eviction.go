@@ -79,7 +79,7 @@ func flushed() Scenario {
 
 // evictedFromFive is S26c.
 func evictedFromFive() Scenario {
-	s := forgetting("S26c", "The same, with the lock on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
+	s := forgetting("S26c", "Two servers evict a lock that is on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
 	s.Steps[1], s.Steps[3] = "0: c1 gets the lock on all five", "200: c2 asks, and gets C and D"
 	s.Breaks, s.Helps = "nothing: a lease on five survives two losses", "more votes than a quorum"
 	s.Schedule, s.Alone, s.Variants = nil, nil, nil

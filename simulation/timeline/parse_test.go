@@ -39,9 +39,9 @@ func parse(t testing.TB, trace []byte) *timeline.Timeline {
 }
 
 func TestEveryLineOfRealRunsIsUnderstood(t *testing.T) {
-	for name, r := range runs {
+	for name := range runs {
 		t.Run(name, func(t *testing.T) {
-			result := r.play(t)
+			result := result(t, name)
 			tl := parse(t, result.Trace)
 			assert.Empty(t, tl.Unknown)
 			assert.Equal(t, result.Ended, max(tl.End, result.Ended), "no line is later than the run's end")
@@ -151,7 +151,7 @@ func TestEveryLineThatTheKernelCanWriteIsUnderstood(t *testing.T) {
 }
 
 func TestBeliefAndTruthOfAPause(t *testing.T) {
-	tl := parse(t, pauseAfterTheCheck(simulation.Unguarded).play(t).Trace)
+	tl := parse(t, result(t, "pause").Trace)
 	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)
 	assert.Equal(t, []string{"A", "B", "C", "D", "E"}, tl.Servers)
 	assert.Equal(t, []string{"k"}, tl.Keys())
@@ -200,7 +200,7 @@ func TestBeliefAndTruthOfAPause(t *testing.T) {
 }
 
 func TestTheGuardsRefusal(t *testing.T) {
-	tl := parse(t, pauseAfterTheCheck(simulation.GuardAdmits).play(t).Trace)
+	tl := parse(t, result(t, "pause-fenced").Trace)
 	var refused []timeline.Access
 	for _, a := range tl.Accesses {
 		if a.Refused {
@@ -214,8 +214,8 @@ func TestTheGuardsRefusal(t *testing.T) {
 }
 
 func TestTwoBeliefsAfterAClockJump(t *testing.T) {
-	for name, r := range map[string]run{"jump": clockJumps(), "crash": crashWithoutFsync(), "failover": failsOver()} {
-		tl := parse(t, r.play(t).Trace)
+	for _, name := range []string{"jump", "crash", "failover"} {
+		tl := parse(t, result(t, name).Trace)
 		require.Len(t, tl.Overlaps(), 1, name)
 		o := tl.Overlaps()[0]
 		assert.Equal(t, "c1", o.First)
@@ -241,7 +241,7 @@ func TestTwoBeliefsAfterAClockJump(t *testing.T) {
 // What a holder believes is counted by its own clocks: while they stand still it
 // lasts.
 func TestBeliefByClocksThatStandStill(t *testing.T) {
-	tl := parse(t, extensions().play(t).Trace)
+	tl := parse(t, result(t, "extensions").Trace)
 	first := tl.Beliefs[0]
 	assert.Equal(t, "c1", first.Process)
 	assert.Greater(t, first.Until, at(24*time.Second), "15 s of standstill don't count")

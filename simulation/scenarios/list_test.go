@@ -38,6 +38,7 @@ func TestEveryScenarioIsToldInFull(t *testing.T) {
 		for what, text := range map[string]string{"Title": s.Title, "Assumption": s.Assumption, "Breaks": s.Breaks, "Helps": s.Helps, "Source": s.Source} {
 			assert.NotEmpty(t, text, "%s: %s", s.ID, what)
 		}
+		assert.LessOrEqual(t, len(s.Title), 80, "%s: tables have no room for the title", s.ID)
 		assert.NotEmpty(t, s.Steps, s.ID)
 		assert.NotNil(t, s.Work, s.ID)
 		assert.Len(t, s.Designs(), len(s.Verdicts), "%s has a verdict for a design that doesn't exist", s.ID)

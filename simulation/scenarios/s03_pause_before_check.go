@@ -56,7 +56,7 @@ func pauseBeforeCheck() Scenario {
 func pausedAndSteppedBack() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3b",
-		Title: "The client is paused before it reads its replies, and its wall clock is set back",
+		Title: "A pause before the replies are read, and a wall clock that is set back",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1 is paused, and its wall clock set back by 12 000",
@@ -79,7 +79,7 @@ func pausedAndSteppedBack() Scenario {
 func suspendedBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3c",
-		Title: "The client is suspended before it reads its replies, and its monotonic clock stands still",
+		Title: "A suspension before the replies are read: the monotonic clock stands still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is suspended, and with it its monotonic clock",
@@ -101,7 +101,7 @@ func suspendedBeforeCheck() Scenario {
 func frozenBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3d",
-		Title: "The client is suspended before it reads its replies, and both of its clocks stand still",
+		Title: "A suspension before the replies are read: both clocks stand still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is stopped with both of its clocks, as a virtual machine is that is resumed from a snapshot",

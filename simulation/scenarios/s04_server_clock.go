@@ -74,7 +74,7 @@ func clockForward() Scenario {
 func clockBack() Scenario {
 	return keysThatLast(Scenario{
 		ID:    "S4b",
-		Title: "The clocks of three servers are set back under a lock whose holder has died",
+		Title: "Three servers' clocks are set back under a lock whose holder has died",
 		Steps: []string{
 			"0: c1 gets the lock, and dies before it writes",
 			"500: the clocks of C, D and E are set back by 20 000, so that their keys live to 30 000",
@@ -88,7 +88,7 @@ func clockBack() Scenario {
 func clockSlow() Scenario {
 	return keysThatLast(Scenario{
 		ID:    "S4f",
-		Title: "The clocks of three servers run at half their speed under a lock whose holder has died",
+		Title: "Three servers' clocks go half as fast under a lock whose holder has died",
 		Steps: []string{
 			"0: c1 gets the lock, and dies before it writes",
 			"500: the clocks of C, D and E go half as fast, so that their keys live to 19 500; where they stand still they live for ever",

@@ -122,7 +122,7 @@ func sameValueAgain() Scenario {
 		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Op: "release", Nth: 1, By: time.Second})
 	return Scenario{
 		ID:    "S9m",
-		Title: "A client uses one value for all its tries, and the delete of the first is late",
+		Title: "One value for all tries, and the delete of the first is late",
 		Steps: []string{
 			"0: c1 asks until it has the lock; D and E can't be reached by it. The first round gets A and B, the SET to C is lost",
 			"50: c1 deletes its keys; the delete to C takes 1 000",

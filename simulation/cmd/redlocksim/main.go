@@ -49,6 +49,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
+	{"list", "all scenarios and designs, or one of them in full", runList},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: does what happens there agree with the simulation?", runLive},
 	{"soak", "random faults on five real servers, and a resource that must come through", runSoak},

@@ -216,8 +216,10 @@ func TestConnectionsThatAreCut(t *testing.T) {
 	r := play(t, cfg, schedule, func(c *simulation.Client) {
 		_, err := c.TryAcquire(key)
 		assert.ErrorIs(t, err, simulation.ErrReset)
+		c.Sleep(100 * ms)
 		lease, err := c.TryAcquire(key)
 		assert.NoError(t, err, "what was carried out has been deleted")
+		c.Sleep(100 * ms)
 		for _, vote := range lease.(*quorum.Lease).Votes() {
 			assert.EqualValues(t, 2, vote.Vote.Epoch)
 		}

@@ -45,7 +45,7 @@ func story(s scenarios.Scenario) search.Workload {
 			if _, own := s.Setting(d); !reflect.DeepEqual(setup.Schedule, own) {
 				return r
 			}
-			return s.Judge(r, d)
+			return s.Judge(r)
 		},
 	}
 	for _, d := range s.Variants {

@@ -43,7 +43,7 @@ func (s *stage) enter(how ...entrance) *actor {
 	a.who = fmt.Sprintf("c%d", a.index+1)
 	reader, writer, err := os.Pipe()
 	s.must(err)
-	a.process, err = startPart(a.who, partClient, s.run.id, nil, writer)
+	a.process, err = startPart(a.who, partClient, s.run.dir, nil, writer)
 	_ = writer.Close()
 	if err != nil {
 		_ = reader.Close()

@@ -286,10 +286,19 @@ func TestNoProgressIsFound(t *testing.T) {
 		{Kind: simulation.Hang, Server: simulation.Any, At: at(0), For: 15 * time.Second},
 		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(0), For: 15 * time.Second, Way: simulation.Replies},
 	} {
-		r := run(t, 1, simulation.Config{Progress: 5 * time.Second}, simulation.Schedule{fault}, work)
+		cfg := simulation.Config{Progress: 5 * time.Second}
+		cfg.Quorum.RestartQuarantine = quorum.Off // which lasts longer
+		r := run(t, 1, cfg, simulation.Schedule{fault}, work)
 		assert.NotContains(t, r.Kinds(), simulation.NoProgress, "%+v", fault)
 	}
 	play(t, simulation.Config{Progress: 5 * time.Second}, nil, byName(map[string]simulation.Workload{"c1": hold(9 * time.Second), "c2": work}), none...)
+}
+
+// hold0 takes the lock once and releases it.
+func hold0(c *simulation.Client) {
+	if lease := take(c); lease != nil {
+		_ = c.Release(lease)
+	}
 }
 
 // Whatever is counted is in the list of what can be, and what a thousand runs count is
@@ -307,6 +316,17 @@ func TestCounters(t *testing.T) {
 			counted[name] += n
 		}
 	}
+	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
+	_, counts := sweep(t, 200, cfg, simulation.Kinds(), simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
+	for name, n := range counts {
+		counted[name] += n
+	}
+	// The keys have gone between the votes and the raise to the largest of these.
+	r := run(t, 1, simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}, simulation.Schedule{
+		{Kind: simulation.Step, Server: "A", By: time.Second}, {Kind: simulation.Flush, Server: simulation.Any, At: 4500 * time.Microsecond},
+	}, hold0)
+	require.Positive(t, r.Counts["raise refused"], "%s", r.Trace)
+	counted["raise refused"]++
 	var never []string
 	for _, name := range all {
 		if counted[name] == 0 {

@@ -131,6 +131,8 @@ func endWords(n Tenure) string {
 	switch {
 	case n.Open || n.End == "":
 		return ""
+	case n.Taker != "":
+		return ", deleted by " + n.Taker
 	case n.End == "restart":
 		return ", lost in the restart"
 	default:

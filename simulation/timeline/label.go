@@ -183,6 +183,11 @@ func (d *drawing) label() {
 		text := fmt.Sprintf("both believe that they hold %s, for %s", o.Key, length(o.Until-o.From))
 		d.alarms = join(d.alarms, d.axis.x(o.From), part{line: math.MaxInt, text: text, class: "al"})
 	}
+	for _, n := range t.Tenures {
+		if n.Taker != "" {
+			d.note(n.Server, n.Until, n.Line, fmt.Sprintf("%s DELETES %s's %s", n.Taker, n.Process, n.Key), "fa")
+		}
+	}
 	for _, b := range t.Beliefs {
 		if b.End == "ran out" {
 			d.note(b.Process, b.Until, b.Line, "validity is over", "s")
@@ -240,6 +245,8 @@ func (d *drawing) labelSpan(s Span) {
 		d.runsAgain(s)
 	case "restart":
 		d.note(s.Lane, s.From, s.Line, "CRASHES, down"+lasting, "fa")
+	case "lag":
+		d.note(s.Lane, s.From, s.Line, strings.TrimSpace(s.Place+" LAGS")+lasting, "fa")
 	case "reboot":
 		d.note(s.Lane, s.From, s.Line, "CRASHES, starts anew", "fa")
 	case "failover":

@@ -66,6 +66,14 @@ func (p *parser) suffers(l line) bool {
 	switch kind {
 	case "pause", "suspend":
 		p.t.Spans = append(p.t.Spans, s)
+	case "lag":
+		if !l.has("for") {
+			s.Known = true // to the end
+		}
+		if n := l.fields["replica"]; n != "" {
+			s.Place = "replica " + n
+		}
+		p.t.Spans = append(p.t.Spans, s)
 	case "restart", "hang", "failover":
 		p.down[l.who] = len(p.t.Spans)
 		p.t.Spans = append(p.t.Spans, s)
@@ -75,7 +83,9 @@ func (p *parser) suffers(l line) bool {
 	}
 	if isServer(l.who) {
 		p.lane(&p.t.Servers, l.who)
-		p.disturbed(l, kind)
+		if kind == "restart" && l.fields["keep"] == "" {
+			p.crashed(l)
+		}
 		return true
 	}
 	c := p.clock(l)

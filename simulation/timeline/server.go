@@ -9,23 +9,12 @@ import (
 // "A2" for more servers of one kind; processes begin with a small letter.
 func isServer(name string) bool { return name[0] >= 'A' && name[0] <= 'Z' && len(name) <= 3 }
 
-// disturbed works out what becomes of a server's keys where the trace doesn't
-// say it key by key; lines that do come later, and have the last word.
-func (p *parser) disturbed(l line, kind string) {
-	for at, i := range p.tenures {
-		if at.server != l.who {
-			continue
-		}
-		n := &p.t.Tenures[i]
-		switch kind {
-		case "restart":
-			if l.fields["keep"] == "" {
-				p.close(at, l.at, "restart")
-			}
-		case "step":
-			if n.Until < forever {
-				n.Until = max(l.at, plus(n.Until, -time.Duration(l.int("by"))))
-			}
+// crashed takes away what a server had in its memory alone: of what comes back, the
+// trace says so.
+func (p *parser) crashed(l line) {
+	for at := range p.tenures {
+		if at.server == l.who {
+			p.close(at, l.at, "restart")
 		}
 	}
 }
@@ -108,9 +97,10 @@ func (p *parser) vote(l line, op string) bool {
 	done.Outcome = outcome
 	at := p.keyOf(l, m.Key)
 	switch {
-	case slices.Contains(l.words, "gone"):
-		p.close(at, l.at, "deleted")
-	case done.ok() && done.deleting():
+	case slices.Contains(l.words, "gone") || done.ok() && done.deleting():
+		if i, stood := p.tenures[at]; stood && p.t.Tenures[i].Process != process && p.t.Tenures[i].Until > l.at {
+			p.t.Tenures[i].Taker = process
+		}
 		p.close(at, l.at, "deleted")
 	case done.ok() && done.setting():
 		p.stands(l, at, process)

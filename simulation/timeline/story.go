@@ -52,8 +52,9 @@ type story struct {
 
 func (s *story) add(step Step) { s.steps = append(s.steps, step) }
 
-// short writes the tokens in a text by their short names.
+// short writes the tokens in a text by their short names. Token 0 is none.
 func (s *story) short(text string) string {
+	text = strings.ReplaceAll(text, " (token 0)", "")
 	for _, b := range s.t.Beliefs {
 		if b.Token != 0 {
 			text = strings.ReplaceAll(text, fmt.Sprint(b.Token), s.token(b.Token))
@@ -130,7 +131,7 @@ func reason(words string) string {
 // suffering tells a fault that is one moment.
 func suffering(m Mark) string {
 	switch m.Words {
-	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover":
+	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover", "lag":
 		return "" // told as a Span, or by a mark of its own
 	case "step":
 		if m.By == 0 {
@@ -201,6 +202,9 @@ func (s *story) deletes(told Mark) {
 		what := "not reached on"
 		switch {
 		case m.Arrived == None:
+		case s.takes(m):
+			by["another's"] = append(by["another's"], m.Place)
+			fallthrough
 		case m.ok():
 			what = "deleted on"
 		default:
@@ -214,8 +218,18 @@ func (s *story) deletes(told Mark) {
 	if step.At > 0 {
 		text := tallied(by, []string{"deleted on", "no longer its own on", "not reached on"})
 		step.Text = told.Lane + "'s key is " + strings.Trim(text, " ()")
+		if others := by["another's"]; len(others) > 0 {
+			step.Text, step.Fault = fmt.Sprintf("%s DELETES ANOTHER'S %s on %s", told.Lane, told.Key, strings.Join(others, " ")), true
+		}
 		s.add(step)
 	}
+}
+
+// takes reports whether a delete took away another process's key.
+func (s *story) takes(m Message) bool {
+	return slices.ContainsFunc(s.t.Tenures, func(n Tenure) bool {
+		return n.Taker == m.Process && n.Server == m.Place && n.Until == m.Arrived
+	})
 }
 
 func (s *story) spans() {
@@ -243,6 +257,8 @@ func (s *story) spans() {
 			step.Text = span.Lane + " FAILS OVER to a replica" + more
 		case "hang":
 			step.Text = span.Lane + " HANGS" + lasting
+		case "lag":
+			step.Text = span.lane() + " LAGS" + lasting + more
 		case "reconnect":
 			step.Text = s.cut(span, "losing its connection to")
 		case "cut":
@@ -259,6 +275,14 @@ func (s *story) spans() {
 			s.add(end)
 		}
 	}
+}
+
+// lane is what a span of a server is about: the server, or a replica of it.
+func (s Span) lane() string {
+	if s.Place == "" {
+		return s.Lane
+	}
+	return s.Lane + "'s " + s.Place
 }
 
 func (s *story) cut(span Span, what string) string {

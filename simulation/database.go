@@ -79,11 +79,11 @@ func init() {
 // do carries out one command at the moment now of the server's wall clock.
 func (d database) do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
-		return failure(errors.New("ERR unknown command ''"))
+		return failure(unknown([]string{""}))
 	}
 	cmd, ok := commands[strings.ToUpper(args[0])]
 	if !ok {
-		return failure(fmt.Errorf("ERR unknown command '%s'", args[0]))
+		return failure(unknown(args))
 	}
 	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
 		return failure(fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(args[0])))
@@ -91,10 +91,20 @@ func (d database) do(args []string, now time.Time) Reply {
 	return cmd.run(d, args[1:], now)
 }
 
+func unknown(args []string) error {
+	text := fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", args[0])
+	for _, arg := range args[1:] {
+		text += fmt.Sprintf("'%s' ", arg)
+	}
+	return errors.New(text)
+}
+
 // conditions are SET's options.
 type conditions struct {
 	nx, xx, get, keepTTL, ifEq bool
 	equal                      string
+	timed                      bool
+	unit, time                 string // EX, PX, EXAT or PXAT, and what comes after it
 	expires                    time.Time
 }
 
@@ -112,32 +122,39 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 			c.keepTTL = true
 		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
 			i++
-			if i == len(args) || option != "IFEQ" && !c.expires.IsZero() {
+			if i == len(args) || option != "IFEQ" && c.timed && c.unit != option { // the same again is let pass
 				return c, errSyntax
 			}
 			if option == "IFEQ" {
 				c.ifEq, c.equal = true, args[i]
 				continue
 			}
-			unit := time.Millisecond
-			if option[0] == 'E' {
-				unit = time.Second
-			}
-			c.expires, err = expiry(name, args[i], unit, strings.HasSuffix(option, "AT"), now)
-			if err != nil {
-				return c, err
-			}
-			if !strings.HasSuffix(option, "AT") && !c.expires.After(now) || c.expires.UnixMilli() <= 0 {
-				return c, invalidExpire(name)
-			}
+			c.timed, c.unit, c.time = true, option, args[i]
 		default:
 			return c, errSyntax
 		}
 	}
-	if c.nx && (c.xx || c.ifEq) || c.xx && c.ifEq || c.keepTTL && !c.expires.IsZero() {
+	if c.nx && (c.xx || c.ifEq) || c.xx && c.ifEq || c.keepTTL && c.timed {
 		return c, errSyntax
 	}
-	return c, nil
+	if c.timed {
+		c.expires, err = c.end(name, now)
+	}
+	return c, err
+}
+
+// end is the moment of expiry. It is looked at when all options are in order, as
+// Redis does.
+func (c conditions) end(name string, now time.Time) (time.Time, error) {
+	unit, absolute := time.Millisecond, strings.HasSuffix(c.unit, "AT")
+	if c.unit[0] == 'E' {
+		unit = time.Second
+	}
+	expires, err := expiry(name, c.time, unit, absolute, now)
+	if err == nil && (!absolute && !expires.After(now) || expires.UnixMilli() <= 0) {
+		err = invalidExpire(name)
+	}
+	return expires, err
 }
 
 func invalidExpire(name string) error {
@@ -152,9 +169,11 @@ func expiry(name, text string, unit time.Duration, absolute bool, now time.Time)
 	}
 	// Redis counts in milliseconds; here they are nanoseconds, up to the year 2262.
 	const latest = math.MaxInt64 / int64(time.Second) / 2
-	if limit := latest * int64(time.Second) / int64(unit); n > limit || n < -limit {
+	limit := latest * int64(time.Second) / int64(unit)
+	if n > limit || unit == time.Second && n < math.MinInt64/1000 {
 		return time.Time{}, invalidExpire(name)
 	}
+	n = max(n, -limit) // long past, as far as anybody can tell
 	if absolute {
 		return time.Unix(0, n*int64(unit)).UTC(), nil
 	}

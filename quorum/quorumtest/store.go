@@ -185,11 +185,7 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Time) quorum.Vote {
 	if cmd.Fence {
 		if err := s.checkSet(cmd, now); err != nil {
-			vote := quorum.Vote{Outcome: quorum.Refused, Err: err}
-			if exists {
-				vote.Remaining = held.remaining(now)
-			}
-			return vote
+			return quorum.Vote{Outcome: quorum.Refused, Err: err}
 		}
 	}
 	replaces := exists && cmd.Replace != "" && held.value == cmd.Replace
@@ -277,11 +273,11 @@ func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
 
 // lift raises the counter to the command's token. It never lowers it.
 //
-// The set stays as it is, but for a counter that is new: only Acquire may take
-// a resource over for another set.
+// The set stays as it is, but where there is none a Restore writes it: only Acquire
+// may take a resource over for another set.
 func (s *store) lift(cmd quorum.Command, now time.Time) {
-	c, ok := s.counter(cmd.Key, now)
-	if !ok && cmd.Set != (quorum.Set{}) {
+	c, _ := s.counter(cmd.Key, now)
+	if cmd.Op == quorum.Restore && c.set == "" && cmd.Set != (quorum.Set{}) {
 		c.set = cmd.Set.String()
 	}
 	c.token = max(c.token, cmd.Token)

@@ -38,6 +38,7 @@ func TestEveryScenarioIsToldInFull(t *testing.T) {
 		for what, text := range map[string]string{"Title": s.Title, "Assumption": s.Assumption, "Breaks": s.Breaks, "Helps": s.Helps, "Source": s.Source} {
 			assert.NotEmpty(t, text, "%s: %s", s.ID, what)
 		}
+		assert.LessOrEqual(t, len(s.Title), 80, "%s: tables have no room for the title", s.ID)
 		assert.NotEmpty(t, s.Steps, s.ID)
 		assert.NotNil(t, s.Work, s.ID)
 		assert.Len(t, s.Designs(), len(s.Verdicts), "%s has a verdict for a design that doesn't exist", s.ID)
@@ -118,5 +119,14 @@ func TestEveryFlawIsShownBesideItsCure(t *testing.T) {
 			return ok && beside && !flawed.Safe() && cured.Safe()
 		})
 		assert.True(t, beside, "no scenario has %s violated and %s not", d.Name, d.Cure)
+	}
+}
+
+// The list is the same each time that it is asked for: a replay depends on it.
+func TestTheListIsTheSameEachTime(t *testing.T) {
+	before, after := scenarios.All(), scenarios.All()
+	for i := range before {
+		assert.Equal(t, before[i].Schedule, after[i].Schedule, before[i].ID)
+		assert.Equal(t, before[i].Alone, after[i].Alone, before[i].ID)
 	}
 }

@@ -35,6 +35,21 @@ func differentSets() Scenario {
 	}
 }
 
+// setsNeverMet is S14c: what a fingerprint can't know.
+func setsNeverMet() Scenario {
+	s := differentSets()
+	s.ID, s.Title = "S14c", "Two clients have different lists of servers, and the lock is new"
+	s.Steps = s.Steps[1:]
+	s.Helps = "changing a list one server at a time, with a TTL between; a fingerprint is found only where one was left"
+	s.Work = parts(map[string]simulation.Workload{
+		"c1": turn(0, 5*time.Second),
+		"c2": turn(200*ms, time.Second),
+	})
+	s.Verdicts = expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ", "sets-checked")
+	s.NoCure = "two quorums that share no server share no memory: the clients have nothing to find each other out by"
+	return s
+}
+
 // majorityOfReachable is S14b.
 func majorityOfReachable() Scenario {
 	return Scenario{

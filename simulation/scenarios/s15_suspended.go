@@ -63,7 +63,7 @@ func suspendedFrozen() Scenario {
 		Breaks:     "mutual exclusion: no client can know",
 		Helps:      "a fencing token: c1's read is refused",
 		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), group(unguarded, []string{"redlock", "quarantine", "monitor", "default"})...).
+		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), group(unguarded, voting)...).
 			and(breaks(simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
 			and(breaks(simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit", "idempotent"),
 		NoCure: "the holder believes in its lease whatever it does (two holders); what the token saves is the resource: no stale write",

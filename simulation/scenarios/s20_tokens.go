@@ -39,7 +39,7 @@ func tokenAfterLock() Scenario {
 		Breaks:     "c2's update is lost, under the eyes of a guard",
 		Helps:      "a token that is minted with the grant, in one step",
 		Source:     "Kleppmann, \"Making the lock safe with fencing\": the number increases each time that the lock is granted; articles that add an INCR after the lock",
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), "token-after").
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), group(voting, unguarded, []string{"token-after"})...).
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced...),
 	})
 }
@@ -58,7 +58,7 @@ func currentToken() Scenario {
 		Breaks:     "c2's update is lost, under the eyes of a guard",
 		Helps:      "a token that is fixed when the lock is acquired, and part of the lease",
 		Source:     "redisson's RedissonFencedLock.getToken (read); redisson/redisson #4684 and #5044, where users ask what to compare it with",
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), "token-current").
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), group(voting, unguarded, []string{"token-current"})...).
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced...),
 	})
 }
@@ -92,6 +92,7 @@ func naiveMaximum() Scenario {
 			"c3": turn(-500*ms, 0),
 		}),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "token-naive-max").
+			and(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting...).
 			and(none.reaching("the guard refused a write", "a raise was needed").without("c1 write"), fenced...),
 		Reached: []string{"c1 acquired", "c2 write", "c3 refused"},
 	}

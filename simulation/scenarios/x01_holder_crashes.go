@@ -35,10 +35,12 @@ func holderCrashes() Scenario {
 // partition is what the forms of X2 have in common: c1 is left with A and B, c2 with
 // C, D and E.
 func partition(s Scenario, way simulation.Way) Scenario {
-	for client, servers := range map[string]string{"c1": "CDE", "c2": "AB"} {
-		for _, server := range servers {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
+	for _, server := range "ABCDE" {
+		client := "c1"
+		if server < 'C' {
+			client = "c2"
 		}
+		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
 	}
 	s.Work = func(c *simulation.Client) {
 		look(c)
@@ -54,7 +56,19 @@ func partition(s Scenario, way simulation.Way) Scenario {
 		until(c, 9*time.Second)
 	}
 	s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
-	s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), group(voting, fenced)...)
+	s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), group(voting, fenced, []string{"textbook"})...).
+		and(breaks(simulation.NoProgress).reaching("c2 refused"), group([]string{"setnx"}, unguarded)...)
+	return s
+}
+
+// miscounting is what a partition makes of those who count wrongly.
+var miscounting = expect(breaks(simulation.LostUpdate, simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "half-quorum", "quorum-reachable")
+
+// alsoBy adds verdicts.
+func (s Scenario) alsoBy(more verdicts) Scenario {
+	for name, v := range more {
+		s.Verdicts[name] = v
+	}
 	return s
 }
 
@@ -68,10 +82,10 @@ func partitioned() Scenario {
 			"c2 gets the lock, c1 doesn't",
 		},
 		Assumption: "none",
-		Breaks:     "nothing",
-		Helps:      "the quorum: only one side has it",
+		Breaks:     "nothing, with five servers and a quorum; with one server whoever is cut off from it waits",
+		Helps:      "the quorum of all servers: only one side has it. Who counts those that can be reached, or half, has it on both",
 		Source:     "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
-	}, simulation.Both)
+	}, simulation.Both).alsoBy(miscounting)
 }
 
 // requestsCut and repliesCut are X2b and X2c: a network that is split in one
@@ -83,7 +97,7 @@ func requestsCut() Scenario {
 		Steps:      []string{"as X2, but servers' replies would get through"},
 		Assumption: "none", Breaks: "nothing", Helps: "the quorum",
 		Source: "as X2",
-	}, simulation.Requests)
+	}, simulation.Requests).alsoBy(miscounting)
 }
 
 func repliesCut() Scenario {

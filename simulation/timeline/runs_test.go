@@ -1,11 +1,13 @@
 package timeline_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
@@ -23,6 +25,20 @@ type run struct {
 	cfg      simulation.Config
 	schedule simulation.Schedule
 	parts    map[string]simulation.Workload
+}
+
+// played is what the runs came to, by their names: each is played once.
+var played = map[string]simulation.Result{}
+
+// result is that of one of runs.
+func result(t testing.TB, name string) simulation.Result {
+	t.Helper()
+	r, ok := played[name]
+	if !ok {
+		r = runs[name].play(t)
+		played[name] = r
+	}
+	return r
 }
 
 func (r run) play(t testing.TB) simulation.Result {
@@ -164,9 +180,62 @@ func trouble() run {
 	}
 }
 
-// replicated: servers with replicas, one of which takes over, and semi-synchronous
-// replication that falls back.
-func replicated() run {
-	r := oneVoteLost(simulation.Fault{Kind: simulation.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
-	return r
+// failsOver: C's place is taken by a replica that has nothing yet.
+func failsOver() run {
+	return oneVoteLost(simulation.Fault{Kind: simulation.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
+}
+
+// commands: a lock in Redis's own commands on one server.
+func commands() run {
+	return run{
+		cfg: simulation.Config{Servers: 1, Locker: newPlain},
+		schedule: simulation.Schedule{
+			{Kind: simulation.Pause, Process: "c1", At: at(500 * ms), For: 12 * time.Second},
+		},
+		parts: map[string]simulation.Workload{"c1": uses(0, time.Second), "c2": uses(10_100*ms, 5*time.Second)},
+	}
+}
+
+// plain is SET NX PX and a DEL that doesn't look.
+type plain struct{ p simulation.Process }
+
+func newPlain(p simulation.Process) (simulation.Locker, error) { return plain{p}, nil }
+
+func (l plain) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	reply, err := l.p.Redis[0].Do(ctx, "SET", key, l.p.Name, "NX", "PX", "10000")
+	if err == nil && reply.Null {
+		err = quorum.ErrTaken
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &plainLease{l, key}, nil
+}
+
+func (l plain) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
+	return l.TryAcquire(ctx, key)
+}
+func (l plain) Close(context.Context) error { return nil }
+
+type plainLease struct {
+	l   plain
+	key string
+}
+
+func (p *plainLease) Key() string                  { return p.key }
+func (p *plainLease) Value() string                { return p.l.p.Name }
+func (p *plainLease) Token() fencing.Token         { return 0 }
+func (p *plainLease) Validity() time.Duration      { return 10 * time.Second }
+func (p *plainLease) Extend(context.Context) error { return nil }
+func (p *plainLease) Release(ctx context.Context) error {
+	_, err := p.l.p.Redis[0].Do(ctx, "DEL", p.key)
+	return err
+}
+
+// secondName: the server A is in the list a second time, in another database.
+func secondName() run {
+	return run{
+		cfg:   simulation.Config{Servers: 4, Aliases: []simulation.Alias{{Name: "a2", Server: "A", Database: 1}}},
+		parts: map[string]simulation.Workload{"c1": uses(0, time.Second), "c2": uses(500*ms, time.Second)},
+	}
 }

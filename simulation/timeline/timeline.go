@@ -184,8 +184,11 @@ type Tenure struct {
 	Open  bool          `json:"open,omitempty"`
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
 	// command)
-	End  string `json:"end"`
-	Line int    `json:"line_number"`
+	End string `json:"end"`
+	// Taker is who deleted it, if that is another process than the one whose it
+	// was.
+	Taker string `json:"taker,omitempty"`
+	Line  int    `json:"line_number"`
 }
 
 // Access is an operation as the resource carried it out, or refused it.

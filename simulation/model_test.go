@@ -1,0 +1,328 @@
+//go:build unix
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	redisinstance "github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// pair is a real server and the model of it, which must do the same.
+type pair struct {
+	t      *testing.T
+	random *rand.Rand
+	real   *redisinstance.Redis
+	model  database
+	keys   []string
+	words  []string // raw commands beside those that every server has
+
+	slowest time.Duration    // answer of the real server: how far two expiries may be apart
+	ahead   map[string]int64 // by resource: how far the real counter, which began by the clock, is before the model's
+	done    []string
+	counts  map[string]int
+}
+
+func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string) *pair {
+	server := instancetest.Start(t, cfg)
+	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = real.Close() })
+	return &pair{
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(), words: words,
+		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
+	}
+}
+
+// both lets one thing happen to the two, and keeps the time that they may differ by.
+func (p *pair) both(what string, real func(ctx context.Context), model func(now time.Time)) {
+	p.done = append(p.done, what)
+	began := time.Now()
+	model(began)
+	real(p.t.Context())
+	p.slowest = max(p.slowest, time.Since(began)+2*time.Millisecond)
+}
+
+func (p *pair) history() string { return strings.Join(p.done[max(0, len(p.done)-12):], "\n") }
+
+// raw sends one of Redis's commands to both and compares what they answer.
+func (p *pair) raw(args ...string) {
+	p.t.Helper()
+	var ours, theirs Reply
+	p.both(strings.Join(args, " "), func(ctx context.Context) { theirs = p.ask(ctx, args) }, func(now time.Time) { ours = p.model.do(args, now) })
+	name := strings.ToUpper(args[0])
+	switch {
+	case ours.Err != nil || theirs.Err != nil:
+		p.counts["error"]++
+		require.Equal(p.t, fmt.Sprint(theirs.Err), fmt.Sprint(ours.Err), p.history())
+		return
+	case (name == "PTTL" || name == "TTL") && ours.Int > 0:
+		unit := map[string]time.Duration{"PTTL": time.Millisecond, "TTL": time.Second}[name]
+		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest/unit)+1, p.history())
+	case name == "TIME":
+		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest.Microseconds()), p.history())
+	default:
+		require.Equal(p.t, theirs, ours, p.history())
+	}
+	p.counts[strings.ToLower(name)]++
+	p.settle()
+}
+
+// ask gives the real server's answer in the form that the model has.
+func (p *pair) ask(ctx context.Context, args []string) Reply {
+	words := make([]any, len(args))
+	for i, a := range args {
+		words[i] = a
+	}
+	switch strings.ToUpper(args[0]) {
+	case "COMPAREDEL":
+		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end", 1, args[1], args[2]}
+	case "COMPAREEXPIRE":
+		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('pexpire',KEYS[1],ARGV[2]) else return 0 end", 1, args[1], args[2], args[3]}
+	}
+	result, err := p.real.Client().Do(ctx, words...).Result()
+	switch value := result.(type) {
+	case nil:
+		if errors.Is(err, redis.Nil) {
+			return Reply{Null: true}
+		}
+		return failure(err)
+	case int64:
+		return number(value)
+	case string:
+		return Reply{Text: value}
+	case []any: // TIME
+		seconds, _ := strconv.ParseInt(fmt.Sprint(value[0]), 10, 64)
+		micros, _ := strconv.ParseInt(fmt.Sprint(value[1]), 10, 64)
+		return number(seconds*million + micros)
+	default:
+		require.Fail(p.t, "an answer of another type", "%T", result)
+		return Reply{}
+	}
+}
+
+// settle waits for keys that are about to expire: in between the two might differ
+// about the moment.
+func (p *pair) settle() {
+	for _, key := range p.keys {
+		_, expires, ok := p.model.Holder(key, time.Now())
+		if !ok || expires.IsZero() || time.Until(expires) > time.Second {
+			continue
+		}
+		p.counts["expired"]++
+		require.Eventually(p.t, func() bool { return p.real.Client().Exists(p.t.Context(), key).Val() == 0 }, 10*time.Second, time.Millisecond, p.history())
+		_, _, ok = p.model.Holder(key, time.Now())
+		require.False(p.t, ok, "%q lives on: %s", key, p.history())
+	}
+}
+
+// compare looks at everything that is there.
+func (p *pair) compare() {
+	p.t.Helper()
+	for _, key := range p.keys {
+		p.raw("GET", key)
+		p.raw("PTTL", key)
+		p.run(quorum.Command{Op: quorum.Look, Key: key, Fence: true})
+	}
+}
+
+func (p *pair) of(choices ...string) string { return choices[p.random.IntN(len(choices))] }
+func (p *pair) key() string                 { return p.of(p.keys...) }
+func (p *pair) value() string               { return p.of("v", "w", "7", "-1", "9223372036854775807", "07") }
+
+// ms is a time to live: a long one, one that ends at once, or nonsense.
+func (p *pair) ms() string {
+	return p.of("60000", "90000", "3600000", "60001", "3", "1", "0", "-1", "1e3", "x", "9223372036854775807", "-9223372036854775808")
+}
+
+func (p *pair) command() []string {
+	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch"}, p.words...)
+	name := p.of(names...)
+	key := p.key()
+	switch name {
+	case "SET":
+		args := []string{p.of("SET", "set"), key, p.value()}
+		for p.random.IntN(3) != 0 {
+			switch option := p.of(append([]string{"NX", "XX", "GET", "KEEPTTL", "PX", "EX", "PXAT", "EXAT", "px", "nonsense"}, p.words...)...); option {
+			case "PX", "px", "EX":
+				args = append(args, option, p.ms())
+			case "PXAT":
+				args = append(args, option, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000+p.random.IntN(1000)), 10))
+			case "EXAT":
+				args = append(args, option, strconv.FormatInt(time.Now().Unix()+60, 10))
+			case "IFEQ":
+				args = append(args, option, p.value())
+			case "CAD", "CAS", "DELEX":
+			default:
+				args = append(args, option)
+			}
+		}
+		return args
+	case "SETNX", "CAD", "COMPAREDEL":
+		return []string{name, key, p.value()}
+	case "CAS":
+		return []string{name, key, p.value(), p.value(), "PX", "60000"}
+	case "DELEX":
+		return []string{name, key, "IFEQ", p.value()}
+	case "IFEQ":
+		return []string{"SET", key, p.value(), "IFEQ", p.value(), "PX", "60000"}
+	case "DEL", "EXISTS":
+		return []string{name, key, p.key()}[:2+p.random.IntN(2)]
+	case "EXPIRE":
+		return []string{name, key, p.of("60", "3600", "0", "-1", "x", "9223372036854775807")}
+	case "PEXPIRE":
+		return []string{name, key, p.ms()}
+	case "PEXPIREAT":
+		return []string{name, key, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000-p.random.IntN(2)*120_000), 10)}
+	case "COMPAREEXPIRE":
+		return []string{name, key, p.value(), p.of("60000", "3", "0", "-5")}
+	case "TIME", "PING", "FLUSHALL":
+		return []string{name}
+	case "nosuch":
+		return []string{p.of("nosuch", "GET", "SET", "PTTL", "SETNX"), key, "b", "c"}[:1+p.random.IntN(4)]
+	default:
+		return []string{name, key}
+	}
+}
+
+// run lets both carry out one of the library's commands.
+func (p *pair) run(cmd quorum.Command) {
+	p.t.Helper()
+	var ours, theirs quorum.Vote
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set)
+	before := p.model.Counter(cmd.Key, time.Now())
+	p.both(what, func(ctx context.Context) {
+		translated := cmd
+		if cmd.Token != 0 {
+			translated.Token = fencing.Token(int64(cmd.Token) + p.ahead[cmd.Key])
+		}
+		theirs = p.real.Do(ctx, translated)
+	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
+	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
+	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
+	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
+	if cmd.Op == quorum.Acquire && ours.Token != 0 && before == 0 {
+		// Both began from their clocks.
+		p.ahead[cmd.Key] = int64(theirs.Token) - int64(ours.Token)
+		require.InDelta(p.t, 0, p.ahead[cmd.Key], float64(p.slowest.Microseconds()), p.history())
+	} else if ours.Token != 0 || theirs.Token != 0 {
+		require.EqualValues(p.t, int64(theirs.Token)-p.ahead[cmd.Key], ours.Token, p.history())
+	}
+	var mine, other *quorum.SetMismatchError
+	require.Equal(p.t, errors.As(theirs.Err, &other), errors.As(ours.Err, &mine), p.history())
+	if mine != nil {
+		p.counts["set mismatch"]++
+		require.Equal(p.t, other.Theirs, mine.Theirs, p.history())
+	}
+	p.counts[cmd.Op.String()+" "+ours.Outcome.String()]++
+	p.settle()
+}
+
+// operation draws one of the library's commands.
+func (p *pair) operation() quorum.Command {
+	op := quorum.Acquire + quorum.Op(p.random.IntN(int(quorum.Look)))
+	cmd := quorum.Command{Op: op, Key: p.of("k", "l"), Value: p.of("v", "w"), TTL: time.Minute}
+	if p.random.IntN(4) == 0 {
+		cmd.TTL = 3 * time.Millisecond
+	}
+	cmd.Fence = p.random.IntN(3) != 0
+	cmd.CounterTTL = time.Hour
+	if p.random.IntN(8) == 0 {
+		cmd.CounterTTL = 24 * time.Hour
+	}
+	cmd.Set = quorum.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
+	switch op {
+	case quorum.Raise, quorum.Restore:
+		known := p.model.Counter(cmd.Key, time.Now())
+		if known == 0 {
+			p.ahead[cmd.Key] = 0
+		}
+		cmd.Token = fencing.Token(max(1, int64(known)+int64(p.random.IntN(20)-10)))
+	}
+	return cmd
+}
+
+// servers are the kinds of servers there are to compare with, and what each knows
+// beside what all do.
+func servers() map[string]struct {
+	cfg   instancetest.Config
+	words []string
+} {
+	type kind = struct {
+		cfg   instancetest.Config
+		words []string
+	}
+	all := map[string]kind{"redis": {}}
+	if binary := os.Getenv("REDIS84_SERVER"); binary != "" {
+		all["redis 8.4"] = kind{instancetest.Config{Binary: binary}, []string{"DELEX", "IFEQ"}}
+	}
+	if module := os.Getenv("TAIRSTRING_MODULE"); module != "" {
+		all["tair"] = kind{instancetest.Config{Args: []string{"--loadmodule", module}}, []string{"CAD", "CAS"}}
+	}
+	return all
+}
+
+// The model does what Redis does, command by command, whatever came before.
+func TestModelDoesAsRedisDoes(t *testing.T) {
+	for name, server := range servers() {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, 1, server.cfg, server.words...)
+			for i := range 3000 {
+				p.raw(p.command()...)
+				if i%50 == 0 {
+					p.compare()
+				}
+			}
+			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired"} {
+				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
+			}
+		})
+	}
+}
+
+// The model does what the scripts of package instance do, also where somebody
+// meddles with the keys by other commands.
+func TestModelDoesAsTheScriptsDo(t *testing.T) {
+	for name, server := range servers() {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, 2, server.cfg)
+			p.keys = []string{"k", "l"}
+			for i := range 2000 {
+				p.run(p.operation())
+				switch p.random.IntN(40) {
+				case 0:
+					p.raw("DEL", p.key())
+				case 1:
+					p.raw("SET", p.key(), p.of("v", "x"), "PX", "60000")
+				case 2:
+					p.raw("SET", p.key(), p.of("v", "x"))
+				case 3:
+					p.raw("FLUSHALL")
+				}
+				if i%50 == 0 {
+					p.compare()
+				}
+			}
+			for _, what := range []string{
+				"acquire granted", "acquire refused", "raise granted", "raise refused", "extend granted", "extend refused", "restore granted", "restore refused",
+				"release granted", "release refused", "look granted", "look refused", "set mismatch", "expired",
+			} {
+				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
+			}
+		})
+	}
+}

@@ -31,14 +31,17 @@ type pipe struct {
 	waiting []*call  // the line, first come first served
 	flying  []*batch // the exchanges under way
 	spare   []*batch
-	timed   []*call // the calls of Start that have not ended
-	sick    bool    // the last exchange that ended was not answered in time
+	timed   []*call       // the calls of Start that have not ended
+	parked  []chan *batch // the goroutines that have nothing to do
+	busy    time.Time     // when the last of them got something to do
+	sick    bool          // the last exchange that ended was not answered in time
 	closed  time.Time
 	refusal error         // why the last dial failed, until closed
 	trip    time.Duration // what a small exchange takes, at best
 
 	timer *time.Timer // for the deadlines of timed and flying
 	due   time.Time   // when it fires, zero if it isn't set
+	over  bool        // the instance was closed
 }
 
 const (
@@ -54,6 +57,8 @@ const (
 	farAway = 5 * time.Millisecond
 	// maxWaiting is how many calls wait for a server that is late.
 	maxWaiting = 8 * maxBatch
+	// idle is how long a goroutine is kept that has nothing to do.
+	idle = 100 * time.Millisecond
 	// grace is how long an exchange is waited for after the last of its calls has
 	// timed out. Its answers are of no use any more, but its connection is: a busy
 	// machine on which each late answer cost a new connection would be busier still,
@@ -85,10 +90,16 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 	}
 	p.waiting = append(p.waiting, c)
 	b := p.departLocked()
+	var runner chan *batch
+	if last := len(p.parked) - 1; b != nil && last >= 0 {
+		runner, p.parked = p.parked[last], p.parked[:last]
+	}
 	p.mu.Unlock()
-	if b != nil {
-		// It ends when the line is empty; and each exchange by its deadline, or
-		// Options.ReadTimeout.
+	switch {
+	case b == nil:
+	case runner != nil:
+		runner <- b // has room for it
+	default:
 		go p.run(b)
 	}
 	return quorum.Vote{}, true
@@ -167,15 +178,23 @@ func (p *pipe) boardLocked(b *batch) {
 	p.waiting = rest
 }
 
-// run carries out exchanges until there is nothing to be sent.
+// run carries out exchanges. It ends when there was nothing to do for a while, or
+// the instance is closed; each exchange ends by its deadline, or Options.ReadTimeout.
+//
+// A goroutine for each exchange would be simpler, but costs a fifth more: go-redis
+// goes deep, and each new stack is copied several times on the way.
 func (p *pipe) run(b *batch) {
+	own := make(chan *batch, 1)
 	for b != nil {
 		err := b.exchange()
 		p.land(b, err)
 		for _, c := range b.calls {
 			c.tell()
 		}
-		b = p.next(b)
+		var park bool
+		if b, park = p.next(b, own); park {
+			b = <-own
+		}
 	}
 }
 
@@ -255,8 +274,9 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	}
 }
 
-// next gives up a batch that has landed, and makes the next one.
-func (p *pipe) next(b *batch) *batch {
+// next gives up a batch that has landed, and makes the next one. If there is none,
+// the goroutine is to park, and hears of one on its own channel.
+func (p *pipe) next(b *batch, own chan *batch) (next *batch, park bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, other := range p.flying {
@@ -273,9 +293,34 @@ func (p *pipe) next(b *batch) *batch {
 		p.spare = append(p.spare, b)
 	}
 	if p.refusal != nil && len(p.waiting) > 0 {
-		return p.refuseAllLocked()
+		return p.refuseAllLocked(), false
 	}
-	return p.departLocked()
+	if next = p.departLocked(); next != nil || p.over {
+		return next, false
+	}
+	p.parked, p.busy = append(p.parked, own), b.began
+	p.armLocked(b.began.Add(idle))
+	return nil, true
+}
+
+// close ends the goroutines that have nothing to do; the others end with their
+// exchange.
+func (p *pipe) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.dismissLocked()
+	if p.timer != nil && len(p.timed) == 0 {
+		p.timer.Stop()
+		p.due = time.Time{}
+	}
+}
+
+func (p *pipe) dismissLocked() {
+	for _, runner := range p.parked {
+		close(runner)
+	}
+	p.parked = nil
 }
 
 // refuseAllLocked fails those in the line after a dial that failed: they would
@@ -383,6 +428,11 @@ func (p *pipe) expire() {
 		default:
 			b.lifetime.end()
 		}
+	}
+	if quiet := p.busy.Add(idle); len(p.parked) > 0 && now.Before(quiet) {
+		later(quiet)
+	} else {
+		p.dismissLocked()
 	}
 	if !next.IsZero() {
 		if soon := now.Add(grain); next.Before(soon) {

@@ -100,6 +100,7 @@ func (r *Redis) Close() error {
 	if !r.owned {
 		return nil
 	}
+	defer r.pipe.close()
 	if err := r.client.Close(); err != nil && err != redis.ErrClosed {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
 	}

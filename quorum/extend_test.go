@@ -557,7 +557,7 @@ func TestExtendTellsHooks(t *testing.T) {
 	var extended []quorum.LeaseEvent
 	var ends []quorum.RoundEnd
 	var lost []quorum.LeaseEvent
-	play(t, 5, func(f *fixture) {
+	playOnce(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
 		time.Sleep(time.Second)

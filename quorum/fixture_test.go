@@ -31,31 +31,59 @@ type fixture struct {
 	servers []*quorumtest.Server
 	clients []*quorum.Coordinator // the fixture's own and the others
 	calls   bool                  // the servers call those who wait
+	starts  bool                  // commands are started, rather than done
 	began   time.Time
 }
 
-// play runs a test with n servers in a bubble. At the end the Coordinators are
-// closed, and the bubble fails the test if a goroutine is left.
+// play runs a test with n servers in a bubble, twice: with instances whose commands
+// are done, and with such that start them. At the end the Coordinators are closed,
+// and the bubble fails the test if a goroutine is left.
 func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
+	for name, starts := range map[string]bool{"done": false, "started": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{starts: starts}, overrides...)) })
+		})
+	}
+}
+
+// playOnce is play with instances that start commands alone, for tests that gather
+// what hooks tell.
+func playOnce(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{starts: true}, overrides...)) })
 }
 
 // playCalls is play with servers that call those who wait for a lock.
 func playCalls(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, true, overrides...)) })
+	for name, starts := range map[string]bool{"done": false, "started": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(makeFixture(t, n, fixture{calls: true, starts: starts}, overrides...))
+			})
+		})
+	}
+}
+
+// playCallsOnce is to playCalls what playOnce is to play.
+func playCallsOnce(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(makeFixture(t, n, fixture{calls: true, starts: true}, overrides...))
+	})
 }
 
 // newFixture is what play does, inside a bubble that is there already.
 func newFixture(t *testing.T, n int, overrides ...func(*quorum.Config)) *fixture {
 	t.Helper()
-	return makeFixture(t, n, false, overrides...)
+	return makeFixture(t, n, fixture{}, overrides...)
 }
 
-func makeFixture(t *testing.T, n int, calls bool, overrides ...func(*quorum.Config)) *fixture {
+func makeFixture(t *testing.T, n int, kind fixture, overrides ...func(*quorum.Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, calls: calls, ctx: context.Background(), servers: make([]*quorumtest.Server, n), began: time.Now()}
+	f := &kind
+	f.t, f.ctx, f.servers, f.began = t, context.Background(), make([]*quorumtest.Server, n), time.Now()
 	for i := range f.servers {
 		f.servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 		f.vouch(i)
@@ -94,12 +122,32 @@ func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 func (f *fixture) instances() []quorum.Instance {
 	instances := make([]quorum.Instance, len(f.servers))
 	for i, s := range f.servers {
-		instances[i] = s
-		if f.calls {
+		switch {
+		case f.calls && f.starts:
+			instances[i] = startingListener{quorumtest.Listening{Server: s}}
+		case f.calls:
 			instances[i] = quorumtest.Listening{Server: s}
+		case f.starts:
+			instances[i] = starting{s}
+		default:
+			instances[i] = s
 		}
 	}
 	return instances
+}
+
+// starting and startingListener are servers that are quorum.Starters.
+type (
+	starting         struct{ *quorumtest.Server }
+	startingListener struct{ quorumtest.Listening }
+)
+
+func (s starting) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	quorumtest.Started(s, nil, cmd, timeout, to)
+}
+
+func (s startingListener) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	quorumtest.Started(s, nil, cmd, timeout, to)
 }
 
 // vouch makes servers say that their present life has all the votes ever given.

@@ -231,7 +231,7 @@ func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
 func TestQuarantineIsToldOnce(t *testing.T) {
 	var told []quorum.QuarantineEvent
 	var mu sync.Mutex
-	play(t, 3, func(f *fixture) {
+	playOnce(t, 3, func(f *fixture) {
 		for _, s := range f.servers[:2] {
 			s.SetIdentity(truth)
 		}
@@ -261,7 +261,7 @@ func TestQuarantineIsToldOnce(t *testing.T) {
 // from there.
 func TestARestartIsNoticedWhileIdle(t *testing.T) {
 	var told atomic.Int32
-	play(t, 3, func(f *fixture) {
+	playOnce(t, 3, func(f *fixture) {
 		lease := f.acquire("warm")
 		require.NoError(t, lease.Release(f.ctx))
 		synctest.Wait()
@@ -277,7 +277,7 @@ func TestARestartIsNoticedWhileIdle(t *testing.T) {
 func TestHiddenIdentityIsToldOnce(t *testing.T) {
 	var told []quorum.UnprotectedEvent
 	var mu sync.Mutex
-	play(t, 3, func(f *fixture) {
+	playOnce(t, 3, func(f *fixture) {
 		f.identify(func(id *quorum.Identity) {
 			id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: no permission"}
 		}, 0)

@@ -402,7 +402,7 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 func TestUncalledWaitersPoll(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	playCalls(t, 3, func(f *fixture) {
+	playCallsOnce(t, 3, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) { s.RefuseEars(permanentError{true}) })
 		for range 3 {

@@ -66,6 +66,7 @@ func Check(t *testing.T, open func(t *testing.T) quorum.Instance, options ...Opt
 			}
 		})
 	}
+	t.Run("started", func(t *testing.T) { c.checkStarted(t, open) })
 }
 
 // part is one part of the contract.
@@ -92,6 +93,8 @@ type check struct {
 	t      tester
 	inst   quorum.Instance
 	prefix string
+
+	starter quorum.Starter // if commands are started, rather than done
 }
 
 func newCheck(options ...Option) *check {
@@ -170,6 +173,9 @@ func (c *check) do(cmd quorum.Command) quorum.Vote {
 
 // send may be called from any goroutine: it checks nothing.
 func (c *check) send(cmd quorum.Command) quorum.Vote {
+	if c.starter != nil {
+		return c.start(cmd)
+	}
 	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	return c.inst.Do(ctx, cmd)

@@ -69,7 +69,7 @@ func (p *parser) take(l line) bool {
 		return p.violation(l)
 	case l.who == "world":
 		return p.world(l)
-	case strings.Contains(l.who, "-"):
+	case strings.Contains(l.who, "-") && l.word(0) == "suffers":
 		return p.link(l)
 	case l.who == Resource:
 		return p.resource(l)

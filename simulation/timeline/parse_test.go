@@ -299,6 +299,25 @@ func TestUnknownLinesAndWordsArePassedOver(t *testing.T) {
 	assert.True(t, tl.Tenures[len(tl.Tenures)-1].Open, "it stands when the trace ends")
 }
 
+// A server's second name may look like anything.
+func TestSecondNames(t *testing.T) {
+	for _, name := range []string{"a2", "A-copy", "Another", "B2"} {
+		tl := parse(t, []byte("0.000000 c1 starts\n0.000000 c1 asked k\n1.000000 c1 acquire A#1\n1.000000 c1 acquire "+name+"#1\n"+
+			"2.000000 A acquire c1#1 granted key=k until=9000000000\n3.000000 A acquire c1#1 granted key=k database=1 until=9000000000\n"+
+			"3.000000 "+name+" loses c1#1\n4.000000 c1 gives up "+name+"#1\n"))
+		assert.Empty(t, tl.Unknown, name)
+		assert.Equal(t, []string{"c1"}, tl.Processes)
+		assert.Equal(t, []string{"A"}, tl.Servers)
+		require.Len(t, tl.Messages, 2)
+		second := tl.Messages[1]
+		assert.Equal(t, "A", second.Place)
+		assert.Equal(t, 3*ms, second.Arrived)
+		assert.Equal(t, 4*ms, second.GaveUp)
+		assert.Equal(t, timeline.Reply, second.Lost)
+		assert.Len(t, tl.Tenures, 2, "a key in each of its databases")
+	}
+}
+
 func TestNotATrace(t *testing.T) {
 	for _, text := range []string{"", "\n", "hello\nworld\n", "{\"json\": true}", "1.5 c1 starts"} {
 		_, err := timeline.Parse([]byte(text))

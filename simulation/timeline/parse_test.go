@@ -150,6 +150,35 @@ func TestEveryLineThatTheKernelCanWriteIsUnderstood(t *testing.T) {
 	}
 }
 
+// All kinds of violations that the kernel's source declares are known by name.
+func TestKindsOfViolations(t *testing.T) {
+	files, err := filepath.Glob("../*.go")
+	require.NoError(t, err)
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, typed := spec.Type.(*ast.Ident)
+			value, literal := spec.Values[0].(*ast.BasicLit)
+			if !typed || !literal || kind.Name != "ViolationKind" {
+				return true
+			}
+			found++
+			words, err := strconv.Unquote(value.Value)
+			require.NoError(t, err)
+			tl := parse(t, []byte("1.000000 VIOLATION "+words+" c1 did it\n"))
+			assert.Equal(t, []timeline.Violation{{At: ms, Kind: words, Text: "c1 did it", Line: 1}}, tl.Violations)
+			return true
+		})
+	}
+	assert.Greater(t, found, 5)
+}
+
 func TestBeliefAndTruthOfAPause(t *testing.T) {
 	tl := parse(t, result(t, "pause").Trace)
 	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)

@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"time"
-
-	"github.com/redquorum/redlock/simulation"
-)
+import "github.com/redquorum/redlock/simulation"
 
 // holderCrashes is X1.
 func holderCrashes() Scenario {

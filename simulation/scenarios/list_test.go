@@ -78,7 +78,7 @@ func TestEveryDesignIsPlayed(t *testing.T) {
 			}
 		}
 		assert.Positive(t, played, "no scenario plays %s", d.Name)
-		if d.Group == designs.Flaws && d.Breaks != "" && d.Cure != "" {
+		if d.Cure != "" {
 			assert.Positive(t, violated, "no scenario shows what breaks %s", d.Name)
 		}
 	}
@@ -107,16 +107,17 @@ func TestEveryViolationHasACure(t *testing.T) {
 	}
 }
 
-// A design that differs from its cure in one flaw alone is shown beside it.
-func TestEveryFlawIsShownBesideItsCure(t *testing.T) {
+// What mends a design is shown beside it, in a scenario in which that makes the
+// difference.
+func TestEveryDesignIsShownBesideItsCure(t *testing.T) {
 	for _, d := range designs.All() {
-		if d.Group != designs.Flaws || d.Cure == "" {
+		if d.Cure == "" {
 			continue
 		}
 		beside := slices.ContainsFunc(scenarios.All(), func(s scenarios.Scenario) bool {
-			flawed, ok := s.Verdicts[d.Name]
+			broken, ok := s.Verdicts[d.Name]
 			cured, beside := s.Verdicts[d.Cure]
-			return ok && beside && !flawed.Safe() && cured.Safe()
+			return ok && beside && !broken.Safe() && cured.Safe()
 		})
 		assert.True(t, beside, "no scenario has %s violated and %s not", d.Name, d.Cure)
 	}

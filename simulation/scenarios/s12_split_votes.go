@@ -85,7 +85,7 @@ func splitVotes() Scenario {
 				release(c, lease)
 			}
 		},
-		Free:    []Free{{Process: simulation.Any, By: 270 * ms}},
+		Free:    []Free{{Process: simulation.Any, By: 170 * ms}},
 		Reached: []string{"acquire granted", "acquire refused", "a lease was acquired"},
 		Verdicts: expect(Verdict{Kinds: breaks(simulation.NoProgress).Kinds, AtLeast: .2}, "lockstep").
 			and(none, group(voting, fenced)...),

@@ -27,7 +27,7 @@ func TestNoWinner(t *testing.T) {
 func TestSplitVotes(t *testing.T) {
 	runs := uint64(100)
 	if testing.Short() || raced {
-		runs = 20
+		runs = 10
 	}
 	for _, split := range scenarios.Splits() {
 		t.Run(fmt.Sprintf("%d clients, %d of %d servers", split.Clients, split.Up, split.Servers), func(t *testing.T) {

@@ -67,9 +67,7 @@ func (p *parser) take(l line) bool {
 	switch {
 	case l.who == "VIOLATION":
 		return p.violation(l)
-	case l.who == "world":
-		return p.world(l)
-	case strings.Contains(l.who, "-"):
+	case strings.Contains(l.who, "-") && l.word(0) == "suffers":
 		return p.link(l)
 	case l.who == Resource:
 		return p.resource(l)
@@ -84,23 +82,6 @@ func (p *parser) lane(lanes *[]string, name string) {
 	if !slices.Contains(*lanes, name) {
 		*lanes = append(*lanes, name)
 	}
-}
-
-func (p *parser) world(l line) bool {
-	w := &p.t.World
-	w.Seed, w.Seeded = l.uint("seed"), l.has("seed")
-	w.Quorum, w.TTL, w.Guard = int(min(l.length("quorum"), 1000)), l.length("ttl"), l.int("guard") != 0
-	for _, name := range strings.Split(l.fields["servers"], ",") {
-		if name != "" && isServer(name) {
-			p.lane(&p.t.Servers, name)
-		}
-	}
-	for _, name := range strings.Split(l.fields["processes"], ",") {
-		if name != "" && !isServer(name) {
-			p.lane(&p.t.Processes, name)
-		}
-	}
-	return true
 }
 
 func (p *parser) violation(l line) bool {
@@ -120,7 +101,7 @@ func (p *parser) violation(l line) bool {
 // kinds is what the checks find.
 var kinds = []simulation.ViolationKind{
 	simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.Overvalued,
-	simulation.NeverFree, simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated,
+	simulation.NeverFree, simulation.NoProgress, simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated,
 }
 
 // link is a fault between a process and a place: "c1-D suffers cut".
@@ -194,10 +175,8 @@ func (p *parser) finish() {
 		}
 		s.Until = min(s.Until, t.End)
 	}
-	if !t.World.Seeded {
-		slices.SortFunc(t.Processes, byLength)
-		slices.SortFunc(t.Servers, byLength)
-	}
+	slices.SortFunc(t.Processes, byLength)
+	slices.SortFunc(t.Servers, byLength)
 }
 
 // byLength puts c2 before c10, and the witness last.

@@ -10,11 +10,10 @@ type place struct{ server, key, database string }
 
 // process understands a line of a process.
 func (p *parser) process(l line) bool {
-	if isName(l.who) {
-		p.lane(&p.t.Processes, l.who)
-	} else {
-		return false
+	if to, _, ok := nth(l.word(1)); !isName(l.who) || ok && slices.Contains(p.t.Processes, to) {
+		return p.place(l, l.word(0)) // a server's second name may be anything
 	}
+	p.lane(&p.t.Processes, l.who)
 	switch verb := l.word(0); verb {
 	case "starts", "ends":
 		p.mark(l, MarkKind(verb), "")
@@ -143,9 +142,6 @@ func (p *parser) heard(l line, verb string) bool {
 		return false
 	}
 	i, ok := p.messages[call{l.who, where, n}]
-	if !ok && slices.Contains(p.t.Processes, where) {
-		return p.place(l, verb) // a second name of a server may look like a process's
-	}
 	if !ok {
 		// It was held back before it was sent, and never was.
 		return verb == "gives" || verb == "is"

@@ -41,7 +41,7 @@ func (t *Timeline) Story() []Step {
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.line, b.line))
 	})
-	return folded(s.steps)
+	return repeated(folded(s.steps))
 }
 
 type story struct {
@@ -353,6 +353,7 @@ func (s *story) silences() {
 		places[at] = append(places[at], m.Place)
 	}
 	for _, at := range order {
+		slices.Sort(places[at])
 		s.add(Step{At: at.at, Lane: at.process, line: gaveUp,
 			Text: fmt.Sprintf("%s waits no longer for %s (%s)", at.process, list(places[at]), at.op)})
 	}
@@ -411,6 +412,26 @@ func folded(steps []Step) []Step {
 		last.Text = fmt.Sprintf("%s asks %d times and %s", last.Lane, n, outcome(strings.TrimPrefix(last.Text, last.Lane+" ")))
 		out = append(out, last)
 		i += 2 * n
+	}
+	return out
+}
+
+// repeated makes one step, the last, of what a process does many times in a row.
+func repeated(steps []Step) []Step {
+	var out []Step
+	for i := 0; i < len(steps); {
+		n := 1
+		for i+n < len(steps) && !steps[i].Alarm && steps[i+n].Lane == steps[i].Lane && steps[i+n].Text == steps[i].Text {
+			n++
+		}
+		if n < 3 {
+			out = append(out, steps[i:i+n]...)
+		} else {
+			last := steps[i+n-1]
+			last.Text += fmt.Sprintf(", %d times", n)
+			out = append(out, last)
+		}
+		i += n
 	}
 	return out
 }

@@ -142,18 +142,19 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:
-		fmt.Fprintf(out, "interrupted: %s %d:%d were not played\n", what, report.To, o.To)
+		fmt.Fprintf(out, "interrupted: go on with %s %d:%s\n", what, report.To, end(o.To))
 	default:
-		fmt.Fprintf(out, "the time was up: go on with %s %d:\n", what, report.To)
+		fmt.Fprintf(out, "the time was up: go on with %s %d:%s\n", what, report.To, end(o.To))
 	}
 	for _, d := range report.Deaths {
-		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %d faults: %s\n", d.Setup.Seed, len(d.Setup.Schedule), indent(d.How))
+		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
+		tellSetup(out, d.Setup)
 	}
 	kinds := report.Kinds()
 	if len(kinds) == 0 {
 		fmt.Fprintf(out, "no violation\n")
 	} else {
-		fmt.Fprintf(out, "violations in %d runs (%s)\n", report.Violating, share(report.Violating, report.Runs))
+		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
 	for i, f := range kinds {
 		if err := s.tellFinding(ctx, f, report.Runs, i == 0); err != nil {
@@ -163,9 +164,11 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	tellUnreached(out, space, &report.Batch)
 	switch {
 	case len(report.Deaths) > 0:
-		return fmt.Errorf("%d runs killed their process", len(report.Deaths))
-	case len(kinds) > 0:
-		return fmt.Errorf("%d kinds of violations", len(kinds))
+		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
+	case len(kinds) == 1:
+		return errors.New("1 kind of violation was found")
+	case len(kinds) > 1:
+		return fmt.Errorf("%d kinds of violations were found", len(kinds))
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	}
@@ -175,7 +178,7 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 // tellFinding tells of a kind of violation, and writes its replay file.
 func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) error {
 	out := s.stdout
-	fmt.Fprintf(out, "\n%s: %d runs (%s), first with seed %d\n  %s\n", f.Kind, f.Runs, share(f.Runs, runs), f.Setup.Seed, f.Text)
+	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
 	shrunk, err := search.Shrink(context.WithoutCancel(ctx), s.registry, f.Setup, f.Kind) // milliseconds, also after Ctrl-C
 	if err != nil {
 		return err
@@ -314,6 +317,14 @@ func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 	if len(space.Faults) > 0 {
 		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)
 	}
+}
+
+// end is a range's end as a flag has it.
+func end(to uint64) string {
+	if to == math.MaxUint64 {
+		return ""
+	}
+	return strconv.FormatUint(to, 10)
 }
 
 // seedRange reads "A:B", "A:" or "B".

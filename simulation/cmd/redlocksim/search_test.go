@@ -3,17 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // said runs a command and gives its exit code and what it said.
@@ -85,7 +89,7 @@ func TestExploreIsInterrupted(t *testing.T) {
 	cancel()
 	code, stdout, stderr = said(ctx, "explore", "-seeds", "0:1000000", "-workers", "1", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
-	assert.Contains(t, stdout, "interrupted: seeds 0:1000000 were not played")
+	assert.Contains(t, stdout, "interrupted: go on with seeds 0:1000000")
 	assert.Contains(t, stderr, "interrupted")
 }
 
@@ -199,6 +203,51 @@ func TestSearchWrongUsage(t *testing.T) {
 		assert.Equal(t, exitUsage, code, "%q: %s%s", test.args, stdout, stderr)
 		assert.Contains(t, strings.ToLower(stderr), strings.ToLower(test.says), "%q", test.args)
 	}
+}
+
+// The judges agree on every design, as search.Operations says: porcupine finds what
+// the simulation's checks find, but for stale writes under leases without tokens, and
+// for what nobody was answered.
+func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
+	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
+	r := registry()
+	broken := 0
+	for _, d := range r.Designs {
+		cfg := search.Mixed().Base
+		d.Apply(&cfg)
+		for seed := range uint64(25) {
+			setup := search.Setup{Workload: "mixed", Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, 12*time.Second)}
+			result, err := r.Play(setup)
+			require.NoError(t, err)
+			operations, err := search.Operations(result)
+			require.NoError(t, err, "%s, seed %d", d.Name, seed)
+			verdict, err := judge.Check(operations, 0)
+			require.NoError(t, err)
+			if !verdict.Holds() {
+				broken++
+			}
+
+			kinds := result.Kinds()
+			found := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
+			unanswered := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Outcome == judge.Unknown })
+			tokenless := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Kind == judge.Lock && o.Token == 0 })
+			crooked := slices.ContainsFunc(setup.Schedule, func(f simulation.Fault) bool {
+				return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
+			})
+			where := fmt.Sprintf("%s, seed %d: %v, %v", d.Name, seed, verdict, kinds)
+			assert.Equal(t, found(simulation.TokenOrder), verdict.Tokens == judge.Broken, where)
+			if !crooked {
+				assert.Equal(t, found(simulation.TwoHolders), verdict.Exclusion == judge.Broken, where)
+			}
+			damaged := found(simulation.LostUpdate) || found(simulation.StaleWrite)
+			if verdict.Resource == judge.Broken {
+				assert.True(t, damaged, where)
+			} else if !unanswered && (!tokenless || found(simulation.LostUpdate)) {
+				assert.False(t, damaged, where)
+			}
+		}
+	}
+	assert.Greater(t, broken, 50)
 }
 
 // Every workload can be played with every design that it knows, as far as names go.

@@ -130,3 +130,13 @@ func halfOf(ask func(...any) any, key string, half int) any {
 	}
 	return strings.SplitN(text, " ", 2)[half]
 }
+
+// of makes an instance of a client with the options.
+func of(t testing.TB, opt *redis.Options) *Redis {
+	t.Helper()
+	client := redis.NewClient(opt)
+	t.Cleanup(func() { _ = client.Close() })
+	r, err := New(client, Config{})
+	require.NoError(t, err)
+	return r
+}

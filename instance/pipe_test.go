@@ -1,0 +1,385 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// ballotBox takes the votes on commands that were started, by their value.
+type ballotBox struct {
+	mu    sync.Mutex
+	votes map[string][]quorum.Vote
+	n     atomic.Int64
+}
+
+// slot is a Receiver for one command.
+type slot struct {
+	box   *ballotBox
+	value string
+}
+
+func (s slot) Receive(vote quorum.Vote) {
+	s.box.mu.Lock()
+	defer s.box.mu.Unlock()
+	if s.box.votes == nil {
+		s.box.votes = make(map[string][]quorum.Vote)
+	}
+	s.box.votes[s.value] = append(s.box.votes[s.value], vote)
+	s.box.n.Add(1)
+}
+
+// start starts a command.
+func (b *ballotBox) start(r *Redis, cmd quorum.Command, timeout time.Duration) {
+	r.Start(cmd, timeout, slot{b, cmd.Value})
+}
+
+// await waits for n votes and demands that each command has one.
+func (b *ballotBox) await(t *testing.T, n int) map[string]quorum.Vote {
+	t.Helper()
+	require.Eventually(t, func() bool { return int(b.n.Load()) >= n }, 10*time.Second, time.Millisecond)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := make(map[string]quorum.Vote)
+	for value, votes := range b.votes {
+		require.Len(t, votes, 1, "%s", value)
+		one[value] = votes[0]
+	}
+	require.Len(t, one, n)
+	return one
+}
+
+// held is a fake server that answers nothing until it is let go.
+type held struct {
+	*fake
+	gate chan struct{}
+	once sync.Once
+}
+
+func startHeld(t *testing.T, answer func(args []string) string) *held {
+	h := &held{gate: make(chan struct{})}
+	h.fake = startFake(t, func(args []string) string { <-h.gate; return answer(args) })
+	t.Cleanup(h.release)
+	return h
+}
+
+func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
+
+// many answers a list script for as many locks as it was asked, by their values.
+func many(args []string, element func(value string) string) string {
+	nonce, n := nonceOf(args), 0
+	values := args[len(args)-1:]
+	if args[1] == acquireScript.sha || args[1] == acquireScript.source {
+		n = len(args) - 3 - keysOf(args) - 5
+		values = args[len(args)-n:]
+	}
+	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:0\r\n:0\r\n", 3+len(values), len(nonce), nonce)
+	for _, value := range values {
+		reply += element(value)
+	}
+	return reply
+}
+
+func keysOf(args []string) int {
+	var n int
+	_, _ = fmt.Sscan(args[2], &n)
+	return n
+}
+
+// TestWaitingCommandsTravelTogether: the first command goes alone and at once, and
+// those that come meanwhile are one exchange: one command for all locks.
+func TestWaitingCommandsTravelTogether(t *testing.T) {
+	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })
+	r := open(t, "redis://"+f.addr, Config{})
+	var box ballotBox
+	box.start(r, acquire("first", value()), 10*time.Second)
+	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
+	for i := range 50 {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), 10*time.Second)
+	}
+	require.Len(t, f.commands(), 1, "nothing else goes out meanwhile")
+	f.release()
+	for _, v := range box.await(t, 51) {
+		require.EqualValues(t, 7, granted(t, v).Token)
+	}
+	require.Len(t, f.commands(), 2)
+	require.Equal(t, 100, keysOf(f.commands()[1]))
+	require.Equal(t, 1, f.connections())
+}
+
+// TestListsAreBounded by maxBatch, and all of a longer line is sent.
+func TestListsAreBounded(t *testing.T) {
+	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })
+	r := open(t, "redis://"+f.addr, Config{})
+	var box ballotBox
+	const n = 1 + 3*maxBatch
+	for i := range n {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), 10*time.Second)
+	}
+	f.release()
+	box.await(t, n)
+	for _, args := range f.commands() {
+		require.LessOrEqual(t, keysOf(args), 2*maxBatch)
+	}
+	require.LessOrEqual(t, f.connections(), maxFlying)
+}
+
+// TestNeighboursErrors: one lock's error is its own, whatever it travels with.
+func TestNeighboursErrors(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ask("HSET", "{typed}:redlock", "token", "1")
+		ask("SET", "{bad}:redlock", "x")
+		ask("SET", "{other}:redlock", "5 other@1 N=5 Q=3")
+		ask("SET", "taken", "theirs")
+		ask("RPUSH", "list", "x")
+		var box ballotBox
+		byKey := make(map[string]string)
+		send := func(cmd quorum.Command) {
+			byKey[fmt.Sprint(cmd.Op, " ", cmd.Key)] = cmd.Value
+			box.start(r, cmd, 10*time.Second)
+		}
+		// The first goes alone; the others together.
+		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "better"} {
+			send(acquire(key, value()))
+		}
+		for _, key := range []string{"list", "gone"} {
+			send(command(quorum.Release, key, value()))
+		}
+		votes := box.await(t, 10)
+		vote := func(what string) quorum.Vote { return votes[byKey[what]] }
+		for _, key := range []string{"first", "good", "better"} {
+			granted(t, vote("acquire "+key))
+			require.Equal(t, byKey["acquire "+key], ask("GET", key))
+		}
+		failed(t, vote("acquire typed"), ErrWrongType)
+		failed(t, vote("acquire bad"), ErrCounter)
+		require.ErrorIs(t, vote("acquire other").Err, quorum.ErrSetMismatch)
+		require.Equal(t, quorum.Refused, vote("acquire other").Outcome)
+		require.Equal(t, quorum.NoExpiry, refused(t, vote("acquire taken")).Remaining)
+		refused(t, vote("acquire list"))
+		failed(t, vote("release list"), ErrWrongType)
+		refused(t, vote("release gone"))
+		for _, key := range []string{"typed", "bad", "other"} {
+			require.Nil(t, ask("GET", key), "%s: nothing was changed", key)
+		}
+	})
+}
+
+// TestSameLockTwiceInOneList: two that want one lock in one exchange get it once,
+// and it is deleted once.
+func TestSameLockTwiceInOneList(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
+		for range 20 {
+			var box ballotBox
+			box.start(r, command(quorum.Look, "x", value()), 10*time.Second) // goes alone
+			for range 10 {
+				box.start(r, acquire("k", value()), 10*time.Second)
+			}
+			winner, wins := "", 0
+			for value, v := range box.await(t, 11) {
+				if v.Token != 0 && v.Outcome == quorum.Granted {
+					winner, wins = value, wins+1
+				}
+			}
+			require.Equal(t, 1, wins)
+			var deletes countingReceiver
+			r.Start(command(quorum.Look, "x", ""), 10*time.Second, &deletes)
+			for range 3 {
+				r.Start(command(quorum.Release, "k", winner), 10*time.Second, &deletes)
+			}
+			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
+			require.EqualValues(t, 2, deletes.granted.Load(), "the look, and one delete")
+		}
+	})
+}
+
+type countingReceiver struct{ all, granted atomic.Int64 }
+
+func (c *countingReceiver) Receive(vote quorum.Vote) {
+	if vote.Outcome == quorum.Granted {
+		c.granted.Add(1)
+	}
+	c.all.Add(1)
+}
+
+// TestForbiddenKeyInAList: a key that the user may not touch costs only its own
+// lock.
+func TestForbiddenKeyInAList(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("ACL", "SETUSER", "some", "on", ">pw", "~mine:*", "~{mine:*", "+@all")
+	r := open(t, "redis://some:pw@"+s.Addr(), Config{})
+	var box ballotBox
+	values := map[string]string{}
+	for _, key := range []string{"mine:0", "mine:1", "theirs", "mine:2"} {
+		values[key] = value()
+		box.start(r, acquire(key, values[key]), 10*time.Second)
+	}
+	votes := box.await(t, 4)
+	for i := range 3 {
+		granted(t, votes[values[fmt.Sprint("mine:", i)]])
+	}
+	require.True(t, failed(t, votes[values["theirs"]], ErrPermission).Unsent)
+}
+
+// TestGivenUpBeforeItIsWritten: a command whose time ends while its exchange waits
+// for a connection is never sent, its vote says so, and those that were to go with
+// it go without it.
+func TestGivenUpBeforeItIsWritten(t *testing.T) {
+	greeting := make(chan struct{})
+	var greeted atomic.Bool
+	s := instancetest.Start(t, instancetest.Config{})
+	opt := Harden(nil)
+	dial := opt.Dialer
+	opt.Addr = s.Addr()
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !greeted.Swap(true) {
+			<-greeting
+		}
+		return dial(ctx, network, addr)
+	}
+	r := of(t, opt)
+	var box ballotBox
+	short, long := acquire("short", value()), acquire("long", value())
+	// Both in one exchange, which is being dialed for.
+	r.pipe.mu.Lock()
+	for _, cmd := range []quorum.Command{short, long} {
+		c := r.newCall(cmd)
+		c.to, c.deadline, c.at = slot{&box, cmd.Value}, time.Now().Add(10*time.Second), len(r.pipe.timed)
+		if cmd.Key == "short" {
+			c.deadline = time.Now().Add(20 * time.Millisecond)
+		}
+		r.pipe.timed, r.pipe.waiting = append(r.pipe.timed, c), append(r.pipe.waiting, c)
+		r.pipe.armLocked(c.deadline)
+	}
+	b := r.pipe.departLocked()
+	require.Len(t, b.calls, 2)
+	go r.pipe.run(b)
+	r.pipe.mu.Unlock()
+	v := box.await(t, 1)[short.Value]
+	require.True(t, failed(t, v, context.DeadlineExceeded).Unsent)
+	close(greeting)
+	granted(t, box.await(t, 2)[long.Value])
+	require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "short")), "it said that it never would be sent")
+}
+
+// TestHungServerCostsLittle starts far more commands at a server that hangs than it
+// may cost: goroutines and connections stay few, most votes fail at once, all in
+// time, and it is back with its first answer.
+func TestHungServerCostsLittle(t *testing.T) {
+	r, s := real(t, Config{})
+	granted(t, r.Do(within(t), acquire("warm", value())))
+	goroutines := runtime.NumGoroutine()
+	s.Pause()
+	const n, timeout = 20_000, 50 * time.Millisecond
+	var box ballotBox
+	most, began := 0, time.Now()
+	for i := range n {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), timeout)
+		if i%500 == 0 {
+			time.Sleep(2 * time.Millisecond) // the pace of many callers, and several time-outs
+			most = max(most, runtime.NumGoroutine())
+		}
+	}
+	votes := box.await(t, n)
+	require.Less(t, time.Since(began), 5*time.Second)
+	var refusedAtOnce, unsent int
+	for _, v := range votes {
+		require.Equal(t, quorum.Failed, v.Outcome)
+		if errors.Is(v.Err, quorum.ErrOverloaded) {
+			refusedAtOnce++
+		}
+		if v.Unsent {
+			unsent++
+		}
+	}
+	t.Logf("%d goroutines more at most, %d connections, %d failed at once, %d sent", most-goroutines, r.Client().PoolStats().TotalConns, refusedAtOnce, n-unsent)
+	require.LessOrEqual(t, most, goroutines+2*maxFlying)
+	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxFlying)
+	require.LessOrEqual(t, n-unsent, maxFlying*maxBatch, "each of these is a delete that is owed")
+	require.Positive(t, refusedAtOnce)
+
+	s.Resume()
+	back := time.Now()
+	require.Eventually(t, func() bool {
+		return r.Do(within(t), command(quorum.Look, "x", "")).Outcome == quorum.Granted
+	}, 5*time.Second, time.Millisecond)
+	require.Less(t, time.Since(back), time.Second)
+}
+
+// TestDeadServerIsNotDialedInAStorm counts the dials of many callers to a server
+// that is gone.
+func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
+	var dials atomic.Int64
+	opt := Harden(nil)
+	opt.Addr = "gone"
+	opt.Dialer = lateDialer(func(context.Context, string, string) (net.Conn, error) {
+		dials.Add(1)
+		return nil, &net.OpError{Op: "dial", Err: errors.New("nobody there")}
+	})
+	r := of(t, opt)
+	began := time.Now()
+	var all sync.WaitGroup
+	var votes atomic.Int64
+	for range 32 {
+		all.Go(func() {
+			for time.Since(began) < 300*time.Millisecond {
+				v := r.Do(within(t), acquire("k", value()))
+				if !v.Unsent || !errors.Is(v.Err, ErrConnection) {
+					t.Errorf("%+v", v)
+				}
+				votes.Add(1)
+				time.Sleep(100 * time.Microsecond)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d dials for %d commands", dials.Load(), votes.Load())
+	require.LessOrEqual(t, dials.Load(), int64(time.Since(began)/dialPause)+maxFlying)
+	require.Greater(t, votes.Load(), dials.Load())
+}
+
+// TestLateAnswerKeepsTheConnection: an answer that comes after its calls have timed
+// out is of no use, but no reason to dial either.
+func TestLateAnswerKeepsTheConnection(t *testing.T) {
+	r, s := real(t, Config{})
+	before := granted(t, r.Do(within(t), acquire("warm", value()))).Epoch
+	s.Pause()
+	var box ballotBox
+	box.start(r, acquire("k", value()), 20*time.Millisecond)
+	for _, v := range box.await(t, 1) {
+		require.False(t, failed(t, v, context.DeadlineExceeded).Unsent)
+	}
+	s.Resume()
+	require.Equal(t, before, granted(t, r.Do(within(t), command(quorum.Look, "x", ""))).Epoch)
+}
+
+// TestIdleGoroutinesEnd, with an instance that nobody closes.
+func TestIdleGoroutinesEnd(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	opt := Harden(nil)
+	opt.Addr = s.Addr()
+	r := of(t, opt)
+	granted(t, r.Do(within(t), acquire("k", value())))
+	parked := func() int {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.parked)
+	}
+	require.Equal(t, 1, parked())
+	require.Eventually(t, func() bool { return parked() == 0 }, 5*time.Second, time.Millisecond)
+	granted(t, r.Do(within(t), command(quorum.Look, "x", "")))
+}

@@ -57,8 +57,15 @@ var policy = map[string][]string{
 	"simulation/timeline/palette": {},
 	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
 
+	// The same designs on real servers, which it starts and breaks.
+	"simulation/live": {
+		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/scenarios",
+		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup",
+	},
+
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {
+		"simulation/live",
 		"fencing", "instance", "instance/embedded", "quorum",
 		"simulation", "simulation/designs", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
 	},

@@ -195,8 +195,8 @@ func (w *worker) begin() {
 func (w *worker) finish() {
 	w.t.Helper()
 	w.expect("done")
-	_, _ = io.Copy(io.Discard, w.out)
-	require.NoError(w.t, w.cmd.Wait(), "process %s: %s", w.name, w.errs.String())
+	rest, _ := io.ReadAll(w.out)
+	require.NoError(w.t, w.cmd.Wait(), "process %s: %s%s", w.name, rest, w.errs.String())
 }
 
 // TestFleetWorker is what each process of the fleet runs. On its own it does

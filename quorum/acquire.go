@@ -50,7 +50,7 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 		return nil, err
 	}
 	won = true
-	return c.handOut(ctx, lease, w.followed), nil
+	return c.handOut(ctx, lease, w.followed != nil), nil
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context

@@ -51,7 +51,8 @@
 //  5. All clients agree on the instances and the quorum. The set's fingerprint is
 //     kept beside each key's counter, and another one is refused.
 //  6. All clients have the same MaxTTL, and no client's TTL is longer.
-//  7. Nobody else writes the lock's keys ("key" and "{key}:redlock").
+//  7. Nobody else writes the lock's keys ("key" and "{key}:redlock"; the line of
+//     those who wait, "{key}:redlock:waiters", is no part of the lock).
 //
 // # The caller's duties
 //
@@ -67,6 +68,23 @@
 //  6. Give all clients the same instances by the same names, the same Set, Quorum and
 //     MaxTTL.
 //
+// # Waiting
+//
+// Goroutines of one process that want the same lock stand in line, and only the
+// first competes on the instances. When a lease of this process is given back while
+// another goroutine waits for it, the lock passes on in one step on each instance,
+// for as many turns as stood in line when it came to this process.
+//
+// Processes stand in line, too: at one instance, the same for all, which calls the
+// first of them when a release reaches it. One process wakes at a time; it asks that
+// instance before the others; and who has just had the lock lets in who was called.
+// It takes an Instance that is a Listener, and a connection more while somebody waits.
+//
+// A call is a hint and nothing else: no vote is counted, no lease given, and nothing
+// taken for free because of one. Who waits looks by itself, too: after a random pause
+// of up to Config.BackoffMax, and when the holder's key must have expired. So a call
+// that is lost costs one pause. Where nobody can be called, all poll.
+//
 // # Differences from the Redis document
 //
 //  1. A round is decided at the first moment at which it can be; the document waits
@@ -75,8 +93,9 @@
 //  3. A lost round is deleted on all instances but those that refused it or certainly
 //     never got it: there nothing of it can be. Those that didn't answer are asked
 //     again until they do.
-//  4. After a round that was split between clients, the next one asks one instance
-//     first, in place of leaving all to random delays.
+//  4. After a round that was split between clients, or a call, the next one asks one
+//     instance first, in place of leaving all to random delays. Releases call who
+//     waits; the document's clients poll.
 //  5. Instances that may have forgotten votes don't vote. The document leaves delayed
 //     restarts to the operator.
 //  6. An extension doesn't count an instance to which the lease had to be put back, nor

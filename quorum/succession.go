@@ -31,8 +31,13 @@ func (s *succession) take(r *round) {
 	s.taken <- true
 }
 
-// decline leaves the release to who gave the lease back.
-func (s *succession) decline() { s.taken <- false }
+// decline leaves the release to who gave the lease back. After take it does nothing.
+func (s *succession) decline() {
+	select {
+	case s.taken <- false:
+	default: // it was taken
+	}
+}
 
 // settle takes in what a vote of the round says about the old value on instance i.
 func (s *succession) settle(ctx context.Context, i int, vote Vote) {
@@ -45,7 +50,15 @@ func (s *succession) settle(ctx context.Context, i int, vote Vote) {
 		// The key was free or somebody else's.
 	default:
 		// Unknown, or refused before the key was looked at.
-		new(deletion).queue(ctx, h, i, false, s.ends.count)
+		replaced := vote.Outcome == Failed && !vote.Unsent // perhaps
+		new(deletion).queue(ctx, h, i, false, func(i int, b Ballot) {
+			if replaced && b.Vote.Outcome == Refused {
+				// It may have been there until it was replaced: its holder must not
+				// be told that it had lost it.
+				b.Vote = Vote{Err: vote.Err, Epoch: b.Vote.Epoch}
+			}
+			s.ends.count(i, b)
+		})
 		return
 	}
 	m := h.c.members[i]

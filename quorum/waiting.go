@@ -18,8 +18,8 @@ type wait struct {
 	ticket   *ticket
 	ear      *hearing // by which it is to be called, nil if it doesn't listen
 	tries    int
-	split    bool // the last round was split between clients
-	followed bool // the last round followed a lease of this process
+	split    bool        // the last round was split between clients
+	followed *succession // what the last round followed, nil for nothing
 	last     *RoundError
 }
 
@@ -37,7 +37,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.tries++
-		w.followed = way.former != nil
+		w.followed = way.former
 		lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, way)
 		if err == nil {
 			return lease, nil
@@ -227,6 +227,11 @@ func (w *wait) refusedThere(last *RoundError) bool {
 
 // leave ends the wait.
 func (w *wait) leave(won bool) {
+	if w.followed != nil {
+		// For a hook that panicked before the round was sent: who gave the lease
+		// back waits for it.
+		w.followed.decline()
+	}
 	w.c.withdraw(w.key, w.ticket.leave(won))
 	w.unlisten()
 }

@@ -272,6 +272,45 @@ func TestHandOverUnderFaults(t *testing.T) {
 	}
 }
 
+// A hand-over whose answers are lost may have happened: the holder before isn't
+// told that it had lost the lock.
+func TestHandOverWithoutAnswersIsNoLostLock(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		first := f.acquire("k")
+		leases := make(chan *quorum.Lease, 2)
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				lease, err := f.Acquire(f.ctx, "k")
+				if assert.NoError(f.t, err) {
+					leases <- lease
+				}
+			})
+		}
+		synctest.Wait()
+		require.NoError(f.t, first.Release(f.ctx))
+		second := <-leases
+		synctest.Wait()
+		// The third one's round gets no quorum of answers, and it tries again.
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Replace != "" {
+					return quorumtest.Fate{End: quorumtest.LoseReply}
+				}
+				return quorumtest.Fate{}
+			})
+		}, 0, 1, 2, 3)
+		err := second.Release(f.ctx)
+		require.ErrorIs(f.t, err, quorum.ErrUnreachable)
+		require.NotErrorIs(f.t, err, quorum.ErrNotHeld)
+		require.NoError(f.t, (<-leases).Release(f.ctx))
+		group.Wait()
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		f.requireNothingLeft()
+	})
+}
+
 // A call that is lost costs no more than the pause until the waiter looks by
 // itself.
 func TestLostCallCostsOnePause(t *testing.T) {

@@ -24,6 +24,9 @@ func BenchmarkRun(b *testing.B) {
 	b.Run("RoundsWithoutTrace", func(b *testing.B) {
 		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{NoTrace: true}) })
 	})
+	b.Run("RoundsPlain", func(b *testing.B) {
+		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{Plain: true}) })
+	})
 	b.Run("S1", func(b *testing.B) {
 		schedule, work := pauseAfterTheCheck()
 		benchmark(b, func(seed uint64) simulation.Result {

@@ -198,6 +198,7 @@ type timer struct {
 	ch    chan time.Time
 	every int64 // of a Tick
 	ctx   *timeout
+	call  *call // that it is over for
 
 	// Only the driver uses what follows.
 	tie   uint64

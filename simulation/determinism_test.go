@@ -3,12 +3,10 @@ package simulation_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,10 +82,9 @@ func contended() simulation.Config {
 // drawn plays the seed with a schedule that is drawn from it as well.
 func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	t.Helper()
-	cfg := contended()
-	if seed%2 == 0 {
-		cfg.Guard = simulation.GuardAdmits
-	}
+	cfg := simulation.DrawConfig(seed, contended())
+	cfg.Plain = seed%8 == 0
+	cfg.Guard = []simulation.Guarding{simulation.Unguarded, simulation.GuardWrites, simulation.GuardAdmits, simulation.GuardIdempotent}[seed%4]
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	}
@@ -97,17 +94,50 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	return schedule, r
 }
 
-// runs is how many seeds the determinism of is tested.
-const runs = 300
+// runs is how many seeds the determinism of is tested: all thousand where that is
+// quick, or is asked for (see longEnv).
+func runs() uint64 {
+	if raced && os.Getenv(longEnv) == "" {
+		return 100
+	}
+	return 1000
+}
 
-// digest is one digest of many runs.
-func digest(t testing.TB) string {
+// longEnv names the environment variable that, set to anything, makes tests of many
+// runs take all of them.
+const longEnv = "SIMULATION_LONG"
+
+// digests gives a digest of the runs of all seeds so far, each hundred seeds.
+func digests(t testing.TB, runs uint64) []string {
 	all := sha256.New()
-	for seed := range uint64(runs) {
+	var lines []string
+	for seed := range runs {
 		_, r := drawn(t, seed)
 		all.Write([]byte(r.Digest))
+		if n := seed + 1; n%100 == 0 {
+			lines = append(lines, fmt.Sprintf("%d %x", n, all.Sum(nil)))
+		}
 	}
-	return hex.EncodeToString(all.Sum(nil))
+	return lines
+}
+
+var rewrite = flag.Bool("update", false, "write testdata/digests.txt anew")
+
+// The traces of a thousand seeds are the same as when the file was written: on this
+// machine and on others, and with the race detector, which changes the scheduling of
+// goroutines more than anything else, as without.
+func TestTracesAreTheSameAsBefore(t *testing.T) {
+	const file = "testdata/digests.txt"
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(digests(t, 1000), "\n")+"\n"), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "write it with: go test ./simulation -run TracesAreTheSame -update")
+	for i, got := range digests(t, runs()) {
+		require.Equal(t, strings.Split(string(want), "\n")[i], got,
+			"the traces of the first %d seeds have changed. If you know which change of the library or the simulation did it, and that it should: go test ./simulation -run TracesAreTheSame -update", 100*(i+1))
+	}
 }
 
 // The same seed gives the same trace, byte for byte, on one processor and on
@@ -116,7 +146,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
 	counts := map[string]int{}
-	for seed := range uint64(runs) {
+	for seed := range half(runs()) {
 		runtime.GOMAXPROCS(1)
 		schedule, one := drawn(t, seed)
 		runtime.GOMAXPROCS(2)
@@ -142,6 +172,14 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
+// half spares the double run some of the seeds.
+func half(n uint64) uint64 {
+	if os.Getenv(longEnv) != "" {
+		return n
+	}
+	return n * 3 / 10
+}
+
 // difference shows where two traces part.
 func difference(a, b []byte) string {
 	la, lb := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
@@ -153,36 +191,6 @@ func difference(a, b []byte) string {
 		}
 	}
 	return fmt.Sprintf("one ends after %d lines, the other after %d", len(la), len(lb))
-}
-
-// digestOnly asks TestDigest for nothing but its line.
-const digestOnly = "SIMULATION_DIGEST"
-
-func TestDigest(t *testing.T) {
-	if os.Getenv(digestOnly) == "" {
-		t.Skip("it is run by TestSameTraceWithTheRaceDetector, in a process of its own")
-	}
-	fmt.Println("digest", digest(t))
-}
-
-// The race detector changes the scheduling of goroutines more than anything else.
-func TestSameTraceWithTheRaceDetector(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the tests once more")
-	}
-	other := "-race=" + strconv.FormatBool(!raced)
-	test := exec.Command("go", "test", other, "-run", "^TestDigest$", "-count=1", "-v", ".")
-	test.Env = append(os.Environ(), digestOnly+"=1")
-	out, err := test.CombinedOutput()
-	require.NoError(t, err, "%s: %s", other, out)
-	theirs := ""
-	for line := range strings.Lines(string(out)) {
-		if of, ok := strings.CutPrefix(strings.TrimSpace(line), "digest "); ok {
-			theirs = of
-		}
-	}
-	require.Len(t, theirs, 64, "%s: %s", other, out)
-	require.Equal(t, digest(t), theirs)
 }
 
 // Both clocks and all servers are right, no process is paused, and messages take

@@ -1,7 +1,12 @@
 // Package simulation plays client processes against instances in virtual time, with
 // faults, and checks what comes of it. The processes run the real
-// quorum.Coordinator; what is simulated is what it stands on: clocks, network,
-// servers, pauses, crashes, and a resource that the locks protect.
+// quorum.Coordinator, or any other Locker; what is simulated is what it stands on:
+// clocks, network, servers and their replicas, pauses, crashes, and a resource that
+// the locks protect.
+//
+// It is for everybody who holds a lock: write your critical section as a Workload,
+// play it from go test under the faults that you fear, and see what the resource
+// makes of it, with and without a guard.
 //
 //	r, err := simulation.Run(seed, simulation.Config{}, simulation.Schedule{
 //		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
@@ -21,6 +26,27 @@
 // alone. All randomness is a hash of the seed and of what it is for, so that taking
 // one fault out of a Schedule leaves everything else as it was.
 //
+// What is played: how the world is set up is the Config, what goes wrong the
+// Schedule: written by hand, drawn from a seed (Draw), or found by package search.
+// Both are plain data, and can be kept as JSON.
+//
+// # What a Result says
+//
+// Violations are what the checks found: see the ViolationKinds. That there are none
+// proves little where what they look for never came near: Counts says how often
+// that was, and Counters what there is to count. The Trace has a line for each thing
+// that happened: the true time in milliseconds, who, and what:
+//
+//	1000.000000 c1 acquire A#2                       c1 sends its second request to A
+//	1001.203310 A acquire c1#2 granted token=7 key=k until=11001203310
+//	1002.950021 c1 hears A#2
+//	1003.017000 c1 acquired k token=7 validity=9893183112
+//	1500.000000 C suffers step by=15000000000
+//	1500.000000 C has key=k gone
+//
+// "until" is the true time, in nanoseconds, at which the server will drop the key as
+// things stand: validity is what its holder believes, until what is true.
+//
 // # Time
 //
 // True time is the driver's. Each process has a monotonic and a wall clock, each
@@ -33,5 +59,15 @@
 // Nothing can end another goroutine. The workload of a process that has crashed
 // ends at the next thing it asks for; the library's goroutines run on, cut off:
 // each call fails at once, each timer is due, the Coordinator is closed, and
-// nothing that they do is seen by anybody.
+// nothing that they do is seen by anybody. The context that a Locker's methods get
+// ends then; what tries again for ever all the same is ended after many attempts.
+//
+// # Servers
+//
+// A server answers the library's commands and Redis's own (see Redis) on the same
+// data, with the meaning that they have in Redis 7: a test compares the two, command
+// by command. Keys expire by the server's wall clock, exactly when their time is
+// over: a real server lets them live up to a millisecond longer. What it keeps over
+// a Restart, what its replicas have at a Failover, and what its disk is said to keep
+// are three things, and need not agree.
 package simulation

@@ -34,6 +34,11 @@ type call struct {
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
+	// Instead of ctx and reply, for a call that nobody waits for: who gets the vote,
+	// and the reading of the monotonic clock at which it is over.
+	to  quorum.Receiver
+	due int64
+
 	// Only the driver uses what follows.
 	seq      uint64
 	posted   bool
@@ -102,7 +107,12 @@ func (c *call) apply(w *world) {
 		c.seq = link.seq
 		c.epoch = link.epoch
 		c.p.calls[c] = struct{}{}
-		c.p.bind(c)
+		if c.to != nil {
+			c.bound = timer{p: c.p, due: c.due, call: c, tie: c.tie(4)}
+			c.p.enter(&c.bound)
+		} else {
+			c.p.bind(c)
+		}
 		w.byOperation(c)
 		if c.p.gone() {
 			return
@@ -270,7 +280,18 @@ func (c *call) answer(a *answer) {
 	if a.id != nil {
 		a.id.Epoch = c.epoch
 	}
+	c.deliver(a)
+}
+
+// deliver wakes who waits; or carries on in his place. That is the driver's
+// goroutine then, which is as good as any: Receive doesn't block, and the others
+// stand and hold no locks.
+func (c *call) deliver(a *answer) {
 	c.p.w.woke = true
+	if c.to != nil {
+		c.to.Receive(a.vote)
+		return
+	}
 	c.reply <- a
 }
 
@@ -280,8 +301,7 @@ func (c *call) abandon() {
 		return
 	}
 	c.answered = true
-	c.p.w.woke = true
-	c.reply <- failed(ErrCrashed, false)
+	c.deliver(failed(ErrCrashed, false))
 }
 
 // cancel says that a call's context has ended.
@@ -302,11 +322,15 @@ func (c *cancel) apply(w *world) {
 
 func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
 
-func (c *cancel) happen(w *world) {
+func (c *cancel) happen(*world) { c.call.giveUp(c.err) }
+
+// giveUp ends the wait for an answer.
+func (c *call) giveUp(err error) {
+	w := c.p.w
 	w.count.add(timedOut)
-	w.check.gaveUp(c.call)
-	w.trace.at(w.now.Load(), c.call.p.name).s("gives up").nth(c.call.placeName(), c.call.seq).end()
-	c.call.answer(failed(c.err, false))
+	w.check.gaveUp(c)
+	w.trace.at(w.now.Load(), c.p.name).s("gives up").nth(c.placeName(), c.seq).end()
+	c.answer(failed(err, false))
 }
 
 // reset says that a call's connection was cut.
@@ -348,6 +372,19 @@ func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 		return quorum.Vote{Err: err, Unsent: true}
 	}
 	return c.do().vote
+}
+
+// starter is an instance that is asked without a goroutine for each command.
+type starter struct{ instance }
+
+var _ quorum.Starter = starter{}
+
+func (s starter) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	if s.p.dead.Load() {
+		to.Receive(failed(ErrCrashed, true).vote)
+		return
+	}
+	s.p.post(&call{p: s.p, place: s.place, name: cmd.Op.String(), cmd: cmd, to: to, due: s.p.clock.mono() + int64(timeout)})
 }
 
 func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {

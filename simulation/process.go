@@ -114,7 +114,12 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
 	for i := range p.w.places {
-		parts.Instances = append(parts.Instances, instance{p: p, place: i})
+		inst := instance{p: p, place: i}
+		if p.w.cfg.Plain {
+			parts.Instances = append(parts.Instances, inst)
+		} else {
+			parts.Instances = append(parts.Instances, starter{inst})
+		}
 		parts.Redis = append(parts.Redis, door{p: p, place: i})
 	}
 	return parts
@@ -292,7 +297,7 @@ func (p *process) bind(c *call) {
 
 // waiting reports whether the timer, by itself, has still something to do.
 func (t *timer) waiting() bool {
-	return !t.over && (t.ctx == nil || !t.ctx.ended())
+	return !t.over && (t.ctx == nil || !t.ctx.ended()) && (t.call == nil || !t.call.answered)
 }
 
 // due is the moment of a timer.
@@ -301,6 +306,9 @@ type due struct{ t *timer }
 func (d *due) live() bool {
 	if d.t.p.gone() || d.t.over {
 		return false
+	}
+	if d.t.call != nil {
+		return d.t.waiting()
 	}
 	if d.t.ctx == nil || d.t.waiting() && !d.t.bound {
 		return true
@@ -327,6 +335,10 @@ func (d *due) happen(w *world) {
 func (t *timer) fire() {
 	for _, one := range append([]*timer{t}, t.more...) {
 		switch {
+		case one.call != nil:
+			if !one.call.answered {
+				one.call.giveUp(context.DeadlineExceeded)
+			}
 		case one.ctx != nil && (!one.bound || one.p.dead.Load()):
 			one.ctx.end(context.DeadlineExceeded)
 		case one.ch != nil:

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/quorum"
 )
 
 // ErrConfig is wrapped by the error for a Config or a Schedule that can't be
@@ -119,8 +122,8 @@ type Fault struct {
 	// (Delay). Code between two operations takes no virtual time, so that no At
 	// falls between a look at the lease and the write that follows; this does.
 	Nth int `json:"nth,omitempty"`
-	// Op is the kind of operation that Nth counts: the name of a quorum.Op,
-	// "read" or "write". Empty: all of them.
+	// Op is the kind of operation that Nth counts: the name of a quorum.Op, "read"
+	// or "write", or a command of Redis's in lower case. Empty: all of them.
 	Op string `json:"op,omitempty"`
 
 	Process string        `json:"process,omitempty"`
@@ -185,6 +188,10 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		return fmt.Errorf("its Process %q and Server %q: it concerns only one of the two, leave the other empty", f.Process, f.Server)
 	case f.Nth != 0 && (!byNth || f.Nth < 0):
 		return fmt.Errorf("its Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
+	case f.Op != "" && f.Nth == 0:
+		return fmt.Errorf("its Op is %q, but no Nth says which one", f.Op)
+	case f.Op != "" && !slices.Contains(operations(), f.Op):
+		return fmt.Errorf("its Op is %q, want one of %v", f.Op, operations())
 	case f.At < 0 || f.At > longest || f.For < 0 || f.For > longest || f.By < -longest || f.By > longest:
 		return fmt.Errorf("its At %v, For %v, By %v: want 0 (By: %v) to %v", f.At, f.For, f.By, -longest, longest)
 	case f.By < 0 && f.Kind != Step:
@@ -203,6 +210,19 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		return fmt.Errorf("no such persistence %q", f.Keep)
 	}
 	return nil
+}
+
+// operations are the names of all operations, sorted.
+func operations() []string {
+	names := []string{reading.String(), writing.String(), "wait"}
+	for op := quorum.Acquire; op <= quorum.Probing; op++ {
+		names = append(names, op.String())
+	}
+	for name := range commands {
+		names = append(names, strings.ToLower(name))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // matches reports whether name is meant by pattern.

@@ -45,6 +45,14 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		"PPM is 500001":         {Kind: simulation.Rate, Server: "A", PPM: 500_001},
 		"PPM is -1,":            {Kind: simulation.Lose, Process: "c1", Server: "A", PPM: -1},
 		`no such way "up"`:      {Kind: simulation.Cut, Process: "c1", Server: "A", Way: "up"},
+		"PPM is 1000001":        {Kind: simulation.Duplicate, Process: "c1", Server: "A", PPM: 1_000_001},
+		`Way is "reply"`:        {Kind: simulation.Duplicate, Process: "c1", Server: "A", Way: simulation.Replies},
+		"Replica is 2":          {Kind: simulation.Failover, Server: "A", Replica: 2},
+		"Replica is 1":          {Kind: simulation.Lag, Server: "A", Replica: 1},
+		`Op is "wirte"`:         {Kind: simulation.Pause, Process: "c1", Op: "wirte", Nth: 1},
+		`Op is "write", but no`: {Kind: simulation.Pause, Process: "c1", Op: "write"},
+		`Server is ""`:          {Kind: simulation.Reconnect, Process: "c1"},
+		`Process is ""`:         {Kind: simulation.Reboot},
 		`no such persistence`:   {Kind: simulation.Restart, Server: "A", Keep: "some"},
 	}
 	for want, fault := range faults {
@@ -57,6 +65,16 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		"Processes is -1":   {Processes: -1},
 		"LatencyMin is 2ms": {LatencyMin: 2 * time.Millisecond, LatencyMax: time.Millisecond},
 		"Horizon -1ns":      {Horizon: -1},
+		"Replicas is 6":     {Replicas: 6},
+		"SemiSync is 1s":    {SemiSync: time.Second},
+		"ReplicaLagMin":     {ReplicaLagMin: 2, ReplicaLagMax: 1},
+		"WaitTimeout 1ns":   {WaitTimeout: 1},
+		`no such Guard "x"`: {Guard: "x"},
+		`Persistence "x"`:   {Persistence: "x"},
+		`"c1", is taken`:    {Aliases: []simulation.Alias{{Name: "c1", Server: "A"}}},
+		"printable ASCII":   {Aliases: []simulation.Alias{{Name: "a b", Server: "A"}}},
+		`the Server of`:     {Aliases: []simulation.Alias{{Name: "x", Server: "Z"}}},
+		"the Database of":   {Aliases: []simulation.Alias{{Name: "x", Server: "A", Database: 16}}},
 	}
 	for want, cfg := range configs {
 		_, err := simulation.Run(1, cfg, nil, nothing)

@@ -24,6 +24,7 @@ type world struct {
 	queue  queue
 	n      uint64 // events entered
 	events int    // events that happened
+	timers int    // those among them that were plain timers
 	steps  atomic.Int64
 	woke   bool // a goroutine of the code under test was woken since the last settle
 
@@ -178,6 +179,9 @@ func (w *world) drive() {
 		case ok && !broken:
 			w.now.Store(e.at)
 			w.events++
+			if d, ok := e.what.(*due); ok && d.t.ch != nil {
+				w.timers++
+			}
 			e.what.happen(w)
 			continue
 		case w.running() == 0:

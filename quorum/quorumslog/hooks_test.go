@@ -226,6 +226,13 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelWarn, text: "instance hides its restarts", bare: true,
 			attrs: map[string]any{"instance": "A", "hidden": []string{"INFO: no permission"}},
 		},
+		"uncalled": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Uncalled(quorum.UncalledEvent{Instance: "A", Err: quorum.ErrTaken})
+			},
+			level: slog.LevelWarn, text: "instance can't call waiters", bare: true,
+			attrs: map[string]any{"instance": "A", "error": quorum.ErrTaken.Error()},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +259,7 @@ func TestRecords(t *testing.T) {
 type ctxKey struct{}
 
 func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Quarantined: 7, ClockJumped: 8, Unprotected: 9}
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Quarantined: 7, ClockJumped: 8, Unprotected: 9, Uncalled: 10}
 	r := &recorder{}
 	h := levels.Hooks(slog.New(r))
 	ctx := t.Context()
@@ -267,11 +274,12 @@ func TestLevelsCanBeSet(t *testing.T) {
 	h.Quarantined(quorum.QuarantineEvent{})
 	h.ClockJumped(quorum.ClockEvent{})
 	h.Unprotected(quorum.UnprotectedEvent{})
+	h.Uncalled(quorum.UncalledEvent{Err: quorum.ErrTaken})
 	var got []slog.Level
 	for _, rec := range r.records {
 		got = append(got, rec.level)
 	}
-	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, got)
+	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, got)
 }
 
 func TestNilLoggerIsTheDefaultOne(t *testing.T) {

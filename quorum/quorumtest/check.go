@@ -296,6 +296,10 @@ func wellFormed(cmd quorum.Command, vote quorum.Vote) error {
 		return errors.New("a token that was not asked for: " + vote.Token.String())
 	case acquired && !vote.Token.Valid():
 		return errors.New("the token can't be carried by a lease: " + vote.Token.String())
+	case vote.Replaced && !(cmd.Op == quorum.Acquire && cmd.Replace != "" && vote.Outcome == quorum.Granted):
+		return errors.New("something was replaced that was not to be")
+	case vote.Woke && !(answered && (cmd.Op == quorum.Withdraw || cmd.Op == quorum.Release && cmd.Wake)):
+		return errors.New("a waiter was called by a command that calls nobody")
 	case vote.Holder != "" && !(looked && refused):
 		return errors.New("a holder that was not asked for")
 	case looked && refused && vote.Holder == "":

@@ -207,8 +207,8 @@ func checkDeaf(c *check) {
 	require.NoError(c.t, a.Close())
 	// The server may learn a little later that nobody listens there.
 	require.True(c.t, c.granted(c.wake("k", "v")).Woke)
-	for until := c.clock.Now().Add(patience); c.refused(c.wake("k", "v")).Woke; {
-		require.True(c.t, c.clock.Now().Before(until))
+	for tries := 0; c.refused(c.wake("k", "v")).Woke; tries++ {
+		require.Less(c.t, tries, 2, "there are two in the line")
 	}
 	c.hears("k", b)
 }

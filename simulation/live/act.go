@@ -28,8 +28,10 @@ type Act struct {
 	Machine bool
 	// Row says that the resource is a row in Redis, not a file.
 	Row bool
-	// Long says that the lease has to outlive the story, rather than to end in it.
-	Long bool
+	// TTL is the leases' time to live. Default: shortTTL.
+	TTL time.Duration
+	// User and Password are who the clients are to the servers. Default: whoever.
+	User, Password string
 
 	script func(s *stage)
 }
@@ -40,6 +42,11 @@ type Part struct {
 	Design string
 	// Timeout is how long it waits for each server. Default: an eighth of the TTL.
 	Timeout time.Duration
+	// As names the design to which it is reduced in this form of the scenario, so that
+	// the prediction is that one's. Default: Design.
+	As string
+	// Declines says that its clients are right to ask for nothing here.
+	Declines bool
 }
 
 // The times to live. Where the story has to wait for the end of a lease, that is
@@ -50,8 +57,8 @@ const (
 )
 
 func (a Act) ttl() time.Duration {
-	if a.Long {
-		return longTTL
+	if a.TTL > 0 {
+		return a.TTL
 	}
 	return shortTTL
 }
@@ -69,6 +76,14 @@ func (p Part) timeout(ttl time.Duration) time.Duration {
 		return p.Timeout
 	}
 	return (ttl / 8).Truncate(time.Millisecond)
+}
+
+// predictedBy names the design that the prediction is made with.
+func (p Part) predictedBy() string {
+	if p.As != "" {
+		return p.As
+	}
+	return p.Design
 }
 
 // parts makes Parts of designs' names.

@@ -43,7 +43,7 @@ func (s *stage) enter(how ...entrance) *actor {
 	a.who = fmt.Sprintf("c%d", a.index+1)
 	reader, writer, err := os.Pipe()
 	s.must(err)
-	a.process, err = startPart(a.who, partClient, s.run.id, nil, writer)
+	a.process, err = startPart(a.who, partClient, s.run.dir, nil, writer)
 	_ = writer.Close()
 	if err != nil {
 		_ = reader.Close()
@@ -59,7 +59,7 @@ func (s *stage) enter(how ...entrance) *actor {
 		s.must(err)
 		a.links = append(a.links, link)
 		v.links = append(v.links, link)
-		setup.Places = append(setup.Places, place{Name: v.name, Addr: link.Addr(), Vouched: v.runID})
+		setup.Places = append(setup.Places, s.place(v, link))
 	}
 	for _, alias := range s.cfg.Aliases {
 		link, err := redisproc.NewLink(s.server(alias.Server).Addr())
@@ -77,6 +77,11 @@ func (s *stage) enter(how ...entrance) *actor {
 	}
 	a.ask(request{Do: doSetup, Setup: setup})
 	return a
+}
+
+// place is where a client finds a server.
+func (s *stage) place(v *server, link *redisproc.Link) place {
+	return place{Name: v.name, Addr: link.Addr(), User: s.act.User, Password: s.act.Password, Vouched: v.runID, Replicas: s.cfg.WaitReplicas}
 }
 
 // read takes in what the process says, until it ends.
@@ -202,13 +207,13 @@ func (a *actor) succeed() {
 	}
 }
 
-// must be given the lock at most by then, or it is written down that it was kept
-// waiting.
-func (a *actor) demand(by time.Duration) bool {
-	if a.wait(by) {
+// demand gives it so long to get the lock; it is written down if that doesn't do.
+func (a *actor) demand(within time.Duration) bool {
+	began := time.Now()
+	if a.wait(within) && time.Since(began) < within {
 		return true
 	}
-	a.s.tell(Entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("not given the lock within %v", by)})
+	a.s.tell(Entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("not given the lock within %v", within)})
 	return false
 }
 

@@ -5,6 +5,7 @@ package live
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease can't do without, jumps beyond the TTL",
-			Machine: true, Long: true, Parts: parts("setpx-cad", "redlock", "default"),
+			Machine: true, TTL: longTTL, Parts: parts("setpx-cad", "redlock", "default"),
 			script: oneVoteLost(func(s *stage) { s.victim().machine.jump(2 * s.ttl) }),
 		},
 		{
@@ -50,39 +51,56 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S7", Fault: "kill -9 of C, which comes back empty",
-			Long: true, Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
+			TTL: longTTL, Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
 		},
 		{
 			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: what wasn't synced is gone",
-			Machine: true, Long: true, Args: aof("everysec"), Parts: parts("setpx-cad", "redlock", "default"), script: everySecond,
+			Machine: true, TTL: longTTL, Args: aof("everysec"), Parts: parts("setpx-cad", "redlock", "default"), script: everySecond,
+		},
+		{
+			Scenario: "S7", Form: "ACL", Fault: "the same; the clients' user may not send INFO, so that no restart can be noticed",
+			User: "locker", Password: "secret", Args: []string{"--user", "locker", "on", ">secret", "~*", "&*", "+@all", "-info"},
+			TTL: longTTL, Parts: []Part{{Design: "default", As: "unwatched"}}, script: crashUnnoticed,
 		},
 		{
 			Scenario: "S7c", Fault: "power cut at C, appendfsync always",
-			Machine: true, Long: true, Args: aof("always"), Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(cutPower),
+			Machine: true, TTL: longTTL, Args: aof("always"), Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(cutPower),
+		},
+		{
+			Scenario: "S8", Fault: "kill -9 of the master C; the replica that a proxy has cut off is promoted, the other one has the key",
+			TTL: longTTL, Parts: parts("replica-async", "replica-wait", "redlock", "wait", "default"), script: failover(true, "1"),
+		},
+		{
+			Scenario: "S8b", Fault: "the same, and the replica is promoted that has the key",
+			TTL: longTTL, Parts: parts("replica-async", "redlock", "default"), script: failover(true, "2"),
+		},
+		{
+			Scenario: "S8c", Fault: "both replicas are cut off, one is promoted",
+			TTL: longTTL, Parts: []Part{{Design: "replica-async"}, {Design: "replica-wait", Declines: true}}, script: failover(false, "1"),
 		},
 		{
 			Scenario: "S9", Fault: "a proxy keeps c1's SETs to C, D and E until c1 has lost and deleted",
-			Long: true, Parts: []Part{{Design: "as-written", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: lateSets,
+			TTL: longTTL, Parts: []Part{{Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: lateSets,
 		},
 		{
 			Scenario: "S9b", Fault: "C, D and E are stopped (SIGSTOP) with c1's SETs in their sockets, and continued when c1 has lost",
-			Long: true, Parts: []Part{{Design: "as-written", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
+			TTL: longTTL, Parts: []Part{{Design: "textbook", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
 		},
 		{
 			Scenario: "S10", Fault: "a proxy loses the replies of C and D to c1; E refuses connections",
-			Long: true, Parts: []Part{{Design: "free-granted", Timeout: time.Second}, {Design: "as-written", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: repliesLost,
+			TTL: longTTL, Parts: []Part{{Design: "release-granted", Timeout: time.Second}, {Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: repliesLost,
 		},
 		{
 			Scenario: "S13", Fault: "a server is in the list twice, the second time with another database; kill -9, and it comes back empty",
-			Long: true, Parts: parts("redlock", "default"), script: serverTwice,
+			TTL: longTTL, Parts: parts("redlock", "default"), script: serverTwice,
 		},
 		{
 			Scenario: "S14", Fault: "c1 knows three of the five servers; C refuses its connections",
-			Long: true, Parts: parts("sets-differ", "sets-checked"), script: differentSets,
+			TTL: longTTL, Parts: parts("sets-differ", "sets-checked"), script: differentSets,
 		},
 		{
 			Scenario: "S14b", Fault: "partition: c1 reaches A and B, c2 the others, and a majority of the reachable is enough",
-			Long: true, Parts: parts("quorum-reachable", "default"), script: majorityOfReachable,
+			TTL: longTTL, Parts: parts("quorum-reachable", "default"), script: majorityOfReachable,
 		},
 		{
 			Scenario: "S16", Fault: "kill -9 of c1 between its two commands, the second of which a proxy loses",
@@ -94,11 +112,41 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S18", Fault: "proxies let each of two clients get to its half of four servers first",
-			Long: true, Parts: parts("half-quorum", "redlock"), script: halves,
+			TTL: longTTL, Parts: parts("half-quorum", "redlock"), script: halves,
+		},
+		{
+			Scenario: "S19", Fault: "DEL of the key on C, after c1 has had time to put the lease on D and E, too",
+			TTL: 6 * time.Second, Parts: parts("redlock", "topup"), script: bareMajority,
+		},
+		{
+			Scenario: "S20", Fault: "SIGSTOP of c1 before it has fetched its token",
+			Parts: parts("token-after", "token-write"), script: stoppedBeforeToken,
+		},
+		{
+			Scenario: "S21", Fault: "the same; the token is what the counter says",
+			Parts: parts("token-current", "token-write"), script: stoppedBeforeToken,
+		},
+		{
+			Scenario: "S22", Fault: "of three servers c3 reaches one, c1 A and B, c2 B and C; SIGSTOP of c1 before its write",
+			Parts: parts("token-naive-max", "token-write"), script: naiveMaximum,
+		},
+		{
+			Scenario: "S24", Fault: "SIGSTOP of c1 before its write, until c2 has read",
+			Parts: parts("default", "token-write", "token-admit"), script: lateBetween,
+		},
+		{
+			Scenario: "S26", Fault: "C's memory is full (CONFIG SET maxmemory, policy volatile-ttl) and others write",
+			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
+			Parts: []Part{{Design: "setpx-cad"}, {Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(fillMemory),
+		},
+		{
+			Scenario: "S26b", Fault: "FLUSHALL on C",
+			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
+			Parts: []Part{{Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(func(s *stage) { s.ask(s.victim(), "FLUSHALL") }),
 		},
 		{
 			Scenario: "S27", Fault: "SIGSTOP of E",
-			Long: true, Parts: []Part{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: oneHangs,
+			TTL: longTTL, Parts: []Part{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: oneHangs,
 		},
 		{
 			Scenario: "X1", Fault: "kill -9 of the holder",
@@ -106,7 +154,7 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "X2", Fault: "partition: c1 reaches A and B, c2 C, D and E",
-			Long: true, Parts: parts("redlock", "default"), script: partition,
+			TTL: longTTL, Parts: parts("redlock", "default"), script: partition,
 		},
 	}
 }
@@ -160,19 +208,20 @@ func delayedWrite(s *stage) {
 	c1.release()
 	c2.succeed()
 	c2.update()
-	before := len(s.history())
+	answered := s.opsLink.Passed(redisproc.Replies)
 	s.opsLink.Set(redisproc.Requests, redisproc.Open)
-	s.await("c1's write has landed", func() bool { return len(s.history()) > before })
+	s.await("c1's write has landed", func() bool { return s.opsLink.Passed(redisproc.Replies) > answered })
 	c2.release()
 }
 
 // stoppedBeforeReplies is S3.
 func stoppedBeforeReplies(s *stage) {
 	c1, c2 := s.enter(), s.enter()
-	for _, link := range c1.links {
-		link.Set(redisproc.Replies, redisproc.Held)
-	}
-	asked := c1.begin(request{Do: doTry, Key: key})
+	asked := s.beginAsking(c1, s.servers, func() {
+		for _, link := range c1.links {
+			link.Set(redisproc.Replies, redisproc.Held)
+		}
+	})
 	s.awaitKey(true, s.servers...)
 	c1.pause()
 	s.awaitKey(false, s.servers...)
@@ -189,25 +238,65 @@ func stoppedBeforeReplies(s *stage) {
 	c2.release()
 }
 
+// beginAsking has a client ask for the lock, and does something when its requests to
+// these servers are on their way, before they arrive. It returns when they have.
+func (s *stage) beginAsking(c *actor, servers []*server, meanwhile func()) *pending {
+	caught := make([]<-chan struct{}, len(servers))
+	for i, v := range servers {
+		caught[i] = c.link(v).Trap(asksForTheLock)
+	}
+	asked := c.begin(request{Do: doTry, Key: key})
+	for i, v := range servers {
+		s.event(c.who+" has asked "+v.name, caught[i])
+	}
+	meanwhile()
+	for _, v := range servers {
+		link := c.link(v)
+		sent := link.Passed(redisproc.Requests)
+		link.Free(true)
+		s.await("the request is in "+v.name+"'s socket", func() bool { return link.Passed(redisproc.Requests) > sent })
+	}
+	return asked
+}
+
 // oneVoteLost is S4, S7, S8 and S26: c1 has the lock on A, B and C, or on the only
 // server, something becomes of that vote, and c2 asks.
 func oneVoteLost(fault func(s *stage)) func(s *stage) {
 	return func(s *stage) {
 		c1, c2 := s.enter(), s.enter()
 		c1.cut(s.some("DE"))
-		c1.take()
-		c1.update()
+		had := c1.first()
 		fault(s)
-		got := c2.try()
-		if got {
-			c2.update()
+		s.second(c1, c2, had)
+	}
+}
+
+// first has a client take the lock and use it.
+func (a *actor) first() (had bool) {
+	if a.s.part.Declines {
+		if a.try() {
+			a.s.fail("live: %s was to ask for nothing, and has the lock", a.who)
 		}
+		return false
+	}
+	a.take()
+	a.update()
+	return true
+}
+
+// second has c2 ask for what c1 has, use it if it gets it, and c1 go on after that.
+func (s *stage) second(c1, c2 *actor, had bool) {
+	got := c2.try()
+	if got {
+		c2.update()
+	}
+	if had {
 		c1.hold()
 		c1.update()
 		c1.release()
-		if got {
-			c2.release()
-		}
+	}
+	if got {
+		c2.release()
 	}
 }
 
@@ -294,21 +383,11 @@ func (s *stage) freeAtOnce(c *actor) {
 func setsInHungServers(s *stage) {
 	c1, c2 := s.enter(), s.enter()
 	hung := s.some("CDE")
-	for _, v := range hung {
-		s.must(v.Pause())
-	}
-	caught := make([]<-chan struct{}, len(hung))
-	for i, v := range hung {
-		caught[i] = c1.link(v).Trap(asksForTheLock)
-	}
-	asked := c1.begin(request{Do: doTry, Key: key})
-	for i, v := range hung {
-		s.event("c1 has asked "+v.name, caught[i])
-		link := c1.link(v)
-		sent := link.Passed(redisproc.Requests)
-		link.Free(true)
-		s.await("the SET is in "+v.name+"'s socket", func() bool { return link.Passed(redisproc.Requests) > sent })
-	}
+	asked := s.beginAsking(c1, hung, func() {
+		for _, v := range hung {
+			s.must(v.Pause())
+		}
+	})
 	// A delete on a new connection doesn't get beyond the handshake.
 	c1.cut(hung)
 	if asked.await().OK {
@@ -327,16 +406,21 @@ func setsInHungServers(s *stage) {
 // repliesLost is S10.
 func repliesLost(s *stage) {
 	c1, c2 := s.enter(), s.enter()
-	for _, v := range s.some("CD") {
-		c1.link(v).Set(redisproc.Replies, redisproc.Shut)
-	}
 	c1.cut(s.some("E"))
 	c2.cut(s.some("E"))
-	if c1.try() {
-		s.fail("live: c1 got the lock with two votes")
+	mute := s.some("CD")
+	asked := s.beginAsking(c1, mute, func() {
+		for _, v := range mute {
+			c1.link(v).Set(redisproc.Replies, redisproc.Shut)
+		}
+	})
+	for _, v := range mute {
+		link := c1.link(v)
+		s.await(v.name+"'s reply is lost", func() bool { return link.Lost(redisproc.Replies) > 0 })
+		link.Mend()
 	}
-	for _, v := range s.some("CD") {
-		c1.link(v).Mend()
+	if asked.await().OK {
+		s.fail("live: c1 got the lock with two votes")
 	}
 	s.freeAtOnce(c2)
 }
@@ -352,18 +436,7 @@ func serverTwice(s *stage) {
 	a := s.server("A")
 	a.Kill()
 	s.must(a.Restart(s.ctx))
-	got := c2.try()
-	if got {
-		c2.update()
-	}
-	if had {
-		c1.hold()
-		c1.update()
-		c1.release()
-	}
-	if got {
-		c2.release()
-	}
+	s.second(c1, c2, had)
 }
 
 // differentSets is S14.
@@ -535,4 +608,174 @@ func partition(s *stage) {
 		c1.update()
 		c1.release()
 	}
+}
+
+// crashUnnoticed is S7 by a user who may not be told that it has happened.
+func crashUnnoticed(s *stage) {
+	oneVoteLost(crash)(s)
+	if said := s.actors[0].begin(request{Do: doVerify}).await(); said.OK || !strings.Contains(said.Why, "hides") {
+		s.fail("live: Verify says nothing of servers that hide their restarts: %q", said.Why)
+	}
+	s.say("Verify says so")
+}
+
+// failover is S8: the victim has two replicas, of which the second may be up to date,
+// and one takes over.
+func failover(upToDate bool, promoted string) func(s *stage) {
+	return func(s *stage) {
+		v := s.victim()
+		replicas := map[string]*server{}
+		links := map[string]*redisproc.Link{}
+		for _, name := range []string{"1", "2"} {
+			replicas[name], links[name] = s.replica(v, v.name+name)
+		}
+		if s.cfg.WaitReplicas > 0 {
+			for _, other := range s.servers {
+				if other != v {
+					s.replica(other, other.name+"1")
+				}
+			}
+		}
+		c1, c2 := s.enter(), s.enter()
+		links["1"].Set(redisproc.Replies, redisproc.Shut)
+		if !upToDate {
+			links["2"].Set(redisproc.Replies, redisproc.Shut)
+		}
+		c1.cut(s.some("DE"))
+		had := c1.first()
+		if upToDate {
+			s.awaitKey(true, replicas["2"])
+		}
+		v.Kill()
+		master := replicas[promoted]
+		s.ask(master, "REPLICAOF", "NO", "ONE")
+		for name, other := range replicas {
+			if name != promoted { // it follows the new master, as after any failover
+				links[name].Retarget(master.Addr())
+				links[name].Mend()
+				s.awaitInStep(other)
+				s.await("the new master has a replica", func() bool {
+					n, err := master.Info("connected_slaves")
+					return err == nil && n == "1"
+				})
+			}
+		}
+		for _, link := range v.links {
+			link.Retarget(master.Addr())
+		}
+		s.second(c1, c2, had)
+	}
+}
+
+// replica starts a replica of a server, and returns when it is up to date.
+func (s *stage) replica(v *server, name string) (*server, *redisproc.Link) {
+	link, err := redisproc.NewLink(v.Addr())
+	s.must(err)
+	s.closers = append(s.closers, func() { _ = link.Close() })
+	r := s.startServer(name)
+	host, port, err := net.SplitHostPort(link.Addr())
+	s.must(err)
+	s.ask(v, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	s.ask(r, "REPLICAOF", host, port)
+	s.awaitInStep(r)
+	return r, link
+}
+
+// awaitInStep waits until a replica has all that its master has.
+func (s *stage) awaitInStep(r *server) {
+	s.await(r.name+" is in step with its master", func() bool {
+		status, err := r.Info("master_link_status")
+		return err == nil && status == "up"
+	})
+}
+
+// bareMajority is S19.
+func bareMajority(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.cut(s.some("DE"))
+	c1.take()
+	c1.update()
+	for _, v := range s.some("DE") {
+		c1.link(v).Mend()
+	}
+	if s.cfg.Quorum.KeepAlive {
+		s.awaitKey(true, s.some("DE")...)
+	}
+	s.ask(s.victim(), "DEL", key)
+	s.second(c1, c2, true)
+}
+
+// stoppedBeforeToken is S20 and S21.
+func stoppedBeforeToken(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	c1.hold()
+	c1.pause()
+	write := c1.begin(request{Do: doWrite})
+	c2.succeed()
+	c2.update()
+	c1.cont()
+	write.await()
+	c2.release()
+}
+
+// naiveMaximum is S22.
+func naiveMaximum(s *stage) {
+	c1, c2, c3 := s.enter(), s.enter(), s.enter()
+	c3.cut(s.some("BC"))
+	if c3.try() {
+		s.fail("live: c3 got the lock from one server of three")
+	}
+	c3.settle()
+	s.awaitKey(false, s.servers...)
+	c1.cut(s.some("C"))
+	c1.take()
+	write := c1.check()
+	c1.pause()
+	write.unleash()
+	// c2 asks once: each time that it did C would count.
+	s.awaitKey(false, s.servers...)
+	c2.cut(s.some("A"))
+	c2.take()
+	c2.update()
+	c1.cont()
+	write.await()
+	c2.release()
+	c1.release()
+}
+
+// lateBetween is S24.
+func lateBetween(s *stage) {
+	c1, c2 := s.enter(), s.enter()
+	c1.take()
+	write := c1.check()
+	c1.pause()
+	write.unleash()
+	c2.succeed()
+	c2.ask(request{Do: doRead})
+	c1.cont()
+	write.await()
+	c2.hold()
+	c2.begin(request{Do: doWrite}).await()
+	c2.release()
+	c1.release()
+}
+
+// fillMemory makes a server's memory full, and writes until the lock's key is gone.
+func fillMemory(s *stage) {
+	v := s.victim()
+	used, err := v.Info("used_memory")
+	s.must(err)
+	n, err := strconv.Atoi(used)
+	s.must(err)
+	s.ask(v, "CONFIG", "SET", "maxmemory", strconv.Itoa(n+3<<20))
+	s.ask(v, "CONFIG", "SET", "maxmemory-samples", "64")
+	filling := strings.Repeat("x", 200<<10)
+	for i := 0; s.has(v); i++ {
+		if i == 100 {
+			s.fail("live: %s has evicted everything but the lock", v.name)
+		}
+		s.ask(v, "SET", fmt.Sprint("other", i), filling, "EX", "86400")
+	}
+	s.say("%s has evicted the key", v.name)
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
@@ -26,6 +28,9 @@ import (
 
 // patience is how long a client waits for the resource, unless it is told otherwise.
 const patience = 20 * time.Second
+
+// replicaTimeout is how long a server waits for its replicas, where it is to.
+const replicaTimeout = time.Second
 
 // dumpFile is the file descriptor that a client dumps its heap to.
 const dumpFile = 3
@@ -49,7 +54,7 @@ type client struct {
 	seen   Entry // the last read
 	paused map[int]chan struct{}
 
-	gap atomic.Int64
+	gap, looks atomic.Int64 // of watchGaps
 }
 
 // serveClient is a client process. It ends when its input does.
@@ -102,7 +107,15 @@ func (c *client) watchGaps(ctx context.Context) {
 		}
 		now := time.Now()
 		c.gap.Store(max(c.gap.Load(), int64(now.Sub(last))))
+		c.looks.Add(1)
 		last = now
+	}
+}
+
+// lookAgain waits until watchGaps has looked at the clock after now.
+func (c *client) lookAgain() {
+	for seen := c.looks.Load(); c.looks.Load() < seen+2; {
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -128,6 +141,7 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		return answer{}, c.verify(ctx)
 	case doFreeze:
 		debug.WriteHeapDump(dumpFile)
+		c.lookAgain()
 		return answer{Gap: time.Duration(c.gap.Load())}, nil
 	case doSettle:
 		return answer{}, c.settle(ctx)
@@ -162,6 +176,7 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	if c.close, err = openPlaces(&p, s.Places); err != nil {
 		return err
 	}
+	warmUp(ctx, p)
 	if cfg.Locker != nil {
 		c.locker, err = cfg.Locker(p)
 	} else {
@@ -179,6 +194,24 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	return nil
 }
 
+// warmUp opens a connection to each server and has it learn the scripts, so that what a
+// play holds up is the request that it means and not one of these.
+func warmUp(ctx context.Context, p simulation.Process) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := quorum.Command{
+		Key: "warm-" + p.Name, Value: strings.Repeat("0", 40), TTL: time.Second, Token: 1,
+		Fence: true, CounterTTL: 10 * time.Second, Set: quorum.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
+	}
+	for i, inst := range p.Instances {
+		for _, op := range []quorum.Op{quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Release, quorum.Restore, quorum.Release} {
+			cmd.Op = op
+			inst.Do(ctx, cmd) // whatever the vote is
+		}
+		_, _ = p.Redis[i].Do(ctx, "PING")
+	}
+}
+
 // openPlaces fills in the servers, through both doors.
 func openPlaces(p *simulation.Process, places []place) (closeAll func() error, err error) {
 	var closers []func() error
@@ -190,11 +223,13 @@ func openPlaces(p *simulation.Process, places []place) (closeAll func() error, e
 		return errors.Join(errs...)
 	}
 	for _, at := range places {
-		url := fmt.Sprintf("redis://%s/%d", at.Addr, at.DB)
+		// Each command is bounded by who sends it, so that a design without a bound has
+		// none here either.
+		url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", at.Addr, at.DB)
 		if at.User != "" {
-			url = fmt.Sprintf("redis://%s:%s@%s/%d", at.User, at.Password, at.Addr, at.DB)
+			url = fmt.Sprintf("redis://%s:%s@%s/%d?read_timeout=10m", at.User, at.Password, at.Addr, at.DB)
 		}
-		inst, err := instance.Open(url, instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas})
+		inst, err := instance.Open(url, instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas, ReplicaTimeout: replicaTimeout})
 		if err != nil {
 			return nil, errors.Join(err, closeAll())
 		}
@@ -394,6 +429,19 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 	e := c.entry(what, began)
 	if e.Lease == 0 {
 		return e, errNoLease
+	}
+	// Some designs get the token that the resource is shown by other ways than with
+	// the lock.
+	err = c.withLease(func(l simulation.Lease) error {
+		if by, ok := l.(interface {
+			Show(context.Context) fencing.Token
+		}); ok {
+			e.Token = by.Show(ctx)
+		}
+		return nil
+	})
+	if err != nil {
+		return e, err
 	}
 	e.Value, e.Version = value, version
 	e, err = c.ops.tell(ctx, e)

@@ -2,6 +2,9 @@ package live
 
 import "github.com/redquorum/redlock/fencing"
 
+// key is the lock's, in all plays.
+const key = "k"
+
 // What is written to a ledger.
 const (
 	wasAsked    = "asked"    // a client is about to ask for the lock

@@ -52,6 +52,9 @@ type reading struct {
 	highest  []*holding // highest[i] has the largest token of the first i+1 holdings
 	latest   *holding   // the latest whose operation the resource has carried out
 	findings []Finding
+	// requests says that a request which the resource refused counts for a belief in
+	// the lease, too: whoever sent it took itself for the holder.
+	requests bool
 }
 
 // leaseName names a lease.
@@ -100,6 +103,10 @@ func (r *reading) take(e Entry) {
 	case wasRead, wasWritten:
 		if h != nil {
 			r.operated(e, h)
+		}
+	case wasStale:
+		if h != nil && r.requests {
+			r.believes(e, h, "sent a request, which was refused,")
 		}
 	case wasStarved:
 		r.found(e, simulation.NoProgress, "%s: %s", e.Who, e.Words)

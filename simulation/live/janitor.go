@@ -18,15 +18,15 @@ const dirPrefix = "redlocksim-live-"
 // clean is the janitor's part: it waits until the run has ended, however that was, and
 // ends and removes what the run has left. A run that ended in good order has left
 // nothing.
-func clean(dir, run string, in io.Reader) error {
-	if run == "" || !strings.HasPrefix(filepath.Base(dir), dirPrefix) {
+func clean(dir string, in io.Reader) error {
+	if !strings.HasPrefix(filepath.Base(dir), dirPrefix) {
 		return fmt.Errorf("%q is no run's directory", dir)
 	}
 	_, _ = io.Copy(io.Discard, in) // its end is the run's, also if that was killed
 	// A process that is just being ended may still make a file: so look again.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		pids := Running(run)
+		pids := Running(dir)
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -38,39 +38,41 @@ func clean(dir, run string, in io.Reader) error {
 	}
 }
 
-// Running gives the ids of the processes that a run has started and that are there
-// still, but for this one and for janitors; "" stands for all runs. It knows of none
-// where there is no /proc.
-func Running(run string) []int {
-	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+// Running gives the ids of the processes that are there still of runs that have, or
+// had, their directories in dir, but for this process and for janitors. It knows of
+// none where there is no /proc.
+func Running(dir string) []int {
+	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil
 	}
 	var pids []int
-	for _, file := range environments {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			continue // gone, or somebody else's
-		}
+	for _, process := range processes {
 		var pid int
-		if _, err := fmt.Sscanf(file, "/proc/%d/environ", &pid); err != nil || pid == os.Getpid() {
-			continue
-		}
-		if environment := strings.Split(string(content), "\x00"); marked(environment, run) {
+		if _, err := fmt.Sscanf(process, "/proc/%d", &pid); err == nil && pid != os.Getpid() && belongs(process, dir) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func marked(environment []string, run string) bool {
+// belongs says whether a process is one of a run's: a server works in the run's
+// directory (its environment it writes over), a part has it in its environment.
+func belongs(process, dir string) bool {
+	if at, err := os.Readlink(filepath.Join(process, "cwd")); err == nil && strings.HasPrefix(at, dir+"/") {
+		return true
+	}
+	environment, err := os.ReadFile(filepath.Join(process, "environ"))
+	if err != nil {
+		return false // gone, or somebody else's
+	}
 	ours := false
-	for _, variable := range environment {
+	for variable := range strings.SplitSeq(string(environment), "\x00") {
 		name, value, _ := strings.Cut(variable, "=")
 		switch {
 		case name == partVariable && value == partJanitor:
 			return false
-		case name == runVariable && (run == "" || value == run):
+		case name == runVariable && (value == dir || strings.HasPrefix(value, dir+"/")):
 			ours = true
 		}
 	}
@@ -78,6 +80,6 @@ func marked(environment []string, run string) bool {
 }
 
 // startJanitor starts the process that outlives the run, if only for a moment.
-func startJanitor(run, dir string) (*process, error) {
-	return startPart("the janitor", partJanitor, run, []string{dirVariable + "=" + dir})
+func startJanitor(dir string) (*process, error) {
+	return startPart("the janitor", partJanitor, dir, nil)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// The environment of a process that plays a part. runVariable is in that of servers,
-// too: it marks everything that a run has started.
+// The environment of a process that plays a part. runVariable is the run's directory,
+// dirVariable the part's own, if it has one.
 const (
 	runVariable  = "REDLOCKSIM_LIVE"
 	partVariable = "REDLOCKSIM_LIVE_PART"
@@ -56,7 +56,7 @@ func play(part string, in io.Reader, out io.Writer) error {
 	case partResource:
 		return serveResource(os.Getenv(dirVariable), simulation.Guarding(os.Getenv(kindVariable)), in, out)
 	case partJanitor:
-		return clean(os.Getenv(dirVariable), os.Getenv(runVariable), in)
+		return clean(os.Getenv(runVariable), in)
 	default:
 		return fmt.Errorf("%s is %q, want %s, %s or %s; it is for processes that redlocksim starts itself", partVariable, part, partClient, partResource, partJanitor)
 	}

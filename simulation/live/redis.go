@@ -28,6 +28,7 @@ func openRaw(p place) *raw {
 	options := instance.Harden(&redis.Options{Addr: p.Addr, Username: p.User, Password: p.Password, DB: p.DB})
 	// WAIT is about what was written on its own connection.
 	options.PoolSize = 1
+	options.ReadTimeout = 10 * time.Minute // whoever sends a command bounds it
 	return &raw{p.Name, redis.NewClient(options)}
 }
 

@@ -4,7 +4,6 @@ package live
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -87,7 +86,6 @@ var ErrNoServer = errors.New("live: there is no redis-server")
 
 // run is what the plays of one Run share.
 type run struct {
-	id      string
 	dir     string
 	options Options
 	janitor *process
@@ -107,8 +105,12 @@ func begin(options Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
-	r := &run{id: rand.Text(), dir: dir, options: options}
-	if r.janitor, err = startJanitor(r.id, dir); err != nil {
+	// As the kernel names it, so that what works in it can be found.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	r := &run{dir: dir, options: options}
+	if r.janitor, err = startJanitor(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return r, nil
@@ -199,7 +201,7 @@ func (r *Report) count() {
 
 // version asks a server what it is.
 func (r *run) version(ctx context.Context) (string, error) {
-	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args, Parent: r.dir, Env: []string{runVariable + "=" + r.id}})
+	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args, Parent: r.dir})
 	if err != nil {
 		return "", err
 	}
@@ -225,7 +227,7 @@ func (r *run) play(ctx context.Context, act Act, part Part, line *Line) {
 		return
 	}
 	line.Title = scenario.Title
-	if line.Predicted, err = predict(act.Scenario, part.Design); err != nil {
+	if line.Predicted, err = predict(act.Scenario, part.predictedBy()); err != nil {
 		fail(err)
 		return
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// key is the lock's.
-const key = "k"
-
 // stage is where one play takes place: the servers, the resource, the clients and
 // what lies between them. Its methods, and those of its actors, end the play at the
 // first step that fails: only the play's own goroutine may call them.
@@ -94,7 +91,7 @@ func (s *stage) build() {
 // startServer starts a server for the play's time.
 func (s *stage) startServer(name string, args ...string) *server {
 	v := &server{name: name}
-	config := redisproc.Config{Binary: s.run.options.Binary, Parent: s.dir, Args: slices.Concat(s.run.options.Args, args), Env: []string{runVariable + "=" + s.run.id}}
+	config := redisproc.Config{Binary: s.run.options.Binary, Parent: s.dir, Args: slices.Concat(s.run.options.Args, args)}
 	if s.act.Machine {
 		library, err := s.run.library()
 		s.must(err)
@@ -119,7 +116,7 @@ func (s *stage) startServer(name string, args ...string) *server {
 func (s *stage) startResource() {
 	kind := string(s.cfg.Guard)
 	if s.act.Row {
-		home, err := redisproc.Start(s.ctx, redisproc.Config{Parent: s.dir, Args: []string{"--appendonly", "yes", "--appendfsync", "always"}, Env: []string{runVariable + "=" + s.run.id}})
+		home, err := redisproc.Start(s.ctx, redisproc.Config{Parent: s.dir, Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 		s.must(err)
 		s.rowHome = home
 		s.closers = append(s.closers, func() { _ = home.Close() })
@@ -127,7 +124,7 @@ func (s *stage) startResource() {
 	} else {
 		dir := filepath.Join(s.dir, "resource")
 		s.must(os.Mkdir(dir, 0o700))
-		p, err := startPart("the resource", partResource, s.run.id, []string{dirVariable + "=" + dir, kindVariable + "=" + kind})
+		p, err := startPart("the resource", partResource, s.run.dir, []string{dirVariable + "=" + dir, kindVariable + "=" + kind})
 		s.must(err)
 		s.resource = p
 		s.closers = append(s.closers, p.end)

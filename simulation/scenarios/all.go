@@ -10,14 +10,14 @@ import (
 func All() []Scenario {
 	return []Scenario{
 		pauseAfterCheck(),
-		delayedWrite(),
+		delayedWrite(), repeatedWrite(),
 		pauseBeforeCheck(), pausedAndSteppedBack(), suspendedBeforeCheck(), frozenBeforeCheck(),
-		clockForward(), clockBack(), clocksForward(), twoClocksForward(), clocksApart(),
+		clockForward(), clockBack(), clocksForward(), twoClocksForward(), clocksApart(), clockSlow(),
 		clientClockBack(), clientClockForward(),
 		clockRates(), coveredRates(),
 		crashWithoutFsync(), crashWithinASecond(), crashWithFsync(), voteFromAnEarlierLife(), voteFoundMissing(),
 		failoverToLaggard(), failoverToEqual(), replicasBehind(),
-		lateSet(), setInAHungServer(), sameValueAgain(),
+		lateSet(), setInAHungServer(), lateSetOnOne(), sameValueAgain(),
 		repliesLost(), sentAgain(),
 		extensionRevives(), extensionCountedLate(), extensionInPart(), extensionAfterRelease(), extensionFrees(), extensionForEver(),
 		splitVotes(),

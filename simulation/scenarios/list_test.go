@@ -38,6 +38,7 @@ func TestEveryScenarioIsToldInFull(t *testing.T) {
 		for what, text := range map[string]string{"Title": s.Title, "Assumption": s.Assumption, "Breaks": s.Breaks, "Helps": s.Helps, "Source": s.Source} {
 			assert.NotEmpty(t, text, "%s: %s", s.ID, what)
 		}
+		assert.LessOrEqual(t, len(s.Title), 80, "%s: tables have no room for the title", s.ID)
 		assert.NotEmpty(t, s.Steps, s.ID)
 		assert.NotNil(t, s.Work, s.ID)
 		assert.Len(t, s.Designs(), len(s.Verdicts), "%s has a verdict for a design that doesn't exist", s.ID)
@@ -77,7 +78,7 @@ func TestEveryDesignIsPlayed(t *testing.T) {
 			}
 		}
 		assert.Positive(t, played, "no scenario plays %s", d.Name)
-		if d.Group == designs.Flaws && d.Breaks != "" && d.Cure != "" {
+		if d.Cure != "" {
 			assert.Positive(t, violated, "no scenario shows what breaks %s", d.Name)
 		}
 	}
@@ -106,17 +107,27 @@ func TestEveryViolationHasACure(t *testing.T) {
 	}
 }
 
-// A design that differs from its cure in one flaw alone is shown beside it.
-func TestEveryFlawIsShownBesideItsCure(t *testing.T) {
+// What mends a design is shown beside it, in a scenario in which that makes the
+// difference.
+func TestEveryDesignIsShownBesideItsCure(t *testing.T) {
 	for _, d := range designs.All() {
-		if d.Group != designs.Flaws || d.Cure == "" {
+		if d.Cure == "" {
 			continue
 		}
 		beside := slices.ContainsFunc(scenarios.All(), func(s scenarios.Scenario) bool {
-			flawed, ok := s.Verdicts[d.Name]
+			broken, ok := s.Verdicts[d.Name]
 			cured, beside := s.Verdicts[d.Cure]
-			return ok && beside && !flawed.Safe() && cured.Safe()
+			return ok && beside && !broken.Safe() && cured.Safe()
 		})
 		assert.True(t, beside, "no scenario has %s violated and %s not", d.Name, d.Cure)
+	}
+}
+
+// The list is the same each time that it is asked for: a replay depends on it.
+func TestTheListIsTheSameEachTime(t *testing.T) {
+	before, after := scenarios.All(), scenarios.All()
+	for i := range before {
+		assert.Equal(t, before[i].Schedule, after[i].Schedule, before[i].ID)
+		assert.Equal(t, before[i].Alone, after[i].Alone, before[i].ID)
 	}
 }

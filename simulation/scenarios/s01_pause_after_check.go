@@ -20,7 +20,7 @@ func pauseAfterCheck() Scenario {
 		Assumption: "a holder notices the end of its validity before it acts",
 		Breaks:     "mutual exclusion; c2's update is lost",
 		Helps:      "a fencing token that the resource checks; looking again only makes the gap smaller",
-		Source:     "Kleppmann, \"Protecting a resource with a lock\" and its first figure; HBASE-2315, which he names as the case in life",
+		Source:     "Kleppmann, \"Protecting a resource with a lock\" and its first figure; he names HBase as a case in life",
 		Schedule:   simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}},
 		Work: parts(map[string]simulation.Workload{
 			"c1": turn(0, 0),

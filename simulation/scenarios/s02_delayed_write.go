@@ -45,3 +45,38 @@ func delayedWrite() Scenario {
 		Reached: []string{"c1 released", "c2 write"},
 	}
 }
+
+// repeatedWrite is S2b: the network again, within one lease.
+func repeatedWrite() Scenario {
+	return Scenario{
+		ID:    "S2b",
+		Title: "A write arrives twice",
+		Steps: []string{
+			"0: c1 gets the lock, reads and writes; something on the way, a proxy or a client library, sends the write again later",
+			"1 000: c1 reads and writes once more",
+			"3 000: the first write arrives a second time, and is carried out over the second",
+		},
+		Assumption: "a write is carried out once",
+		Breaks:     "c1's second update is lost, by its own first one: the token is as good as ever",
+		Helps:      "a resource that knows each write again: tokens say which lease is later, numbers which write",
+		Source:     "Antirez, \"Is Redlock safe?\", on resources that compare rather than order; retries of HTTP and database clients, which is what idempotency keys are for",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
+		},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, time.Second)
+					update(c, lease)
+					until(c, 5*time.Second)
+					release(c, lease)
+				}
+			},
+		}),
+		Verdicts: expect(breaks(simulation.LostUpdate), group([]string{"setnx"}, unguarded, voting, []string{"token-write", "token-admit"})...).
+			and(none.reaching("the guard refused a write"), "idempotent"),
+		Reached: []string{"a request arrived twice", "c1 write"},
+	}
+}

@@ -56,7 +56,7 @@ func pauseBeforeCheck() Scenario {
 func pausedAndSteppedBack() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3b",
-		Title: "The same, and the client's wall clock is set back meanwhile",
+		Title: "A pause before the replies are read, and a wall clock that is set back",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1 is paused, and its wall clock set back by 12 000",
@@ -66,7 +66,7 @@ func pausedAndSteppedBack() Scenario {
 		Assumption: "the client's wall clock measures time",
 		Breaks:     "mutual exclusion, for a client that counts by the wall clock alone",
 		Helps:      "the larger of the monotonic and the wall clock's count",
-		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; redlock-rb #50; redis-py and RedLock.net count by the wall clock to this day or did for years",
+		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; leandromoreira/redlock-rb #50; redlock-py, node-redlock v5 and redisson count by the wall clock (read)",
 		Verdicts: expect(none.reaching("c2 write").without("c1 acquired"), "textbook").
 			and(none.reaching("c2 write", tooLate).without("c1 acquired"), group(voting, fenced)...).
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").
@@ -79,7 +79,7 @@ func pausedAndSteppedBack() Scenario {
 func suspendedBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3c",
-		Title: "The same, by a suspension, in which the monotonic clock stands still",
+		Title: "A suspension before the replies are read: the monotonic clock stands still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is suspended, and with it its monotonic clock",
@@ -101,7 +101,7 @@ func suspendedBeforeCheck() Scenario {
 func frozenBeforeCheck() Scenario {
 	return beforeCheck(Scenario{
 		ID:    "S3d",
-		Title: "The same, with both clocks standing still",
+		Title: "A suspension before the replies are read: both clocks stand still",
 		Steps: []string{
 			"0: c1 asks all servers; 1: they set the key",
 			"1.5: c1's machine is stopped with both of its clocks, as a virtual machine is that is resumed from a snapshot",

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -73,49 +72,70 @@ func clockForward() Scenario {
 
 // clockBack is S4b.
 func clockBack() Scenario {
-	back := func(server string) simulation.Fault {
-		return simulation.Fault{Kind: simulation.Step, Server: server, At: at(500 * ms), By: -20 * time.Second}
-	}
-	return Scenario{
+	return keysThatLast(Scenario{
 		ID:    "S4b",
-		Title: "The clocks of three servers are set back under a lock whose holder has died",
+		Title: "Three servers' clocks are set back under a lock whose holder has died",
 		Steps: []string{
 			"0: c1 gets the lock, and dies before it writes",
 			"500: the clocks of C, D and E are set back by 20 000, so that their keys live to 30 000",
-			"10 100 to 15 000: c2 asks again and again, and gets A and B",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
 		},
-		Assumption: "servers count a TTL at about the client's rate",
-		Breaks:     "liveness: the lock is blocked for three TTLs",
-		Helps:      "an alarm at a PTTL above the longest TTL in use: nobody else may delete the keys",
-		Source:     "redis/redis #416: expiries are moments of the wall clock",
-		Schedule: simulation.Schedule{
-			{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}, back("C"), back("D"), back("E"),
+		Breaks: "liveness: the lock is blocked for three TTLs",
+	}, simulation.Fault{Kind: simulation.Step, By: -20 * time.Second})
+}
+
+// clockSlow is S4f.
+func clockSlow() Scenario {
+	return keysThatLast(Scenario{
+		ID:    "S4f",
+		Title: "Three servers' clocks go half as fast under a lock whose holder has died",
+		Steps: []string{
+			"0: c1 gets the lock, and dies before it writes",
+			"500: the clocks of C, D and E go half as fast, so that their keys live to 19 500; where they stand still they live for ever",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
 		},
-		Alone: simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}, back("A")},
-		Work: parts(map[string]simulation.Workload{
-			"c1": turn(0, 0),
-			"c2": keepTrying(10_100*ms, 20, 250*ms),
-		}),
-		Free:     []Free{{Process: "c2", By: 15 * time.Second}},
-		Verdicts: expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded, voting, fenced)...),
-		Reached:  []string{"a process crashed", "c1 acquired", "c2 refused"},
-		NoCure:   "the keys are somebody's, as far as anybody can tell, and to delete them would break mutual exclusion where their holder lives",
+		Breaks: "liveness: the lock is blocked for two TTLs",
+	}, simulation.Fault{Kind: simulation.Rate, PPM: -500_000})
+}
+
+// keysThatLast is what S4b and S4f have in common.
+func keysThatLast(s Scenario, fault simulation.Fault) Scenario {
+	s.Assumption = "servers count a TTL at about the client's rate"
+	s.Helps = "an alarm at a PTTL above the longest TTL in use: nobody else may delete the keys"
+	s.Source = "redis/redis #416: expiries are moments of the wall clock"
+	dies := simulation.Fault{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}
+	fault.At = at(500 * ms)
+	s.Schedule, s.Alone = simulation.Schedule{dies}, simulation.Schedule{dies}
+	for _, server := range []string{"C", "D", "E"} {
+		fault.Server = server
+		s.Schedule = append(s.Schedule, fault)
 	}
+	fault.Server = "A"
+	s.Alone = append(s.Alone, fault)
+	s.Work = parts(map[string]simulation.Workload{
+		"c1": turn(0, 0),
+		"c2": keepTrying(10_100*ms, 20, 250*ms),
+	})
+	s.Free = []Free{{Process: "c2", By: 15 * time.Second}}
+	s.Verdicts = expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded, voting, fenced)...)
+	s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
+	s.NoCure = "the keys are somebody's, as far as anybody can tell, and to delete them would break mutual exclusion where their holder lives"
+	return s
 }
 
 // clocksForward is S4c: the formula g-Q+1 with clocks.
-func clocksForward() Scenario { return jumps("S4c", 3, overlap, refusedSecond) }
+func clocksForward() Scenario { return jumps("S4c", 3, "three", overlap, refusedSecond) }
 
 // twoClocksForward is S4d, one jump less than S4c.
-func twoClocksForward() Scenario { return jumps("S4d", 2, refusedSecond, refusedSecond) }
+func twoClocksForward() Scenario { return jumps("S4d", 2, "two", refusedSecond, refusedSecond) }
 
-func jumps(id string, n int, unwatched, watched Verdict) Scenario {
+func jumps(id string, n int, word string, unwatched, watched Verdict) Scenario {
 	s := oneVoteLost(Scenario{
 		ID:    id,
-		Title: fmt.Sprintf("The clocks of %d servers jump forward under a lock that is on all five", n),
+		Title: "The clocks of " + word + " servers jump forward under a lock that is on all five",
 		Steps: []string{
 			"0: c1 gets the lock on all five",
-			fmt.Sprintf("100: %d clocks jump forward by 15 000", n),
+			"100: " + word + " clocks jump forward by 15 000",
 			"200: c2 asks all five",
 			"5 000: c1 goes on",
 		},

@@ -37,7 +37,7 @@ func clientClockBack() Scenario {
 		Assumption: "the client's wall clock measures time",
 		Breaks:     "mutual exclusion, for a client that counts by the wall clock alone: it believes in its lease for an hour",
 		Helps:      "the larger of the monotonic and the wall clock's count",
-		Source:     "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; redlock-rb #50",
+		Source:     "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; leandromoreira/redlock-rb #50",
 		Verdicts: expect(none.reaching("c1 write", "c2 write"), "redlock", "quarantine", "monitor", "default", "token-write", "token-admit", "idempotent").
 			and(none.reaching("c1 write", "c2 write"), "textbook").
 			and(none.reaching("c1 write", "c2 write"), unguarded...).

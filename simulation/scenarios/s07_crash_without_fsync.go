@@ -123,7 +123,7 @@ func voteFromAnEarlierLife() Scenario {
 func voteFoundMissing() Scenario {
 	return earlierLife(Scenario{
 		ID:    "S7e",
-		Title: "The same, and the counters tell",
+		Title: "A vote from before the crash comes after the restart, and the counters tell",
 		Steps: []string{
 			"0: c1 asks as in S7d, and C, which is asked first, counts lowest",
 			"10: C crashes; 20: it is back, empty",

@@ -43,6 +43,40 @@ func lateSet() Scenario {
 	}
 }
 
+// lateSetOnOne is S9c: the same on one server, where it costs nothing but a vote.
+func lateSetOnOne() Scenario {
+	return Scenario{
+		ID:    "S9c",
+		Title: "One SET arrives after the release",
+		Steps: []string{
+			"0: c1 gets the lock on A to D; the SET to E takes 800, and times out at 50",
+			"500: c1 releases the lock",
+			"800: the SET arrives at E and sets a key that nobody owns, until 10 800",
+			"2 000: c2 gets the lock, on the other four at least",
+		},
+		Assumption: "what was given up doesn't happen any more",
+		Breaks:     "nothing: one dead key is one vote less",
+		Helps:      "the quorum, and deletes that are repeated while the SET may still arrive",
+		Source:     "madelson/DistributedLock waits for the SET before it deletes; others leave the key (S9)",
+		Schedule:   late("acquire", 800*ms, "E"),
+		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 50 * ms}},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, 500*ms)
+					release(c, lease)
+				}
+				until(c, 3*time.Second)
+			},
+			"c2": turn(2*time.Second, 0),
+		}),
+		Verdicts: expect(none, group(voting, fenced, []string{"textbook"})...),
+		Reached:  []string{"an acquire was granted after its time-out", "c1 released", "c2 write"},
+	}
+}
+
 // setInAHungServer is S9b.
 func setInAHungServer() Scenario {
 	var schedule simulation.Schedule
@@ -88,7 +122,7 @@ func sameValueAgain() Scenario {
 		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Op: "release", Nth: 1, By: time.Second})
 	return Scenario{
 		ID:    "S9m",
-		Title: "A client uses one value for all its tries, and the delete of the first is late",
+		Title: "One value for all tries, and the delete of the first is late",
 		Steps: []string{
 			"0: c1 asks until it has the lock; D and E can't be reached by it. The first round gets A and B, the SET to C is lost",
 			"50: c1 deletes its keys; the delete to C takes 1 000",

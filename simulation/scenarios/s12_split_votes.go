@@ -24,7 +24,10 @@ func lockstep() designs.Design {
 		inner := c.Locker
 		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
 			locker, err := inner(p)
-			return inStep{locker, p}, err
+			if err != nil {
+				return nil, err
+			}
+			return inStep{locker, p}, nil
 		}
 	})
 }
@@ -82,7 +85,7 @@ func splitVotes() Scenario {
 				release(c, lease)
 			}
 		},
-		Free:    []Free{{Process: simulation.Any, By: 270 * ms}},
+		Free:    []Free{{Process: simulation.Any, By: 170 * ms}},
 		Reached: []string{"acquire granted", "acquire refused", "a lease was acquired"},
 		Verdicts: expect(Verdict{Kinds: breaks(simulation.NoProgress).Kinds, AtLeast: .2}, "lockstep").
 			and(none, group(voting, fenced)...),
@@ -92,6 +95,7 @@ func splitVotes() Scenario {
 
 // Split is k clients that ask N servers for one lock at one moment.
 type Split struct {
+	// Servers is N, Up how many of them answer, Clients k.
 	Servers, Up, Clients int
 }
 
@@ -149,9 +153,9 @@ const (
 // Race is how a Split ended.
 type Race struct {
 	// Rounds is how many the first client to get the lock took for it, 0 if none
-	// did within a minute.
+	// got it.
 	Rounds int
-	// Took is when it had it, counted from the moment at which all began.
+	// Took is the time until then from the moment at which all began.
 	Took time.Duration
 }
 

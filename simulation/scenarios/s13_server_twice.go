@@ -31,7 +31,7 @@ func serverTwice() Scenario {
 func serversApart() Scenario {
 	return Scenario{
 		ID:    "S13b",
-		Title: "The same crash, with five servers",
+		Title: "One of five servers crashes under a lease that is on four",
 		Steps: []string{
 			"0: c1 gets the lock on A, B, C and E; D can't be reached by it",
 			"50: A crashes; 150: it is back, empty",

@@ -19,7 +19,7 @@ func even() Scenario {
 		Breaks:     "mutual exclusion",
 		Helps:      "a quorum of N/2+1, which is 3 of 4: then both lose. The fourth server buys nothing: three survive the loss of one, too. A round is lost as soon as N-Q+1 = 2 refuse",
 		Source:     "samcook/RedLock.net #29; node-redlock waits for Q refusals, which never come with two against two (read)",
-		Base:       simulation.Config{Servers: 4},
+		Base:       simulation.Config{Servers: 4, LatencyMin: ms, LatencyMax: ms},
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Delay, Process: "c1", Server: "C", Op: "acquire", Nth: 1, By: 10 * ms},
 			{Kind: simulation.Delay, Process: "c1", Server: "D", Op: "acquire", Nth: 1, By: 10 * ms},

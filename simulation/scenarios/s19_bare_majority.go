@@ -3,7 +3,6 @@ package scenarios
 import (
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -23,7 +22,6 @@ func bareMajority() Scenario {
 		Breaks:     "mutual exclusion, by one loss: a lease on g of N servers survives g-Q of them",
 		Helps:      "going on asking the servers that didn't grant: a lease on all five survives two losses",
 		Source:     "go-redsync/redsync #186; redisson/redisson #1445",
-		Base:       simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second}}},
 		Schedule: append(cut(-50*ms, 550*ms, "DE"),
 			simulation.Fault{Kind: simulation.Evict, Server: "C", Key: key, At: at(4 * time.Second)}),
 		Work: parts(map[string]simulation.Workload{

@@ -40,7 +40,7 @@ func (h heeding) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	return h.Locker.TryAcquire(ctx, key)
 }
 
-const evictionSource = "the Redis document on key eviction, maxmemory-policy: allkeys policies evict keys that have time left, volatile ones keys like a lock's first of all; redis/redis-doc on FLUSHALL"
+const evictionSource = "the Redis documentation, \"Key eviction\": allkeys policies evict any key, volatile ones such as a lock's, which have a time to live; and its page of FLUSHALL"
 
 // forgetting is what the forms of S26 have in common.
 func forgetting(id, title, what string, kind simulation.Kind, key, counted string) Scenario {
@@ -79,7 +79,7 @@ func flushed() Scenario {
 
 // evictedFromFive is S26c.
 func evictedFromFive() Scenario {
-	s := forgetting("S26c", "The same, with the lock on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
+	s := forgetting("S26c", "Two servers evict a lock that is on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
 	s.Steps[1], s.Steps[3] = "0: c1 gets the lock on all five", "200: c2 asks, and gets C and D"
 	s.Breaks, s.Helps = "nothing: a lease on five survives two losses", "more votes than a quorum"
 	s.Schedule, s.Alone, s.Variants = nil, nil, nil

@@ -98,8 +98,6 @@ type Free struct {
 	Process string
 	// After and By are counted from the beginning of the story.
 	After, By time.Duration
-	// Only restricts the demand to designs on five servers, or on one: 0 is all.
-	Only int
 }
 
 // Design gives a design that the scenario has a verdict for: one of designs.All or
@@ -157,16 +155,14 @@ func (s Scenario) Play(seed uint64, d designs.Design) (simulation.Result, error)
 	if err != nil {
 		return r, fmt.Errorf("%s with %s: %w", s.ID, d.Name, err)
 	}
-	return s.Judge(r, d), nil
+	return s.Judge(r), nil
 }
 
 // Judge adds what the scenario itself demands of a run, see Free.
-func (s Scenario) Judge(r simulation.Result, d designs.Design) simulation.Result {
+func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {
-		if f.Only == 0 || f.Only == d.Servers {
-			if v, broken := f.judge(r.History); broken {
-				r.Violations = append(slices.Clip(r.Violations), v)
-			}
+		if v, broken := f.judge(r.History); broken {
+			r.Violations = append(slices.Clip(r.Violations), v)
 		}
 	}
 	return r

@@ -37,7 +37,7 @@ func TestVerdicts(t *testing.T) {
 // seeds is how many seeds each is played with.
 func seeds() uint64 {
 	if testing.Short() || raced {
-		return 5
+		return 3
 	}
 	return 20
 }

@@ -25,9 +25,9 @@ func TestNoWinner(t *testing.T) {
 
 // What is counted is what is computed, within four standard errors.
 func TestSplitVotes(t *testing.T) {
-	runs := uint64(200)
+	runs := uint64(100)
 	if testing.Short() || raced {
-		runs = 30
+		runs = 10
 	}
 	for _, split := range scenarios.Splits() {
 		t.Run(fmt.Sprintf("%d clients, %d of %d servers", split.Clients, split.Up, split.Servers), func(t *testing.T) {
@@ -54,9 +54,9 @@ func TestSplitVotes(t *testing.T) {
 // that waits for a random time, or asks one server first, takes two; and it needn't
 // wait long for them.
 func TestOneServerFirst(t *testing.T) {
-	runs := uint64(100)
+	runs := uint64(40)
 	if testing.Short() || raced {
-		runs = 20
+		runs = 10
 	}
 	crowd := scenarios.Split{Servers: 5, Up: 5, Clients: 10}
 	rounds, took := map[scenarios.Retry]float64{}, map[scenarios.Retry]time.Duration{}

@@ -7,15 +7,18 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// withSetting makes a design of the library with one setting changed. It is built
-// on the one that it names, where that is not "".
+// withSetting makes a design of another one, which runs the library, with one
+// setting changed.
 func withSetting(name, title, base string, change func(*simulation.Config)) designs.Design {
 	return designs.Design{
 		Name: name, Title: title, Servers: 5, Source: "this library's quorum.Config",
 		Apply: func(cfg *simulation.Config) {
-			if d, err := designs.ByName(base); err == nil {
-				d.Apply(cfg)
+			d, err := designs.ByName(base)
+			if err != nil {
+				cfg.Locker = func(simulation.Process) (simulation.Locker, error) { return nil, err }
+				return
 			}
+			d.Apply(cfg)
 			change(cfg)
 		},
 	}

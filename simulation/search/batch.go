@@ -1,8 +1,10 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation"
@@ -14,9 +16,12 @@ import (
 type Batch struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"` // exclusive
-	// Runs and Events are how many were played, and what happened in them.
-	Runs   uint64 `json:"runs"`
-	Events uint64 `json:"events"`
+	// Runs is how many were played, and Lines how many lines their traces had.
+	Runs  uint64 `json:"runs"`
+	Lines uint64 `json:"lines"`
+	// Traces is the sum of the first 64 bits of the digests of the traces: another
+	// machine, or another number of workers, must come to the same.
+	Traces uint64 `json:"traces"`
 	// Counts is how often things happened that checks depend on.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
@@ -59,7 +64,7 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 	for i := from; i < to; i++ {
 		begins(i)
 		setup, label := c.at(i)
-		result, err := c.run.play(setup.Seed, setup.Schedule)
+		result, err := c.run.play(setup)
 		if err != nil {
 			return Batch{}, err
 		}
@@ -71,7 +76,8 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.Result) {
 	b.To = i + 1
 	b.Runs++
-	b.Events += uint64(r.Events)
+	b.Lines += uint64(bytes.Count(r.Trace, []byte{'\n'}))
+	b.Traces += firstBits(r.Digest)
 	for what, n := range r.Counts {
 		b.Counts[what] += n
 	}
@@ -88,6 +94,12 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 		text, _, _ := strings.Cut(r.Violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Runs: 1, First: i, Setup: setup, Text: text})
 	}
+}
+
+// firstBits is the beginning of a digest in hexadecimal digits.
+func firstBits(digest string) uint64 {
+	n, _ := strconv.ParseUint(digest[:16], 16, 64) // simulation.Run wrote it
+	return n
 }
 
 // find takes in a finding. The one with the lowest number stays the first.
@@ -109,7 +121,8 @@ func (b *Batch) find(f Finding) {
 func (b *Batch) merge(next Batch) {
 	b.To = next.To
 	b.Runs += next.Runs
-	b.Events += next.Events
+	b.Lines += next.Lines
+	b.Traces += next.Traces
 	b.Violating += next.Violating
 	if b.Counts == nil {
 		b.Counts = map[string]int{}

@@ -233,7 +233,7 @@ func (r Registry) validate(s Setup) error {
 	}
 	p.cfg.MaxEvents = 1 // all that Run looks at comes before
 	p.work = func(*simulation.Client) {}
-	_, err = p.play(s.Seed, s.Schedule)
+	_, err = p.play(s)
 	return err
 }
 

@@ -38,6 +38,7 @@ const (
 	aboutStart = iota
 	aboutWaiting
 	aboutKeeping
+	aboutThinking
 	aboutWork
 	aboutExtending
 	aboutMore
@@ -70,15 +71,20 @@ func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 	if pick(aboutKeeping, 3) == 0 {
 		c.KeepAlive(lease)
 	}
-	update(c, lease)
+	thinks := time.Duration(max(0, pick(aboutThinking, 600)-300)) * ms
+	update(c, lease, thinks)
 	c.Sleep(time.Duration(pick(aboutWork, 2500)) * ms)
 	if pick(aboutExtending, 2) == 0 {
 		if err := c.Extend(lease); err != nil {
 			c.Note("not extended")
 		}
+		// Extend is back when a quorum has answered. What it does about the others it
+		// does at that moment: whether a Release comes before or after is the
+		// scheduler's choice.
+		c.Sleep(ms)
 	}
 	if pick(aboutMore, 3) > 0 {
-		update(c, lease)
+		update(c, lease, thinks)
 	}
 	if pick(aboutRelease, 8) > 0 { // else it runs out
 		_ = c.Release(lease) // what became of it is in the trace
@@ -110,9 +116,15 @@ func (m mixed) get(c *simulation.Client, once bool) simulation.Lease {
 }
 
 // update adds one to the resource, unless the lease turns out to be over.
-func update(c *simulation.Client, lease simulation.Lease) {
+func update(c *simulation.Client, lease simulation.Lease, thinks time.Duration) {
 	value, version, err := c.Read(lease)
-	if err != nil || !c.Valid(lease) {
+	if err != nil {
+		return
+	}
+	if thinks > 0 {
+		c.Sleep(thinks)
+	}
+	if !c.Valid(lease) {
 		return
 	}
 	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it

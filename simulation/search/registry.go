@@ -27,8 +27,11 @@ type Workload struct {
 	Work func(cfg simulation.Config, rounds int) simulation.Workload
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
-	// Configure, if set, changes the Config after the design has set up its part.
-	Configure func(*simulation.Config)
+	// Designs are ways to lock that are played with this workload alone.
+	Designs []Design
+	// Judge, if set, adds what the workload itself demands of a run to what the
+	// checks have found. The same Setup must always get the same.
+	Judge func(Setup, simulation.Result) simulation.Result
 }
 
 // Design is a way to lock, by name.
@@ -57,11 +60,12 @@ func (r Registry) Workload(name string) (Workload, error) {
 	return Workload{}, unknown("workload", name, names)
 }
 
-// Design gives the design of that name; the error Is ErrSetup and lists those that
-// there are.
-func (r Registry) Design(name string) (Design, error) {
-	names := make([]string, len(r.Designs))
-	for i, d := range r.Designs {
+// Design gives the design of that name, one of the Registry's or of the workload's
+// own; the error Is ErrSetup and lists those that there are.
+func (r Registry) Design(w Workload, name string) (Design, error) {
+	all := slices.Concat(w.Designs, r.Designs)
+	names := make([]string, len(all))
+	for i, d := range all {
 		if names[i] = d.Name; d.Name == name {
 			return d, nil
 		}

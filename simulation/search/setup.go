@@ -29,7 +29,7 @@ func (r Registry) prepare(s Setup) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	d, err := r.Design(s.Design)
+	d, err := r.Design(w, s.Design)
 	if err != nil {
 		return run{}, err
 	}
@@ -38,9 +38,6 @@ func (r Registry) prepare(s Setup) (run, error) {
 	}
 	cfg := w.Base
 	d.Apply(&cfg)
-	if w.Configure != nil {
-		w.Configure(&cfg)
-	}
 	s.Changes.apply(&cfg)
 	rounds := w.Rounds
 	if s.Changes.Rounds != nil {
@@ -57,13 +54,18 @@ func (r Registry) Play(s Setup) (simulation.Result, error) {
 	if err != nil {
 		return simulation.Result{}, err
 	}
-	return p.play(s.Seed, s.Schedule)
+	return p.play(s)
 }
 
-func (p run) play(seed uint64, schedule simulation.Schedule) (simulation.Result, error) {
-	result, err := simulation.Run(seed, p.cfg, schedule, p.work)
+// play plays the Setup that was prepared, or one that differs from it in its seed
+// and schedule alone.
+func (p run) play(s Setup) (simulation.Result, error) {
+	result, err := simulation.Run(s.Seed, p.cfg, s.Schedule, p.work)
 	if err != nil {
 		return simulation.Result{}, fmt.Errorf("%w: %w", ErrSetup, err)
+	}
+	if p.workload.Judge != nil {
+		result = p.workload.Judge(s, result)
 	}
 	return result, nil
 }

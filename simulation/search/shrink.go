@@ -41,6 +41,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	// time would begin from the start.
 	sh.simplerFaults()
 	sh.smaller(p)
+	sh.fewerServers(p)
 	return Shrunk{Setup: sh.best, Runs: sh.runs}, nil
 }
 
@@ -102,26 +103,35 @@ func (s *shrinker) fewerFaults() {
 	}
 }
 
-// smallerWorld takes clients, servers and rounds away.
+// smallerWorld takes clients and rounds away.
 func (s *shrinker) smallerWorld(p run) {
-	for _, part := range []struct {
-		of  func(*Changes) **int
-		now int
-	}{
-		{func(c *Changes) **int { return &c.Rounds }, p.workload.Rounds},
-		{func(c *Changes) **int { return &c.Processes }, cmp.Or(p.cfg.Processes, 2)},
-		{func(c *Changes) **int { return &c.Servers }, cmp.Or(p.cfg.Servers, 5)},
-	} {
-		most := part.now
-		if set := *part.of(&s.best.Changes); set != nil {
-			most = *set
-		}
-		for n := 1; n < most; n++ {
-			smaller := s.best
-			*part.of(&smaller.Changes) = &n
-			if s.try(smaller) {
-				break
-			}
+	s.fewer(func(c *Changes) **int { return &c.Rounds }, 1, p.workload.Rounds)
+	s.fewer(func(c *Changes) **int { return &c.Processes }, 1, cmp.Or(p.cfg.Processes, 2))
+}
+
+// fewestServers is how few servers are tried: below it no majority survives a loss.
+const fewestServers = 3
+
+// fewerServers takes servers away, if they have no part in what goes wrong. Else how
+// many must fail of how many is what the lock promises: a schedule for fewer would
+// be another story.
+func (s *shrinker) fewerServers(p run) {
+	concerned := func(f simulation.Fault) bool { return f.Server != "" && f.Server != simulation.Resource }
+	if !slices.ContainsFunc(s.best.Schedule, concerned) {
+		s.fewer(func(c *Changes) **int { return &c.Servers }, fewestServers, cmp.Or(p.cfg.Servers, 5))
+	}
+}
+
+// fewer looks for the least number that still shows the violation.
+func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
+	if set := *of(&s.best.Changes); set != nil {
+		most = *set
+	}
+	for n := least; n < most; n++ {
+		smaller := s.best
+		*of(&smaller.Changes) = &n
+		if s.try(smaller) {
+			return
 		}
 	}
 }
@@ -169,14 +179,14 @@ func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
 	}
 	// For a Cut, Lose or Delay 0 means for ever, which isn't shorter: so not 0.
 	bisect(int64(original*sign), int64(time.Millisecond), func(n int64) bool { return put(time.Duration(n) * sign) })
-	// The least is an odd number. The roundest one between it and what it was will
-	// do as well, if the violation hasn't gone for more of it.
+	// The least is an odd number. A rounder one that is a little larger will do as
+	// well, if the violation hasn't gone for more of it.
 	least := now() * sign
 	for _, unit := range units {
 		if least%unit == 0 {
 			return
 		}
-		if up := least + unit - least%unit; up <= original*sign && put(up*sign) {
+		if up := least + unit - least%unit; up <= min(original*sign, least+least/4) && put(up*sign) {
 			return
 		}
 	}

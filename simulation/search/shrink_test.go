@@ -12,12 +12,13 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// A lock without its watch over restarts and clocks is broken by many faults at
-// once; what remains of them is one or two, with round numbers, and still does it.
+// A lock without a guard before the resource is broken by many faults at once; what
+// remains of them is one or two, with round numbers, and still does it.
 func TestShrinkToOneOrTwoFaults(t *testing.T) {
-	space := draw("unwatched")
+	space := draw("default")
 	space.Most = 12
-	report := find(t, space, 100)
+	space.Faults = []simulation.Kind{simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut, simulation.Delay}
+	report := find(t, space, 200)
 	f := kind(t, report, simulation.TwoHolders)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestShrinkToNoFault(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, shrunk.Setup.Schedule)
 	require.NotNil(t, shrunk.Setup.Changes.Servers)
-	assert.Equal(t, 1, *shrunk.Setup.Changes.Servers)
+	assert.Equal(t, 3, *shrunk.Setup.Changes.Servers)
 	require.NotNil(t, shrunk.Setup.Changes.Processes)
 	assert.Equal(t, 2, *shrunk.Setup.Changes.Processes)
 	require.NotNil(t, shrunk.Setup.Changes.Rounds)
@@ -77,6 +78,21 @@ func TestShrinkFindsTheNumbers(t *testing.T) {
 	assert.Zero(t, f.For%(100*time.Millisecond), "%v", f.For)
 	assert.Less(t, f.For, 12*time.Second)
 	assert.Greater(t, f.For, 2*time.Second)
+}
+
+// Where servers fail, how many of how many is the story: none is taken away.
+func TestShrinkKeepsTheServersThatFail(t *testing.T) {
+	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 13}
+	for i := range 5 {
+		for at := range 40 {
+			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Evict, Server: string(rune('A' + i)), At: time.Duration(at) * 250 * time.Millisecond})
+		}
+	}
+	shrunk, err := search.Shrink(t.Context(), registry(), s, simulation.TwoHolders)
+	require.NoError(t, err)
+	assert.Nil(t, shrunk.Setup.Changes.Servers)
+	assert.LessOrEqual(t, len(shrunk.Setup.Schedule), 5, "of 200")
+	assert.NotEmpty(t, shrunk.Setup.Schedule)
 }
 
 func TestShrinkNeedsAViolation(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // between two events of the same place do the same as one at the later event. The
 // shorter ones come first, and among these the earlier ones.
 func (p run) singles(s Space) ([]simulation.Fault, error) {
-	result, err := p.play(s.Seed, s.Schedule)
+	result, err := p.play(s.Setup)
 	if err != nil {
 		return nil, err
 	}

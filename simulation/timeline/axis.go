@@ -166,8 +166,8 @@ func (d *drawing) moments() []time.Duration {
 	return out
 }
 
-// quiet is how long nothing must happen for it to be cut out: longer than almost
-// all messages are on their way.
+// quiet is how long nothing must happen for it to be cut out: longer than messages
+// are usually on their way.
 func (t *Timeline) quiet() time.Duration {
 	var flights []time.Duration
 	for _, m := range t.Messages {
@@ -179,5 +179,5 @@ func (t *Timeline) quiet() time.Duration {
 		return 5 * time.Millisecond
 	}
 	slices.Sort(flights)
-	return max(5*time.Millisecond, min(3*flights[len(flights)*9/10], time.Minute))
+	return max(5*time.Millisecond, min(4*flights[len(flights)/2], time.Minute))
 }

@@ -87,8 +87,8 @@ func text(t *testing.T, tl *timeline.Timeline, o timeline.TextOptions) string {
 }
 
 func TestTextFitsTheTerminal(t *testing.T) {
-	for name, r := range runs {
-		tl := parse(t, r.play(t).Trace)
+	for name := range runs {
+		tl := parse(t, result(t, name).Trace)
 		for _, width := range []int{60, 80, 100, 140} {
 			for line := range strings.Lines(text(t, tl, timeline.TextOptions{Width: width})) {
 				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, "%s in %d columns: %s", name, width, line)
@@ -99,7 +99,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 
 // Colours say nothing that the words don't.
 func TestColorsAreOnlyColors(t *testing.T) {
-	tl := parse(t, clockJumps().play(t).Trace)
+	tl := parse(t, result(t, "jump").Trace)
 	plain, colored := text(t, tl, timeline.TextOptions{}), text(t, tl, timeline.TextOptions{Color: true})
 	assert.NotContains(t, plain, "\x1b")
 	assert.Contains(t, colored, "\x1b[1;31m")
@@ -128,12 +128,12 @@ func TestColorTerminal(t *testing.T) {
 
 // What a person must be able to find without knowing where to look.
 func TestTextTellsWhatHappened(t *testing.T) {
-	out := text(t, parse(t, pauseAfterTheCheck(simulation.GuardAdmits).play(t).Trace), timeline.TextOptions{})
+	out := text(t, parse(t, result(t, "pause-fenced").Trace), timeline.TextOptions{})
 	for _, words := range []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "REFUSED by the guard", "Nothing was violated."} {
 		assert.Contains(t, out, words)
 	}
 	assert.Regexp(t, `(?m)^ +⋮ +9\.89 s pass$`, out, "quiet stretches are folded")
-	out = text(t, parse(t, extensions().play(t).Trace), timeline.TextOptions{})
+	out = text(t, parse(t, result(t, "extensions").Trace), timeline.TextOptions{})
 	assert.Regexp(t, `c2 asks \d+ times and is refused`, out)
 	assert.Contains(t, out, "SUSPENDED for 15 s")
 }
@@ -165,9 +165,9 @@ func wellFormed(t testing.TB, svg string) (ids []string, texts int) {
 }
 
 func TestSVG(t *testing.T) {
-	for name, r := range runs {
+	for name := range runs {
 		t.Run(name, func(t *testing.T) {
-			tl := parse(t, r.play(t).Trace)
+			tl := parse(t, result(t, name).Trace)
 			var svg, again bytes.Buffer
 			require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
 			require.NoError(t, tl.SVG(&again, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
@@ -194,7 +194,7 @@ func TestSVG(t *testing.T) {
 }
 
 func TestInlineSVGBringsNoStyle(t *testing.T) {
-	tl := parse(t, clockJumps().play(t).Trace)
+	tl := parse(t, result(t, "jump").Trace)
 	var svg strings.Builder
 	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Inline: true}))
 	assert.NotContains(t, svg.String(), "<style>")
@@ -213,7 +213,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestErrorsOfTheWriter(t *testing.T) {
-	tl := parse(t, clockJumps().play(t).Trace)
+	tl := parse(t, result(t, "jump").Trace)
 	require.ErrorIs(t, tl.Text(full{}, timeline.TextOptions{}), os.ErrClosed)
 	require.ErrorIs(t, tl.SVG(full{}, timeline.SVGOptions{}), os.ErrClosed)
 }

@@ -39,9 +39,9 @@ func parse(t testing.TB, trace []byte) *timeline.Timeline {
 }
 
 func TestEveryLineOfRealRunsIsUnderstood(t *testing.T) {
-	for name, r := range runs {
+	for name := range runs {
 		t.Run(name, func(t *testing.T) {
-			result := r.play(t)
+			result := result(t, name)
 			tl := parse(t, result.Trace)
 			assert.Empty(t, tl.Unknown)
 			assert.Equal(t, result.Ended, max(tl.End, result.Ended), "no line is later than the run's end")
@@ -150,8 +150,37 @@ func TestEveryLineThatTheKernelCanWriteIsUnderstood(t *testing.T) {
 	}
 }
 
+// All kinds of violations that the kernel's source declares are known by name.
+func TestKindsOfViolations(t *testing.T) {
+	files, err := filepath.Glob("../*.go")
+	require.NoError(t, err)
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, typed := spec.Type.(*ast.Ident)
+			value, literal := spec.Values[0].(*ast.BasicLit)
+			if !typed || !literal || kind.Name != "ViolationKind" {
+				return true
+			}
+			found++
+			words, err := strconv.Unquote(value.Value)
+			require.NoError(t, err)
+			tl := parse(t, []byte("1.000000 VIOLATION "+words+" c1 did it\n"))
+			assert.Equal(t, []timeline.Violation{{At: ms, Kind: words, Text: "c1 did it", Line: 1}}, tl.Violations)
+			return true
+		})
+	}
+	assert.Greater(t, found, 5)
+}
+
 func TestBeliefAndTruthOfAPause(t *testing.T) {
-	tl := parse(t, pauseAfterTheCheck(simulation.Unguarded).play(t).Trace)
+	tl := parse(t, result(t, "pause").Trace)
 	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)
 	assert.Equal(t, []string{"A", "B", "C", "D", "E"}, tl.Servers)
 	assert.Equal(t, []string{"k"}, tl.Keys())
@@ -200,7 +229,7 @@ func TestBeliefAndTruthOfAPause(t *testing.T) {
 }
 
 func TestTheGuardsRefusal(t *testing.T) {
-	tl := parse(t, pauseAfterTheCheck(simulation.GuardAdmits).play(t).Trace)
+	tl := parse(t, result(t, "pause-fenced").Trace)
 	var refused []timeline.Access
 	for _, a := range tl.Accesses {
 		if a.Refused {
@@ -214,8 +243,8 @@ func TestTheGuardsRefusal(t *testing.T) {
 }
 
 func TestTwoBeliefsAfterAClockJump(t *testing.T) {
-	for name, r := range map[string]run{"jump": clockJumps(), "crash": crashWithoutFsync(), "failover": failsOver()} {
-		tl := parse(t, r.play(t).Trace)
+	for _, name := range []string{"jump", "crash", "failover"} {
+		tl := parse(t, result(t, name).Trace)
 		require.Len(t, tl.Overlaps(), 1, name)
 		o := tl.Overlaps()[0]
 		assert.Equal(t, "c1", o.First)
@@ -241,7 +270,7 @@ func TestTwoBeliefsAfterAClockJump(t *testing.T) {
 // What a holder believes is counted by its own clocks: while they stand still it
 // lasts.
 func TestBeliefByClocksThatStandStill(t *testing.T) {
-	tl := parse(t, extensions().play(t).Trace)
+	tl := parse(t, result(t, "extensions").Trace)
 	first := tl.Beliefs[0]
 	assert.Equal(t, "c1", first.Process)
 	assert.Greater(t, first.Until, at(24*time.Second), "15 s of standstill don't count")
@@ -297,6 +326,25 @@ func TestUnknownLinesAndWordsArePassedOver(t *testing.T) {
 	assert.Equal(t, []string{"k"}, tl.Keys())
 	require.NotEmpty(t, tl.Tenures)
 	assert.True(t, tl.Tenures[len(tl.Tenures)-1].Open, "it stands when the trace ends")
+}
+
+// A server's second name may look like anything.
+func TestSecondNames(t *testing.T) {
+	for _, name := range []string{"a2", "A-copy", "Another", "B2"} {
+		tl := parse(t, []byte("0.000000 c1 starts\n0.000000 c1 asked k\n1.000000 c1 acquire A#1\n1.000000 c1 acquire "+name+"#1\n"+
+			"2.000000 A acquire c1#1 granted key=k until=9000000000\n3.000000 A acquire c1#1 granted key=k database=1 until=9000000000\n"+
+			"3.000000 "+name+" loses c1#1\n4.000000 c1 gives up "+name+"#1\n"))
+		assert.Empty(t, tl.Unknown, name)
+		assert.Equal(t, []string{"c1"}, tl.Processes)
+		assert.Equal(t, []string{"A"}, tl.Servers)
+		require.Len(t, tl.Messages, 2)
+		second := tl.Messages[1]
+		assert.Equal(t, "A", second.Place)
+		assert.Equal(t, 3*ms, second.Arrived)
+		assert.Equal(t, 4*ms, second.GaveUp)
+		assert.Equal(t, timeline.Reply, second.Lost)
+		assert.Len(t, tl.Tenures, 2, "a key in each of its databases")
+	}
 }
 
 func TestNotATrace(t *testing.T) {

@@ -27,6 +27,20 @@ type run struct {
 	parts    map[string]simulation.Workload
 }
 
+// played is what the runs came to, by their names: each is played once.
+var played = map[string]simulation.Result{}
+
+// result is that of one of runs.
+func result(t testing.TB, name string) simulation.Result {
+	t.Helper()
+	r, ok := played[name]
+	if !ok {
+		r = runs[name].play(t)
+		played[name] = r
+	}
+	return r
+}
+
 func (r run) play(t testing.TB) simulation.Result {
 	t.Helper()
 	result, err := simulation.Run(1, r.cfg, r.schedule, func(c *simulation.Client) {

@@ -41,7 +41,7 @@ func (t *Timeline) Story() []Step {
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.line, b.line))
 	})
-	return folded(s.steps)
+	return repeated(folded(s.steps))
 }
 
 type story struct {
@@ -52,8 +52,9 @@ type story struct {
 
 func (s *story) add(step Step) { s.steps = append(s.steps, step) }
 
-// short writes the tokens in a text by their short names.
+// short writes the tokens in a text by their short names. Token 0 is none.
 func (s *story) short(text string) string {
+	text = strings.ReplaceAll(text, " (token 0)", "")
 	for _, b := range s.t.Beliefs {
 		if b.Token != 0 {
 			text = strings.ReplaceAll(text, fmt.Sprint(b.Token), s.token(b.Token))
@@ -130,7 +131,7 @@ func reason(words string) string {
 // suffering tells a fault that is one moment.
 func suffering(m Mark) string {
 	switch m.Words {
-	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover":
+	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover", "lag":
 		return "" // told as a Span, or by a mark of its own
 	case "step":
 		if m.By == 0 {
@@ -201,6 +202,9 @@ func (s *story) deletes(told Mark) {
 		what := "not reached on"
 		switch {
 		case m.Arrived == None:
+		case s.takes(m):
+			by["another's"] = append(by["another's"], m.Place)
+			fallthrough
 		case m.ok():
 			what = "deleted on"
 		default:
@@ -214,14 +218,24 @@ func (s *story) deletes(told Mark) {
 	if step.At > 0 {
 		text := tallied(by, []string{"deleted on", "no longer its own on", "not reached on"})
 		step.Text = told.Lane + "'s key is " + strings.Trim(text, " ()")
+		if others := by["another's"]; len(others) > 0 {
+			step.Text, step.Fault = fmt.Sprintf("%s DELETES ANOTHER'S %s on %s", told.Lane, told.Key, strings.Join(others, " ")), true
+		}
 		s.add(step)
 	}
+}
+
+// takes reports whether a delete took away another process's key.
+func (s *story) takes(m Message) bool {
+	return slices.ContainsFunc(s.t.Tenures, func(n Tenure) bool {
+		return n.Taker == m.Process && n.Server == m.Place && n.Until == m.Arrived
+	})
 }
 
 func (s *story) spans() {
 	for _, span := range s.t.Spans {
 		step := Step{At: span.From, Lane: span.Lane, Fault: true, line: span.Line}
-		end := Step{At: span.Until, Lane: span.Lane, Fault: true, line: span.Line}
+		end := Step{At: span.Until, Lane: span.Lane, Fault: true, line: resumed}
 		lasting := ""
 		if span.Known && span.Until < s.t.End {
 			lasting = " for " + length(span.Until-span.From)
@@ -243,6 +257,8 @@ func (s *story) spans() {
 			step.Text = span.Lane + " FAILS OVER to a replica" + more
 		case "hang":
 			step.Text = span.Lane + " HANGS" + lasting
+		case "lag":
+			step.Text = span.lane() + " LAGS" + lasting + more
 		case "reconnect":
 			step.Text = s.cut(span, "losing its connection to")
 		case "cut":
@@ -259,6 +275,14 @@ func (s *story) spans() {
 			s.add(end)
 		}
 	}
+}
+
+// lane is what a span of a server is about: the server, or a replica of it.
+func (s Span) lane() string {
+	if s.Place == "" {
+		return s.Lane
+	}
+	return s.Lane + "'s " + s.Place
 }
 
 func (s *story) cut(span Span, what string) string {
@@ -318,7 +342,6 @@ func (s *story) silences() {
 	}
 	var order []moment
 	places := map[moment][]string{}
-	lines := map[moment]int{}
 	for _, m := range s.t.Messages {
 		if m.GaveUp == None || m.watching() {
 			continue
@@ -326,12 +349,12 @@ func (s *story) silences() {
 		at := moment{m.Process, m.Op, m.GaveUp}
 		if places[at] == nil {
 			order = append(order, at)
-			lines[at] = m.Line
 		}
 		places[at] = append(places[at], m.Place)
 	}
 	for _, at := range order {
-		s.add(Step{At: at.at, Lane: at.process, line: lines[at],
+		slices.Sort(places[at])
+		s.add(Step{At: at.at, Lane: at.process, line: gaveUp,
 			Text: fmt.Sprintf("%s waits no longer for %s (%s)", at.process, list(places[at]), at.op)})
 	}
 }
@@ -389,6 +412,26 @@ func folded(steps []Step) []Step {
 		last.Text = fmt.Sprintf("%s asks %d times and %s", last.Lane, n, outcome(strings.TrimPrefix(last.Text, last.Lane+" ")))
 		out = append(out, last)
 		i += 2 * n
+	}
+	return out
+}
+
+// repeated makes one step, the last, of what a process does many times in a row.
+func repeated(steps []Step) []Step {
+	var out []Step
+	for i := 0; i < len(steps); {
+		n := 1
+		for i+n < len(steps) && !steps[i].Alarm && steps[i+n].Lane == steps[i].Lane && steps[i+n].Text == steps[i].Text {
+			n++
+		}
+		if n < 3 {
+			out = append(out, steps[i:i+n]...)
+		} else {
+			last := steps[i+n-1]
+			last.Text += fmt.Sprintf(", %d times", n)
+			out = append(out, last)
+		}
+		i += n
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func (t *Timeline) Summary() []string {
 		}
 		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.Process, what, Clock(b.From), Clock(b.Until), end)
 		if wrong := t.untrue(b, truth); wrong > 0 {
-			s += fmt.Sprintf("; for %s of it fewer than %d instances had its key", length(wrong), t.Quorum())
+			s += fmt.Sprintf("; for %s of it too few instances had its key", length(wrong))
 		}
 		out = append(out, s+".")
 	}

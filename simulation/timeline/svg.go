@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"cmp"
+	_ "embed" // for the style
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/timeline/palette"
 )
@@ -34,28 +34,8 @@ type SVGOptions struct {
 // palette.CSS, are not in it.
 func Style() string { return style }
 
-const style = `.rl-t text{font:13px/1.2 system-ui,-apple-system,"Segoe UI","Noto Sans",Arial,sans-serif;fill:var(--ink)}
-.rl-t .h{font-size:17px;font-weight:600}
-.rl-t .n{font-size:14px;font-weight:600}
-.rl-t .s{font-size:12px;fill:var(--soft)}
-.rl-t .al{fill:var(--alarm);font-weight:600}
-.rl-t .fa{fill:var(--fault);font-weight:600}
-.rl-t .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round;stroke-opacity:.85}
-.rl-t .both{fill:var(--alarm-tint);fill-opacity:.7}
-.rl-t .paper{fill:var(--paper)}
-.rl-t .card{fill:var(--card)}
-.rl-t .grid{stroke:var(--faint);stroke-width:1}
-.rl-t .life{stroke:var(--soft);stroke-width:1.5}
-.rl-t .lead{stroke:var(--soft);stroke-width:.75}
-.rl-t .brk{fill:var(--paper);fill-opacity:.55}
-.rl-t .zig{fill:none;stroke:var(--soft);stroke-width:1}
-.rl-t .fs{fill:var(--fault-tint);stroke:var(--fault);stroke-width:1}
-.rl-t .vl{stroke:var(--alarm);stroke-width:1.5;stroke-dasharray:5 3}
-.rl-t .vb{fill:var(--alarm-tint);stroke:var(--alarm);stroke-width:1}
-.rl-t .no{fill:none;stroke:var(--alarm);stroke-width:2.5;stroke-dasharray:6 3}
-.rl-t .rep{stroke-dasharray:1.5 3}
-.rl-t .msg{fill:none;stroke-width:1.1}
-`
+//go:embed drawing.css
+var style string
 
 // SVG draws the timeline: lanes for processes, the resource and the instances,
 // messages as lines between them, what a process believes above what is true, and
@@ -123,37 +103,6 @@ const (
 	ofServer
 )
 
-// label is a text that points at a moment of a lane.
-type label struct {
-	x     float64
-	parts []part
-	level int
-}
-
-// part is what one line of the trace adds to a label.
-type part struct {
-	line  int // of the trace: their order
-	text  string
-	class string
-}
-
-// wide is how wide a label is taken to be.
-func (l label) wide() float64 {
-	w := 0.0
-	for _, p := range l.parts {
-		w += wide(p.text, 12) + 8
-		if p.class != "s" {
-			w += wide(p.text, 1.6) // bold, and in capitals
-		}
-	}
-	return w
-}
-
-// wide is how wide a text is taken to be.
-func wide(text string, size float64) float64 {
-	return letter * size * float64(utf8.RuneCountInString(text))
-}
-
 // arrange says where everything goes: first what has labels, then how high the
 // lanes get.
 func (d *drawing) arrange() {
@@ -191,6 +140,9 @@ func (d *drawing) arrange() {
 		case ofResource:
 			l.height = l.line - y + 16
 		case ofServer:
+			if l.levels > 0 {
+				l.line += 8 // clear of the marks on the bars
+			}
 			l.height = l.line - y + 16
 		}
 		y += l.height
@@ -229,55 +181,6 @@ func (d *drawing) keysOf(process string) []string {
 		}
 	}
 	return keys
-}
-
-// settle gives each label a level, 0 the lowest, so that none covers another, nor
-// the line that leads from another down to its moment. It gives the number of
-// levels.
-func settle(labels []label) int {
-	slices.SortStableFunc(labels, func(a, b label) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return 0
-	})
-	levels := 0
-	for i := len(labels) - 1; i >= 0; i-- {
-		a := &labels[i]
-		a.level = 0
-		for _, b := range labels[i+1:] {
-			if b.x < a.x+a.wide()+4 {
-				a.level = max(a.level, b.level+1)
-			}
-		}
-		levels = max(levels, a.level+1)
-	}
-	return levels
-}
-
-// note adds a label to a lane; those of one moment become one.
-func (d *drawing) note(name string, at time.Duration, line int, text, class string) {
-	if l := d.lanes[name]; l != nil && text != "" && d.axis.shows(at) {
-		l.labels = join(l.labels, d.axis.x(at), part{line: line, text: text, class: class})
-	}
-}
-
-func join(labels []label, x float64, one part) []label {
-	for i := range labels {
-		b := &labels[i]
-		if b.x-x >= 1.5 || x-b.x >= 1.5 {
-			continue
-		}
-		if !slices.ContainsFunc(b.parts, func(p part) bool { return p.text == one.text }) {
-			b.parts = append(b.parts, one)
-			slices.SortStableFunc(b.parts, func(p, q part) int { return p.line - q.line })
-		}
-		return labels
-	}
-	return append(labels, label{x: x, parts: []part{one}})
 }
 
 // finish puts the layers together.

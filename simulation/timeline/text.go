@@ -70,7 +70,9 @@ func (p *page) columns() {
 func (p *page) write() {
 	t := p.t
 	if p.o.Title != "" {
-		p.line(p.paint(bold, p.o.Title))
+		for _, l := range wrap(p.o.Title, p.o.Width) {
+			p.line(p.paint(bold, l))
+		}
 	}
 	p.legend()
 	p.line(p.paint(bold, p.row("ms", t.Processes, t.Servers, "what happened")))

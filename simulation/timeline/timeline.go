@@ -27,10 +27,8 @@ const None time.Duration = -1
 
 // Timeline is a run as its trace tells it. Slices are in the order of the trace.
 type Timeline struct {
-	World World `json:"world"`
-	// Processes and Servers are the lanes, in the order of the World, or by name
-	// where the trace doesn't give one. UsesResource reports whether anything was
-	// done at the resource.
+	// Processes and Servers are the lanes, by name: all that the trace speaks of.
+	// UsesResource reports whether anything was done at the resource.
 	Processes    []string `json:"processes"`
 	Servers      []string `json:"servers"`
 	UsesResource bool     `json:"uses_resource"`
@@ -47,15 +45,6 @@ type Timeline struct {
 
 	// Unknown is the lines that weren't understood: of a later version, or torn.
 	Unknown []UnknownLine `json:"unknown,omitempty"`
-}
-
-// World is what the trace's first line says of the run. A zero field wasn't said.
-type World struct {
-	Seed   uint64        `json:"seed"`
-	Seeded bool          `json:"seeded"` // Seed was said
-	Quorum int           `json:"quorum"`
-	TTL    time.Duration `json:"ttl_ns"`
-	Guard  bool          `json:"guard"`
 }
 
 // UnknownLine is a line of the trace that wasn't understood.
@@ -184,8 +173,11 @@ type Tenure struct {
 	Open  bool          `json:"open,omitempty"`
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
 	// command)
-	End  string `json:"end"`
-	Line int    `json:"line_number"`
+	End string `json:"end"`
+	// Taker is who deleted it, if that is another process than the one whose it
+	// was.
+	Taker string `json:"taker,omitempty"`
+	Line  int    `json:"line_number"`
 }
 
 // Access is an operation as the resource carried it out, or refused it.
@@ -212,14 +204,9 @@ type Violation struct {
 	Line int           `json:"line_number"`
 }
 
-// Quorum is how many instances make a lock true: the World's, or a majority of the
-// servers that are seen.
-func (t *Timeline) Quorum() int {
-	if t.World.Quorum > 0 {
-		return t.World.Quorum
-	}
-	return len(t.Servers)/2 + 1
-}
+// Quorum is how many instances make a lock true: a majority of the servers,
+// whatever the processes think.
+func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
 // Keys lists the locks that processes asked for, in the order of asking.
 func (t *Timeline) Keys() []string {

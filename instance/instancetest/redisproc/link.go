@@ -50,13 +50,14 @@ type Link struct {
 	closed  bool
 	waiting [2]int // pieces that are held, each way
 	passed  [2]int // pieces that were passed on, each way
+	lost    [2]int // pieces that were lost at a gate, each way
 	conns   []net.Conn
 
 	trap   func(piece []byte) bool // nil: none is set
 	caught chan struct{}           // closed when a piece is in it
 	freed  chan struct{}           // closed when it may go
 	pass   bool                    // whether it may go on, then
-	all     sync.WaitGroup
+	all    sync.WaitGroup
 }
 
 // NewLink starts a Link to a server's TCP address.
@@ -150,6 +151,13 @@ func (l *Link) Passed(way Way) int {
 	return l.passed[way]
 }
 
+// Lost is how many pieces were lost at the gate, that way.
+func (l *Link) Lost(way Way) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost[way]
+}
+
 // Close ends all connections and returns when its goroutines have ended. Closing
 // again does nothing.
 func (l *Link) Close() error {
@@ -230,7 +238,8 @@ func (l *Link) serve(client net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client)
-		_ = server.Close() // ends the other way
+		// The answer to what was the last may still come.
+		_ = server.(*net.TCPConn).CloseWrite()
 	})
 	l.carry(Replies, client, server)
 	_ = client.Close()
@@ -284,5 +293,9 @@ func (l *Link) passes(way Way) bool {
 		l.changed.Wait()
 	}
 	l.waiting[way]--
-	return l.gates[way] == Open && !l.closed
+	if l.gates[way] == Open && !l.closed {
+		return true
+	}
+	l.lost[way]++
+	return false
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,9 +15,18 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/live"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be a worker process, too: explore and exhaust start
+// the program that they are.
+func TestMain(m *testing.M) {
+	live.PlayPart()
+	if len(os.Args) == 2 && os.Args[1] == "worker" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // The story is told to its end, with the tokens that it is about.
 func TestDemo(t *testing.T) {

@@ -2,6 +2,10 @@
 //
 //	redlocksim demo                                  on five embedded servers
 //	redlocksim demo -instances redis://...,...       on real ones
+//	redlocksim live                                  the scenarios on real servers that it starts
+//	redlocksim soak -for 10m -seed 7                 random faults on real servers
+//	redlocksim explore -design default -seeds 0:5000
+//	redlocksim exhaust S1
 //
 // Every command exits with 0 if all went as told, 1 if not, 2 for wrong usage.
 package main
@@ -16,6 +20,8 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+
+	"github.com/redquorum/redlock/simulation/live"
 )
 
 // The exit codes of every command.
@@ -43,10 +49,19 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
+	{"list", "all scenarios and designs, or one of them in full", runList},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
+	{"live", "the scenarios on real redis-servers: does what happens there agree with the simulation?", runLive},
+	{"soak", "random faults on five real servers, and a resource that must come through", runSoak},
+	{"explore", "many random schedules of faults: what breaks a design, and the smallest schedule that does", runExplore},
+	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
+	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
+	{"shrink", "make a replay file's run smaller, as long as it shows the same", runShrink},
+	{"worker", "what explore and exhaust start; not for people", runWorker},
 }
 
 func main() {
+	live.PlayPart() // clients of live and soak are processes of this program
 	// Everything that a command starts is ended by this context: Ctrl-C leaves
 	// nothing behind. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,212 @@
+//go:build unix
+
+package redisproc_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is far more than anything here takes.
+const patience = 10 * time.Second
+
+// echo is a server that answers each line with its name and the line.
+func echo(t *testing.T, name string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); all.Wait() }) // the links are closed by then
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				lines := bufio.NewScanner(conn)
+				for lines.Scan() {
+					fmt.Fprintf(conn, "%s %s\n", name, lines.Text())
+				}
+				_ = conn.Close()
+			})
+		}
+	})
+	return l.Addr().String()
+}
+
+// caller is one connection over a link.
+type caller struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func call(t *testing.T, l *redisproc.Link) *caller {
+	t.Helper()
+	conn, err := net.Dial("tcp", l.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	return &caller{t, conn, bufio.NewReader(conn)}
+}
+
+func (c *caller) say(word string) {
+	c.t.Helper()
+	_, err := fmt.Fprintln(c.conn, word)
+	require.NoError(c.t, err)
+}
+
+func (c *caller) hears(want string) {
+	c.t.Helper()
+	line, err := c.in.ReadString('\n')
+	require.NoError(c.t, err)
+	require.Equal(c.t, want+"\n", line)
+}
+
+func (c *caller) isCut() {
+	c.t.Helper()
+	_, err := c.in.ReadByte()
+	require.Error(c.t, err)
+	require.NotErrorIs(c.t, err, net.ErrClosed)
+	timeout, ok := err.(net.Error)
+	require.False(c.t, ok && timeout.Timeout(), "nothing came, but the connection stands")
+}
+
+func link(t *testing.T, target string) *redisproc.Link {
+	t.Helper()
+	l, err := redisproc.NewLink(target)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	require.Eventually(t, is, patience, time.Millisecond)
+}
+
+func TestLinkHoldsAndLoses(t *testing.T) {
+	l := link(t, echo(t, "a"))
+	c := call(t, l)
+	c.say("one")
+	c.hears("a one")
+
+	l.Set(redisproc.Requests, redisproc.Held)
+	c.say("two")
+	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
+	require.Equal(t, 1, l.Passed(redisproc.Requests))
+	l.Set(redisproc.Requests, redisproc.Open)
+	c.hears("a two")
+
+	l.Set(redisproc.Replies, redisproc.Held)
+	c.say("three")
+	eventually(t, func() bool { return l.Waiting(redisproc.Replies) == 1 })
+	l.Mend()
+	c.hears("a three")
+
+	l.Set(redisproc.Replies, redisproc.Shut)
+	c.say("four")
+	eventually(t, func() bool { return l.Lost(redisproc.Replies) == 1 })
+	l.Set(redisproc.Replies, redisproc.Open)
+	l.Set(redisproc.Requests, redisproc.Shut)
+	c.say("five")
+	eventually(t, func() bool { return l.Lost(redisproc.Requests) == 1 })
+	l.Mend()
+	c.say("six")
+	c.hears("a six")
+}
+
+// What was held arrives, and is answered, although its client has left.
+func TestLinkDeliversForTheDeparted(t *testing.T) {
+	l := link(t, echo(t, "a"))
+	c := call(t, l)
+	l.Set(redisproc.Requests, redisproc.Held)
+	c.say("late")
+	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
+	require.NoError(t, c.conn.Close())
+	l.Mend()
+	eventually(t, func() bool { return l.Passed(redisproc.Replies) == 1 })
+}
+
+func TestLinkTraps(t *testing.T) {
+	l := link(t, echo(t, "a"))
+	isBad := func(piece []byte) bool { return bytes.Contains(piece, []byte("bad")) }
+	c, other := call(t, l), call(t, l)
+	caught := l.Trap(isBad)
+	c.say("good")
+	c.hears("a good")
+	c.say("bad one")
+	<-caught
+	other.say("bad two")
+	other.hears("a bad two") // it was the first that it is for
+	l.Free(true)
+	c.hears("a bad one")
+
+	caught = l.Trap(isBad)
+	c.say("bad three")
+	<-caught
+	l.Free(false)
+	c.say("good")
+	c.hears("a good")
+
+	l.Trap(isBad)
+	l.Free(true) // an empty trap is taken away
+	c.say("bad four")
+	c.hears("a bad four")
+}
+
+func TestLinkCutsAndTurns(t *testing.T) {
+	first, second := echo(t, "first"), echo(t, "second")
+	l := link(t, first)
+	c := call(t, l)
+	c.say("x")
+	c.hears("first x")
+	l.Cut()
+	c.isCut()
+	call(t, l).isCut()
+	l.Mend()
+	c = call(t, l)
+	c.say("x")
+	c.hears("first x")
+	l.Reset()
+	c.isCut()
+	c = call(t, l)
+	c.say("x")
+	c.hears("first x")
+	l.Retarget(second)
+	c.isCut()
+	c = call(t, l)
+	c.say("x")
+	c.hears("second x")
+}
+
+// Closing ends what is held and what is trapped.
+func TestLinkCloses(t *testing.T) {
+	l := link(t, echo(t, "a"))
+	held, trapped := call(t, l), call(t, l)
+	caught := l.Trap(func(piece []byte) bool { return bytes.Contains(piece, []byte("trap")) })
+	trapped.say("trap")
+	<-caught
+	l.Set(redisproc.Requests, redisproc.Held)
+	held.say("hold")
+	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
+	require.NoError(t, l.Close())
+	held.isCut()
+	trapped.isCut()
+	_, err := net.Dial("tcp", l.Addr())
+	require.Error(t, err)
+	require.NoError(t, l.Close())
+}

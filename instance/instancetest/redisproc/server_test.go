@@ -1,0 +1,73 @@
+//go:build unix
+
+package redisproc_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+func start(t *testing.T, cfg redisproc.Config) *redisproc.Server {
+	t.Helper()
+	if _, err := cfg.Find(); err != nil {
+		if os.Getenv("REDLOCK_REQUIRE_REDIS") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	cfg.Parent = t.TempDir()
+	s, err := redisproc.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// Each step of a server's life gives an error where it can't be taken, and the server is
+// gone with its directory after Close.
+func TestServerByErrors(t *testing.T) {
+	s := start(t, redisproc.Config{})
+	first, err := s.Info("run_id")
+	require.NoError(t, err)
+	require.Len(t, first, 40)
+	_, err = s.Info("no_such_field")
+	require.ErrorContains(t, err, "no_such_field")
+	_, err = s.MustAsk("NOSUCHCOMMAND")
+	require.ErrorContains(t, err, "unknown command")
+	require.Contains(t, s.Log(), "Ready to accept connections")
+
+	require.NoError(t, s.Restart(t.Context()))
+	second, err := s.Info("run_id")
+	require.NoError(t, err)
+	require.NotEqual(t, first, second)
+
+	s.Kill()
+	require.ErrorContains(t, s.Pause(), "not running")
+	require.ErrorContains(t, s.Resume(), "not running")
+	require.NoError(t, s.Close())
+	require.ErrorContains(t, s.Restart(t.Context()), "closed")
+	_, err = os.Stat(s.Dir())
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestServerThatCannotStart(t *testing.T) {
+	parent := t.TempDir()
+	_, err := redisproc.Start(t.Context(), redisproc.Config{Binary: "no-such-server", Parent: parent})
+	require.ErrorIs(t, err, redisproc.ErrMissing)
+
+	start(t, redisproc.Config{}) // or skip
+	_, err = redisproc.Start(t.Context(), redisproc.Config{Parent: parent, Args: []string{"--no-such-option", "1"}})
+	require.ErrorContains(t, err, "no-such-option", "it says what the server said")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = redisproc.Start(ctx, redisproc.Config{Parent: parent})
+	require.Error(t, err)
+	entries, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// searchFlags are those that explore and exhaust share.
+type searchFlags struct {
+	design    string
+	faults    string
+	workers   int
+	limit     time.Duration
+	out       string
+	porcupine string
+}
+
+func (f *searchFlags) register(flags *flag.FlagSet) {
+	flags.StringVar(&f.design, "design", "default", "the `name` of the lock design, see list")
+	flags.StringVar(&f.faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes search; what is found doesn't depend on it")
+	flags.DurationVar(&f.limit, "for", 0, "stop after this time, with what was found by then (default: no limit)")
+	flags.StringVar(&f.out, "out", ".", "the `folder` for replay files")
+	flags.StringVar(&f.porcupine, "porcupine", "", "write the second judge's page on the first finding to this `file`")
+}
+
+// kinds are the faults that -faults names.
+func (f *searchFlags) kinds() []simulation.Kind {
+	if f.faults == "" {
+		return nil
+	}
+	var kinds []simulation.Kind
+	for name := range strings.SplitSeq(f.faults, ",") {
+		kinds = append(kinds, simulation.Kind(strings.TrimSpace(name)))
+	}
+	return kinds
+}
+
+func (f *searchFlags) validate() error {
+	switch info, err := os.Stat(f.out); {
+	case f.workers < 1 || f.workers > 1024:
+		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
+	case f.limit < 0:
+		return fmt.Errorf("-for is %v, want 0 or more", f.limit)
+	case err != nil:
+		return fmt.Errorf("-out: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("-out: %s is no folder", f.out)
+	}
+	return nil
+}
+
+// searching is a search with its flags, and where its report goes.
+type searching struct {
+	searchFlags
+	registry search.Registry
+	stdout   io.Writer
+	progress *progress
+}
+
+func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	s := searching{registry: registry(), stdout: stdout, progress: newProgress(stderr)}
+	var workload, seeds string
+	var most int
+	var span time.Duration
+	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
+	s.register(flags)
+	flags.StringVar(&workload, "workload", "mixed", "what the clients do: mixed, or a scenario's `name`")
+	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B` to play, B not included; A: goes on until -for or Ctrl-C")
+	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
+	flags.DurationVar(&span, "span", 0, "the time within which faults begin (default: the workload's)")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	from, to, err := seedRange(seeds)
+	if err != nil {
+		return usageError{err}
+	}
+	if to == math.MaxUint64 && s.limit == 0 && s.progress == nil {
+		return usageError{errors.New("-seeds has no end; give one, or -for")}
+	}
+	return s.run(ctx, search.Space{
+		Setup: search.Setup{Workload: workload, Design: s.design},
+		How:   search.Draw, Faults: s.kinds(), Most: most, Span: span,
+	}, search.Options{From: from, To: to})
+}
+
+// run searches a space, and tells what came of it.
+func (s *searching) run(ctx context.Context, space search.Space, o search.Options) error {
+	report, err := s.search(ctx, space, o)
+	if err != nil {
+		return err
+	}
+	return s.tell(ctx, space, o, report)
+}
+
+func (s *searching) search(ctx context.Context, space search.Space, o search.Options) (search.Report, error) {
+	if err := s.validate(); err != nil {
+		return search.Report{}, usageError{err}
+	}
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if s.limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, s.limit)
+	}
+	defer cancel()
+	o.Workers, o.Command = s.workers, startWorker
+	if s.progress != nil {
+		s.progress.to = o.To
+		o.Progress = s.progress.show
+		defer s.progress.clear()
+	}
+	report, err := search.Search(limited, s.registry, space, o)
+	if errors.Is(err, search.ErrSetup) {
+		return report, usageError{err}
+	}
+	return report, err
+}
+
+// tell writes the report, and for the first run of each kind of violation a replay
+// file.
+func (s *searching) tell(ctx context.Context, space search.Space, o search.Options, report search.Report) error {
+	out := s.stdout
+	what := "seeds"
+	if space.How != search.Draw {
+		what = "cases"
+	}
+	fmt.Fprintf(out, "%s with %s: %s %d:%d, %d runs, %d lines of trace (%016x)\n", space.Workload, space.Design, what, report.From, report.To, report.Runs, report.Lines, report.Traces)
+	switch {
+	case report.Ended:
+	case ctx.Err() != nil:
+		fmt.Fprintf(out, "interrupted: go on with %s %d:%s\n", what, report.To, end(o.To))
+	default:
+		fmt.Fprintf(out, "the time was up: go on with %s %d:%s\n", what, report.To, end(o.To))
+	}
+	for _, d := range report.Deaths {
+		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
+		tellSetup(out, d.Setup)
+	}
+	kinds := report.Kinds()
+	if len(kinds) == 0 {
+		fmt.Fprintf(out, "no violation\n")
+	} else {
+		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
+	}
+	for i, f := range kinds {
+		if err := s.tellFinding(ctx, f, report.Runs, i == 0); err != nil {
+			return err
+		}
+	}
+	tellUnreached(out, space, &report.Batch)
+	switch {
+	case len(report.Deaths) > 0:
+		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
+	case len(kinds) == 1:
+		return errors.New("1 kind of violation was found")
+	case len(kinds) > 1:
+		return fmt.Errorf("%d kinds of violations were found", len(kinds))
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	}
+	return nil
+}
+
+// tellFinding tells of a kind of violation, and writes its replay file.
+func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) error {
+	out := s.stdout
+	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
+	shrunk, err := search.Shrink(context.WithoutCancel(ctx), s.registry, f.Setup, f.Kind) // milliseconds, also after Ctrl-C
+	if err != nil {
+		return err
+	}
+	file, err := search.Record(s.registry, shrunk.Setup, f.Kind)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.out, fileName(file))
+	if err := file.Save(path); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  %s, in %d runs:\n", smaller(f.Setup, shrunk.Setup), shrunk.Runs)
+	tellSetup(out, shrunk.Setup)
+	fmt.Fprintf(out, "  redlocksim replay %s\n", path)
+	if first && s.porcupine != "" {
+		result, err := s.registry.Play(shrunk.Setup)
+		if err != nil {
+			return err
+		}
+		return secondOpinion(out, s.porcupine, result)
+	}
+	return nil
+}
+
+// fileName names a replay file by what is in it: the same finding has the same name.
+func fileName(f search.File) string {
+	words := []string{"redlock", f.Workload, f.Design, string(f.About), strconv.FormatUint(f.Seed, 10)}
+	name := strings.Join(words, "-") + ".json"
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '/' || r == os.PathSeparator {
+			return '-'
+		}
+		return r
+	}, name)
+}
+
+func smaller(from, to search.Setup) string {
+	return fmt.Sprintf("shrunk from %s to %s", count(len(from.Schedule), "fault"), count(len(to.Schedule), "fault"))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// tellSetup tells what is special about a run.
+func tellSetup(out io.Writer, s search.Setup) {
+	var changes []string
+	for name, n := range map[string]*int{"servers": s.Changes.Servers, "clients": s.Changes.Processes, "rounds": s.Changes.Rounds} {
+		if n != nil {
+			changes = append(changes, fmt.Sprintf("%s: %d", name, *n))
+		}
+	}
+	slices.Sort(changes)
+	if len(changes) > 0 {
+		fmt.Fprintf(out, "    %s\n", strings.Join(changes, ", "))
+	}
+	for _, f := range s.Schedule {
+		fmt.Fprintf(out, "    %s\n", fault(f))
+	}
+}
+
+// fault is a fault in words.
+func fault(f simulation.Fault) string {
+	words := string(f.Kind)
+	switch {
+	case f.Process != "" && f.Server != "":
+		words += " between " + f.Process + " and " + f.Server
+	case f.Process != "":
+		words += " of " + f.Process
+	case f.Server != "":
+		words += " of " + f.Server
+	}
+	if f.Way != simulation.Both {
+		words += fmt.Sprintf(", each %s", f.Way)
+	}
+	switch {
+	case f.Nth != 0 && f.Op != "":
+		words += fmt.Sprintf(", at its %s number %d", f.Op, f.Nth)
+	case f.Nth != 0:
+		words += fmt.Sprintf(", at its operation number %d", f.Nth)
+	}
+	if f.Nth == 0 || f.At != 0 {
+		words += fmt.Sprintf(", from %v", f.At)
+	}
+	if f.Key != "" {
+		words += ", key " + f.Key
+	}
+	if f.Keep != simulation.KeepNothing {
+		words += ", keeping " + string(f.Keep)
+	}
+	if f.For != 0 {
+		words += fmt.Sprintf(", for %v", f.For)
+	}
+	if f.By != 0 {
+		words += fmt.Sprintf(", by %v", f.By)
+	}
+	if f.PPM != 0 {
+		words += fmt.Sprintf(", %d ppm", f.PPM)
+	}
+	if f.Replica != 0 {
+		words += fmt.Sprintf(", replica %d", f.Replica)
+	}
+	if f.Frozen {
+		words += ", its clocks frozen"
+	}
+	if f.Shuffled {
+		words += ", shuffled"
+	}
+	return words
+}
+
+// tellUnreached names what never happened, beside every kind that wasn't found.
+func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
+	unreached := b.Unreached()
+	if len(unreached) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nnever happened, so that nothing is shown about it:\n")
+	line := " "
+	for i, what := range unreached {
+		word := " " + what
+		if i < len(unreached)-1 {
+			word += ","
+		}
+		if len(line)+len(word) > 98 {
+			fmt.Fprintln(out, line)
+			line = " "
+		}
+		line += word
+	}
+	fmt.Fprintln(out, line)
+	if len(space.Faults) > 0 {
+		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)
+	}
+}
+
+// end is a range's end as a flag has it.
+func end(to uint64) string {
+	if to == math.MaxUint64 {
+		return ""
+	}
+	return strconv.FormatUint(to, 10)
+}
+
+// seedRange reads "A:B", "A:" or "B".
+func seedRange(words string) (from, to uint64, err error) {
+	bad := func() (uint64, uint64, error) {
+		return 0, 0, fmt.Errorf("-seeds is %q, want A:B with A less than B, as in 0:1000", words)
+	}
+	a, b, both := strings.Cut(words, ":")
+	if !both {
+		a, b = "0", words
+	}
+	if from, err = strconv.ParseUint(a, 10, 64); err != nil {
+		return bad()
+	}
+	if to = math.MaxUint64; b != "" || !both {
+		if to, err = strconv.ParseUint(b, 10, 64); err != nil {
+			return bad()
+		}
+	}
+	if from >= to {
+		return bad()
+	}
+	return from, to, nil
+}
+
+func share(n, of uint64) string {
+	if of == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(of))
+}
+
+func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

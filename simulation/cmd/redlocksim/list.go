@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+// width is how many columns texts are broken to.
+const width = 100
+
+// runList lists what can be played: all of it, or one scenario or design in full.
+func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("list", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: redlocksim list [SCENARIO|DESIGN]")
+	}
+	if len(args) == 0 {
+		listAll(stdout)
+		return nil
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return parse(flags, args, stderr)
+	}
+	if err := parse(flags, args[1:], stderr); err != nil {
+		return err
+	}
+	s, err := scenarios.ByID(args[0])
+	if err == nil {
+		tellScenario(stdout, s)
+		return nil
+	}
+	d, other := designs.ByName(args[0])
+	if other != nil {
+		return usageError{errors.Join(err, other)}
+	}
+	tellDesign(stdout, d)
+	return nil
+}
+
+func listAll(w io.Writer) {
+	fmt.Fprintln(w, "scenarios (breaks: how many of the designs that it is played with)")
+	for _, s := range scenarios.All() {
+		broken := 0
+		for _, v := range s.Verdicts {
+			if !v.Safe() {
+				broken++
+			}
+		}
+		paragraph(w, fmt.Sprintf("  %-5s %2d of %2d  ", s.ID, broken, len(s.Verdicts)), s.Title)
+	}
+	group := designs.Group("")
+	for _, d := range designs.All() {
+		if d.Group != group {
+			group = d.Group
+			fmt.Fprintf(w, "\ndesigns: %s\n", group)
+		}
+		fmt.Fprintf(w, "  %-17s %s\n", d.Name, d.Title)
+	}
+}
+
+func tellScenario(w io.Writer, s scenarios.Scenario) {
+	fmt.Fprintf(w, "%s: %s\n\n", s.ID, s.Title)
+	for _, step := range s.Steps {
+		paragraph(w, "  ", step)
+	}
+	fmt.Fprintln(w)
+	paragraph(w, "taken for granted: ", s.Assumption)
+	paragraph(w, "what breaks: ", s.Breaks)
+	paragraph(w, "what helps: ", s.Helps)
+	if s.NoCure != "" {
+		paragraph(w, "no cure: ", s.NoCure)
+	}
+	paragraph(w, "source: ", s.Source)
+	fmt.Fprintln(w, "\nverdicts:")
+	for _, d := range s.Designs() {
+		v := s.Verdicts[d.Name]
+		often := ""
+		if v.AtLeast > 0 {
+			often = fmt.Sprintf(" (in %.0f %% of the runs at least)", 100*v.AtLeast)
+		}
+		fmt.Fprintf(w, "  %-17s %v%s\n", d.Name, v, often)
+	}
+}
+
+func tellDesign(w io.Writer, d designs.Design) {
+	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Title)
+	for _, part := range []struct{ what, text string }{
+		{"source: ", d.Source}, {"promises: ", d.Promises}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
+	} {
+		if part.text != "" {
+			paragraph(w, part.what, part.text)
+		}
+	}
+	fmt.Fprintln(w, "\nverdicts:")
+	for _, s := range scenarios.All() {
+		if v, ok := s.Verdicts[d.Name]; ok {
+			paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v", s.Title, v))
+		}
+	}
+}
+
+// paragraph writes a text after a heading, broken at spaces and indented below it.
+func paragraph(w io.Writer, head, text string) {
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			fmt.Fprint(w, head, word)
+			column = len(head) + len(word)
+			continue
+		case column+1+len(word) > width:
+			fmt.Fprint(w, "\n    ", word)
+			column = 4 + len(word)
+			continue
+		}
+		fmt.Fprint(w, " ", word)
+		column += 1 + len(word)
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/live"
+)
+
+// needsRedis is what is said where there is no server.
+const needsRedis = "there is no redis-server in the PATH: install it (apt-get install redis-server, brew install redis), or name one with -server"
+
+// dialect is a server with commands of its own, which the environment may name.
+type dialect struct {
+	variable, what string
+	// binary and args make the server of the variable's value.
+	binary func(value string) string
+	args   func(value string) []string
+}
+
+var dialects = []dialect{
+	{"TAIRSTRING_MODULE", "Tair's CAS and CAD, a module file", func(string) string { return "" }, func(module string) []string { return []string{"--loadmodule", module} }},
+	{"REDIS84_SERVER", "Redis 8.4's DELEX, a redis-server", func(path string) string { return path }, func(string) []string { return nil }},
+	{"VALKEY9_SERVER", "Valkey 9's DELIFEQ, a valkey-server", func(path string) string { return path }, func(string) []string { return nil }},
+}
+
+type liveFlags struct {
+	server, format, only string
+	parallel             int
+	list, full           bool
+}
+
+func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f liveFlags
+	flags := flag.NewFlagSet("live", flag.ContinueOnError)
+	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.StringVar(&f.format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
+	flags.IntVar(&f.parallel, "parallel", 4, "how many plays go on at once, 1 to 64")
+	flags.BoolVar(&f.list, "list", false, "list the scenarios, and play none")
+	flags.BoolVar(&f.full, "history", false, "put every play's history into the JSON")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	acts, err := f.acts()
+	if err != nil {
+		return usageError{err}
+	}
+	if f.list {
+		for _, act := range acts {
+			fmt.Fprintf(stdout, "%-17s %s\n", act.Name(), act.Fault)
+		}
+		return nil
+	}
+	options := live.Options{Binary: f.server, Acts: acts, Parallel: f.parallel}
+	if _, err := exec.LookPath(cmpServer(f.server)); err != nil {
+		return missing(f.server, err)
+	}
+	wrong, err := f.play(ctx, "", options, stdout)
+	if err != nil {
+		return err
+	}
+	for _, d := range dialects {
+		value := os.Getenv(d.variable)
+		if value == "" {
+			if f.format != "json" {
+				fmt.Fprintf(stdout, "skipped: %s is not set (%s)\n", d.variable, d.what)
+			}
+			continue
+		}
+		on := options
+		if on.Binary, on.Args = d.binary(value), d.args(value); on.Binary == "" {
+			on.Binary = f.server
+		}
+		more, err := f.play(ctx, d.variable, on, stdout)
+		if err != nil {
+			return fmt.Errorf("%s=%s: %w", d.variable, value, err)
+		}
+		wrong += more
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
+	}
+	return nil
+}
+
+func cmpServer(name string) string {
+	if name == "" {
+		return "redis-server"
+	}
+	return name
+}
+
+func missing(server string, err error) error {
+	if server == "" {
+		return usageError{errors.New(needsRedis)}
+	}
+	return usageError{fmt.Errorf("-server: %w", err)}
+}
+
+// acts are what to play.
+func (f liveFlags) acts() ([]live.Act, error) {
+	if !slices.Contains(live.Formats, f.format) {
+		return nil, fmt.Errorf("-format is %q, want %s", f.format, strings.Join(live.Formats, ", "))
+	}
+	if f.parallel < 1 || f.parallel > 64 {
+		return nil, fmt.Errorf("-parallel is %d, want 1 to 64", f.parallel)
+	}
+	acts := live.Acts()
+	if f.only == "" {
+		return acts, nil
+	}
+	pattern, err := regexp.Compile(`(?i)\b(?:` + f.only + `)\b`)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	acts = slices.DeleteFunc(acts, func(a live.Act) bool { return !pattern.MatchString(a.Name()) })
+	if len(acts) == 0 {
+		return nil, fmt.Errorf("-only %q: no scenario has such a name; -list shows them", f.only)
+	}
+	return acts, nil
+}
+
+// play runs on one kind of server, and gives how many plays went wrong.
+func (f liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
+	if f.format == "text" {
+		if title != "" {
+			fmt.Fprintf(stdout, "\n%s\n", title)
+		}
+		fmt.Fprintln(stdout, live.Heading())
+		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
+	}
+	report, err := live.Run(ctx, options)
+	if err != nil {
+		return 0, interrupted(ctx, err)
+	}
+	switch f.format {
+	case "text":
+		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, report.Summary())
+	default:
+		if !f.full {
+			for i := range report.Lines {
+				report.Lines[i].History = nil
+			}
+		}
+		if err := live.WriteReport(stdout, report, f.format); err != nil {
+			return 0, err
+		}
+	}
+	return report.Disagreements, nil
+}
+
+// interrupted tells an end by Ctrl-C in words.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
+	}
+	return err
+}
+
+func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	options := live.SoakOptions{}
+	var format string
+	var plan bool
+	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.DurationVar(&options.For, "for", time.Minute, "how long")
+	flags.Uint64Var(&options.Seed, "seed", 1, "what the faults are drawn from: the same ones for the same seed and length")
+	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.BoolVar(&plan, "plan", false, "print the plan of faults, and do nothing")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(live.Formats, format):
+		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(live.Formats, ", "))}
+	case options.For < live.MinSoak:
+		return usageError{fmt.Errorf("-for is %v, want at least %v: sooner nothing happens", options.For, live.MinSoak)}
+	}
+	if plan {
+		for _, fault := range live.Plan(options.Seed, options.For) {
+			fmt.Fprintf(stdout, "%9.3fs  %s\n", fault.At.Seconds(), fault)
+		}
+		return nil
+	}
+	if _, err := exec.LookPath(cmpServer(options.Binary)); err != nil {
+		return missing(options.Binary, err)
+	}
+	if format == "text" {
+		options.Progress = func(s live.Suffered) { fmt.Fprintln(stdout, s) }
+	}
+	report, err := live.Soak(ctx, options)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if err := live.WriteSoak(stdout, report, format); err != nil {
+		return err
+	}
+	if !report.OK() {
+		return errors.New("the soak found what must not be")
+	}
+	return nil
+}

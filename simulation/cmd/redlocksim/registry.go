@@ -1,0 +1,55 @@
+package main
+
+import (
+	"reflect"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// registry is everything that has a name for explore, exhaust, shrink and replay:
+// the default exploration, each scenario's workload by the scenario's ID, and every
+// design.
+func registry() search.Registry {
+	r := search.Registry{Workloads: []search.Workload{search.Mixed()}}
+	for _, d := range designs.All() {
+		r.Designs = append(r.Designs, named(d))
+	}
+	for _, s := range scenarios.All() {
+		r.Workloads = append(r.Workloads, story(s))
+	}
+	return r
+}
+
+func named(d designs.Design) search.Design {
+	apply := d.Apply
+	if apply == nil {
+		apply = func(*simulation.Config) {}
+	}
+	return search.Design{Name: d.Name, Title: d.Title, Apply: apply}
+}
+
+// story is a scenario as a workload. What it demands for the lock's progress holds
+// for its own schedule alone: other faults may rightly keep everybody out.
+func story(s scenarios.Scenario) search.Workload {
+	w := search.Workload{
+		Name: s.ID, Title: s.Title, Base: s.Base,
+		Work: func(simulation.Config, int) simulation.Workload { return s.Work },
+		Judge: func(setup search.Setup, r simulation.Result) simulation.Result {
+			d, err := s.Design(setup.Design)
+			if err != nil {
+				return r // it has nothing to say of this design
+			}
+			if _, own := s.Setting(d); !reflect.DeepEqual(setup.Schedule, own) {
+				return r
+			}
+			return s.Judge(r)
+		},
+	}
+	for _, d := range s.Variants {
+		w.Designs = append(w.Designs, named(d))
+	}
+	return w
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+	"github.com/redquorum/redlock/simulation/timeline"
+)
+
+// judging bounds how long the second judge may think.
+const judging = 30 * time.Second
+
+func runReplay(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var page string
+	var raw, quiet bool
+	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
+	flags.StringVar(&page, "porcupine", "", "write the second judge's page to this `file`")
+	flags.BoolVar(&raw, "trace", false, "print the trace itself instead of the story")
+	flags.BoolVar(&quiet, "quiet", false, "print only whether it is the same")
+	path, err := parseWith(flags, args, "replay file", stderr)
+	if err != nil {
+		return err
+	}
+	known := registry()
+	file, err := search.Load(known, path)
+	if err != nil {
+		return usageError{err}
+	}
+	replay, err := file.Replay(known)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case quiet:
+	case raw:
+		if _, err := stdout.Write(replay.Trace); err != nil {
+			return err
+		}
+	default:
+		title := fmt.Sprintf("%s with %s, seed %d, %s", file.Workload, file.Design, file.Seed, count(len(file.Schedule), "fault"))
+		if err := tellStory(stdout, title, replay.Result); err != nil {
+			return err
+		}
+	}
+	if page != "" {
+		if err := secondOpinion(stdout, page, replay.Result); err != nil {
+			return err
+		}
+	}
+	return tellReplay(stdout, file, replay)
+}
+
+// tellReplay says whether the run is the recorded one.
+func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
+	fmt.Fprintf(out, "violations: %v\n", replay.Kinds())
+	switch {
+	case replay.Identical && replay.SameKinds:
+		fmt.Fprintln(out, "the trace is the recorded one, byte for byte")
+		return nil
+	case replay.SameKinds:
+		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since", replay.Digest, file.Digest)
+	default:
+		return fmt.Errorf("it doesn't reproduce: recorded were %v, found %v: the code has changed since", file.Kinds(), replay.Kinds())
+	}
+}
+
+// tellStory prints what happened in a run.
+func tellStory(out io.Writer, title string, r simulation.Result) error {
+	story, err := timeline.Parse(r.Trace)
+	if err != nil {
+		return err
+	}
+	options := timeline.TextOptions{Title: title}
+	if f, ok := out.(*os.File); ok {
+		options.Color = timeline.ColorTerminal(f)
+	}
+	return story.Text(out, options)
+}
+
+// secondOpinion writes the second judge's page, and says what it thinks.
+func secondOpinion(out io.Writer, path string, r simulation.Result) error {
+	operations, err := search.Operations(r)
+	if err != nil {
+		return err
+	}
+	verdict, err := judge.Check(operations, judging)
+	if err != nil {
+		return err
+	}
+	page, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(judge.Visualize(page, operations, judging), page.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "porcupine: %v; see %s\n", verdict, path)
+	return nil
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// said runs a command and gives its exit code and what it said.
+func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// recorded writes a replay file of a run in which a pause breaks the lock.
+func recorded(t *testing.T) string {
+	t.Helper()
+	file, err := search.Record(registry(), search.Setup{Workload: "S1", Design: "default", Seed: 4, Schedule: simulation.Schedule{
+		{Kind: simulation.Hang, Server: "A", At: 5e8, For: 123456789},
+		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 17123456789},
+	}}, simulation.LostUpdate)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "found.json")
+	require.NoError(t, file.Save(path))
+	return path
+}
+
+// The same is told with one worker and with two, the files are the same, and they
+// replay.
+func TestExplore(t *testing.T) {
+	var outputs []string
+	for _, workers := range []string{"1", "2"} {
+		out := t.TempDir()
+		code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:80", "-design", "setnx", "-faults", "pause,evict", "-workers", workers, "-out", out, "-porcupine", filepath.Join(out, "page.html"))
+		require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+		assert.Contains(t, stderr, "kinds of violations")
+		for _, words := range []string{"mixed with setnx: seeds 0:80, 80 runs", "two holders: ", "never free: ", "shrunk from", "a process crashed", "never happened", "porcupine: "} {
+			assert.Contains(t, stdout, words)
+		}
+		files, err := filepath.Glob(filepath.Join(out, "redlock-mixed-setnx-*.json"))
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, len(files), 2)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			stdout += string(text)
+			code, replayed, errs := said(t.Context(), "replay", file)
+			require.Equal(t, exitOK, code, "%s%s", replayed, errs)
+			assert.Contains(t, replayed, "byte for byte")
+			assert.Contains(t, replayed, "what happened", "the story is told")
+		}
+		page, err := os.ReadFile(filepath.Join(out, "page.html"))
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "<html")
+		outputs = append(outputs, strings.ReplaceAll(stdout, out, "OUT"))
+	}
+	assert.Equal(t, outputs[0], outputs[1])
+}
+
+func TestExploreFindsNothing(t *testing.T) {
+	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "40", "-faults", "cut", "-workers", "1", "-out", t.TempDir())
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	assert.Contains(t, stdout, "no violation")
+	assert.Contains(t, stdout, "a process crashed", "beside a zero stands what never happened")
+}
+
+// An exploration ends when it is told to, with what was found by then.
+func TestExploreIsInterrupted(t *testing.T) {
+	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:", "-for", "300ms", "-faults", "cut", "-workers", "2", "-out", t.TempDir())
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	assert.Regexp(t, `the time was up: go on with seeds \d+:`, stdout)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, stdout, stderr = said(ctx, "explore", "-seeds", "0:1000000", "-workers", "1", "-out", t.TempDir())
+	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+	assert.Contains(t, stdout, "interrupted: go on with seeds 0:1000000")
+	assert.Contains(t, stderr, "interrupted")
+}
+
+func TestExhaust(t *testing.T) {
+	code, stdout, stderr := said(t.Context(), "exhaust", "S1", "-faults", "pause,crash", "-lengths", "12s,15s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
+	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+	assert.Regexp(t, `every single fault in S1 with default, seed 0: \d\d+ runs`, stdout)
+	assert.Regexp(t, `(?m)^lost update +pause c1 +\d+  at operation \d+ for 1[25]s$`, stdout)
+	assert.Regexp(t, `pairs of faults: 30 runs of the \d+ that there are`, stdout)
+	assert.Contains(t, stdout, "cases 0:30, 30 runs")
+}
+
+func TestReplay(t *testing.T) {
+	path := recorded(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	code, stdout, stderr := said(t.Context(), "replay", path, "-porcupine", page)
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	for _, words := range []string{"S1 with default, seed 4, 2 faults", "LOST UPDATE", "the trace is the recorded one, byte for byte", "porcupine: exclusion broken, tokens holds, resource broken"} {
+		assert.Contains(t, stdout, words)
+	}
+	assert.FileExists(t, page)
+
+	code, stdout, _ = said(t.Context(), "replay", "-trace", path)
+	require.Equal(t, exitOK, code)
+	assert.Contains(t, stdout, "VIOLATION lost update")
+	code, stdout, _ = said(t.Context(), "replay", "-quiet", path)
+	require.Equal(t, exitOK, code)
+	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), 2)
+}
+
+// A file whose run comes to something else now, as after a change of the code.
+func TestReplayThatDiffers(t *testing.T) {
+	for says, change := range map[string]func(*search.File){
+		"differs from the recorded one": func(f *search.File) { f.Digest = strings.Repeat("0", 64) },
+		"doesn't reproduce":             func(f *search.File) { f.Violations, f.About = nil, "" },
+	} {
+		path := recorded(t)
+		file, err := search.Load(registry(), path)
+		require.NoError(t, err)
+		change(&file)
+		require.NoError(t, file.Save(path))
+		code, stdout, stderr := said(t.Context(), "replay", "-quiet", path)
+		assert.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+		assert.Contains(t, stderr, says)
+	}
+}
+
+func TestShrink(t *testing.T) {
+	path := recorded(t)
+	code, stdout, stderr := said(t.Context(), "shrink", path)
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	assert.Contains(t, stdout, "lost update: shrunk from 2 faults to 1 fault, in ")
+	assert.Contains(t, stdout, "pause of c1, at its write number 1, for ")
+	small := strings.TrimSuffix(path, ".json") + "-small.json"
+	code, stdout, stderr = said(t.Context(), "replay", "-quiet", small)
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+
+	again := filepath.Join(t.TempDir(), "again.json")
+	code, stdout, stderr = said(t.Context(), "shrink", "-kind", "two holders", "-o", again, small)
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	assert.FileExists(t, again)
+}
+
+// What can't be used is told with what to do about it, and exits with 2.
+func TestSearchWrongUsage(t *testing.T) {
+	good := recorded(t)
+	text, err := os.ReadFile(good)
+	require.NoError(t, err)
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "bad.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	cutOff, edited := write(string(text[:len(text)/2])), write(strings.Replace(string(text), `"seed": 4`, `"seed": 5`, 1))
+	version := write(strings.Replace(string(text), `"version": 1`, `"version": 7`, 1))
+	unknown := write(strings.Replace(string(text), `"S1"`, `"S99"`, 1))
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"replay"}, "which replay file?"},
+		{[]string{"replay", "nowhere.json"}, "no such file"},
+		{[]string{"replay", cutOff}, "cut off"},
+		{[]string{"replay", edited}, "edited or damaged"},
+		{[]string{"replay", version}, "version 7"},
+		{[]string{"replay", unknown}, "edited or damaged"},
+		{[]string{"replay", good, "more"}, "one word too many"},
+		{[]string{"shrink", cutOff}, "cut off"},
+		{[]string{"shrink", "-kind", "rain", good}, `-kind is "rain"`},
+		{[]string{"shrink"}, "which replay file?"},
+		{[]string{"explore", "-seeds", "5:5"}, "want A:B"},
+		{[]string{"explore", "-seeds", "x"}, "want A:B"},
+		{[]string{"explore", "-seeds", "-1:5"}, "want A:B"},
+		{[]string{"explore", "-seeds", "1:"}, "has no end"},
+		{[]string{"explore", "-faults", "rain"}, `no fault "rain"`},
+		{[]string{"explore", "-design", "paper"}, `no design "paper"`},
+		{[]string{"explore", "-workload", "S99"}, `no workload "S99"`},
+		{[]string{"explore", "-workers", "0"}, "-workers is 0"},
+		{[]string{"explore", "-for", "-1s"}, "-for is -1s"},
+		{[]string{"explore", "-most", "0x10000"}, "at most 65536 faults"},
+		{[]string{"explore", "-out", "/no/such/folder"}, "-out"},
+		{[]string{"explore", "-out", good}, "is no folder"},
+		{[]string{"explore", "now"}, "one word too many"},
+		{[]string{"exhaust"}, "which scenario?"},
+		{[]string{"exhaust", "S99"}, `no workload "S99"`},
+		{[]string{"exhaust", "S1", "-lengths", "0s"}, "is no length"},
+		{[]string{"exhaust", "S1", "-lengths", "soon"}, "invalid duration"},
+		{[]string{"worker", "now"}, "one word too many"},
+	} {
+		code, stdout, stderr := said(t.Context(), test.args...)
+		assert.Equal(t, exitUsage, code, "%q: %s%s", test.args, stdout, stderr)
+		assert.Contains(t, strings.ToLower(stderr), strings.ToLower(test.says), "%q", test.args)
+	}
+}
+
+// The judges agree on every design, as search.Operations says: porcupine finds what
+// the simulation's checks find, but for stale writes under leases without tokens, and
+// for what nobody was answered.
+func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
+	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
+	r := registry()
+	broken := 0
+	for _, d := range r.Designs {
+		cfg := search.Mixed().Base
+		d.Apply(&cfg)
+		for seed := range uint64(25) {
+			setup := search.Setup{Workload: "mixed", Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, 12*time.Second)}
+			result, err := r.Play(setup)
+			require.NoError(t, err)
+			operations, err := search.Operations(result)
+			require.NoError(t, err, "%s, seed %d", d.Name, seed)
+			verdict, err := judge.Check(operations, 0)
+			require.NoError(t, err)
+			if !verdict.Holds() {
+				broken++
+			}
+
+			kinds := result.Kinds()
+			found := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
+			unanswered := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Outcome == judge.Unknown })
+			tokenless := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Kind == judge.Lock && o.Token == 0 })
+			crooked := slices.ContainsFunc(setup.Schedule, func(f simulation.Fault) bool {
+				return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
+			})
+			where := fmt.Sprintf("%s, seed %d: %v, %v", d.Name, seed, verdict, kinds)
+			assert.Equal(t, found(simulation.TokenOrder), verdict.Tokens == judge.Broken, where)
+			if !crooked {
+				assert.Equal(t, found(simulation.TwoHolders), verdict.Exclusion == judge.Broken, where)
+			}
+			damaged := found(simulation.LostUpdate) || found(simulation.StaleWrite)
+			if verdict.Resource == judge.Broken {
+				assert.True(t, damaged, where)
+			} else if !unanswered && (!tokenless || found(simulation.LostUpdate)) {
+				assert.False(t, damaged, where)
+			}
+		}
+	}
+	assert.Greater(t, broken, 50)
+}
+
+// Every workload can be played with every design that it knows, as far as names go.
+func TestRegistryIsSound(t *testing.T) {
+	r := registry()
+	name := regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	seen := map[string]bool{}
+	for _, w := range r.Workloads {
+		require.Regexp(t, name, w.Name)
+		require.False(t, seen[w.Name], "%s is there twice", w.Name)
+		seen[w.Name] = true
+		_, err := r.Play(search.Setup{Workload: w.Name, Design: "default"})
+		require.NoError(t, err, w.Name)
+	}
+	for _, d := range r.Designs {
+		_, err := r.Play(search.Setup{Workload: "mixed", Design: d.Name})
+		require.NoError(t, err, d.Name)
+	}
+}

@@ -1,0 +1,353 @@
+package simulation_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// doors runs work in one process that has the servers' commands at hand.
+func doors(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
+	t.Helper()
+	cfg.Processes = 1
+	cfg.Quorum.ClockMonitor = quorum.Off
+	var redis simulation.Redis
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		redis = p.Redis[0]
+		c, err := quorum.New(p.Config, p.Instances...)
+		if err != nil {
+			return nil, err
+		}
+		return simulation.Library(c), nil
+	}
+	return run(t, seed, cfg, schedule, func(c *simulation.Client) {
+		work(c, func(args ...string) simulation.Reply {
+			reply, err := redis.Do(c.Context(), args...)
+			if err != nil {
+				reply.Err = err
+			}
+			return reply
+		})
+	})
+}
+
+// WAIT answers when the replicas have what was written, or when the time is up.
+func TestWaitForReplicas(t *testing.T) {
+	cfg := simulation.Config{Servers: 1, Replicas: 2, ReplicaLagMin: 10 * ms, ReplicaLagMax: 10 * ms}
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
+	r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		took := func(args ...string) (n int64, d time.Duration) {
+			from := c.Clock().Now()
+			reply := do(args...)
+			require.NoError(t, reply.Err)
+			return reply.Int, c.Clock().Since(from)
+		}
+		n, d := took("WAIT", "2", "0")
+		assert.EqualValues(t, 2, n, "nothing was written: all have it")
+		assert.Less(t, d, 10*ms)
+
+		do("SET", "k", "v")
+		n, d = took("WAIT", "2", "1000")
+		assert.EqualValues(t, 2, n)
+		assert.InDelta(t, 20*ms, d, float64(5*ms))
+
+		c.SleepUntil(time.Second)
+		do("SET", "k", "w")
+		n, d = took("WAIT", "2", "50")
+		assert.EqualValues(t, 1, n, "one is late")
+		assert.InDelta(t, 52*ms, d, float64(5*ms))
+		n, _ = took("WAIT", "1", "50")
+		assert.EqualValues(t, 1, n)
+		n, d = took("WAIT", "3", "100")
+		assert.EqualValues(t, 1, n, "there is no third one")
+		assert.GreaterOrEqual(t, d, 100*ms)
+		n, _ = took("WAIT", "2", "0")
+		assert.EqualValues(t, 2, n)
+
+		assert.ErrorContains(t, do("WAIT", "x", "0").Err, "not an integer")
+		assert.ErrorContains(t, do("WAIT", "1", "-1").Err, "timeout is negative")
+		assert.ErrorContains(t, do("WAIT", "1").Err, "wrong number of arguments")
+	})
+	require.Empty(t, r.Violations)
+	assert.Equal(t, 2, r.Counts["a WAIT fell short"])
+}
+
+// The replica that is promoted has what had reached it, and the one that
+// acknowledged need not be the one.
+func TestFailoverPromotesOneReplica(t *testing.T) {
+	for replica, want := range map[int]string{1: "new", 2: "old"} {
+		cfg := simulation.Config{Servers: 1, Replicas: 2}
+		schedule := simulation.Schedule{
+			{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms},
+			{Kind: simulation.Failover, Server: "A", At: 2 * time.Second, For: 100 * ms, Replica: replica},
+		}
+		r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+			do("SET", "k", "old", "PX", "60000")
+			c.SleepUntil(time.Second)
+			do("SET", "k", "new", "PX", "60000")
+			require.EqualValues(t, 1, do("WAIT", "1", "100").Int, "acknowledged")
+			c.SleepUntil(2050 * ms)
+			require.ErrorIs(t, do("GET", "k").Err, simulation.ErrRefused)
+			c.SleepUntil(2200 * ms)
+			require.Equal(t, want, do("GET", "k").Text, "replica %d", replica)
+		})
+		require.Empty(t, r.Violations)
+	}
+}
+
+// Semi-synchronous replication answers when a replica has the write, gives up
+// waiting when that takes too long, and begins again when one has caught up.
+func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
+	cfg := simulation.Config{Servers: 1, Replicas: 1, ReplicaLagMin: 5 * ms, ReplicaLagMax: 5 * ms, SemiSync: 100 * ms}
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
+	r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		set := func(at time.Duration) time.Duration {
+			c.SleepUntil(at)
+			from := c.Clock().Now()
+			require.Equal(t, "OK", do("SET", "k", "v").Text)
+			return c.Clock().Since(from)
+		}
+		assert.InDelta(t, 12*ms, set(0), float64(3*ms), "the replica has it")
+		assert.InDelta(t, 102*ms, set(1500*ms), float64(3*ms), "it gives up")
+		assert.Less(t, set(2*time.Second), 5*ms, "it doesn't wait any more")
+		assert.InDelta(t, 12*ms, set(4*time.Second), float64(3*ms), "the replica has caught up")
+	})
+	require.Empty(t, r.Violations)
+	assert.Equal(t, 1, r.Counts["semi-synchronous replication fell back"])
+	assert.Contains(t, string(r.Trace), "A falls back")
+}
+
+// A grant that must be on a replica fails where it can't be, and is rolled back.
+func TestGrantsThatWaitForReplicas(t *testing.T) {
+	cfg := simulation.Config{Replicas: 1, WaitReplicas: 1, WaitTimeout: 30 * ms}
+	r := play(t, cfg, nil, hold(time.Second), none...)
+	assert.Zero(t, r.Counts["a WAIT fell short"])
+
+	lag := simulation.Schedule{
+		{Kind: simulation.Lag, Server: "A", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "B", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "C", For: 5 * time.Second},
+	}
+	r = play(t, cfg, lag, func(c *simulation.Client) {
+		c.SleepUntil(time.Duration(c.Index) * time.Second)
+		_, err := c.TryAcquire(key)
+		assert.ErrorIs(t, err, quorum.ErrNotReplicated)
+		c.SleepUntil(time.Duration(6+c.Index) * time.Second)
+		lease, err := c.TryAcquire(key)
+		assert.NoError(t, err)
+		assert.NoError(t, c.Release(lease))
+	}, none...)
+	assert.Positive(t, r.Counts["a WAIT fell short"])
+}
+
+// oneVoteLost is c1 with A, B and C, then something that becomes of C, then c2.
+func oneVoteLost(fault simulation.Fault) (simulation.Schedule, simulation.Workload) {
+	schedule := simulation.Schedule{
+		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
+		{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
+		fault,
+	}
+	return schedule, byName(map[string]simulation.Workload{"c1": hold(5 * time.Second), "c2": func(c *simulation.Client) {
+		c.SleepUntil(at(200 * ms))
+		if lease := take(c); lease != nil {
+			update(c, lease)
+			c.Sleep(time.Second)
+			_ = c.Release(lease)
+		}
+	}})
+}
+
+// S26: a key that is dropped, or all of them, is a vote that is forgotten.
+func TestKeysThatAreDropped(t *testing.T) {
+	for _, kind := range []simulation.Kind{simulation.Evict, simulation.Flush} {
+		schedule, work := oneVoteLost(simulation.Fault{Kind: kind, Server: "C", At: at(100 * ms), Key: map[simulation.Kind]string{simulation.Evict: key}[kind]})
+		r := play(t, simulation.Config{}, schedule, work, simulation.TwoHolders)
+		assert.Contains(t, string(r.Trace), "C has key=k gone")
+		assert.Positive(t, r.Counts[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
+	}
+	// The counter alone: its next token begins by the clock, above all others.
+	schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: "{k}"})
+	r := play(t, simulation.Config{}, schedule, work, none...)
+	assert.Equal(t, 1, r.Counts["a key was evicted"])
+}
+
+// A write that arrives twice is carried out twice, unless the resource knows it.
+func TestRequestsThatArriveTwice(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
+	inTurn := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
+		c.SleepUntil(at(time.Second))
+		hold(0)(c)
+	}})
+	play(t, simulation.Config{}, schedule, inTurn, simulation.LostUpdate, simulation.StaleWrite)
+	r := play(t, simulation.Config{Guard: simulation.GuardIdempotent}, schedule, inTurn, none...)
+	assert.Equal(t, 1, r.Counts["a request arrived twice"])
+	assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+
+	// A client that tries again does the same by itself.
+	lost := simulation.Schedule{{Kind: simulation.Cut, Process: "c1", Server: simulation.Resource, Way: simulation.Replies, For: 500 * ms}}
+	again := func(c *simulation.Client) {
+		lease := take(c)
+		require.NotNil(t, lease)
+		err := c.Write(lease, 7, 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, c.Write(lease, 7, 0))
+		require.NoError(t, c.Write(lease, 8, 1))
+	}
+	play(t, simulation.Config{Processes: 1}, lost, again, simulation.LostUpdate)
+	r = play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
+	assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+
+	// A SET NX that a proxy sends again after the release leaves a ghost, for a TTL.
+	ghost := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Any, Op: "acquire", Nth: 1, By: 3 * time.Second}}
+	play(t, simulation.Config{Witness: true}, ghost, hold(time.Second), none...)
+}
+
+// Connections that are cut fail what waits for an answer, and the next request opens
+// another one.
+func TestConnectionsThatAreCut(t *testing.T) {
+	cfg := simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}
+	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+	schedule := simulation.Schedule{{Kind: simulation.Reconnect, Process: "c1", Server: simulation.Any, At: 1500 * time.Microsecond}}
+	r := play(t, cfg, schedule, func(c *simulation.Client) {
+		_, err := c.TryAcquire(key)
+		assert.ErrorIs(t, err, simulation.ErrReset)
+		c.Sleep(100 * ms)
+		lease, err := c.TryAcquire(key)
+		assert.NoError(t, err, "what was carried out has been deleted")
+		c.Sleep(100 * ms)
+		for _, vote := range lease.(*quorum.Lease).Votes() {
+			assert.EqualValues(t, 2, vote.Vote.Epoch)
+		}
+	}, none...)
+	assert.Equal(t, 5, r.Counts["a reply came too late"])
+	assert.Equal(t, 1, r.Counts["connections were cut"])
+	assert.Contains(t, string(r.Trace), "c1 is cut off A#1")
+}
+
+// A process that begins again knows nothing of its lease, and gets the lock when that
+// has run out; its values and tokens are others.
+func TestProcessesThatBeginAgain(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Reboot, Process: "c1", Op: "write", Nth: 1, For: time.Second}}
+	lives := map[int]string{}
+	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, schedule, func(c *simulation.Client) {
+		for range 30 {
+			if lease := take(c); lease != nil {
+				lives[c.Life] = lease.Value()
+				update(c, lease)
+				_ = c.Release(lease)
+				return
+			}
+			c.Sleep(time.Second)
+		}
+	})
+	require.Empty(t, r.Violations)
+	assert.Equal(t, 2, count(r, "c1", "acquired"))
+	assert.Equal(t, 1, count(r, "c1", "write"))
+	assert.Equal(t, 1, r.Counts["a process was rebooted"])
+	assert.Len(t, lives, 2)
+	assert.NotEqual(t, lives[0], lives[1])
+	assert.Greater(t, r.Ended, 10*time.Second, "the old keys had to expire")
+}
+
+// Messages that overtake each other do no harm.
+func TestMessagesThatOvertakeEachOther(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Reorder, Process: simulation.Any, Server: simulation.Any, By: 80 * ms}}
+	r := play(t, simulation.Config{}, schedule, hold(time.Second), none...)
+	assert.Equal(t, 1, count(r, "c1", "write"))
+}
+
+// S9b, with a process that nobody deletes for: the majority has keys of a process
+// that has crashed, and the others find no progress, which one TTL explains.
+func TestNoProgressIsFound(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "read", Nth: 1}}
+	work := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
+		c.SleepUntil(at(500 * ms))
+		for range 20 {
+			if lease := take(c); lease != nil {
+				_ = c.Release(lease)
+				return
+			}
+			c.Sleep(time.Second)
+		}
+	}})
+	r := play(t, simulation.Config{Progress: 5 * time.Second}, schedule, work, simulation.NoProgress)
+	assert.Positive(t, r.Counts["a try in vain was judged"])
+	play(t, simulation.Config{}, schedule, work, none...)
+	play(t, simulation.Config{Progress: -1}, schedule, work, none...)
+
+	// Nobody is to blame while servers are down, or cut off, or while somebody has it.
+	for _, fault := range []simulation.Fault{
+		{Kind: simulation.Restart, Server: simulation.Any, At: at(0), For: 15 * time.Second},
+		{Kind: simulation.Hang, Server: simulation.Any, At: at(0), For: 15 * time.Second},
+		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(0), For: 15 * time.Second, Way: simulation.Replies},
+	} {
+		cfg := simulation.Config{Progress: 5 * time.Second}
+		cfg.Quorum.RestartQuarantine = quorum.Off // which lasts longer
+		r := run(t, 1, cfg, simulation.Schedule{fault}, work)
+		assert.NotContains(t, r.Kinds(), simulation.NoProgress, "%+v", fault)
+	}
+	play(t, simulation.Config{Progress: 5 * time.Second}, nil, byName(map[string]simulation.Workload{"c1": hold(9 * time.Second), "c2": work}), none...)
+}
+
+// hold0 takes the lock once and releases it.
+func hold0(c *simulation.Client) {
+	if lease := take(c); lease != nil {
+		_ = c.Release(lease)
+	}
+}
+
+// Whatever is counted is in the list of what can be, and what a thousand runs count is
+// most of it.
+func TestCounters(t *testing.T) {
+	all := simulation.Counters()
+	assert.True(t, slices.IsSorted(all))
+	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")
+	counted := map[string]int{}
+	for seed := range uint64(300) {
+		_, r := drawn(t, seed)
+		for name, n := range r.Counts {
+			require.Contains(t, all, name)
+			require.Positive(t, n, name)
+			counted[name] += n
+		}
+	}
+	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
+	_, counts := sweep(t, 200, cfg, simulation.Kinds(), simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
+	for name, n := range counts {
+		counted[name] += n
+	}
+	// The keys have gone between the votes and the raise to the largest of these.
+	r := run(t, 1, simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}, simulation.Schedule{
+		{Kind: simulation.Step, Server: "A", By: time.Second}, {Kind: simulation.Flush, Server: simulation.Any, At: 4500 * time.Microsecond},
+	}, hold0)
+	require.Positive(t, r.Counts["raise refused"], "%s", r.Trace)
+	counted["raise refused"]++
+	var never []string
+	for _, name := range all {
+		if counted[name] == 0 {
+			never = append(never, name)
+		}
+	}
+	// Errors that no acquisition ends with, commands that the workload doesn't send.
+	for _, name := range never {
+		assert.True(t, slices.ContainsFunc([]string{"no lease: ", "look ", "tick "}, func(prefix string) bool {
+			return len(name) >= len(prefix) && name[:len(prefix)] == prefix
+		}) || name == "semi-synchronous replication fell back", "%q was never reached", name)
+	}
+}
+
+// Without a trace all is the same but for the trace.
+func TestWithoutTrace(t *testing.T) {
+	cfg := contended()
+	with := run(t, 3, cfg, nil, contend)
+	cfg.NoTrace = true
+	without := run(t, 3, cfg, nil, contend)
+	assert.NotEmpty(t, with.Digest)
+	with.Trace, with.Digest = nil, ""
+	assert.Equal(t, with, without)
+}

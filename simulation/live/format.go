@@ -1,0 +1,180 @@
+//go:build unix
+
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Formats are what WriteReport and WriteSoak know.
+var Formats = []string{"text", "markdown", "json"}
+
+// WriteReport writes a report as text of at most 100 columns, as Markdown or as JSON.
+func WriteReport(w io.Writer, r Report, format string) error {
+	switch format {
+	case "text":
+		return r.text(w)
+	case "markdown":
+		return r.markdown(w)
+	case "json":
+		return writeJSON(w, r)
+	default:
+		return fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
+	}
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// The columns of the table: 92 wide, and "skipped" or "FAILED" after them.
+const (
+	nameWidth    = 17
+	designWidth  = 17
+	verdictWidth = 26
+)
+
+// Heading is the text form's first line.
+func Heading() string {
+	return columns("scenario", "design", "predicted", "seen on real servers", "agrees")
+}
+
+func columns(name, design, predicted, seen, last string) string {
+	return strings.TrimRight(fmt.Sprintf("%-*s %-*s %-*s %-*s %s", nameWidth, name, designWidth, design, verdictWidth, predicted, verdictWidth, seen, last), " ")
+}
+
+// shortKinds are the kinds in the space that a table has.
+var shortKinds = map[simulation.ViolationKind]string{
+	simulation.TwoHolders: "holders", simulation.StaleWrite: "stale", simulation.LostUpdate: "lost", simulation.TokenOrder: "tokens",
+	simulation.NoProgress: "no progress", simulation.NeverFree: "never free",
+}
+
+// Legend says what the short kinds are.
+const Legend = "holders: two holders at once. stale: a write after a later holder's. lost: an update was lost.\n" +
+	"tokens: out of order. no progress: a free lock could not be had. never free: nor will it ever be."
+
+func kinds(all []simulation.ViolationKind) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	words := make([]string, len(all))
+	for i, k := range all {
+		if words[i] = shortKinds[k]; words[i] == "" {
+			words[i] = string(k)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Text is the line in the text form: at most 100 columns, with more lines below it for
+// what doesn't agree.
+func (l Line) Text() string {
+	name := Act{Scenario: l.Scenario, Form: l.Form}.Name()
+	switch {
+	case l.Skipped != "":
+		return columns(name, l.Design, "", "", "skipped") + "\n" + indent(l.Skipped)
+	case l.Err != "":
+		return columns(name, l.Design, kinds(l.Predicted), "?", "FAILED") + "\n" + indent(l.Err)
+	case !l.Agrees:
+		text := columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "NO")
+		for _, f := range l.Findings {
+			text += "\n" + indent(fmt.Sprintf("%d: %s: %s", f.Seq, f.Kind, f.Text))
+		}
+		return text
+	case !l.JudgeAgrees:
+		return columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "NO") + "\n" + indent("the second judge says: "+l.Judge)
+	default:
+		return columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "yes")
+	}
+}
+
+// indent breaks text into lines of at most 100 columns.
+func indent(text string) string {
+	const margin = "    "
+	var lines []string
+	line := margin
+	for _, word := range strings.Fields(text) {
+		if len(line) > len(margin) && len(line)+1+len(word) > 100 {
+			lines = append(lines, line)
+			line = margin
+		}
+		if len(line) > len(margin) {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+func (r Report) text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, Heading())
+	for _, line := range r.Lines {
+		fmt.Fprintln(&b, line.Text())
+	}
+	fmt.Fprintf(&b, "\n%s\n\n%s\n", Legend, r.Summary())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Summary is the report in a sentence or two.
+func (r Report) Summary() string {
+	scenarios := map[string]bool{}
+	for _, line := range r.Lines {
+		if line.Skipped == "" {
+			scenarios[line.Scenario] = true
+		}
+	}
+	text := fmt.Sprintf("%s: %d plays of %d scenarios in %v; ", r.Server, r.Played, len(scenarios), r.Took.Round(time.Second))
+	if r.Disagreements == 0 {
+		text += "all as the simulation predicts"
+	} else {
+		text += fmt.Sprintf("%d not as the simulation predicts", r.Disagreements)
+	}
+	if r.Skipped > 0 {
+		text += fmt.Sprintf("; %d skipped", r.Skipped)
+	}
+	return text + "."
+}
+
+func (r Report) markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| scenario | what is done | design | predicted by the simulation | seen live | agrees |\n| --- | --- | --- | --- | --- | --- |\n")
+	words := func(all []simulation.ViolationKind) string {
+		if len(all) == 0 {
+			return "nothing"
+		}
+		texts := make([]string, len(all))
+		for i, k := range all {
+			texts[i] = string(k)
+		}
+		return strings.Join(texts, ", ")
+	}
+	for _, l := range r.Lines {
+		agrees := "yes"
+		switch {
+		case l.Skipped != "":
+			agrees = "skipped: " + l.Skipped
+		case l.Err != "":
+			agrees = "**failed**: " + l.Err
+		case !l.OK():
+			agrees = "**no**"
+		}
+		cells := []string{Act{Scenario: l.Scenario, Form: l.Form}.Name(), l.Fault, l.Design, words(l.Predicted), words(l.Seen), agrees}
+		for i, cell := range cells {
+			cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, "\n", " "), "|", "\\|")
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Summary())
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,99 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// story makes a history of entries in their order; each begins after the one before it,
+// unless it says otherwise.
+func story(entries ...Entry) []Entry {
+	for i := range entries {
+		entries[i].Seq = i + 1
+		if entries[i].Began == 0 {
+			entries[i].Began = i
+		}
+		if entries[i].Lease == 0 {
+			entries[i].Lease = 1
+		}
+		entries[i].Key = key
+	}
+	return entries
+}
+
+func did(who, what string, token fencing.Token) Entry {
+	return Entry{Who: who, What: what, Token: token}
+}
+
+func read(who string, token fencing.Token, version uint64) Entry {
+	return Entry{Who: who, What: wasRead, Token: token, Version: version, Found: version, Value: int64(version)}
+}
+
+func wrote(who string, token fencing.Token, version, found uint64) Entry {
+	return Entry{Who: who, What: wasWritten, Token: token, Version: version, Found: found, Value: int64(version) + 1}
+}
+
+func since(entry Entry, began int) Entry {
+	entry.Began = began
+	return entry
+}
+
+func TestFindings(t *testing.T) {
+	const (
+		two, stale, lost, order = simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder
+	)
+	for name, test := range map[string]struct {
+		history []Entry
+		want    []simulation.ViolationKind
+	}{
+		"one after the other": {story(
+			did("c1", wasAcquired, 1), read("c1", 1, 0), wrote("c1", 1, 0, 0), did("c1", wasReleased, 1),
+			did("c2", wasAcquired, 2), read("c2", 2, 1), did("c2", wasValid, 2), wrote("c2", 2, 1, 1), did("c2", wasReleased, 2)), nil},
+		"a belief from before": {story(
+			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), since(did("c1", wasValid, 1), 1)), nil},
+		"a belief from after": {story(
+			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), did("c1", wasValid, 1)), []simulation.ViolationKind{two}},
+		"who finds it over is no holder": {story(
+			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), did("c1", wasOver, 1)), nil},
+		"S1": {story(
+			did("c1", wasAcquired, 1), read("c1", 1, 0), did("c1", wasValid, 1), did("c2", wasAcquired, 2), read("c2", 2, 0), wrote("c2", 2, 0, 0), wrote("c1", 1, 0, 1)),
+			[]simulation.ViolationKind{lost, stale, two}},
+		"S1 with a guard": {story(
+			did("c1", wasAcquired, 1), read("c1", 1, 0), did("c1", wasValid, 1), did("c2", wasAcquired, 2), read("c2", 2, 0), wrote("c2", 2, 0, 0), did("c1", wasStale, 1)), nil},
+		"S2, a write that was sent in time": {story(
+			did("c1", wasAcquired, 1), read("c1", 1, 0), did("c1", wasReleased, 1), did("c2", wasAcquired, 2), read("c2", 2, 0), wrote("c2", 2, 0, 0), since(wrote("c1", 1, 0, 1), 2)),
+			[]simulation.ViolationKind{lost, stale}},
+		"without tokens the order is that of acquisition": {story(
+			did("c1", wasAcquired, 0), did("c2", wasAcquired, 0), read("c2", 0, 0), wrote("c2", 0, 0, 0), read("c1", 0, 1), wrote("c1", 0, 1, 1)),
+			[]simulation.ViolationKind{stale, two}},
+		"a token twice": {story(
+			did("c1", wasAcquired, 5), did("c1", wasReleased, 5), did("c2", wasAcquired, 5)), []simulation.ViolationKind{order}},
+		"a smaller token": {story(
+			did("c1", wasAcquired, 5), did("c1", wasReleased, 5), did("c2", wasAcquired, 4)), []simulation.ViolationKind{order}},
+		"a smaller token of one who asked before": {story(
+			did("c1", wasReleased, 5), did("c1", wasAcquired, 5), did("c1", wasReleased, 5), since(did("c2", wasAcquired, 4), 1)), nil},
+		"kept waiting": {story(did("c2", wasStarved, 0)), []simulation.ViolationKind{simulation.NoProgress}},
+		"for ever":     {story(did("c2", wasBlocked, 0)), []simulation.ViolationKind{simulation.NeverFree}},
+		"the dead hold nothing": {story(
+			did("c1", wasAcquired, 1), did("c1", wasKilled, 0), did("c2", wasAcquired, 2), did("c2", wasValid, 2)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			findings := Findings(test.history)
+			got := kindsOf(findings)
+			if len(test.want) == 0 {
+				require.Empty(t, findings)
+			} else {
+				require.Equal(t, test.want, got, "%v", findings)
+			}
+			verdict, err := judge.Check(Operations(test.history), time.Minute)
+			require.NoError(t, err)
+			require.Equal(t, expected(got, test.history), verdict, "the second judge")
+		})
+	}
+}

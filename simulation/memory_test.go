@@ -1,0 +1,35 @@
+package simulation_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A run leaves nothing behind: the heap is after 2N runs what it was after N.
+func TestMemoryIsFlat(t *testing.T) {
+	n := uint64(200)
+	if raced {
+		n = 50
+	}
+	if os.Getenv(longEnv) != "" {
+		n = 50_000
+	}
+	heap := func(from, to uint64) (bytes, goroutines int) {
+		for seed := from; seed < to; seed++ {
+			drawn(t, seed%2000)
+		}
+		runtime.GC()
+		runtime.GC() // what finalizers held
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int(stats.HeapAlloc), runtime.NumGoroutine()
+	}
+	heap(0, 50)
+	once, before := heap(50, 50+n)
+	twice, after := heap(50+n, 50+2*n)
+	assert.InDelta(t, once, twice, 512<<10, "the heap has grown by %d bytes in %d runs", twice-once, n)
+	assert.Equal(t, before, after, "goroutines")
+}

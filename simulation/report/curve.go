@@ -1,0 +1,52 @@
+package report
+
+// Curve is one chart: points that were simulated or measured, beside lines that
+// were calculated.
+type Curve struct {
+	// ID names the curve within a report: letters, digits and dashes.
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// Words say what is to be seen.
+	Words string `json:"words,omitempty"`
+
+	X      Scale    `json:"x"`
+	Y      Scale    `json:"y"`
+	Series []Series `json:"series"`
+}
+
+// Scale is one axis of a Curve.
+type Scale struct {
+	Label string `json:"label"`
+	Unit  string `json:"unit,omitempty"`
+	// Log is a logarithmic scale. Points that aren't above 0 are left out.
+	Log bool `json:"log,omitempty"`
+	// Percent writes the values, which are shares from 0 to 1, as percentages. On
+	// the Y axis it goes from 0 to 100 % at least where Log isn't set.
+	Percent bool `json:"percent,omitempty"`
+}
+
+// Series is one line or one set of points.
+type Series struct {
+	Name string `json:"name"`
+	// Line joins the points, for what was calculated; without it each point is
+	// drawn with its error bar, for what was simulated.
+	Line   bool    `json:"line,omitempty"`
+	Points []Point `json:"points"`
+}
+
+// Point is one value, Low and High the ends of its confidence interval; both 0:
+// none.
+type Point struct {
+	X    float64 `json:"x"`
+	Y    float64 `json:"y"`
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+	Runs int     `json:"runs,omitempty"`
+}
+
+// Share is the point of hits among runs, with its confidence interval, see
+// Cell.Interval.
+func Share(x float64, hits, runs int) Point {
+	low, high := wilson(hits, runs)
+	return Point{X: x, Y: Cell{Runs: runs, Violated: hits}.Rate(), Low: low, High: high, Runs: runs}
+}

@@ -1,0 +1,189 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew; look at them (the page in a browser, light and dark) before you commit")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if string(want) == got {
+		return
+	}
+	at := 0
+	for at < min(len(want), len(got)) && want[at] == got[at] {
+		at++
+	}
+	excerpt := func(s string) string { return s[max(0, at-40):min(len(s), at+80)] }
+	t.Errorf("%s differs from byte %d on: %q, not %q. If that is what you want, run the test with -update and look at the file.", path, at, excerpt(got), excerpt(string(want)))
+}
+
+func html(t *testing.T, r report.Report) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, report.HTML(&b, r))
+	return b.String()
+}
+
+var (
+	hidden  = regexp.MustCompile(`(?s)<(script|style)>.*?</(script|style)>`)
+	tags    = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z0-9:-]+(?:="[^"]*")?)*)\s*(/?)>`)
+	attr    = regexp.MustCompile(`([a-zA-Z0-9:-]+)="([^"]*)"`)
+	void    = []string{"meta", "link", "br", "img", "hr", "input"}
+	foreign = []string{"http:", "https:", "//", "url(http", "@import", "data:"}
+)
+
+// checkHTML holds a page to what a browser would forgive: tags balance, IDs are
+// unique, links lead somewhere, and nothing is loaded.
+func checkHTML(t *testing.T, page string) {
+	t.Helper()
+	body := hidden.ReplaceAllString(page, "<$1></$1>")
+	rest := strings.TrimPrefix(tags.ReplaceAllString(body, ""), "<!DOCTYPE html>")
+	assert.NotContains(t, rest, "<", "something looks like a tag and isn't one")
+	var open, ids, links []string
+	for _, tag := range tags.FindAllStringSubmatch(body, -1) {
+		name := tag[2]
+		for _, a := range attr.FindAllStringSubmatch(tag[3], -1) {
+			switch a[1] {
+			case "id":
+				ids = append(ids, a[2])
+			case "href":
+				links = append(links, a[2])
+			case "aria-labelledby":
+				for _, id := range strings.Fields(a[2]) {
+					links = append(links, "#"+id)
+				}
+			case "src", "srcset", "background", "action", "onclick", "onload", "xlink:href":
+				t.Errorf("%s has %s=%q", name, a[1], a[2])
+			case "xmlns":
+			default:
+				for _, f := range foreign {
+					assert.NotContains(t, a[2], f, "%s %s", name, a[1])
+				}
+			}
+		}
+		switch {
+		case slices.Contains(void, name) || tag[4] == "/":
+		case tag[1] == "":
+			open = append(open, name)
+		default:
+			require.NotEmpty(t, open, "</%s> closes nothing", name)
+			require.Equal(t, open[len(open)-1], name, "</%s> closes <%s>", name, open[len(open)-1])
+			open = open[:len(open)-1]
+		}
+	}
+	assert.Empty(t, open, "not closed")
+	slices.Sort(ids)
+	assert.Equal(t, slices.Compact(slices.Clone(ids)), ids, "no ID twice")
+	for _, l := range links {
+		id, local := strings.CutPrefix(l, "#")
+		assert.True(t, local, "%q leaves the page", l)
+		assert.Contains(t, ids, id, "a link leads nowhere")
+	}
+	for _, block := range hidden.FindAllString(page, -1) {
+		for _, f := range []string{"http", "@import", "url(//", "fetch(", "XMLHttpRequest", "import("} {
+			assert.NotContains(t, block, f)
+		}
+	}
+}
+
+func TestHTML(t *testing.T) {
+	r := sample(t)
+	page := html(t, r)
+	checkHTML(t, page)
+	assert.Equal(t, page, html(t, r), "same report, same bytes")
+	golden(t, "report.html", page)
+	for _, want := range []string{
+		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "unproven", "✓ agrees", "✗ differs",
+		"✗ survived", "not run: no replica was configured", `<a href="#t-clock-jumps"><strong>100 %</strong></a>`, "This trace can't be drawn",
+		"TWO HOLDERS", "The same in words", "C&#39;s clock JUMPS by",
+	} {
+		assert.Contains(t, page, want)
+	}
+}
+
+func TestHTMLOfLittle(t *testing.T) {
+	for _, r := range []report.Report{
+		{},
+		{Title: "only a title"},
+		{Matrix: report.Matrix{Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}}}},
+		{Curves: []report.Curve{{}}},
+		{Verdicts: []report.VerdictRow{{}}, Live: []report.LiveRow{{}}, Mutants: []report.MutantRow{{}}, Unreached: []report.Unreached{{}}},
+		{Timelines: []report.TimelineRun{{}, {ID: "x"}}},
+	} {
+		page := html(t, r)
+		checkHTML(t, page)
+		assert.NotContains(t, page, "NaN")
+	}
+}
+
+func TestHTMLEscapes(t *testing.T) {
+	const bad = `<script>alert("1")</script>&'`
+	page := html(t, report.Report{
+		Title: bad, Version: bad, Command: bad, Seeds: bad, Notes: []string{bad},
+		Matrix: report.Matrix{
+			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
+			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad, Timeline: bad}}},
+		},
+		Verdicts:  []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
+		Curves:    []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
+		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Trace: "0.000000 c1 asked " + bad + "\n1.000000 VIOLATION two holders " + bad + "\n"}},
+	})
+	checkHTML(t, page)
+	assert.Equal(t, 1, strings.Count(page, "<script>"), "only the page's own")
+}
+
+func TestTwoTimelinesOfOneID(t *testing.T) {
+	err := report.HTML(&strings.Builder{}, report.Report{Timelines: []report.TimelineRun{{ID: "x"}, {ID: "x"}}})
+	require.ErrorContains(t, err, `two timelines have the ID "x"`)
+	err = report.HTML(&strings.Builder{}, report.Report{Timelines: []report.TimelineRun{{ID: "S1/a"}, {ID: "S1 a"}}})
+	require.ErrorContains(t, err, `"S1 a"`, "they would have the same anchor")
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	r := sample(t)
+	var b bytes.Buffer
+	require.NoError(t, r.JSON(&b))
+	var back report.Report
+	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
+	assert.Equal(t, r, back)
+	b.Reset()
+	require.NoError(t, r.Matrix.JSON(&b))
+	var matrix report.Matrix
+	require.NoError(t, json.Unmarshal(b.Bytes(), &matrix))
+	assert.Equal(t, r.Matrix, matrix)
+}
+
+// full fails to write.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestErrorsOfTheWriter(t *testing.T) {
+	r := sample(t)
+	for name, err := range map[string]error{
+		"HTML": report.HTML(full{}, r), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "Markdown": r.Matrix.Markdown(full{}), "SVG": r.Curves[0].SVG(full{}),
+	} {
+		require.ErrorIs(t, err, os.ErrClosed, name)
+	}
+}

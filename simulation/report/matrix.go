@@ -1,0 +1,171 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Matrix is how often each design's locks were violated under each fault.
+type Matrix struct {
+	Designs []Axis `json:"designs"` // the rows
+	Faults  []Axis `json:"faults"`  // the columns
+	// Cells has a slice for each design with a Cell for each fault, in their orders.
+	// What is missing wasn't played.
+	Cells [][]Cell `json:"cells"`
+}
+
+// Axis is a row or a column.
+type Axis struct {
+	Name  string `json:"name"` // short: it heads a column
+	Title string `json:"title,omitempty"`
+	// Source is where a design is taught, or a fault is claimed.
+	Source string `json:"source,omitempty"`
+}
+
+// Cell is one design under one fault.
+type Cell struct {
+	Runs     int `json:"runs"`     // 0: not played
+	Violated int `json:"violated"` // runs in which any check found something
+	// Kinds counts the runs in which each kind of violation was found.
+	Kinds map[string]int `json:"kinds,omitempty"`
+	// Seed is the first that was violated, if any was.
+	Seed uint64 `json:"seed"`
+	// Unreached are counters on which a 0 depends and that stayed at 0.
+	Unreached []string `json:"unreached,omitempty"`
+	// Unexpected: this isn't what the scenarios say.
+	Unexpected bool `json:"unexpected,omitempty"`
+	// Timeline is the ID of a TimelineRun, or empty.
+	Timeline string `json:"timeline,omitempty"`
+	// Command repeats the first run that was violated.
+	Command string `json:"command,omitempty"`
+}
+
+// Rate is the share of runs that were violated, 0 to 1.
+func (c Cell) Rate() float64 {
+	if c.Runs == 0 {
+		return 0
+	}
+	return float64(c.Violated) / float64(c.Runs)
+}
+
+// Interval bounds the true rate with 95 % confidence: Wilson's score interval,
+// which stays within 0 to 1 and says something also where nothing was found. Not
+// played: 0 to 1.
+//
+// Source: E. B. Wilson, "Probable Inference, the Law of Succession, and
+// Statistical Inference", JASA 22 (1927).
+func (c Cell) Interval() (low, high float64) { return wilson(c.Violated, c.Runs) }
+
+// z is the normal distribution's quantile for 95 % on two sides.
+const z = 1.959963984540054
+
+func wilson(hits, runs int) (low, high float64) {
+	if runs <= 0 {
+		return 0, 1
+	}
+	n := float64(runs)
+	p := min(1, max(0, float64(hits)/n))
+	middle := p + z*z/(2*n)
+	spread := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	low, high = (middle-spread)/(1+z*z/n), (middle+spread)/(1+z*z/n)
+	// Rounding must not leave a sliver where there is none.
+	if hits <= 0 {
+		low = 0
+	}
+	if hits >= runs {
+		high = 1
+	}
+	return low, high
+}
+
+// kinds lists the kinds of violations, the most frequent first.
+func (c Cell) kinds() []string {
+	var names []string
+	for name := range c.Kinds {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
+	})
+	return names
+}
+
+// proves reports whether a 0 says something.
+func (c Cell) proves() bool { return len(c.Unreached) == 0 }
+
+// At is a cell; the zero Cell where there is none.
+func (m Matrix) At(design, fault int) Cell {
+	if design < 0 || design >= len(m.Cells) || fault < 0 || fault >= len(m.Cells[design]) {
+		return Cell{}
+	}
+	return m.Cells[design][fault]
+}
+
+// short is a cell in at most five letters: "." nothing found, "?" nothing found
+// but nothing proved either, a rate, and blank if not played. "!" after it: not
+// what was expected.
+func (c Cell) short() string {
+	mark := ""
+	if c.Unexpected {
+		mark = "!"
+	}
+	switch {
+	case c.Runs == 0:
+		return ""
+	case c.Violated == 0 && !c.proves():
+		return "?" + mark
+	case c.Violated == 0:
+		return "." + mark
+	default:
+		return percent(c.Rate()) + mark
+	}
+}
+
+// percent writes a share in at most four letters, such that neither 0 % nor 100 %
+// stands for anything else.
+func percent(rate float64) string {
+	p := 100 * rate
+	switch {
+	case rate <= 0:
+		return "0%"
+	case rate >= 1:
+		return "100%"
+	case p < 0.1:
+		return "<.1%"
+	case p < 9.95:
+		return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+	case p > 99:
+		return ">99%"
+	default:
+		return strconv.FormatFloat(p, 'f', 0, 64) + "%"
+	}
+}
+
+// JSON writes the matrix as JSON, indented.
+func (m Matrix) JSON(w io.Writer) error { return encode(w, m) }
+
+// intervalText is "3.1 % (2.2 to 4.4 %)".
+func (c Cell) intervalText() string {
+	low, high := c.Interval()
+	return fmt.Sprintf("%s %% (%s to %s %%)", exact(c.Rate()), exact(low), exact(high))
+}
+
+// exact writes a share as a percentage, with three digits from 1 % on and two
+// below.
+func exact(rate float64) string {
+	p := 100 * rate
+	decimals := 1
+	for limit := 10.0; p < limit && p > 0 && decimals < 9; limit /= 10 {
+		decimals++
+	}
+	if p < 1 {
+		decimals--
+	}
+	s := strconv.FormatFloat(p, 'f', decimals, 64)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}

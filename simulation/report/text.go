@@ -1,0 +1,145 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text writes the matrix for a terminal of so many columns, 60 or more (0: 100):
+// tables of rates, then one line for each cell with violations, and what was never
+// reached. There are no colours in it.
+func (m Matrix) Text(w io.Writer, width int) error {
+	width = max(60, cmp.Or(width, 100))
+	t := &textTable{m: m, w: bufio.NewWriter(w), width: width}
+	t.write()
+	return t.w.Flush()
+}
+
+type textTable struct {
+	m     Matrix
+	w     *bufio.Writer
+	width int
+}
+
+// cellWidth is a column's, with the blank before it.
+const cellWidth = 6
+
+func (t *textTable) write() {
+	first := len("design")
+	for _, d := range t.m.Designs {
+		first = max(first, utf8.RuneCountInString(d.Name))
+	}
+	first = min(first, t.width/3)
+	each := max(1, (t.width-first)/cellWidth)
+	for from := 0; from < len(t.m.Faults); from += each {
+		if from > 0 {
+			t.line("")
+		}
+		t.table(first, from, min(from+each, len(t.m.Faults)))
+	}
+	t.line("")
+	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as the scenarios say.", "")
+	t.details()
+	t.unreached()
+}
+
+// table is the columns from one to another.
+func (t *textTable) table(first, from, to int) {
+	row := fit("design", first)
+	for _, fault := range t.m.Faults[from:to] {
+		row += fmt.Sprintf(" %*s", cellWidth-1, fit(fault.Name, min(cellWidth-1, utf8.RuneCountInString(fault.Name))))
+	}
+	t.line(row)
+	t.line(strings.Repeat("─", first+cellWidth*(to-from)))
+	for i, design := range t.m.Designs {
+		row := fit(design.Name, first)
+		for j := from; j < to; j++ {
+			row += fmt.Sprintf(" %*s", cellWidth-1, t.m.At(i, j).short())
+		}
+		t.line(row)
+	}
+}
+
+// details has a line for each cell in which something was found: how often, how
+// sure that is, what, and where it begins.
+func (t *textTable) details() {
+	header := false
+	for i, design := range t.m.Designs {
+		for j, fault := range t.m.Faults {
+			c := t.m.At(i, j)
+			if c.Violated == 0 && !c.Unexpected {
+				continue
+			}
+			if !header {
+				header = true
+				t.line("")
+				t.wrapped("Violated (95 % confidence), and the first seed that shows it:", "")
+			}
+			text := fmt.Sprintf("%s / %s: %s", design.Name, fault.Name, c.intervalText())
+			if kinds := c.kinds(); len(kinds) > 0 {
+				text += ", " + strings.Join(kinds, ", ")
+			}
+			if c.Violated > 0 {
+				text += fmt.Sprintf("; seed %d", c.Seed)
+			}
+			if c.Unexpected {
+				text += "  ! not as expected"
+			}
+			t.wrapped(text, "  ")
+		}
+	}
+}
+
+// unreached says which zeros show nothing.
+func (t *textTable) unreached() {
+	header := false
+	for i, design := range t.m.Designs {
+		for j, fault := range t.m.Faults {
+			c := t.m.At(i, j)
+			if c.Runs == 0 || c.Violated > 0 || c.proves() {
+				continue
+			}
+			if !header {
+				header = true
+				t.line("")
+				t.line("Never reached, so that a 0 shows nothing:")
+			}
+			t.wrapped(fmt.Sprintf("%s / %s: %s", design.Name, fault.Name, strings.Join(c.Unreached, "; ")), "  ")
+		}
+	}
+}
+
+func (t *textTable) line(s string) {
+	_, _ = t.w.WriteString(strings.TrimRight(s, " ")) // an error stays, and Flush gives it
+	_ = t.w.WriteByte('\n')
+}
+
+// wrapped breaks a text between words.
+func (t *textTable) wrapped(text, indent string) {
+	line := indent
+	for _, word := range strings.Fields(text) {
+		word = strings.TrimRight(fit(word, min(t.width-6, utf8.RuneCountInString(word))), " ")
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width && strings.TrimSpace(line) != "" {
+			t.line(line)
+			line = indent + "  "
+		}
+		if strings.TrimSpace(line) != "" {
+			line += " "
+		}
+		line += word
+	}
+	t.line(line)
+}
+
+// fit cuts a text off, or fills it, to n columns.
+func fit(s string, n int) string {
+	count := utf8.RuneCountInString(s)
+	if count > n {
+		return string([]rune(s)[:max(0, n-1)]) + "…"
+	}
+	return s + strings.Repeat(" ", n-count)
+}

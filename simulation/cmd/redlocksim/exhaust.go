@@ -46,16 +46,19 @@ func runExhaust(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if !pairs || !report.Ended {
 		return failed
 	}
-	if err := s.pairs(ctx, space, n, most, report.Hits); err != nil {
+	if err := s.pairs(ctx, space, most, report.Hits); err != nil {
 		return err
 	}
 	return failed
 }
 
 // pairs plays pairs of faults.
-func (s *searching) pairs(ctx context.Context, space search.Space, n, most uint64, alone []search.Hit) error {
+func (s *searching) pairs(ctx context.Context, space search.Space, most uint64, alone []search.Hit) error {
 	space.How, space.Alone = search.Pairs, alone
-	all := pairsOf(n)
+	all, err := s.registry.Size(space)
+	if err != nil {
+		return err
+	}
 	space.Sample = min(most, all)
 	if space.Sample == 0 {
 		return nil
@@ -71,13 +74,6 @@ func (s *searching) pairs(ctx context.Context, space search.Space, n, most uint6
 	}
 	tellCases(s.stdout, &report.Batch)
 	return s.tell(ctx, space, search.Options{To: space.Sample}, report)
-}
-
-func pairsOf(n uint64) uint64 {
-	if n < 2 {
-		return 0
-	}
-	return n * (n - 1) / 2
 }
 
 // tellCases lists the faults that do it, the first case of each.

@@ -18,6 +18,7 @@ import (
 type call struct {
 	cmd      quorum.Command
 	deadline time.Time // zero: none
+	stale    time.Time // from when on it isn't worth sending, zero: it always is
 	vote     quorum.Vote
 	err      error // a Probe's
 	to       quorum.Receiver

@@ -28,6 +28,18 @@
 // Servers from Redis 5 on will do: the scripts read the server's clock before
 // they write.
 //
+// # How commands travel
+//
+// A lone command goes out at once. What many goroutines ask while it is under way
+// waits for its answer, and goes out together: the acquires as one script, the
+// releases as another, all in one pipeline on one connection. So a busy instance
+// costs a system call where each of its callers would, and nobody chooses a mode.
+// With a server that is far away more exchanges are under way at a time, up to 8; so
+// it is with Config.Replicas, as WAIT holds a connection up.
+//
+// One command's error is its own. An answer that can't be read closes the connection,
+// and the commands behind it are unknown, not lost.
+//
 // # Lost connections
 //
 // An instance is back as soon as its server is, if its options come from Harden
@@ -35,8 +47,10 @@
 // have failed, and tries again once a second.
 //
 // A server that is stopped rather than gone accepts connections, in its kernel,
-// and answers nothing. Each command then costs its context's time and one
-// connection; nothing waits longer.
+// and answers nothing. Commands to it fail when their time is over, those that would
+// be too many (1024) at once. It costs one connection and one goroutine, and is back
+// with its first answer. To a server that is gone one connection is dialed in 50 ms;
+// in between all commands fail at once.
 //
 // go-redis closes a connection whose answer was not read in time or could not
 // be read, and one with bytes left over. Besides that each script repeats a

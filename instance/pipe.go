@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -136,8 +137,12 @@ func (p *pipe) departLocked() *batch {
 		b = &batch{pipe: p}
 		b.lifetime.done = make(chan struct{})
 	}
-	p.boardLocked(b)
 	b.sealed, b.dropped, b.refused, b.began = false, false, nil, time.Now()
+	p.boardLocked(b)
+	if len(b.calls) == 0 {
+		p.spare = append(p.spare, b)
+		return nil
+	}
 	limited := true
 	b.lifetime.deadline = time.Time{}
 	for _, c := range b.calls {
@@ -159,7 +164,20 @@ func (p *pipe) departLocked() *batch {
 
 // boardLocked moves calls from the line to the batch. With replicas to wait for,
 // those that do don't hold up those that don't.
+//
+// A lock that has waited for half of its time-out is left behind: what is sent so late
+// is mostly given up before its answer comes, and must be deleted again. So a machine
+// that can't keep up spends what it has on those that can still be served. Its vote
+// fails at its deadline, unsent; not before, which would only bring the next try.
 func (p *pipe) boardLocked(b *batch) {
+	if front := p.waiting[0]; !front.stale.IsZero() && b.began.After(front.stale) {
+		p.waiting = slices.DeleteFunc(p.waiting, func(c *call) bool {
+			return !c.stale.IsZero() && b.began.After(c.stale)
+		})
+		if len(p.waiting) == 0 {
+			return
+		}
+	}
 	if p.r.cfg.Replicas == 0 && len(p.waiting) <= maxBatch {
 		b.calls, p.waiting = p.waiting, b.calls[:0]
 		return

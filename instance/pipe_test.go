@@ -368,6 +368,29 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	require.Equal(t, before, granted(t, r.Do(within(t), command(quorum.Look, "x", ""))).Epoch)
 }
 
+// TestLateLocksAreLeftBehind: what has waited for half of its time-out isn't sent, but
+// for what deletes.
+func TestLateLocksAreLeftBehind(t *testing.T) {
+	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
+	r := open(t, "redis://"+f.addr, Config{})
+	var box ballotBox
+	box.start(r, acquire("first", value()), 10*time.Second)
+	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
+	release := command(quorum.Release, "k", value())
+	lock := acquire("k", value())
+	const timeout = 400 * time.Millisecond
+	box.start(r, lock, timeout)
+	box.start(r, release, 10*time.Second)
+	time.Sleep(timeout/2 + 10*time.Millisecond) // a part of its time, for which nothing tells
+	f.release()
+	votes := box.await(t, 3)
+	granted(t, votes[release.Value])
+	require.True(t, failed(t, votes[lock.Value], context.DeadlineExceeded).Unsent)
+	for _, args := range f.commands() {
+		require.NotContains(t, args, lock.Value)
+	}
+}
+
 // TestIdleGoroutinesEnd, with an instance that nobody closes.
 func TestIdleGoroutinesEnd(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})

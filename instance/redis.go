@@ -134,7 +134,11 @@ func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Recei
 		return
 	}
 	c := r.newCall(cmd)
-	c.to, c.deadline = to, time.Now().Add(timeout)
+	now := time.Now()
+	c.to, c.deadline = to, now.Add(timeout)
+	if cmd.Op == quorum.Acquire {
+		c.stale = now.Add(timeout / 2)
+	}
 	if vote, ok := r.pipe.enter(c); !ok {
 		r.recycle(c)
 		to.Receive(vote)

@@ -47,7 +47,9 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 // 10 ms unless it is set. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
-// Check is the contract of quorum.Instance: every implementation must pass it.
+// Check is the contract of quorum.Instance: every implementation must pass it. One
+// that is a quorum.Starter is put through all of it once more, with commands that
+// are started.
 //
 // Open gives an instance for each part of the check, all of them on a server of
 // any content; t.Cleanup is the place to close it. It is called from the test's

@@ -45,9 +45,9 @@ const (
 // step; leaves out CLIENT SETINFO (DisableIdentity), a round trip that a user
 // without the right to it gains nothing from; and keeps pipelines on the main
 // pool. Where they are not set or turned off, the time-outs become 2 s, PoolSize
-// 64 and the buffers 4 KiB: connections wait for a slow server, so their number
-// is what bounds the commands in flight. The dialer is wrapped, so that an
-// instance is back as soon as its server is: see the package's documentation.
+// 64 and the buffers 4 KiB; of its connections an instance uses 8 at most. The dialer
+// is wrapped, so that an instance is back as soon as its server is: see the package's
+// documentation.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {

@@ -94,13 +94,13 @@ func (r *Redis) Name() string { return r.name }
 func (r *Redis) Client() *redis.Client { return r.client }
 
 // Close closes the client if Open made it, and does nothing to one that was
-// given to New. Commands fail with ErrClosed from then on. Closing again does
-// nothing.
+// given to New: close that, too. Commands fail with ErrClosed once the client is
+// closed, and no goroutine of the instance stays. Closing again does nothing.
 func (r *Redis) Close() error {
+	defer r.pipe.close()
 	if !r.owned {
 		return nil
 	}
-	defer r.pipe.close()
 	if err := r.client.Close(); err != nil && err != redis.ErrClosed {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
 	}

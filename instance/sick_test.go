@@ -64,7 +64,7 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			t.Logf("%d cycles, worst %v, %d goroutines more at most, %d connections", cycles, worst, most-before, conns)
 			// The workers themselves; while a connection is new, one for each vote that
 			// waits for the Probe; and a few for each exchange under way.
-			require.LessOrEqual(t, most-before, 3*128)
+			require.LessOrEqual(t, most-before, 5*128)
 			require.LessOrEqual(t, conns, 8)
 			require.Less(t, worst, time.Second, "twice the time-out, and what a busy machine adds")
 			for i, s := range servers {

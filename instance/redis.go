@@ -93,14 +93,14 @@ func (r *Redis) Name() string { return r.name }
 // Client gives the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
-// Close closes the client if Open made it, and does nothing to one that was
-// given to New. Commands fail with ErrClosed from then on. Closing again does
-// nothing.
+// Close ends the goroutines that wait for something to do, and closes the client if
+// Open made it: commands fail with ErrClosed from then on. It does nothing to a client
+// that was given to New. Closing again does nothing.
 func (r *Redis) Close() error {
+	defer r.pipe.close()
 	if !r.owned {
 		return nil
 	}
-	defer r.pipe.close()
 	if err := r.client.Close(); err != nil && err != redis.ErrClosed {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
 	}

@@ -57,6 +57,9 @@ var policy = map[string][]string{
 	"simulation/timeline/palette": {},
 	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
 
+	// How designs stand up to faults, in figures.
+	"simulation/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/report", "simulation/scenarios"},
+
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/live": {
 		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/scenarios",
@@ -65,7 +68,7 @@ var policy = map[string][]string{
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {
-		"simulation/live",
+		"simulation/live", "simulation/matrix", "simulation/report",
 		"fencing", "instance", "instance/embedded", "quorum",
 		"simulation", "simulation/designs", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
 	},

@@ -235,6 +235,9 @@ func (c *checker) crashed(p *process) {
 }
 
 func (c *checker) note(p *process, e Event) {
+	if c.history == nil {
+		c.history = make([]Event, 0, 32)
+	}
 	e.At, e.Process = time.Duration(c.w.now.Load()), p.name
 	c.history = append(c.history, e)
 }

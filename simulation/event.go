@@ -38,36 +38,45 @@ func (e *event) before(o *event) bool {
 type queue []event
 
 func (q *queue) push(e event) {
-	*q = append(*q, e)
+	*q = append(*q, event{})
 	h := *q
-	for i := len(h) - 1; i > 0; {
+	i := len(h) - 1
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !h[i].before(&h[parent]) {
+		if !e.before(&h[parent]) {
 			break
 		}
-		h[i], h[parent] = h[parent], h[i]
+		h[i] = h[parent]
 		i = parent
 	}
+	h[i] = e
 }
 
 func (q *queue) pop() event {
 	h := *q
 	top, last := h[0], len(h)-1
-	h[0] = h[last]
+	e := h[last]
 	h[last] = event{}
 	h = h[:last]
 	*q = h
-	for i := 0; ; {
-		least := i
-		for _, child := range [2]int{2*i + 1, 2*i + 2} {
-			if child < last && h[child].before(&h[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return top
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
+	if last == 0 {
+		return top
 	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if next := child + 1; next < last && h[next].before(&h[child]) {
+			child = next
+		}
+		if !h[child].before(&e) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = e
+	return top
 }

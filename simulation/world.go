@@ -31,6 +31,7 @@ type world struct {
 	inboxMu sync.Mutex
 	inbox   []op
 	drained []op // the inbox before, for its memory
+	orders  []opOrder
 
 	logs    bool // servers keep logs: somebody will read them
 	reboots int  // processes that have crashed and will start again
@@ -83,11 +84,18 @@ const (
 	isEnd
 )
 
-func (o opOrder) compare(p opOrder) int {
-	return cmp.Or(
-		o.process-p.process, o.kind-p.kind, o.place-p.place, o.op-p.op, cmp.Compare(o.n, p.n),
-		strings.Compare(o.key, p.key), strings.Compare(o.value, p.value),
-	)
+func (o *opOrder) compare(p *opOrder) int {
+	switch {
+	case o.process != p.process:
+		return o.process - p.process
+	case o.kind != p.kind:
+		return o.kind - p.kind
+	case o.place != p.place:
+		return o.place - p.place
+	case o.op != p.op:
+		return o.op - p.op
+	}
+	return cmp.Or(cmp.Compare(o.n, p.n), strings.Compare(o.key, p.key), strings.Compare(o.value, p.value))
 }
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
@@ -234,13 +242,30 @@ func (w *world) settle() {
 			return
 		}
 		if len(ops) > 1 {
-			slices.SortStableFunc(ops, func(a, b op) int { return a.order().compare(b.order()) })
+			w.sort(ops)
+			ops = joinTimers(ops)
 		}
-		ops = joinTimers(ops)
 		for _, o := range ops {
 			o.apply(w)
 		}
 		clear(w.drained)
+	}
+}
+
+// sort sorts operations by their order. There are rarely more than a dozen.
+func (w *world) sort(ops []op) {
+	orders := w.orders[:0]
+	for _, o := range ops {
+		orders = append(orders, o.order())
+	}
+	w.orders = orders
+	for i := 1; i < len(ops); i++ {
+		o, order := ops[i], orders[i]
+		j := i
+		for ; j > 0 && order.compare(&orders[j-1]) < 0; j-- {
+			ops[j], orders[j] = ops[j-1], orders[j-1]
+		}
+		ops[j], orders[j] = o, order
 	}
 }
 

@@ -124,19 +124,18 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 		return report, err
 	}
 	s := &stage{ctx: ctx, run: r, dir: dir, act: act, part: part, cfg: cfg, ttl: soakTTL}
+	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks}
 	defer func() {
-		if p := recover(); p != nil {
-			end, ok := p.(stopped)
-			if !ok {
-				_ = s.close()
-				panic(p)
-			}
-			err = end.err
-		}
+		p := recover()
 		err = errors.Join(err, s.close())
+		k.all.Wait() // who listens to a client goes with it
+		if end, ok := p.(stopped); ok {
+			err = errors.Join(end.err, err)
+		} else if p != nil {
+			panic(p)
+		}
 	}()
 	s.build()
-	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks}
 	k.run()
 	return report, nil
 }
@@ -165,7 +164,6 @@ type hand struct {
 
 func (k *soaking) run() {
 	k.news = make(chan struct{}, 1)
-	defer k.all.Wait()
 	for i := range Crew {
 		k.crew = append(k.crew, k.hire(i))
 	}

@@ -19,6 +19,14 @@ func (m Matrix) Text(w io.Writer, width int) error {
 	return t.w.Flush()
 }
 
+// Table is Text without what stands below the tables.
+func (m Matrix) Table(w io.Writer, width int) error {
+	width = max(60, cmp.Or(width, 100))
+	t := &textTable{m: m, w: bufio.NewWriter(w), width: width}
+	t.tables()
+	return t.w.Flush()
+}
+
 type textTable struct {
 	m     Matrix
 	w     *bufio.Writer
@@ -29,6 +37,12 @@ type textTable struct {
 const cellWidth = 6
 
 func (t *textTable) write() {
+	t.tables()
+	t.details()
+	t.unreached()
+}
+
+func (t *textTable) tables() {
 	first := len("design")
 	for _, d := range t.m.Designs {
 		first = max(first, utf8.RuneCountInString(d.Name))
@@ -43,8 +57,6 @@ func (t *textTable) write() {
 	}
 	t.line("")
 	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as the scenarios say.", "")
-	t.details()
-	t.unreached()
 }
 
 // table is the columns from one to another.

@@ -1,5 +1,9 @@
 // Command redlocksim shows what Redlock does and does not promise, by running it.
 //
+//	redlocksim                                       designs against scenarios and faults; the page redlock-report.html
+//	redlocksim list S4                               what is played, and how it must end
+//	redlocksim run S4 -design redlock                who believes what, what is true, and where it breaks
+//	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
 //	redlocksim demo                                  on five embedded servers
 //	redlocksim demo -instances redis://...,...       on real ones
 //	redlocksim live                                  the scenarios on real servers that it starts
@@ -19,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/redquorum/redlock/simulation/live"
@@ -49,7 +54,9 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
-	{"list", "all scenarios and designs, or one of them in full", runList},
+	{"list", "all scenarios, designs and faults, or one of them in full", runList},
+	{"run", "one run of a scenario or a fault, with its timeline", runRun},
+	{"matrix", "designs against faults: how often each is violated, how sure that is, and how", runMatrix},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: does what happens there agree with the simulation?", runLive},
 	{"soak", "random faults on five real servers, and a resource that must come through", runSoak},
@@ -58,6 +65,7 @@ var commands = []command{
 	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
 	{"shrink", "make a replay file's run smaller, as long as it shows the same", runShrink},
 	{"worker", "what explore and exhaust start; not for people", runWorker},
+	{"player", "what matrix starts; not for people", runPlayer},
 }
 
 func main() {
@@ -70,20 +78,28 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		usage(stdout)
-		if len(args) == 0 {
-			return exitUsage
-		}
+		_ = runAll(ctx, []string{"-h"}, stdout, stdout) // its flags
 		return exitOK
 	}
-	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
-	if i < 0 {
-		fmt.Fprintf(stderr, "redlocksim: there is no command %q\n", args[0])
-		usage(stderr)
-		return exitUsage
+	chosen := command{run: runAll}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+		if i < 0 {
+			fmt.Fprintf(stderr, "redlocksim: there is no command %q\n", args[0])
+			usage(stderr)
+			return exitUsage
+		}
+		chosen, args = commands[i], args[1:]
 	}
-	err := commands[i].run(ctx, args[1:], stdout, stderr)
+	return carryOut(ctx, chosen, args, stdout, stderr)
+}
+
+// carryOut runs a command, and turns its error into words and an exit code.
+func carryOut(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
+	name := strings.TrimSpace("redlocksim " + c.name)
+	err := c.run(ctx, args, stdout, stderr)
 	var wrong usageError
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
@@ -91,16 +107,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUsage):
 		return exitUsage
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "redlocksim %s: %v\n", args[0], err)
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "redlocksim %s: %v\n", args[0], err)
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitFail
 	}
 }
 
 func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: redlocksim COMMAND [flags]")
+	fmt.Fprintln(w, "usage: redlocksim [COMMAND] [flags]")
+	fmt.Fprintln(w, "Without a command: which scenarios break which lock designs, and designs against faults.")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
 	}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/matrix"
+	"github.com/redquorum/redlock/simulation/report"
+)
+
+// matrixFlags are those that the program without a command and matrix share.
+type matrixFlags struct {
+	plan    matrix.Plan
+	workers int
+	html    string
+}
+
+func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
+	f.plan = matrix.DefaultPlan()
+	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "how many seeds each cell is played with; 1000 is a night's work")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes play; what is found doesn't depend on it")
+	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
+}
+
+func (f *matrixFlags) validate() error {
+	switch {
+	case f.plan.Seeds < 1:
+		return fmt.Errorf("-seeds is %d, want 1 or more", f.plan.Seeds)
+	case f.workers < 1 || f.workers > 1024:
+		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
+	}
+	return nil
+}
+
+// runAll is the program without a command: which scenarios break which designs, and
+// designs against faults.
+func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f matrixFlags
+	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
+	f.register(flags, "redlock-report.html")
+	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "how many seeds each scenario is played with, for each design")
+	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "how many seeds each point of the page's curves is played with, 0 for no curves")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if f.html == "" {
+		f.plan.CurveSeeds = 0 // nobody would see them
+	}
+	r, err := f.play(ctx, stderr)
+	if err != nil && r.Runs == 0 {
+		return err
+	}
+	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
+	if err := r.VerdictTable(stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %d runs with a violation\n\n", f.plan.Seeds)
+	if err := r.Matrix().Table(stdout, width); err != nil {
+		return err
+	}
+	paragraph(stdout, "", "Of designs whose resource looks at tokens ("+strings.Join(fenced(), ", ")+") what counts is harm to the data, not who believes to have the lock. "+
+		"redlocksim matrix has each cell's confidence interval, kinds and first seed; redlocksim list the scenarios, designs and faults; redlocksim run a timeline.")
+	return errors.Join(err, f.tell(ctx, stdout, r, "redlocksim"))
+}
+
+func fenced() []string {
+	var names []string
+	for _, d := range matrix.Rows() {
+		if matrix.Fenced(d) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f matrixFlags
+	var format, rows, columns string
+	var curves bool
+	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
+	f.register(flags, "")
+	f.plan.ScenarioSeeds = 0
+	curveSeeds := f.plan.CurveSeeds
+	flags.StringVar(&format, "format", "text", "text, markdown or json")
+	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: those for which something is expected, where it is)")
+	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
+	flags.BoolVar(&curves, "curves", false, "the curves too")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if format != "text" && format != "markdown" && format != "json" {
+		return usageError{fmt.Errorf("-format is %q, want text, markdown or json", format)}
+	}
+	if rows != "" {
+		f.plan.Designs, f.plan.Listed = list(rows), false
+	}
+	if columns != "" {
+		f.plan.Faults = list(columns)
+	}
+	if f.plan.CurveSeeds = 0; curves {
+		f.plan.CurveSeeds = curveSeeds
+	}
+	r, err := f.play(ctx, stderr)
+	if err != nil && r.Runs == 0 {
+		return err
+	}
+	said := io.Discard
+	switch format {
+	case "text":
+		err = errors.Join(err, r.Matrix().Text(stdout, width))
+		if curves {
+			fmt.Fprintln(stdout)
+			err = errors.Join(err, r.CurveTable(stdout))
+		}
+		said = stdout
+	case "markdown":
+		err = errors.Join(err, r.Matrix().Markdown(stdout))
+	case "json":
+		err = errors.Join(err, f.report(r, "redlocksim matrix", nil).JSON(stdout))
+	}
+	return errors.Join(err, f.tell(ctx, said, r, "redlocksim matrix"))
+}
+
+func list(words string) []string {
+	var all []string
+	for word := range strings.SplitSeq(words, ",") {
+		all = append(all, strings.TrimSpace(word))
+	}
+	return all
+}
+
+// play plays the plan. An interruption is no error yet: what was played is to be
+// shown.
+func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
+	if err := f.validate(); err != nil {
+		return matrix.Result{}, usageError{err}
+	}
+	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
+	if p := newProgress(stderr); p != nil {
+		last := time.Time{}
+		pool.Progress = func(runs, of int) {
+			if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
+				last = now
+				fmt.Fprintf(p.out, "\r\x1b[K%d of %d runs", runs, of)
+			}
+		}
+		defer p.clear()
+	}
+	r, err := matrix.Play(ctx, f.plan, pool)
+	if errors.Is(err, matrix.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
+		err = usageError{err}
+	}
+	return r, err
+}
+
+// tell says what wasn't as expected, and writes the page.
+func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result, command string) error {
+	unexpected := r.Unexpected()
+	for i, err := range unexpected {
+		if i == 0 {
+			fmt.Fprintf(stdout, "\nNot as expected:\n")
+		}
+		paragraph(stdout, "  ", err.Error())
+	}
+	safe, violated := r.Safe()
+	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
+	if never := neverReached(r); len(never) > 0 {
+		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
+	}
+	if f.html != "" {
+		if err := f.page(r, command); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "The report with curves and timelines: %s\n", f.html)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: this is what had been played")
+	case len(unexpected) > 0:
+		return fmt.Errorf("%s not as expected", count(len(unexpected), "verdict"))
+	}
+	return nil
+}
+
+// neverReached lists the counters that stayed at 0 everywhere.
+func neverReached(r matrix.Result) []string {
+	var never []string
+	for _, u := range r.Unreached() {
+		if len(u.Where) == 1 && u.Where[0] == matrix.Everywhere {
+			never = append(never, u.Counter)
+		}
+	}
+	return never
+}
+
+func (f *matrixFlags) page(r matrix.Result, command string) error {
+	timelines, err := r.Timelines()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(f.html)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.HTML(out, f.report(r, command, timelines)), out.Close())
+}
+
+func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timelines) report.Report {
+	page := report.Report{
+		Title: "Lock designs under faults", Version: version(),
+		Command: "go run ./simulation/cmd/" + command, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
+		Notes: []string{
+			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
+			"Of designs whose resource looks at tokens (" + strings.Join(fenced(), ", ") + ") what counts in the matrix is harm to the data, not who believes to have the lock.",
+		},
+		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
+	}
+	if !r.Ended {
+		page.Notes = append(page.Notes, "The run was interrupted. What had been played until then is shown.")
+	}
+	t.Link(&page)
+	return page
+}
+
+// version is the commit that the program was built from, as far as the build knows.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", with changes"
+		}
+	}
+	return commit + changed
+}
+
+// runPlayer is a worker process of matrix. Ctrl-C reaches it as well as its parent; it
+// goes on until the parent has no more for it to do.
+func runPlayer(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	if err := parse(flag.NewFlagSet("player", flag.ContinueOnError), args, stderr); err != nil {
+		return err
+	}
+	// A run is one chain of events. A second processor only passes them around.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	return matrix.Serve(os.Stdin, stdout)
+}
+
+// startPlayer is the command of a worker process: this very program.
+func startPlayer() *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return exec.Command(self, "player")
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/matrix"
+	"github.com/redquorum/redlock/simulation/report"
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+// played is one run, and whether it ended as it must.
+type played struct {
+	name, title string
+	words       string // what happens
+	design      designs.Design
+	seed        uint64
+	expected    string
+	unexpected  error // nil: as expected
+	result      simulation.Result
+}
+
+// runRun plays one run of a scenario, or of a fault of the matrix, and tells what
+// happens in it.
+func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var design, page, data string
+	var seed uint64
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
+	flags.Uint64Var(&seed, "seed", 0, "the seed")
+	flags.StringVar(&page, "html", "", "write the timeline as a page to this `file`")
+	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
+	name, err := parseWith(flags, args, "scenario or fault", stderr)
+	if err != nil {
+		return err
+	}
+	p, err := playOne(name, design, seed)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := tellStory(stdout, p.heading(), p.result); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", found(p.result), p.expected)
+	if page != "" {
+		if err := write(page, p.html); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "the timeline as a page: %s\n", page)
+	}
+	if data != "" {
+		if err := write(data, p.json); err != nil {
+			return err
+		}
+	}
+	if p.unexpected == nil {
+		fmt.Fprintln(stdout, "as expected")
+	}
+	return p.unexpected
+}
+
+func found(r simulation.Result) string {
+	if len(r.Violations) == 0 {
+		return "none"
+	}
+	kinds := make([]string, 0, len(r.Violations))
+	for _, k := range r.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// write makes a file.
+func write(path string, content func(io.Writer) error) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(out), out.Close())
+}
+
+// playOne plays a scenario, or else a fault.
+func playOne(name, design string, seed uint64) (played, error) {
+	s, noScenario := scenarios.ByID(name)
+	if noScenario == nil {
+		return playScenario(s, design, seed)
+	}
+	f, noFault := matrix.ByName(name)
+	if noFault == nil {
+		return playFault(f, design, seed)
+	}
+	return played{}, errors.Join(noScenario, noFault)
+}
+
+func playScenario(s scenarios.Scenario, design string, seed uint64) (played, error) {
+	if design == "" {
+		design = s.Designs()[0].Name
+		if _, ok := s.Verdicts["default"]; ok {
+			design = "default"
+		}
+	}
+	d, err := s.Design(design)
+	if err != nil {
+		return played{}, err
+	}
+	r, err := s.Play(seed, d)
+	return played{
+		name: s.ID, title: s.Title, words: strings.Join(s.Steps, "; "), design: d, seed: seed,
+		expected: s.Verdicts[d.Name].String(), unexpected: s.Check(r, d), result: r,
+	}, err
+}
+
+func playFault(f matrix.Fault, design string, seed uint64) (played, error) {
+	if design == "" {
+		design = "default"
+	}
+	d, err := designs.ByName(design)
+	if err != nil {
+		return played{}, err
+	}
+	r, err := f.Play(seed, d)
+	p := played{name: f.Name, title: f.Title, words: f.Title, design: d, seed: seed, expected: "anything", result: r}
+	if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
+		p.expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
+		for _, kind := range r.Kinds() {
+			if matrix.Promised(d, kind) && !want.Allows(kind) {
+				p.unexpected = fmt.Errorf("%s was not expected: %s", kind, p.expected)
+			}
+		}
+	}
+	return p, err
+}
+
+func (p played) heading() string {
+	return fmt.Sprintf("%s: %s · %s · seed %d", p.name, p.title, p.design.Name, p.seed)
+}
+
+func (p played) html(w io.Writer) error {
+	command := fmt.Sprintf("redlocksim run %s -design %s -seed %d", p.name, p.design.Name, p.seed)
+	return report.HTML(w, report.Report{
+		Title: p.heading(), Version: version(), Command: command, Runs: 1,
+		Notes:     []string{"Expected: " + p.expected + ". Found: " + found(p.result) + "."},
+		Timelines: []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Trace: string(p.result.Trace)}},
+	})
+}
+
+// runJSON is a run as data.
+type runJSON struct {
+	Name       string          `json:"name"` // of the scenario or the fault
+	Title      string          `json:"title"`
+	Design     string          `json:"design"`
+	Seed       uint64          `json:"seed"`
+	Expected   string          `json:"expected"`
+	AsExpected bool            `json:"as_expected"`
+	Kinds      []string        `json:"kinds"`
+	Violations []violationJSON `json:"violations"`
+	History    []eventJSON     `json:"history"`
+	Counts     map[string]int  `json:"counts"`
+	Events     int             `json:"events"`
+	Ended      time.Duration   `json:"ended_ns"`
+	Digest     string          `json:"digest"`
+}
+
+type violationJSON struct {
+	Kind string        `json:"kind"`
+	At   time.Duration `json:"at_ns"`
+	Text string        `json:"text"`
+}
+
+type eventJSON struct {
+	At       time.Duration `json:"at_ns"`
+	Process  string        `json:"process"`
+	What     string        `json:"what"`
+	Key      string        `json:"key,omitempty"`
+	Token    uint64        `json:"token,omitempty"`
+	Validity time.Duration `json:"validity_ns,omitempty"`
+	Words    string        `json:"words,omitempty"`
+}
+
+func (p played) json(w io.Writer) error {
+	r := p.result
+	out := runJSON{
+		Name: p.name, Title: p.title, Design: p.design.Name, Seed: p.seed, Expected: p.expected, AsExpected: p.unexpected == nil,
+		Kinds: []string{}, Violations: []violationJSON{}, History: []eventJSON{},
+		Counts: r.Counts, Events: r.Events, Ended: r.Ended, Digest: r.Digest,
+	}
+	for _, k := range r.Kinds() {
+		out.Kinds = append(out.Kinds, string(k))
+	}
+	for _, v := range r.Violations {
+		out.Violations = append(out.Violations, violationJSON{string(v.Kind), v.At, v.Text})
+	}
+	for _, e := range r.History {
+		out.History = append(out.History, eventJSON{e.At, e.Process, e.What, e.Key, uint64(e.Token), e.Validity, e.Words})
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}

@@ -1,0 +1,51 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// instance is a server as one process reaches it.
+type instance struct {
+	p     *process
+	place int
+}
+
+var _ quorum.Instance = instance{}
+
+func (i instance) Name() string { return i.p.w.places[i.place].name }
+
+func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	c := &call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
+	if err := ctx.Err(); err != nil {
+		return quorum.Vote{Err: err, Unsent: true}
+	}
+	return c.do().vote
+}
+
+// starter is an instance that is asked without a goroutine for each command.
+type starter struct{ instance }
+
+var _ quorum.Starter = starter{}
+
+func (s starter) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	if s.p.dead.Load() {
+		to.Receive(failed(ErrCrashed, true).vote)
+		return
+	}
+	s.p.post(&call{p: s.p, place: s.place, name: cmd.Op.String(), cmd: cmd, to: to, due: s.p.clock.mono() + int64(timeout)})
+}
+
+func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
+	c := &call{p: i.p, place: i.place, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
+	if err := ctx.Err(); err != nil {
+		return quorum.Identity{}, err
+	}
+	a := c.do()
+	if a.id == nil {
+		return quorum.Identity{}, a.vote.Err
+	}
+	return *a.id, nil
+}

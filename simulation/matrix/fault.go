@@ -1,0 +1,291 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// ErrUnknown is wrapped by the error for a name that no fault has.
+var ErrUnknown = errors.New("matrix: unknown")
+
+// Fault is a column: one thing that goes wrong, again and again, at moments that are
+// drawn from a seed.
+type Fault struct {
+	// Name is short, because it heads a column: five letters at most.
+	Name, Title string
+	// Source is who claims that it happens, or that it does harm.
+	Source string
+	// Needs names what must have happened in a cell's runs (see
+	// simulation.Counters), or a 0 there shows nothing; Voted is that for designs on
+	// a majority, and Watched for those that watch their servers.
+	Needs, Voted, Watched []string
+
+	kinds       []simulation.Kind
+	persistence simulation.Keep
+	shape       func(*simulation.Fault)
+}
+
+const (
+	// most is the largest number of faults in a schedule, and span the time over
+	// which they begin: that of the workload's three rounds.
+	most = 8
+	span = 12 * time.Second
+)
+
+// Faults is every column, in order.
+func Faults() []Fault {
+	const (
+		forgot  = "a server forgot what it had answered"
+		waited  = "a call timed out"
+		skewed  = "a clock was stepped"
+		jumped  = "a quarantine began: clock jumped"
+		restart = "a server was restarted"
+	)
+	return []Fault{{
+		Name: "none", Title: "nothing goes wrong", Source: "what every design is made for",
+	}, {
+		Name: "pause", Title: "clients stop for up to two TTLs, as in a garbage collection: at some moment, or right before an operation",
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
+		Needs:  []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
+		kinds:  []simulation.Kind{simulation.Pause}, shape: beforeWrites,
+	}, {
+		Name: "sleep", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
+		Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
+		Needs:  []string{"a process was paused"},
+		kinds:  []simulation.Kind{simulation.Suspend}, shape: beforeWrites,
+	}, {
+		Name: "crash", Title: "clients die, with the lock or without, and some come back knowing nothing",
+		Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
+		Needs:  []string{"a process crashed or a process was rebooted"},
+		kinds:  []simulation.Kind{simulation.Crash, simulation.Reboot},
+	}, {
+		Name: "wall", Title: "clients' wall clocks are set, up to two TTLs forward or back",
+		Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
+		Needs:  []string{skewed},
+		kinds:  []simulation.Kind{simulation.Step}, shape: ofClients,
+	}, {
+		Name: "step", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
+		Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
+		Needs:  []string{skewed}, Watched: []string{jumped},
+		kinds: []simulation.Kind{simulation.Step}, shape: and(ofServers, oftenAll),
+	}, {
+		Name: "drift", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
+		Source: "the Redis document, \"Safety Arguments\"",
+		kinds:  []simulation.Kind{simulation.Rate}, shape: and(oftenAll, func(f *simulation.Fault) { f.PPM %= 5_001 }),
+	}, {
+		Name: "rate", Title: "all clocks run apart by up to a tenth: faster than chrony may slew one",
+		Source: "chrony.conf(5), maxslewrate",
+		kinds:  []simulation.Kind{simulation.Rate}, shape: oftenAll,
+	}, {
+		Name: "empty", Title: "servers restart without their data, now and then all at once",
+		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		kinds: []simulation.Kind{simulation.Restart}, shape: and(oftenAll, keeping(simulation.KeepNothing)),
+	}, {
+		Name: "1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
+		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		kinds: []simulation.Kind{simulation.Restart}, persistence: simulation.KeepSecond, shape: and(oftenAll, keeping(simulation.KeepSecond)),
+	}, {
+		Name: "kept", Title: "servers restart with all of their data (appendfsync always)",
+		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs:  []string{restart},
+		kinds:  []simulation.Kind{simulation.Restart}, persistence: simulation.KeepAll, shape: and(oftenAll, keeping(simulation.KeepAll)),
+	}, {
+		Name: "fail", Title: "servers fail over to replicas that lag",
+		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
+		Needs:  []string{"a server failed over", forgot},
+		kinds:  []simulation.Kind{simulation.Failover}, shape: oftenAll,
+	}, {
+		Name: "hang", Title: "servers stop and go on, with all that they had been asked meanwhile",
+		Source: "redisson/redisson issue 1636",
+		Needs:  []string{"a server hung", waited},
+		kinds:  []simulation.Kind{simulation.Hang}, shape: oftenAll,
+	}, {
+		Name: "cut", Title: "clients and servers don't reach each other, in both directions or in one",
+		Source: "the Redis document, \"Liveness Arguments\"",
+		Needs:  []string{"a request was lost", "a reply was lost", waited},
+		kinds:  []simulation.Kind{simulation.Cut}, shape: lasting,
+	}, {
+		Name: "lose", Title: "messages between clients and servers are lost",
+		Source: "the Redis document, \"Retry on Failure\"",
+		Needs:  []string{"a request was lost", "a reply was lost", waited},
+		kinds:  []simulation.Kind{simulation.Lose}, shape: lasting,
+	}, {
+		Name: "late", Title: "messages between clients and servers are late, and overtake each other",
+		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
+		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its time-out"},
+		kinds: []simulation.Kind{simulation.Delay, simulation.Reorder}, shape: and(ofServers, lasting),
+	}, {
+		Name: "twice", Title: "requests reach servers twice",
+		Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
+		Needs:  []string{"a request arrived twice"},
+		kinds:  []simulation.Kind{simulation.Duplicate}, shape: and(ofServers, lasting),
+	}, {
+		Name: "recon", Title: "connections between clients and servers break",
+		Source: "redis/go-redis, MaxRetries",
+		Needs:  []string{"connections were cut"},
+		kinds:  []simulation.Kind{simulation.Reconnect},
+	}, {
+		Name: "evict", Title: "servers drop single keys",
+		Source: "the Redis documentation, \"Key eviction\"",
+		Needs:  []string{"a key was evicted"},
+		kinds:  []simulation.Kind{simulation.Evict},
+	}, {
+		Name: "flush", Title: "servers are flushed",
+		Source: "the Redis documentation, FLUSHALL",
+		Needs:  []string{"a server was flushed"},
+		kinds:  []simulation.Kind{simulation.Flush}, shape: oftenAll,
+	}, {
+		Name: "packt", Title: "writes are late on their way to the resource",
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
+		Needs:  []string{"a write was carried out after its lease or the guard refused a write"},
+		kinds:  []simulation.Kind{simulation.Delay}, shape: toResource,
+	}, {
+		Name: "again", Title: "writes reach the resource twice, the second time late",
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
+		Needs:  []string{"a request arrived twice"},
+		kinds:  []simulation.Kind{simulation.Duplicate}, shape: toResource,
+	}, {
+		Name: "all", Title: "all of these together",
+		Source: "what a year brings",
+		Needs:  []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
+		kinds:  simulation.Kinds(), shape: beforeWrites,
+	}}
+}
+
+// ByName gives the fault of that name. The error Is ErrUnknown, and lists the names.
+func ByName(name string) (Fault, error) {
+	all := Faults()
+	names := make([]string, len(all))
+	for i, f := range all {
+		if names[i] = f.Name; f.Name == name {
+			return f, nil
+		}
+	}
+	return Fault{}, fmt.Errorf("%w: no fault %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
+}
+
+// Setting gives the world and the schedule of a seed, for a design. Two designs that
+// differ in nothing that faults depend on (replicas) get the same schedule.
+func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
+	cfg := base()
+	cfg.Persistence = f.persistence
+	cfg = d.Configure(cfg)
+	schedule := simulation.DrawOf(seed, cfg, f.kinds, most, span)
+	for i := range schedule {
+		if f.shape != nil {
+			f.shape(&schedule[i])
+		}
+	}
+	return cfg, append(schedule, behind(schedule, cfg)...)
+}
+
+// Play plays one run.
+func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
+	cfg, schedule := f.Setting(seed, d)
+	return play(seed, cfg, schedule)
+}
+
+func play(seed uint64, cfg simulation.Config, schedule simulation.Schedule) (simulation.Result, error) {
+	r, err := simulation.Run(seed, cfg, schedule, work(cfg))
+	if err != nil {
+		return r, fmt.Errorf("matrix: %w", err)
+	}
+	return r, nil
+}
+
+// What is drawn is shaped by what was drawn of it: the moment is random enough.
+
+func and(shapes ...func(*simulation.Fault)) func(*simulation.Fault) {
+	return func(f *simulation.Fault) {
+		for _, shape := range shapes {
+			shape(f)
+		}
+	}
+}
+
+func chosen(f *simulation.Fault, n int) int { return int(f.At/time.Microsecond) % n }
+
+// behind lets every second failover find its replica, or all of them, far behind the
+// server: replicas that are well have everything within a few milliseconds.
+func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Schedule) {
+	for _, f := range s {
+		if f.Kind == simulation.Failover && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
+			lag := simulation.Fault{Kind: simulation.Lag, Server: f.Server, At: max(0, f.At-2*time.Second), For: 4 * time.Second}
+			if chosen(&f, 3) > 0 {
+				lag.Replica = f.Replica
+			}
+			lags = append(lags, lag)
+		}
+	}
+	return lags
+}
+
+// ofServers moves a fault to a server, also from the resource.
+func ofServers(f *simulation.Fault) {
+	if f.Kind == simulation.Step {
+		f.Process = ""
+	}
+	if f.Server == "" || f.Server == simulation.Resource {
+		f.Server = string(rune('A' + chosen(f, 5)))
+	}
+}
+
+// ofClients moves a fault to a client.
+func ofClients(f *simulation.Fault) {
+	f.Server = ""
+	if f.Process == "" {
+		f.Process = fmt.Sprintf("c%d", 1+chosen(f, 3))
+	}
+}
+
+// oftenAll lets one in four faults of a server be one of all: they share a rack, a
+// time server, and an operator.
+func oftenAll(f *simulation.Fault) {
+	if f.Server != "" && chosen(f, 4) == 0 {
+		f.Server = simulation.Any
+	}
+}
+
+// lasting lets a fault of a link last for a while: 0 would be for ever.
+func lasting(f *simulation.Fault) {
+	if f.Nth == 0 {
+		f.For = max(f.For, 10*time.Millisecond)
+	}
+}
+
+func keeping(what simulation.Keep) func(*simulation.Fault) {
+	return func(f *simulation.Fault) { f.Keep = what }
+}
+
+// toResource lets a fault of a link concern one of a client's writes.
+func toResource(f *simulation.Fault) {
+	f.By += time.Duration(1+chosen(f, 4)) * time.Second // about a lease's length
+	f.Server, f.Way, f.At, f.For = simulation.Resource, simulation.Both, 0, 0
+	f.Op, f.Nth = "write", 1+f.Nth%6
+	if f.Kind == simulation.Duplicate {
+		f.PPM = 0
+	}
+}
+
+// beforeWrites lets half of the faults of a client strike where they hurt: right
+// before a write, and for so long that the lease may be over.
+func beforeWrites(f *simulation.Fault) {
+	if chosen(f, 2) == 0 && (f.Kind == simulation.Pause || f.Kind == simulation.Suspend) {
+		f.At, f.Op, f.Nth = 0, "write", 1+f.Nth%6
+		f.For += 2 * time.Second
+	}
+}
+
+// Rows is the designs of the matrix by default: all but the flaws, which scenarios
+// look at one by one.
+func Rows() []designs.Design {
+	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws })
+}

@@ -1,0 +1,133 @@
+package matrix
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// part says what a Task belongs to.
+type part string
+
+const (
+	ofCell    part = "cell"    // A is a fault, B a design
+	ofVerdict part = "verdict" // A is a scenario, B a design
+	ofCurve   part = "curve"   // A is a curve, B one of its points
+)
+
+// task is some runs of one thing, as plain data: what a worker is told.
+type task struct {
+	Part part   `json:"part"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"` // exclusive
+}
+
+func (t task) String() string {
+	return fmt.Sprintf("%s %s with %s, seeds %d:%d", t.Part, t.A, t.B, t.From, t.To)
+}
+
+// found is what a check found in several runs.
+type found struct {
+	Runs  int    `json:"runs"`
+	First uint64 `json:"first"` // the first seed
+	Text  string `json:"text"`  // what was said of it
+}
+
+// tally is what came of runs. Tallies are added in any order, with the same outcome.
+type tally struct {
+	Runs     int   `json:"runs"`
+	Events   int   `json:"events"`
+	Violated found `json:"violated"` // runs with any violation that counts
+	// Kinds are the runs in which each kind was found, whether it counts or not.
+	Kinds map[simulation.ViolationKind]found `json:"kinds,omitempty"`
+	// Counts is how often things happened that checks depend on.
+	Counts map[string]int `json:"counts,omitempty"`
+	// Wrong is the runs that didn't end as expected, one by one.
+	Wrong found `json:"wrong"`
+	// Sum and Squares are of what a curve's point measures, a whole number in each
+	// run: the order in which they are added must not matter.
+	Sum     int64 `json:"sum"`
+	Squares int64 `json:"squares"`
+}
+
+func (f *found) add(g found) {
+	if g.Runs == 0 {
+		return
+	}
+	if f.Runs == 0 || g.First < f.First {
+		f.First, f.Text = g.First, g.Text
+	}
+	f.Runs += g.Runs
+}
+
+func (t *tally) add(u tally) {
+	t.Runs += u.Runs
+	t.Events += u.Events
+	t.Violated.add(u.Violated)
+	t.Wrong.add(u.Wrong)
+	t.Sum += u.Sum
+	t.Squares += u.Squares
+	for kind, f := range u.Kinds {
+		t.find(kind, f)
+	}
+	if t.Counts == nil && len(u.Counts) > 0 {
+		t.Counts = maps.Clone(u.Counts)
+		return
+	}
+	for what, n := range u.Counts {
+		t.Counts[what] += n
+	}
+}
+
+func (t *tally) find(kind simulation.ViolationKind, f found) {
+	if t.Kinds == nil {
+		t.Kinds = map[simulation.ViolationKind]found{}
+	}
+	sum := t.Kinds[kind]
+	sum.add(f)
+	t.Kinds[kind] = sum
+}
+
+// run takes in one run; counts says which kinds of violations count.
+func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.ViolationKind) bool) {
+	t.Runs++
+	t.Events += r.Events
+	if t.Counts == nil {
+		t.Counts = map[string]int{}
+	}
+	for what, n := range r.Counts {
+		t.Counts[what] += n
+	}
+	violated := found{}
+	for _, v := range r.Violations {
+		if counts(v.Kind) && violated.Runs == 0 {
+			violated = found{Runs: 1, First: seed, Text: string(v.Kind)}
+		}
+	}
+	t.Violated.add(violated)
+	for _, kind := range r.Kinds() {
+		t.find(kind, found{Runs: 1, First: seed})
+	}
+}
+
+func (t *tally) wrong(seed uint64, err error) {
+	if err != nil {
+		t.Wrong.add(found{Runs: 1, First: seed, Text: err.Error()})
+	}
+}
+
+// play does a task.
+func (t task) play() (tally, error) {
+	switch t.Part {
+	case ofCell:
+		return t.playCell()
+	case ofVerdict:
+		return t.playVerdict()
+	case ofCurve:
+		return t.playCurve()
+	}
+	return tally{}, fmt.Errorf("%w: no part %q", ErrUnknown, t.Part)
+}

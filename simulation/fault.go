@@ -240,3 +240,36 @@ func (r *restored) happen(w *world) {
 		w.count.add(writesLost)
 	}
 }
+
+// byOperation is a fault that happens at a process's n-th operation.
+type byOperation struct {
+	Fault
+	seen []int // by process, over all its lives
+}
+
+// byOperation lets the faults happen that this very call was waited for with.
+func (w *world) byOperation(c *call) {
+	for _, f := range w.byNth {
+		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
+			(f.Kind == Delay || f.Kind == Duplicate) && !matches(f.Server, c.placeName()) {
+			continue
+		}
+		if c.p == w.witness {
+			continue
+		}
+		f.seen[c.p.index]++
+		if f.seen[c.p.index] != f.Nth {
+			continue
+		}
+		switch f.Kind {
+		case Delay:
+			c.delay += f.By
+			w.count.add(messageDelayed)
+			continue
+		case Duplicate:
+			c.repeat, c.repeatBy = true, f.By
+			continue
+		}
+		f.strike(w, c.p)
+	}
+}

@@ -167,3 +167,27 @@ func TestAliases(t *testing.T) {
 	})
 	require.Empty(t, r.Violations)
 }
+
+// A design that tries again for ever, and doesn't look at its context, doesn't hang
+// the run when its process crashes.
+func TestLoopsOfACrashedProcessEnd(t *testing.T) {
+	cfg := bareConfig()
+	cfg.Processes = 1
+	r := run(t, 1, cfg, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "read", Nth: 1}}, func(c *simulation.Client) {
+		lease, err := c.TryAcquire(key)
+		if err != nil {
+			return
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for lease.Release(context.Background()) != nil || c.Life == 0 {
+				c.Clock().Sleep(time.Second)
+			}
+		}()
+		_, _, _ = c.Read(lease) // it crashes here
+		<-ended
+	})
+	assert.Equal(t, 1, r.Counts["a process crashed"])
+	assert.Empty(t, r.Violations)
+}

@@ -26,7 +26,11 @@ type world struct {
 	events int    // events that happened
 	timers int    // those among them that were plain timers
 	steps  atomic.Int64
-	woke   bool // a goroutine of the code under test was woken since the last settle
+
+	// resting is set while the driver waits and the code under test runs. At other
+	// times it is the driver itself that runs it, see call.deliver.
+	resting atomic.Bool
+	woke    bool // a goroutine of the code under test was woken since the last settle
 
 	inboxMu sync.Mutex
 	inbox   []op
@@ -232,7 +236,9 @@ func (w *world) settle() {
 		if w.woke {
 			w.woke = false
 			w.steps.Add(1)
+			w.resting.Store(true)
 			synctest.Wait()
+			w.resting.Store(false)
 		}
 		w.inboxMu.Lock()
 		ops := w.inbox

@@ -1,0 +1,246 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// call is one request of a process and the wait for its answer.
+type call struct {
+	p     *process
+	place int // the index among world.places, or toResource
+	name  string
+	cmd   quorum.Command
+	probe bool
+	raw   *rawCommand // by Redis's own commands; nil: by cmd
+	act   *act        // to the resource
+	ctx   context.Context
+	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
+
+	// Instead of ctx and reply, for a call that nobody waits for: who gets the vote,
+	// and the reading of the monotonic clock at which it is over.
+	to  quorum.Receiver
+	due int64
+
+	// Only the driver uses what follows.
+	seq      uint64
+	posted   bool
+	delay    time.Duration // a Delay of this very call
+	repeat   bool          // a Duplicate of this very call,
+	repeatBy time.Duration // so much later
+	answered bool
+	epoch    uint64
+
+	// The events of most calls, in one piece of memory with it.
+	request request
+	back    reply
+	bound   timer
+}
+
+// answer is what comes back.
+type answer struct {
+	vote   quorum.Vote
+	raw    *Reply
+	id     *quorum.Identity // of a probe that was answered
+	result *acted
+}
+
+// rawOp is the place of Redis's own commands among the operations.
+const rawOp = 1 << 8
+
+// failed is the answer that there is none.
+func failed(err error, unsent bool) *answer {
+	return &answer{vote: quorum.Vote{Err: err, Unsent: unsent}}
+}
+
+// toResource is the resource's place among those that a process has links to.
+const toResource = -1
+
+func (c *call) link() *link {
+	if c.place == toResource {
+		return &c.p.links[len(c.p.links)-1]
+	}
+	return &c.p.links[c.place]
+}
+
+func (c *call) placeName() string {
+	if c.place == toResource {
+		return Resource
+	}
+	return c.p.w.places[c.place].name
+}
+
+func (c *call) order() opOrder {
+	if c.raw != nil {
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
+	}
+	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
+}
+
+// apply numbers the call and sends it; or holds it, if a fault waits for it.
+func (c *call) apply(w *world) {
+	if c.p.gone() {
+		c.abandon()
+		return
+	}
+	if !c.posted {
+		c.posted = true
+		link := c.link()
+		link.seq++
+		c.seq = link.seq
+		c.epoch = link.epoch
+		c.p.calls[c] = struct{}{}
+		if c.to != nil {
+			c.bound = timer{p: c.p, due: c.due, call: c, tie: c.tie(4)}
+			c.p.enter(&c.bound)
+		} else {
+			c.p.bind(c)
+		}
+		w.byOperation(c)
+		if c.p.gone() {
+			return
+		}
+		if c.p.pausedUntil > w.now.Load() {
+			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, (*held)(c))
+			return
+		}
+	}
+	c.send()
+}
+
+// held is a call that was held back by a pause.
+type held call
+
+func (h *held) live() bool      { return !h.p.gone() && !h.answered }
+func (h *held) happen(w *world) { (*call)(h).send() }
+
+func (c *call) tie(leg uint64) uint64 {
+	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
+}
+
+// send puts the request on its way.
+func (c *call) send() {
+	w := c.p.w
+	if c.act != nil {
+		c.act.sent = w.now.Load()
+	}
+	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
+	r := &c.request
+	r.call, r.life = c, c.link().life
+	delay, lost := w.passage(c, Requests)
+	at := w.now.Load() + int64(delay+c.delay)
+	// The copy may get through where the first one didn't.
+	if by, repeated := w.repeats(c); repeated {
+		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, again: true})
+	}
+	if lost {
+		w.count.add(requestLost)
+		w.trace.at(w.now.Load(), c.p.name).s("loses").nth(c.placeName(), c.seq).end()
+		return
+	}
+	w.push(at, c.tie(1), nil, r)
+}
+
+// answer wakes who waits.
+func (c *call) answer(a *answer) {
+	if c.answered {
+		return
+	}
+	c.answered = true
+	delete(c.p.calls, c)
+	link := c.link()
+	a.vote.Epoch = link.epoch
+	if a.id != nil {
+		a.id.Epoch = c.epoch
+	}
+	c.deliver(a)
+}
+
+// deliver wakes who waits; or carries on in his place. That is the driver's
+// goroutine then, which is as good as any: Receive doesn't block, and the others
+// stand and hold no locks.
+func (c *call) deliver(a *answer) {
+	c.p.w.woke = true
+	if c.to != nil {
+		c.to.Receive(a.vote)
+		return
+	}
+	c.reply <- a
+}
+
+// abandon ends the wait of a process that has crashed.
+func (c *call) abandon() {
+	if c.answered {
+		return
+	}
+	c.answered = true
+	c.deliver(failed(ErrCrashed, false))
+}
+
+// cancel says that a call's context has ended.
+type cancel struct {
+	call *call
+	err  error
+}
+
+func (c *cancel) order() opOrder {
+	return opOrder{process: c.call.p.index, kind: isCancel, place: c.call.place, n: c.call.seq}
+}
+
+func (c *cancel) apply(w *world) {
+	if c.live() {
+		w.push(w.now.Load(), c.call.tie(3), c.call.p, c)
+	}
+}
+
+func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
+
+func (c *cancel) happen(*world) { c.call.giveUp(c.err) }
+
+// giveUp ends the wait for an answer.
+func (c *call) giveUp(err error) {
+	w := c.p.w
+	w.count.add(timedOut)
+	w.check.gaveUp(c)
+	w.trace.at(w.now.Load(), c.p.name).s("gives up").nth(c.placeName(), c.seq).end()
+	c.answer(failed(err, false))
+}
+
+// reset says that a call's connection was cut.
+type reset struct{ call *call }
+
+func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
+
+func (r *reset) happen(w *world) {
+	c := r.call
+	w.check.gaveUp(c)
+	w.trace.at(w.now.Load(), c.p.name).s("is cut off").nth(c.placeName(), c.seq).end()
+	c.answer(failed(ErrReset, false))
+}
+
+// do waits for the answer on a channel of its own. The context's end comes by way
+// of the driver like everything else: a select with two cases that are both ready
+// would be a coin that the runtime tosses.
+func (c *call) do() *answer {
+	c.reply = make(chan *answer, 1)
+	if c.p.dead.Load() {
+		c.p.remain()
+		return failed(ErrCrashed, true)
+	}
+	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {
+		c.p.post(c)
+		a := <-c.reply
+		t.unwatch(c)
+		return a
+	}
+	stop := context.AfterFunc(c.ctx, func() { c.cancel(context.Cause(c.ctx)) })
+	c.p.post(c)
+	a := <-c.reply
+	stop()
+	return a
+}
+
+// cancel tells the driver that the call's context has ended.
+func (c *call) cancel(cause error) { c.p.post(&cancel{call: c, err: cause}) }

@@ -93,9 +93,9 @@ func (r *Redis) Name() string { return r.name }
 // Client gives the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
-// Close closes the client if Open made it, and does nothing to one that was
-// given to New: close that, too. Commands fail with ErrClosed once the client is
-// closed, and no goroutine of the instance stays. Closing again does nothing.
+// Close ends the goroutines that wait for something to do, and closes the client if
+// Open made it: commands fail with ErrClosed from then on. It does nothing to a client
+// that was given to New. Closing again does nothing.
 func (r *Redis) Close() error {
 	defer r.pipe.close()
 	if !r.owned {

@@ -115,6 +115,10 @@ func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 			return c.Clock().Since(from)
 		}
 		assert.InDelta(t, 12*ms, set(0), float64(3*ms), "the replica has it")
+		c.SleepUntil(1100 * ms)
+		from := c.Clock().Now()
+		do("GET", "k")
+		assert.Less(t, c.Clock().Since(from), 5*ms, "reads don't wait")
 		assert.InDelta(t, 102*ms, set(1500*ms), float64(3*ms), "it gives up")
 		assert.Less(t, set(2*time.Second), 5*ms, "it doesn't wait any more")
 		assert.InDelta(t, 12*ms, set(4*time.Second), float64(3*ms), "the replica has caught up")

@@ -98,7 +98,7 @@ func (s *server) receive(r *request) {
 		s.wait(r)
 	case c.raw != nil:
 		reply := s.command(r)
-		s.answer(r, &answer{raw: &reply}, true)
+		s.answer(r, &answer{raw: &reply}, reply.Err == nil && c.raw.writes())
 	default:
 		vote := s.run(r)
 		s.answer(r, &answer{vote: vote}, vote.Outcome == quorum.Granted && changes(c.cmd.Op))

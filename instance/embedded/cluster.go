@@ -109,15 +109,14 @@ func (c *Cluster) Server(i int) *Server {
 // the Cluster runs any more. Closing again does nothing.
 func (c *Cluster) Close() error {
 	var errs []error
-	for i, client := range c.clients {
-		// First the client, so that no exchange goes on.
-		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
-			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", c.servers[i].name, err))
-		}
-	}
 	for _, inst := range c.instances {
 		if r, ok := inst.(*instance.Redis); ok {
 			errs = append(errs, r.Close())
+		}
+	}
+	for i, client := range c.clients {
+		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", c.servers[i].name, err))
 		}
 	}
 	for _, s := range c.servers {

@@ -50,6 +50,14 @@ func Acts() []Act {
 			Machine: true, Parts: parts("redlock", "default"), script: clocksBack,
 		},
 		{
+			Scenario: "S4c", Fault: "c1's lease is on all five; the clocks of three jump beyond the TTL",
+			Machine: true, TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", jumpAhead("CDE")),
+		},
+		{
+			Scenario: "S4d", Fault: "the same with two",
+			Machine: true, TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", jumpAhead("CD")),
+		},
+		{
 			Scenario: "S7", Fault: "kill -9 of C, which comes back empty",
 			TTL: longTTL, Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
 		},
@@ -93,6 +101,14 @@ func Acts() []Act {
 		{
 			Scenario: "S13", Fault: "a server is in the list twice, the second time with another database; kill -9, and it comes back empty",
 			TTL: longTTL, Parts: parts("redlock", "default"), script: serverTwice,
+		},
+		{
+			Scenario: "S13b", Fault: "kill -9 of one of five, and c1's lease is on four",
+			TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("D", func(s *stage) {
+				a := s.server("A")
+				a.Kill()
+				s.must(a.Restart(s.ctx))
+			}),
 		},
 		{
 			Scenario: "S14", Fault: "c1 knows three of the five servers; C refuses its connections",
@@ -143,6 +159,13 @@ func Acts() []Act {
 			Scenario: "S26b", Fault: "FLUSHALL on C",
 			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
 			Parts: []Part{{Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(func(s *stage) { s.ask(s.victim(), "FLUSHALL") }),
+		},
+		{
+			Scenario: "S26c", Fault: "DEL of the key on C and D, and c1's lease is on all five",
+			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"}, Parts: parts("redlock", "default"), script: onAllFive("", func(s *stage) {
+				s.ask(s.server("C"), "DEL", key)
+				s.ask(s.server("D"), "DEL", key)
+			}),
 		},
 		{
 			Scenario: "S27", Fault: "SIGSTOP of E",
@@ -271,6 +294,32 @@ func oneVoteLost(fault func(s *stage)) func(s *stage) {
 	}
 }
 
+// onAllFive is the same with a lease that is on all servers, but for those that c1
+// doesn't reach.
+func onAllFive(unreached string, fault func(s *stage)) func(s *stage) {
+	return func(s *stage) {
+		c1, c2 := s.enter(), s.enter()
+		c1.cut(s.some(unreached))
+		had := c1.first()
+		for _, v := range s.servers {
+			if !strings.Contains(unreached, v.name) {
+				s.awaitKey(true, v) // a round is won before the last has answered
+			}
+		}
+		fault(s)
+		s.second(c1, c2, had)
+	}
+}
+
+// jumpAhead makes servers' clocks jump beyond the TTL.
+func jumpAhead(servers string) func(s *stage) {
+	return func(s *stage) {
+		for _, v := range s.some(servers) {
+			v.machine.jump(2 * s.ttl)
+		}
+	}
+}
+
 // first has a client take the lock and use it.
 func (a *actor) first() (had bool) {
 	if a.s.part.Declines {
@@ -373,7 +422,7 @@ func lateSets(s *stage) {
 // freeAtOnce demands that a client gets the lock without waiting for keys that nobody
 // owns to run out.
 func (s *stage) freeAtOnce(c *actor) {
-	if c.demand(s.ttl / 3) {
+	if c.demand(s.ttl / 6) {
 		c.update()
 		c.release()
 	}

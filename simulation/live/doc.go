@@ -29,8 +29,7 @@
 //
 // # What has no live form
 //
-// A machine that is suspended (S15) and a client whose wall clock is stepped (S5)
-// can't be had for one process among others. S6, clocks of different rates, would take
-// hours to show; S11 and S18 to S22 are about mistakes in clients, which don't depend
-// on what a server does.
+// Unplayed lists the scenarios that have none, and why: a machine that is suspended and
+// a client whose wall clock is stepped, for instance, can't be had for one process among
+// others.
 package live

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -60,6 +61,11 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if f.list {
 		for _, act := range acts {
 			fmt.Fprintf(stdout, "%-17s %s\n", act.Name(), act.Fault)
+		}
+		unplayed := live.Unplayed()
+		fmt.Fprintln(stdout, "\nnot on real servers:")
+		for _, id := range slices.Sorted(maps.Keys(unplayed)) {
+			fmt.Fprintf(stdout, "%-17s %s\n", id, unplayed[id])
 		}
 		return nil
 	}

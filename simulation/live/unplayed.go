@@ -1,0 +1,25 @@
+package live
+
+// Unplayed says, by the scenarios' IDs, why a scenario has no live form. Every scenario
+// is either here or in Acts.
+func Unplayed() map[string]string {
+	const (
+		clientClock = "a Go program asks the kernel for the time, past every library: a client's clock can't be stepped without stepping everybody's"
+		suspended   = "a machine can't be suspended for one process among others"
+		rates       = "clocks of different rates take hours to show"
+		extension   = "it is about what a client makes of the answers, which are the same from real servers"
+		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
+		sameFault   = "it is another form of a scenario that is played"
+	)
+	return map[string]string{
+		"S2b": "a connection delivers nothing twice; only a client that sends again does",
+		"S3b": clientClock, "S5": clientClock, "S5b": clientClock,
+		"S3c": suspended, "S3d": suspended, "S15": suspended, "S15b": suspended,
+		"S4e": sameFault, "S4f": rates, "S6": rates, "S6b": rates,
+		"S7d": timing, "S7e": timing, "S9c": sameFault, "S9m": timing,
+		"S10b": "the library's door to real servers sends nothing twice, and can't be brought to",
+		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
+		"S12":  "who gets which vote first is chance on real servers",
+		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
+	}
+}

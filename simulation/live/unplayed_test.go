@@ -1,0 +1,40 @@
+//go:build unix
+
+package live_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/simulation/live"
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+// Every scenario is played, or it is said why not; and every design that is named is
+// one that the scenario knows.
+func TestEveryScenarioIsAccountedFor(t *testing.T) {
+	unplayed := live.Unplayed()
+	played := map[string]bool{}
+	for _, act := range live.Acts() {
+		played[act.Scenario] = true
+		assert.NotContains(t, unplayed, act.Scenario, "it is played")
+		assert.NotEmpty(t, act.Fault)
+		s, err := scenarios.ByID(act.Scenario)
+		if !assert.NoError(t, err) {
+			continue
+		}
+		for _, part := range act.Parts {
+			_, err := s.Design(part.Design)
+			assert.NoError(t, err)
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range scenarios.All() {
+		known[s.ID] = true
+		assert.True(t, played[s.ID] || unplayed[s.ID] != "", "%s (%s) is neither played nor in Unplayed", s.ID, s.Title)
+	}
+	for id := range unplayed {
+		assert.True(t, known[id], "%s is in Unplayed, but there is no such scenario", id)
+	}
+}

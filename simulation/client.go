@@ -94,6 +94,9 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (Leas
 		c.record(&record{kind: refused, holding: h, words: verdict(err)})
 		return nil, err
 	}
+	if lease == nil {
+		panic("the Locker gave neither a lease nor an error")
+	}
 	if !reflect.TypeOf(lease).Comparable() {
 		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
 	}

@@ -191,3 +191,40 @@ func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 	assert.Equal(t, 1, r.Counts["a process crashed"])
 	assert.Empty(t, r.Violations)
 }
+
+// odd is a Locker that breaks its word.
+type odd struct {
+	simulation.Locker
+	lease simulation.Lease
+}
+
+func (o odd) TryAcquire(context.Context, string) (simulation.Lease, error) { return o.lease, nil }
+
+type uncomparable struct {
+	*bareLease
+	_ []int
+}
+
+func TestLockersThatBreakTheirWordAreFound(t *testing.T) {
+	for want, lease := range map[string]simulation.Lease{
+		"neither a lease nor an error": nil,
+		"can't be compared":            uncomparable{bareLease: &bareLease{}},
+	} {
+		cfg := bareConfig()
+		cfg.Witness = false
+		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+			return odd{Locker: &bare{p: p}, lease: lease}, nil
+		}
+		r := run(t, 1, cfg, nil, func(c *simulation.Client) { take(c) })
+		require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+		assert.Contains(t, r.Violations[0].Text, want)
+	}
+	// So is a workload that shows a lease which isn't its own.
+	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+		lease, err := c.Coordinator.TryAcquire(c.Context(), key)
+		require.NoError(t, err)
+		_ = c.Write(lease, 1, 0)
+	})
+	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+	assert.Contains(t, r.Violations[0].Text, "no check knows it")
+}

@@ -70,7 +70,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return nil
 	}
 	options := live.Options{Binary: f.server, Acts: acts, Parallel: f.parallel}
-	if _, err := exec.LookPath(cmpServer(f.server)); err != nil {
+	if _, err := exec.LookPath(serverName(f.server)); err != nil {
 		return missing(f.server, err)
 	}
 	wrong, err := f.play(ctx, "", options, stdout)
@@ -101,7 +101,8 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return nil
 }
 
-func cmpServer(name string) string {
+// serverName is what to look for in the PATH.
+func serverName(name string) string {
 	if name == "" {
 		return "redis-server"
 	}
@@ -200,7 +201,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return nil
 	}
-	if _, err := exec.LookPath(cmpServer(options.Binary)); err != nil {
+	if _, err := exec.LookPath(serverName(options.Binary)); err != nil {
 		return missing(options.Binary, err)
 	}
 	if format == "text" {

@@ -52,7 +52,7 @@ func validities() (string, error) {
 func completed(cfg quorum.Config) (quorum.Config, error) {
 	instances := make([]quorum.Instance, 5)
 	for i := range instances {
-		instances[i] = quorumtest.NewServer(string(rune('A' + i)), nil)
+		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 	}
 	locks, err := quorum.New(cfg, instances...)
 	if err != nil {

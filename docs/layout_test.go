@@ -72,7 +72,7 @@ var policy = map[string][]string{
 		"fencing", "instance", "instance/embedded", "quorum",
 		"simulation", "simulation/designs", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
 	},
-	"docs":                      {},
+	"docs": {},
 }
 
 func TestImportsPointDownwards(t *testing.T) {

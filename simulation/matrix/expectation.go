@@ -139,6 +139,8 @@ var rules = []rule{
 
 	// A majority.
 	{nil, majority, never("of two majorities one server votes for one alone, the time counts from before the first command, by two clocks and with an allowance, and who isn't sure gives the lock up")},
+	{[]string{"pause", "sleep", "step", "evict", "flush"}, slices.Concat(admits, knows), never("the resource sees a holder's token before it reads, and refuses what comes later with a smaller one, whoever believes to have the lock")},
+	{[]string{"packt", "again"}, knows, never("the resource knows each write again, and refuses a holder's own that come out of order")},
 	{[]string{"pause", "sleep"}, unfenced, surely("a holder that is stopped between its look at the lease and its write is late, whatever the lock", anything...)},
 	{[]string{"pause", "sleep"}, writes, surely("a late write slips in between the next holder's read and its write", dataAlone...)},
 	{[]string{"packt"}, unfenced, surely("a write that is late on its way finds the next holder's data, whatever the lock", harm...)},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/scenarios"
@@ -18,6 +19,8 @@ type Plan struct {
 	Designs, Faults []string
 	// Listed leaves cells out for which there is no Expectation.
 	Listed bool
+	// Scenarios are the IDs of the scenarios to play. Empty: all of them.
+	Scenarios []string
 	// Seeds is how many seeds, from 0 on, each cell is played with; ScenarioSeeds
 	// that for each scenario with each of its designs, CurveSeeds for each point of
 	// each curve, some of which get more or fewer. 0: none.
@@ -64,10 +67,22 @@ func (p Plan) validate() error {
 			return err
 		}
 	}
+	for _, id := range p.Scenarios {
+		if _, err := scenarios.ByID(id); err != nil {
+			return err
+		}
+	}
 	if (len(p.Designs) == 0) != (len(p.Faults) == 0) {
 		return fmt.Errorf("%w: designs without faults, or faults without designs: name some of both", ErrPlan)
 	}
 	return nil
+}
+
+// scenarios are those that the plan plays.
+func (p Plan) scenarios() []scenarios.Scenario {
+	return slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool {
+		return len(p.Scenarios) > 0 && !slices.ContainsFunc(p.Scenarios, func(id string) bool { return strings.EqualFold(id, s.ID) })
+	})
 }
 
 // chunk is how many seeds a task has at most: small enough for all workers to be busy
@@ -84,7 +99,7 @@ func (p Plan) tasks() []task {
 		}
 	}
 	if p.ScenarioSeeds > 0 {
-		for _, s := range scenarios.All() {
+		for _, s := range p.scenarios() {
 			for _, d := range s.Designs() {
 				seeds := p.ScenarioSeeds
 				if s.Verdicts[d.Name].AtLeast > 0 {
@@ -128,7 +143,7 @@ type Result struct {
 // Play plays a Plan. When ctx ends it stops, and gives what was played so far, without
 // an error. The result depends on the Plan alone, if it was played to its end.
 //
-// Errors are ErrPlan, ErrUnknown and designs.ErrUnknown, and those of workers that couldn't be started or
+// Errors are ErrPlan, ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of workers that couldn't be started or
 // died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	if err := p.validate(); err != nil {

@@ -92,7 +92,7 @@ func (r Result) judge(fault string, d designs.Design) error {
 // are left out.
 func (r Result) Verdicts() []report.VerdictRow {
 	var rows []report.VerdictRow
-	for _, s := range scenarios.All() {
+	for _, s := range r.Plan.scenarios() {
 		for _, d := range s.Designs() {
 			sum := r.of(ofVerdict, s.ID, d.Name)
 			if sum.Runs == 0 {
@@ -150,7 +150,7 @@ func (r Result) Curves() []report.Curve {
 // Unexpected is everything that didn't end as expected: nothing, if all is well.
 func (r Result) Unexpected() []error {
 	var all []error
-	for _, s := range scenarios.All() {
+	for _, s := range r.Plan.scenarios() {
 		for _, d := range s.Designs() {
 			if err := r.judgeScenario(s, d); err != nil {
 				all = append(all, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/report"
-	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
 // VerdictTable writes which scenarios break which designs, for a terminal of 100
@@ -23,7 +22,7 @@ func (r Result) VerdictTable(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	columns := Rows()
 	head(b, columns)
-	for _, s := range scenarios.All() {
+	for _, s := range r.Plan.scenarios() {
 		line := fmt.Sprintf("%-5s", s.ID)
 		for _, d := range columns {
 			line += " " + sign(rows[s.ID+"/"+d.Name])

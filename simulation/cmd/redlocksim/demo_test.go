@@ -18,11 +18,11 @@ import (
 	"github.com/redquorum/redlock/simulation/live"
 )
 
-// TestMain lets the test binary be a worker process, too: explore and exhaust start
-// the program that they are.
+// TestMain lets the test binary be a worker process, too: explore, exhaust and matrix
+// start the program that they are.
 func TestMain(m *testing.M) {
 	live.PlayPart()
-	if len(os.Args) == 2 && os.Args[1] == "worker" {
+	if len(os.Args) == 2 && (os.Args[1] == "worker" || os.Args[1] == "player") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
@@ -113,7 +113,6 @@ func TestWrongUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{nil, "usage: redlocksim"},
 		{[]string{"sing"}, `there is no command "sing"`},
 		{[]string{"demo", "-loud"}, "-loud"},
 		{[]string{"demo", "now"}, `"now" is one word too many`},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/matrix"
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
@@ -19,7 +20,7 @@ const width = 100
 func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: redlocksim list [SCENARIO|DESIGN]")
+		fmt.Fprintln(stderr, "usage: redlocksim list [SCENARIO|DESIGN|FAULT]")
 	}
 	if len(args) == 0 {
 		listAll(stdout)
@@ -36,12 +37,17 @@ func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		tellScenario(stdout, s)
 		return nil
 	}
-	d, other := designs.ByName(args[0])
-	if other != nil {
-		return usageError{errors.Join(err, other)}
+	d, noDesign := designs.ByName(args[0])
+	if noDesign == nil {
+		tellDesign(stdout, d)
+		return nil
 	}
-	tellDesign(stdout, d)
-	return nil
+	f, noFault := matrix.ByName(args[0])
+	if noFault == nil {
+		tellFault(stdout, f)
+		return nil
+	}
+	return usageError{errors.Join(err, noDesign, noFault)}
 }
 
 func listAll(w io.Writer) {
@@ -62,6 +68,31 @@ func listAll(w io.Writer) {
 			fmt.Fprintf(w, "\ndesigns: %s\n", group)
 		}
 		fmt.Fprintf(w, "  %-17s %s\n", d.Name, d.Title)
+	}
+	listFaults(w)
+}
+
+// listFaults lists the columns of the matrix.
+func listFaults(w io.Writer) {
+	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
+	for _, f := range matrix.Faults() {
+		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
+	}
+}
+
+// tellFault tells of a fault, and what is expected of each design under it.
+func tellFault(w io.Writer, f matrix.Fault) {
+	paragraph(w, f.Name+": ", f.Title)
+	fmt.Fprintln(w)
+	paragraph(w, "source: ", f.Source)
+	if len(f.Needs) > 0 {
+		paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
+	}
+	fmt.Fprintln(w, "\nviolations are expected:")
+	for _, d := range designs.All() {
+		if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
+			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Likelihood, want.Why))
+		}
 	}
 }
 

@@ -114,7 +114,10 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	said := io.Discard
+	said := io.Discard // what isn't part of the format
+	if len(r.Unexpected()) > 0 {
+		said = stderr
+	}
 	switch format {
 	case "text":
 		err = errors.Join(err, r.Matrix().Text(stdout, width))
@@ -166,15 +169,10 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 // tell says what wasn't as expected, and writes the page.
 func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result, command string) error {
 	unexpected := r.Unexpected()
-	for i, err := range unexpected {
-		if i == 0 {
-			fmt.Fprintf(stdout, "\nNot as expected:\n")
-		}
-		paragraph(stdout, "  ", err.Error())
-	}
+	tellUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := neverReached(r); len(never) > 0 {
+	if never := neverReached(r); len(never) > 0 && len(f.plan.Faults) == len(matrix.Faults()) {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.html != "" {
@@ -183,6 +181,21 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 		}
 		fmt.Fprintf(stdout, "The report with curves and timelines: %s\n", f.html)
 	}
+	return verdict(ctx, unexpected)
+}
+
+func tellUnexpected(w io.Writer, unexpected []error) {
+	if len(unexpected) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nNot as expected:\n")
+	for _, err := range unexpected {
+		paragraph(w, "  ", err.Error())
+	}
+}
+
+// verdict is what makes the command fail.
+func verdict(ctx context.Context, unexpected []error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: this is what had been played")

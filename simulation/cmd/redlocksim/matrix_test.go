@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/report"
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+// does runs the program, and gives what it printed.
+func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Equal(t, want, run(t.Context(), args, &out, &errs), "%q\n%s%s", args, out.String(), errs.String())
+	return out.String(), errs.String()
+}
+
+// Without a command: all scenarios, all cells and the page, in 100 columns and without
+// colours.
+func TestAll(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "report.html")
+	out, errs := does(t, exitOK, "-seeds", "1", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page)
+	assert.Empty(t, errs)
+	assert.NotContains(t, out, "\x1b")
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, page) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
+		}
+	}
+	for _, s := range scenarios.All() {
+		assert.Regexp(t, `(?m)^`+s.ID+` `, out)
+	}
+	assert.Regexp(t, `(?m)^token-admit +\.`, out)
+	assert.NotContains(t, out, "Not as expected")
+	assert.Contains(t, out, "The report with curves and timelines: "+page)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, part := range []string{"<h2 id=\"matrix\"", "<h2 id=\"verdicts\"", "<h2 id=\"curves\"", "<h2 id=\"timelines\"", "redlocksim run S4"} {
+		assert.Contains(t, string(html), part)
+	}
+}
+
+func TestMatrixFormats(t *testing.T) {
+	with := func(more ...string) []string {
+		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "empty, cut", "-seeds", "20"}, more...)
+	}
+	text, _ := does(t, exitOK, with()...)
+	assert.Regexp(t, `(?m)^design +empty +cut$`, text)
+	assert.Regexp(t, `(?m)^redlock +\d+% +\.$`, text)
+	assert.Regexp(t, `redlock / empty: \d+ % \([\d.]+ to [\d.]+ %\), two holders.*; seed \d+`, strings.ReplaceAll(text, "\n    ", " "))
+
+	markdown, _ := does(t, exitOK, with("-format", "markdown")...)
+	assert.True(t, strings.HasPrefix(markdown, "| design | empty | cut |\n"), markdown)
+
+	one, _ := does(t, exitOK, with("-format", "json", "-workers", "1")...)
+	two, _ := does(t, exitOK, with("-format", "json", "-workers", "2")...)
+	assert.Equal(t, one, two)
+	var data report.Report
+	require.NoError(t, json.Unmarshal([]byte(one), &data))
+	assert.Equal(t, 20, data.Matrix.Cells[0][0].Runs)
+	assert.Positive(t, data.Matrix.Cells[0][0].Violated)
+	assert.Contains(t, data.Matrix.Cells[0][0].Command, "redlocksim run empty -design redlock -seed ")
+	again := strings.Fields(strings.TrimPrefix(data.Matrix.Cells[0][0].Command, "redlocksim "))
+	story, _ := does(t, exitOK, again...)
+	assert.Contains(t, story, "TWO HOLDERS")
+}
+
+// Ctrl-C: what was played is shown, and that it isn't all.
+func TestMatrixIsInterrupted(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+	defer stop()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
+	<-ctx.Done()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFail, run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "none"}, &out, &errs))
+	assert.Contains(t, out.String(), "redlock")
+	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
+}
+
+// A verdict that isn't as expected makes it fail, and an interruption does.
+func TestWhatMakesTheMatrixFail(t *testing.T) {
+	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
+	var out bytes.Buffer
+	tellUnexpected(&out, wrong)
+	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
+	require.EqualError(t, verdict(t.Context(), wrong), "2 verdicts not as expected")
+	require.NoError(t, verdict(t.Context(), nil))
+	out.Reset()
+	tellUnexpected(&out, nil)
+	assert.Empty(t, out.String())
+}
+
+func TestMatrixWrongUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"there are setnx,":              {"matrix", "-designs", "x"},
+		"there are none, pause,":        {"matrix", "-faults", "x"},
+		"want text, markdown or json":   {"matrix", "-format", "yaml"},
+		"-seeds is 0":                   {"matrix", "-seeds", "0"},
+		"-workers is 0":                 {"-workers", "0"},
+		"-loud":                         {"-loud"},
+		"is one word too many":          {"-seeds", "1", "now"},
+		"named twice":                   {"matrix", "-designs", "redlock,redlock"},
+		"which scenario or fault":       {"run"},
+		"no scenario \"S99\"":           {"run", "S99"},
+		"isn't played with a design":    {"run", "S4", "-design", "x"},
+		"no such design":                {"run", "pause", "-design", "x"},
+		"invalid value":                 {"run", "S4", "-seed", "x"},
+		"flag provided but not defined": {"player", "-x"},
+	} {
+		out, errs := does(t, exitUsage, args...)
+		assert.Contains(t, errs, says, "%q", args)
+		assert.Empty(t, out)
+	}
+	for _, name := range []string{"matrix", "run", "list", "player"} {
+		_, errs := does(t, exitOK, name, "-h")
+		assert.Contains(t, strings.ToLower(errs), "usage")
+	}
+	out, _ := does(t, exitOK, "-h")
+	assert.Contains(t, out, "scenario-seeds")
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	page, data := filepath.Join(dir, "s4.html"), filepath.Join(dir, "s4.json")
+	out, errs := does(t, exitOK, "run", "s4", "-design", "redlock", "-seed", "3", "-html", page, "-json", data)
+	assert.Empty(t, errs)
+	assert.NotContains(t, out, "\x1b")
+	for _, words := range []string{"S4: A server's clock jumps forward · redlock · seed 3", "!! TWO HOLDERS", "found: stale write, two holders; expected: stale write, two holders", "as expected\n"} {
+		assert.Contains(t, out, words)
+	}
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), "<svg")
+	assert.NotContains(t, string(html), "http://localhost")
+
+	var first, second runJSON
+	read := func(into *runJSON) {
+		text, err := os.ReadFile(data)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, into))
+	}
+	read(&first)
+	assert.Equal(t, []string{"stale write", "two holders"}, first.Kinds)
+	assert.True(t, first.AsExpected)
+	assert.Len(t, first.Digest, 64)
+	assert.NotEmpty(t, first.History)
+	assert.Equal(t, 1, first.Counts["a clock was stepped"])
+	does(t, exitOK, "run", "S4", "-design", "redlock", "-seed", "3", "-json", data)
+	read(&second)
+	assert.Equal(t, first, second)
+
+	held, _ := does(t, exitOK, "run", "S4")
+	assert.Contains(t, held, "· default ·")
+	assert.Contains(t, held, "found: none; expected: none")
+	fault, _ := does(t, exitOK, "run", "cut", "-seed", "2")
+	assert.Contains(t, fault, "expected: never, because of two majorities")
+	_, errs = does(t, exitFail, "run", "S4", "-html", filepath.Join(dir, "nowhere", "x.html"))
+	assert.Contains(t, errs, "no such file")
+}
+
+func TestListHasFaults(t *testing.T) {
+	out, _ := does(t, exitOK, "list")
+	assert.Regexp(t, `(?m)^  pause +clients stop`, out)
+	out, _ = does(t, exitOK, "list", "pause")
+	assert.Contains(t, out, "source: Kleppmann 2016")
+	assert.Regexp(t, `(?m)^  token-admit +never: the resource sees`, out)
+}

@@ -1,0 +1,138 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// The rules name what there is, say why, and leave no cell of the default rows out.
+func TestRulesAreSound(t *testing.T) {
+	for _, r := range rules {
+		assert.NotEmpty(t, r.Why)
+		assert.NotEmpty(t, r.designs)
+		for _, name := range r.designs {
+			design(t, name)
+		}
+		for _, name := range r.faults {
+			_, err := ByName(name)
+			assert.NoError(t, err)
+		}
+		if r.Likelihood == Surely {
+			assert.Positive(t, r.Within, r.Why)
+		}
+		if r.Likelihood == Never {
+			assert.Empty(t, r.Only, r.Why)
+		}
+	}
+	for _, f := range Faults() {
+		for _, d := range Rows() {
+			_, ok := ExpectationOf(f.Name, d.Name)
+			assert.True(t, ok, "%s / %s", d.Name, f.Name)
+		}
+		_, ok := ExpectationOf(f.Name, "textbook")
+		assert.False(t, ok)
+	}
+}
+
+// A column that breaks nobody would prove nothing of those that it doesn't break:
+// each has a design that it surely breaks, beside the one that breaks without it.
+func TestEachColumnBites(t *testing.T) {
+	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
+	without := map[string]string{
+		"crash": "what X1 breaks is setnx, more often", "kept": "nobody has anything against a server that keeps its data",
+		"twice": "S10b breaks what it breaks", "recon": "S10b breaks what it breaks",
+	}
+	for _, f := range Faults() {
+		bites := false
+		for _, d := range designs.All() {
+			want, ok := ExpectationOf(f.Name, d.Name)
+			bites = bites || ok && want.Likelihood == Surely && !easy[d.Name]
+		}
+		if without[f.Name] == "" {
+			assert.True(t, bites, f.Name)
+		}
+	}
+}
+
+func TestPromises(t *testing.T) {
+	for name, fenced := range map[string]bool{"setnx": false, "default": false, "token-write": true, "token-admit": true, "idempotent": true, "token-after": true} {
+		d := design(t, name)
+		assert.Equal(t, fenced, Fenced(d), name)
+		assert.Equal(t, !fenced, Promised(d, simulation.TwoHolders), name)
+		assert.Equal(t, !fenced, Promised(d, simulation.Overvalued), name)
+		for _, kind := range []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.NeverFree, simulation.NoProgress, simulation.Stuck} {
+			assert.True(t, Promised(d, kind), "%s: %s", name, kind)
+		}
+	}
+}
+
+// made is a result with one cell.
+func made(fault, design string, runs int, kinds ...simulation.ViolationKind) Result {
+	sum := tally{Runs: runs}
+	for _, k := range kinds {
+		sum.find(k, found{Runs: 1, First: 7})
+		sum.Violated = found{Runs: 1, First: 7}
+	}
+	return Result{
+		Plan: Plan{Designs: []string{design}, Faults: []string{fault}, Seeds: uint64(runs)}, Ended: true,
+		sums: map[task]tally{{Part: ofCell, A: fault, B: design}: sum},
+	}
+}
+
+// What isn't as expected is found to be so, and nothing else.
+func TestJudgement(t *testing.T) {
+	for _, test := range []struct {
+		fault, design string
+		runs          int
+		kinds         []simulation.ViolationKind
+		says          string // "": as expected
+	}{
+		{"cut", "default", 1000, nil, ""},
+		{"cut", "default", 1000, []simulation.ViolationKind{simulation.TwoHolders}, "first with seed 7, and it was not expected"},
+		{"pause", "token-admit", 10, []simulation.ViolationKind{simulation.StaleWrite}, "not expected, because the resource sees a holder's token"},
+		{"pause", "default", soon, nil, "nothing found in 100 runs, and something was expected"},
+		{"pause", "default", soon - 1, nil, ""},
+		{"pause", "default", 1, []simulation.ViolationKind{simulation.TwoHolders}, ""},
+		{"pause", "default", 1, []simulation.ViolationKind{simulation.NeverFree}, "never free"},
+		{"fail", "default", 1000, nil, ""},
+		{"fail", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, ""},
+		{"fail", "default", 10, []simulation.ViolationKind{simulation.TwoHolders}, "two holders in 1 of 10 runs"},
+		{"cut", "textbook", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // nothing is expected of it
+	} {
+		r := made(test.fault, test.design, test.runs, test.kinds...)
+		unexpected := r.Unexpected()
+		if test.says == "" {
+			assert.Empty(t, unexpected, "%+v", test)
+			assert.False(t, r.Matrix().Cells[0][0].Unexpected)
+			continue
+		}
+		require.Len(t, unexpected, 1, "%+v", test)
+		assert.ErrorContains(t, unexpected[0], test.says)
+		assert.True(t, r.Matrix().Cells[0][0].Unexpected)
+	}
+
+	interrupted := made("pause", "default", soon)
+	interrupted.Ended = false
+	assert.Empty(t, interrupted.Unexpected(), "nobody knows what the rest would have shown")
+}
+
+// Beliefs don't count where the resource looks at tokens.
+func TestWhatCounts(t *testing.T) {
+	r := made("pause", "token-admit", 10)
+	sum := tally{Runs: 10}
+	sum.find(simulation.TwoHolders, found{Runs: 4, First: 3})
+	r.sums[task{Part: ofCell, A: "pause", B: "token-admit"}] = sum
+	cell := r.Matrix().Cells[0][0]
+	assert.Zero(t, cell.Violated)
+	assert.Empty(t, cell.Kinds)
+	assert.Equal(t, []string{"a lease was acquired", "a process was paused", "a write was carried out after its lease or the guard refused a write"}, cell.Unreached)
+	assert.Equal(t, map[simulation.ViolationKind]uint64{simulation.TwoHolders: 3}, r.FirstSeeds("pause", "token-admit"))
+	runs, violated := r.Safe()
+	assert.Equal(t, 10, runs)
+	assert.Zero(t, violated)
+}

@@ -1,0 +1,126 @@
+package matrix
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+func design(t *testing.T, name string) designs.Design {
+	t.Helper()
+	d, err := designs.ByName(name)
+	require.NoError(t, err)
+	return d
+}
+
+// Names head columns of five letters, and what zeros depend on is something that is
+// counted.
+func TestFaultsAreSound(t *testing.T) {
+	counters := simulation.Counters()
+	seen := map[string]bool{}
+	for _, f := range Faults() {
+		assert.False(t, seen[f.Name], f.Name)
+		seen[f.Name] = true
+		assert.LessOrEqual(t, len(f.Name), 5)
+		assert.NotEmpty(t, f.Title, f.Name)
+		assert.NotEmpty(t, f.Source, f.Name)
+		for _, need := range slices.Concat(f.Needs, f.Voted, f.Watched) {
+			for one := range strings.SplitSeq(need, " or ") {
+				assert.Contains(t, counters, one, f.Name)
+			}
+		}
+		found, err := ByName(f.Name)
+		require.NoError(t, err)
+		assert.Equal(t, f.Title, found.Title)
+	}
+	_, err := ByName("earthquake")
+	require.ErrorIs(t, err, ErrUnknown)
+	require.ErrorContains(t, err, `"earthquake"; there are none, pause, `)
+}
+
+// A column has faults of its own sort alone, and all designs get the same.
+func TestSchedules(t *testing.T) {
+	only := map[string]func(simulation.Fault) bool{
+		"pause": func(f simulation.Fault) bool { return f.Kind == simulation.Pause },
+		"sleep": func(f simulation.Fault) bool { return f.Kind == simulation.Suspend },
+		"wall":  func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Server == "" },
+		"step":  func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Process == "" },
+		"drift": func(f simulation.Fault) bool { return f.Kind == simulation.Rate && f.PPM >= -5000 && f.PPM <= 5000 },
+		"empty": func(f simulation.Fault) bool {
+			return f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing
+		},
+		"1sec": func(f simulation.Fault) bool { return f.Keep == simulation.KeepSecond },
+		"kept": func(f simulation.Fault) bool { return f.Keep == simulation.KeepAll },
+		"late": func(f simulation.Fault) bool { return f.Server != simulation.Resource },
+		"packt": func(f simulation.Fault) bool {
+			return f.Server == simulation.Resource && f.Op == "write" && f.Nth > 0 && f.By > 0
+		},
+	}
+	for _, f := range Faults() {
+		for seed := range uint64(200) {
+			_, s := f.Setting(seed, design(t, "redlock"))
+			if f.Name == "none" {
+				require.Empty(t, s)
+				continue
+			}
+			require.NotEmpty(t, s)
+			_, same := f.Setting(seed, design(t, "setnx"))
+			require.Equal(t, same, s, "%s, seed %d", f.Name, seed)
+			_, again := f.Setting(seed, design(t, "redlock"))
+			require.Equal(t, again, s)
+			for _, one := range s {
+				require.Contains(t, f.kinds, one.Kind)
+				if allowed := only[f.Name]; allowed != nil {
+					require.True(t, allowed(one), "%s: %+v", f.Name, one)
+				}
+			}
+		}
+	}
+}
+
+// Replicas that are to be found behind are.
+func TestReplicasAreBehind(t *testing.T) {
+	f, err := ByName("fail")
+	require.NoError(t, err)
+	lags := 0
+	for seed := range uint64(50) {
+		_, s := f.Setting(seed, design(t, "replica-wait"))
+		for _, one := range s {
+			if one.Kind == simulation.Lag {
+				lags++
+			}
+		}
+	}
+	require.Positive(t, lags)
+}
+
+// What clients do without a fault is done under a lease: a look, and no act without
+// it.
+func TestClientsLookBeforeTheyAct(t *testing.T) {
+	f, err := ByName("pause")
+	require.NoError(t, err)
+	looks, writes := 0, 0
+	for seed := range few(60) {
+		r, err := f.Play(seed, design(t, "default"))
+		require.NoError(t, err)
+		looked := map[string]bool{}
+		for _, e := range r.History {
+			switch e.What {
+			case "looked":
+				looks++
+				looked[e.Process] = e.Validity > 0
+			case "read", "write":
+				writes++
+				require.True(t, looked[e.Process], "seed %d: %+v", seed, e)
+			}
+		}
+	}
+	require.Positive(t, looks)
+	require.Positive(t, writes)
+}

@@ -1,0 +1,44 @@
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// asWorker makes the test binary a worker process, asDying one that dies with its
+// first task.
+const asWorker, asDying = "-worker-process", "-dying-process"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case asWorker:
+			if err := Serve(os.Stdin, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		case asDying:
+			_, _ = os.Stdin.Read(make([]byte, 1))
+			fmt.Fprintln(os.Stderr, "out of order")
+			os.Exit(7)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func process(arg string) func() *exec.Cmd {
+	return func() *exec.Cmd { return exec.Command(os.Args[0], arg) }
+}
+
+// few is a number of seeds that a test has time for.
+func few(n uint64) uint64 {
+	if raced || testing.Short() {
+		return max(1, n/6)
+	}
+	return n
+}

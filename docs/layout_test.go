@@ -131,7 +131,8 @@ func TestTopLevel(t *testing.T) {
 	require.NoError(t, err)
 	agreed := []string{"go.mod", "go.sum", "quorum", "instance", "drift", "fencing", "simulation", "docs", "README.md"}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(agreed, e.Name()) {
+		// The run command writes its report where it is called, and Git ignores it.
+		if !strings.HasPrefix(e.Name(), ".") && e.Name() != "redlock-report.html" && !slices.Contains(agreed, e.Name()) {
 			t.Errorf("%s is beyond the agreed top level", e.Name())
 		}
 	}

@@ -23,7 +23,7 @@ func (r Result) Matrix() report.Matrix {
 		d, _ := designs.ByName(name)
 		axis := report.Axis{Name: d.Name, Title: d.Title, Source: d.Source}
 		if Fenced(d) {
-			axis.Title += " (what counts is the data, not who believes to have the lock)"
+			axis.Title += " (judged by the data)"
 		}
 		m.Designs = append(m.Designs, axis)
 		cells := make([]report.Cell, len(r.Plan.Faults))
@@ -41,12 +41,12 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		return report.Cell{}
 	}
 	c := report.Cell{
-		Runs: sum.Runs, Violated: sum.Violated.Runs, Kinds: map[string]int{},
+		Runs: sum.Runs, Violated: sum.Violated.Runs, Kinds: map[string]int{}, First: map[string]uint64{},
 		Unexpected: r.judge(fault, d) != nil,
 	}
 	for kind, f := range sum.Kinds {
 		if Promised(d, kind) {
-			c.Kinds[string(kind)] = f.Runs
+			c.Kinds[string(kind)], c.First[string(kind)] = f.Runs, f.First
 		}
 	}
 	if c.Violated > 0 {

@@ -100,9 +100,9 @@ type cell struct {
 	seed   uint64
 }
 
-// shownCells are the cells with a timeline: of each fault that of the last design in
-// the order of the rows that is violated and has no guard, else of the first; and what
-// wasn't as expected.
+// shownCells are the cells with a timeline: of each fault the last Redlock that is
+// violated, with a guard and without, or else the last design that is; and what wasn't
+// as expected.
 func (r Result) shownCells() []cell {
 	var shown []cell
 	for _, name := range r.Plan.Faults {
@@ -110,7 +110,7 @@ func (r Result) shownCells() []cell {
 		if err != nil {
 			continue // the plan was checked
 		}
-		var best *cell
+		var plain, fenced, other *cell
 		for _, design := range r.Plan.Designs {
 			d, err := designs.ByName(design)
 			sum := r.of(ofCell, name, design)
@@ -121,12 +121,21 @@ func (r Result) shownCells() []cell {
 			switch {
 			case r.judge(name, d) != nil && len(shown) < surprises:
 				shown = append(shown, c)
-			case best == nil || !Fenced(d) && d.Group == designs.Redlock:
-				best = &c
+			case d.Group != designs.Redlock:
+				other = &c
+			case Fenced(d):
+				fenced = &c
+			default:
+				plain = &c
 			}
 		}
-		if best != nil {
-			shown = append(shown, *best)
+		if plain == nil && fenced == nil {
+			plain = other
+		}
+		for _, c := range []*cell{plain, fenced} {
+			if c != nil {
+				shown = append(shown, *c)
+			}
 		}
 	}
 	return shown

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/timeline"
@@ -91,8 +92,9 @@ type found struct {
 }
 
 type kindCount struct {
-	Name string
-	Runs int
+	Name  string
+	Runs  int
+	First string // seed, "" if it isn't known
 }
 
 type curveView struct {
@@ -191,7 +193,11 @@ func (p *page) matrix() {
 				Violated: c.Violated, Runs: c.Runs, Seed: c.Seed,
 			}
 			for _, kind := range c.kinds() {
-				f.Kinds = append(f.Kinds, kindCount{kind, c.Kinds[kind]})
+				count := kindCount{Name: kind, Runs: c.Kinds[kind]}
+				if seed, known := c.First[kind]; known {
+					count.First = strconv.FormatUint(seed, 10)
+				}
+				f.Kinds = append(f.Kinds, count)
 			}
 			p.Found = append(p.Found, f)
 		}

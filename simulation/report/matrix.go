@@ -33,6 +33,8 @@ type Cell struct {
 	Violated int `json:"violated"` // runs in which any check found something
 	// Kinds counts the runs in which each kind of violation was found.
 	Kinds map[string]int `json:"kinds,omitempty"`
+	// First is the first seed that shows each of these kinds; it may be left out.
+	First map[string]uint64 `json:"first,omitempty"`
 	// Seed is the first that was violated, if any was.
 	Seed uint64 `json:"seed"`
 	// Unreached are counters on which a 0 depends and that stayed at 0.
@@ -93,6 +95,16 @@ func (c Cell) kinds() []string {
 		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
 	})
 	return names
+}
+
+// kindText is a kind with the number of runs that show it and the first seed, where
+// that is known.
+func (c Cell) kindText(kind string) string {
+	seed, known := c.First[kind]
+	if !known {
+		return kind
+	}
+	return fmt.Sprintf("%s %d (seed %d)", kind, c.Kinds[kind], seed)
 }
 
 // proves reports whether a 0 says something.

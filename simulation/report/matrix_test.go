@@ -114,3 +114,22 @@ func TestRatesDoNotLie(t *testing.T) {
 		}
 	}
 }
+
+// Each kind with its first seed, where it is known; and the tables alone.
+func TestFirstSeeds(t *testing.T) {
+	m := report.Matrix{
+		Designs: []report.Axis{{Name: "redlock"}}, Faults: []report.Axis{{Name: "empty"}},
+		Cells: [][]report.Cell{{{
+			Runs: 40, Violated: 16, Seed: 3, Kinds: map[string]int{"two holders": 16, "stale write": 5},
+			First: map[string]uint64{"two holders": 3, "stale write": 0},
+		}}},
+	}
+	var text, table, page strings.Builder
+	require.NoError(t, m.Text(&text, 100))
+	assert.Contains(t, text.String(), "redlock / empty: 40 % (26.3 to 55.4 %), two holders 16 (seed 3), stale write 5 (seed 0)\n")
+	require.NoError(t, m.Table(&table, 100))
+	assert.True(t, strings.HasPrefix(text.String(), table.String()))
+	assert.NotContains(t, table.String(), "redlock / empty")
+	require.NoError(t, report.HTML(&page, report.Report{Matrix: m}))
+	assert.Contains(t, page.String(), "two holders (16, from seed 3), stale write (5, from seed 0)")
+}

@@ -92,10 +92,10 @@ func (t *textTable) details() {
 				t.wrapped("Violated (95 % confidence), and the first seed that shows it:", "")
 			}
 			text := fmt.Sprintf("%s / %s: %s", design.Name, fault.Name, c.intervalText())
-			if kinds := c.kinds(); len(kinds) > 0 {
-				text += ", " + strings.Join(kinds, ", ")
+			for _, kind := range c.kinds() {
+				text += ", " + c.kindText(kind)
 			}
-			if c.Violated > 0 {
+			if c.Violated > 0 && len(c.First) == 0 {
 				text += fmt.Sprintf("; seed %d", c.Seed)
 			}
 			if c.Unexpected {

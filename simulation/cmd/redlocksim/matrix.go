@@ -231,7 +231,7 @@ func (f *matrixFlags) page(r matrix.Result, command string) error {
 func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timelines) report.Report {
 	page := report.Report{
 		Title: "Lock designs under faults", Version: version(),
-		Command: "go run ./simulation/cmd/" + command, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
+		Command: fmt.Sprintf("go run ./simulation/cmd/%s -seeds %d", command, f.plan.Seeds), Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Of designs whose resource looks at tokens (" + strings.Join(fenced(), ", ") + ") what counts in the matrix is harm to the data, not who believes to have the lock.",

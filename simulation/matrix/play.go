@@ -29,7 +29,7 @@ type Plan struct {
 
 // DefaultPlan is what half a minute on two processors is enough for.
 func DefaultPlan() Plan {
-	p := Plan{Listed: true, Seeds: 40, ScenarioSeeds: 2, CurveSeeds: 40}
+	p := Plan{Listed: true, Seeds: 50, ScenarioSeeds: 3, CurveSeeds: 60}
 	for _, d := range designs.All() {
 		if len(expectedOf(d.Name)) > 0 {
 			p.Designs = append(p.Designs, d.Name)
@@ -87,7 +87,7 @@ func (p Plan) scenarios() []scenarios.Scenario {
 
 // chunk is how many seeds a task has at most: small enough for all workers to be busy
 // to the end.
-const chunk = 40
+const chunk = 30
 
 // tasks is all that is to be played. Of everything the first seeds come first, so
 // that an interruption leaves a whole picture of fewer runs.

@@ -85,8 +85,8 @@ func told(t *testing.T, r Result) string {
 // The same with no worker, one and two.
 func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	p := Plan{
-		Designs: []string{"setpx-cad", "redlock", "token-admit"}, Faults: []string{"pause", "empty", "lose"}, Seeds: few(chunk + 8),
-		Scenarios: []string{"S1", "S4", "S12"}, ScenarioSeeds: 2, CurveSeeds: 2,
+		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "empty"}, Seeds: few(chunk + 8),
+		Scenarios: []string{"S1", "S4"}, ScenarioSeeds: 2, CurveSeeds: 1,
 	}
 	var first string
 	for workers := range 3 {

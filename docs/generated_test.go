@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ and read the difference before you commit it.`
 // generators has the makers by their first word. Each gets the other words.
 var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
+	"code":    codeBlock,
 }
 
 // generatedFiles are files that are made as a whole, by their names in this
@@ -145,32 +147,98 @@ func exampleBlock(words []string) (string, error) {
 	if len(words) != 2 {
 		return "", fmt.Errorf("want a folder and a function, got %q", words)
 	}
-	files, err := filepath.Glob(filepath.Join("..", words[0], "*_test.go"))
+	text, set, decl, err := declared(words[0], words[1])
 	if err != nil {
 		return "", err
 	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return "", fmt.Errorf("%s in the tests of %s is no function", words[1], words[0])
+	}
+	body, err := format.Source(text[set.Position(f.Body.Lbrace).Offset+1 : set.Position(f.Body.Rbrace).Offset])
+	if err != nil {
+		return "", err
+	}
+	return "```go\n" + dedent(string(body)) + "```", nil
+}
+
+// codeBlock gives whole declarations out of a package's tests, with their comments:
+// words are the package's folder and the names, those of methods as "type.method".
+func codeBlock(words []string) (string, error) {
+	if len(words) < 2 {
+		return "", fmt.Errorf("want a folder and names, got %q", words)
+	}
+	var parts []string
+	for _, name := range words[1:] {
+		text, set, decl, err := declared(words[0], name)
 		if err != nil {
 			return "", err
+		}
+		from := decl.Pos()
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		case *ast.GenDecl:
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		}
+		parts = append(parts, string(text[set.Position(from).Offset:set.Position(decl.End()).Offset])+"\n")
+	}
+	return "```go\n" + strings.Join(parts, "\n") + "```", nil
+}
+
+// declared finds a declaration in the tests of a package, with the text that it is
+// in.
+func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
+	files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, nil, err
 		}
 		set := token.NewFileSet()
-		tree, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(set, file, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return "", err
+			return nil, nil, nil, err
 		}
 		for _, decl := range tree.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == words[1] {
-				from, to := set.Position(f.Body.Lbrace).Offset+1, set.Position(f.Body.Rbrace).Offset
-				body, err := format.Source(source[from:to])
-				if err != nil {
-					return "", err
-				}
-				return "```go\n" + dedent(string(body)) + "```", nil
+			if slices.Contains(namesOf(decl), name) {
+				return text, set, decl, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("there is no function %s in the tests of %s", words[1], words[0])
+	return nil, nil, nil, fmt.Errorf("there is no %s in the tests of %s", name, folder)
+}
+
+// namesOf lists what a declaration declares.
+func namesOf(decl ast.Decl) []string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil {
+			return []string{strings.TrimPrefix(source(d.Recv.List[0].Type), "*") + "." + d.Name.Name}
+		}
+		return []string{d.Name.Name}
+	case *ast.GenDecl:
+		var names []string
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, s.Name.Name)
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					names = append(names, id.Name)
+				}
+			}
+		}
+		return names
+	}
+	return nil
 }
 
 // dedent takes one tab off each line, and the empty lines around all.

@@ -2,63 +2,12 @@ package docs_test
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math/bits"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// Whoever meets an error finds it in the table.
-func TestEveryErrorIsExplained(t *testing.T) {
-	page, err := os.ReadFile("operations.md")
-	require.NoError(t, err)
-	found := 0
-	for _, pkg := range []string{"quorum", "instance", "fencing"} {
-		for _, name := range exportedErrors(t, filepath.Join("..", pkg)) {
-			found++
-			if !strings.Contains(string(page), "`"+pkg+"."+name+"`") {
-				t.Errorf("operations.md says nothing of %s.%s", pkg, name)
-			}
-		}
-	}
-	require.Greater(t, found, 40)
-}
-
-// exportedErrors names the package-level variables of a folder that are errors by
-// their names.
-func exportedErrors(t *testing.T, dir string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
-	var names []string
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, decl := range tree.Decls {
-			group, ok := decl.(*ast.GenDecl)
-			if !ok || group.Tok != token.VAR {
-				continue
-			}
-			for _, spec := range group.Specs {
-				for _, name := range spec.(*ast.ValueSpec).Names {
-					if strings.HasPrefix(name.Name, "Err") {
-						names = append(names, name.Name)
-					}
-				}
-			}
-		}
-	}
-	return names
-}
 
 // The formula for two sets whose quorums always share an instance, and the steps of
 // the table, against all subsets.

@@ -1,0 +1,222 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/guardtest"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// rollOver is the code under test in what follows: a job that must not run twice for
+// one day.
+func rollOver(ctx context.Context, locks *quorum.Coordinator, day string, work func(context.Context, fencing.Token) error) error {
+	err := locks.Do(ctx, "roll-over/"+day, func(ctx context.Context, lease *quorum.Lease) error {
+		return work(ctx, lease.Token())
+	})
+	if errors.Is(err, quorum.ErrNotHeld) || errors.Is(err, quorum.ErrLost) {
+		return fmt.Errorf("roll-over of %s went on without the lock, look at what it did: %w", day, err)
+	}
+	return err
+}
+
+// locksInMemory are a Coordinator and its servers: no network, no process, and time
+// that a synctest bubble makes virtual.
+func locksInMemory(t *testing.T) (*quorum.Coordinator, []*quorumtest.Server) {
+	t.Helper()
+	servers := make([]*quorumtest.Server, 3)
+	instances := make([]quorum.Instance, len(servers))
+	for i := range servers {
+		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+		instances[i] = servers[i]
+	}
+	locks, err := quorum.New(quorum.Config{}, instances...)
+	require.NoError(t, err)
+	require.NoError(t, locks.Trust(t.Context()))
+	return locks, servers
+}
+
+func TestRollOverSaysThatItLostTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks, servers := locksInMemory(t)
+		defer func() { require.NoError(t, locks.Close(context.Background())) }()
+
+		err := rollOver(t.Context(), locks, "2026-01-31", func(ctx context.Context, _ fencing.Token) error {
+			for _, s := range servers {
+				s.FlushAll() // what an operator does on a bad day
+			}
+			<-ctx.Done() // the keep-alive finds out, long before the TTL is over
+			return context.Cause(ctx)
+		})
+		require.ErrorIs(t, err, quorum.ErrLost)
+		require.ErrorContains(t, err, "went on without the lock")
+	})
+}
+
+func TestRollOverSurvivesAHungServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks, servers := locksInMemory(t)
+		defer func() { require.NoError(t, locks.Close(context.Background())) }()
+		servers[0].Hang()
+		defer servers[0].Resume()
+
+		began, ran := time.Now(), false
+		err := rollOver(t.Context(), locks, "2026-01-31", func(context.Context, fencing.Token) error {
+			ran = true
+			return nil
+		})
+		require.NoError(t, err)
+		require.True(t, ran)
+		require.Less(t, time.Since(began), locks.Config().InstanceTimeout, "two servers of three decided")
+	})
+}
+
+// lastWriter is a guard of somebody's own: a row in a map, in place of one in a
+// database.
+type lastWriter struct {
+	mu    sync.Mutex
+	marks map[string]fencing.Token
+}
+
+func (g *lastWriter) Admit(ctx context.Context, resource string, t fencing.Token) error {
+	return g.Check(ctx, resource, t) // what it does to the mark is the same
+}
+
+func (g *lastWriter) Check(ctx context.Context, resource string, t fencing.Token) error {
+	if err := fencing.Validate(resource, t); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if highest := g.marks[resource]; t < highest {
+		return &fencing.StaleError{Resource: resource, Token: t, Highest: highest}
+	}
+	g.marks[resource] = t
+	return nil
+}
+
+func TestOwnGuard(t *testing.T) {
+	guardtest.Run(t, func(*testing.T) fencing.Guard {
+		return &lastWriter{marks: map[string]fencing.Token{}}
+	})
+}
+
+// counted is an Instance of somebody's own: it wraps another one and counts.
+type counted struct {
+	quorum.Instance
+	commands atomic.Int64
+}
+
+func (c *counted) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	c.commands.Add(1)
+	return c.Instance.Do(ctx, cmd)
+}
+
+func TestOwnInstance(t *testing.T) {
+	quorumtest.Check(t, func(*testing.T) quorum.Instance {
+		return &counted{Instance: quorumtest.NewServer("A", nil)}
+	}, quorumtest.Virtual())
+}
+
+// deposit is the critical section of the examples below: it adds 10 to an account.
+func deposit(c *simulation.Client) {
+	lease, err := c.Acquire("account")
+	if err != nil {
+		return
+	}
+	if balance, version, err := c.Read(lease); err == nil {
+		_ = c.Write(lease, balance+10, version)
+	}
+	_ = c.Release(lease)
+}
+
+// deposits is what makes it known by name, so that what is found can be kept in files.
+var deposits = search.Registry{
+	Workloads: []search.Workload{{Name: "deposit", Work: func(simulation.Config, int) simulation.Workload { return deposit }}},
+	Designs:   []search.Design{{Name: "lock", Apply: func(*simulation.Config) {}}},
+}
+
+// A finding is kept, with the digest of its trace, and played again.
+func Example_replay() {
+	found := search.Setup{Workload: "deposit", Design: "lock", Seed: 1, Schedule: simulation.Schedule{
+		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+		{Kind: simulation.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // has nothing to do with it
+	}}
+	small, err := search.Shrink(context.Background(), deposits, found, simulation.LostUpdate)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(found.Schedule), "faults, of which", len(small.Setup.Schedule), "is needed: a", small.Setup.Schedule[0].Kind)
+
+	dir, err := os.MkdirTemp("", "finding")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "lost-update.json")
+	file, err := search.Record(deposits, small.Setup, simulation.LostUpdate)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := file.Save(path); err != nil {
+		log.Fatal(err)
+	}
+
+	// In a test: the bug is still there, or mended.
+	kept, err := search.Load(deposits, path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := kept.Replay(deposits)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the same run, byte for byte:", again.Identical)
+	// Output:
+	// 2 faults, of which 1 is needed: a pause
+	// the same run, byte for byte: true
+}
+
+// A second opinion on a run, by a checker that knows nothing of the simulation.
+func Example_judge() {
+	pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}
+	for _, guard := range []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits} {
+		cfg := simulation.Config{Guard: guard}
+		cfg.Quorum.MaxWait = time.Minute
+		result, err := simulation.Run(1, cfg, simulation.Schedule{pause}, deposit)
+		if err != nil {
+			log.Fatal(err)
+		}
+		operations, err := search.Operations(result)
+		if err != nil {
+			log.Fatal(err)
+		}
+		verdict, err := judge.Check(operations, time.Minute)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("guard %q: %v\n", guard, verdict)
+	}
+	// Output:
+	// guard "": exclusion broken, tokens holds, resource broken
+	// guard "admits": exclusion holds, tokens holds, resource holds
+}

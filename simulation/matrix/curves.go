@@ -191,7 +191,7 @@ func crashes() curve {
 func failovers() curve {
 	loses := simulation.Fault{Kind: simulation.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}
 	xs := []float64{.05, .1, .2, .3, .5, .7}
-	fine := steps(.01, .7, .01)
+	fine := steps(.05, .7, .01)
 	return curve{
 		id: "failover", title: "Failovers that lose the lock, on one pair and on five",
 		words: "A failover to an asynchronous replica loses the lock with the probability k. That all of N lose it has the probability k to the N, which is often quoted; two holders take no more than one of a bare majority, or three of five.",

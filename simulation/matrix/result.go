@@ -187,7 +187,8 @@ func (r Result) Safe() (runs, violated int) {
 const Everywhere = "all of the matrix"
 
 // Unreached lists the counters that stayed at 0 in some cells though their zeros
-// depend on them, and those that stayed at 0 in all of the matrix.
+// depend on them, and, if it has all faults, those that stayed at 0 in all of the
+// matrix.
 func (r Result) Unreached() []report.Unreached {
 	where := map[string][]string{}
 	reached := map[string]int{}
@@ -202,7 +203,7 @@ func (r Result) Unreached() []report.Unreached {
 			}
 		}
 	}
-	if len(reached) > 0 {
+	if len(reached) > 0 && len(r.Plan.Faults) == len(Faults()) {
 		for _, what := range simulation.Counters() {
 			if reached[what] == 0 {
 				where[what] = []string{Everywhere}

@@ -110,6 +110,15 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if f.plan.CurveSeeds = 0; curves {
 		f.plan.CurveSeeds = curveSeeds
 	}
+	again := "redlocksim matrix"
+	for _, flag := range []struct{ name, value string }{{"designs", rows}, {"faults", columns}} {
+		if flag.value != "" {
+			again += fmt.Sprintf(" -%s %q", flag.name, flag.value)
+		}
+	}
+	if curves {
+		again += " -curves"
+	}
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
@@ -129,9 +138,9 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	case "markdown":
 		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
-		err = errors.Join(err, f.report(r, "redlocksim matrix", nil).JSON(stdout))
+		err = errors.Join(err, f.report(r, again, nil).JSON(stdout))
 	}
-	return errors.Join(err, f.tell(ctx, said, r, "redlocksim matrix"))
+	return errors.Join(err, f.tell(ctx, said, r, again))
 }
 
 func list(words string) []string {
@@ -172,7 +181,7 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 	tellUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := neverReached(r); len(never) > 0 && len(f.plan.Faults) == len(matrix.Faults()) {
+	if never := neverReached(r); len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.html != "" {

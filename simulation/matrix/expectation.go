@@ -22,7 +22,8 @@ const (
 type Expectation struct {
 	Likelihood
 	// Only are the kinds of violations that may be found, where it isn't Never. Empty:
-	// any.
+	// any but those that no fault excuses: a run that doesn't end, goroutines that are
+	// left, a panic.
 	Only []simulation.ViolationKind
 	// Within is, for Surely, after how many runs a violation must have been found.
 	Within int
@@ -34,8 +35,14 @@ func (l Likelihood) String() string { return [...]string{"never", "rarely", "sur
 
 // Allows reports whether a kind of violation may be found.
 func (e Expectation) Allows(kind simulation.ViolationKind) bool {
-	return e.Likelihood != Never && (len(e.Only) == 0 || slices.Contains(e.Only, kind))
+	if len(e.Only) == 0 {
+		return e.Likelihood != Never && !slices.Contains(inexcusable, kind)
+	}
+	return e.Likelihood != Never && slices.Contains(e.Only, kind)
 }
+
+// inexcusable are the kinds that say that the code failed, not the lock.
+var inexcusable = []simulation.ViolationKind{simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated}
 
 // soon is Expectation.Within unless something else is said.
 const soon = 100

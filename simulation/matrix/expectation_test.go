@@ -102,6 +102,9 @@ func TestJudgement(t *testing.T) {
 		{"fail", "default", 1000, nil, ""},
 		{"fail", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, ""},
 		{"fail", "default", 10, []simulation.ViolationKind{simulation.TwoHolders}, "two holders in 1 of 10 runs"},
+		{"all", "default", 10, []simulation.ViolationKind{simulation.NeverFree}, ""},
+		{"all", "default", 10, []simulation.ViolationKind{simulation.Panicked}, "panic in 1 of 10 runs"},
+		{"cut", "no-timeout", 10, []simulation.ViolationKind{simulation.Stuck}, ""},
 		{"cut", "textbook", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // nothing is expected of it
 	} {
 		r := made(test.fault, test.design, test.runs, test.kinds...)

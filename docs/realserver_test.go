@@ -105,7 +105,9 @@ func useLocks(t *testing.T, server *instancetest.Server, user string) error {
 	if hidden := report.Instances[0].Identity.Hidden; len(hidden) > 0 {
 		return fmt.Errorf("hidden: %v", hidden)
 	}
-	line := func() string { return strings.TrimPrefix(server.MustAsk("LLEN", instance.WaitersKey("orders:42")), ":") }
+	line := func() string {
+		return strings.TrimPrefix(server.MustAsk("LLEN", instance.WaitersKey("orders:42")), ":")
+	}
 	err = lockInTurns(ctx, clients[0], clients[1], "orders:42", func() {
 		require.Eventually(t, func() bool { return told.Load() != nil || line() != "0" }, 10*time.Second, time.Millisecond)
 	}, func() error {

@@ -60,6 +60,10 @@ var policy = map[string][]string{
 	// How designs stand up to faults, in figures.
 	"simulation/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/report", "simulation/scenarios"},
 
+	// Mistakes in the source, as data, and the program that they are built into.
+	"simulation/mutants":       {},
+	"simulation/mutants/trial": {"simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
+
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/live": {
 		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/scenarios",
@@ -70,7 +74,7 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {
 		"simulation/live", "simulation/matrix", "simulation/report",
 		"fencing", "instance", "instance/embedded", "quorum",
-		"simulation", "simulation/designs", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
+		"simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
 	},
 	"docs": {},
 }

@@ -10,6 +10,7 @@
 //	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000
 //	redlocksim exhaust S1
+//	redlocksim mutants                               the library with one mistake after the other, and who notices
 //
 // Every command exits with 0 if all went as told, 1 if not, 2 for wrong usage.
 package main
@@ -64,6 +65,7 @@ var commands = []command{
 	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
 	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
 	{"shrink", "make a replay file's run smaller, as long as it shows the same", runShrink},
+	{"mutants", "the library with one mistake after the other: who notices?", runMutants},
 	{"worker", "what explore and exhaust start; not for people", runWorker},
 	{"player", "what matrix starts; not for people", runPlayer},
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation/mutants"
+)
+
+// mutantsFormats are what -format knows.
+var mutantsFormats = []string{"text", "json"}
+
+// runMutants breaks the library's safety lines one at a time. It fails if one of them
+// isn't missed by anybody.
+func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var only, format, source string
+	var list bool
+	var parallel int
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	flags.StringVar(&only, "only", "", "the `names` of mutants, separated by commas (default: all)")
+	flags.BoolVar(&list, "list", false, "list the mutants, and judge none")
+	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(mutantsFormats, ", "))
+	flags.IntVar(&parallel, "p", max(2, runtime.NumCPU()), "how many are judged at once, 1 to 64")
+	flags.StringVar(&source, "source", ".", "a `folder` in the checkout whose source is broken; nothing in it is changed")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(mutantsFormats, format):
+		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(mutantsFormats, " or "))}
+	case parallel < 1 || parallel > 64:
+		return usageError{fmt.Errorf("-p is %d, want 1 to 64", parallel)}
+	}
+	chosen, err := mutants.Select(names(only)...)
+	if err != nil {
+		return usageError{err}
+	}
+	if list {
+		for _, m := range chosen {
+			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, m.Breaks, m.Judge)
+		}
+		return nil
+	}
+	from, err := mutants.Open(ctx, source)
+	if errors.Is(err, mutants.ErrSource) {
+		return usageError{err}
+	} else if err != nil {
+		return interrupted(ctx, err)
+	}
+	j := breaking{format: format, stdout: stdout, all: len(chosen)}
+	if newProgress(stderr) != nil {
+		j.terminal = stderr
+	}
+	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.tell})
+}
+
+// names are those of a list with commas.
+func names(list string) []string {
+	return slices.DeleteFunc(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
+}
+
+// breaking is a run of the command.
+type breaking struct {
+	format   string
+	stdout   io.Writer
+	terminal io.Writer // nil if nobody watches
+	all      int
+	over     int
+	at       []string // what is being judged
+}
+
+func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Options) error {
+	if j.format == "text" {
+		fmt.Fprint(j.stdout, mutants.Heading())
+	}
+	report, err := mutants.Run(ctx, from, o)
+	j.clear()
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if j.format == "json" {
+		if err := mutants.WriteJSON(j.stdout, report); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(j.stdout, "\n"+report.Summary())
+	}
+	if !report.OK() {
+		return errors.New("not every mutant was caught, or more than mutants were")
+	}
+	return nil
+}
+
+// tell shows how far it is, and a row for what is over.
+func (j *breaking) tell(name string, begins bool, r mutants.Result) {
+	shown := name
+	if shown == "" {
+		shown = "the source as it is"
+	}
+	if begins {
+		j.at = append(j.at, shown)
+	} else {
+		j.at = slices.DeleteFunc(j.at, func(s string) bool { return s == shown })
+		j.clear()
+		if name != "" {
+			j.over++
+			if j.format == "text" {
+				fmt.Fprint(j.stdout, r.Line())
+			}
+		}
+	}
+	if j.terminal != nil {
+		line := fmt.Sprintf("%d of %d: %s", j.over, j.all, strings.Join(j.at, ", "))
+		fmt.Fprintf(j.terminal, "\r\x1b[K%.99s", line)
+	}
+}
+
+func (j *breaking) clear() {
+	if j.terminal != nil {
+		fmt.Fprint(j.terminal, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,18 @@
+// Package mutants breaks the library's safety lines one at a time, and looks who
+// notices. A check that never fails proves nothing: what proves something is that
+// each of these mistakes is caught, and by whom.
+//
+// A Mutant is a change to the source as plain data. It is built with go build's
+// -overlay, so that the source itself stays as it is, and brought before its
+// judges, in the order of what they cost:
+//
+//   - the judge that is expected to catch it: a scenario or a search with random
+//     faults, which the program in the folder trial plays, or a package's tests, for
+//     what the simulation has a model of its own for (Lua scripts, a guard's store);
+//   - all scenarios and all searches;
+//   - all tests of the packages that it changed.
+//
+// The first catch ends it. A mutant that nobody catches has survived: then a check
+// is missing. All judges are first shown the source as it is, for a judge that
+// always says no catches everything.
+package mutants

@@ -1,0 +1,46 @@
+package mutants
+
+// ofReleases breaks how keys are deleted.
+func ofReleases() []Mutant {
+	return []Mutant{{
+		Name: "lanes-overtake", Breaks: "a delete isn't sent before the SET that it is to undo has ended",
+		Edits: edit("quorum/hold.go", "\tif s.busy {\n\t\ts.line = append", "\tif false {\n\t\ts.line = append"),
+		Judge: test("./quorum", "^TestDeleteNeverOvertakesItsSet$"),
+	}, {
+		Name: "no-debts", Breaks: "a delete that couldn't be delivered is owed",
+		Edits: edit("quorum/hold.go", "\t\td.errand.m.owed.owe(h.key, h.value, after)\n", "\t\t_ = after\n"),
+		Judge: scenario("S9b"),
+	}, {
+		Name: "debts-paid-by-nothing", Breaks: "a delete that found nothing is repeated while the SET may still come",
+		Edits: edit("quorum/debts.go", "\t\tif debt.left.absent() {\n", "\t\tif !debt.left.there {\n"),
+		Judge: scenario("S9"),
+	}, {
+		Name: "debts-dropped-on-silence", Breaks: "a delete is owed for as long as the instance is silent",
+		Edits: edit("quorum/debts.go", "\t\tdebt.erred = 0\n\t\treturn false, false\n", "\t\tdebt.erred = 0\n\t\treturn true, false\n"),
+		Judge: scenario("S9b"),
+	}, {
+		Name: "debts-without-bound", Breaks: "an instance that is owed too much gets nothing new to delete",
+		Edits: edit("quorum/debts.go", "return d.count.Load() >= int64(d.max)", "return d.count.Load() < 0"),
+		Judge: test("./quorum", "^TestTooManyDebtsStopTheVotes$"),
+	}, {
+		Name: "releases-a-quorum", Breaks: "a release deletes on all instances",
+		Edits: edit("quorum/hold.go", "\tfor i := range deletions {\n", "\tfor i := range deletions {\n\t\tif i >= h.c.majority.Q {\n\t\t\treport(i, Ballot{Instance: h.c.members[i].name, Vote: Vote{Outcome: Granted}})\n\t\t\tcontinue\n\t\t}\n"),
+		Judge: scenario("S11d"),
+	}, {
+		Name: "release-says-all-is-well", Breaks: "a release that finds the keys gone says so",
+		Edits: edit("quorum/release.go", "\tif r.tally.Verdict() == Won {\n", "\tif r.tally.Verdict() != Pending {\n"),
+		Judge: test("./quorum", "^TestReleaseOfAnExpiredLeaseIsTold$"),
+	}, {
+		Name: "deletes-before-contexts-end", Breaks: "a holder's contexts end before its keys are deleted",
+		Edits: edit("quorum/release.go", "\tl.end(ErrReleased)\n\terr := l.giveBack(ctx)\n", "\terr := l.giveBack(ctx)\n\tl.end(ErrReleased)\n"),
+		Judge: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
+	}, {
+		Name: "hand-over-out-of-order", Breaks: "what is sent under a lease that is passed on comes before the next one's SET",
+		Edits: edit("quorum/succession.go", "\tr.hold.follow(s.from)\n", ""),
+		Judge: test("./quorum", "^TestHandOver"),
+	}, {
+		Name: "hand-over-unknown-is-done", Breaks: "an old value is released where its replacement went unanswered",
+		Edits: edit("quorum/succession.go", "case vote.Outcome == Granted, vote.Outcome == Refused && vote.Err == nil:", "case vote.Outcome == Granted, vote.Outcome == Failed, vote.Outcome == Refused && vote.Err == nil:"),
+		Judge: test("./quorum", "^TestHandOver"),
+	}}
+}

@@ -1,0 +1,120 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// module is whose source it is.
+const module = "github.com/redquorum/redlock"
+
+// Source is a checkout of the module.
+type Source struct{ root string }
+
+// Open finds the checkout that a folder is in, "." for the present one. The error Is
+// ErrSource.
+func Open(ctx context.Context, dir string) (Source, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return Source{}, fmt.Errorf("%w: mutants are built with the go tool, which isn't in the PATH", ErrSource)
+	}
+	var stderr bytes.Buffer
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Dir}}")
+	list.Dir, list.Stderr = dir, &stderr
+	list.Env = append(os.Environ(), "GOWORK=off")
+	out, err := list.Output()
+	if ctx.Err() != nil {
+		return Source{}, ctx.Err()
+	}
+	path, root, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
+	if err != nil || path != module || root == "" {
+		return Source{}, fmt.Errorf("%w: mutants are made of the module's source: start this in a checkout of %s (%q is in %s)", ErrSource, module, dir, place(path, stderr.String(), err))
+	}
+	return Source{root: root}, nil
+}
+
+// place says where a folder is that isn't the right one.
+func place(path, stderr string, err error) string {
+	switch line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n"); {
+	case path != "":
+		return path
+	case line != "":
+		return "no module: " + line
+	case err != nil:
+		return "no module: " + err.Error()
+	default:
+		return "no module"
+	}
+}
+
+// Check says whether a mutant fits the source. The error Is ErrStale.
+func (s Source) Check(m Mutant) error {
+	_, err := s.broken(m)
+	return err
+}
+
+// broken gives the text of every file that the mutant changes.
+func (s Source) broken(m Mutant) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, e := range m.Edits {
+		text, begun := texts[e.File]
+		if !begun {
+			raw, err := os.ReadFile(s.path(e.File))
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s: %w", ErrStale, m.Name, err)
+			}
+			text = string(raw)
+		}
+		text, err := e.apply(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		texts[e.File] = text
+	}
+	return texts, nil
+}
+
+func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
+
+// overlay writes the mutant's files and what tells the go tool of them into a folder
+// of its own, and gives the latter's path.
+func (s Source) overlay(m Mutant, folder string) (string, error) {
+	texts, err := s.broken(m)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		broken := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(broken, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[s.path(file)] = broken
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "overlay.json")
+	return path, os.WriteFile(path, raw, 0o600)
+}
+
+// packages lists the packages that the mutant changes.
+func (m Mutant) packages() []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, e := range m.Edits {
+		dir, _ := filepath.Split(filepath.FromSlash(e.File))
+		pkg := "./" + filepath.ToSlash(filepath.Clean(dir))
+		if !seen[pkg] {
+			seen[pkg] = true
+			list = append(list, pkg)
+		}
+	}
+	return list
+}

@@ -144,20 +144,22 @@ func (w *wait) rest(last *RoundError, yield bool) (next way, ok bool) {
 				return way{oneFirst: true}, true
 			}
 		}
+		over := false
 		select {
 		case <-timer:
-			return way{oneFirst: w.split}, true
+			over = true
 		case <-w.ticket.wake:
 		case <-w.ctx.Done():
 			return way{}, false
 		case <-w.c.background.done:
 			return way{}, false
 		}
+		// Also at the end of the pause: a call may have come while a place was asked for.
 		switch news := w.ticket.read(); {
 		case news.called:
 			// It is free where the waiters meet, or somebody was faster there.
 			return way{oneFirst: true}, true
-		case news.freed:
+		case news.freed || over:
 			return way{oneFirst: w.split}, true
 		}
 		// The ear was opened, or lost.

@@ -16,8 +16,11 @@ type call struct {
 	probe bool
 	raw   *rawCommand // by Redis's own commands; nil: by cmd
 	act   *act        // to the resource
-	ctx   context.Context
-	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
+	ear   *ear        // to listen by
+
+	goroutine int // of the workload, with act
+	ctx       context.Context
+	reply     chan *answer // has room for the one answer; a pointer, to keep stacks small
 
 	// Instead of ctx and reply, for a call that nobody waits for: who gets the vote,
 	// and the reading of the monotonic clock at which it is over.
@@ -47,8 +50,11 @@ type answer struct {
 	result *acted
 }
 
-// rawOp is the place of Redis's own commands among the operations.
-const rawOp = 1 << 8
+// The places of Redis's own commands and of ears among the operations.
+const (
+	rawOp = 1<<8 + iota
+	listenOp
+)
 
 // failed is the answer that there is none.
 func failed(err error, unsent bool) *answer {
@@ -73,7 +79,12 @@ func (c *call) placeName() string {
 }
 
 func (c *call) order() opOrder {
-	if c.raw != nil {
+	switch {
+	case c.act != nil:
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.goroutine)}
+	case c.ear != nil:
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
+	case c.raw != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
 	}
 	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
@@ -92,6 +103,9 @@ func (c *call) apply(w *world) {
 		c.seq = link.seq
 		c.epoch = link.epoch
 		c.p.calls[c] = struct{}{}
+		if c.ear != nil {
+			c.p.listens(c)
+		}
 		if c.to != nil {
 			c.bound = timer{p: c.p, due: c.due, call: c, tie: c.tie(4)}
 			c.p.enter(&c.bound)
@@ -129,6 +143,9 @@ func (c *call) send() {
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
 	r := &c.request
 	r.call, r.life = c, c.link().life
+	if c.ear != nil {
+		r.life = 0 // on a connection of its own
+	}
 	delay, lost := w.passage(c, Requests)
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may get through where the first one didn't.

@@ -258,15 +258,18 @@ var recordNames = [...]string{asked: "asked", acquired: "acquired", refused: "re
 
 // record is one thing that a workload did, on its way to the checks.
 type record struct {
-	p        *process
-	n        uint64
-	kind     recordKind
-	holding  *holding
-	validity time.Duration
-	words    string
+	p         *process
+	goroutine int
+	n         uint64
+	kind      recordKind
+	holding   *holding
+	validity  time.Duration
+	words     string
 }
 
-func (r *record) order() opOrder { return opOrder{process: r.p.index, kind: isRecord, n: r.n} }
+func (r *record) order() opOrder {
+	return opOrder{process: r.p.index, kind: isRecord, place: r.goroutine, n: r.n}
+}
 
 func (r *record) apply(w *world) {
 	if r.p.gone() {

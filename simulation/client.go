@@ -10,10 +10,11 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// Workload is what each client process does. It runs on one goroutine per
-// process, which reaches the world through its Client alone: no time, channels or
-// memory that processes share, for these are not simulated. When the process
-// crashes, the next thing that it asks of its Client doesn't return.
+// Workload is what each client process does. It runs on a goroutine of the process,
+// and on those that it starts by Client.Go, each of which reaches the world through its
+// own Client alone: no time, channels or memory that are shared, for these are not
+// simulated. When the process crashes, the next thing that it asks of its Client
+// doesn't return.
 type Workload func(c *Client)
 
 // Client is what a Workload works with. What it does through it is recorded, and
@@ -31,10 +32,16 @@ type Client struct {
 	Locker      Locker
 	Coordinator *quorum.Coordinator
 
+	// Goroutine is 0 for the workload's first one, and counts those that Go started.
+	Goroutine int
+
 	p        *process
 	ctx      context.Context
 	holdings map[Lease]*holding
 	records  uint64
+	turns    uint64
+	started  uint64
+	stirred  bool // the library may still be at work on what it was asked last
 }
 
 // Patience is how long a Client waits for the resource's answer, by its own clock.
@@ -49,6 +56,7 @@ func (c *Client) Clock() *Clock { return c.p.clock }
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {
 	c.p.clock.Sleep(d)
+	c.stirred = false
 	c.p.exit()
 }
 
@@ -63,9 +71,9 @@ func (c *Client) SleepUntil(d time.Duration) {
 func (c *Client) Seed() uint64 { return c.p.w.seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
-// process, life and about.
+// process, life, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Life)<<32, about) % uint64(max(1, n)))
+	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Life)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the trace.
@@ -83,12 +91,14 @@ func (c *Client) Acquire(key string) (Lease, error) {
 }
 
 func (c *Client) acquire(key string, acquire func(context.Context, string) (Lease, error)) (Lease, error) {
+	c.settle()
 	h := &holding{p: c.p, key: key}
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
 	c.record(&record{kind: asked, holding: h})
 	lease, err := acquire(c.ctx, key)
+	c.stirred = true
 	c.p.exit()
 	if err != nil {
 		c.record(&record{kind: refused, holding: h, words: verdict(err)})
@@ -122,7 +132,7 @@ func (c *Client) quorum(lease Lease) int {
 // KeepAlive lets the lease be extended by itself, if it can be: if it has a method
 // KeepAlive, as a *quorum.Lease has.
 func (c *Client) KeepAlive(lease Lease) {
-	c.p.exit()
+	c.settle()
 	if kept, ok := lease.(interface{ KeepAlive() }); ok {
 		kept.KeepAlive()
 	}
@@ -130,7 +140,7 @@ func (c *Client) KeepAlive(lease Lease) {
 
 // Valid looks whether the lease has validity left.
 func (c *Client) Valid(lease Lease) bool {
-	c.p.exit()
+	c.settle()
 	left := lease.Validity()
 	c.record(&record{kind: looked, holding: c.holdings[lease], validity: left})
 	return left > 0
@@ -138,8 +148,9 @@ func (c *Client) Valid(lease Lease) bool {
 
 // Extend is Lease.Extend.
 func (c *Client) Extend(lease Lease) error {
-	c.p.exit()
+	c.settle()
 	err := lease.Extend(c.ctx)
+	c.stirred = true
 	c.p.exit()
 	if _, told := lease.(*quorum.Lease); !told && err == nil { // that one tells by a hook
 		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), validity: lease.Validity()})
@@ -149,9 +160,10 @@ func (c *Client) Extend(lease Lease) error {
 
 // Release is Lease.Release.
 func (c *Client) Release(lease Lease) error {
-	c.p.exit()
+	c.settle()
 	c.record(&record{kind: released, holding: c.holdings[lease]})
 	err := lease.Release(c.ctx)
+	c.stirred = true
 	c.p.exit()
 	if err != nil {
 		c.record(&record{kind: noted, words: "release: " + verdict(err)})
@@ -201,8 +213,9 @@ func (c *Client) act(lease Lease, a act) acted {
 	}
 	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
 	defer cancel()
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx, goroutine: c.Goroutine}
 	answer := call.do()
+	c.stirred = false
 	c.p.exit()
 	if answer.result == nil {
 		return acted{err: answer.vote.Err}
@@ -214,7 +227,7 @@ func (c *Client) act(lease Lease, a act) acted {
 // order.
 func (c *Client) record(r *record) {
 	c.records++
-	r.p, r.n = c.p, c.records
+	r.p, r.goroutine, r.n = c.p, c.Goroutine, c.records
 	c.p.post(r)
 }
 

@@ -52,6 +52,10 @@ const (
 	requestRepeated
 	messageDelayed
 	progressJudged
+	waiterCalled
+	callLost
+	earBroken
+	leaseReplaced
 	counters // how many
 )
 
@@ -95,6 +99,10 @@ var counterNames = [counters]string{
 	requestRepeated:     "a request arrived twice",
 	messageDelayed:      "a message was delayed",
 	progressJudged:      "a try in vain was judged",
+	waiterCalled:        "a waiter was called",
+	callLost:            "a call to a waiter was lost",
+	earBroken:           "a waiter's ear was lost",
+	leaseReplaced:       "a lease was replaced by the next one",
 }
 
 // verdicts are the errors that a lock may give, from the particular to the
@@ -127,7 +135,7 @@ func Counters() []string {
 		names = append(names, noLease+v.Error())
 	}
 	names = append(names, noLease+anotherError)
-	for op := quorum.Acquire; op <= quorum.Tick; op++ {
+	for op := quorum.Acquire; op < quorum.Probing; op++ {
 		for _, o := range []quorum.Outcome{quorum.Granted, quorum.Refused} {
 			if op == quorum.Tick && o == quorum.Refused {
 				continue // it can't be
@@ -142,8 +150,8 @@ func Counters() []string {
 // counted is what a world counts.
 type counted struct {
 	times    [counters]int
-	refusals map[string]int          // by verdict
-	votes    [quorum.Tick + 1][3]int // by operation and outcome
+	refusals map[string]int         // by verdict
+	votes    [quorum.Probing][3]int // by operation and outcome
 }
 
 // totals is all that was counted, by name.

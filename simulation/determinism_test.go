@@ -19,8 +19,14 @@ import (
 )
 
 // contend is a workload that uses most of the library: clients that wait for one
-// of two locks, read, write, extend and release, in an order that the seed draws.
+// of two locks, on one to three goroutines each, read, write, extend and release, in an
+// order that the seed draws.
 func contend(c *simulation.Client) {
+	if c.Goroutine == 0 {
+		for range c.Pick(100, 3) {
+			c.Go(contend)
+		}
+	}
 	for turn := range uint64(2) {
 		c.Sleep(time.Duration(c.Pick(10*turn, 3000)) * time.Millisecond)
 		lease := get(c, []string{"k", "l"}[c.Pick(10*turn+1, 4)/3])

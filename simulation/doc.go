@@ -47,6 +47,22 @@
 // "until" is the true time, in nanoseconds, at which the server will drop the key as
 // things stand: validity is what its holder believes, until what is true.
 //
+// # Waiting
+//
+// The servers call those who wait for a lock when it is released, see
+// quorum.Listener, each process on a connection of its own that takes its time, loses
+// what links lose, and breaks with its server. With Quorum.WakeUps Off nobody is
+// called, and who waits polls.
+//
+//	1000.211000 c2 listen D#6                        c2 opens the connection
+//	1001.402117 D listen c2#6 granted
+//	1005.310022 D calls c2 key=k                     it was released; "lost" if the call is
+//	1006.731890 c2 called by D key=k
+//
+// A process has as many goroutines as its workload starts with Client.Go. What one
+// asks of the library begins when all that went on in the process has come to rest,
+// one goroutine after the other in a drawn order.
+//
 // # Time
 //
 // True time is the driver's. Each process has a monotonic and a wall clock, each

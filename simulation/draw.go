@@ -18,6 +18,7 @@ const (
 	tagRepeat
 	tagEvict
 	tagWorld
+	tagTurn
 )
 
 // draw is all the randomness there is: a hash of the seed, of what it is for, and

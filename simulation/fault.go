@@ -43,6 +43,7 @@ func (s *strike) happen(w *world) {
 	switch {
 	case f.onLinks():
 		w.tell(f, f.Process+"-"+f.Server) // the messages see to themselves
+		w.silence(f)
 	case f.Kind == Reconnect:
 		w.tell(f, f.Process+"-"+f.Server)
 		w.reconnect(f)
@@ -152,6 +153,7 @@ func (f Fault) hit(w *world, s *server) {
 			w.count.add(serverHung)
 			s.hungUntil = max(s.hungUntil, now+int64(f.For))
 			s.trouble = max(s.trouble, s.hungUntil)
+			w.silence(Fault{Kind: f.Kind, For: f.For, Server: s.name})
 			w.ahead(s.hungUntil, &restored{s: s, by: f})
 		}
 	}

@@ -331,6 +331,10 @@ func TestCounters(t *testing.T) {
 	}, hold0)
 	require.Positive(t, r.Counts["raise refused"], "%s", r.Trace)
 	counted["raise refused"]++
+	for _, server := range "ABCDE" {
+		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
+		counted["a call to a waiter was lost"] += r.Counts["a call to a waiter was lost"]
+	}
 	var never []string
 	for _, name := range all {
 		if counted[name] == 0 {

@@ -131,6 +131,12 @@ func (r *reply) happen(w *world) {
 // way; who waits for an answer is told.
 func (p *process) cutConnection(i int) {
 	p.links[i].life = 0
+	for _, e := range sorted(p.addresses()) {
+		if e.place == i && i < len(p.w.places) {
+			e.forget()
+			p.w.push(p.w.now.Load(), e.message().tie(6), p, &deafened{e})
+		}
+	}
 	for c := range p.calls {
 		if &p.links[i] == c.link() {
 			p.w.push(p.w.now.Load(), c.tie(5), p, &reset{c})

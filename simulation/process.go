@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum"
@@ -34,6 +36,13 @@ type process struct {
 
 	timers  []*timer // those not over, and some that are
 	sweepAt int
+
+	ears map[*ear]struct{} // open, or to be opened
+
+	several    atomic.Bool    // more than one goroutine runs its workload
+	goroutines int            // those that Client.Go has started
+	workers    sync.WaitGroup // for them
+	turns      []*turn        // those of them that wait for their turns
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
@@ -78,16 +87,16 @@ func (p *process) main(work Workload) {
 	defer p.post(&end{p})
 	client := &Client{Name: p.name, Index: p.index, Life: p.life, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
 	defer func() {
-		if fault := recover(); fault != nil {
-			p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
-		}
 		if client.Locker == nil {
 			return
 		}
+		p.workers.Wait()
+		client.await()
 		if err := client.Locker.Close(p.ctx); err != nil && !p.dead.Load() {
 			p.panicked(err.Error())
 		}
 	}()
+	defer p.recovered()
 	locker, err := p.w.cfg.newLocker(p.parts(client.hooks()))
 	if err != nil {
 		p.panicked(err.Error())
@@ -99,6 +108,13 @@ func (p *process) main(work Workload) {
 		p.coordinator.Store(client.Coordinator)
 	}
 	work(client)
+}
+
+// recovered reports a panic of the workload. It is to be deferred.
+func (p *process) recovered() {
+	if fault := recover(); fault != nil {
+		p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
+	}
 }
 
 func (p *process) panicked(text string) {
@@ -218,10 +234,37 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
+	for _, t := range p.turns {
+		close(t.come)
+	}
+	p.turns = nil
+	for e := range p.ears {
+		e.over = true
+		e.end(ErrCrashed)
+		p.post(&hangUp{e}) // its machine closes the connection
+	}
 	for _, t := range p.timers {
 		t.fire()
 	}
 	p.timers = nil
+}
+
+// listens notes a process's new ear, and names it.
+func (p *process) listens(c *call) {
+	if p.ears == nil {
+		p.ears = map[*ear]struct{}{}
+	}
+	p.ears[c.ear] = struct{}{}
+	c.ear.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
+}
+
+// addresses gives the process's ears by their addresses.
+func (p *process) addresses() map[string]*ear {
+	all := make(map[string]*ear, len(p.ears))
+	for e := range p.ears {
+		all[e.address] = e
+	}
+	return all
 }
 
 // remain ends the calling goroutine of a process that has crashed if it doesn't see

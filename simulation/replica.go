@@ -99,6 +99,12 @@ func (s *server) have(length int) int {
 	return n
 }
 
+// replicated reports whether an operation counts only if the replicas have it, see
+// Config.WaitReplicas.
+func replicated(op quorum.Op) bool {
+	return op == quorum.Acquire || op == quorum.Raise || op == quorum.Extend || op == quorum.Restore
+}
+
 // answer sends an answer; one to a change waits for the replicas where it has to.
 func (s *server) answer(r *request, a *answer, changed bool) {
 	cfg, now := &s.w.cfg, s.w.now.Load()
@@ -106,7 +112,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 	switch {
 	case !changed || len(s.log) == 0 || len(s.reached) == 0 && cfg.WaitReplicas == 0:
 		r.reply(a)
-	case r.call.raw == nil && cfg.WaitReplicas > 0 && r.call.cmd.Op != quorum.Release:
+	case r.call.raw == nil && cfg.WaitReplicas > 0 && replicated(r.call.cmd.Op):
 		limit := now + int64(cfg.WaitTimeout)
 		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func() *answer {
 			if n := s.have(wrote); n < cfg.WaitReplicas {

@@ -42,6 +42,9 @@ type server struct {
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
 
+	ears    map[string]*ear // by address
+	calling []*calling      // calls of the command that is being carried out
+
 	reached  []int64         // by replica: when it gets what was sent last
 	blocked  []*withheld     // answers that wait for replicas
 	fellBack bool            // semi-synchronous replication is asynchronous for now
@@ -52,6 +55,7 @@ func newServer(w *world, index int, name string) *server {
 	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1, trouble: -1}
 	s.started = epoch - int64(w.cfg.ServerAge)
 	s.reached = make([]int64, w.cfg.Replicas)
+	s.connectCalls()
 	return s
 }
 
@@ -66,6 +70,14 @@ func (w *world) databases() []database {
 		all[i] = newDatabase()
 	}
 	return all
+}
+
+// connectCalls lets the data call those who wait. Data that is being made anew
+// calls nobody.
+func (s *server) connectCalls() {
+	for _, db := range s.data {
+		db.OnCall(s.call)
+	}
 }
 
 func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
@@ -85,6 +97,10 @@ func (s *server) receive(r *request) {
 		return
 	case s.hungUntil > s.w.now.Load():
 		s.waiting = append(s.waiting, r)
+		return
+	}
+	if c.ear != nil {
+		s.accept(r)
 		return
 	}
 	if r.life == 0 && link.life != s.life && !r.again {
@@ -107,6 +123,11 @@ func (s *server) receive(r *request) {
 
 // changes reports whether an operation that was granted has changed data.
 func changes(op quorum.Op) bool { return op != quorum.Look && op != quorum.Tick }
+
+// expires reports whether an operation that was granted has changed a key's end.
+func expires(op quorum.Op) bool {
+	return op == quorum.Acquire || op == quorum.Extend || op == quorum.Restore || op == quorum.Release
+}
 
 // command carries out one of Redis's own commands.
 func (s *server) command(r *request) Reply {
@@ -155,12 +176,16 @@ func (s *server) run(r *request) quorum.Vote {
 		line.n("token", int64(vote.Token))
 	}
 	if granted && changes(c.cmd.Op) {
-		if c.cmd.Op != quorum.Raise {
+		if expires(c.cmd.Op) {
 			s.show(line, db, c.cmd.Key)
 		}
 		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
 	}
 	line.end()
+	s.sendCalls()
+	if vote.Replaced {
+		w.count.add(leaseReplaced)
+	}
 	w.count.votes[c.cmd.Op][vote.Outcome]++
 	w.check.carriedOut(c, granted)
 	return vote
@@ -269,6 +294,7 @@ func (s *server) kill() {
 		b.over = true
 		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 	}
+	s.deafen()
 	for _, p := range s.w.processes {
 		for i, place := range s.w.places {
 			if place.server == s {
@@ -327,6 +353,7 @@ func (s *server) recall(kept func(entry) bool) {
 			s.log = append(s.log, e)
 		}
 	}
+	s.connectCalls()
 }
 
 // words are what a server says of its persistence.

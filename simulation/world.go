@@ -85,6 +85,9 @@ const (
 	isCancel
 	isTimer
 	isReport
+	isHangUp
+	isSpawn
+	isTurn
 	isEnd
 )
 

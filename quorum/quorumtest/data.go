@@ -79,10 +79,11 @@ func (d *Data) Forget(key string, now time.Time) bool {
 	return ok
 }
 
-// Flush drops all keys and all counters.
+// Flush drops all keys, all counters and all lines.
 func (d *Data) Flush() {
 	clear(d.store.keys)
 	clear(d.store.counters)
+	clear(d.store.lines)
 }
 
 // Counter gives a resource's counter, 0 if there is none.

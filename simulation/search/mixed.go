@@ -78,10 +78,6 @@ func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 		if err := c.Extend(lease); err != nil {
 			c.Note("not extended")
 		}
-		// Extend is back when a quorum has answered. What it does about the others it
-		// does at that moment: whether a Release comes before or after is the
-		// scheduler's choice.
-		c.Sleep(ms)
 	}
 	if pick(aboutMore, 3) > 0 {
 		update(c, lease, thinks)

@@ -216,6 +216,14 @@ func (d *drawing) labelMark(m Mark) {
 		text = "distrusts " + m.Words
 	case FellBack:
 		text, class = "no longer waits for replicas", "fa"
+	case Calls:
+		text = "calls " + m.Words
+	case CallLost:
+		text, class = "calls "+m.Words+", in vain", "fa"
+	case Called:
+		text = "is called"
+	case Deafened:
+		text, class = "hears no more calls", "fa"
 	case Crashed:
 		text, class = "CRASHES", "fa"
 	case Back:

@@ -38,6 +38,10 @@ func (p *parser) process(l line) bool {
 		return p.suffers(l)
 	case "distrusts":
 		p.mark(l, Distrusts, l.word(1)).Validity = l.length("for")
+	case "called":
+		p.mark(l, Called, l.word(2)).Key = l.fields["key"]
+	case "cannot":
+		p.mark(l, Deafened, l.word(2))
 	case "hears", "gives", "is", "loses", "ignores", "again":
 		return p.heard(l, verb)
 	default:

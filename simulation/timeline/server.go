@@ -37,6 +37,13 @@ func (p *parser) server(l line) bool {
 		return true
 	case "has":
 		return p.key(l)
+	case "calls":
+		kind := Calls
+		if slices.Contains(l.words, "lost") {
+			kind = CallLost
+		}
+		p.mark(l, kind, l.word(1)).Key = l.fields["key"]
+		return isName(l.word(1))
 	case "falls":
 		p.mark(l, FellBack, "")
 		return l.word(1) == "back"

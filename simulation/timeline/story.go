@@ -76,7 +76,7 @@ func (s *story) marks() {
 	for _, m := range s.t.Marks {
 		step := Step{At: m.At, Lane: m.Lane, line: m.Line}
 		switch m.Kind {
-		case Started, Ended:
+		case Started, Ended, Calls: // of a call that arrives there is a mark of its own
 			continue
 		case Asked:
 			asked[m.Lane] = m
@@ -104,6 +104,12 @@ func (s *story) marks() {
 			}
 		case FellBack:
 			step.Text, step.Fault = m.Lane+" no longer waits for its replicas", true
+		case CallLost:
+			step.Text, step.Fault = fmt.Sprintf("%s calls %s, and the call is lost", m.Lane, m.Words), true
+		case Called:
+			step.Text = fmt.Sprintf("%s is called by %s", m.Lane, m.Words)
+		case Deafened:
+			step.Text, step.Fault = fmt.Sprintf("%s loses the connection by which %s calls it", m.Lane, m.Words), true
 		case Crashed:
 			step.Text, step.Fault = m.Lane+" CRASHES", true
 		case Back:

@@ -111,6 +111,11 @@ const (
 	Back      MarkKind = "is back"    // a server after a restart or a hang
 	Gone      MarkKind = "key gone"   // a key, without a command that deleted it
 	FellBack  MarkKind = "falls back" // a server no longer waits for its replicas
+
+	Calls    MarkKind = "calls"       // a server calls a process that waits, named in Words
+	CallLost MarkKind = "calls lost"  // the same, and the call gets lost
+	Called   MarkKind = "called by"   // a process hears the call of the server in Words
+	Deafened MarkKind = "cannot hear" // its connection for calls from the server in Words has broken
 )
 
 // Mark is something that happened in one lane at one moment.

@@ -1,0 +1,181 @@
+package simulation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// relay is a world in which c1 holds the lock for ten seconds, and c2 waits for it
+// so patiently that only a call can bring it the lock soon. It gives the run, and how
+// long after the release c2 had it.
+func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, after time.Duration) {
+	t.Helper()
+	cfg := simulation.Config{Witness: true, Quorum: quorum.Config{
+		Terms:      quorum.Terms{TTL: 30 * time.Second, MaxWait: time.Minute},
+		BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
+		RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off,
+	}}
+	r = run(t, 5, cfg, schedule, func(c *simulation.Client) {
+		if c.Index == 0 {
+			lease, err := c.Acquire("k")
+			require.NoError(t, err)
+			c.SleepUntil(10 * time.Second)
+			_ = c.Release(lease) // what became of it is in the trace
+			return
+		}
+		c.SleepUntil(time.Second)
+		lease, err := c.Acquire("k")
+		require.NoError(t, err)
+		_ = c.Release(lease)
+	})
+	for _, e := range r.History {
+		if e.Process == "c2" && e.What == "acquired" {
+			after = e.At - 10*time.Second
+		}
+	}
+	require.NotZero(t, after, "%s", r.Trace)
+	return r, after
+}
+
+const atOnce = 20 * ms // a few messages
+
+// Who waits is called when the lock is released; and where the call doesn't come, it
+// looks by itself.
+func TestWaitersAreCalled(t *testing.T) {
+	// Where they meet is a hash of the names'.
+	r, after := relay(t, nil)
+	require.Empty(t, r.Violations)
+	require.Less(t, after, atOnce)
+	require.Equal(t, 1, r.Counts["a waiter was called"])
+	require.Contains(t, string(r.Trace), "c2 listen ")
+	var at string
+	for _, server := range []string{"A", "B", "C", "D", "E"} {
+		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Counts["a call to a waiter was lost"] > 0 {
+			at += server
+		}
+	}
+	require.Len(t, at, 1, "they meet at one server")
+
+	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	for name, c := range map[string]struct {
+		schedule simulation.Schedule
+		called   bool
+		broken   int
+	}{
+		"the call is lost":            {simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: at, At: second(9), For: second(2), Way: simulation.Replies}}, false, 0},
+		"the call is late":            {simulation.Schedule{{Kind: simulation.Delay, Process: "c2", Server: at, At: second(9), For: second(2), Way: simulation.Replies, By: second(20)}}, false, 0},
+		"the server was restarted":    {simulation.Schedule{{Kind: simulation.Restart, Server: at, At: second(5), For: ms, Keep: simulation.KeepAll}}, true, 1},
+		"the connections were cut":    {simulation.Schedule{{Kind: simulation.Reconnect, Process: "c2", Server: at, At: second(5)}}, true, 1},
+		"it restarts at the release":  {simulation.Schedule{{Kind: simulation.Restart, Server: at, At: second(10), For: second(6), Keep: simulation.KeepAll}}, false, 1},
+		"it hangs at the release":     {simulation.Schedule{{Kind: simulation.Hang, Server: at, At: second(10), For: second(6)}}, false, 0},
+		"it has long been silent":     {simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: at, At: second(2) / 2 * 3, For: second(25)}}, false, 0},
+		"all its data were dropped":   {simulation.Schedule{{Kind: simulation.Flush, Server: at, At: second(9)}}, false, 0},
+		"another server is restarted": {simulation.Schedule{{Kind: simulation.Restart, Server: map[bool]string{true: "B", false: "A"}[at == "A"], At: second(5), Keep: simulation.KeepAll}}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, after := relay(t, c.schedule)
+			assert.Empty(t, r.Violations)
+			assert.Equal(t, c.broken, r.Counts["a waiter's ear was lost"], "%s", r.Trace)
+			if c.called {
+				assert.Less(t, after, atOnce, "%s", r.Trace)
+			} else {
+				assert.Greater(t, after, atOnce, "%s", r.Trace)
+				assert.Less(t, after, 10*time.Second, "%s", r.Trace)
+			}
+		})
+	}
+}
+
+// A silence of ten seconds is noticed by who listens.
+func TestEarsAreGivenUpAfterASilence(t *testing.T) {
+	for _, fault := range []simulation.Fault{
+		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second, Way: simulation.Requests},
+		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},
+	} {
+		r, _ := relay(t, simulation.Schedule{fault})
+		assert.Positive(t, r.Counts["a waiter's ear was lost"], "%s", r.Trace)
+		assert.Contains(t, string(r.Trace), "11500.000000 c2 cannot hear ")
+	}
+}
+
+// Calls to a process that has died wake nobody, and are not waited for.
+func TestDeadWaiters(t *testing.T) {
+	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{
+		Terms: quorum.Terms{TTL: 30 * time.Second, MaxWait: time.Minute}, BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
+	}}
+	for name, lost := range map[string]bool{"it is seen": false, "nobody sees it": true} {
+		t.Run(name, func(t *testing.T) {
+			schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c2", At: 5 * time.Second}}
+			if lost {
+				schedule = append(schedule, simulation.Fault{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 4 * time.Second})
+			}
+			r := run(t, 1, cfg, schedule, func(c *simulation.Client) {
+				c.SleepUntil(time.Duration(c.Index) * time.Second)
+				lease, err := c.Acquire("k")
+				require.NoError(t, err)
+				c.SleepUntil(10 * time.Second)
+				_ = c.Release(lease)
+			})
+			require.Empty(t, r.Violations)
+			if lost {
+				require.Contains(t, string(r.Trace), "calls c2 key=k lost")
+			} else {
+				require.Contains(t, string(r.Trace), "calls c3 key=k\n")
+				require.NotContains(t, string(r.Trace), "calls c2")
+			}
+		})
+	}
+}
+
+// Several goroutines of one process wait in one line, and the lock passes from each
+// to the next in one step.
+func TestGo(t *testing.T) {
+	var order []string
+	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, nil, func(c *simulation.Client) {
+		work := func(c *simulation.Client) {
+			c.Sleep(time.Duration(c.Goroutine) * ms)
+			lease, err := c.Acquire("k")
+			require.NoError(t, err)
+			order = append(order, fmt.Sprint(c.Goroutine)) // one at a time: they have the lock
+			update(c, lease)
+			require.NoError(t, c.Release(lease))
+		}
+		for range 4 {
+			c.Go(work)
+		}
+		work(c)
+	})
+	require.Empty(t, r.Violations)
+	require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
+	require.GreaterOrEqual(t, r.Counts["a lease was replaced by the next one"], 3*3, "%s", r.Trace)
+
+	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+		c.Go(func(*simulation.Client) { panic("no") })
+	})
+	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+}
+
+// A crash ends all goroutines, those that have only been asked for among them.
+func TestGoneBeforeItBegan(t *testing.T) {
+	r := run(t, 1, simulation.Config{Processes: 1}, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "acquire", Nth: 1}}, func(c *simulation.Client) {
+		for range 3 {
+			c.Go(func(c *simulation.Client) {
+				for {
+					if lease, err := c.TryAcquire("k"); err == nil {
+						_ = c.Release(lease)
+					}
+				}
+			})
+		}
+		c.Sleep(time.Hour)
+	})
+	require.Empty(t, r.Violations)
+	require.Contains(t, string(r.Trace), "c1 crashes")
+}

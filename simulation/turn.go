@@ -1,0 +1,101 @@
+package simulation
+
+// turn is a goroutine of a workload that waits until everything else in its process
+// has come to rest. What it then asks of the library meets nothing that still
+// runs: no order of two goroutines is the scheduler's.
+type turn struct {
+	client *Client
+	n      uint64
+	come   chan struct{}
+}
+
+// settle waits for the goroutine's turn, where it may run together with others:
+// after a call of the library, which may return before all is done that it began;
+// and always where the process has several.
+func (c *Client) settle() {
+	c.p.exit()
+	if c.stirred || c.p.several.Load() {
+		c.await()
+		c.p.exit()
+	}
+}
+
+// await is settle without conditions.
+func (c *Client) await() {
+	c.stirred = false
+	c.turns++
+	t := &turn{client: c, n: c.turns, come: make(chan struct{})}
+	c.p.post(t)
+	<-t.come
+}
+
+func (t *turn) order() opOrder {
+	return opOrder{process: t.client.p.index, kind: isTurn, place: t.client.Goroutine, n: t.n}
+}
+
+func (t *turn) apply(w *world) {
+	p := t.client.p
+	if p.gone() {
+		w.woke = true
+		close(t.come)
+		return
+	}
+	p.turns = append(p.turns, t)
+	w.push(w.now.Load(), draw(w.seed, tagTurn, uint64(p.index), uint64(t.client.Goroutine), t.n), p, t)
+}
+
+func (t *turn) live() bool { return !t.client.p.gone() }
+
+func (t *turn) happen(w *world) {
+	p := t.client.p
+	for i, other := range p.turns {
+		if other == t {
+			p.turns = append(p.turns[:i], p.turns[i+1:]...)
+			break
+		}
+	}
+	w.woke = true
+	close(t.come)
+}
+
+// Go runs work on one more goroutine of the process, with a Client of its own: the
+// same Locker, so that the two wait in one line. The process ends when all of them
+// have returned.
+func (c *Client) Go(work func(c *Client)) {
+	c.p.exit()
+	c.p.several.Store(true)
+	c.started++
+	c.p.workers.Add(1)
+	c.p.post(&spawn{client: c, n: c.started, work: work})
+}
+
+// spawn is a goroutine to be started.
+type spawn struct {
+	client *Client
+	n      uint64
+	work   func(*Client)
+}
+
+func (s *spawn) order() opOrder {
+	return opOrder{process: s.client.p.index, kind: isSpawn, place: s.client.Goroutine, n: s.n}
+}
+
+func (s *spawn) apply(w *world) {
+	p := s.client.p
+	p.goroutines++
+	client := *s.client
+	client.Goroutine = p.goroutines
+	client.records, client.turns, client.started, client.stirred = 0, 0, 0, false
+	client.holdings = map[Lease]*holding{}
+	s.client = &client
+	w.woke = true
+	go s.run()
+}
+
+func (s *spawn) run() {
+	p := s.client.p
+	defer p.workers.Done()
+	defer p.recovered()
+	s.client.settle()
+	s.work(s.client)
+}

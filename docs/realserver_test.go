@@ -67,6 +67,7 @@ func TestACLRule(t *testing.T) {
 		}
 		user := fmt.Sprintf("user-%d", i)
 		server.MustAsk("SCRIPT", "FLUSH") // or nobody has to send one
+		server.MustAsk("FLUSHALL")        // what those before couldn't give back
 		less := append([]string{"ACL", "SETUSER", user}, rule[3:i]...)
 		server.MustAsk(append(less, rule[i+1:]...)...)
 		require.Error(t, useLocks(t, server, user), "nobody misses %s", right)
@@ -108,8 +109,12 @@ func useLocks(t *testing.T, server *instancetest.Server, user string) error {
 	line := func() string {
 		return strings.TrimPrefix(server.MustAsk("LLEN", instance.WaitersKey("orders:42")), ":")
 	}
-	err = lockInTurns(ctx, clients[0], clients[1], "orders:42", func() {
+	err = lockInTurns(ctx, clients[0], clients[1], "orders:42", func() error {
 		require.Eventually(t, func() bool { return told.Load() != nil || line() != "0" }, 10*time.Second, time.Millisecond)
+		if err := told.Load(); err != nil {
+			return *err
+		}
+		return nil
 	}, func() error {
 		if err := clients[1].Settle(ctx); err != nil {
 			return err
@@ -133,9 +138,11 @@ func useLocks(t *testing.T, server *instancetest.Server, user string) error {
 
 // lockInTurns has one client hold a lock that the other one waits for.
 //
-// inLine returns when the other one stands in line, or never will; left says whether
+// inLine waits until the other one stands in line, or never will; left says whether
 // the one who has given up stands there no more.
-func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key string, inLine func(), left func() error) error {
+func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key string, inLine, left func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	lease, err := first.TryAcquire(ctx, key)
 	if err != nil {
 		return err
@@ -168,7 +175,10 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 		}
 		next <- err
 	}()
-	inLine()
+	if err := inLine(); err != nil {
+		cancel()
+		return errors.Join(err, <-next)
+	}
 	if err := lease.Release(ctx); err != nil {
 		return err
 	}

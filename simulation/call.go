@@ -13,27 +13,27 @@ type call struct {
 	place int // the index among world.places, or toResource
 	name  string
 	cmd   quorum.Command
-	probe bool
 	raw   *rawCommand // by Redis's own commands; nil: by cmd
 	act   *act        // to the resource
 	ear   *ear        // to listen by
-
-	goroutine int // of the workload, with act
-	ctx       context.Context
-	reply     chan *answer // has room for the one answer; a pointer, to keep stacks small
+	ctx   context.Context
+	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
 	// Instead of ctx and reply, for a call that nobody waits for: who gets the vote,
 	// and the reading of the monotonic clock at which it is over.
 	to  quorum.Receiver
 	due int64
 
+	// Side by side, since there are many calls.
+	probe bool
+
 	// Only the driver uses what follows.
-	seq      uint64
 	posted   bool
-	delay    time.Duration // a Delay of this very call
+	answered bool
 	repeat   bool          // a Duplicate of this very call,
 	repeatBy time.Duration // so much later
-	answered bool
+	delay    time.Duration // a Delay of this very call
+	seq      uint64
 	epoch    uint64
 
 	// The events of most calls, in one piece of memory with it.
@@ -81,7 +81,7 @@ func (c *call) placeName() string {
 func (c *call) order() opOrder {
 	switch {
 	case c.act != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.goroutine)}
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.act.goroutine)}
 	case c.ear != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
 	case c.raw != nil:

@@ -204,7 +204,7 @@ func (c *Client) held(lease Lease) *holding {
 func (c *Client) act(lease Lease, a act) acted {
 	c.p.exit()
 	a.holding = c.held(lease)
-	a.token = lease.Token()
+	a.token, a.goroutine = lease.Token(), c.Goroutine
 	if at, ok := lease.(interface {
 		Show(context.Context) fencing.Token
 	}); ok {
@@ -213,7 +213,7 @@ func (c *Client) act(lease Lease, a act) acted {
 	}
 	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
 	defer cancel()
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx, goroutine: c.Goroutine}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx}
 	answer := call.do()
 	c.stirred = false
 	c.p.exit()

@@ -58,6 +58,8 @@ type act struct {
 	version uint64
 	number  uint64 // of a write among those of its lease
 	sent    int64  // true time
+
+	goroutine int // of the process, that asks
 }
 
 // acted is its answer.

@@ -21,5 +21,6 @@ func Unplayed() map[string]string {
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "who gets which vote first is chance on real servers",
 		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
+		"X3": timing, "X4": timing,
 	}
 }

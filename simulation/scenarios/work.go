@@ -92,3 +92,27 @@ func keepTrying(from time.Duration, tries int, step time.Duration) simulation.Wo
 		}
 	}
 }
+
+// turnUntil takes the lock at a moment, updates, and releases it at another one.
+func turnUntil(when, end time.Duration) simulation.Workload {
+	return func(c *simulation.Client) {
+		until(c, when)
+		if lease := take(c); lease != nil {
+			update(c, lease)
+			until(c, end)
+			release(c, lease)
+		}
+	}
+}
+
+// inLine waits for the lock from a moment on, updates and holds on, as turn does.
+func inLine(when, hold time.Duration) simulation.Workload {
+	return func(c *simulation.Client) {
+		until(c, when)
+		if lease, err := c.Acquire(key); err == nil {
+			update(c, lease)
+			c.Sleep(hold)
+			release(c, lease)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/matrix"
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
@@ -74,6 +75,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 // Every line of shell on a page that runs something of ours could be run as it stands:
 // the command exists, its flags are parsed, and what it names is there.
 func TestCommandsOnPagesParse(t *testing.T) {
+	t.Parallel() // it waits for the go tool
 	check := newCommandCheck(t)
 	t.Run("mistakes are found", func(t *testing.T) { testCommandCheck(t, check) })
 	lines := 0
@@ -161,22 +163,26 @@ func (c *commandCheck) simulator(args []string) error {
 	return known(command, word, flags)
 }
 
-// known says whether there are the scenario and the design that a line names.
+// known says whether there are the scenario or fault, and the design, that a line names.
 func known(command, word string, flags *flag.FlagSet) error {
 	var design string
 	if f := flags.Lookup("design"); f != nil {
 		design = f.Value.String()
 	}
+	_, faultErr := matrix.ByName(word)
 	switch command {
 	case "run", "exhaust":
 		s, err := scenarios.ByID(word)
+		if command == "run" && faultErr == nil {
+			return designOf(design)
+		}
 		if err == nil && design != "" {
 			_, err = s.Design(design)
 		}
 		return err
 	case "list":
 		_, err := scenarios.ByID(word)
-		if _, designErr := designs.ByName(word); word != "" && err != nil && designErr != nil {
+		if word != "" && err != nil && faultErr != nil && designOf(word) != nil {
 			return err
 		}
 	case "replay", "shrink":
@@ -184,12 +190,18 @@ func known(command, word string, flags *flag.FlagSet) error {
 		if word != "" {
 			return fmt.Errorf("%q is one word too many", word)
 		}
-		if design != "" {
-			_, err := designs.ByName(design)
-			return err
-		}
+		return designOf(design)
 	}
 	return nil
+}
+
+// designOf says whether there is a design of that name; none is named by "".
+func designOf(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := designs.ByName(name)
+	return err
 }
 
 // flagsOf makes a set of the flags that a command says it has.

@@ -17,6 +17,7 @@ var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 // Every block of Go on a page is made from a test that is compiled and run, or is a
 // whole program, which compiles as it stands.
 func TestProgramsCompile(t *testing.T) {
+	t.Parallel() // it waits for the go tool
 	programs := map[string][]string{}
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)

@@ -48,6 +48,7 @@ func aclRule(t *testing.T) []string {
 // A user with the rights on the page, and no others, can do all that the library does,
 // and none of the rights can be left out without somebody noticing.
 func TestACLRule(t *testing.T) {
+	t.Parallel() // it waits for servers most of the time
 	server := instancetest.Start(t, instancetest.Config{})
 	rule := aclRule(t)
 	for i, word := range rule {

@@ -23,7 +23,7 @@ type court struct {
 	folder  string // for whatever is written
 	overlay string // "" for the source as it is
 	cpu     time.Duration
-	// binaries are what was built, by package.
+	// binaries are what was built, by package and way.
 	binaries map[string]string
 }
 
@@ -33,9 +33,17 @@ const patience = 3 * time.Minute
 // errBuild is wrapped by the error for a mutant that doesn't compile.
 var errBuild = errors.New("it doesn't compile")
 
+// hasty is how most is built: what the compiler would make quicker, it takes longer to
+// make than is won. All tests of a package must be built as usual, for some of them
+// count allocations.
+var hasty = []string{"-gcflags", module + "/...=-N -l"}
+
+// all is the pattern of all tests.
+const all = "."
+
 // play has the trial play an order.
 func (c *court) play(ctx context.Context, order Order) (Verdict, error) {
-	binary, err := c.build(ctx, "./simulation/mutants/trial", "build")
+	binary, err := c.build(ctx, "./simulation/mutants/trial", append([]string{"build"}, hasty...)...)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -68,7 +76,11 @@ func died(stderr string) bool {
 
 // test runs a package's tests: those that the pattern names, or all.
 func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) {
-	binary, err := c.build(ctx, pkg, "test", "-c", "-vet=off")
+	how := []string{"test", "-c", "-vet=off"}
+	if pattern != all {
+		how = append(how, hasty...)
+	}
+	binary, err := c.build(ctx, pkg, how...)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -93,16 +105,16 @@ func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) 
 
 // build makes a program of a package, in the given way.
 func (c *court) build(ctx context.Context, pkg string, how ...string) (string, error) {
-	if binary, ok := c.binaries[pkg]; ok {
+	key := strings.Join(append(how, pkg), " ")
+	if binary, ok := c.binaries[key]; ok {
 		return binary, nil
 	}
 	binary := filepath.Join(c.folder, fmt.Sprintf("%s%d", path.Base(pkg), len(c.binaries)))
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	// Several mutants are built at once, so that each gets one processor. What the
-	// compiler would make quicker, it takes longer to make than is won.
-	args := append(how, "-p", "1", "-gcflags", module+"/...=-N -l", "-ldflags", "-s -w", "-o", binary)
+	// Several mutants are built at once, so that each gets one processor.
+	args := append(how, "-p", "1", "-ldflags", "-s -w", "-o", binary)
 	if c.overlay != "" {
 		args = append(args, "-overlay", c.overlay)
 	}
@@ -118,7 +130,7 @@ func (c *court) build(ctx context.Context, pkg string, how ...string) (string, e
 	if c.binaries == nil {
 		c.binaries = map[string]string{}
 	}
-	c.binaries[pkg] = binary
+	c.binaries[key] = binary
 	return binary, nil
 }
 
@@ -174,7 +186,8 @@ func failure(output string) (test, says string) {
 		if at < 0 {
 			at = strings.Index(output, "fatal error: ")
 		}
-		return "the program's death", firstLine(output[at:])
+		begun := strings.LastIndex(output[:at], "=== RUN ")
+		return strings.TrimSpace(strings.TrimPrefix(firstLine(output[max(begun, 0):]), "=== RUN ")), firstLine(output[at:])
 	}
 	return test, says
 }

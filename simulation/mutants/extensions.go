@@ -43,7 +43,7 @@ func ofExtensions() []Mutant {
 	}, {
 		Name: "restores-after-release", Breaks: "nothing is put back once a release was queued",
 		Edits: edit("quorum/hold.go", "return !h.gone && (!h.spots", "return (!h.spots"),
-		Judge: test("./quorum", "^TestNothingIsPutBackAfterARelease$"),
+		Judge: test("./quorum", "^TestALateExtensionPutsNothingBack$"),
 	}, {
 		Name: "restores-unextended", Breaks: "an extension that failed puts nothing back",
 		Edits: edit("quorum/extend.go", "if !won || !h.needsRestore(t.i) {", "if won && !h.needsRestore(t.i) {"),

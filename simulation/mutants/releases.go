@@ -37,7 +37,7 @@ func ofReleases() []Mutant {
 	}, {
 		Name: "hand-over-out-of-order", Breaks: "what is sent under a lease that is passed on comes before the next one's SET",
 		Edits: edit("quorum/succession.go", "\tr.hold.follow(s.from)\n", ""),
-		Judge: test("./quorum", "^TestHandOver"),
+		Judge: test("./simulation/mutants/trial", "^TestHandOverFollowsStragglers$"),
 	}, {
 		Name: "hand-over-unknown-is-done", Breaks: "an old value is released where its replacement went unanswered",
 		Edits: edit("quorum/succession.go", "case vote.Outcome == Granted, vote.Outcome == Refused && vote.Err == nil:", "case vote.Outcome == Granted, vote.Outcome == Failed, vote.Outcome == Refused && vote.Err == nil:"),

@@ -246,7 +246,7 @@ func (c *court) judges(m Mutant) []func(context.Context) (Verdict, error) {
 	}
 	list = append(list, order(Order{Rest: true}))
 	for _, pkg := range m.packages() {
-		list = append(list, test(pkg, "."))
+		list = append(list, test(pkg, all))
 	}
 	return list
 }

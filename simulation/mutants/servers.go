@@ -17,7 +17,7 @@ func ofServers() []Mutant {
 	}, {
 		Name: "quarantine-too-short", Breaks: "a quarantine lasts for the longest TTL",
 		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
-		Judge: scenario("S7"),
+		Judge: scenario("M2"),
 	}, {
 		Name: "quarantine-by-the-wall-clock", Breaks: "a quarantine doesn't end early when a wall clock is set forward",
 		Edits: []Edit{

@@ -13,8 +13,8 @@ import (
 // 100.
 const (
 	nameWidth   = 29
-	breaksWidth = 34
-	byWidth     = 31
+	breaksWidth = 31
+	byWidth     = 26
 )
 
 // Line is a mutant's row in the table. It may take several lines.

@@ -67,7 +67,7 @@ func ofVotes() []Mutant {
 	}, {
 		Name: "one-first-for-ever", Breaks: "a stale key on the instance that is asked first blocks nobody for ever",
 		Edits: edit("quorum/waiting.go", "w.split = !w.split && granted > 0 && refused > 0", "w.split = w.split || granted > 0 && refused > 0"),
-		Judge: test("./quorum", "^TestStaleKeyOnTheFirstInstanceDoesNotBlock$"),
+		Judge: test("./simulation/mutants/trial", "^TestKeyThatStaysOnOneServer$"),
 	}, {
 		Name: "no-timeout", Breaks: "each instance has a time-out",
 		Edits: edit("quorum/errand.go", "\te.m.starter.Start(cmd, left, e)", "\te.m.starter.Start(cmd, left*1000, e)"),

@@ -8,7 +8,9 @@ import (
 )
 
 // stories are scenarios that show a mistake which no design in the list makes.
-func stories() []scenarios.Scenario { return []scenarios.Scenario{raiseUnanswered()} }
+func stories() []scenarios.Scenario {
+	return []scenarios.Scenario{raiseUnanswered(), quarantineLasts()}
+}
 
 const ms = time.Millisecond
 
@@ -35,48 +37,97 @@ func raiseUnanswered() scenarios.Scenario {
 		},
 		Reached: []string{"c1 acquired", "c1 refused", "c3 refused"},
 	}
-	cut := func(from, length time.Duration, process, servers string) {
+	cut := func(from, length time.Duration, process, servers string, way simulation.Way) {
 		for _, server := range servers {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length})
+			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
 		}
 	}
-	cut(1900*ms, 0, "c3", "ABDE")
-	cut(2900*ms, 200*ms, "c1", "DE")
-	cut(3001*ms, 100*ms, "c1", "AB") // the SETs are on their way; of what comes after them nothing arrives
-	for i := len(s.Schedule) - 2; i < len(s.Schedule); i++ {
-		s.Schedule[i].Way = simulation.Requests
-	}
-	cut(3900*ms, 0, "c2", "C")
+	cut(1900*ms, 0, "c3", "ABDE", simulation.Both)
+	cut(2900*ms, 200*ms, "c1", "DE", simulation.Both)
+	cut(3001*ms, 100*ms, "c1", "AB", simulation.Requests) // the SETs are on their way; of what comes after them nothing arrives
+	cut(3900*ms, 0, "c2", "C", simulation.Both)
 	s.Work = func(c *simulation.Client) {
-		if c.Coordinator != nil {
-			if _, err := c.Coordinator.Verify(c.Context()); err != nil {
-				c.Note("verify failed")
-			}
-		}
+		look(c)
 		switch c.Name {
 		case "c1":
-			turns(c, 1, 1000*ms)
-			turns(c, 1, 3000*ms)
+			turns(c, 1, 1000*ms, 0)
+			turns(c, 1, 3000*ms, 0)
 		case "c2":
-			turns(c, 1, 4000*ms)
+			turns(c, 1, 4000*ms, 0)
 		case "c3":
-			turns(c, 3, 2000*ms)
+			turns(c, 3, 2000*ms, 0)
 		}
 	}
 	return s
 }
 
-// turns takes the lock so many times from a moment on, if it can, updates, and gives
-// it back.
-func turns(c *simulation.Client, n int, when time.Duration) {
+// quarantineLasts is S7 with a second client that doesn't give up.
+func quarantineLasts() scenarios.Scenario {
+	s := scenarios.Scenario{
+		ID:    "M2",
+		Title: "A server crashes and comes back empty, and is asked again and again",
+		Steps: []string{
+			"1 000: c1 gets the lock on A, B and C; D and E can't be reached by it",
+			"1 050: C crashes; 1 150: it is back, without any key",
+			"1 200 to 4 000: c2 asks, every 200",
+			"5 000: c1 goes on under its lease, and gives it back",
+		},
+		Assumption: "a vote once given stands",
+		Breaks:     "mutual exclusion, when the quarantine ends before c1's lease does",
+		Helps:      "a quarantine for the longest TTL in use",
+		Source:     "the Redis document, \"Performance, Crash Recovery and fsync\", on delayed restarts",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Cut, Process: "c1", Server: "D", At: 900 * ms},
+			{Kind: simulation.Cut, Process: "c1", Server: "E", At: 900 * ms},
+			{Kind: simulation.Restart, Server: "C", At: 1050 * ms, For: 100 * ms},
+		},
+		Work: func(c *simulation.Client) {
+			look(c)
+			if c.Name == "c1" {
+				turns(c, 1, 1000*ms, 4000*ms)
+			} else {
+				turns(c, 15, 1200*ms, 0)
+			}
+		},
+		Verdicts: map[string]scenarios.Verdict{},
+		Reached:  []string{"c1 write", "c2 refused", "a quarantine began: restarted"},
+	}
+	for _, design := range []string{"default", "token-admit", "quarantine", "monitor"} {
+		s.Verdicts[design] = scenarios.Verdict{Never: []string{"c2 acquired"}}
+	}
+	return s
+}
+
+// look lets what watches the servers see them before anything happens to them.
+func look(c *simulation.Client) {
+	if c.Coordinator == nil {
+		return
+	}
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
+	}
+}
+
+// turns asks for the lock so many times from a moment on; if it gets it, it updates,
+// holds it, updates again and gives it back.
+func turns(c *simulation.Client, n int, when, hold time.Duration) {
 	c.SleepUntil(when)
 	for range n {
 		if lease, err := c.TryAcquire("k"); err == nil {
-			if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
-				_ = c.Write(lease, value+1, version) // what became of it is for the checks to see
+			update(c, lease)
+			if hold > 0 {
+				c.Sleep(hold)
+				update(c, lease)
 			}
 			_ = c.Release(lease)
 		}
-		c.Sleep(100 * ms)
+		c.Sleep(200 * ms)
+	}
+}
+
+// update adds one. What became of it is for the checks to see.
+func update(c *simulation.Client, lease simulation.Lease) {
+	if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
+		_ = c.Write(lease, value+1, version)
 	}
 }

@@ -1,0 +1,250 @@
+package mutants_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/mutants"
+	"github.com/redquorum/redlock/simulation/scenarios"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func source(t *testing.T) mutants.Source {
+	t.Helper()
+	s, err := mutants.Open(t.Context(), ".")
+	require.NoError(t, err)
+	return s
+}
+
+// Every mutant fits the present source. One that doesn't has to be written anew where
+// the source was changed: its name says what it is to break.
+func TestNoneIsStale(t *testing.T) {
+	s := source(t)
+	for _, m := range mutants.All() {
+		assert.NoError(t, s.Check(m))
+	}
+}
+
+func TestList(t *testing.T) {
+	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	seen, edits := map[string]bool{}, map[string]string{}
+	all := mutants.All()
+	require.GreaterOrEqual(t, len(all), 25)
+	for _, m := range all {
+		assert.Regexp(t, name, m.Name)
+		assert.False(t, seen[m.Name], "%s is there twice", m.Name)
+		seen[m.Name] = true
+		assert.NotEmpty(t, m.Breaks, m.Name)
+		assert.NotEmpty(t, m.Edits, m.Name)
+		raw, err := json.Marshal(m.Edits)
+		require.NoError(t, err)
+		assert.Empty(t, edits[string(raw)], "%s is the same as another", m.Name)
+		edits[string(raw)] = m.Name
+		for _, e := range m.Edits {
+			assert.False(t, strings.HasSuffix(e.File, "_test.go"), "%s breaks a test", m.Name)
+		}
+	}
+}
+
+// Every judge that is named is there.
+func TestJudges(t *testing.T) {
+	var stories []string
+	for _, s := range scenarios.All() {
+		stories = append(stories, s.ID)
+	}
+	for _, s := range scenarios.Sweeps() {
+		for _, value := range s.Values {
+			stories = append(stories, s.At(value).ID)
+		}
+	}
+	stories = append(stories, "M1", "M2") // trial's own
+	var searches []string
+	for _, s := range mutants.Searches() {
+		searches = append(searches, s.Name)
+		_, err := designs.ByName(s.Design)
+		assert.NoError(t, err, s.Name)
+		assert.NotZero(t, s.Seeds, s.Name)
+		for _, fault := range s.Faults {
+			assert.Contains(t, simulation.Kinds(), simulation.Kind(fault), s.Name)
+		}
+	}
+	for _, m := range mutants.All() {
+		switch j := m.Judge; {
+		case j.Scenario != "":
+			assert.Contains(t, stories, j.Scenario, m.Name)
+		case j.Search != "":
+			assert.Contains(t, searches, j.Search, m.Name)
+		default:
+			assert.DirExists(t, filepath.Join("../..", j.Package), m.Name)
+			assert.NotEqual(t, "", strings.Trim(j.Test, "."), "%s: name the tests", m.Name)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	all, err := mutants.Select()
+	require.NoError(t, err)
+	assert.Len(t, all, len(mutants.All()))
+	some, err := mutants.Select("set-without-nx", "no-drift")
+	require.NoError(t, err)
+	require.Len(t, some, 2)
+	assert.Equal(t, "no-drift", some[0].Name, "in the list's order")
+	_, err = mutants.Select("no-drift", "no-such-thing")
+	require.ErrorIs(t, err, mutants.ErrUnknown)
+	assert.ErrorContains(t, err, `"no-such-thing"`)
+	assert.ErrorContains(t, err, "no-elapsed-check, ")
+}
+
+func TestStale(t *testing.T) {
+	s := source(t)
+	for says, e := range map[string]mutants.Edit{
+		"0 times":       {File: "drift/instant.go", Old: "no such text", New: "x"},
+		"package drift": {File: "drift/instant.go", Old: "package drift", New: "package drift"},
+		"times what":    {File: "drift/instant.go", Old: "return", New: "panic"},
+		"of no text":    {File: "drift/instant.go", New: "x"},
+		"drift/gone.go": {File: "drift/gone.go", Old: "a", New: "b"},
+	} {
+		err := s.Check(mutants.Mutant{Name: "stale", Edits: []mutants.Edit{e}})
+		require.ErrorIs(t, err, mutants.ErrStale)
+		assert.ErrorContains(t, err, "stale: ")
+		assert.ErrorContains(t, err, says)
+	}
+	// The second edit sees what the first one made.
+	require.NoError(t, s.Check(mutants.Mutant{Edits: []mutants.Edit{
+		{File: "drift/instant.go", Old: "package drift", New: "package adrift"}, {File: "drift/instant.go", Old: "package adrift", New: "package drift"},
+	}}))
+}
+
+func TestSourceIsNeeded(t *testing.T) {
+	_, err := mutants.Open(t.Context(), t.TempDir())
+	require.ErrorIs(t, err, mutants.ErrSource)
+	assert.ErrorContains(t, err, "start this in a checkout of github.com/redquorum/redlock")
+
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, "go.mod"), []byte("module example.com/other\n\ngo 1.26\n"), 0o600))
+	_, err = mutants.Open(t.Context(), other)
+	require.ErrorIs(t, err, mutants.ErrSource)
+	assert.ErrorContains(t, err, "example.com/other")
+
+	t.Setenv("PATH", t.TempDir())
+	_, err = mutants.Open(t.Context(), ".")
+	require.ErrorIs(t, err, mutants.ErrSource)
+	assert.ErrorContains(t, err, "go tool")
+}
+
+// What becomes of mutants: three that are caught, each by another kind of judge, one
+// that changes nothing, and two that can't be judged. These are the quick ones; all of
+// them are run by the command.
+func TestOutcomes(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := source(t)
+	list, err := mutants.Select("no-elapsed-check", "guard-passes-lower", "small-jumps-add-up")
+	require.NoError(t, err)
+	one := func(name, file, old, new string) mutants.Mutant {
+		return mutants.Mutant{Name: name, Breaks: "something", Edits: []mutants.Edit{{File: file, Old: old, New: new}},
+			Judge: mutants.Judge{Package: "./fencing", Test: "^TestMemoryContract$"}}
+	}
+	elsewhere := list[slices.IndexFunc(list, func(m mutants.Mutant) bool { return m.Name == "guard-passes-lower" })]
+	elsewhere.Name, elsewhere.Judge.Test = "other-judge", "^TestWriteNil$"
+	untested := one("no-such-test", "fencing/memory.go", "package fencing", "package fencing // the same")
+	untested.Judge.Test = "^TestNoSuchThing$"
+	list = append(list, elsewhere, untested,
+		one("comment", "fencing/memory.go", "package fencing", "package fencing // the same"),
+		one("no-go", "fencing/memory.go", "package fencing", "package fencing; func f() int {}"),
+		one("stale", "fencing/memory.go", "no such text", ""))
+
+	told := map[string]mutants.Result{}
+	report, err := mutants.Run(t.Context(), s, mutants.Options{Mutants: list, Progress: func(name string, begins bool, r mutants.Result) {
+		if !begins {
+			told[name] = r
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, mutants.Survived, report.Unbroken.Outcome, report.Unbroken.Says)
+	require.Greater(t, report.Unbroken.Runs, 1000)
+	require.False(t, report.OK())
+	require.Len(t, report.Results, len(list))
+	for i, want := range []struct {
+		name    string
+		outcome mutants.Outcome
+		by      string
+		says    string
+	}{
+		{"no-elapsed-check", mutants.Caught, "S3 with ", ""},
+		{"small-jumps-add-up", mutants.Caught, "TestMonitor", ""},
+		{"guard-passes-lower", mutants.Caught, "TestMemoryContract/Order", "want a *fencing.StaleError"},
+		{"other-judge", mutants.Caught, "", ""},
+		{"no-such-test", mutants.Broken, "", "no test that matches ^TestNoSuchThing$"},
+		{"comment", mutants.Survived, "", ""},
+		{"no-go", mutants.Broken, "", "doesn't compile"},
+		{"stale", mutants.Broken, "", "stale"},
+	} {
+		r := report.Results[i]
+		assert.Equal(t, want.name, r.Name)
+		assert.Equal(t, want.outcome, r.Outcome, "%s: %s %s", r.Name, r.By, r.Says)
+		assert.Contains(t, r.By, want.by)
+		assert.Contains(t, r.Says, want.says)
+		assert.Equal(t, want.outcome == mutants.Caught && want.name != "other-judge", r.AsExpected, r.Name)
+		assert.Equal(t, r, told[want.name])
+	}
+	words := report.Summary()
+	for _, says := range []string{"nobody finds anything", "4 of 8 mutants caught", "1 of them NOT BY THEIR OWN JUDGE", "1 SURVIVED", "3 could not be judged"} {
+		assert.Contains(t, words, says)
+	}
+	assert.Contains(t, told["comment"].Line(), "NOBODY, in ")
+	assert.Contains(t, told["other-judge"].Line(), "not by")
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	require.NoError(t, err)
+	assert.Empty(t, left, "nothing is left behind")
+}
+
+// An interruption ends what was started, and leaves nothing behind.
+func TestInterruption(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := source(t)
+	list, err := mutants.Select("no-drift", "set-without-nx")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	_, err = mutants.Run(ctx, s, mutants.Options{Mutants: list, Progress: func(name string, begins bool, _ mutants.Result) {
+		if name == "no-drift" && begins {
+			cancel()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, time.Since(began), time.Minute)
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+
+	_, err = mutants.Run(t.Context(), s, mutants.Options{Parallel: 65})
+	require.ErrorContains(t, err, "65 at once")
+}
+
+// Rows are no wider than a terminal.
+func TestRows(t *testing.T) {
+	assert.LessOrEqual(t, len(mutants.Heading()), 101)
+	for _, m := range mutants.All() {
+		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
+		r := mutants.Result{Name: m.Name, Breaks: m.Breaks, Outcome: mutants.Caught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second, Runs: 9999}
+		for line := range strings.Lines(r.Line()) {
+			assert.LessOrEqual(t, len(line), 102, line)
+		}
+	}
+	assert.Equal(t, "  why\n", strings.SplitAfter(mutants.Result{Name: "x", Outcome: mutants.Broken, Says: "why"}.Line(), "\n")[1])
+}

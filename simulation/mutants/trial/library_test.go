@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// What follows judges mutants that no scenario can: several goroutines of one process
+// want one lock.
+
+// withServers runs a test with a Coordinator on five servers, in virtual time.
+func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		servers, instances := make([]*quorumtest.Server, 5), make([]quorum.Instance, 5)
+		for i := range servers {
+			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+			instances[i] = quorumtest.Listening{Server: servers[i]}
+		}
+		c, err := quorum.New(quorum.Config{
+			RestartQuarantine: quorum.Off, InstanceTimeout: 100 * ms,
+			Terms: quorum.Terms{MaxWait: 20 * time.Second},
+		}, instances...)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, c.Close(context.Background())) }()
+		test(t, c, servers)
+	})
+}
+
+// What is sent to a server under a lease that is passed on comes before the next one's
+// commands there, or a key is left that nobody owns.
+func TestHandOverFollowsStragglers(t *testing.T) {
+	withServers(t, func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server) {
+		slow := func(cmd quorum.Command) time.Duration {
+			if cmd.Op == quorum.Acquire && cmd.Replace == "" {
+				return 60 * ms
+			}
+			return 0
+		}
+		servers[3].Delay(slow, nil)
+		servers[4].Delay(slow, nil)
+		const clients = 5
+		all := make(chan struct{}) // closed when all stand in line
+		var group sync.WaitGroup
+		for range clients {
+			group.Go(func() {
+				lease, err := c.Acquire(context.Background(), "k")
+				if !assert.NoError(t, err) {
+					return
+				}
+				<-all
+				time.Sleep(ms) // those behind it wait for this very lease now
+				assert.NoError(t, lease.Release(context.Background()))
+			})
+			synctest.Wait()
+		}
+		close(all)
+		group.Wait()
+		passed := 0
+		for _, entry := range servers[0].Log() {
+			if entry.Command.Replace != "" {
+				passed++
+			}
+		}
+		require.NotZero(t, passed, "nobody passed the lock on, so that nothing is shown")
+		time.Sleep(time.Second)
+		for _, s := range servers {
+			_, _, there := s.Get("k")
+			assert.False(t, there, "%v has a key that nobody owns", s)
+		}
+	})
+}
+
+// A key that stays on one server, whichever is asked first, costs a vote and no more.
+func TestKeyThatStaysOnOneServer(t *testing.T) {
+	for stale := range 5 {
+		withServers(t, func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server) {
+			servers[stale].Put("k", "nobody's", quorum.NoExpiry)
+			for i := 1; i < 3; i++ {
+				servers[(stale+i)%5].Put("k", "nobody's", 2*time.Second)
+			}
+			lease, err := c.Acquire(context.Background(), "k")
+			require.NoError(t, err, "with the key on %v", servers[stale])
+			require.NoError(t, lease.Release(context.Background()))
+		})
+	}
+}

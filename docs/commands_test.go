@@ -124,12 +124,20 @@ func (c *commandCheck) line(line string) error {
 	if args, ok := strings.CutPrefix(line, runCommand); ok {
 		return c.simulator(strings.Fields(args))
 	}
+	dir := ".."
+	if len(words) > 3 && words[0] == "go" && words[1] == "-C" { // a module of its own
+		dir = filepath.Join(dir, words[2])
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			return err
+		}
+		words = append(words[:1], words[3:]...)
+	}
 	if words[0] != "go" || len(words) < 2 || !slices.Contains([]string{"test", "run", "build", "get", "doc", "vet"}, words[1]) {
 		return fmt.Errorf("only lines that run go are checked, and %q is none: put it into a block of text", words[0])
 	}
 	for _, word := range words[2:] {
 		if path, ok := strings.CutPrefix(word, "./"); ok {
-			if _, err := os.Stat(filepath.Join("..", strings.TrimSuffix(path, "..."))); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, strings.TrimSuffix(path, "..."))); err != nil {
 				return err
 			}
 		}
@@ -255,6 +263,7 @@ func (c *commandCheck) flagsOf(command string) (*flag.FlagSet, error) {
 func testCommandCheck(t *testing.T, check *commandCheck) {
 	for _, good := range []string{
 		runCommand, runCommand + " run S1 -design redlock -seed 7", runCommand + " soak -for 1m", "go test ./docs -update", "go test -race ./...",
+		"go -C quorum/quorumotel test ./...",
 	} {
 		assert.NoError(t, check.line(good), good)
 	}
@@ -268,6 +277,8 @@ func testCommandCheck(t *testing.T, check *commandCheck) {
 		runCommand + " demo S1":                      "one word too many",
 		runCommand + " explore -design nothing":      "nothing",
 		"go test ./nowhere/...":                      "nowhere",
+		"go -C quorum test ./...":                    "go.mod",
+		"go -C quorum/quorumotel test ./nowhere":     "nowhere",
 		"redis-server --appendonly yes":              "redis-server",
 		runCommand + " -nothing":                     "nothing",
 		runCommand + " list S98":                     "S98",

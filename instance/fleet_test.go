@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,8 +83,26 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 	for _, s := range servers {
 		// The processes have ended, and with their Close everything that was
 		// owed has been delivered.
-		require.Equal(t, []string{instance.CounterKey(fleetKey)}, keysOf(t, s), "on %s", s.Addr())
+		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenLine(t, s, key) })
+		require.Equal(t, []string{instance.CounterKey(fleetKey)}, keys, "on %s", s.Addr())
 	}
+}
+
+// isForgottenLine reports whether the key is the line of those who wait, and nobody
+// waits. Whoever's request for a place had no answer in time has taken it for
+// refused, and it may have been carried out nevertheless, on the server that was
+// stopped or on a late one. Such a line holds up nobody, and must end by itself.
+func isForgottenLine(t *testing.T, s *instancetest.Server, key string) bool {
+	t.Helper()
+	if key != instance.WaitersKey(fleetKey) {
+		return false
+	}
+	left, err := strconv.Atoi(strings.TrimPrefix(s.MustAsk("PTTL", key), ":"))
+	require.NoError(t, err)
+	require.Positive(t, left, "a line that never ends")
+	require.LessOrEqual(t, time.Duration(left)*time.Millisecond, time.Minute)
+	require.NotContains(t, s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=", "somebody still listens")
+	return true
 }
 
 // checkLedger reads off that no increment was lost and no token out of order.
@@ -210,7 +229,13 @@ func TestFleetWorker(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{}, strings.Split(os.Getenv(fleetURLs), ",")...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, group.Close()) }()
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: fleetTTL}, BackoffMax: 50 * time.Millisecond, Owner: name}, group.Instances()...)
+	locks, err := quorum.New(quorum.Config{
+		Terms: quorum.Terms{TTL: fleetTTL},
+		// Eight processes at once keep a machine busy by themselves.
+		InstanceTimeout: 250 * time.Millisecond,
+		BackoffMax:      50 * time.Millisecond,
+		Owner:           name,
+	}, group.Instances()...)
 	require.NoError(t, err)
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

@@ -206,23 +206,38 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// TestNoConnectionToSpare waits for the client's only connection.
+// TestNoConnectionToSpare waits for the client's only connection: for as long as
+// its PoolTimeout, or the context if that ends first.
 func TestNoConnectionToSpare(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, PoolTimeout: 20 * time.Millisecond}))
-	t.Cleanup(func() { _ = client.Close() })
-	r, err := New(client, Config{})
-	require.NoError(t, err)
-	conn := client.Conn()
-	require.NoError(t, conn.Ping(within(t)).Err())
-	v := failed(t, r.Do(within(t), acquire("k", "v")), ErrBusyClient)
-	require.True(t, v.Unsent)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
-	defer cancel()
-	v = failed(t, r.Do(ctx, acquire("k", "v")), context.DeadlineExceeded)
-	require.True(t, v.Unsent)
-	require.NoError(t, conn.Close())
-	granted(t, r.Do(within(t), acquire("k", "v")))
+	for name, test := range map[string]struct {
+		pool, call time.Duration
+		kind       error
+	}{
+		"PoolTimeout": {20 * time.Millisecond, 10 * time.Second, ErrBusyClient},
+		"context":     {10 * time.Second, 5 * time.Millisecond, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, PoolTimeout: test.pool}))
+			t.Cleanup(func() { _ = client.Close() })
+			r, err := New(client, Config{})
+			require.NoError(t, err)
+			conn := client.Conn()
+			require.NoError(t, conn.Ping(within(t)).Err())
+			ctx, cancel := context.WithTimeout(context.Background(), test.call)
+			defer cancel()
+			v := failed(t, r.Do(ctx, acquire(name, "v")), test.kind)
+			require.True(t, v.Unsent)
+			require.NoError(t, conn.Close())
+			// Who gave up may still be about to notice, and has the connection for
+			// that long.
+			require.Eventually(t, func() bool {
+				v = r.Do(within(t), acquire(name, "v"))
+				return v.Outcome != quorum.Failed
+			}, 10*time.Second, time.Millisecond)
+			granted(t, v)
+		})
+	}
 }
 
 // TestComesBack kills the server under load and starts it again: the instance is

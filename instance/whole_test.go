@@ -236,7 +236,13 @@ func TestSickMinority(t *testing.T) {
 				t.Parallel()
 			}
 			var decided atomic.Pointer[quorum.RoundEnd]
-			w := start(t, ill, 2, quorum.Config{Hooks: quorum.Hooks{RoundDecided: func(_ context.Context, e quorum.RoundEnd) { decided.Store(&e) }}})
+			w := start(t, ill, 2, quorum.Config{
+				// The three that are well are all needed, on a machine that may be busy:
+				// they get the time for it, and two that hang must not cost it.
+				InstanceTimeout: 4 * time.Second,
+				Hooks:           quorum.Hooks{RoundDecided: func(_ context.Context, e quorum.RoundEnd) { decided.Store(&e) }},
+			})
+			began := time.Now()
 			lease, err := w.Acquire(t.Context(), "k")
 			require.NoError(t, err)
 			require.True(t, lease.Token().Valid())
@@ -255,6 +261,7 @@ func TestSickMinority(t *testing.T) {
 			_, err = w.TryAcquire(t.Context(), "k")
 			require.ErrorIs(t, err, quorum.ErrTaken)
 			require.NoError(t, lease.Release(t.Context()))
+			require.Less(t, time.Since(began), 4*time.Second, "a sick one was waited for")
 			w.leavesNothing("k")
 		})
 	}

@@ -159,8 +159,9 @@ func (c *court) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader
 }
 
 var (
-	// failed is the line that tells of a test's failure, saying where its message
-	// begins.
+	// begun is the line behind which a test's messages stand, message is the first line
+	// of one, and failed tells of its failure.
+	begun   = regexp.MustCompile(`^=== (?:RUN|NAME|CONT)\s+(\S+)`)
 	failed  = regexp.MustCompile(`^\s*--- FAIL: (\S+) \(`)
 	message = regexp.MustCompile(`^\s+\S+\.go:\d+: ?(.*)$`)
 )
@@ -169,25 +170,28 @@ var (
 // a test program writes with -test.v.
 func failure(output string) (test, says string) {
 	lines := strings.Split(output, "\n")
+	said, running := map[string]string{}, ""
 	for i, line := range lines {
-		if m := failed.FindStringSubmatch(line); m != nil {
+		if m := begun.FindStringSubmatch(line); m != nil {
+			running = m[1]
+		} else if m := failed.FindStringSubmatch(line); m != nil {
 			if !strings.HasPrefix(m[1], test) { // no part of the one before
 				break
 			}
-			test, says = m[1], ""
-		} else if m := message.FindStringSubmatch(line); m != nil && says == "" {
-			if says = m[1]; says == "" {
-				says = assertion(lines[i+1:])
+			test = m[1]
+		} else if m := message.FindStringSubmatch(line); m != nil {
+			if said[running] = m[1]; m[1] == "" {
+				said[running] = assertion(lines[i+1:])
 			}
 		}
 	}
+	says = said[test]
 	if test == "" && died(output) {
 		at := strings.Index(output, "panic: ")
 		if at < 0 {
 			at = strings.Index(output, "fatal error: ")
 		}
-		begun := strings.LastIndex(output[:at], "=== RUN ")
-		return strings.TrimSpace(strings.TrimPrefix(firstLine(output[max(begun, 0):]), "=== RUN ")), firstLine(output[at:])
+		return running, firstLine(output[at:])
 	}
 	return test, says
 }

@@ -12,7 +12,8 @@
 //   - all scenarios and all searches;
 //   - all tests of the packages that it changed.
 //
-// The first catch ends it. A mutant that nobody catches has survived: then a check
-// is missing. All judges are first shown the source as it is, for a judge that
-// always says no catches everything.
+// The first catch ends it. A mutant that nobody catches has survived: then a check is
+// missing. One that was caught by another than its own judge may have been caught by
+// chance, and counts as caught only when its own sees it. These are shown the source
+// as it is, too, for a judge that always says no catches everything.
 package mutants

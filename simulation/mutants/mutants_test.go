@@ -90,9 +90,29 @@ func TestJudges(t *testing.T) {
 			assert.Contains(t, searches, j.Search, m.Name)
 		default:
 			assert.DirExists(t, filepath.Join("../..", j.Package), m.Name)
-			assert.NotEqual(t, "", strings.Trim(j.Test, "."), "%s: name the tests", m.Name)
+			assert.NotEmpty(t, testsIn(t, filepath.Join("../..", j.Package), j.Test), "%s: no test is called %s", m.Name, j.Test)
 		}
 	}
+}
+
+// testsIn lists the tests of a package whose names match the first part of a pattern.
+func testsIn(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	pattern, _, _ = strings.Cut(pattern, "/")
+	wanted := regexp.MustCompile(pattern)
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(raw, -1) {
+			if name := string(m[1]); wanted.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func TestSelect(t *testing.T) {
@@ -160,9 +180,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	elsewhere := list[slices.IndexFunc(list, func(m mutants.Mutant) bool { return m.Name == "guard-passes-lower" })]
 	elsewhere.Name, elsewhere.Judge.Test = "other-judge", "^TestWriteNil$"
-	untested := one("no-such-test", "fencing/memory.go", "package fencing", "package fencing // the same")
-	untested.Judge.Test = "^TestNoSuchThing$"
-	list = append(list, elsewhere, untested,
+	list = append(list, elsewhere,
 		one("comment", "fencing/memory.go", "package fencing", "package fencing // the same"),
 		one("no-go", "fencing/memory.go", "package fencing", "package fencing; func f() int {}"),
 		one("stale", "fencing/memory.go", "no such text", ""))
@@ -175,7 +193,7 @@ func TestOutcomes(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Equal(t, mutants.Survived, report.Unbroken.Outcome, report.Unbroken.Says)
-	require.Greater(t, report.Unbroken.Runs, 1000)
+	require.Greater(t, report.Unbroken.Runs, 30)
 	require.False(t, report.OK())
 	require.Len(t, report.Results, len(list))
 	for i, want := range []struct {
@@ -188,7 +206,6 @@ func TestOutcomes(t *testing.T) {
 		{"small-jumps-add-up", mutants.Caught, "TestMonitor", ""},
 		{"guard-passes-lower", mutants.Caught, "TestMemoryContract/Order", "want a *fencing.StaleError"},
 		{"other-judge", mutants.Caught, "", ""},
-		{"no-such-test", mutants.Broken, "", "no test that matches ^TestNoSuchThing$"},
 		{"comment", mutants.Survived, "", ""},
 		{"no-go", mutants.Broken, "", "doesn't compile"},
 		{"stale", mutants.Broken, "", "stale"},
@@ -202,7 +219,7 @@ func TestOutcomes(t *testing.T) {
 		assert.Equal(t, r, told[want.name])
 	}
 	words := report.Summary()
-	for _, says := range []string{"nobody finds anything", "4 of 8 mutants caught", "1 of them NOT BY THEIR OWN JUDGE", "1 SURVIVED", "3 could not be judged"} {
+	for _, says := range []string{"nobody finds anything", "4 of 7 mutants caught", "1 of them NOT BY THEIR OWN JUDGE", "1 SURVIVED", "2 could not be judged"} {
 		assert.Contains(t, words, says)
 	}
 	assert.Contains(t, told["comment"].Line(), "NOBODY, in ")

@@ -160,7 +160,7 @@ func (s *session) open(name string) (c *court, end func(), err error) {
 	return &court{source: s.source, folder: folder}, func() { _ = os.RemoveAll(folder) }, nil // Run tells, if it stays
 }
 
-// unbroken shows the source as it is to all judges that the mutants have.
+// unbroken shows the source as it is to the mutants' own judges.
 func (s *session) unbroken(ctx context.Context) (r Result) {
 	r = Result{Name: "", Breaks: "nothing: the source as it is", Outcome: Broken}
 	c, end, err := s.open("unbroken")
@@ -170,9 +170,13 @@ func (s *session) unbroken(ctx context.Context) (r Result) {
 	}
 	defer end()
 	defer func() { r.CPU = c.cpu }()
-	v, err := c.play(ctx, Order{Rest: true, Searches: Searches()})
-	r.take(v, err)
-	for _, j := range testsOf(s.options.Mutants) {
+	r.Outcome = Survived
+	plays, tests := judgesOf(s.options.Mutants)
+	if len(plays) > 0 {
+		v, err := c.play(ctx, Order{First: plays, Searches: Searches()})
+		r.take(v, err)
+	}
+	for _, j := range tests {
 		if r.Outcome != Survived {
 			break
 		}
@@ -182,15 +186,17 @@ func (s *session) unbroken(ctx context.Context) (r Result) {
 	return r
 }
 
-// testsOf gives each test that judges any of the mutants, once.
-func testsOf(list []Mutant) []Judge {
-	var tests []Judge
+// judgesOf gives each judge of any of the mutants, once.
+func judgesOf(list []Mutant) (plays, tests []Judge) {
 	for _, m := range list {
-		if j := m.Judge; !j.plays() && !slices.Contains(tests, j) {
+		switch j := m.Judge; {
+		case j.plays() && !slices.Contains(plays, j):
+			plays = append(plays, j)
+		case !j.plays() && !slices.Contains(tests, j):
 			tests = append(tests, j)
 		}
 	}
-	return tests
+	return plays, tests
 }
 
 // take adds what one more judge said.

@@ -199,13 +199,16 @@ func (w *wait) address() string {
 func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool) {
 	// Before it is sent, as the call may come before the answer.
 	w.c.withdraw(w.key, w.ticket.stand(place{ear: w.ear, address: address}))
+	// Variables of its own: the answer may come when nobody waits for it any more.
+	var answer struct{ placed, free bool }
 	ear, done := w.ear, make(chan struct{})
 	w.c.background.start(func() {
 		defer close(done)
-		placed, free = ear.enlist(context.WithoutCancel(w.ctx), w.key, address, front, yield)
+		answer.placed, answer.free = ear.enlist(context.WithoutCancel(w.ctx), w.key, address, front, yield)
 	})
 	select {
 	case <-done:
+		placed, free = answer.placed, answer.free
 	case <-w.ctx.Done():
 		return false, false, false
 	case <-w.c.background.done:

@@ -229,13 +229,7 @@ func TestFleetWorker(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{}, strings.Split(os.Getenv(fleetURLs), ",")...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, group.Close()) }()
-	locks, err := quorum.New(quorum.Config{
-		Terms: quorum.Terms{TTL: fleetTTL},
-		// Eight processes at once keep a machine busy by themselves.
-		InstanceTimeout: 250 * time.Millisecond,
-		BackoffMax:      50 * time.Millisecond,
-		Owner:           name,
-	}, group.Instances()...)
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: fleetTTL}, BackoffMax: 50 * time.Millisecond, Owner: name}, group.Instances()...)
 	require.NoError(t, err)
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

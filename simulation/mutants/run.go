@@ -68,7 +68,8 @@ type Options struct {
 	// Parallel is how many are judged at once, 1 to 64. Default 2.
 	Parallel int
 	// Progress, if set, is told of each mutant when it is begun and when it is over,
-	// the source as it is with the name "". Calls don't overlap.
+	// the source as it is with the name "". Nothing is told any more once the context
+	// has ended. Calls don't overlap.
 	Progress func(name string, begins bool, r Result)
 }
 
@@ -140,7 +141,9 @@ func (s *session) follow(ctx context.Context, name string, job func(context.Cont
 	began := time.Now()
 	r := job(ctx)
 	r.Took = time.Since(began)
-	s.tell(name, false, r)
+	if ctx.Err() == nil { // else it is no outcome
+		s.tell(name, false, r)
+	}
 	return r
 }
 

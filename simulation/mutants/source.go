@@ -32,6 +32,9 @@ func Open(ctx context.Context, dir string) (Source, error) {
 		return Source{}, ctx.Err()
 	}
 	path, root, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
+	if shown, err := filepath.Abs(dir); err == nil {
+		dir = shown
+	}
 	if err != nil || path != module || root == "" {
 		return Source{}, fmt.Errorf("%w: mutants are made of the module's source: start this in a checkout of %s (%q is in %s)", ErrSource, module, dir, place(path, stderr.String(), err))
 	}
@@ -41,7 +44,7 @@ func Open(ctx context.Context, dir string) (Source, error) {
 // place says where a folder is that isn't the right one.
 func place(path, stderr string, err error) string {
 	switch line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n"); {
-	case path != "":
+	case path != "" && path != "command-line-arguments": // what go list says of no module
 		return path
 	case line != "":
 		return "no module: " + line

@@ -41,7 +41,7 @@ func searched(words []string) (string, error) {
 		for kind := range strings.SplitSeq(group, "+") {
 			kinds = append(kinds, simulation.Kind(kind))
 		}
-		space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, How: search.Draw, Faults: kinds}
+		space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, How: search.Draw, Faults: kinds, Most: 16}
 		report, err := search.Search(context.Background(), registry, space, search.Options{To: runs})
 		if err != nil {
 			return "", err

@@ -12,9 +12,9 @@
 // # What is kept on a server
 //
 // For a resource "invoice" there is the lock's key "invoice", a string with the
-// holder's value, and with fencing a hash "{invoice}:redlock" in the same
-// cluster slot with two fields: "token", the resource's counter in decimal, and
-// "set", the fingerprint of the set of instances that locked it last.
+// holder's value, and with fencing a string "{invoice}:redlock" in the same
+// cluster slot: the resource's counter in decimal, a space, and the fingerprint of
+// the set of instances that locked it last.
 //
 // While processes wait for the lock there is also, on one of the instances, a list
 // "{invoice}:redlock:waiters" of the channels that they are called on, named

@@ -78,7 +78,7 @@ var (
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
 	// ErrCounter: the resource's counter can't be read, or can't be raised.
-	ErrCounter = errors.New("instance: the resource's counter can't be used; see its hash {resource}:redlock")
+	ErrCounter = errors.New("instance: the resource's counter can't be used; see its key {resource}:redlock")
 
 	// ErrServer: the server answered with an error that has no name here.
 	ErrServer = errors.New("instance: the server answered with an error")

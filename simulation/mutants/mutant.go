@@ -46,7 +46,7 @@ func (j Judge) String() string {
 	case j.Search != "":
 		return "search " + j.Search
 	case j.Test != "":
-		return strings.Trim(j.Test, "^$")
+		return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(j.Test)
 	default:
 		return j.Package
 	}

@@ -67,9 +67,11 @@ func TestHungServer(t *testing.T) {
 func TestCancelUnanswered(t *testing.T) {
 	sent := make(chan struct{})
 	f := startFake(t, func([]string) string { sent <- struct{}{}; return "" })
-	r := open(t, "redis://"+f.addr, Config{})
 	cause := errors.New("the caller went home")
 	for _, cmd := range every()[:4] {
+		// Behind an exchange that nobody has answered the next one would wait for
+		// go-redis' ReadTimeout.
+		r := open(t, "redis://"+f.addr, Config{})
 		ctx, cancel := context.WithCancelCause(context.Background())
 		votes := make(chan quorum.Vote)
 		go func() { votes <- r.Do(ctx, cmd) }()

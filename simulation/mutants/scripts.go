@@ -5,7 +5,7 @@ package mutants
 func ofScripts() []Mutant {
 	return []Mutant{{
 		Name: "set-without-nx", Breaks: "a key that is taken stays who has it",
-		Edits: edit("instance/acquire.lua", "ARGV[4 + i], 'NX', 'PX', ttl)", "ARGV[4 + i], 'PX', ttl)"),
+		Edits: edit("instance/acquire.lua", "'NX', 'PX', ttl)", "'PX', ttl)"),
 		Judge: contract(),
 	}, {
 		Name: "plain-set-without-nx", Breaks: "the same without fencing",
@@ -13,7 +13,7 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "set-without-expiry", Breaks: "a key whose holder dies is gone after its TTL",
-		Edits: edit("instance/acquire.lua", "ARGV[4 + i], 'NX', 'PX', ttl)", "ARGV[4 + i], 'NX')"),
+		Edits: edit("instance/acquire.lua", ", 'PX', ttl)", ")"),
 		Judge: contract(),
 	}, {
 		Name: "counter-stands-still", Breaks: "each grant has a larger token than those before it",
@@ -49,7 +49,7 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "release-without-compare", Breaks: "only the holder's key is deleted",
-		Edits: edit("instance/release.lua", "elseif value == ARGV[1 + i] and not mine[key] then", "elseif not mine[key] then"),
+		Edits: edit("instance/release.lua", "elseif value == ARGV[", "elseif value ~= nil or value == ARGV["),
 		Judge: contract(),
 	}, {
 		Name: "restore-over-others", Breaks: "a lease isn't put back over somebody else's key",

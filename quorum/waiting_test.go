@@ -333,6 +333,29 @@ func TestLostCallCostsOnePause(t *testing.T) {
 	})
 }
 
+// A holder that lacks the key where the waiters meet, because somebody else's was
+// there first, calls nobody: that costs no more than a pause.
+func TestHolderWithoutTheKeyAtTheMeetingPlace(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		f.occupy("k", 50*ms, quorum.OrderFor(f.Coordinator, "k")[0])
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		time.Sleep(100 * ms)
+		_, _, there := f.meeting("k").Get("k")
+		require.False(f.t, there)
+		released := time.Now().Add(4321 * ms)
+		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		// A round that came too early, the pause, and a round.
+		assert.LessOrEqual(f.t, time.Since(released), 500*ms+10*ms)
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
 // A holder that died calls nobody: its key's end is awaited.
 func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
 	playCalls(t, 5, func(f *fixture) {

@@ -15,7 +15,9 @@ import (
 //
 // The instance is the first in the key's order that answers. Processes that
 // disagree on which one that is miss each other's calls until they agree, and
-// poll.
+// poll. So do those who wait for a holder that lacks the key there, because another
+// one's was there first: the key is free in that place, so nobody stands in line for
+// it, and the holder has nothing to release there.
 //
 // A call says nothing about the lock: it only ends a sleep sooner, and whoever is
 // called asks for votes like anybody else.

@@ -1,6 +1,6 @@
 -- Acquire: set each lock's key that is free, and raise its counter with it.
--- KEYS: the locks, and behind them their counters. ARGV: nonce, clock, ttl,
--- counters' ttl, set, and the locks' values.
+-- KEYS: the locks, and behind them their counters. ARGV: nonce, ttl, counters' ttl,
+-- set, and the locks' values.
 --
 -- An element of the answer is the token (above 0); or -3 less what PTTL says of
 -- the key that stands in the way; or S and the set that locked it last.
@@ -9,8 +9,11 @@
 -- gets a larger token than the counter held, whether or not the counter was
 -- there; no grant leaves the counter as it was; and what is refused or fails
 -- changes nothing. So all of a lock's that can fail comes before its first write.
-local n, ttl, lasting, set = #KEYS / 2, ARGV[3], ARGV[4], ARGV[5]
-local call, pcall, texts = redis.call, redis.pcall, redis.call('MGET', unpack(KEYS, n + 1))
+local n, ttl, lasting, set = #KEYS / 2, ARGV[2], ARGV[3], ARGV[4]
+local call, pcall = redis.call, redis.pcall
+local texts, now = call('MGET', unpack(KEYS, n + 1)), call('TIME')
+local clock = tonumber(now[1]) * 1000000 + tonumber(now[2])
+local answer = {ARGV[1], clock}
 
 local function acquire(i)
   local lock, key, text = KEYS[i], KEYS[n + i], texts[i]
@@ -28,13 +31,12 @@ local function acquire(i)
     -- A counter that was lost starts from the clock, which is later than the one
     -- that any lost counter started from, and has ticked more often than locks
     -- were granted.
-    now = now or call('TIME')
-    token = tonumber(now[1]) * 1000000 + tonumber(now[2])
+    token = clock
   end
   token = token + 1
   if token > 9007199254740991 then return 'EREDLOCKCOUNTER the counter is at its end' end
 
-  local done = pcall('SET', lock, ARGV[5 + i], 'NX', 'PX', ttl)
+  local done = pcall('SET', lock, ARGV[4 + i], 'NX', 'PX', ttl)
   if not done then
     return -3 - call('PTTL', lock)
   elseif done.err then
@@ -50,5 +52,5 @@ end
 
 -- By the texts, and not by the keys, a lock that is twice in the list would get
 -- the same token twice; but the second one finds the key taken.
-for i = 1, n do answer[3 + i] = acquire(i) end
+for i = 1, n do answer[2 + i] = acquire(i) end
 return answer

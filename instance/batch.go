@@ -158,6 +158,7 @@ func (b *batch) layOut() {
 			c.waking = c.cmd.Wake && !c.quiet && !b.pipe.r.mute.Load()
 			if c.waking || c.byLua || Dialect(b.pipe.r.release.Load()) == DialectLua {
 				b.releases = append(b.releases, c)
+				clock = clock || c.cmd.Clock
 			} else {
 				clock = b.addSingle(c) && c.cmd.Clock || clock
 			}
@@ -238,7 +239,7 @@ func (b *batch) addScript(s *script, calls []*call, keys int) *ask {
 func (b *batch) addList(s *script, calls []*call, keys int) *ask {
 	a := b.addScript(s, calls, keys)
 	p := append(a.prefix[:0], '*')
-	p = strconv.AppendInt(p, int64(listHead+len(calls)), 10)
+	p = strconv.AppendInt(p, int64(listHead(s == acquireScript)+len(calls)), 10)
 	p = append(p, "\r\n$"...)
 	p = strconv.AppendInt(p, int64(len(a.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), a.nonce.b...), "\r\n"...)
@@ -256,42 +257,32 @@ func (b *batch) addAcquires(calls []*call) {
 		a.args = append(a.args, c.counterKey())
 	}
 	first := calls[0]
-	a.args = append(a.args, &a.nonce, clockFlag(calls), &first.ttl, &first.counterTTL, &b.pipe.r.setText(first.cmd.Set).text)
+	a.args = append(a.args, &a.nonce, &first.ttl, &first.counterTTL, &b.pipe.r.setText(first.cmd.Set).text)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
 }
 
 func (b *batch) addReleases(calls []*call) {
-	a := b.addList(releaseScript, calls, len(calls))
+	// Those with waiters come first: so the script knows whose the lines are.
+	waking := 0
+	for i, c := range calls {
+		if c.waking {
+			calls[i], calls[waking] = calls[waking], c
+			waking++
+		}
+	}
+	a := b.addList(releaseScript, calls, len(calls)+waking)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Key)
 	}
-	for _, c := range calls {
-		if c.waking {
-			a.keys++
-			a.args = append(a.args, c.waitersKey())
-		}
+	for _, c := range calls[:waking] {
+		a.args = append(a.args, c.waitersKey())
 	}
-	a.args = append(a.args, &a.nonce, clockFlag(calls), len(calls))
+	a.args = append(a.args, &a.nonce)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
-	for i, c := range calls {
-		if c.waking {
-			a.args = append(a.args, i+1)
-		}
-	}
-}
-
-// clockFlag asks a list's script for the clock if one of the calls does.
-func clockFlag(calls []*call) any {
-	for _, c := range calls {
-		if c.cmd.Clock {
-			return "1"
-		}
-	}
-	return "0"
 }
 
 // addQuestions adds a Probe's.
@@ -572,9 +563,10 @@ func (c *call) takeNative(a *ask) {
 // readList reads an answer in the form of list.lua.
 func (a *ask) readList() {
 	l := list{reply: reply{rest: a.sink.raw}}
-	l.head(len(a.calls))
+	acquire := a.script == acquireScript
+	l.head(len(a.calls), acquire)
 	for _, c := range a.calls {
-		answer, failure, ok := l.next(a.script == acquireScript)
+		answer, failure, ok := l.next(acquire)
 		switch {
 		case !ok:
 			c.garbled(&a.sink)
@@ -606,8 +598,13 @@ func (b *batch) addClock() {
 		return
 	}
 	for _, a := range b.asks[:b.used] {
-		if a.script == nil && len(a.calls) == 1 && a.calls[0].cmd.Clock && a.calls[0].vote.Outcome != quorum.Failed {
-			a.calls[0].vote.Clock = now
+		if a.script != nil && a.script != releaseScript {
+			continue // it has told the clock itself
+		}
+		for _, c := range a.calls {
+			if c.cmd.Clock && c.vote.Outcome != quorum.Failed {
+				c.vote.Clock = now
+			}
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestWrongAnswers(t *testing.T) {
 			return strings.Replace(scriptReply(args, "1", "", 0, "5"), "1700000000", "17-0000000", 1)
 		},
 		"more": func(args []string) string {
-			return strings.Replace(scriptReply(args, "1", "", 0, "5"), ":250\r\n", "*0\r\n", 1)
+			return strings.Replace(scriptReply(args, "1", "", 0, "5"), ":1700000000000250\r\n", "*0\r\n", 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -159,7 +159,10 @@ func listReply(args []string, outcome, text string, ttl int, token string) (stri
 		element = ":" + outcome + "0x"
 	}
 	nonce := nonceOf(args)
-	return fmt.Sprintf("*4\r\n$%d\r\n%s\r\n:1700000000\r\n:250\r\n%s\r\n", len(nonce), nonce, element), true
+	if args[1] == releaseScript.sha || args[1] == releaseScript.source {
+		return fmt.Sprintf("*2\r\n$%d\r\n%s\r\n%s\r\n", len(nonce), nonce, element), true
+	}
+	return fmt.Sprintf("*3\r\n$%d\r\n%s\r\n:1700000000000250\r\n%s\r\n", len(nonce), nonce, element), true
 }
 
 // isList reports whether the script is one for many locks.

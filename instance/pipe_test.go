@@ -81,13 +81,12 @@ func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
 
 // many answers a list script for as many locks as it was asked, by their values.
 func many(args []string, element func(value string) string) string {
-	nonce, n := nonceOf(args), 0
-	values := args[len(args)-1:]
-	if args[1] == acquireScript.sha || args[1] == acquireScript.source {
-		n = len(args) - 3 - keysOf(args) - 5
-		values = args[len(args)-n:]
+	nonce, acquire := nonceOf(args), args[1] == acquireScript.sha || args[1] == acquireScript.source
+	values, clock := args[len(args)-1:], ""
+	if acquire {
+		values, clock = args[3+keysOf(args)+4:], ":0\r\n"
 	}
-	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:0\r\n:0\r\n", 3+len(values), len(nonce), nonce)
+	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(acquire)+len(values), len(nonce), nonce, clock)
 	for _, value := range values {
 		reply += element(value)
 	}

@@ -288,16 +288,25 @@ type list struct {
 	clock time.Time
 }
 
-// listHead is how many elements come before the locks'.
-const listHead = 3
+// listHead is how many elements come before the locks': the nonce, and from an acquire
+// the clock.
+func listHead(acquire bool) int {
+	if acquire {
+		return 2
+	}
+	return 1
+}
 
 // head reads what comes before the n locks' elements.
-func (l *list) head(n int) {
-	if l.array() != listHead+n {
+func (l *list) head(n int, acquire bool) {
+	if l.array() != listHead(acquire)+n {
 		l.bad = true
 	}
 	l.text() // the nonce: the sink has seen to it
-	l.clock = l.instant(l.integer(), l.integer())
+	if acquire {
+		micros := l.integer()
+		l.clock = l.instant(micros/1e6, micros%1e6)
+	}
 }
 
 // next reads one lock's element: its answer, or the text of its error. ok is false

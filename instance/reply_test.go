@@ -41,7 +41,7 @@ func TestSinkLimits(t *testing.T) {
 func FuzzReplies(f *testing.F) {
 	for _, seed := range []string{
 		"*7\r\n:7\r\n:1\r\n$-1\r\n:0\r\n:5\r\n:1\r\n:1\r\n",
-		"*6\r\n$1\r\n7\r\n:0\r\n:0\r\n:5\r\n:-3\r\n$3\r\nS@1\r\n", "*6\r\n$1\r\n7\r\n:0\r\n:0\r\n:1\r\n:0\r\n$2\r\nEx\r\n",
+		"*5\r\n$1\r\n7\r\n:1000002\r\n:5\r\n:-3\r\n$3\r\nS@1\r\n", "*4\r\n$1\r\n7\r\n:1\r\n:0\r\n$2\r\nEx\r\n",
 		"*4\r\n*-1\r\n*3\r\n$1\r\nx\r\n:3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 		"$12\r\nrun_id:ab\r\n\r\n\r\n", "%1\r\n+save\r\n$0\r\n\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n", "-ERR no\r\n", "!3\r\nERR\r\n", ":-9223372036854775808\r\n",
 		"=8\r\ntxt:role\r\n", "*2147483647\r\n", "$2147483647\r\n", "*1\r\n*1\r\n*1\r\n",

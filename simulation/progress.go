@@ -8,7 +8,6 @@ import (
 type wanted struct {
 	since int64 // the first try, of those without a success or a pause between them
 	last  int64 // the last try's end
-	freed int64 // when the last lease on it ended, by its holder's own belief
 }
 
 // inVain looks whether a try that came to nothing is one too many: whether for

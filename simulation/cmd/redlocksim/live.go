@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/live"
+	"github.com/redquorum/redlock/simulation/report"
+	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
 // needsRedis is what is said where there is no server.
@@ -40,6 +42,8 @@ type liveFlags struct {
 	server, format, only string
 	parallel             int
 	list, full           bool
+	html                 string
+	rows                 []report.LiveRow // for the page
 }
 
 func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -50,6 +54,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many plays go on at once, 1 to 64")
 	flags.BoolVar(&f.list, "list", false, "list the scenarios, and play none")
+	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too")
 	flags.BoolVar(&f.full, "history", false, "put every play's history into the JSON")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -94,6 +99,9 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return fmt.Errorf("%s=%s: %w", d.variable, value, err)
 		}
 		wrong += more
+	}
+	if err := f.page(); err != nil {
+		return err
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
@@ -140,7 +148,7 @@ func (f liveFlags) acts() ([]live.Act, error) {
 }
 
 // play runs on one kind of server, and gives how many plays went wrong.
-func (f liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
+func (f *liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
 	if f.format == "text" {
 		if title != "" {
 			fmt.Fprintf(stdout, "\n%s\n", title)
@@ -148,24 +156,52 @@ func (f liveFlags) play(ctx context.Context, title string, options live.Options,
 		fmt.Fprintln(stdout, live.Heading())
 		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
 	}
-	report, err := live.Run(ctx, options)
+	played, err := live.Run(ctx, options)
 	if err != nil {
 		return 0, interrupted(ctx, err)
 	}
+	for _, l := range played.Lines {
+		f.rows = append(f.rows, liveRow(played.Server, l))
+	}
 	switch f.format {
 	case "text":
-		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, report.Summary())
+		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, played.Summary())
 	default:
 		if !f.full {
-			for i := range report.Lines {
-				report.Lines[i].History = nil
+			for i := range played.Lines {
+				played.Lines[i].History = nil
 			}
 		}
-		if err := live.WriteReport(stdout, report, f.format); err != nil {
+		if err := live.WriteReport(stdout, played, f.format); err != nil {
 			return 0, err
 		}
 	}
-	return report.Disagreements, nil
+	return played.Disagreements, nil
+}
+
+// page writes what was played as the report's table of real servers.
+func (f *liveFlags) page() error {
+	if f.html == "" {
+		return nil
+	}
+	out, err := os.Create(f.html)
+	if err != nil {
+		return err
+	}
+	page := report.Report{
+		Title: "Lock designs on real servers", Version: version(), Command: "go run ./simulation/cmd/redlocksim live", Runs: len(f.rows),
+		Notes: []string{"What the simulation predicts for each scenario and design, and what real servers and real client processes came to."},
+		Live:  f.rows,
+	}
+	return errors.Join(report.HTML(out, page), out.Close())
+}
+
+func liveRow(server string, l live.Line) report.LiveRow {
+	return report.LiveRow{
+		Scenario: strings.TrimSpace(l.Scenario + " " + l.Form), Title: l.Fault, Design: l.Design, Server: server,
+		Predicted: scenarios.Verdict{Kinds: l.Predicted}.String(), Seen: scenarios.Verdict{Kinds: l.Seen}.String(),
+		Agrees: l.OK(), Skipped: l.Skipped,
+	}
 }
 
 // interrupted tells an end by Ctrl-C in words.

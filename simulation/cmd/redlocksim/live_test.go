@@ -40,9 +40,14 @@ func TestLive(t *testing.T) {
 	for _, d := range dialects {
 		t.Setenv(d.variable, "")
 	}
-	code, stdout, stderr := redlocksim(t, "live", "-only", "X2")
+	page := filepath.Join(t.TempDir(), "live.html")
+	code, stdout, stderr := redlocksim(t, "live", "-only", "X2", "-html", page)
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	require.Contains(t, stdout, "all as the simulation predicts")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "X2")
+	require.Contains(t, string(text), "agrees")
 	for _, d := range dialects {
 		require.Contains(t, stdout, "skipped: "+d.variable+" is not set")
 	}

@@ -198,6 +198,13 @@ type Command struct {
 	// (Acquire, Raise, Restore with Fence): whole milliseconds.
 	CounterTTL time.Duration
 
+	// Life is the run id under which the client knows the server; empty if it hides
+	// it, or isn't watched. A server that was restarted may have come back with an
+	// older counter: Acquire with Fence raises one that was last granted from in
+	// another life, or in none that is known, to the server's clock first. With an
+	// empty Life it goes on from what it finds.
+	Life string
+
 	// Set is the client's idea of the set of instances. Acquire with Fence is
 	// refused with a *SetMismatchError by an instance on which this resource
 	// was last locked under another one.

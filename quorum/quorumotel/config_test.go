@@ -94,7 +94,6 @@ func TestMeterProviderThatFails(t *testing.T) {
 func TestUnusedHooksAreNil(t *testing.T) {
 	hooks := observe(t).hooks
 	assert.Nil(t, hooks.RoundStarted)
-	assert.Nil(t, hooks.Unprotected)
 	lost := 0
 	both := hooks.And(quorum.Hooks{Lost: func(quorum.LeaseEvent) { lost++ }})
 	both.Lost(quorum.LeaseEvent{Held: time.Second, Err: quorum.ErrLost})

@@ -26,6 +26,8 @@ type meter struct {
 	voteDuration  metric.Float64Histogram
 	quarantines   metric.Int64Counter
 	jumps         metric.Int64Counter
+	unprotected   metric.Int64Counter
+	uncalled      metric.Int64Counter
 	released      metric.Int64Counter
 	lost          metric.Int64Counter
 	hold          metric.Float64Histogram
@@ -58,6 +60,8 @@ func newMeter(cfg Config) (*meter, error) {
 	m.voteDuration = histogram("redlock.instance.vote.duration", "Time from sending a command to an instance's answer, where that came before the round's decision.", answerBuckets)
 	m.quarantines = counter("redlock.instance.quarantines", "{quarantine}", "Times that an instance was kept from voting.")
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
+	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")
+	m.uncalled = counter("redlock.instance.uncalled", "{event}", "Times that an instance was found unable to call those who wait for a lock, who poll instead.")
 	m.released = counter("redlock.leases.released", "{lease}", "Leases that were released.")
 	m.lost = counter("redlock.leases.lost", "{lease}", "Leases that ended without a release.")
 	m.hold = histogram("redlock.lease.hold.duration", "Time from a lease's acquisition to its end.", holdBuckets)
@@ -87,6 +91,8 @@ func (m *meter) hooks() quorum.Hooks {
 		Lost:         m.leaseLost,
 		Quarantined:  m.quarantined,
 		ClockJumped:  m.clockJumped,
+		Unprotected:  func(e quorum.UnprotectedEvent) { m.countAt(m.unprotected, e.Instance) },
+		Uncalled:     func(e quorum.UncalledEvent) { m.countAt(m.uncalled, e.Instance) },
 	}
 }
 
@@ -171,4 +177,8 @@ func (m *meter) clockJumped(e quorum.ClockEvent) {
 		direction = "back"
 	}
 	m.jumps.Add(context.Background(), 1, m.attrs(keyInstance.String(e.Instance), keyDirection.String(direction)))
+}
+
+func (m *meter) countAt(what metric.Int64Counter, instance string) {
+	what.Add(context.Background(), 1, m.attrs(keyInstance.String(instance)))
 }

@@ -213,6 +213,11 @@ func TestInstanceEvents(t *testing.T) {
 	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: 1}})
 	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -1}})
 	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -2}})
+	o.hooks.Unprotected(quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO"}})
+	o.hooks.Uncalled(quorum.UncalledEvent{Instance: "B", Err: quorum.ErrTaken})
+	o.hooks.Uncalled(quorum.UncalledEvent{Instance: "B", Err: quorum.ErrTaken})
+	assert.Equal(t, series{"redlock.instance=A": {sum: 1}}, o.series("redlock.instance.unprotected"))
+	assert.Equal(t, series{"redlock.instance=B": {sum: 2}}, o.series("redlock.instance.uncalled"))
 	assert.Equal(t, series{
 		"redlock.instance=A,redlock.reason=restarted":    {sum: 1},
 		"redlock.instance=A,redlock.reason=clock_jumped": {sum: 1},
@@ -237,6 +242,8 @@ func tellAll(ctx context.Context, h quorum.Hooks) {
 	h.Lost(quorum.LeaseEvent{Key: "secret-key", Token: 3, Err: quorum.ErrExpired})
 	h.Quarantined(quorum.QuarantineEvent{Instance: "A"})
 	h.ClockJumped(quorum.ClockEvent{Instance: "A"})
+	h.Unprotected(quorum.UnprotectedEvent{Instance: "A"})
+	h.Uncalled(quorum.UncalledEvent{Instance: "A"})
 }
 
 // The names, kinds and units that the package documents.
@@ -259,6 +266,8 @@ func TestInstruments(t *testing.T) {
 		assert.NotEmpty(t, m.Description, name)
 	}
 	assert.Equal(t, map[string]string{
+		"redlock.instance.unprotected":   "counter {event}",
+		"redlock.instance.uncalled":      "counter {event}",
 		"redlock.rounds":                 "counter {round}",
 		"redlock.round.duration":         "histogram s",
 		"redlock.instance.votes":         "counter {vote}",

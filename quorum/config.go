@@ -106,7 +106,8 @@ type Config struct {
 
 	// RestartQuarantine keeps an instance from voting until MaxTTL after it
 	// came up (unless it has every write on disk) or turned out to be another
-	// server, and notices that two instances are one server.
+	// server, has it lift counters that may be older than it gave tokens, and
+	// notices that two instances are one server.
 	RestartQuarantine Switch
 
 	// ClockMonitor keeps an instance from voting for MaxTTL after its clock

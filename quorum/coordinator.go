@@ -241,7 +241,7 @@ func (c *core) tick() {
 			if ballot.Vote.Outcome == Granted && m.stale(ballot.Vote.Epoch) {
 				ctx, cancel := c.clock.WithTimeout(ctx, m.timeout)
 				defer cancel()
-				_ = m.mayVote(ctx, ballot.Vote.Epoch) // what it finds is kept, and told by hooks
+				_, _ = m.judge(ctx, ballot.Vote.Epoch) // what it finds is kept, and told by hooks
 			}
 			return nil
 		})

@@ -18,7 +18,8 @@ type errand struct {
 	group  *errgroup.Group // of goroutines
 	op     Op
 	fence  bool
-	voting bool // a vote on a new lease, see member.vote
+	voting bool   // a vote on a new lease, see member.vote
+	life   string // of the server that it is sent for, if voting
 
 	began, sent drift.Instant
 	to          returner
@@ -48,16 +49,16 @@ func (e *errand) run(cmd Command, now drift.Instant) {
 	if e.began = now; now == (drift.Instant{}) {
 		e.began = e.m.reader.Now()
 	}
-	entered, judged, err := e.m.admit(e.voting, e.began)
+	entered, s := e.m.admit(e.voting, e.began)
 	switch {
 	case !entered:
 		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
-	case !judged:
+	case !s.judged:
 		e.identifyApart(cmd)
-	case err != nil:
-		e.end(Ballot{Vote: Vote{Unsent: true, Err: err}})
+	case s.err != nil:
+		e.end(Ballot{Vote: Vote{Unsent: true, Err: s.err}})
 	default:
-		e.send(cmd, e.began)
+		e.send(cmd, s.life, e.began)
 	}
 }
 
@@ -85,17 +86,19 @@ func (e *errand) identifyApart(cmd Command) {
 func (e *errand) identify(cmd Command) {
 	ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.m.timeout)
 	defer cancel()
-	if err := e.m.mayVote(ctx, 0); err != nil {
+	life, err := e.m.mayVote(ctx, 0)
+	if err != nil {
 		now := e.m.reader.Now()
 		e.end(Ballot{Vote: Vote{Unsent: true, Err: e.m.hideTimeout(err)}, Latency: drift.Elapsed(e.began, now)})
 		return
 	}
-	e.send(cmd, e.m.reader.Now())
+	e.send(cmd, life, e.m.reader.Now())
 }
 
-// send hands the command to the instance; what is left of the time-out counts.
-func (e *errand) send(cmd Command, now drift.Instant) {
-	e.sent = now
+// send hands the command to the instance, for that life of its server; what is left
+// of the time-out counts.
+func (e *errand) send(cmd Command, life string, now drift.Instant) {
+	e.sent, e.life, cmd.Life = now, life, life
 	left := e.m.timeout
 	if now != e.began {
 		left = max(left-drift.Elapsed(e.began, now), 1)
@@ -116,19 +119,21 @@ func (e *errand) Receive(vote Vote) {
 		e.end(ballot)
 		return
 	}
-	// See member.vote: a grant is counted only from a server that may vote.
-	judged, err := e.m.standing(ballot.Vote.Epoch, received)
-	switch {
-	case !judged:
+	// See member.vote: a grant is counted only from a server that may vote, in the
+	// life that it was asked for.
+	s := e.m.standing(ballot.Vote.Epoch, received)
+	if !s.judged {
 		e.group.Go(func() error {
 			e.confirm(ballot, received)
 			return nil
 		})
-	case err != nil:
-		e.end(e.m.unproven(ballot, err))
-	default:
-		e.end(ballot)
+		return
 	}
+	if err := s.counts(e.life); err != nil {
+		e.end(e.m.unproven(ballot, err))
+		return
+	}
+	e.end(ballot)
 }
 
 // confirm has the server asked who it is after it granted.
@@ -136,7 +141,7 @@ func (e *errand) confirm(ballot Ballot, received drift.Instant) {
 	left := max(e.m.timeout-drift.Elapsed(e.began, received), 1)
 	ctx, cancel := e.m.clock.WithTimeout(e.ctx, left)
 	defer cancel()
-	if err := e.m.mayVote(ctx, ballot.Vote.Epoch); err != nil {
+	if err := e.m.mayCount(ctx, ballot.Vote.Epoch, e.life); err != nil {
 		ballot = e.m.unproven(ballot, err)
 	}
 	e.end(ballot)
@@ -156,7 +161,7 @@ func (m *member) plausible(ballot Ballot, fence bool) Ballot {
 	return ballot
 }
 
-// unproven is a grant of a server that may not vote.
+// unproven is a grant of a server that may not vote, or not for this command.
 func (m *member) unproven(ballot Ballot, err error) Ballot {
 	// Not Unsent: the key is there, and has to be deleted.
 	ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch, Replaced: ballot.Vote.Replaced}

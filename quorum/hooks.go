@@ -30,8 +30,9 @@ type Hooks struct {
 	Quarantined func(e QuarantineEvent)
 	// ClockJumped: an instance's clock was stepped.
 	ClockJumped func(e ClockEvent)
-	// Unprotected: an instance hides what the quarantine has to know, so that
-	// its restarts will not be noticed. Told once an instance.
+	// Unprotected: an instance hides its run id, so that its restarts will not be
+	// noticed, or only by its uptime, and a counter that it comes back with can't
+	// be told from one of its present life. Told once an instance.
 	Unprotected func(e UnprotectedEvent)
 	// Uncalled: an instance can't call those who wait for a lock, who poll
 	// instead. Told once an instance; not for one that just doesn't answer.

@@ -73,11 +73,13 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 	defer cancel()
 
 	began := m.reader.Now()
-	if err := m.mayVote(ctx, 0); err != nil {
+	life, err := m.mayVote(ctx, 0)
+	if err != nil {
 		ballot.Vote = Vote{Unsent: true, Err: m.hideTimeout(err)}
 		ballot.Latency = drift.Elapsed(began, m.reader.Now())
 		return ballot
 	}
+	cmd.Life = life
 	ballot = m.exchange(ctx, cmd)
 	if ballot.Vote.Outcome == Granted {
 		ballot = m.plausible(ballot, cmd.Fence)
@@ -89,8 +91,8 @@ func (m *member) vote(ctx context.Context, cmd Command) Ballot {
 	// last probe, to a server that was restarted since; or its clock may have
 	// been seen to jump with this very answer. Invariant: a vote is counted
 	// only if a probe that began after its connection was opened found a server
-	// that may vote.
-	if err := m.mayVote(ctx, ballot.Vote.Epoch); err != nil {
+	// that may vote, in the life that the command was sent for.
+	if err := m.mayCount(ctx, ballot.Vote.Epoch, cmd.Life); err != nil {
 		return m.unproven(ballot, err)
 	}
 	return ballot
@@ -111,42 +113,71 @@ func (m *member) enterLocked() bool {
 }
 
 // admit is enter, and for a vote says as well whether the member may give one, as
-// far as that is known (see standing).
-func (m *member) admit(voting bool, now drift.Instant) (entered, judged bool, err error) {
+// far as that is known.
+func (m *member) admit(voting bool, now drift.Instant) (entered bool, s standing) {
 	// An instance that is owed too many deletes gets nothing new to delete.
 	if voting && m.owed.full() {
-		return false, false, nil
+		return false, standing{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.enterLocked() {
-		return false, false, nil
+		return false, standing{}
 	}
 	if !voting {
-		return true, true, nil
+		return true, standing{judged: true}
 	}
-	judged, err = m.standingLocked(0, now)
-	return true, judged, err
+	return true, m.standingLocked(0, now)
 }
 
-// standing says whether the server may vote, if a probe that covers all connections
-// opened up to epoch has judged it.
-func (m *member) standing(epoch uint64, now drift.Instant) (judged bool, err error) {
+// standing is whether a server may vote.
+type standing struct {
+	judged bool   // by a probe that covers all connections that matter
+	life   string // the run id that this probe found; empty if hidden or not watched
+	err    error  // nil: it may
+}
+
+// standing judges by what is known, for all connections opened up to epoch.
+func (m *member) standing(epoch uint64, now drift.Instant) standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.standingLocked(epoch, now)
 }
 
-func (m *member) standingLocked(epoch uint64, now drift.Instant) (judged bool, err error) {
+func (m *member) standingLocked(epoch uint64, now drift.Instant) standing {
 	// A duplicate is asked again each time: one of the two may have been replaced
 	// meanwhile.
 	if m.watchRestarts && (!m.probed || m.probedEpoch < epoch || m.duplicate != nil) {
-		return false, nil
+		return standing{}
 	}
+	s := standing{judged: true, life: m.quarantine.runID}
 	if q := m.quarantine.check(now); q != nil {
-		return true, q
+		s.err = q
 	}
-	return true, nil
+	return s
+}
+
+// counts is nil if a grant counts that was asked for in a life of the server.
+//
+// Invariant: a grant with fencing that counts came from a server in the life that
+// the command named, so that its counter was lifted to the clock unless it was
+// granted from in this very life before (see Command.Life). Without this a server
+// that was restarted under the command, and that somebody vouches for, would go on
+// from the counter that it came back with: the record beside it has the old life, as
+// the command has. Lives are never led twice, so one that is found both before and
+// after the grant was led in between.
+func (s standing) counts(life string) error {
+	if s.err == nil && s.life != life {
+		return fmt.Errorf("it granted in another life than it was asked in: its run id was %.8s, and is %.8s", orHidden(life), orHidden(s.life))
+	}
+	return s.err
+}
+
+func orHidden(runID string) string {
+	if runID == "" {
+		return "hidden"
+	}
+	return runID
 }
 
 func (m *member) leave() {
@@ -226,14 +257,34 @@ func (m *member) tellQuarantine(err *QuarantineError) {
 	}
 }
 
-// mayVote is nil if the server may vote, judged by a probe that covers all
-// connections opened up to epoch.
-func (m *member) mayVote(ctx context.Context, epoch uint64) error {
+// mayVote gives the life in which the server may vote, judged by a probe that
+// covers all connections opened up to epoch.
+func (m *member) mayVote(ctx context.Context, epoch uint64) (life string, err error) {
+	s, err := m.judge(ctx, epoch)
+	if err != nil {
+		return "", err
+	}
+	return s.life, s.err
+}
+
+// mayCount is nil if a grant counts that came on a connection opened up to epoch, to
+// a command for that life.
+func (m *member) mayCount(ctx context.Context, epoch uint64, life string) error {
+	s, err := m.judge(ctx, epoch)
+	if err != nil {
+		return err
+	}
+	return s.counts(life)
+}
+
+// judge gives the standing by a probe that covers all connections opened up to
+// epoch, and probes if there was none yet.
+func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 	for {
 		m.mu.Lock()
-		if judged, err := m.standingLocked(epoch, m.reader.Now()); judged {
+		if s := m.standingLocked(epoch, m.reader.Now()); s.judged {
 			m.mu.Unlock()
-			return err
+			return s, nil
 		}
 		wait := m.probing
 		if wait == nil {
@@ -245,7 +296,7 @@ func (m *member) mayVote(ctx context.Context, epoch uint64) error {
 			case <-wait:
 				continue // that probe may have begun too early for this epoch
 			case <-ctx.Done():
-				return ctx.Err()
+				return standing{}, ctx.Err()
 			}
 		}
 		_, err := m.probe(ctx)
@@ -257,7 +308,7 @@ func (m *member) mayVote(ctx context.Context, epoch uint64) error {
 		}
 		m.mu.Unlock()
 		if err != nil {
-			return err
+			return standing{}, err
 		}
 	}
 }
@@ -310,7 +361,7 @@ func (m *member) probe(ctx context.Context) (Identity, error) {
 	m.duplicate = duplicate
 	m.probed = true
 	m.probedEpoch = max(m.probedEpoch, id.Epoch)
-	hidden := m.watchRestarts && !m.toldHidden && id.RunID == "" && id.Uptime < 0
+	hidden := m.watchRestarts && !m.toldHidden && id.RunID == ""
 	m.toldHidden = m.toldHidden || hidden
 	m.mu.Unlock()
 

@@ -24,6 +24,32 @@ import (
 // A's value was gone, and it incremented: B's vote on s >= T_A+1. And T_B >= B's
 // vote on s, because only instances whose vote is at most T_B are settled for B.
 // So T_A < T_B, whatever clocks and pauses do, as long as s kept its data.
+//
+// If s didn't. Let s have been restarted, or replaced by a replica, after A was settled
+// on it, and have come back with older data. B's vote counts only if s gave it in the
+// life that B's command named (see standing.counts), and the first grant of a new life
+// lifts a counter that was last granted from in another one, or that is missing, to s's
+// clock (see Command.Life): B's vote on s is later than s's clock was then. No client
+// asks s for a vote before its quarantine is over, so that this is later than the end of
+// the life in which A was settled on s by the length of a quarantine. And s's counter,
+// of at least T_A by that end, was no later than the latest of all servers' clocks at
+// that moment: a counter begins at its server's clock, is lifted to that or to another
+// server's counter, and is raised by one with a grant, of which a key has fewer than one
+// a microsecond. So T_A < T_B all the same, if server clocks differ by less than a
+// quarantine's length (one that was ahead and was set back counts as it was).
+//
+// What that takes, beside clocks:
+//   - run ids are told, and RestartQuarantine is on. A client that doesn't know a life
+//     names none, and goes on from what it finds.
+//   - whoever asks s knows that it has to wait: it has seen the earlier life, or s tells
+//     its uptime. A client that begins after a failover to a replica that has been up for
+//     long knows neither, and one for which somebody vouches, or whose disk has
+//     everything, isn't waited for: clocks must agree to within the time that s was down.
+//   - no life is led twice. A master that is demoted and becomes master again without a
+//     restart, and without what its successor granted, has the run id that it had.
+//
+// A counter that is evicted or flushed in the midst of a life starts from the clock as
+// well, but nobody waits: clocks must agree to within the time from A to B.
 type round struct {
 	c    *core
 	hold hold

@@ -133,8 +133,8 @@ func (m *member) report(id Identity, err error) InstanceReport {
 	if id.Eviction != "" && id.Eviction != "noeviction" {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
-	if m.watchRestarts && id.RunID == "" && id.Uptime < 0 {
-		errs = append(errs, fmt.Errorf("%w: its restarts will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after a TTL", ErrHidden, strings.Join(id.Hidden, "; ")))
+	if m.watchRestarts && id.RunID == "" {
+		errs = append(errs, fmt.Errorf("%w: its restarts, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after a TTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	r.Err = errors.Join(errs...)
 	r.Notes = m.notes(id)

@@ -252,5 +252,6 @@ func (c *Client) hooks() quorum.Hooks {
 			c.p.post(&quarantined{p: c.p, instance: e.Instance, reason: e.Err.Reason, left: e.Err.Remaining})
 		},
 		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
+		Unprotected: func(quorum.UnprotectedEvent) { tell(lifeHidden) },
 	}
 }

@@ -53,6 +53,10 @@ type Config struct {
 	// What happens is Evict's to say.
 	Eviction string
 
+	// HideRunID lets servers hide their run id, as hosted ones may: the library can
+	// tell a restart by the uptime alone, and a failover or an older counter not at all.
+	HideRunID bool
+
 	// Replicas is how many replicas each server has, 0 to 5. They get what it does
 	// one after the other, ReplicaLagMin to ReplicaLagMax later, 0 to a minute
 	// each; default 500 µs to 5 ms.

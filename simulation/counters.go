@@ -32,6 +32,7 @@ const (
 	quarantineJumped
 	quarantineRefused
 	clockJumped
+	lifeHidden
 	readRefused
 	writeRefused
 	writeRepeated
@@ -79,6 +80,7 @@ var counterNames = [counters]string{
 	quarantineJumped:    "a quarantine began: clock jumped",
 	quarantineRefused:   "a quarantine kept an instance from voting",
 	clockJumped:         "a clock was seen to jump",
+	lifeHidden:          "a server hid its run id",
 	readRefused:         "the guard refused a read",
 	writeRefused:        "the guard refused a write",
 	writeRepeated:       "the resource recognised a repeated write",

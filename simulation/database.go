@@ -13,7 +13,8 @@ import (
 
 // database is one server's data as Redis's own commands see it. The data is the
 // same that the library's commands work on; what they keep beside a lock's key, the
-// resource's counter, has a key of its own in Redis and can't be reached here.
+// resource's counter and the record of the set and the life that it was last granted
+// from in, has keys of its own in Redis and can't be reached here.
 type database struct {
 	*quorumtest.Data
 }

@@ -1,9 +1,6 @@
 package simulation
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // plan enters a fault into the run.
 func (w *world) plan(f Fault) {
@@ -162,37 +159,31 @@ func (f Fault) hit(w *world, s *server) {
 // evict drops one thing that the server has: the key that is named, or any.
 func (s *server) evict(f Fault) {
 	type thing struct {
-		database int
-		key      string
-		counter  bool
+		name  string // as Fault.Key has it
+		entry entry
 	}
 	var all []thing
 	now := s.clock()
 	for db, data := range s.data {
 		for _, key := range data.Keys(now) {
-			all = append(all, thing{db, key, false})
+			all = append(all, thing{key, entry{wall: now, database: db, raw: &rawCommand{args: []string{"DEL", key}}}})
 		}
 		for _, key := range data.Counters(now) {
-			all = append(all, thing{db, key, true})
+			all = append(all, thing{"{" + key + "}", entry{wall: now, database: db, forget: key}})
+		}
+		for _, key := range data.Records(now) {
+			all = append(all, thing{"{" + key + "}:set", entry{wall: now, database: db, unset: key}})
 		}
 	}
 	if f.Key != "" {
-		key, ofCounter := strings.CutPrefix(f.Key, "{")
-		key, _ = strings.CutSuffix(key, "}")
-		all = slices.DeleteFunc(all, func(t thing) bool { return t.key != key || t.counter != ofCounter })
+		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })
 	}
 	if len(all) == 0 {
 		return
 	}
-	t := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
+	e := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))].entry
 	s.w.count.add(keyEvicted)
-	e := entry{wall: now, database: t.database}
-	if t.counter {
-		e.forget = t.key
-	} else {
-		e.raw = &rawCommand{args: []string{"DEL", t.key}}
-	}
-	s.data[t.database].repeat(e)
+	s.data[e.database].repeat(e)
 	s.append(e, nil)
 	s.showAll()
 }

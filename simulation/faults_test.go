@@ -2,13 +2,16 @@ package simulation_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
@@ -174,10 +177,74 @@ func TestKeysThatAreDropped(t *testing.T) {
 		assert.Contains(t, string(r.Trace), "C has key=k gone")
 		assert.Positive(t, r.Counts[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
 	}
-	// The counter alone: its next token begins by the clock, above all others.
-	schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: "{k}"})
+	// The counter alone, or the record beside it: its next token begins by the clock,
+	// above all others.
+	for _, key := range []string{"{k}", "{k}:set"} {
+		schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: key})
+		r := play(t, simulation.Config{}, schedule, work, none...)
+		assert.Equal(t, 1, r.Counts["a key was evicted"])
+	}
+	schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: "{other}:set"})
 	r := play(t, simulation.Config{}, schedule, work, none...)
-	assert.Equal(t, 1, r.Counts["a key was evicted"])
+	assert.Zero(t, r.Counts["a key was evicted"], "there is no such key")
+}
+
+// What servers keep of the counters over a restart or a failover, they keep of the
+// lives beside them: where both are older, the next grant starts from the clock, and
+// where nothing was lost, too, since nobody can tell.
+func TestCountersOfAnotherLife(t *testing.T) {
+	const gone = 30 * time.Second // longer than any quarantine
+	for name, c := range map[string]struct {
+		cfg      simulation.Config
+		schedule simulation.Schedule
+		lifted   bool
+	}{
+		"nothing happens":    {simulation.Config{}, nil, false},
+		"older, from disk":   {simulation.Config{Persistence: simulation.KeepSecond}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: 5500 * ms, Keep: simulation.KeepSecond}}, true},
+		"all of it":          {simulation.Config{Persistence: simulation.KeepAll}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: 5500 * ms, Keep: simulation.KeepAll}}, true},
+		"older, by replicas": {simulation.Config{Replicas: 1}, simulation.Schedule{{Kind: simulation.Lag, Server: simulation.Any, At: 5 * time.Second, For: 2 * time.Second}, {Kind: simulation.Failover, Server: simulation.Any, At: 5500 * ms}}, true},
+		"no records":         {simulation.Config{}, recordsDropped(), true},
+	} {
+		for _, hidden := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, hidden %v", name, hidden), func(t *testing.T) {
+				cfg := c.cfg
+				cfg.Processes, cfg.LatencyMin, cfg.LatencyMax, cfg.HideRunID = 1, ms, ms, hidden
+				var tokens []fencing.Token
+				r := run(t, 1, cfg, c.schedule, func(cl *simulation.Client) {
+					for _, when := range []time.Duration{4500 * ms, 5100 * ms, 5200 * ms, gone} {
+						cl.SleepUntil(when)
+						lease := take(cl)
+						require.NotNil(t, lease)
+						tokens = append(tokens, lease.Token())
+						_ = cl.Release(lease)
+					}
+				})
+				require.Len(t, tokens, 4)
+				require.Equal(t, tokens[1]+1, tokens[2])
+				switch older := strings.Contains(name, "older"); {
+				case c.lifted && !hidden:
+					assert.InDelta(t, gone.Microseconds()-4500*1000, int64(tokens[3]-tokens[0]), 10_000, "from the clock")
+					assert.Empty(t, r.Violations)
+				case older:
+					assert.Equal(t, tokens[1], tokens[3], "the same again")
+					assert.Contains(t, r.Kinds(), simulation.TokenOrder)
+				default:
+					assert.Equal(t, tokens[2]+1, tokens[3], "it goes on")
+					assert.Empty(t, r.Violations)
+				}
+				assert.Equal(t, hidden, r.Counts["a server hid its run id"] == 5)
+			})
+		}
+	}
+}
+
+// recordsDropped drops all servers' records.
+func recordsDropped() simulation.Schedule {
+	var schedule simulation.Schedule
+	for _, server := range "ABCDE" {
+		schedule = append(schedule, simulation.Fault{Kind: simulation.Evict, Server: string(server), At: 5500 * ms, Key: "{k}:set"})
+	}
+	return schedule
 }
 
 // A write that arrives twice is carried out twice, unless the resource knows it.
@@ -335,6 +402,8 @@ func TestCounters(t *testing.T) {
 		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
 		counted["a call to a waiter was lost"] += r.Counts["a call to a waiter was lost"]
 	}
+	r = run(t, 1, simulation.Config{HideRunID: true}, nil, hold0)
+	counted["a server hid its run id"] += r.Counts["a server hid its run id"]
 	var never []string
 	for _, name := range all {
 		if counted[name] == 0 {

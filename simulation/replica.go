@@ -17,6 +17,7 @@ type entry struct {
 	cmd      quorum.Command
 	raw      *rawCommand // nil: cmd
 	forget   string      // a resource whose counter was dropped; "": none
+	unset    string      // a resource whose record was dropped; "": none
 	arrived  []int64     // by replica: when it has it, never if it won't get it
 }
 
@@ -25,6 +26,8 @@ func (d database) repeat(e entry) {
 	switch {
 	case e.forget != "":
 		d.Forget(e.forget, e.wall)
+	case e.unset != "":
+		d.ForgetRecord(e.unset, e.wall)
 	case e.raw != nil:
 		d.do(e.raw.args, e.wall)
 	default:

@@ -47,8 +47,8 @@ const (
 	// never.
 	Lag Kind = "lag"
 	// Evict drops Key from Server, as a full memory or an operator does: a lock's
-	// key, or with "{k}" the counter of the resource k, or if it is empty one of all
-	// these.
+	// key, or with "{k}" the counter of the resource k, or with "{k}:set" the record
+	// beside it of the set and the server's life, or if it is empty one of all these.
 	Evict Kind = "evict"
 	// Flush drops all that Server has: FLUSHALL.
 	Flush Kind = "flush"

@@ -265,7 +265,7 @@ func (s *server) runID() string {
 
 func (s *server) identity() *quorum.Identity {
 	now := s.wall.at(s.w.now.Load())
-	return &quorum.Identity{
+	id := &quorum.Identity{
 		RunID:       s.runID(),
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        "master",
@@ -277,6 +277,10 @@ func (s *server) identity() *quorum.Identity {
 		Dialect:     "simulation",
 		Clock:       time.UnixMicro(now / 1000),
 	}
+	if s.w.cfg.HideRunID {
+		id.RunID, id.Hidden = "", []string{"run id: the simulation hides it"}
+	}
+	return id
 }
 
 // kill ends the server's life. Who waits for an answer from its socket is told.

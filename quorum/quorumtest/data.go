@@ -72,17 +72,45 @@ func (d *Data) Counters(now time.Time) []string {
 	})
 }
 
-// Forget drops a resource's counter, and reports whether it existed at now.
+// Records lists the resources that have a record, of the set and the life under
+// which they were last locked, at now, sorted.
+func (d *Data) Records(now time.Time) []string {
+	keys := slices.Sorted(maps.Keys(d.store.records))
+	return slices.DeleteFunc(keys, func(key string) bool {
+		_, ok := d.store.record(key, now)
+		return !ok
+	})
+}
+
+// Record gives a resource's record at now: the text of the set under which it was last
+// locked, and the life of the server in which its counter was last granted from (a
+// Command's Life). Both are empty if there is none.
+func (d *Data) Record(key string, now time.Time) (set, life string) {
+	r, _ := d.store.record(key, now)
+	return r.set, r.life
+}
+
+// Forget drops a resource's counter, and reports whether it existed at now. The record
+// beside it stays.
 func (d *Data) Forget(key string, now time.Time) bool {
 	_, ok := d.store.counter(key, now)
 	delete(d.store.counters, key)
 	return ok
 }
 
-// Flush drops all keys, all counters and all lines.
+// ForgetRecord drops a resource's record, and reports whether it existed at now. The
+// counter stays.
+func (d *Data) ForgetRecord(key string, now time.Time) bool {
+	_, ok := d.store.record(key, now)
+	delete(d.store.records, key)
+	return ok
+}
+
+// Flush drops all keys, all counters with their records, and all lines.
 func (d *Data) Flush() {
 	clear(d.store.keys)
 	clear(d.store.counters)
+	clear(d.store.records)
 	clear(d.store.lines)
 }
 

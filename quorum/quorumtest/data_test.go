@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
@@ -42,6 +43,52 @@ func TestDataFromBehind(t *testing.T) {
 	d.Flush()
 	assert.Empty(t, d.Keys(later))
 	assert.Empty(t, d.Counters(later))
+}
+
+// The counter and the record are two keys, and a server may drop either.
+func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
+	mine, other := quorum.Set{Name: "main", N: 5, Q: 3}, quorum.Set{Name: "else", N: 5, Q: 3}
+	for name, c := range map[string]struct {
+		drop func(d *quorumtest.Data, now time.Time) bool
+		// What the same life is given, and what another set hears.
+		next    fencing.Token
+		refused bool
+	}{
+		"none":        {func(*quorumtest.Data, time.Time) bool { return true }, 1_000_000_002, true},
+		"the counter": {func(d *quorumtest.Data, now time.Time) bool { return d.Forget("k", now) }, 1_002_000_001, true},
+		"the record":  {func(d *quorumtest.Data, now time.Time) bool { return d.ForgetRecord("k", now) }, 1_002_000_001, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, now := quorumtest.NewData(), time.Unix(1000, 0)
+			acquire := func(set quorum.Set) quorum.Command {
+				return quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Set: set, Life: "life"}
+			}
+			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
+			assert.Equal(t, []string{"k"}, d.Counters(now))
+			assert.Equal(t, []string{"k"}, d.Records(now))
+			set, life := d.Record("k", now)
+			assert.Equal(t, mine.String(), set)
+			assert.Equal(t, "life", life)
+
+			now = now.Add(2 * time.Second)
+			assert.True(t, c.drop(d, now))
+			if c.refused {
+				assert.ErrorIs(t, d.Run(acquire(other), now).Err, quorum.ErrSetMismatch)
+			}
+			assert.Equal(t, c.next, d.Run(acquire(mine), now).Token)
+		})
+	}
+	d, now := quorumtest.NewData(), time.Unix(1000, 0)
+	assert.False(t, d.ForgetRecord("k", now))
+	set, life := d.Record("k", now)
+	assert.Empty(t, set+life)
+	cmd := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Life: "life"}
+	require.Equal(t, quorum.Granted, d.Run(cmd, now).Outcome)
+	assert.Empty(t, d.Records(now.Add(time.Hour)), "they expire together")
+	assert.Empty(t, d.Counters(now.Add(time.Hour)))
+	require.Equal(t, quorum.Granted, d.Run(cmd, now.Add(2*time.Hour)).Outcome)
+	d.Flush()
+	assert.Empty(t, d.Records(now.Add(2*time.Hour)))
 }
 
 // The set is written by who takes the lock, and by a Restore where there is none;

@@ -75,11 +75,15 @@ func (s *Server) Counter(key string) fencing.Token {
 }
 
 // PutCounter sets a resource's counter and the text of the set under which it
-// was last locked ("" for none), for a day.
+// was last locked ("" for none), for a day. The counter is one of the server's present
+// life, as Probe tells it: a client that knows the life goes on from there.
 func (s *Server) PutCounter(key string, token fencing.Token, set string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.data.counters[key] = counter{token, set, s.now().Add(24 * time.Hour)}
+	now := s.now()
+	until := now.Add(24 * time.Hour)
+	s.data.counters[key] = counter{token, until}
+	s.data.records[key] = record{set, s.identity(now).RunID, until}
 }
 
 // Fingerprint gives the text of the set under which a resource was last locked,
@@ -87,8 +91,17 @@ func (s *Server) PutCounter(key string, token fencing.Token, set string) {
 func (s *Server) Fingerprint(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, _ := s.data.counter(key, s.now())
-	return c.set
+	r, _ := s.data.record(key, s.now())
+	return r.set
+}
+
+// Life gives the life in which a resource's counter was last granted from (a Command's
+// Life), "" if none is known.
+func (s *Server) Life(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, _ := s.data.record(key, s.now())
+	return r.life
 }
 
 // Line lists who waits for a key to be released, the first in line first.

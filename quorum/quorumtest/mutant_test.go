@@ -178,6 +178,35 @@ func TestCheckFindsMutants(t *testing.T) {
 			}
 			return s.Do(ctx, cmd)
 		}}, "a new counter starts from the clock"},
+		"lives don't matter": {instead(quorum.Acquire, func(cmd quorum.Command) quorum.Command {
+			cmd.Life = ""
+			return cmd
+		}), "a counter of another life is lifted to the clock"},
+		"each grant starts from the clock": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Life != "" {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), s.Fingerprint(cmd.Key)) // of the server's own life
+			}
+			return s.Do(ctx, cmd)
+		}}, "a counter of another life is lifted to the clock"},
+		"who knows no life forgets it": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
+			if cmd.Op == quorum.Acquire && cmd.Life == "" && s.Counter(cmd.Key) != 0 {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), s.Fingerprint(cmd.Key))
+			}
+			return s.Do(ctx, cmd)
+		}}, "a counter of another life is lifted to the clock"},
+		"a lift lowers": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if now := fencing.Token(s.Clock().UnixMicro()); cmd.Life != "" && vote.Outcome == quorum.Granted && vote.Token > now+1 {
+				s.PutCounter(cmd.Key, now+1, s.Fingerprint(cmd.Key))
+				vote.Token = now + 1
+			}
+			return vote
+		}), "a counter of another life is lifted to the clock"},
+		"restore changes the life": {on(quorum.Restore, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if cmd.Fence && vote.Outcome == quorum.Granted {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), s.Fingerprint(cmd.Key))
+			}
+			return vote
+		}), "a life is Acquire's to write"},
 		"counters live for ever": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
 			cmd.CounterTTL *= 1_000_000
 			return s.Do(ctx, cmd)

@@ -23,6 +23,8 @@ var parts = []part{
 	{"acquire without fence", checkAcquireBare},
 	{"tokens rise", checkTokens},
 	{"a new counter starts from the clock", checkSeed},
+	{"a counter of another life is lifted to the clock", checkLife},
+	{"a life is Acquire's to write", checkLifeKept},
 	{"counters expire", checkCounterTTL},
 	{"tokens are exact to the last", checkLargeTokens},
 	{"raise", checkRaise},
@@ -130,6 +132,126 @@ func checkSeed(c *check) {
 	after := c.granted(tick).Clock
 	require.GreaterOrEqual(c.t, int64(token), before.Add(-time.Second).UnixMicro(), "an instance that lost its data hands out old tokens")
 	require.LessOrEqual(c.t, int64(token), after.Add(time.Second).UnixMicro(), "tokens from the future")
+}
+
+// in is an Acquire by a client that knows the server in that life.
+func (c *check) in(life, name, value string) quorum.Command {
+	cmd := c.acquire(name, value)
+	cmd.Life = life
+	return cmd
+}
+
+// Two run ids, as Redis writes them.
+const (
+	oneLife     = "0123456789abcdef0123456789abcdef01234567"
+	anotherLife = "89abcdef0123456789abcdef0123456789abcdef"
+)
+
+// goesOn demands that the command is granted the token that comes next.
+func (c *check) goesOn(cmd quorum.Command) fencing.Token {
+	c.t.Helper()
+	last := c.do(quorum.Command{Op: quorum.Look, Key: cmd.Key, Fence: true}).Token
+	require.NotZero(c.t, last)
+	token := c.granted(cmd).Token
+	require.Equal(c.t, last+1, token, "the counter was lifted")
+	return token
+}
+
+// lifted demands that the command is granted the first token after the server's
+// clock.
+func (c *check) lifted(cmd quorum.Command) fencing.Token {
+	c.t.Helper()
+	tick := quorum.Command{Op: quorum.Tick}
+	from := c.granted(tick).Clock
+	token := c.granted(cmd).Token
+	to := c.granted(tick).Clock
+	require.Greater(c.t, token, fencing.Token(from.UnixMicro()), "the counter wasn't lifted to the clock")
+	require.LessOrEqual(c.t, token, fencing.Token(to.UnixMicro())+1, "the counter was lifted above the clock")
+	return token
+}
+
+func checkLife(c *check) {
+	take := func(demand func(quorum.Command) fencing.Token, cmd quorum.Command) fencing.Token {
+		c.t.Helper()
+		c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
+		token := demand(cmd)
+		c.granted(quorum.Command{Op: quorum.Release, Key: cmd.Key, Value: cmd.Value})
+		return token
+	}
+	take(c.lifted, c.in(oneLife, "a", "v"))
+	take(c.goesOn, c.in(oneLife, "a", "v"))
+	take(c.goesOn, c.acquire("a", "v")) // a client that knows no life goes on, and leaves the life
+	take(c.goesOn, c.in(oneLife, "a", "v"))
+	take(c.lifted, c.in(anotherLife, "a", "v"))
+	take(c.goesOn, c.in(anotherLife, "a", "v"))
+	take(c.lifted, c.in(oneLife, "a", "v")) // whichever was first
+	// Another set takes over, and the life stays known.
+	cmd := c.in(oneLife, "a", "v")
+	cmd.Set.Version++
+	take(c.goesOn, cmd)
+
+	// A counter of no known life.
+	take(c.lifted, c.acquire("b", "v"))
+	take(c.goesOn, c.acquire("b", "v"))
+	take(c.lifted, c.in(oneLife, "b", "v"))
+	take(c.goesOn, c.in(oneLife, "b", "v"))
+
+	// One that is ahead of the clock isn't lowered.
+	token := c.granted(c.in(oneLife, "c", "v")).Token + fencing.Token(time.Hour/time.Microsecond)
+	c.granted(c.raise("c", "v", token))
+	c.granted(c.release("c", "v"))
+	require.Equal(c.t, token+1, c.granted(c.in(anotherLife, "c", "w")).Token)
+	require.Equal(c.t, token+1, c.do(c.look("c")).Token)
+
+	// Who is refused changes no life.
+	c.changesNothing("c", func() { c.refused(c.in(oneLife, "c", "v")) })
+	other := c.in(oneLife, "c", "v")
+	other.Set.Version--
+	c.changesNothing("c", func() { c.mismatch(other, main) })
+	c.granted(c.release("c", "w"))
+	take(c.goesOn, c.in(anotherLife, "c", "v"))
+
+	// A hand-over.
+	c.granted(c.in(oneLife, "d", "v1"))
+	replace := func(life, before, value string) quorum.Command {
+		cmd := c.in(life, "d", value)
+		cmd.Replace = before
+		return cmd
+	}
+	c.goesOn(replace(oneLife, "v1", "v2"))
+	c.clock.Sleep(2 * time.Millisecond)
+	c.lifted(replace(anotherLife, "v2", "v3"))
+	c.clock.Sleep(2 * time.Millisecond)
+	c.goesOn(replace("", "v3", "v4"))
+	c.goesOn(replace(anotherLife, "v4", "v5"))
+
+	// Without fencing there is nothing to lift.
+	bare := c.bare("e", "v")
+	bare.Life = oneLife
+	c.granted(bare)
+	require.Zero(c.t, c.do(c.look("e")).Token)
+}
+
+// checkLifeKept: what Raise and Restore write comes from other servers, and says
+// nothing of what this one gave.
+func checkLifeKept(c *check) {
+	token := c.granted(c.in(oneLife, "a", "v")).Token
+	c.granted(c.raise("a", "v", token+1))
+	c.granted(c.restore("a", "v", token+2))
+	c.granted(c.release("a", "v"))
+	c.granted(c.restore("a", "v", token+3))
+	c.granted(c.release("a", "v"))
+	c.clock.Sleep(2 * time.Millisecond)
+	c.goesOn(c.in(oneLife, "a", "w"))
+
+	// No life is known where none was written.
+	c.granted(c.restore("b", "v", 5))
+	c.granted(c.release("b", "v"))
+	c.lifted(c.in(oneLife, "b", "w"))
+	c.granted(c.bare("c", "v"))
+	c.granted(c.raise("c", "v", 5))
+	c.granted(c.release("c", "v"))
+	c.lifted(c.in(oneLife, "c", "w"))
 }
 
 func checkCounterTTL(c *check) {

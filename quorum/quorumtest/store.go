@@ -21,6 +21,7 @@ var ErrBadCommand = errors.New("quorumtest: bad command")
 type store struct {
 	keys     map[string]entry
 	counters map[string]counter
+	records  map[string]record
 	lines    map[string]line
 
 	// call calls a waiter and reports whether it was heard; nil: nobody is.
@@ -39,16 +40,23 @@ type entry struct {
 	expires time.Time
 }
 
-// counter is what is kept beside a lock's key: the resource's last token, and
-// the set under which it was last locked. The two expire together.
+// counter is kept beside a lock's key: the resource's last token.
 type counter struct {
 	token   fencing.Token
-	set     string
 	expires time.Time
 }
 
+// record is kept beside a counter, in a key of its own: the set under which the
+// resource was last locked, and the life of the server in which its counter was last
+// granted from, empty if none is known. What writes the counter lets both expire at
+// the same time, but a server that drops keys may drop either.
+type record struct {
+	set, life string
+	expires   time.Time
+}
+
 func newStore() store {
-	return store{keys: map[string]entry{}, counters: map[string]counter{}, lines: map[string]line{}}
+	return store{keys: map[string]entry{}, counters: map[string]counter{}, records: map[string]record{}, lines: map[string]line{}}
 }
 
 func expired(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
@@ -70,6 +78,15 @@ func (s *store) counter(key string, now time.Time) (counter, bool) {
 		return counter{}, false
 	}
 	return c, ok
+}
+
+func (s *store) record(key string, now time.Time) (record, bool) {
+	r, ok := s.records[key]
+	if ok && expired(r.expires, now) {
+		delete(s.records, key)
+		return record{}, false
+	}
+	return r, ok
 }
 
 // live lists the keys that exist at now, sorted.
@@ -194,19 +211,28 @@ func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Ti
 	}
 	vote := quorum.Vote{Outcome: quorum.Granted, Replaced: replaces}
 	if cmd.Fence {
-		c, ok := s.counter(cmd.Key, now)
-		if !ok {
-			// Seeded from the clock: an instance that lost its data must not
-			// hand out its old tokens again.
-			c.token = fencing.Token(now.UnixMicro())
-		}
-		c.token++
-		c.set, c.expires = cmd.Set.String(), now.Add(cmd.CounterTTL)
-		s.counters[cmd.Key] = c
-		vote.Token = c.token
+		vote.Token = s.count(cmd, now)
 	}
 	s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
 	return vote
+}
+
+// count raises the counter for a grant.
+func (s *store) count(cmd quorum.Command, now time.Time) fencing.Token {
+	c, known := s.counter(cmd.Key, now)
+	r, _ := s.record(cmd.Key, now)
+	if !known || cmd.Life != "" && r.life != cmd.Life {
+		// Above what an instance gave that lost its counter, or came back with an
+		// older one: the clock has ticked more often than locks were granted.
+		c.token = max(c.token, fencing.Token(now.UnixMicro()))
+	}
+	if cmd.Life != "" {
+		r.life = cmd.Life
+	}
+	c.token++
+	r.set, c.expires, r.expires = cmd.Set.String(), now.Add(cmd.CounterTTL), now.Add(cmd.CounterTTL)
+	s.counters[cmd.Key], s.records[cmd.Key] = c, r
+	return c.token
 }
 
 // line gives who waits for a key at now.
@@ -261,28 +287,34 @@ func (s *store) callNext(key string, now time.Time) bool {
 }
 
 func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
-	c, _ := s.counter(cmd.Key, now)
-	if c.set == "" || c.set == cmd.Set.String() {
+	r, _ := s.record(cmd.Key, now)
+	if r.set == "" || r.set == cmd.Set.String() {
 		return nil
 	}
-	if old, err := quorum.ParseSet(c.set); err == nil && cmd.Set.Supersedes(old) {
+	if old, err := quorum.ParseSet(r.set); err == nil && cmd.Set.Supersedes(old) {
 		return nil
 	}
-	return &quorum.SetMismatchError{Mine: cmd.Set, Theirs: c.set}
+	return &quorum.SetMismatchError{Mine: cmd.Set, Theirs: r.set}
 }
 
 // lift raises the counter to the command's token. It never lowers it.
 //
-// The set stays as it is, but where there is none a Restore writes it: only Acquire
-// may take a resource over for another set.
+// The record stays as it is, but where there is no set a Restore writes it: only
+// Acquire may take a resource over for another set. The life is Acquire's alone to
+// write, for it says that the counter was lifted to the clock; a token that was given
+// by other servers is no reason to believe that.
 func (s *store) lift(cmd quorum.Command, now time.Time) {
 	c, _ := s.counter(cmd.Key, now)
-	if cmd.Op == quorum.Restore && c.set == "" && cmd.Set != (quorum.Set{}) {
-		c.set = cmd.Set.String()
-	}
-	c.token = max(c.token, cmd.Token)
-	c.expires = now.Add(cmd.CounterTTL)
+	c.token, c.expires = max(c.token, cmd.Token), now.Add(cmd.CounterTTL)
 	s.counters[cmd.Key] = c
+	r, known := s.record(cmd.Key, now)
+	if cmd.Op == quorum.Restore && r.set == "" && cmd.Set != (quorum.Set{}) {
+		r.set, known = cmd.Set.String(), true
+	}
+	if known {
+		r.expires = now.Add(cmd.CounterTTL)
+		s.records[cmd.Key] = r
+	}
 }
 
 func validate(cmd quorum.Command) error {

@@ -30,12 +30,28 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestQuarantineEndsByTheMonotonicClock$"),
 	}, {
 		Name: "vote-not-looked-at-again", Breaks: "a vote counts only from a server that was found fit after its connection was opened",
-		Edits: edit("quorum/errand.go", "judged, err := e.m.standing(ballot.Vote.Epoch, received)", "judged, err := true, error(nil)"),
+		Edits: edit("quorum/errand.go", "s := e.m.standing(ballot.Vote.Epoch, received)", "s := standing{judged: true, life: e.life}"),
 		Judge: scenario("S7"),
 	}, {
 		Name: "plain-vote-not-looked-at-again", Breaks: "the same for instances that are no Starters",
-		Edits: edit("quorum/member.go", "if err := m.mayVote(ctx, ballot.Vote.Epoch); err != nil {\n\t\treturn", "if err := error(nil); err != nil {\n\t\treturn"),
+		Edits: edit("quorum/member.go", "if err := m.mayCount(ctx, ballot.Vote.Epoch, cmd.Life); err != nil {\n\t\treturn", "if err := error(nil); err != nil {\n\t\treturn"),
 		Judge: scenario("S7"),
+	}, {
+		Name: "another-lifes-vote-counts", Breaks: "a vote counts only in the life of the server that it was asked for",
+		Edits: edit("quorum/member.go", "if s.err == nil && s.life != life {", "if false && s.err == nil && s.life != life {"),
+		Judge: test("./quorum", "^TestGrantForAnotherLifeDoesNotCount$"),
+	}, {
+		Name: "life-not-sent", Breaks: "a server that came back with an older counter starts from its clock",
+		Edits: edit("quorum/errand.go", "e.sent, e.life, cmd.Life = now, life, life", "e.sent, e.life, cmd.Life = now, life, \"\""),
+		Judge: scenario("S7f"),
+	}, {
+		Name: "plain-life-not-sent", Breaks: "the same for instances that are no Starters",
+		Edits: edit("quorum/member.go", "\tballot = m.exchange(ctx, cmd)\n", "\tunknown := cmd\n\tunknown.Life = \"\"\n\tballot = m.exchange(ctx, unknown)\n"),
+		Judge: test("./quorum", "^TestTokensRiseThoughAllCountersComeBackOlder$"),
+	}, {
+		Name: "hidden-run-id-untold", Breaks: "the user is told of a server that hides its run id",
+		Edits: edit("quorum/member.go", "!m.toldHidden && id.RunID == \"\"", "!m.toldHidden && id.RunID == \"\" && id.Uptime < 0"),
+		Judge: scenario("S7f"),
 	}, {
 		Name: "no-clock-monitor", Breaks: "a server whose clock jumped doesn't vote for a TTL",
 		Edits: edit("quorum/member.go", "\tif !m.watchClock || server.IsZero() {\n", "\tif m.watchClock || server.IsZero() {\n"),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 )
 
 // crash is S7's fault: down at 50, back at 150.
@@ -135,4 +136,57 @@ func voteFoundMissing() Scenario {
 		Verdicts: expect(none.reaching("c1 refused", "c2 acquired", "a raise was needed").without("c1 acquired"), "unwatched").
 			and(none.reaching("c1 refused", "a raise was needed", "a quarantine began: restarted").without("c1 acquired", "c2 acquired"), group([]string{"default"}, fenced)...),
 	}, "AB")
+}
+
+// lifeHidden is the library on servers that hide their run id, with a resource that
+// looks at the token.
+func lifeHidden() designs.Design {
+	return withSetting("life-hidden", "this library on servers that hide their run id, with a resource that looks at the token", "token-admit", func(c *simulation.Config) { c.HideRunID = true })
+}
+
+// olderCounters is what S7f and S8d have in common: the counter of c1's token is lost
+// on all servers at once, with the key, and an older one is left.
+func olderCounters(s Scenario, schedule simulation.Schedule) Scenario {
+	s.Steps = append([]string{
+		"-500: c1 gets the lock, all five count alike, and it gives it back",
+		"100: c1 gets the lock again, on all five; it reads, and is paused just before its write",
+	}, append(s.Steps,
+		"17 000: the quarantine is over, and c2 gets the lock: under c1's own token, if the servers go on from what they have; it reads and writes",
+		"18 500: c1's write, under its token")...)
+	s.Assumption = "a server that two majorities share has the counter that it had"
+	s.Breaks = "tokens are no longer unique, and c2's update is lost under the eyes of a guard. No quarantine helps: it waits for votes to be over, and a counter is never over"
+	s.Helps = "a counter knows in which life of its server it was last granted from, and is lifted to the clock first in another one: clocks need to agree to within the quarantine's length, and the run id must be told (without it the library tells its user, by Hooks.Unprotected)"
+	// All five are asked at the same moment, so that their counters begin alike.
+	s.Base.LatencyMin, s.Base.LatencyMax = ms, ms
+	s.Schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 18_400 * ms})
+	s.Work = parts(map[string]simulation.Workload{
+		"c1": func(c *simulation.Client) {
+			until(c, -500*ms)
+			if lease := take(c); lease != nil {
+				release(c, lease)
+			}
+			turn(100*ms, 0)(c)
+		},
+		"c2": turn(17*time.Second, 5*time.Second),
+	})
+	s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
+		and(none.reaching("the guard refused a write", "a quarantine began: restarted").without("c1 write"), fenced...).
+		and(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write", "a server hid its run id"), "life-hidden").
+		and(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "unwatched-fenced")
+	s.Variants = append(unwatched()[1:], lifeHidden())
+	s.Reached = []string{"c1 acquired", "c2 write", "a server forgot what it had answered"}
+	return s
+}
+
+// countersASecondOld is S7f.
+func countersASecondOld() Scenario {
+	return olderCounters(Scenario{
+		ID:    "S7f",
+		Title: "All servers come back with the counters of a second ago",
+		Steps: []string{
+			"500: the power fails; 600: all five are back with what was on disk at 0 (appendfsync everysec)",
+		},
+		Source: crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
+		Base:   simulation.Config{Persistence: simulation.KeepSecond},
+	}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: at(500 * ms), For: 100 * ms, Keep: simulation.KeepSecond}})
 }

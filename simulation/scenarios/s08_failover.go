@@ -79,6 +79,20 @@ func failoverToEqual() Scenario {
 	return s
 }
 
+// replicasWithOlderCounters is S8d.
+func replicasWithOlderCounters() Scenario {
+	return olderCounters(Scenario{
+		ID:    "S8d",
+		Title: "All servers fail over to replicas with older counters",
+		Steps: []string{
+			"0: each server's replica falls behind",
+			"500: all masters fail, and their replicas take over",
+		},
+		Source: failoverSource,
+		Base:   simulation.Config{Replicas: 1},
+	}, simulation.Schedule{lag(simulation.Any, 1, time.Second), failover(simulation.Any, 1, 500*ms)})
+}
+
 // replicasBehind is S8c: what WAIT is good for, and how semi-synchronous replication
 // gives in.
 func replicasBehind() Scenario {

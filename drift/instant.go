@@ -21,18 +21,26 @@ type Instant struct {
 
 // Reader reads Instants. All Instants that are compared must come from one.
 type Reader struct {
-	clock Clock
+	clock Clock // nil for the machine's own clocks
 	base  time.Time
 }
 
 // NewReader makes a Reader on a clock.
 func NewReader(clock Clock) *Reader { return &Reader{clock: clock, base: clock.Now()} }
 
+// SystemReader makes a Reader on the machine's own clocks. It takes both readings from
+// one time.Now, which costs a third less than the two calls to a Clock.
+func SystemReader() *Reader { return &Reader{base: time.Now()} }
+
 // Now reads both clocks. They are read one after the other, so a pause may fall
 // between the two: a caller that measures from an Instant must read it before
 // what it measures begins, and one that measures to an Instant after it ended;
 // then each reading alone errs to the safe side.
 func (r *Reader) Now() Instant {
+	if r.clock == nil {
+		now := time.Now()
+		return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}
+	}
 	// Since, not Now().Sub: Since is monotonic on a real clock, and an injected
 	// one can tell its two clocks apart by it. Round(0) strips the monotonic
 	// reading, without which Sub would compare that and never the wall clock.

@@ -140,7 +140,8 @@ func recovered(p any) error {
 // Laying out.
 
 // layOut makes the calls' commands. What one script can do for many locks is one
-// command; order doesn't matter, as the calls were made at the same time.
+// command. The calls were made at the same time, so any order would do; with the
+// releases before the acquires a lock that is given back is free for who wants it next.
 func (b *batch) layOut() {
 	b.used, b.clock, b.wait = 0, nil, nil
 	b.acquires, b.releases = b.acquires[:0], b.releases[:0]
@@ -166,14 +167,14 @@ func (b *batch) layOut() {
 			clock = b.addSingle(c) && c.cmd.Clock || clock
 		}
 	}
-	for rest := b.acquires; len(rest) > 0; {
-		n := together(rest)
-		b.addAcquires(rest[:n])
-		rest = rest[n:]
-	}
 	for rest := b.releases; len(rest) > 0; {
 		n := together(rest)
 		b.addReleases(rest[:n])
+		rest = rest[n:]
+	}
+	for rest := b.acquires; len(rest) > 0; {
+		n := together(rest)
+		b.addAcquires(rest[:n])
 		rest = rest[n:]
 	}
 	if clock {

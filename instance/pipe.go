@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +17,7 @@ import (
 
 // pipe brings the commands of many callers to one server. A lone command goes out
 // at once; what is asked while an exchange is under way waits, and goes out
-// together as the next one. So a busy instance pays for one system call where
+// together as the next one, with what is asked until a goroutine gets to it. So a busy instance pays for one system call where
 // many callers each would, and a quiet one doesn't wait.
 //
 // What a server that is slow, hung or gone may cost is bounded here:
@@ -32,10 +34,12 @@ type pipe struct {
 	waiting []*call  // the line, first come first served
 	flying  []*batch // the exchanges under way
 	spare   []*batch
-	timed   []*call       // the calls of Start that have not ended
-	parked  []chan *batch // the goroutines that have nothing to do
-	busy    time.Time     // when the last of them got something to do
-	sick    bool          // the last exchange that ended was not answered in time
+	timed   []*call         // the calls of Start that have not ended
+	parked  []chan struct{} // the goroutines that have nothing to do
+	called  int             // goroutines on their way to make an exchange
+	busy    time.Time       // when the last of them had something to do
+	sick    bool            // the last exchange that ended was not answered in time
+	several atomic.Bool     // the last exchange was several callers'
 	closed  time.Time
 	refusal error         // why the last dial failed, until closed
 	trip    time.Duration // what a small exchange takes, at best
@@ -90,18 +94,21 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 		p.armLocked(c.deadline)
 	}
 	p.waiting = append(p.waiting, c)
-	b := p.departLocked()
-	var runner chan *batch
-	if last := len(p.parked) - 1; b != nil && last >= 0 {
-		runner, p.parked = p.parked[last], p.parked[:last]
+	wanted := p.dueLocked()
+	var runner chan struct{}
+	if wanted {
+		p.called++
+		if last := len(p.parked) - 1; last >= 0 {
+			runner, p.parked = p.parked[last], p.parked[:last]
+		}
 	}
 	p.mu.Unlock()
 	switch {
-	case b == nil:
+	case !wanted:
 	case runner != nil:
-		runner <- b // has room for it
+		runner <- struct{}{} // has room for it
 	default:
-		go p.run(b)
+		go p.run()
 	}
 	return quorum.Vote{}, true
 }
@@ -119,17 +126,22 @@ func (p *pipe) refuseLocked() error {
 	return nil
 }
 
-// departLocked makes an exchange of those in front of the line, if it is time for
-// one.
-func (p *pipe) departLocked() *batch {
-	n := len(p.flying)
+// dueLocked reports whether it is time for an exchange of those in front of the line.
+func (p *pipe) dueLocked() bool {
+	n := len(p.flying) + p.called
 	near := p.trip < farAway && p.r.cfg.Replicas == 0 // a WAIT holds a connection up
 	switch {
 	case len(p.waiting) == 0, n >= maxFlying:
-		return nil
+		return false
 	case n > 0 && (p.sick || near && len(p.waiting) < crowd*n):
-		return nil
+		return false
 	}
+	return true
+}
+
+// departLocked makes an exchange of those in front of the line; nil if none of them is
+// worth sending any more.
+func (p *pipe) departLocked() *batch {
 	var b *batch
 	if last := len(p.spare) - 1; last >= 0 {
 		b, p.spare = p.spare[last], p.spare[:last]
@@ -159,6 +171,7 @@ func (p *pipe) departLocked() *batch {
 		b.lifetime.deadline = time.Time{}
 	}
 	p.flying = append(p.flying, b)
+	p.several.Store(len(b.calls) > 1)
 	return b
 }
 
@@ -201,19 +214,47 @@ func (p *pipe) boardLocked(b *batch) {
 //
 // A goroutine for each exchange would be simpler, but costs a fifth more: go-redis
 // goes deep, and each new stack is copied several times on the way.
-func (p *pipe) run(b *batch) {
-	own := make(chan *batch, 1)
-	for b != nil {
-		err := b.exchange()
-		p.land(b, err)
-		for _, c := range b.calls {
-			c.tell()
+func (p *pipe) run() {
+	own := make(chan struct{}, 1)
+	for {
+		if p.several.Load() {
+			// Where many are at work, the answers of the last exchange have just woken
+			// some: what they want now goes along if they are let run first.
+			runtime.Gosched()
 		}
-		var park bool
-		if b, park = p.next(b, own); park {
-			b = <-own
+		b := p.board()
+		if b != nil {
+			err := b.exchange()
+			p.land(b, err)
+			for _, c := range b.calls {
+				c.tell()
+			}
+		}
+		again, more := p.next(b, own)
+		if !again && more {
+			_, again = <-own
+		}
+		if !again {
+			return
 		}
 	}
+}
+
+// board makes the exchange that a goroutine was called for; nil if it isn't needed any
+// more.
+func (p *pipe) board() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.called--
+	switch {
+	case len(p.waiting) == 0:
+		return nil
+	case p.refusal != nil:
+		return p.refuseAllLocked()
+	case p.sick && len(p.flying) > 0: // since it was called
+		return nil
+	}
+	return p.departLocked()
 }
 
 // tell gives a call's vote to who waits for it.
@@ -292,11 +333,29 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	}
 }
 
-// next gives up a batch that has landed, and makes the next one. If there is none,
-// the goroutine is to park, and hears of one on its own channel.
-func (p *pipe) next(b *batch, own chan *batch) (next *batch, park bool) {
+// next gives up a batch that has landed, if there was one, and says whether another is
+// to be made now. If not, more says that the goroutine is to wait for one: it is told,
+// or dismissed, by its own channel.
+func (p *pipe) next(b *batch, own chan struct{}) (again, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if b != nil {
+		p.clearLocked(b)
+	}
+	if p.dueLocked() || p.refusal != nil && len(p.waiting) > 0 {
+		p.called++
+		return true, true
+	}
+	if p.over {
+		return false, false
+	}
+	p.parked, p.busy = append(p.parked, own), time.Now()
+	p.armLocked(p.busy.Add(idle))
+	return false, true
+}
+
+// clearLocked takes a batch out of those under way, and keeps it for use again.
+func (p *pipe) clearLocked(b *batch) {
 	for i, other := range p.flying {
 		if other == b {
 			last := len(p.flying) - 1
@@ -310,15 +369,6 @@ func (p *pipe) next(b *batch, own chan *batch) (next *batch, park bool) {
 		b.calls = b.calls[:0]
 		p.spare = append(p.spare, b)
 	}
-	if p.refusal != nil && len(p.waiting) > 0 {
-		return p.refuseAllLocked(), false
-	}
-	if next = p.departLocked(); next != nil || p.over {
-		return next, false
-	}
-	p.parked, p.busy = append(p.parked, own), b.began
-	p.armLocked(b.began.Add(idle))
-	return nil, true
 }
 
 // close ends the goroutines that have nothing to do; the others end with their

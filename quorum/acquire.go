@@ -42,7 +42,7 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 		defer cancel()
 		w.ctx = bounded
 	}
-	w.ticket = c.locals.enter(key)
+	c.locals.enter(&w.ticket, key)
 	won := false
 	defer func() { w.leave(won) }()
 	lease, err := w.run(ctx)

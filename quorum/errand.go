@@ -31,36 +31,29 @@ type returner interface {
 	returned(ballot Ballot)
 }
 
-// run sends the command.
+// run sends the command. now is as in work.begin: taken before anything is sent, so that
+// the time-out counts from no later than this.
 //
 // A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
 // instances' commands at the first error, and one instance's error must not cost
 // another's vote. For the same reason what it runs returns nothing. What goes to a
 // Starter is in no group: the goroutines are the instance's own, and carry many
 // callers' commands.
-func (e *errand) run(cmd Command) {
+func (e *errand) run(cmd Command, now drift.Instant) {
 	e.op, e.fence = cmd.Op, cmd.Fence
 	if e.m.starter == nil {
-		e.group.Go(func() error {
-			if e.voting {
-				e.to.returned(e.m.vote(e.ctx, cmd))
-			} else {
-				e.to.returned(e.m.ask(e.ctx, cmd))
-			}
-			return nil
-		})
+		e.runApart(cmd)
 		return
 	}
-	e.began = e.m.reader.Now()
+	if e.began = now; now == (drift.Instant{}) {
+		e.began = e.m.reader.Now()
+	}
 	entered, judged, err := e.m.admit(e.voting, e.began)
 	switch {
 	case !entered:
 		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
 	case !judged:
-		e.group.Go(func() error {
-			e.identify(cmd)
-			return nil
-		})
+		e.identifyApart(cmd)
 	case err != nil:
 		e.end(Ballot{Vote: Vote{Unsent: true, Err: err}})
 	default:
@@ -68,7 +61,27 @@ func (e *errand) run(cmd Command) {
 	}
 }
 
-// identify has the server asked who it is before it votes.
+// runApart sends the command on a goroutine of its own. It is a function of its own so
+// that only here the command has to be kept on the heap.
+func (e *errand) runApart(cmd Command) {
+	e.group.Go(func() error {
+		if e.voting {
+			e.to.returned(e.m.vote(e.ctx, cmd))
+		} else {
+			e.to.returned(e.m.ask(e.ctx, cmd))
+		}
+		return nil
+	})
+}
+
+// identifyApart has the server asked who it is before it votes.
+func (e *errand) identifyApart(cmd Command) {
+	e.group.Go(func() error {
+		e.identify(cmd)
+		return nil
+	})
+}
+
 func (e *errand) identify(cmd Command) {
 	ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.m.timeout)
 	defer cancel()

@@ -35,10 +35,11 @@ func (l *Lease) Extend(ctx context.Context) error {
 // extend asks for the TTL when its turn has come: what a keeper may still ask for
 // shrinks while it stands in line.
 func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
+	extending := l.extensions()
 	select {
-	case l.extending <- struct{}{}:
-		defer func() { <-l.extending }()
-	case <-l.done:
+	case extending <- struct{}{}:
+		defer func() { <-extending }()
+	case <-l.ended():
 		return l.Err()
 	case <-ctx.Done():
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
@@ -63,7 +64,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
 	}
 	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
 	e := l.newExtension(ctx, ttl)
-	e.run()
+	e.run(start)
 	err := e.decide(ctx, start, length)
 	if c.cfg.Hooks.RoundDecided != nil {
 		took := drift.Elapsed(start, c.reader.Now())
@@ -95,12 +96,12 @@ func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension 
 		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl,
 		decided: make(chan struct{}),
 		tally:   Tally{Majority: c.majority},
-		ballots: c.pending(),
+		ballots: c.pending(make([]Ballot, len(c.members))),
 		turns:   make([]turn, len(c.members)),
 	}
 }
 
-func (e *extension) run() {
+func (e *extension) run(start drift.Instant) {
 	h := e.lease.hold
 	for i := range e.turns {
 		t := &e.turns[i]
@@ -109,7 +110,7 @@ func (e *extension) run() {
 			e.count(i, Ballot{Instance: t.errand.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
 			continue
 		}
-		h.queue(i, t)
+		h.queue(i, t, start)
 	}
 	e.moveOn()
 }
@@ -125,13 +126,13 @@ type turn struct {
 	answered bool // guarded by the extension's lock: it waits for the decision
 }
 
-func (t *turn) begin() {
+func (t *turn) begin(now drift.Instant) {
 	h := t.extension.lease.hold
 	if h.mark(t.i).absent() {
 		t.extended(Ballot{Instance: t.errand.m.name, Vote: Vote{Outcome: Refused}})
 		return
 	}
-	t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl})
+	t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
 }
 
 func (t *turn) returned(ballot Ballot) {
@@ -186,7 +187,7 @@ func (e *extension) moveOn() {
 		t.errand.run(Command{
 			Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
 			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set,
-		})
+		}, drift.Instant{})
 	}
 }
 

@@ -201,7 +201,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	}
 	l.start, l.acquired = start, start
 	e := l.newExtension(ctx, l.terms.TTL)
-	e.run()
+	e.run(start)
 	if err := e.decide(ctx, start, l.length); err != nil {
 		return nil, err
 	}
@@ -240,5 +240,5 @@ func (c *Coordinator) fromHandle(ctx context.Context, handle Handle) (*Lease, er
 	for i := range hold.spots {
 		hold.spots[i].mark.there = true // as far as is known; whoever lacks it will say so
 	}
-	return makeLease(c, ctx, hold, handle.Token, terms, c.reader.Now()), nil
+	return makeLease(c, context.WithoutCancel(ctx), hold, handle.Token, terms, c.reader.Now()), nil
 }

@@ -36,7 +36,7 @@ func (l *Lease) keep() {
 		}
 		select {
 		case <-l.hold.c.clock.After(max(left/share, least)):
-		case <-l.done:
+		case <-l.ended():
 			return
 		case <-l.hold.c.background.done:
 			return // the watcher ends the lease

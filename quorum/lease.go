@@ -24,40 +24,40 @@ type Lease struct {
 	token    fencing.Token
 	terms    Terms
 	acquired drift.Instant
-	ballots  func() []Ballot
+	round    *round          // nil if it was resumed
 	parent   context.Context // the acquiring call's values, without its end
-
-	extending chan struct{} // holds one element while an extension is under way
 
 	mu       sync.Mutex
 	start    drift.Instant // just before the last won round was sent
 	length   time.Duration // validity counted from start
 	over     error         // why the lease has ended, nil while it runs
 	overAt   time.Time
-	done     chan struct{}                               // closed when it has ended
 	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
 	released bool                                        // Release was called
 	watched  bool                                        // a goroutine ends the lease at its deadline
 	kept     bool                                        // a goroutine extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
 	own      context.Context
+
+	// Made when they are first asked for: most leases are taken and released
+	// without.
+	done      chan struct{} // closed when it has ended
+	extending chan struct{} // holds one element while an extension is under way
 }
 
-func newLease(c *Coordinator, ctx context.Context, r *round, start drift.Instant) *Lease {
-	l := makeLease(c, ctx, r.hold, r.token, c.terms, start)
-	l.ballots = r.snapshot
+func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
+	l := makeLease(c, r.ctx, &r.hold, r.token, c.terms, start)
+	l.round = r
 	return l
 }
 
-func makeLease(c *Coordinator, ctx context.Context, h *hold, token fencing.Token, terms Terms, start drift.Instant) *Lease {
+// makeLease makes a lease. The context is detached already.
+func makeLease(c *Coordinator, detached context.Context, h *hold, token fencing.Token, terms Terms, start drift.Instant) *Lease {
 	return &Lease{
 		hold: h, token: token, terms: terms, acquired: start,
-		parent:    context.WithoutCancel(ctx),
-		extending: make(chan struct{}, 1),
-		start:     start,
-		length:    c.cfg.Drift.Validity(terms.TTL, 0),
-		done:      make(chan struct{}),
-		ends:      make(map[context.Context]context.CancelCauseFunc),
+		parent: detached,
+		start:  start,
+		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
 }
 
@@ -76,10 +76,10 @@ func (l *Lease) Token() fencing.Token { return l.token }
 // Votes is every instance's vote, with those that came after the round was won.
 // Nil for a lease that was resumed.
 func (l *Lease) Votes() []Ballot {
-	if l.ballots == nil {
+	if l.round == nil {
 		return nil
 	}
-	return l.ballots()
+	return l.round.snapshot()
 }
 
 // Instances names those that are known to have the lease now: more than a quorum
@@ -135,7 +135,31 @@ func (l *Lease) Err() error {
 // Done is closed when the lease has ended, at its deadline at the latest.
 func (l *Lease) Done() <-chan struct{} {
 	l.watch()
+	return l.ended()
+}
+
+// ended is closed when the lease has ended, if anything is there to end it in time
+// (see watch).
+func (l *Lease) ended() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.over != nil {
+			close(l.done)
+		}
+	}
 	return l.done
+}
+
+// extensions holds one element while an extension is under way.
+func (l *Lease) extensions() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.extending == nil {
+		l.extending = make(chan struct{}, 1)
+	}
+	return l.extending
 }
 
 // releasing reports whether Release was called: what is left of it is seconds at
@@ -179,7 +203,9 @@ func (l *Lease) end(why error) bool {
 	}
 	ends := slices.Collect(maps.Values(l.ends))
 	clear(l.ends)
-	close(l.done)
+	if l.done != nil {
+		close(l.done)
+	}
 	l.mu.Unlock()
 
 	for _, end := range ends {
@@ -217,7 +243,7 @@ func (l *Lease) watchDeadline() {
 		}
 		select {
 		case <-l.hold.c.clock.After(lookAgain(left)):
-		case <-l.done:
+		case <-l.ended():
 			return
 		case <-l.hold.c.background.done:
 			l.end(ErrClosed)

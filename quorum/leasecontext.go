@@ -42,6 +42,9 @@ func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	over := l.over
 	if over == nil {
+		if l.ends == nil {
+			l.ends = make(map[context.Context]context.CancelCauseFunc)
+		}
 		l.ends[ctx] = cancel
 	}
 	l.mu.Unlock()

@@ -38,7 +38,8 @@ const (
 // of this process is held, or another process may wait for it.
 type line struct {
 	waiting []*ticket
-	holder  *Lease // a lease of this process, nil if there is none
+	room    [1]*ticket // where one waits alone
+	holder  *Lease     // a lease of this process, nil if there is none
 
 	// turns is how many more of this line may have the lock before other processes
 	// are let in. It is set when the lock comes to this process, to as many as
@@ -67,8 +68,9 @@ type place struct {
 type ticket struct {
 	locals *locals
 	key    string
-	turn   chan struct{} // closed when it is first in line
-	wake   chan struct{} // told when there is news
+	turn   chan struct{} // closed when it is first in line; nil if it was from the start
+	wake   chan struct{} // told when there is news; nil until somebody waits for it
+	told   bool          // there was news before
 	parked bool          // waits for a lease of this process, and can follow it
 	gift   *succession
 }
@@ -85,16 +87,29 @@ func newLocals(reader *drift.Reader) *locals {
 	return &locals{reader: reader, lines: make(map[string]*line)}
 }
 
-func (l *locals) enter(key string) *ticket {
+// enter puts a new ticket in the line for the key.
+func (l *locals) enter(t *ticket, key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := &ticket{locals: l, key: key, turn: make(chan struct{}), wake: make(chan struct{}, 1)}
+	t.locals, t.key = l, key
 	at := l.lineLocked(key)
-	at.waiting = append(at.waiting, t)
-	if at.waiting[0] == t {
-		close(t.turn)
+	if len(at.waiting) > 0 {
+		t.turn = make(chan struct{})
 	}
-	return t
+	at.waiting = append(at.waiting, t)
+}
+
+// heard is told when there is news.
+func (t *ticket) heard() <-chan struct{} {
+	t.locals.mu.Lock()
+	defer t.locals.mu.Unlock()
+	if t.wake == nil {
+		t.wake = make(chan struct{}, 1)
+		if t.told {
+			t.wake <- struct{}{}
+		}
+	}
+	return t.wake
 }
 
 // leave gives up the place, wherever in the line it is. If nobody is left to make
@@ -242,7 +257,7 @@ func (t *ticket) read() news {
 	at := l.lines[t.key]
 	n := news{gift: t.gift, freed: at.freed, called: at.called}
 	t.gift, t.parked = nil, false
-	at.freed, at.called = false, false
+	at.freed, at.called, t.told = false, false, false
 	select {
 	case <-t.wake:
 	default:
@@ -311,9 +326,11 @@ func (at *line) tellLocked() {
 	if len(at.waiting) == 0 {
 		return
 	}
+	first := at.waiting[0]
+	first.told = true
 	select {
-	case at.waiting[0].wake <- struct{}{}:
-	default: // it is told already
+	case first.wake <- struct{}{}:
+	default: // it is told already, or will be when it waits
 	}
 }
 
@@ -331,6 +348,7 @@ func (l *locals) lineLocked(key string) *line {
 	at := l.lines[key]
 	if at == nil {
 		at = &line{}
+		at.waiting = at.room[:0]
 		l.lines[key] = at
 	}
 	return at

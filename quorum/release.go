@@ -73,7 +73,7 @@ func (h *hold) releaseAll(ctx context.Context, met func()) error {
 	if met != nil {
 		meeting = h.c.meetingPlace(h.key)
 	}
-	h.release(ctx, func(i int, b Ballot) {
+	h.release(context.WithoutCancel(ctx), r.deletions, func(i int, b Ballot) {
 		if b.Vote.Woke {
 			h.c.locals.letIn(h.key)
 		}
@@ -93,10 +93,23 @@ type returns struct {
 	over    bool
 	tally   Tally
 	ballots []Ballot
+
+	deletions []deletion // room for them
+}
+
+// returnsRoom is returns and what they have of each instance in one piece of memory.
+type returnsRoom struct {
+	returns
+	ballotRoom   [usual]Ballot
+	deletionRoom [usual]deletion
 }
 
 func newReturns(h *hold) *returns {
-	return &returns{tally: Tally{Majority: h.c.majority}, ballots: h.c.pending(), decided: make(chan struct{})}
+	r := &returnsRoom{returns: returns{tally: Tally{Majority: h.c.majority}, decided: make(chan struct{})}}
+	n := len(h.c.members)
+	r.ballots = h.c.pending(room(r.ballotRoom[:], n))
+	r.deletions = room(r.deletionRoom[:], n)
+	return &r.returns
 }
 
 // wait gives what the release comes to. It is not cut short by a context: every

@@ -26,7 +26,7 @@ import (
 // So T_A < T_B, whatever clocks and pauses do, as long as s kept its data.
 type round struct {
 	c    *core
-	hold *hold
+	hold hold
 	cmd  Command
 	ctx  context.Context // detached: the votes outlive the caller
 
@@ -54,25 +54,46 @@ const (
 )
 
 func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
-	return &round{
-		c:    c,
-		hold: newHold(c, key, value),
+	r := &roundRoom{round: round{
+		c: c,
 		cmd: Command{
 			Op: Acquire, Key: key, Value: value, TTL: terms.TTL,
 			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
 		},
 		ctx:     context.WithoutCancel(ctx),
 		decided: make(chan struct{}),
-		ballots: c.pending(),
-		seats:   make([]seat, len(c.members)),
 		tally:   Tally{Majority: c.majority},
 		settled: Tally{Majority: c.majority},
-	}
+	}}
+	n := len(c.members)
+	r.hold.init(c, key, value, room(r.spotRoom[:], n))
+	r.ballots = c.pending(room(r.ballotRoom[:], n))
+	r.seats = room(r.seatRoom[:], n)
+	return &r.round
 }
 
-// pending is a round's ballots before anybody has answered.
-func (c *core) pending() []Ballot {
-	ballots := make([]Ballot, len(c.members))
+// roundRoom is a round and what it has of each instance in one piece of memory: they
+// live as long, and one piece costs less than five.
+type roundRoom struct {
+	round
+	spotRoom   [usual]spot
+	ballotRoom [usual]Ballot
+	seatRoom   [usual]seat
+}
+
+// usual is how many instances there is room for in one piece of memory.
+const usual = 5
+
+// room gives n elements, of those that are there if they suffice.
+func room[T any](there []T, n int) []T {
+	if n <= len(there) {
+		return there[:n:n]
+	}
+	return make([]T, n)
+}
+
+// pending makes ballots what they are before anybody has answered.
+func (c *core) pending(ballots []Ballot) []Ballot {
 	for i, m := range c.members {
 		ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
 	}
@@ -105,7 +126,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 	if way.former != nil {
 		way.former.take(r)
 	}
-	interrupt := r.run(ctx, way.oneFirst)
+	interrupt := r.run(ctx, way.oneFirst, start)
 
 	now := c.reader.Now()
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
@@ -128,20 +149,21 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 		end.Token, end.Validity, end.Ballots = r.token, validity, r.snapshot()
 		hooks.RoundDecided(ctx, end)
 	}
-	return newLease(c, ctx, r, start), nil
+	return newLease(c, r, start), nil
 }
 
 // run sends the commands and returns when the round is decided, or with what
 // interrupted it.
-func (r *round) run(ctx context.Context, oneFirst bool) error {
+func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) error {
 	if oneFirst {
 		if done, interrupt := r.askOneFirst(ctx); done || interrupt != nil {
 			return interrupt
 		}
+		start = r.c.reader.Now()
 	}
 	for i := range r.c.members {
 		if !r.seats[i].asked {
-			r.ask(i, nil)
+			r.ask(i, nil, start)
 		}
 	}
 	return r.await(ctx, r.decided)
@@ -154,7 +176,7 @@ func (r *round) run(ctx context.Context, oneFirst bool) error {
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	for _, i := range r.c.orderFor(r.cmd.Key) {
 		answered := make(chan struct{})
-		r.ask(i, answered)
+		r.ask(i, answered, drift.Instant{})
 		if err := r.await(ctx, answered); err != nil {
 			return false, err
 		}
@@ -210,13 +232,13 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 
 // ask queues instance i's part of the round. answered, if not nil, is closed when
 // its vote is in.
-func (r *round) ask(i int, answered chan struct{}) {
+func (r *round) ask(i int, answered chan struct{}, now drift.Instant) {
 	s := &r.seats[i]
 	// Only the goroutine that runs the round writes these.
 	s.round, s.i, s.asked, s.answered = r, i, true, answered
 	s.errand = r.hold.errand(i, r.ctx, s)
 	s.errand.voting = true
-	r.hold.queue(i, s)
+	r.hold.queue(i, s, now)
 }
 
 // seat is one instance's part in a round: its vote, and perhaps a raise.
@@ -232,7 +254,7 @@ type seat struct {
 	raising bool // it is being raised to the token
 }
 
-func (s *seat) begin() { s.errand.run(s.round.cmd) }
+func (s *seat) begin(now drift.Instant) { s.errand.run(s.round.cmd, now) }
 
 func (s *seat) returned(ballot Ballot) {
 	r := s.round
@@ -276,7 +298,7 @@ func (r *round) moveOn() {
 			continue
 		}
 		s.errand.voting = false
-		s.errand.run(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL})
+		s.errand.run(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL}, drift.Instant{})
 	}
 }
 
@@ -431,7 +453,7 @@ func (r *round) rollBack(ctx context.Context) {
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(r.ballots))
-	r.hold.release(r.ctx, func(i int, _ Ballot) {
+	r.hold.release(r.ctx, nil, func(i int, _ Ballot) {
 		if waitFor[i] {
 			deleted <- struct{}{}
 		}

@@ -1,6 +1,10 @@
 package quorum
 
-import "context"
+import (
+	"context"
+
+	"github.com/redquorum/redlock/drift"
+)
 
 // succession passes the lock from a lease that is given back to the next in this
 // process's line, without setting it free in between: on each instance the next
@@ -51,7 +55,7 @@ func (s *succession) settle(ctx context.Context, i int, vote Vote) {
 	default:
 		// Unknown, or refused before the key was looked at.
 		replaced := vote.Outcome == Failed && !vote.Unsent // perhaps
-		new(deletion).queue(ctx, h, i, false, func(i int, b Ballot) {
+		new(deletion).queue(ctx, h, i, false, drift.Instant{}, func(i int, b Ballot) {
 			if replaced && b.Vote.Outcome == Refused {
 				// It may have been there until it was replaced: its holder must not
 				// be told that it had lost it.

@@ -15,7 +15,7 @@ type wait struct {
 	key      string
 	began    drift.Instant
 	ctx      context.Context // the caller's, bounded by Terms.MaxWait
-	ticket   *ticket
+	ticket   ticket
 	ear      *hearing // by which it is to be called, nil if it doesn't listen
 	tries    int
 	split    bool        // the last round was split between clients
@@ -24,12 +24,14 @@ type wait struct {
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
-	select {
-	case <-w.ticket.turn:
-	case <-w.ctx.Done():
-		return nil, w.gaveUp(caller)
-	case <-w.c.background.done:
-		return nil, w.gaveUp(caller)
+	if turn := w.ticket.turn; turn != nil {
+		select {
+		case <-turn:
+		case <-w.ctx.Done():
+			return nil, w.gaveUp(caller)
+		case <-w.c.background.done:
+			return nil, w.gaveUp(caller)
+		}
 	}
 	for {
 		way, ok := w.next()
@@ -148,7 +150,7 @@ func (w *wait) rest(last *RoundError, yield bool) (next way, ok bool) {
 		select {
 		case <-timer:
 			over = true
-		case <-w.ticket.wake:
+		case <-w.ticket.heard():
 		case <-w.ctx.Done():
 			return way{}, false
 		case <-w.c.background.done:
@@ -321,7 +323,7 @@ func (w *wait) sleep(d time.Duration) bool {
 	select {
 	case <-w.c.clock.After(d):
 		return true
-	case <-w.ticket.wake:
+	case <-w.ticket.heard():
 		return true
 	case <-w.ctx.Done():
 		return false

@@ -4,8 +4,8 @@ package mutants
 func ofExtensions() []Mutant {
 	return []Mutant{{
 		Name: "restored-counts", Breaks: "an instance where the lease is put back doesn't count for the extension",
-		Edits: edit("quorum/extend.go", "t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl})",
-			"t.errand.run(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set})"),
+		Edits: edit("quorum/extend.go", "t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)",
+			"t.errand.run(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"),
 		Judge: test("./quorum", "^TestRestoredInstancesDoNotCount$"),
 	}, {
 		Name: "extension-revives", Breaks: "a lease that has expired isn't extended, nor put back",
@@ -13,8 +13,8 @@ func ofExtensions() []Mutant {
 			{"quorum/lease.go", "\t\tl.end(l.expiry())\n\t\treturn 0\n", "\t\treturn 0\n"},
 			{"quorum/extend.go", "\tcase left <= 0:\n", "\tcase left < 0:\n"},
 			{"quorum/extend.go", "\tif l.Validity() <= 0 {\n\t\treturn l.Err()\n\t}\n", ""},
-			{"quorum/extend.go", "t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl})",
-				"t.errand.run(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set})"},
+			{"quorum/extend.go", "t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)",
+				"t.errand.run(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"},
 		},
 		Judge: scenario("S11a"),
 	}, {

@@ -32,7 +32,7 @@ func ofVotes() []Mutant {
 		Name: "value-reused", Breaks: "each round has a value of its own",
 		Edits: []Edit{
 			{"quorum/coordinator.go", "\trandom   io.Reader\n", "\trandom   io.Reader\n\tvalue    string\n"},
-			{"quorum/coordinator.go", "\tvalue := hex.EncodeToString(raw[:])\n", "\tc.randomMu.Lock()\n\tdefer c.randomMu.Unlock()\n\tif c.value == \"\" {\n\t\tc.value = hex.EncodeToString(raw[:])\n\t}\n\tvalue := c.value\n"},
+			{"quorum/coordinator.go", "\tvalue := string(digits[:])\n", "\tc.randomMu.Lock()\n\tdefer c.randomMu.Unlock()\n\tif c.value == \"\" {\n\t\tc.value = string(digits[:])\n\t}\n\tvalue := c.value\n"},
 		},
 		Judge: scenario("S9m"),
 	}, {
@@ -46,18 +46,17 @@ func ofVotes() []Mutant {
 	}, {
 		Name: "rollback-on-callers-context", Breaks: "a caller that was cancelled leaves no keys behind",
 		Edits: []Edit{
-			{"quorum/hold.go", "\tctx = context.WithoutCancel(ctx)\n", ""},
-			{"quorum/round.go", "r.hold.release(r.ctx, func", "r.hold.release(ctx, func"},
-			{"quorum/hold.go", "func (d *deletion) begin() {\n", "func (d *deletion) begin() {\n\tif err := d.errand.ctx.Err(); err != nil {\n\t\td.report(d.i, Ballot{Instance: d.errand.m.name, Vote: Vote{Err: err}})\n\t\td.hold.ended(d.i)\n\t\treturn\n\t}\n"},
+			{"quorum/round.go", "r.hold.release(r.ctx, nil, func", "r.hold.release(ctx, nil, func"},
+			{"quorum/hold.go", "func (d *deletion) begin(now drift.Instant) {\n", "func (d *deletion) begin(now drift.Instant) {\n\tif err := d.errand.ctx.Err(); err != nil {\n\t\td.report(d.i, Ballot{Instance: d.errand.m.name, Vote: Vote{Err: err}})\n\t\td.hold.ended(d.i)\n\t\treturn\n\t}\n"},
 		},
 		Judge: test("./quorum", "^TestCancelledCallerLeavesNoKeys$"),
 	}, {
 		Name: "errors-cancel-others", Breaks: "one instance's error costs no other's vote",
 		Edits: []Edit{
 			{"quorum/hold.go", "\tfanned errgroup.Group\n", "\tfanned *errgroup.Group\n\tctx    context.Context\n"},
-			{"quorum/hold.go", "return &hold{key: key, value: value, c: c, spots: make([]spot, len(c.members))}", "group, ctx := errgroup.WithContext(context.Background())\n\treturn &hold{key: key, value: value, c: c, spots: make([]spot, len(c.members)), fanned: group, ctx: ctx}"},
+			{"quorum/hold.go", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n\th.fanned, h.ctx = errgroup.WithContext(context.Background())\n"},
 			{"quorum/hold.go", "ctx: ctx, group: &h.fanned, to: to}", "ctx: h.ctx, group: h.fanned, to: to}"},
-			{"quorum/errand.go", "\t\t\t\te.to.returned(e.m.vote(e.ctx, cmd))\n", "\t\t\t\tballot := e.m.vote(e.ctx, cmd)\n\t\t\t\te.to.returned(ballot)\n\t\t\t\treturn ballot.Vote.Err\n"},
+			{"quorum/errand.go", "\t\t\te.to.returned(e.m.vote(e.ctx, cmd))\n", "\t\t\tballot := e.m.vote(e.ctx, cmd)\n\t\t\te.to.returned(ballot)\n\t\t\treturn ballot.Vote.Err\n"},
 		},
 		Judge: scenario("S13"),
 	}, {

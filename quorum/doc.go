@@ -51,9 +51,8 @@
 //  5. All clients agree on the instances and the quorum. The set's fingerprint is
 //     kept beside each key's counter, and another one is refused.
 //  6. All clients have the same MaxTTL, and no client's TTL is longer.
-//  7. Nobody else writes the lock's keys ("key", "{key}:redlock" and
-//     "{key}:redlock:set"; the line of those who wait, "{key}:redlock:waiters", is
-//     no part of the lock).
+//  7. Nobody else writes the lock's keys ("key" and "{key}:redlock"; the line of
+//     those who wait, "{key}:redlock:waiters", is no part of the lock).
 //
 // # The caller's duties
 //

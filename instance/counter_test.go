@@ -121,6 +121,30 @@ func TestCounterOfAnotherLife(t *testing.T) {
 	})
 }
 
+// TestServerThatCameBackOlder has a counter of its last snapshot, and gave tokens since.
+func TestServerThatCameBackOlder(t *testing.T) {
+	r, s := real(t, Config{})
+	var last fencing.Token
+	life := func() string { return infoField(s.MustAsk("INFO", "server"), "run_id") }
+	g := &granter{t, r, asker(t, r), ""}
+	counted(g.ask, "k", 41, set1.String(), life())
+	for i := range 10 {
+		if last = g.token(life()); i == 3 {
+			s.MustAsk("SAVE")
+		}
+	}
+	before := life()
+	s.Kill()
+	s.Restart()
+	require.NotEqual(t, before, life())
+	require.Equal(t, "45", s.MustAsk("GET", CounterKey("k")), "it came back older")
+	g.r = open(t, s.URL(), Config{})
+	g.ask = asker(t, g.r)
+	require.Equal(t, last-5, g.token(before), "for one that doesn't know yet; its vote isn't counted")
+	g.fromClock(life())
+	require.Greater(t, g.token(life()), last)
+}
+
 // TestCounterAheadOfTheClock isn't set back by a new life.
 func TestCounterAheadOfTheClock(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {

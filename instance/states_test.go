@@ -95,7 +95,7 @@ func TestOutOfMemory(t *testing.T) {
 		require.True(t, v.Unsent, "nothing to delete")
 		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
 	}
-	require.Equal(t, ":0", s.MustAsk("EXISTS", "{k}:redlock"), "nothing was half done")
+	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k"), SetKey("k")), "nothing was half done")
 	granted(t, r.Do(within(t), command(quorum.Extend, "mine", holder)))
 	granted(t, r.Do(within(t), command(quorum.Release, "mine", holder)))
 }
@@ -156,7 +156,7 @@ func TestLimitedUser(t *testing.T) {
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
 	raise := command(quorum.Raise, "half", "v")
-	raise.Token = 1
+	raise.Token, raise.CounterTTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
 	granted(t, r.Do(within(t), command(quorum.Release, "half", "v")))

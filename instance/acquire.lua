@@ -19,8 +19,8 @@
 -- isn't known to be of this life of the server, which may have come up with an older
 -- one: it goes on from the clock if that is ahead, for the same reason.
 --
--- No grant leaves the counter as it was. So the lock's key is set here and nowhere else,
--- and isn't left set where INCR fails.
+-- No grant leaves the counter as it was: the lock's key isn't left set where INCR fails,
+-- or where what INCR gave can't be used.
 --
 -- What is refused or fails changes nothing that matters. The set is looked at before the
 -- first write. A counter that was raised for nothing does no harm; one that came into
@@ -36,8 +36,7 @@ for i = 1, n do
     rest = rest or {}
     rest[i] = false
   else
-    -- By the texts, and not by the keys, a lock that is twice in the list would be counted
-    -- for twice; but the second one finds the key taken.
+    -- A lock that is twice in the list finds its key taken the second time.
     local done = pcall('SET', KEYS[i], ARGV[5 + i], 'NX', 'PX', ttl)
     if not done then
       answer[2 + i] = -3 - call('PTTL', KEYS[i])

@@ -5,6 +5,7 @@ package instance
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,7 +87,8 @@ func (g *granter) token(life string) fencing.Token {
 func (g *granter) fromClock(life string) {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.command(life)))
-	require.InDelta(g.t, v.Clock.UnixMicro()+1, int64(v.Token), 1, "from the clock")
+	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
+	require.Equal(g.t, life, lifeIn(g.ask, "k"))
 }
 
 // TestCounterGoesOnInOneLife: by one with each grant, whether or not the life is known.
@@ -110,13 +112,11 @@ func TestCounterOfAnotherLife(t *testing.T) {
 		for _, before := range []string{"one", ""} {
 			counted(ask, "k", 41, set1.String(), before)
 			g.fromClock("two")
-			require.Equal(t, "two", lifeIn(ask, "k"))
 			last := g.token("two")
 			require.Equal(t, last+1, g.token("two"), "after a grant in this life")
 
 			// The grant before it was in this period.
 			g.fromClock("three")
-			require.Equal(t, "three", lifeIn(ask, "k"))
 		}
 	})
 }
@@ -190,6 +190,9 @@ func TestLostParts(t *testing.T) {
 				g.fromClock(life)
 				have()
 				ask("SET", CounterKey("k"), "0")
+				look := g.r.Do(within(t), command(quorum.Look, "k", ""))
+				require.NoError(t, look.Err)
+				require.Zero(t, look.Token)
 				g.fromClock(life)
 				have()
 				ask("DEL", CounterKey("k"), SetKey("k"))
@@ -241,6 +244,12 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 		for _, key := range keys {
 			require.InDelta(t, most, ask("PTTL", key), 10_000)
 		}
+		// Although it has the same number, as quarters of another length have.
+		text := strings.Replace(ask("GET", SetKey("k")).(string), " 1000000/", " 999999/", 1)
+		ask("SET", SetKey("k"), text, "PX", 4_400_000)
+		grant(4_000 * time.Second)
+		require.InDelta(t, most, ask("PTTL", SetKey("k")), 10_000)
+		require.NotEqual(t, text, ask("GET", SetKey("k")))
 		// By a client that has them live for another time, each.
 		for _, ttl := range []time.Duration{400 * time.Second, 4_000 * time.Second, 4_001 * time.Second} {
 			grant(ttl)
@@ -274,6 +283,20 @@ func TestPeriodsEnd(t *testing.T) {
 		texts[text.Val()] = true
 	}
 	require.Greater(t, len(texts), 3, "periods")
+}
+
+// TestQuarters: four are never less than the whole.
+func TestQuarters(t *testing.T) {
+	r, _ := real(t, Config{})
+	for ms := int64(1); ms < 10; ms++ {
+		cmd := acquire("k", value())
+		cmd.CounterTTL = time.Duration(ms) * time.Millisecond
+		quarter := r.newCall(cmd).quarter
+		require.GreaterOrEqual(t, 4*quarter, ms)
+		require.Less(t, 4*quarter, ms+4)
+		granted(t, r.Do(within(t), cmd))
+		granted(t, r.Do(within(t), command(quorum.Release, "k", cmd.Value)))
+	}
 }
 
 // TestOtherSetIsTold before anything is written, and whether or not the lock is free.

@@ -84,16 +84,18 @@ func TestOutOfMemory(t *testing.T) {
 	r, s := real(t, Config{}, "--maxmemory-policy", "noeviction")
 	holder := value()
 	granted(t, r.Do(within(t), acquire("mine", holder)))
+	granted(t, r.Do(within(t), acquire("again", holder)))
+	granted(t, r.Do(within(t), command(quorum.Release, "again", holder)))
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	bare := acquire("k", "v")
 	bare.Fence = false
 	restore := command(quorum.Restore, "k", "v")
 	restore.Token = 1
-	for _, cmd := range []quorum.Command{acquire("k", "v"), bare, restore} {
+	for _, cmd := range []quorum.Command{acquire("k", "v"), acquire("again", "v"), bare, restore} {
 		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
 		require.True(t, v.Unsent, "nothing to delete")
-		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+		granted(t, r.Do(within(t), command(quorum.Look, cmd.Key, "")))
 	}
 	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k"), SetKey("k")), "nothing was half done")
 	granted(t, r.Do(within(t), command(quorum.Extend, "mine", holder)))

@@ -1,56 +1,56 @@
 -- Acquire: set each lock's key that is free, and raise its counter with it.
--- KEYS: the locks, and behind them their counters. ARGV: nonce, ttl, counters' ttl,
--- set, and the locks' values.
+-- KEYS: the locks, behind them their counters, and behind those their sets' texts.
+-- ARGV: nonce, ttl, a quarter of the counters' ttl, set, life, and the locks' values.
 --
--- An element of the answer is the token (above 0); or -3 less what PTTL says of
--- the key that stands in the way; or S and the set that locked it last.
+-- The answer is a list: the nonce, the clock in microseconds, and an element for each
+-- lock: the token (above 0); or -3 less what PTTL says of the key that stands in the
+-- way; or S and the set that locked it last; or E and an error, which says nothing of
+-- the other locks. That many locks are done in one go is because what it costs a server
+-- to begin a script is as much as two or three of its commands, and each argument and
+-- each element of an answer is as much as half of one.
 --
--- The proof of the tokens' order needs three things of it: whoever is granted
--- gets a larger token than the counter held, whether or not the counter was
--- there; no grant leaves the counter as it was; and what is refused or fails
--- changes nothing. So all of a lock's that can fail comes before its first write.
-local n, ttl, lasting, set = #KEYS / 2, ARGV[2], ARGV[3], ARGV[4]
-local call, pcall = redis.call, redis.pcall
-local texts, now = call('MGET', unpack(KEYS, n + 1)), call('TIME')
-local clock = tonumber(now[1]) * 1000000 + tonumber(now[2])
-local answer = {ARGV[1], clock}
-
-local function acquire(i)
-  local lock, key, text = KEYS[i], KEYS[n + i], texts[i]
-  local token, theirs, failure
-  if text then
-    token, theirs = parse(text)
-    if not token then return failed(theirs) end
+-- The proof of the tokens' order needs three things of it.
+--
+-- Whoever is granted gets a larger token than the counter held. INCR sees to that; and
+-- if the number that it gives is replaced, then by a larger one, for which the counter
+-- is set to it. That is done where the counter was lost, which shows by INCR's 1: it goes
+-- on from the clock, which is later than the one that any lost counter started from,
+-- and has ticked more often than locks were granted. And it is done where the counter
+-- isn't known to be of this life of the server, which may have come up with an older
+-- one: it goes on from the clock if that is ahead, for the same reason.
+--
+-- No grant leaves the counter as it was: the lock's key isn't left set where INCR fails,
+-- or where what INCR gave can't be used.
+--
+-- What is refused or fails changes nothing that matters. The set is looked at before the
+-- first write. A counter that was raised for nothing does no harm; one that came into
+-- being by it, and would pass for one that wasn't lost, is deleted.
+--
+-- First those of which all is as it should be. Nothing is done for them that isn't needed,
+-- and no function made, as that costs as much as a command.
+local n, ttl = #KEYS / 3, ARGV[2]
+local texts = call('MGET', unpack(KEYS, 2 * n + 1))
+local answer, rest = {ARGV[1], clock}, false
+for i = 1, n do
+  if texts[i] ~= text then
+    rest = rest or {}
+    rest[i] = false
   else
-    -- MGET says the same of a counter that isn't there and of one that is no text.
-    token, theirs, failure = counter(key)
-    if failure then return failed(failure) end
+    -- A lock that is twice in the list finds its key taken the second time.
+    local done = pcall('SET', KEYS[i], ARGV[5 + i], 'NX', 'PX', ttl)
+    if not done then
+      answer[2 + i] = -3 - call('PTTL', KEYS[i])
+    elseif done.err then
+      answer[2 + i] = 'E' .. done.err
+    else
+      local token = pcall('INCR', KEYS[n + i])
+      if type(token) == 'number' and token > 1 and token <= 9007199254740991 then
+        answer[2 + i] = token
+      else
+        rest = rest or {}
+        rest[i] = token
+      end
+    end
   end
-  if theirs and theirs ~= '' and theirs ~= set and not supersedes(set, theirs) then return 'S' .. theirs end
-  if not token then
-    -- A counter that was lost starts from the clock, which is later than the one
-    -- that any lost counter started from, and has ticked more often than locks
-    -- were granted.
-    token = clock
-  end
-  token = token + 1
-  if token > 9007199254740991 then return 'EREDLOCKCOUNTER the counter is at its end' end
-
-  local done = pcall('SET', lock, ARGV[4 + i], 'NX', 'PX', ttl)
-  if not done then
-    return -3 - call('PTTL', lock)
-  elseif done.err then
-    return failed(done)
-  end
-  done = pcall('SET', key, decimal(token) .. ' ' .. set, 'PX', lasting)
-  if done.err then
-    call('DEL', lock)
-    return failed(done)
-  end
-  return token
 end
-
--- By the texts, and not by the keys, a lock that is twice in the list would get
--- the same token twice; but the second one finds the key taken.
-for i = 1, n do answer[2 + i] = acquire(i) end
-return answer
+if not rest then return answer end

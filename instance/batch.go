@@ -195,7 +195,7 @@ func together(calls []*call) int {
 	for i, c := range calls[1:] {
 		cmd := &c.cmd
 		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == quorum.Acquire &&
-			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Set != first.Set) {
+			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Set != first.Set || cmd.Life != first.Life) {
 			return i + 1
 		}
 	}
@@ -250,15 +250,18 @@ func (b *batch) addList(s *script, calls []*call, keys int) *ask {
 }
 
 func (b *batch) addAcquires(calls []*call) {
-	a := b.addList(acquireScript, calls, 2*len(calls))
+	a := b.addList(acquireScript, calls, 3*len(calls))
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Key)
 	}
 	for _, c := range calls {
 		a.args = append(a.args, c.counterKey())
 	}
+	for _, c := range calls {
+		a.args = append(a.args, c.setKey())
+	}
 	first := calls[0]
-	a.args = append(a.args, &a.nonce, &first.ttl, &first.counterTTL, &b.pipe.r.setText(first.cmd.Set).text)
+	a.args = append(a.args, &a.nonce, &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.cmd.Life)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
@@ -308,10 +311,10 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	case quorum.Acquire:
 		switch {
 		case cmd.Replace != "" && cmd.Fence:
-			b.single(replaceScript, c, 2, &cmd.Value, &cmd.Replace, &c.ttl, &c.counterTTL, &r.setText(cmd.Set).text)
+			b.single(replaceScript, c, 3, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &cmd.Life, &cmd.Value, &cmd.Replace)
 			return false
 		case cmd.Replace != "":
-			b.single(replaceScript, c, 1, &cmd.Value, &cmd.Replace, &c.ttl)
+			b.single(replaceBareScript, c, 1, &c.ttl, &cmd.Value, &cmd.Replace)
 			return false
 		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
@@ -321,10 +324,10 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		c.pttl.args = append(c.pttl.args, &cmd.Key)
 		return true
 	case quorum.Raise:
-		b.single(raiseScript, c, 2, &cmd.Value, &c.token, &c.counterTTL)
+		b.single(raiseScript, c, 3, &cmd.Value, &c.token, &c.quarter)
 	case quorum.Restore:
 		if cmd.Fence {
-			b.single(restoreScript, c, 2, &cmd.Value, &c.ttl, &c.token, &c.counterTTL, &r.setText(cmd.Set).text)
+			b.single(restoreScript, c, 3, &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text)
 		} else {
 			b.single(restoreScript, c, 1, &cmd.Value, &c.ttl)
 		}
@@ -376,6 +379,9 @@ func (b *batch) single(s *script, c *call, keys int, rest ...any) {
 	}
 	if keys > 1 {
 		a.args = append(a.args, c.counterKey())
+	}
+	if keys > 2 {
+		a.args = append(a.args, c.setKey())
 	}
 	a.args = append(append(a.args, &a.nonce), rest...)
 }
@@ -463,7 +469,7 @@ func (b *batch) read(a *ask, err error) {
 		a.readList()
 	default:
 		c := a.calls[0]
-		if answer, ok := decodeScript(a.sink.raw); ok && (answer.outcome != scriptReplaced || a.script == replaceScript) {
+		if answer, ok := decodeScript(a.sink.raw); ok && (answer.outcome != scriptReplaced || a.script.replaces()) {
 			c.take(answer)
 		} else {
 			c.garbled(&a.sink)
@@ -561,7 +567,7 @@ func (c *call) takeNative(a *ask) {
 	}
 }
 
-// readList reads an answer in the form of list.lua.
+// readList reads an answer of acquire.lua or release.lua.
 func (a *ask) readList() {
 	l := list{reply: reply{rest: a.sink.raw}}
 	acquire := a.script == acquireScript

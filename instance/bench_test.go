@@ -4,6 +4,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func BenchmarkDo(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			r := open(b, s.URL(), Config{})
 			cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
-			cmd.Fence = fence
+			cmd.Fence, cmd.Life = fence, infoField(s.MustAsk("INFO", "server"), "run_id")
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, cmd := range []quorum.Command{cmd, release} {
@@ -49,6 +50,42 @@ func BenchmarkDoUnbounded(b *testing.B) {
 				b.Fatal(v.Err)
 			}
 		}
+	}
+}
+
+// BenchmarkList is as many acquires and releases in one exchange each: what the
+// scripts and the making of their lists take for one lock, without waiting for others.
+func BenchmarkList(b *testing.B) {
+	for _, n := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := instancetest.Start(b, instancetest.Config{Unix: true})
+			for _, script := range []*script{acquireScript, releaseScript} {
+				s.MustAsk("SCRIPT", "LOAD", script.source)
+			}
+			r := open(b, s.URL(), Config{})
+			acquires, releases := &batch{pipe: &r.pipe}, &batch{pipe: &r.pipe}
+			for i := range n {
+				cmd := acquire(fmt.Sprint("k", i), value())
+				cmd.Life = infoField(s.MustAsk("INFO", "server"), "run_id")
+				acquires.calls = append(acquires.calls, r.newCall(cmd))
+				releases.calls = append(releases.calls, r.newCall(command(quorum.Release, cmd.Key, cmd.Value)))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, exchange := range []*batch{acquires, releases} {
+					exchange.sealed = false
+					if err := exchange.exchange(); err != nil {
+						b.Fatal(err)
+					}
+					for _, c := range exchange.calls {
+						if c.vote.Outcome != quorum.Granted {
+							b.Fatal(c.vote.Err)
+						}
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
+		})
 	}
 }
 

@@ -37,11 +37,13 @@ type call struct {
 	quiet  bool // the user may not look at the line of waiters
 	waking bool // it looks there
 
-	ttl, counterTTL int64 // milliseconds
-	token           uint64
-	counter         bytesArg
-	waiters         bytesArg
-	pttl            *ask // of a bare SET
+	ttl     int64 // milliseconds
+	quarter int64 // of the counter's, rounded up
+	token   uint64
+	counter bytesArg
+	set     bytesArg
+	waiters bytesArg
+	pttl    *ask // of a bare SET
 
 	probing bool
 	answers []ask  // to a Probe
@@ -84,28 +86,25 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 	c := r.calls.Get().(*call)
 	c.cmd, c.at = cmd, -1
 	c.ttl = cmd.TTL.Milliseconds()
-	c.counterTTL = cmd.CounterTTL.Milliseconds()
+	c.quarter = (cmd.CounterTTL.Milliseconds() + 3) / 4
 	c.token = uint64(cmd.Token)
 	return c
 }
 
 // recycle takes a call back that nobody has any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{done: c.done, counter: c.counter, waiters: c.waiters}
+	*c = call{done: c.done, counter: c.counter, set: c.set, waiters: c.waiters}
 	r.calls.Put(c)
 }
 
-// counterSuffix ends the counter's key, which starts with a brace.
-const counterSuffix = "}:redlock"
+func (c *call) counterKey() *bytesArg { return c.beside(&c.counter, counterSuffix) }
+func (c *call) setKey() *bytesArg     { return c.beside(&c.set, setSuffix) }
+func (c *call) waitersKey() *bytesArg { return c.beside(&c.waiters, waitersSuffix) }
 
-func (c *call) counterKey() *bytesArg {
-	c.counter.b = append(append(append(c.counter.b[:0], '{'), c.cmd.Key...), counterSuffix...)
-	return &c.counter
-}
-
-func (c *call) waitersKey() *bytesArg {
-	c.waiters.b = append(append(append(c.waiters.b[:0], '{'), c.cmd.Key...), waitersSuffix...)
-	return &c.waiters
+// beside writes the name of a key in the lock's slot, which starts with a brace.
+func (c *call) beside(a *bytesArg, suffix string) *bytesArg {
+	a.b = append(append(append(a.b[:0], '{'), c.cmd.Key...), suffix...)
+	return a
 }
 
 // writes reports whether replicas have to have it before it counts.

@@ -1,28 +1,29 @@
--- A resource's counter is one text: the token in decimal, a space, and the set
--- that locked it last; behind the space is nothing if no set has yet. One text
--- rather than a hash, because it is read with all others of an exchange by one
--- MGET, and written with its time to live by one SET.
+-- A resource's counter is two keys beside its lock, in the same slot.
 --
--- parse reads it: the token as a number and the set; or nil and an error.
--- 9007199254740991 is 2^53-1: up to there Lua's numbers are exact.
-local function parse(text)
-  local digits, set = string.match(text, '^([1-9]%d*) (.*)$')
-  if not digits or #digits > 16 or tonumber(digits) > 9007199254740991 then
-    return nil, redis.error_reply('REDLOCKCOUNTER the counter is not a token and a set')
-  end
-  return tonumber(digits), set
-end
-
--- counter reads one counter: its token and set, nil and nil if there is none.
--- The third value is an error for the caller to return; then nothing can be said.
-local function counter(key)
-  local text = redis.pcall('GET', key)
-  if type(text) == 'table' then return nil, nil, text end
-  if not text then return nil, nil end
-  local token, set = parse(text)
-  if not token then return nil, nil, set end
-  return token, set
-end
-
--- decimal writes a number in full: Lua's own tostring gives 14 digits.
-local function decimal(number) return string.format('%.0f', number) end
+-- {resource}:redlock is the counter itself: the last token, in decimal. To count is
+-- one INCR.
+--
+-- {resource}:redlock:set is one text that says under what it was counted last:
+--
+--   prod@7 N=5 Q=3 21600000/82999 5f3c0e...
+--   the set        quarter/period the life
+--
+-- The set is what quorum.Set.String gives, in which there is no slash. The life is the
+-- run id of the server as the client knew it: anything, or nothing if it knew none; then
+-- the life that is written stays. The quarter is a fourth of the time, in milliseconds,
+-- that a counter is to outlive its last grant; the period is the server's clock divided
+-- by it. 0/0 is no period: the text is from a Restore.
+--
+-- A grant that finds the text that it would write has nothing to write but the
+-- counter: that is nearly every grant, and so the text is compared before anything is
+-- taken apart. In each period, though, the first grant finds another text. It writes
+-- both keys anew and gives both six quarters to live. As a period lasts for one, every
+-- grant leaves the keys five at least: four that were promised, and one for the time
+-- that passes while a script runs, for the server dates what it writes by the script's
+-- start. Both are by the same clock, so its jumps take nothing from that. Neither key
+-- is ever given less by anybody but a grant.
+--
+-- What is compared and written by this grant:
+local call, pcall, quarter, set, life = redis.call, redis.pcall, ARGV[3], ARGV[4], ARGV[5]
+local clock, span = now[1] * 1000000 + now[2], quarter * 1000
+local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. life

@@ -12,9 +12,19 @@
 // # What is kept on a server
 //
 // For a resource "invoice" there is the lock's key "invoice", a string with the
-// holder's value, and with fencing a string "{invoice}:redlock" in the same
-// cluster slot: the resource's counter in decimal, a space, and the fingerprint of
-// the set of instances that locked it last.
+// holder's value, and with fencing two more in the same cluster slot: the resource's
+// counter "{invoice}:redlock" in decimal, and "{invoice}:redlock:set", which says under
+// what it was counted last:
+//
+//	prod@7 N=5 Q=3 21600000/82999 5f3c0e8d...
+//
+// the fingerprint of the set of instances; a quarter of the time that the counter is to
+// live, in milliseconds, and how many of these the server's clock has come to; and the
+// run id of the server, as the client knew it. A counter that was last granted from in
+// another life of the server may be older than it was, as its data may have come from a
+// snapshot or a backup: it is set to the server's clock first, in microseconds, if that
+// is ahead. One that was lost starts there. Both keys expire together, and are given
+// more time once in a period, rather than by each grant.
 //
 // While processes wait for the lock there is also, on one of the instances, a list
 // "{invoice}:redlock:waiters" of the channels that they are called on, named

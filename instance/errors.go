@@ -34,7 +34,7 @@ var (
 	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource and ~{resource}:redlock); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")
@@ -78,7 +78,7 @@ var (
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
 	// ErrCounter: the resource's counter can't be read, or can't be raised.
-	ErrCounter = errors.New("instance: the resource's counter can't be used; see its key {resource}:redlock")
+	ErrCounter = errors.New("instance: the resource's counter can't be used; see its keys {resource}:redlock and {resource}:redlock:set")
 
 	// ErrServer: the server answered with an error that has no name here.
 	ErrServer = errors.New("instance: the server answered with an error")
@@ -131,7 +131,7 @@ func kindOf(text string) error {
 		return ErrWrongType
 	case strings.Contains(text, "-OOM "), strings.Contains(text, ": OOM "):
 		return ErrOutOfMemory
-	case strings.Contains(text, "NOPERM "), strings.Contains(text, "can't run this command"):
+	case strings.Contains(text, "NOPERM "), strings.Contains(text, "The user executing the script can't "):
 		return ErrPermission // of a script's command
 	case strings.Contains(text, "READONLY "):
 		return quorum.ErrNotMaster

@@ -5,6 +5,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,10 +79,10 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-var counted atomic.Uint64
+var values atomic.Uint64
 
 // value draws a value as the Coordinator does: another one each time.
-func value() string { return fmt.Sprintf("%040x", counted.Add(1)) }
+func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
 
 func acquire(key, value string) quorum.Command {
 	return quorum.Command{Op: quorum.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Set: set1, Clock: true}
@@ -119,16 +120,27 @@ func failed(t testing.TB, v quorum.Vote, kind error) quorum.Vote {
 	return v
 }
 
-// tokenIn and setIn read the two halves of a resource's counter, nil if there is none.
-func tokenIn(ask func(...any) any, key string) any { return halfOf(ask, key, 0) }
-func setIn(ask func(...any) any, key string) any   { return halfOf(ask, key, 1) }
+// tokenIn reads a resource's counter, nil if there is none.
+func tokenIn(ask func(...any) any, key string) any { return ask("GET", CounterKey(key)) }
 
-func halfOf(ask func(...any) any, key string, half int) any {
-	text, ok := ask("GET", "{"+key+"}:redlock").(string)
+// setIn and lifeIn read the set and the life beside it, nil if there is none.
+func setIn(ask func(...any) any, key string) any  { return partOf(ask, key, 1) }
+func lifeIn(ask func(...any) any, key string) any { return partOf(ask, key, 3) }
+
+var besideCounter = regexp.MustCompile(`(?s)^([^/]*) ([0-9]+/[0-9]+) (.*)$`)
+
+func partOf(ask func(...any) any, key string, part int) any {
+	text, ok := ask("GET", SetKey(key)).(string)
 	if !ok {
 		return nil
 	}
-	return strings.SplitN(text, " ", 2)[half]
+	return besideCounter.FindStringSubmatch(text)[part]
+}
+
+// counted makes a counter, as one is after a grant a good while ago.
+func counted(ask func(...any) any, key string, token any, set, life string) {
+	ask("SET", CounterKey(key), token, "PX", 77_777)
+	ask("SET", SetKey(key), set+" 900000/1 "+life, "PX", 77_777)
 }
 
 // of makes an instance of a client with the options.

@@ -97,7 +97,7 @@ func TestListenHeedsItsContext(t *testing.T) {
 
 // A user who lacks a right that only waiters need locks and releases all the same.
 func TestUsersWithoutTheRightsToWait(t *testing.T) {
-	const locks = "+evalsha +eval +set +get +del +pexpire +pttl +mget +time +ping +exists"
+	const locks = "+evalsha +eval +set +get +del +incr +pexpire +pttl +mget +time +ping +exists"
 	for name, test := range map[string]struct {
 		rights string
 		listen bool // Listen is refused, or else Enlist
@@ -105,7 +105,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 		"no channel":   {"resetchannels ~* +@all", true},
 		"no subscribe": {"&* ~* +@all -subscribe", true},
 		"no publish":   {"&* ~* +@all -publish", true},
-		"no line":      {"&* ~k ~{k}:redlock +@all", false},
+		"no line":      {"&* ~k ~{k}:redlock ~{k}:redlock:set +@all", false},
 		"no lists":     {"&* ~* +subscribe +publish " + locks, false},
 	} {
 		t.Run(name, func(t *testing.T) {

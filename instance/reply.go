@@ -281,8 +281,8 @@ func decodeScript(raw []byte) (a answer, ok bool) {
 // scriptElements is the length of a script's answer.
 const scriptElements = 7
 
-// list reads the answer of a script that took many locks, see list.lua. A token or
-// a time to live is read for what acquire.lua answers, else 0 and 1.
+// list reads the answer of a script that took many locks, see acquire.lua and
+// release.lua.
 type list struct {
 	reply
 	clock time.Time
@@ -323,7 +323,8 @@ func (l *list) next(acquire bool) (a answer, failure string, ok bool) {
 		switch {
 		case l.bad || len(text) == 0:
 		case text[0] == 'E' && len(text) > 1:
-			return answer{}, readable(text[1:]), true
+			// Servers before 7.0 have the dash in it.
+			return answer{}, readable(bytes.TrimPrefix(text[1:], []byte("-"))), true
 		case text[0] == 'S' && acquire:
 			return answer{outcome: scriptOtherSet, text: text[1:]}, "", true
 		}

@@ -94,3 +94,16 @@ func FuzzReplies(f *testing.F) {
 		}
 	})
 }
+
+// TestListErrors reads a lock's error, which begins with a dash on servers before 7.0.
+func TestListErrors(t *testing.T) {
+	for _, text := range []string{"$7\r\nEOOM no\r\n", "$8\r\nE-OOM no\r\n"} {
+		for _, acquire := range []bool{true, false} {
+			l := list{reply: reply{rest: []byte(text)}}
+			_, failure, ok := l.next(acquire)
+			require.True(t, ok)
+			require.Equal(t, "OOM no", failure)
+			require.True(t, l.end())
+		}
+	}
+}

@@ -1,25 +1,25 @@
 -- Restore: put a running lease back where it is lacking.
--- KEYS: lock, and counter with fencing. ARGV: nonce, value, ttl, and with
--- fencing token, counter's ttl, set.
+-- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, value, ttl, and
+-- with fencing token, a quarter of the counter's ttl, set.
 --
--- A key that holds the value already keeps its time to live. The text of the
--- set is written only where there is none: this is no vote on the set.
+-- A key that holds the value already keeps its time to live. The text of the set is
+-- written only where there is none, and without a life: this is no vote on the set, and
+-- vouches for no counter. The lock's key comes last, as all before it may fail.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 if held and held ~= ARGV[2] then
   return answer(0, false, 0, 0)
 end
-local token, set, failure
 if KEYS[2] then
-  token, set, failure = counter(KEYS[2])
+  local found = redis.pcall('GET', KEYS[3])
+  if type(found) == 'table' then return found end
+  local failure = lift(KEYS[2], KEYS[3], ARGV[4], ARGV[5])
   if failure then return failure end
+  if not found then
+    redis.call('SET', KEYS[3], ARGV[6] .. ' 0/0 ', 'PX', redis.call('PTTL', KEYS[2]))
+  end
 end
 if not held then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-end
-if KEYS[2] then
-  if not token or token < tonumber(ARGV[4]) then token = tonumber(ARGV[4]) end
-  if not set or set == '' then set = ARGV[6] end
-  redis.call('SET', KEYS[2], decimal(token) .. ' ' .. set, 'PX', ARGV[5])
 end
 return answer(1, false, 0, 0)

@@ -4,21 +4,30 @@ import (
 	"crypto/sha1"
 	_ "embed" // for the scripts
 	"encoding/hex"
+	"strings"
 )
 
 var (
+	//go:embed now.lua
+	nowLua string
 	//go:embed answer.lua
 	answerLua string
-	//go:embed list.lua
-	listLua string
 	//go:embed counter.lua
 	counterLua string
 	//go:embed acquire.lua
 	acquireLua string
 	//go:embed supersedes.lua
 	supersedesLua string
+	//go:embed grant.lua
+	grantLua string
+	//go:embed settle.lua
+	settleLua string
 	//go:embed replace.lua
 	replaceLua string
+	//go:embed token.lua
+	tokenLua string
+	//go:embed lift.lua
+	liftLua string
 	//go:embed waiters.lua
 	waitersLua string
 	//go:embed enlist.lua
@@ -33,33 +42,42 @@ var (
 	extendLua string
 	//go:embed release.lua
 	releaseLua string
+	//go:embed handover.lua
+	handoverLua string
 	//go:embed look.lua
 	lookLua string
 	//go:embed tick.lua
 	tickLua string
 )
 
-// The scripts. Those that take many locks at once answer in the form of list.lua,
-// which list.decode reads, the others in that of answer.lua, which decodeScript
-// reads.
+// The scripts. Those that take many locks at once answer with a list, which
+// list.next reads; they begin with what is nearly always all that there is to do, and
+// what comes behind it is only run where something is left. The others answer in the
+// form of answer.lua, which decodeScript reads.
 var (
-	acquireScript  = newScript(listLua + counterLua + supersedesLua + acquireLua)
-	releaseScript  = newScript(listLua + waitersLua + releaseLua)
-	replaceScript  = newScript(answerLua + counterLua + supersedesLua + replaceLua)
-	raiseScript    = newScript(answerLua + counterLua + raiseLua)
-	restoreScript  = newScript(answerLua + counterLua + restoreLua)
-	extendScript   = newScript(answerLua + extendLua)
-	lookScript     = newScript(answerLua + counterLua + lookLua)
-	tickScript     = newScript(answerLua + tickLua)
-	enlistScript   = newScript(answerLua + enlistLua)
-	withdrawScript = newScript(answerLua + waitersLua + withdrawLua)
+	acquireScript = newScript(nowLua, counterLua, acquireLua, supersedesLua, grantLua, settleLua)
+	releaseScript = newScript(releaseLua, waitersLua, handoverLua)
+
+	replaceScript     = newScript(nowLua, answerLua, counterLua, supersedesLua, grantLua, replaceLua)
+	replaceBareScript = newScript(nowLua, answerLua, replaceLua)
+	raiseScript       = newScript(nowLua, answerLua, tokenLua, liftLua, raiseLua)
+	restoreScript     = newScript(nowLua, answerLua, tokenLua, liftLua, restoreLua)
+	extendScript      = newScript(nowLua, answerLua, extendLua)
+	lookScript        = newScript(nowLua, answerLua, tokenLua, lookLua)
+	tickScript        = newScript(nowLua, answerLua, tickLua)
+	enlistScript      = newScript(nowLua, answerLua, enlistLua)
+	withdrawScript    = newScript(nowLua, answerLua, waitersLua, withdrawLua)
 )
 
 // script is a script and the name that servers keep it under. Calls point at
 // the two strings, so that handing them to go-redis allocates nothing.
 type script struct{ source, sha string }
 
-func newScript(source string) *script {
+func newScript(parts ...string) *script {
+	source := strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source))
 	return &script{source: source, sha: hex.EncodeToString(sum[:])}
 }
+
+// replaces reports whether it may answer scriptReplaced.
+func (s *script) replaces() bool { return s == replaceScript || s == replaceBareScript }

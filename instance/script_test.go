@@ -8,7 +8,6 @@ import (
 	"math"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,11 +61,12 @@ func TestLostCounterStartsHigher(t *testing.T) {
 			require.Greater(t, v.Token, last)
 			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "the clock, plus the grant")
 			last = v.Token
-			ask("DEL", "k", "{k}:redlock")
+			ask("DEL", "k", CounterKey("k"))
 		}
 		require.Less(t, int64(last), int64(fencing.MaxToken)/4, "there is room for centuries")
-		// One that no set has locked yet, because it was made by a raise, is anybody's.
-		ask("SET", "{k}:redlock", fmt.Sprint(uint64(last)+7, " "))
+		// One beside which no set is named, because it was made by a raise, is anybody's.
+		ask("DEL", SetKey("k"))
+		ask("SET", CounterKey("k"), fmt.Sprint(uint64(last)+7))
 		require.Equal(t, last+8, granted(t, r.Do(ctx, acquire("k", value()))).Token)
 		require.Equal(t, set1.String(), setIn(ask, "k"))
 	})
@@ -136,9 +136,8 @@ func TestSets(t *testing.T) {
 			{"nonsense", set("prod", 8, 5, 3), false},
 			{"prod@-1 N=5 Q=3", set("prod", 8, 5, 3), false},
 		} {
-			ask("DEL", "k", "{k}:redlock")
-			ask("SET", "{k}:redlock", "41 "+test.theirs)
-			ask("PEXPIRE", "{k}:redlock", 77_777)
+			ask("DEL", "k")
+			counted(ask, "k", 41, test.theirs, "")
 			cmd := acquire("k", value())
 			cmd.Set = test.mine
 			if v := r.Do(ctx, cmd); test.ok {
@@ -159,34 +158,17 @@ func TestSets(t *testing.T) {
 			require.Nil(t, ask("GET", "k"))
 			require.Equal(t, "41", tokenIn(ask, "k"))
 			require.Equal(t, test.theirs, setIn(ask, "k"))
-			require.InDelta(t, 77_000, ask("PTTL", "{k}:redlock"), 1000)
+			require.InDelta(t, 77_000, ask("PTTL", CounterKey("k")), 1000)
+			require.InDelta(t, 77_000, ask("PTTL", SetKey("k")), 1000)
 		}
 
 		// A higher version takes over only where the key is free.
-		ask("DEL", "k", "{k}:redlock")
+		ask("DEL", "k", CounterKey("k"), SetKey("k"))
 		granted(t, r.Do(ctx, acquire("k", value())))
 		higher := acquire("k", value())
 		higher.Set.Version++
 		refused(t, r.Do(ctx, higher))
 		require.Equal(t, set1.String(), setIn(ask, "k"))
-	})
-}
-
-// TestCounterOutlivesItsLock, and is renewed with each grant.
-func TestCounterOutlivesItsLock(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		ctx := within(t)
-		holder := value()
-		cmd := acquire("k", holder)
-		cmd.TTL, cmd.CounterTTL = time.Second, 10*time.Second
-		granted(t, r.Do(ctx, cmd))
-		require.InDelta(t, 10_000, ask("PTTL", "{k}:redlock"), 2000)
-		raise := command(quorum.Raise, "k", holder)
-		raise.Token, raise.CounterTTL = 1, 100*time.Second
-		granted(t, r.Do(ctx, raise))
-		require.InDelta(t, 100_000, ask("PTTL", "{k}:redlock"), 2000, "although it was higher")
-		granted(t, r.Do(ctx, command(quorum.Release, "k", holder)))
-		require.Positive(t, ask("PTTL", "{k}:redlock"))
 	})
 }
 

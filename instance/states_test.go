@@ -84,18 +84,20 @@ func TestOutOfMemory(t *testing.T) {
 	r, s := real(t, Config{}, "--maxmemory-policy", "noeviction")
 	holder := value()
 	granted(t, r.Do(within(t), acquire("mine", holder)))
+	granted(t, r.Do(within(t), acquire("again", holder)))
+	granted(t, r.Do(within(t), command(quorum.Release, "again", holder)))
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	bare := acquire("k", "v")
 	bare.Fence = false
 	restore := command(quorum.Restore, "k", "v")
 	restore.Token = 1
-	for _, cmd := range []quorum.Command{acquire("k", "v"), bare, restore} {
+	for _, cmd := range []quorum.Command{acquire("k", "v"), acquire("again", "v"), bare, restore} {
 		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
 		require.True(t, v.Unsent, "nothing to delete")
-		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+		granted(t, r.Do(within(t), command(quorum.Look, cmd.Key, "")))
 	}
-	require.Equal(t, ":0", s.MustAsk("EXISTS", "{k}:redlock"), "nothing was half done")
+	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k"), SetKey("k")), "nothing was half done")
 	granted(t, r.Do(within(t), command(quorum.Extend, "mine", holder)))
 	granted(t, r.Do(within(t), command(quorum.Release, "mine", holder)))
 }
@@ -156,7 +158,7 @@ func TestLimitedUser(t *testing.T) {
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
 	raise := command(quorum.Raise, "half", "v")
-	raise.Token = 1
+	raise.Token, raise.CounterTTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
 	granted(t, r.Do(within(t), command(quorum.Release, "half", "v")))

@@ -367,7 +367,7 @@ func TestLimitedUsersEverywhere(t *testing.T) {
 	var told [5]atomic.Int32
 	names := make(map[string]int)
 	w := start(t, ailment{prepare: func(w *whole, i int) {
-		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+pexpire", "+pttl", "+mget", "+time", "+ping")
+		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+incr", "+pexpire", "+pttl", "+mget", "+time", "+ping")
 		w.urls[i] = "redis://locker:pw@" + w.servers[i].Addr()
 		names[w.servers[i].Addr()] = i
 	}}, 5, quorum.Config{
@@ -435,14 +435,14 @@ func TestEveryWayIn(t *testing.T) {
 	require.NoError(t, err, "all five are needed")
 	for i, s := range servers {
 		keyspace := s.MustAsk("INFO", "keyspace")
-		require.Contains(t, keyspace, "db3:keys=2", "%s", urls[i])
+		require.Contains(t, keyspace, "db3:keys=3", "%s", urls[i])
 		require.NotContains(t, keyspace, "db0:")
 	}
 	require.Contains(t, servers[1].MustAsk("CLIENT", "LIST"), "name=locks ")
 	require.Contains(t, servers[2].MustAsk("CLIENT", "LIST"), "user=app ")
 	require.NoError(t, lease.Release(t.Context()))
 	for i, s := range servers {
-		require.Contains(t, s.MustAsk("INFO", "keyspace"), "db3:keys=1", "the counter alone is left: %s", urls[i])
+		require.Contains(t, s.MustAsk("INFO", "keyspace"), "db3:keys=2", "the counter alone is left: %s", urls[i])
 	}
 	w.leavesNothing("k")
 	for _, rawURL := range urls {

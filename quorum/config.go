@@ -90,9 +90,10 @@ type Config struct {
 	// instances are not noticed.
 	Fencing Switch
 
-	// CounterTTL is how long a resource's counter outlives its last lease:
-	// whole milliseconds, at least ten times MaxTTL. Default 24 h, or ten times
-	// MaxTTL if that is more.
+	// CounterTTL is how long a resource's counter lives after each grant, at the
+	// least; the instances may keep it for half as long again. Whole milliseconds,
+	// at least ten times MaxTTL, so that it outlives its last lease by far.
+	// Default 24 h, or ten times MaxTTL if that is more.
 	CounterTTL time.Duration
 
 	// Set names the set of instances. N and Q are filled in.

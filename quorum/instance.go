@@ -194,8 +194,9 @@ type Command struct {
 	// counter. Without it Acquire is the bare SET NX PX of the Redis document.
 	Fence bool
 
-	// CounterTTL is how long the resource's counter lives after this command
-	// (Acquire, Raise, Restore with Fence): whole milliseconds.
+	// CounterTTL is how long the resource's counter lives after this command at
+	// least (Acquire, Raise, Restore with Fence): whole milliseconds. An Instance
+	// may keep it for half as long again, so as not to write that with each grant.
 	CounterTTL time.Duration
 
 	// Life is the run id under which the client knows the server; empty if it hides

@@ -87,7 +87,7 @@ func openServers(f demoFlags) (servers, error) {
 		forget: func(ctx context.Context, key string) {
 			var all sync.WaitGroup
 			for _, member := range group.Members() {
-				all.Go(func() { _ = member.Client().Del(ctx, instance.CounterKey(key)).Err() })
+				all.Go(func() { _ = member.Client().Del(ctx, instance.CounterKey(key), instance.SetKey(key)).Err() })
 			}
 			all.Wait()
 		},

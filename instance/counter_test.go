@@ -1,0 +1,595 @@
+//go:build unix
+
+package instance
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// What the scripts make of a counter and of the text beside it, in every state that
+// they can be found in.
+
+// granter is a way to be granted a lock with a token: by a list, or in place of the
+// lease before.
+type granter struct {
+	t   *testing.T
+	r   *Redis
+	ask func(...any) any
+	// replace is what is replaced, if it is by a Replace.
+	replace string
+}
+
+// grants runs a test on both servers, for each way to be granted a lock.
+func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) any)) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		for name, replace := range map[string]string{"acquire": "", "replace": "old"} {
+			t.Run(name, func(t *testing.T) {
+				ask("FLUSHALL")
+				test(t, &granter{t, r, ask, replace}, asker(t, r))
+			})
+		}
+	})
+}
+
+// command makes the key k what it takes, and gives the command that gets it.
+func (g *granter) command(life string) quorum.Command {
+	g.ask("DEL", "k")
+	cmd := acquire("k", value())
+	cmd.Life, cmd.Replace = life, g.replace
+	if g.replace != "" {
+		g.ask("SET", "k", g.replace)
+	}
+	return cmd
+}
+
+// vote is the answer to the command.
+func (g *granter) vote(cmd quorum.Command) quorum.Vote {
+	g.t.Helper()
+	v := g.r.Do(within(g.t), cmd)
+	if v.Outcome == quorum.Granted {
+		require.Equal(g.t, g.replace != "", v.Replaced)
+		require.Equal(g.t, cmd.Value, g.ask("GET", "k"))
+		require.Equal(g.t, v.Token.String(), tokenIn(g.ask, "k"), "what was given is what is kept")
+	} else {
+		g.unchanged()
+	}
+	return v
+}
+
+// unchanged checks that the lock is as it was before the command.
+func (g *granter) unchanged() {
+	g.t.Helper()
+	if g.replace == "" {
+		require.Nil(g.t, g.ask("GET", "k"), "it isn't left set")
+	} else {
+		require.Equal(g.t, g.replace, g.ask("GET", "k"), "the old value stays")
+	}
+}
+
+// token is granted one in a life.
+func (g *granter) token(life string) fencing.Token {
+	g.t.Helper()
+	return granted(g.t, g.vote(g.command(life))).Token
+}
+
+// fromClock is granted one in a life, and checks that it is the clock's.
+func (g *granter) fromClock(life string) {
+	g.t.Helper()
+	v := granted(g.t, g.vote(g.command(life)))
+	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
+	require.Equal(g.t, life, lifeIn(g.ask, "k"))
+}
+
+// TestCounterGoesOnInOneLife: by one with each grant, whether or not the life is known.
+func TestCounterGoesOnInOneLife(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, life := range []string{"", "one", "a life of 3/4 of this/that"} {
+			counted(ask, "k", 41, set1.String(), life)
+			for want := fencing.Token(42); want < 46; want++ {
+				require.Equal(t, want, g.token(life), "in %q", life)
+				require.Equal(t, life, lifeIn(ask, "k"))
+				require.Equal(t, set1.String(), setIn(ask, "k"))
+			}
+		}
+	})
+}
+
+// TestCounterOfAnotherLife: it may be one that came back older than it was, so it goes
+// on from the clock, once.
+func TestCounterOfAnotherLife(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, before := range []string{"one", ""} {
+			counted(ask, "k", 41, set1.String(), before)
+			g.fromClock("two")
+			last := g.token("two")
+			require.Equal(t, last+1, g.token("two"), "after a grant in this life")
+
+			// The grant before it was in this period.
+			g.fromClock("three")
+		}
+	})
+}
+
+// TestServerThatCameBackOlder has a counter of its last snapshot, and gave tokens since.
+func TestServerThatCameBackOlder(t *testing.T) {
+	r, s := real(t, Config{})
+	var last fencing.Token
+	life := func() string { return infoField(s.MustAsk("INFO", "server"), "run_id") }
+	g := &granter{t, r, asker(t, r), ""}
+	counted(g.ask, "k", 41, set1.String(), life())
+	for i := range 10 {
+		if last = g.token(life()); i == 3 {
+			s.MustAsk("SAVE")
+		}
+	}
+	before := life()
+	s.Kill()
+	s.Restart()
+	require.NotEqual(t, before, life())
+	require.Equal(t, "45", s.MustAsk("GET", CounterKey("k")), "it came back older")
+	g.r = open(t, s.URL(), Config{})
+	g.ask = asker(t, g.r)
+	require.Equal(t, last-5, g.token(before), "for one that doesn't know yet; its vote isn't counted")
+	g.fromClock(life())
+	require.Greater(t, g.token(life()), last)
+}
+
+// TestCounterAheadOfTheClock isn't set back by a new life.
+func TestCounterAheadOfTheClock(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		ahead := fencing.Token(time.Now().Add(time.Hour).UnixMicro())
+		counted(ask, "k", ahead.String(), set1.String(), "one")
+		require.Equal(t, ahead+1, g.token("two"))
+		require.Equal(t, "two", lifeIn(ask, "k"))
+		counted(ask, "k", int64(fencing.MaxToken)-1, set1.String(), "one")
+		require.Equal(t, fencing.MaxToken, g.token("two"), "the last one")
+		failed(t, g.vote(g.command("two")), ErrCounter)
+		failed(t, g.vote(g.command("three")), ErrCounter)
+	})
+}
+
+// TestLifeUnknownToTheClient: it goes on from what it finds, and leaves what others know.
+func TestLifeUnknownToTheClient(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		counted(ask, "k", 41, set1.String(), "one")
+		for want := fencing.Token(42); want < 45; want++ {
+			require.Equal(t, want, g.token(""))
+			require.Equal(t, "one", lifeIn(ask, "k"))
+			require.NotEqual(t, "900000/1", partOf(ask, "k", 2), "the period is this one")
+			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
+		}
+		require.EqualValues(t, 45, g.token("one"), "nothing was taken for another life")
+	})
+}
+
+// TestLostParts: the counter, what is beside it, or both may be lost, as a server that
+// evicts keys loses them.
+func TestLostParts(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, life := range []string{"one", ""} {
+			for _, this := range []bool{true, false} { // whether the text is of this period
+				have := func() {
+					counted(ask, "k", 41, set1.String(), life)
+					if this {
+						require.EqualValues(t, 42, g.token(life))
+					}
+				}
+				have()
+				ask("DEL", CounterKey("k"))
+				g.fromClock(life)
+				have()
+				ask("SET", CounterKey("k"), "0")
+				look := g.r.Do(within(t), command(quorum.Look, "k", ""))
+				require.NoError(t, look.Err)
+				require.Zero(t, look.Token)
+				g.fromClock(life)
+				have()
+				ask("DEL", CounterKey("k"), SetKey("k"))
+				g.fromClock(life)
+
+				have()
+				ask("DEL", SetKey("k"))
+				if life != "" {
+					g.fromClock(life)
+				} else {
+					require.Less(t, g.token(life), fencing.Token(100), "it goes on")
+				}
+				for _, key := range []string{CounterKey("k"), SetKey("k")} {
+					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
+				}
+				require.Equal(t, life, lifeIn(ask, "k"))
+				require.Equal(t, set1.String(), setIn(ask, "k"))
+			}
+		}
+	})
+}
+
+// TestCounterOutlivesItsGrants by the whole CounterTTL, and is given more once in a
+// quarter of it.
+func TestCounterOutlivesItsGrants(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		keys := []string{CounterKey("k"), SetKey("k")}
+		grant := func(ttl time.Duration) {
+			cmd := g.command("life")
+			cmd.CounterTTL = ttl
+			granted(t, g.vote(cmd))
+		}
+		const most = 6_000_000 // six quarters of 4 000 s
+		grant(4_000 * time.Second)
+		for _, key := range keys {
+			require.InDelta(t, most, ask("PTTL", key), 10_000)
+			ask("PEXPIRE", key, 4_500_000) // and so it could be within the period
+		}
+		before := ask("GET", SetKey("k"))
+		grant(4_000 * time.Second)
+		if ask("GET", SetKey("k")) == before { // the period may have ended just now
+			for _, key := range keys {
+				require.InDelta(t, 4_500_000, ask("PTTL", key), 10_000, "nothing but the counter was written")
+			}
+		}
+		// In the next one.
+		ask("SET", SetKey("k"), set1.String()+" 1000000/1 life", "PX", 4_400_000)
+		grant(4_000 * time.Second)
+		for _, key := range keys {
+			require.InDelta(t, most, ask("PTTL", key), 10_000)
+		}
+		// Although it has the same number, as quarters of another length have.
+		text := strings.Replace(ask("GET", SetKey("k")).(string), " 1000000/", " 999999/", 1)
+		ask("SET", SetKey("k"), text, "PX", 4_400_000)
+		grant(4_000 * time.Second)
+		require.InDelta(t, most, ask("PTTL", SetKey("k")), 10_000)
+		require.NotEqual(t, text, ask("GET", SetKey("k")))
+		// By a client that has them live for another time, each.
+		for _, ttl := range []time.Duration{400 * time.Second, 4_000 * time.Second, 4_001 * time.Second} {
+			grant(ttl)
+			for _, key := range keys {
+				require.InDelta(t, 6*((ttl.Milliseconds()+3)/4), ask("PTTL", key), 10_000)
+			}
+		}
+	})
+}
+
+// TestPeriodsEnd: at whatever time of its period it comes, a grant leaves both keys all
+// that was promised.
+func TestPeriodsEnd(t *testing.T) {
+	r, _ := real(t, Config{})
+	ctx, texts := within(t), make(map[string]bool)
+	for until := time.Now().Add(500 * time.Millisecond); time.Now().Before(until); {
+		const quarter = 100
+		var token *redis.Cmd
+		var counter, set *redis.DurationCmd
+		var text *redis.StringCmd
+		_, err := r.Client().TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			tx.Del(ctx, "k")
+			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, 1000, quarter, "set", "life", "v")
+			counter, set, text = tx.PTTL(ctx, CounterKey("k")), tx.PTTL(ctx, SetKey("k")), tx.Get(ctx, SetKey("k"))
+			return nil
+		})
+		require.NoError(t, err)
+		require.Positive(t, token.Val().([]any)[2])
+		require.GreaterOrEqual(t, counter.Val(), 4*quarter*time.Millisecond)
+		require.GreaterOrEqual(t, set.Val(), 4*quarter*time.Millisecond)
+		texts[text.Val()] = true
+	}
+	require.Greater(t, len(texts), 3, "periods")
+}
+
+// TestQuarters: four are never less than the whole.
+func TestQuarters(t *testing.T) {
+	r, _ := real(t, Config{})
+	for ms := int64(1); ms < 10; ms++ {
+		cmd := acquire("k", value())
+		cmd.CounterTTL = time.Duration(ms) * time.Millisecond
+		quarter := r.newCall(cmd).quarter
+		require.GreaterOrEqual(t, 4*quarter, ms)
+		require.Less(t, 4*quarter, ms+4)
+		granted(t, r.Do(within(t), cmd))
+		granted(t, r.Do(within(t), command(quorum.Release, "k", cmd.Value)))
+	}
+}
+
+// TestOtherSetIsTold before anything is written, and whether or not the lock is free.
+func TestOtherSetIsTold(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
+		text := ask("GET", SetKey("k"))
+		for _, holder := range []string{"", "theirs"} {
+			cmd := g.command("two")
+			if holder != "" {
+				ask("SET", "k", holder)
+			}
+			v := g.r.Do(within(t), cmd)
+			require.Equal(t, quorum.Refused, v.Outcome)
+			var mismatch *quorum.SetMismatchError
+			require.ErrorAs(t, v.Err, &mismatch)
+			require.Equal(t, "other@1 N=3 Q=2", mismatch.Theirs)
+			require.Equal(t, "41", tokenIn(ask, "k"))
+			require.Equal(t, text, ask("GET", SetKey("k")))
+		}
+	})
+}
+
+// TestSupersedingSet takes over the counter as it is in one life, and from the clock in
+// another.
+func TestSupersedingSet(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		older := set1
+		older.Version--
+		for _, life := range []string{"one", "two"} {
+			counted(ask, "k", 41, older.String(), "one")
+			if life == "one" {
+				require.EqualValues(t, 42, g.token(life))
+			} else {
+				g.fromClock(life)
+			}
+			require.Equal(t, set1.String(), setIn(ask, "k"))
+			require.Equal(t, life, lifeIn(ask, "k"))
+		}
+	})
+}
+
+// TestRefusedGrantChangesNothing, neither the counter nor what is beside it.
+func TestRefusedGrantChangesNothing(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, life := range []string{"one", "two", ""} {
+			counted(ask, "k", 41, set1.String(), "one")
+			text, cmd := ask("GET", SetKey("k")), g.command(life)
+			ask("SET", "k", "theirs", "PX", 5000)
+			v := refused(t, g.r.Do(within(t), cmd))
+			require.InDelta(t, 5*time.Second, v.Remaining, float64(time.Second))
+			require.Equal(t, "theirs", ask("GET", "k"))
+			require.Equal(t, "41", tokenIn(ask, "k"))
+			require.Equal(t, text, ask("GET", SetKey("k")))
+			require.InDelta(t, 77_000, ask("PTTL", CounterKey("k")), 1000)
+		}
+	})
+}
+
+// TestBadCounters meets counters that can't be counted on, after a grant of this period
+// and after one of an earlier time.
+func TestBadCounters(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, text := range []string{"x", "", "-1", "-9007199254740993", "1.5", "1e3", " 1", "9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775807", "99999999999999999999", "0x10"} {
+			for _, this := range []bool{true, false} {
+				counted(ask, "k", 41, set1.String(), "life")
+				if this {
+					g.token("life")
+				}
+				ask("SET", CounterKey("k"), text)
+				before := ask("GET", SetKey("k"))
+				failed(t, g.vote(g.command("life")), ErrCounter)
+				if text == "9223372036854775807" && ask("GET", CounterKey("k")) != text {
+					continue // miniredis doesn't notice its own overflow
+				}
+				require.Equal(t, text, ask("GET", CounterKey("k")), "it is left as it was found")
+				require.Equal(t, before, ask("GET", SetKey("k")))
+
+				look := g.r.Do(within(t), command(quorum.Look, "k", ""))
+				if text == "9007199254740991" {
+					require.Equal(t, fencing.MaxToken, look.Token)
+					continue
+				}
+				failed(t, look, ErrCounter)
+				ask("DEL", "k")
+				restore := command(quorum.Restore, "k", value())
+				restore.Token = 9
+				failed(t, g.r.Do(within(t), restore), ErrCounter)
+				require.Nil(t, ask("GET", "k"))
+				ask("SET", "k", "v")
+				raise := command(quorum.Raise, "k", "v")
+				raise.Token = 9
+				failed(t, g.r.Do(within(t), raise), ErrCounter)
+				require.Equal(t, text, ask("GET", CounterKey("k")))
+			}
+		}
+	})
+}
+
+// TestBadTexts meets keys beside a counter that are none of this library's.
+func TestBadTexts(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 life", set1.String() + " 1/ life", set1.String() + " 1/1", "/1/1 life"} {
+			counted(ask, "k", 41, "", "")
+			ask("SET", SetKey("k"), text)
+			failed(t, g.vote(g.command("life")), ErrCounter)
+			require.Equal(t, text, ask("GET", SetKey("k")))
+			require.Equal(t, "41", tokenIn(ask, "k"))
+		}
+		for _, key := range []string{CounterKey("k"), SetKey("k")} {
+			counted(ask, "k", 41, set1.String(), "life")
+			ask("DEL", key)
+			ask("HSET", key, "token", "5")
+			failed(t, g.vote(g.command("life")), ErrWrongType)
+			ask("DEL", "k")
+			restore := command(quorum.Restore, "k", value())
+			restore.Token = 9
+			failed(t, g.r.Do(within(t), restore), ErrWrongType)
+			require.Nil(t, ask("GET", "k"))
+			require.EqualValues(t, 1, ask("HLEN", key))
+			ask("DEL", key)
+		}
+	})
+}
+
+// TestRightsThatEndWithinAGrant: one that can't be finished leaves nothing that a later
+// one would take for more than it is.
+func TestRightsThatEndWithinAGrant(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	admin := asker(t, open(t, s.URL(), Config{}))
+	const but = "~* +eval +evalsha +mget +time +incr +decr +del +get " // but SET
+	for name, test := range map[string]struct {
+		rights string // of another user
+		have   string
+		want   any // in the counter, then
+	}{
+		"may not count":              {"~* +@all -incr", "41", "41"},
+		"may not count, lost":        {"~* +@all -incr", "", nil},
+		"may not set it":             {but + "(~k +set)", "41", "42"},
+		"may not set it, lost":       {but + "(~k +set)", "", nil},
+		"may not write beside":       {but + "(~k ~{k}:redlock +set)", "41", "clock"},
+		"may not write beside, lost": {but + "(~k ~{k}:redlock +set)", "", nil},
+		"may not look":               {"~* +@all -mget", "41", "41"},
+		"may not have it":            {"~k ~{k}:redlock +@all", "41", "41"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			admin("FLUSHALL")
+			rule := []any{"ACL", "SETUSER", "half", "reset", "on", ">pw"}
+			for _, part := range rights.FindAllString(test.rights, -1) {
+				rule = append(rule, part)
+			}
+			admin(rule...)
+			if test.have != "" {
+				counted(admin, "k", test.have, set1.String(), "one")
+			}
+			g := &granter{t, open(t, "redis://half:pw@"+s.Addr(), Config{}), admin, ""}
+			failed(t, g.vote(g.command("two")), ErrPermission)
+			if test.want == "clock" {
+				require.Greater(t, len(tokenIn(admin, "k").(string)), 10, "that it was raised does no harm")
+			} else {
+				require.Equal(t, test.want, tokenIn(admin, "k"))
+			}
+			if test.have != "" {
+				require.Equal(t, "one", lifeIn(admin, "k"), "nobody is told that it was lifted")
+			}
+		})
+	}
+}
+
+// rights finds the parts of an ACL's rule, of which a selector is one.
+var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
+
+// TestRaiseIsNoGrant: it leaves what is known of the life as it is.
+func TestRaiseIsNoGrant(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		raise := command(quorum.Raise, "k", "v")
+		raise.Life = "two"
+		for _, text := range []bool{true, false} {
+			ask("SET", "k", "v")
+			counted(ask, "k", 41, set1.String(), "one")
+			if !text {
+				ask("DEL", SetKey("k"))
+			}
+			before := ask("GET", SetKey("k"))
+			for _, token := range []fencing.Token{40, 41, 50} {
+				raise.Token = token
+				granted(t, r.Do(ctx, raise))
+				require.Equal(t, max(token, 41).String(), tokenIn(ask, "k"))
+				require.Equal(t, before, ask("GET", SetKey("k")))
+			}
+			ask("DEL", "k")
+			cmd := acquire("k", "v")
+			cmd.Life = "two"
+			v := granted(t, r.Do(ctx, cmd))
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this life")
+		}
+		// One that was lost starts where the raise puts it, until it is granted from.
+		ask("FLUSHALL")
+		ask("SET", "k", "v")
+		granted(t, r.Do(ctx, raise))
+		require.Equal(t, "50", tokenIn(ask, "k"))
+		require.Nil(t, ask("GET", SetKey("k")))
+	})
+}
+
+// TestRestoreIsNoGrant: it names the set if none is named, but never a life.
+func TestRestoreIsNoGrant(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		ctx := within(t)
+		restore := command(quorum.Restore, "k", "v")
+		restore.Life, restore.Token = "two", 50
+		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
+			ask("FLUSHALL")
+			counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
+			switch have {
+			case "the counter":
+				ask("DEL", SetKey("k"))
+			case "the text":
+				ask("DEL", CounterKey("k"))
+			case "nothing":
+				ask("FLUSHALL")
+			}
+			text := ask("GET", SetKey("k"))
+			granted(t, r.Do(ctx, restore))
+			require.Equal(t, "v", ask("GET", "k"))
+			require.Equal(t, "50", tokenIn(ask, "k"))
+			if text != nil {
+				require.Equal(t, text, ask("GET", SetKey("k")))
+				continue
+			}
+			require.Equal(t, set1.String()+" 0/0 ", ask("GET", SetKey("k")))
+			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
+
+			ask("DEL", "k")
+			cmd := acquire("k", "v")
+			cmd.Life = "two"
+			v := granted(t, r.Do(ctx, cmd))
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this life")
+		}
+	})
+}
+
+// TestLiftsKeepTheTime that the keys have, if it is enough: else they give more.
+func TestLiftsKeepTheTime(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		for _, op := range []quorum.Op{quorum.Raise, quorum.Restore} {
+			for _, token := range []fencing.Token{1, 1000} {
+				for left, want := range map[int]int{
+					3_599_000:  5_400_000, // less than four quarters of the hour
+					4_000_000:  4_000_000,
+					77_000_000: 77_000_000, // a client that has them live longer
+					-1:         5_400_000,  // somebody has meddled
+				} {
+					ask("FLUSHALL")
+					ask("SET", "k", "v")
+					counted(ask, "k", 41, set1.String(), "one")
+					for _, key := range []string{CounterKey("k"), SetKey("k")} {
+						if ask("PERSIST", key); left > 0 {
+							ask("PEXPIRE", key, left)
+						}
+					}
+					cmd := command(op, "k", "v")
+					cmd.Token = token
+					granted(t, r.Do(within(t), cmd))
+					for _, key := range []string{CounterKey("k"), SetKey("k")} {
+						require.InDelta(t, want, ask("PTTL", key), 10_000, "%v to %v of %s with %d", op, token, key, left)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestCommandsOfOtherLivesTravelApart: a list has one life, one set and one time to live.
+func TestCommandsOfOtherLivesTravelApart(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		var box ballotBox
+		lives := make(map[string]string)
+		box.start(r, command(quorum.Look, "x", "look"), 10*time.Second) // goes alone
+		for i := range 12 {
+			key, cmd := fmt.Sprint("k", i), acquire(fmt.Sprint("k", i), value())
+			counted(ask, key, 41, set1.String(), "one")
+			cmd.Life = []string{"one", "two", ""}[i%3]
+			lives[cmd.Value] = cmd.Life
+			box.start(r, cmd, 10*time.Second)
+		}
+		for holder, v := range box.await(t, 13) {
+			if holder == "look" {
+				continue
+			}
+			granted(t, v)
+			require.Equal(t, lives[holder] == "two", v.Token > 42, "in %q: %v", lives[holder], v.Token)
+		}
+	})
+}

@@ -31,6 +31,7 @@ type pair struct {
 	keys   []string
 	words  []string // raw commands beside those that every server has
 
+	last    time.Time        // when the model did what was done last
 	slowest time.Duration    // answer of the real server: how far two expiries may be apart
 	ahead   map[string]int64 // by resource: how far the real counter, which began by the clock, is before the model's
 	done    []string
@@ -52,6 +53,7 @@ func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string
 func (p *pair) both(what string, real func(ctx context.Context), model func(now time.Time)) {
 	p.done = append(p.done, what)
 	began := time.Now()
+	p.last = began
 	model(began)
 	real(p.t.Context())
 	p.slowest = max(p.slowest, time.Since(began)+2*time.Millisecond)
@@ -119,8 +121,9 @@ func (p *pair) ask(ctx context.Context, args []string) Reply {
 // about the moment.
 func (p *pair) settle() {
 	for _, key := range p.keys {
-		_, expires, ok := p.model.Holder(key, time.Now())
-		if !ok || expires.IsZero() || time.Until(expires) > time.Second {
+		// As of then: by now it may have gone from the model, and not yet from the other.
+		_, expires, ok := p.model.Holder(key, p.last)
+		if !ok || expires.IsZero() || expires.Sub(p.last) > time.Second {
 			continue
 		}
 		p.counts["expired"]++
@@ -203,8 +206,9 @@ func (p *pair) command() []string {
 func (p *pair) run(cmd quorum.Command) {
 	p.t.Helper()
 	var ours, theirs quorum.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set)
-	before := p.model.Counter(cmd.Key, time.Now())
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v life=%q", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Life)
+	began := time.Now()
+	before := p.model.Counter(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
 		translated := cmd
 		if cmd.Token != 0 {
@@ -215,10 +219,14 @@ func (p *pair) run(cmd quorum.Command) {
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
 	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
-	if cmd.Op == quorum.Acquire && ours.Token != 0 && before == 0 {
-		// Both began from their clocks.
+	if cmd.Op == quorum.Acquire && ours.Token > before+1 {
+		// Both began from their clocks, or were lifted to them.
+		if before != 0 {
+			p.counts["lifted"]++
+		}
 		p.ahead[cmd.Key] = int64(theirs.Token) - int64(ours.Token)
 		require.InDelta(p.t, 0, p.ahead[cmd.Key], float64(p.slowest.Microseconds()), p.history())
+		require.Greater(p.t, int64(theirs.Token), began.UnixMicro(), p.history())
 	} else if ours.Token != 0 || theirs.Token != 0 {
 		require.EqualValues(p.t, int64(theirs.Token)-p.ahead[cmd.Key], ours.Token, p.history())
 	}
@@ -228,8 +236,27 @@ func (p *pair) run(cmd quorum.Command) {
 		p.counts["set mismatch"]++
 		require.Equal(p.t, other.Theirs, mine.Theirs, p.history())
 	}
+	require.Equal(p.t, theirs.Replaced, ours.Replaced, p.history())
+	if ours.Replaced {
+		p.counts["replaced"]++
+	}
 	p.counts[cmd.Op.String()+" "+ours.Outcome.String()]++
 	p.settle()
+}
+
+// drop deletes a resource's counter, or the record beside it, if it is there.
+func (p *pair) drop(name func(key string) string, forget func(d database, key string, now time.Time) bool) {
+	p.t.Helper()
+	key := p.key()
+	var was bool
+	var n int64
+	p.both("drop "+name(key), func(ctx context.Context) {
+		n = p.real.Client().Del(ctx, name(key)).Val()
+	}, func(now time.Time) { was = forget(p.model, key, now) })
+	require.Equal(p.t, was, n == 1, p.history())
+	if was {
+		p.counts[map[bool]string{true: "counter dropped", false: "record dropped"}[name(key) == redisinstance.CounterKey(key)]]++
+	}
 }
 
 // operation draws one of the library's commands.
@@ -246,6 +273,11 @@ func (p *pair) operation() quorum.Command {
 	}
 	cmd.Set = quorum.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
 	switch op {
+	case quorum.Acquire:
+		cmd.Life = p.of("", "", "0123", "0123", "4567")
+		if p.random.IntN(4) == 0 {
+			cmd.Replace = p.of("v", "w", "x")
+		}
 	case quorum.Raise, quorum.Restore:
 		known := p.model.Counter(cmd.Key, time.Now())
 		if known == 0 {
@@ -303,7 +335,7 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 			p.keys = []string{"k", "l"}
 			for i := range 2000 {
 				p.run(p.operation())
-				switch p.random.IntN(40) {
+				switch p.random.IntN(80) {
 				case 0:
 					p.raw("DEL", p.key())
 				case 1:
@@ -312,6 +344,10 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 					p.raw("SET", p.key(), p.of("v", "x"))
 				case 3:
 					p.raw("FLUSHALL")
+				case 4:
+					p.drop(redisinstance.CounterKey, database.Forget)
+				case 5:
+					p.drop(redisinstance.SetKey, database.ForgetRecord)
 				}
 				if i%50 == 0 {
 					p.compare()
@@ -320,6 +356,7 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 			for _, what := range []string{
 				"acquire granted", "acquire refused", "raise granted", "raise refused", "extend granted", "extend refused", "restore granted", "restore refused",
 				"release granted", "release refused", "look granted", "look refused", "set mismatch", "expired",
+				"lifted", "replaced", "counter dropped", "record dropped",
 			} {
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}

@@ -23,7 +23,7 @@ func lateDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 		if err != nil {
 			return &noConn{err: &dialError{err}}, nil
 		}
-		return fresh(conn), nil
+		return conn, nil
 	}
 }
 

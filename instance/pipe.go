@@ -51,17 +51,17 @@ type pipe struct {
 
 const (
 	// maxBatch is how many calls go out together.
-	maxBatch = 128
+	maxBatch = 256
 	// maxFlying bounds the exchanges under way.
 	maxFlying = 8
 	// crowd is how many must wait for it to be worth a second exchange beside the
 	// first, with a server near by.
-	crowd = 64
+	crowd = 256
 	// farAway is the round trip from which on waiting for the exchange under way
 	// takes longer than an exchange of one's own costs.
 	farAway = 5 * time.Millisecond
 	// maxWaiting is how many calls wait for a server that is late.
-	maxWaiting = 8 * maxBatch
+	maxWaiting = 4 * maxBatch
 	// idle is how long a goroutine is kept that has nothing to do.
 	idle = 100 * time.Millisecond
 	// grace is how long an exchange is waited for after the last of its calls has

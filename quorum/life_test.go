@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -194,5 +195,51 @@ func TestRestartUnderTheCommandCostsARound(t *testing.T) {
 		assert.Greater(t, lease.Token(), last)
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
+	})
+}
+
+// tardy is a server whose first answer to a probe is long in coming to who asked.
+type tardy struct {
+	*quorumtest.Server
+	asked atomic.Int32
+}
+
+func (s *tardy) Probe(ctx context.Context) (quorum.Identity, error) {
+	id, err := s.Server.Probe(ctx)
+	if s.asked.Add(1) == 1 {
+		time.Sleep(20 * ms)
+	}
+	return id, err
+}
+
+// An answer that was given before a restart isn't taken in after one that was given
+// since: the ended life would be held for the present one.
+func TestProbesDoNotOvertakeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		s := &tardy{Server: f.servers[0]}
+		c, err := quorum.New(f.cfg, s)
+		require.NoError(t, err)
+		defer c.Close(f.ctx)
+
+		var group sync.WaitGroup
+		defer group.Wait()
+		group.Go(func() {
+			_, err := c.Verify(f.ctx)
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		require.EqualValues(t, 1, s.asked.Load(), "it is on its way")
+		f.servers[0].Restart(false)
+
+		_, err = c.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "it is another life")
+		group.Wait()
+		time.Sleep(maxTTL)
+
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Equal(t, f.servers[0].RunID(), f.servers[0].Life("k"), "the grant was made in it")
 	})
 }

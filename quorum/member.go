@@ -286,10 +286,7 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 			m.mu.Unlock()
 			return s, nil
 		}
-		wait := m.probing
-		if wait == nil {
-			m.probing = make(chan struct{})
-		}
+		wait := m.turnLocked()
 		m.mu.Unlock()
 		if wait != nil {
 			select {
@@ -301,8 +298,6 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 		}
 		_, err := m.probe(ctx)
 		m.mu.Lock()
-		close(m.probing)
-		m.probing = nil
 		if err == nil && m.duplicate != nil {
 			err = m.duplicate
 		}
@@ -311,6 +306,42 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 			return standing{}, err
 		}
 	}
+}
+
+// identify gives the answer to a probe of its own, after those under way.
+func (m *member) identify(ctx context.Context) (Identity, error) {
+	for {
+		m.mu.Lock()
+		wait := m.turnLocked()
+		m.mu.Unlock()
+		if wait == nil {
+			return m.probe(ctx)
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return Identity{}, fmt.Errorf("another probe of it was under way: %w", ctx.Err())
+		}
+	}
+}
+
+// turnLocked takes the turn to probe; or gives the channel that is closed at the end
+// of the probe under way. There is one at a time: of two, the answer that the server
+// gave first could be taken in last, and a life that has ended be held for the
+// present one, with all that it is allowed and has been granted.
+func (m *member) turnLocked() (wait <-chan struct{}) {
+	if m.probing != nil {
+		return m.probing
+	}
+	m.probing = make(chan struct{})
+	return nil
+}
+
+func (m *member) endTurn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.probing)
+	m.probing = nil
 }
 
 // inTime turns an extension's grant into a failed vote while the server's clock is
@@ -338,8 +369,10 @@ func (m *member) stale(epoch uint64) bool {
 	return m.watchRestarts && (!m.probed || m.probedEpoch < epoch)
 }
 
-// probe asks the server who it is and takes the answer in.
+// probe asks the server who it is and takes the answer in; it ends the turn that
+// its caller has taken.
 func (m *member) probe(ctx context.Context) (Identity, error) {
+	defer m.endTurn()
 	sent := m.reader.Now()
 	id, err := m.inst.Probe(ctx)
 	received := m.reader.Now()

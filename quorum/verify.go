@@ -78,7 +78,7 @@ func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, 
 			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
-			id, err := m.probe(ctx)
+			id, err := m.identify(ctx)
 			if err != nil {
 				err = hideTimeout(err, timeout)
 			}

@@ -19,6 +19,13 @@ func ofServers() []Mutant {
 		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
 		Judge: scenario("M2"),
 	}, {
+		Name: "probes-overtake", Breaks: "a server's answers are taken in in the order in which it gave them",
+		Edits: []Edit{
+			{"quorum/verify.go", "m.identify(ctx)", "m.probe(ctx)"},
+			{"quorum/member.go", "\tdefer m.endTurn()\n", "\tdefer func() {\n\t\tif m.probing != nil {\n\t\t\tm.endTurn()\n\t\t}\n\t}()\n"},
+		},
+		Judge: test("./quorum", "^TestProbesDoNotOvertakeEachOther$"),
+	}, {
 		Name: "quarantine-by-the-wall-clock", Breaks: "a quarantine doesn't end early when a wall clock is set forward",
 		Edits: []Edit{
 			{"quorum/quarantine.go", "left := t.until - now.Mono", "left := t.until - time.Duration(now.Wall.UnixNano())"},

@@ -147,6 +147,15 @@ type Config struct {
 	// they can't be called (Hooks.Uncalled tells).
 	WakeUps Switch
 
+	// Cohorts lets goroutines of this Coordinator that wait for the same key follow
+	// each other without a round, as far as each holds it for a short time: a lease
+	// that is given back in the first tenth of its validity passes to the next in line
+	// with what is left of it, and the next one of some tokens that were set aside for
+	// that; after at most as many turns as there were waiters other processes are let
+	// in. A lease that was extended, or whose Value or Handle was asked for, isn't
+	// passed on. Off has a round for each lease, and a check in each release.
+	Cohorts Switch
+
 	// Owner is a name for this client that Inspect shows to others: printable
 	// ASCII without spaces, at most MaxOwner bytes. Default: none.
 	Owner string

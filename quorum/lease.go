@@ -37,6 +37,8 @@ type Lease struct {
 	watched  bool                                        // a goroutine ends the lease at its deadline
 	kept     bool                                        // a goroutine extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
+	exposed  bool                                        // somebody outside knows the value
+	passed   bool                                        // another one has gone on under the value
 	own      context.Context
 
 	// Made when they are first asked for: most leases are taken and released
@@ -67,7 +69,18 @@ func (l *Lease) Key() string { return l.hold.key }
 // Value is what the key is set to on the instances: 40 random hexadecimal digits,
 // and ":" and Config.Owner if there is one. Whoever knows it can release the
 // lease.
-func (l *Lease) Value() string { return l.hold.value }
+//
+// Empty for a lease that was passed on to another goroutine of this process: the value
+// is the next one's now.
+func (l *Lease) Value() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.passed {
+		return ""
+	}
+	l.exposed = true
+	return l.hold.value
+}
 
 // Token is the fencing token: larger than that of every earlier lease on the same
 // key. 0 if Config.Fencing is Off.

@@ -10,7 +10,8 @@ import (
 // be, if it is still the lease's. It works on a context that has ended, too, and
 // takes no longer than a few InstanceTimeouts.
 //
-// Nil means that a quorum still had it. ErrNotHeld: it had expired or was taken
+// Nil means that a quorum still had it, or that it went to another goroutine of this
+// process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
 // over on so many instances that the holder had no lock any more; what it did may
 // have met with another's work. ErrUnreachable: too few answered to tell; the
 // deletes are owed, and delivered when the instances answer again. ErrReleased:
@@ -40,9 +41,13 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	locals, canCall := l.hold.c.locals, l.hold.c.canCall()
 	if canCall {
 		if s := locals.succeed(l); s != nil {
-			if <-s.taken {
+			switch <-s.taken {
+			case followed:
 				locals.passed(l)
 				return s.ends.wait(l.hold)
+			case inherited:
+				locals.passed(l)
+				return nil
 			}
 			// Who was to follow has given up.
 		}

@@ -17,28 +17,41 @@ import (
 // the new value, after the old one is gone, which is what the order of the tokens
 // rests on. Where the round doesn't tell what became of the old value, that is
 // released by itself.
+//
+// Where the next one can go on under the old value not even that is needed: see cohort.go.
 type succession struct {
+	lease *Lease
 	from  *hold
-	ends  *returns  // what becomes of the old value
-	taken chan bool // whether the round is sent, or the old lease must be released
+	ends  *returns   // what becomes of the old value, if it is replaced
+	taken chan taken // what is done with the lease
 }
 
-func newSuccession(from *hold) *succession {
-	return &succession{from: from, ends: newReturns(from), taken: make(chan bool, 1)}
+// taken is what the next one in line does with a lease that is given back.
+type taken uint8
+
+const (
+	declined  taken = iota // nothing: it must be released
+	followed               // it sends a round that replaces the value
+	inherited              // it goes on under the value
+)
+
+func newSuccession(from *Lease) *succession {
+	return &succession{lease: from, from: from.hold, taken: make(chan taken, 1)}
 }
 
 // take has the round follow the old lease, and from there on owe its release.
 func (s *succession) take(r *round) {
 	r.former = s
 	r.cmd.Replace = s.from.value
+	s.ends = newReturns(s.from)
 	r.hold.follow(s.from)
-	s.taken <- true
+	s.taken <- followed
 }
 
 // decline leaves the release to who gave the lease back. After take it does nothing.
 func (s *succession) decline() {
 	select {
-	case s.taken <- false:
+	case s.taken <- declined:
 	default: // it was taken
 	}
 }

@@ -38,8 +38,13 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if !ok {
 			return nil, w.gaveUp(caller)
 		}
-		w.tries++
 		w.followed = way.former
+		if way.former != nil {
+			if lease := w.inherit(way.former); lease != nil {
+				return lease, nil
+			}
+		}
+		w.tries++
 		lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, way)
 		if err == nil {
 			return lease, nil

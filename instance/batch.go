@@ -151,7 +151,7 @@ func (b *batch) layOut() {
 		switch {
 		case c.probing:
 			b.addQuestions(c)
-		case c.cmd.Op == quorum.Acquire && c.cmd.Fence && c.cmd.Replace == "":
+		case c.cmd.Op == quorum.Acquire && c.cmd.Fence && c.cmd.Replace == "" && c.cmd.Spare == 0:
 			b.acquires = append(b.acquires, c)
 		case c.cmd.Op == quorum.Release:
 			// To call who waits takes a script in every dialect: it is one step with
@@ -310,8 +310,8 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		b.waiting(withdrawScript, c, &cmd.Waiter)
 	case quorum.Acquire:
 		switch {
-		case cmd.Replace != "" && cmd.Fence:
-			b.single(replaceScript, c, 3, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &cmd.Life, &cmd.Value, &cmd.Replace)
+		case cmd.Fence:
+			b.single(replaceScript, c, 3, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &cmd.Life, 1+cmd.Spare, &cmd.Value, &cmd.Replace)
 			return false
 		case cmd.Replace != "":
 			b.single(replaceBareScript, c, 1, &c.ttl, &cmd.Value, &cmd.Replace)

@@ -19,24 +19,26 @@ end
 
 -- count raises the counter for a grant, and writes what there is to write with it: found
 -- is the text that was found, known the life in it. counted is what INCR has answered, if
--- it has been asked. It gives the token, or nil and an error.
+-- it has been asked. It gives the token, or nil and an error. many is how many tokens
+-- are taken, 1 if it is nil: what is given is the last of them.
 --
 -- 9007199254740991 is 2^53-1: up to there Lua's numbers are exact.
-local function count(counter, key, found, known, counted)
-  counted = counted or pcall('INCR', counter)
+local function count(counter, key, found, known, counted, many)
+  many = many or 1
+  counted = counted or many == 1 and pcall('INCR', counter) or pcall('INCRBY', counter, many)
   if type(counted) ~= 'number' then
     if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then
       return nil, redis.error_reply('REDLOCKCOUNTER the counter is not a whole number')
     end
     return nil, counted
   end
-  if counted < 1 or counted > 9007199254740991 then
-    pcall('DECR', counter) -- only for whoever looks into it
+  if counted < many or counted > 9007199254740991 then
+    pcall('DECRBY', counter, many) -- only for whoever looks into it
     return nil, redis.error_reply('REDLOCKCOUNTER the counter is no token, or the last one')
   end
 
   local token, written = counted, text
-  if (counted == 1 or life ~= '' and life ~= known) and token <= clock then token = clock + 1 end
+  if (counted == many or life ~= '' and life ~= known) and token - many < clock then token = clock + many end
   if life == '' then written = text .. known end -- text ends where the life goes
   if token == counted and written == found then return token end
 
@@ -44,6 +46,6 @@ local function count(counter, key, found, known, counted)
   local done = pcall('SET', counter, string.format('%.0f', token), 'PX', 6 * quarter)
   if not done.err then done = pcall('SET', key, written, 'PX', 6 * quarter) end
   if not done.err then return token end
-  if counted == 1 then call('DEL', counter) end
+  if counted == many then call('DEL', counter) end
   return nil, done
 end

@@ -1,7 +1,8 @@
--- Acquire with Replace: set the lock's key if it is free or holds the value of a
--- lease that is over, and raise the counter with it.
+-- Acquire with Replace or with Spare: set the lock's key if it is free or holds the value
+-- of a lease that is over, and raise the counter with it.
 -- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, ttl, with fencing a
--- quarter of the counter's ttl, set and life; and value, replaced value.
+-- quarter of the counter's ttl, set, life and how many tokens; and value, replaced value,
+-- empty for none.
 --
 -- What acquire.lua says of the proof holds here, too: the counter is raised in the step
 -- in which the old value goes. It comes first, so that the old value stays if it fails.
@@ -14,11 +15,11 @@ if KEYS[3] and found ~= text then
   if theirs then return answer(2, theirs, 0, 0) end
 end
 local held = redis.pcall('GET', KEYS[1])
-if held and held ~= replaced then
+if held and (replaced == '' or held ~= replaced) then
   return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
 end
 if KEYS[3] then
-  token, failure = count(KEYS[2], KEYS[3], found, known or life)
+  token, failure = count(KEYS[2], KEYS[3], found, known or life, nil, tonumber(ARGV[6]))
   if failure then return failure end
 end
 redis.call('SET', KEYS[1], value, 'PX', ARGV[2])

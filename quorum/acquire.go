@@ -109,9 +109,7 @@ func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
 // handOut makes a lease known before its holder gets it. Followed says that it
 // came from another one of this process, which was in its turn.
 func (c *Coordinator) handOut(ctx context.Context, lease *Lease, followed bool) *Lease {
-	if heirs := c.locals.held(lease, followed); heirs > 0 {
-		lease.reserveTokens(heirs)
-	}
+	c.locals.held(lease, followed)
 	if c.cfg.Hooks.Acquired != nil {
 		c.cfg.Hooks.Acquired(ctx, lease.event(nil))
 	}

@@ -20,11 +20,11 @@ type hold struct {
 	key, value string
 	c          *core
 
-	mu      sync.Mutex
-	spots   []spot   // per instance
-	gone    bool     // a release was queued: nothing may be put there any more
-	reserve *reserve // of tokens, nil for none
-	fanned  errgroup.Group
+	mu     sync.Mutex
+	spots  []spot // per instance
+	gone   bool   // a release was queued: nothing may be put there any more
+	spare  int    // tokens above the lease's that are the value's, too
+	fanned errgroup.Group
 }
 
 // spot is the value on one instance.

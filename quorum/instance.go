@@ -94,7 +94,8 @@ type Op uint8
 const (
 	// Acquire sets the key to the value with the TTL if the key doesn't exist:
 	// SET key value NX PX ttl. With Command.Fence it also raises the resource's
-	// counter by one, in the same atomic step, and the vote carries the counter.
+	// counter by one (and Command.Spare), in the same atomic step, and the vote
+	// carries the counter.
 	//
 	// With Command.Replace a key that holds that value counts as free: it is
 	// overwritten in the same step, and Vote.Replaced says that it was.
@@ -198,6 +199,11 @@ type Command struct {
 	// least (Acquire, Raise, Restore with Fence): whole milliseconds. An Instance
 	// may keep it for half as long again, so as not to write that with each grant.
 	CounterTTL time.Duration
+
+	// Spare is how many tokens more than its own Acquire with Fence takes, for those
+	// who may follow its holder: the counter is raised by 1+Spare in the same step,
+	// and the vote carries the last of them. Zero or more.
+	Spare int
 
 	// Life is the run id under which the client knows the server; empty if it hides
 	// it, or isn't watched. A server that was restarted may have come back with an

@@ -37,7 +37,7 @@ type Lease struct {
 	watched  bool                                        // a goroutine ends the lease at its deadline
 	kept     bool                                        // a goroutine extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
-	exposed  bool                                        // somebody outside knows the value
+	told     bool                                        // somebody outside knows the value
 	passed   bool                                        // another one has gone on under the value
 	own      context.Context
 
@@ -48,8 +48,9 @@ type Lease struct {
 }
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
-	l := makeLease(c, r.ctx, &r.hold, r.token, c.terms, start)
+	l := makeLease(c, r.ctx, &r.hold, r.first(), c.terms, start)
 	l.round = r
+	l.hold.reserve(r.cmd.Spare)
 	return l
 }
 
@@ -78,7 +79,7 @@ func (l *Lease) Value() string {
 	if l.passed {
 		return ""
 	}
-	l.exposed = true
+	l.told = true
 	return l.hold.value
 }
 

@@ -42,7 +42,7 @@ type line struct {
 	holder  *Lease     // a lease of this process, nil if there is none
 
 	// turns is how many more of this line may have the lock before other processes
-	// are let in. It is set when the lock comes to this process, to as many as
+	// are let in, with who has it. It is set when the lock comes to this process, to as many as
 	// stand in line then: everybody who waited, here and elsewhere, has one turn
 	// before anybody has two. Where nobody is known to wait elsewhere and the lock is
 	// held for moments it is maxTurns: a newcomer waits for less than a tenth of a
@@ -150,27 +150,44 @@ func (t *ticket) leave(won bool) place {
 }
 
 // held notes that this process holds the lease, so that the first in line need
-// not ask the instances who does. It gives how many of this process may follow it
-// without a round, if all goes on as it did.
-func (l *locals) held(lease *Lease, followed bool) (heirs int) {
+// not ask the instances who does.
+func (l *locals) held(lease *Lease, followed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.lineLocked(lease.hold.key)
 	at.holder, at.yield = lease, 0
 	if !followed {
-		at.turns = min(len(at.waiting), maxTurns)
-		if at.brief && !at.contestedAt(l.reader.Now().Mono) {
-			at.turns = maxTurns
-		}
+		at.turns = at.newTurns(l.reader.Now().Mono)
 	}
 	if len(l.lines) >= l.sweepAt {
 		l.sweepLocked()
 		l.sweepAt = max(sweepLeast, 2*len(l.lines))
 	}
+}
+
+// newTurns is how many turns this process has when the lock comes to it.
+func (at *line) newTurns(now time.Duration) int {
+	if len(at.waiting) > 1 && at.brief && !at.contestedAt(now) {
+		return maxTurns
+	}
+	return min(len(at.waiting), maxTurns)
+}
+
+// heirs is how many may follow the first in line without a round of their own, if the
+// lock comes to it and all goes on as it did; followed says that it is in turn already.
+func (t *ticket) heirs(followed bool) int {
+	l := t.locals
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.lines[t.key]
 	if !at.brief {
 		return 0
 	}
-	return max(at.turns-1, 0)
+	turns := at.turns
+	if !followed {
+		turns = at.newTurns(l.reader.Now().Mono)
+	}
+	return max(turns-1, 0)
 }
 
 // sweepLocked forgets leases that ran out without a release, which nothing else

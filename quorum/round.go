@@ -130,6 +130,7 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 type way struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
 	former   *succession // a lease of this process to follow
+	spare    int         // how many tokens to take for those who will follow
 }
 
 // tryOnce runs one round and gives the lease, or an error after everything that
@@ -149,6 +150,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	start := c.reader.Now()
 	r := c.newRound(ctx, key, value, c.terms)
+	r.cmd.Spare = way.spare
 	if way.former != nil {
 		way.former.take(r)
 	}
@@ -172,10 +174,15 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 		return nil, roundErr
 	}
 	if hooks.RoundDecided != nil {
-		end.Token, end.Validity, end.Ballots = r.token, validity, r.snapshot()
+		end.Token, end.Validity, end.Ballots = r.first(), validity, r.snapshot()
 		hooks.RoundDecided(ctx, end)
 	}
 	return newLease(c, r, start), nil
+}
+
+// first is the first of the tokens that a won round took.
+func (r *round) first() fencing.Token {
+	return r.token - fencing.Token(r.cmd.Spare)
 }
 
 // run sends the commands and returns when the round is decided, or with what

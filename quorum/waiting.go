@@ -45,6 +45,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			}
 		}
 		w.tries++
+		way.spare = w.spares(way)
 		lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, way)
 		if err == nil {
 			return lease, nil

@@ -229,7 +229,7 @@ func (s *store) count(cmd quorum.Command, now time.Time) fencing.Token {
 	if cmd.Life != "" {
 		r.life = cmd.Life
 	}
-	c.token++
+	c.token += 1 + fencing.Token(cmd.Spare)
 	r.set, c.expires, r.expires = cmd.Set.String(), now.Add(cmd.CounterTTL), now.Add(cmd.CounterTTL)
 	s.counters[cmd.Key], s.records[cmd.Key] = c, r
 	return c.token
@@ -354,6 +354,8 @@ func validate(cmd quorum.Command) error {
 		return fmt.Errorf("%w: %v of %q has the CounterTTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.CounterTTL)
 	case tokened && !cmd.Token.Valid():
 		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Token, fencing.MaxToken)
+	case cmd.Spare < 0 || cmd.Spare > 0 && (cmd.Op != quorum.Acquire || !cmd.Fence):
+		return fmt.Errorf("%w: %v of %q has the Spare %d, want zero or more, and zero without a counter", ErrBadCommand, cmd.Op, cmd.Key, cmd.Spare)
 	}
 	return nil
 }

@@ -26,8 +26,7 @@ import (
 //   - One value for several holders: what is late of one could hurt the next. A delete is
 //     sent by the last of them alone. An extension could cut short what the next one
 //     has extended: who has extended, or begun to, passes nothing on. Nor does who has
-//     told the value, by which somebody else may delete the key, or take one holder for
-//     the next.
+//     made a Handle, by which another process may delete the key.
 //
 // What it costs is the check that a release makes: only that of the last of them tells
 // if the keys were lost meanwhile.
@@ -107,7 +106,7 @@ func (l *Lease) passable(terms Terms) bool {
 }
 
 func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
-	if l.hold.c.cfg.Cohorts == Off || l.round == nil || l.told || l.extending != nil || terms.TTL != l.terms.TTL {
+	if l.hold.c.cfg.Cohorts == Off || l.round == nil || l.sent || l.extending != nil || terms.TTL != l.terms.TTL {
 		return false
 	}
 	used := drift.Elapsed(l.start, now)

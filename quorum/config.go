@@ -152,8 +152,8 @@ type Config struct {
 	// that is given back in the first tenth of its validity passes to the next in line
 	// with what is left of it, and the next one of some tokens that were set aside for
 	// that; after at most as many turns as there were waiters other processes are let
-	// in. A lease that was extended, or whose Value or Handle was asked for, isn't
-	// passed on. Off has a round for each lease, and a check in each release.
+	// in. A lease that was extended, or made a Handle of, isn't passed on. Off has a
+	// round for each lease, and a check in each release.
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable

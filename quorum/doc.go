@@ -78,12 +78,14 @@
 //
 // Goroutines of one process that want the same lock stand in line, and only the
 // first competes on the instances. When a lease of this process is given back while
-// another goroutine waits for it, the lock passes on in one step on each instance,
-// for as many turns as stood in line when it came to this process.
+// another goroutine waits for it, the lock passes on: without asking the instances if
+// it is held for moments (see Config.Cohorts), else in one step on each of them. That
+// goes for as many turns as stood in line when it came to this process, and for more
+// only while no other process is known to wait.
 //
 // Processes stand in line, too: at one instance, the same for all, which calls the
-// first of them when a release reaches it. One process wakes at a time; it asks that
-// instance before the others; and who has just had the lock lets in who was called.
+// first of them when a release reaches it. One process wakes at a time, and who has just
+// had the lock lets in who was called.
 // It takes an Instance that is a Listener, and a connection more while somebody waits.
 //
 // A call is a hint and nothing else: no vote is counted, no lease given, and nothing
@@ -99,8 +101,8 @@
 //  3. A lost round is deleted on all instances but those that refused it or certainly
 //     never got it: there nothing of it can be. Those that didn't answer are asked
 //     again until they do.
-//  4. After a round that was split between clients, or a call, the next one asks one
-//     instance first, in place of leaving all to random delays. Releases call who
+//  4. After a round that was split between clients the next one asks one instance
+//     first, in place of leaving all to random delays. Releases call who
 //     waits; the document's clients poll.
 //  5. Instances that may have forgotten votes don't vote. The document leaves delayed
 //     restarts to the operator.
@@ -108,6 +110,8 @@
 //     one whose clock is in quarantine. It ends the lease at once when so many say
 //     "not yours" that no quorum can have it; otherwise the old deadline stands.
 //  7. Each lease has a fencing token, which the document only recommends.
+//  8. Goroutines of one process may follow each other under one value (Config.Cohorts),
+//     within the time of one round's validity.
 //
 // # Sources
 //

@@ -55,11 +55,15 @@ type handleText struct {
 	Set      *string        `json:"set"` // Set.String
 }
 
-// Handle gives the lease in a form that can be sent to another process.
+// Handle gives the lease in a form that can be sent to another process. The handle of a
+// lease that is over and was passed on to another goroutine is good for nothing.
 func (l *Lease) Handle() Handle {
 	// Whoever gets it may release the lease without a word to this process:
 	// those who wait for it here have to ask the instances from now on.
 	l.hold.c.locals.freed(l)
+	l.mu.Lock()
+	l.sent = true // before the value is read: now it is passed on no more, or it was
+	l.mu.Unlock()
 	return Handle{
 		Key: l.Key(), Value: l.Value(), Token: l.token, TTL: l.terms.TTL,
 		Deadline: l.Deadline(), Set: l.hold.c.cfg.Set,

@@ -37,7 +37,7 @@ type Lease struct {
 	watched  bool                                        // a goroutine ends the lease at its deadline
 	kept     bool                                        // a goroutine extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
-	told     bool                                        // somebody outside knows the value
+	sent     bool                                        // it was made a Handle of
 	passed   bool                                        // another one has gone on under the value
 	own      context.Context
 
@@ -69,17 +69,15 @@ func (l *Lease) Key() string { return l.hold.key }
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits,
 // and ":" and Config.Owner if there is one. Whoever knows it can release the
-// lease.
-//
-// Empty for a lease that was passed on to another goroutine of this process: the value
-// is the next one's now.
+// lease. It tells one acquisition from another, not one holder: those of this process
+// who follow each other (see Config.Cohorts) share it, which Token doesn't. Empty once
+// the lease was passed on, for the value is the next one's then.
 func (l *Lease) Value() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.passed {
 		return ""
 	}
-	l.told = true
 	return l.hold.value
 }
 

@@ -101,7 +101,7 @@ func TestHandOversNameTheLife(t *testing.T) {
 			}
 		}
 		assert.Positive(t, replaced)
-	})
+	}, withoutCohorts)
 }
 
 // All servers come back with the counters of a second ago. The record of the life is

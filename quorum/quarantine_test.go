@@ -337,6 +337,7 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 			require.NoError(t, f.Settle(f.ctx))
 			assert.Len(t, lease.Instances(), votes)
 			require.NoError(t, lease.Release(f.ctx))
+			require.NoError(t, f.Settle(f.ctx), "its last key is gone, too")
 		}
 	})
 }

@@ -165,8 +165,9 @@ func (w *wait) rest(last *RoundError, yield bool) (next way, ok bool) {
 		// Also at the end of the pause: a call may have come while a place was asked for.
 		switch news := w.ticket.read(); {
 		case news.called:
-			// It is free where the waiters meet, or somebody was faster there.
-			return way{oneFirst: true}, true
+			// The release that called was on its way to all of them before, and only
+			// this process was called: there is no need to feel one's way.
+			return way{}, true
 		case news.freed || over:
 			return way{oneFirst: w.split}, true
 		}

@@ -38,6 +38,9 @@ func patient(cfg *quorum.Config) {
 	cfg.InstanceTimeout = 100 * ms
 }
 
+// withoutCohorts has a round for each lease.
+func withoutCohorts(cfg *quorum.Config) { cfg.Cohorts = quorum.Off }
+
 // meeting is the server at which those who wait for the key meet.
 func (f *fixture) meeting(key string) *quorumtest.Server {
 	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
@@ -81,7 +84,7 @@ func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
 		time.AfterFunc(10*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
 		next, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
-		assert.Equal(f.t, 5*ms, time.Since(released), "the release gets there, and two round trips")
+		assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
 		synctest.Wait()
 		// A round that is refused, a place in the line, the release, the round.
 		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
@@ -123,8 +126,8 @@ func TestProcessesAreCalledInOrder(t *testing.T) {
 		require.NoError(f.t, lease.Release(f.ctx))
 		group.Wait()
 		assert.Equal(f.t, []int{0, 1, 2, 3, 4, 5, 6, 7}, order)
-		// The release gets there, and two round trips of who is called.
-		assert.Equal(f.t, clients*(time.Second+5*ms)+2*ms, time.Since(at), "no time is lost")
+		// The release gets there, and one round trip of who is called.
+		assert.Equal(f.t, clients*(time.Second+3*ms)+2*ms, time.Since(at), "no time is lost")
 		synctest.Wait()
 		assert.Equal(f.t, 5+clients*10, f.sent("k")-before, "nobody asks who isn't called")
 		f.requireNothingLeft()
@@ -222,7 +225,7 @@ func TestLocalHandOver(t *testing.T) {
 		assert.Equal(f.t, 2*ms+(workers-1)*ms+workers*10*ms+ms, time.Since(at))
 		assert.Len(f.t, witness.seen, workers)
 		f.requireNothingLeft()
-	}, patient)
+	}, patient, withoutCohorts)
 }
 
 // What a hand-over leaves open on a server is settled there like any release.
@@ -271,7 +274,7 @@ func TestHandOverUnderFaults(t *testing.T) {
 					s.Start(true)
 				})
 				f.requireNothingLeft()
-			})
+			}, withoutCohorts)
 		})
 	}
 }
@@ -312,7 +315,7 @@ func TestHandOverWithoutAnswersIsNoLostLock(t *testing.T) {
 		group.Wait()
 		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
 		f.requireNothingLeft()
-	})
+	}, withoutCohorts)
 }
 
 // A call that is lost costs no more than the pause until the waiter looks by
@@ -387,7 +390,7 @@ func TestEarIsLost(t *testing.T) {
 				time.AfterFunc(2*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
 				next, err := f.Acquire(f.ctx, "k")
 				require.NoError(f.t, err)
-				assert.Equal(f.t, 5*ms, time.Since(released), "the release gets there, and two round trips")
+				assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
 				_, ever := f.meeting("k").Ears()
 				assert.Equal(f.t, 2, ever)
 				require.NoError(f.t, next.Release(f.ctx))
@@ -582,7 +585,7 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		waiting.Wait()
 		group.Wait()
 		f.meeting("k").OnCommand(nil)
-		assert.Equal(f.t, 5*ms, secondGot.Sub(at), "the release gets there, and two round trips")
+		assert.Equal(f.t, 3*ms, secondGot.Sub(at), "the release gets there, and one round trip")
 		// What the one that has gone had asked for is deleted first.
 		assert.LessOrEqual(f.t, thirdGot.Sub(secondGot), 12*ms)
 		f.requireNothingLeft()
@@ -626,7 +629,7 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 		at := time.Now()
 		require.NoError(f.t, lease.Release(f.ctx))
 		group.Wait()
-		assert.Equal(f.t, 54*ms, got.Sub(at), "the withdrawal gets there, and two round trips")
+		assert.Equal(f.t, 52*ms, got.Sub(at), "the withdrawal gets there, and one round trip")
 		f.requireNothingLeft()
 	}, patient)
 }

@@ -1,0 +1,388 @@
+package quorum_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// crew is goroutines of one process that wait for "k" in turn. Each that gets it says
+// so, and releases it when it is told to.
+type crew struct {
+	f      *fixture
+	group  sync.WaitGroup
+	leases chan *quorum.Lease
+	let    chan struct{}
+	errs   chan error
+	last   fencing.Token
+}
+
+// newCrew makes a crew whose line is known for short turns: somebody just had one.
+func newCrew(f *fixture, c *quorum.Coordinator, n int) *crew {
+	f.t.Helper()
+	w := &crew{f: f, leases: make(chan *quorum.Lease, n), let: make(chan struct{}), errs: make(chan error, n)}
+	first, err := c.Acquire(f.ctx, "k")
+	require.NoError(f.t, err)
+	w.last = first.Token()
+	for range n {
+		w.join(f.ctx, c)
+	}
+	require.NoError(f.t, first.Release(f.ctx))
+	return w
+}
+
+// join has one more stand in line.
+func (w *crew) join(ctx context.Context, c *quorum.Coordinator) {
+	w.group.Go(func() {
+		lease, err := c.Acquire(ctx, "k")
+		if err != nil {
+			w.errs <- err
+			return
+		}
+		w.leases <- lease
+		<-w.let
+		w.errs <- lease.Release(w.f.ctx)
+	})
+	synctest.Wait()
+}
+
+// next gives the lease of the one whose turn it is.
+func (w *crew) next() *quorum.Lease {
+	w.f.t.Helper()
+	select {
+	case lease := <-w.leases:
+		synctest.Wait() // the one behind is ready to follow
+		if token := lease.Token(); token != 0 {
+			require.Greater(w.f.t, token, w.last)
+			w.last = token
+		}
+		return lease
+	case <-time.After(time.Minute):
+		require.FailNow(w.f.t, "nobody has the lock")
+		return nil
+	}
+}
+
+// pass lets the holder release, and gives the next one's lease.
+func (w *crew) pass() *quorum.Lease {
+	w.f.t.Helper()
+	w.release()
+	return w.next()
+}
+
+func (w *crew) release() {
+	w.f.t.Helper()
+	w.let <- struct{}{}
+	require.NoError(w.f.t, <-w.errs)
+}
+
+// The lock passes from one to the next of a process without a word to the servers.
+func TestCohortPassesTheLockOn(t *testing.T) {
+	for name, fencing := range map[string]quorum.Switch{"with tokens": quorum.On, "without": quorum.Off} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				f.lag(ms)
+				w := newCrew(f, f.Coordinator, 8)
+				first := w.next()
+				before, at := f.sent("k"), time.Now()
+				value, deadline, last := first.Value(), first.Deadline(), first.Token()
+				within := first.Context()
+				for range 7 {
+					time.Sleep(10 * ms)
+					lease := w.pass()
+					require.ErrorIs(f.t, context.Cause(within), quorum.ErrReleased, "two have it")
+					require.Equal(f.t, value, lease.Value())
+					require.Equal(f.t, deadline, lease.Deadline(), "a pass adds no time")
+					require.Len(f.t, lease.Votes(), 5)
+					if fencing == quorum.On {
+						require.Equal(f.t, last+1, lease.Token())
+					}
+					last, within = lease.Token(), lease.Context()
+				}
+				assert.Equal(f.t, 70*ms, time.Since(at))
+				assert.Equal(f.t, before, f.sent("k"), "nobody is asked")
+				w.release()
+				w.group.Wait()
+				f.requireNothingLeft()
+				assert.Equal(f.t, before+5, f.sent("k"), "the last one releases")
+				if fencing == quorum.On {
+					assert.Greater(f.t, f.acquire("k").Token(), last)
+				}
+			}, func(cfg *quorum.Config) { cfg.Fencing, cfg.TTL = fencing, 10*time.Minute })
+		})
+	}
+}
+
+// Whoever has the lock after a cohort has a larger token than any of it, whatever became
+// of that; also one that was refused, or lost its counters, in between.
+func TestCohortsTokensAreBelowTheNext(t *testing.T) {
+	for name, end := range map[string]func(f *fixture, w *crew){
+		"released": func(_ *fixture, w *crew) { w.release() },
+		"run out":  func(f *fixture, _ *crew) { time.Sleep(time.Until(f.began.Add(time.Hour))) },
+		"two lost": func(f *fixture, w *crew) {
+			w.release()
+			f.each(func(s *quorumtest.Server) { s.Restart(false) }, 0, 3)
+			f.vouch(0)
+			f.vouch(3)
+		},
+		"two behind": func(f *fixture, w *crew) {
+			w.release()
+			f.each(func(s *quorumtest.Server) { s.PutCounter("k", 1, f.Set().String()) }, 1, 2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				w := newCrew(f, f.Coordinator, 3)
+				w.next()
+				w.pass()
+				last := w.pass()
+				before := f.sent("k")
+				other := f.other()
+				end(f, w)
+				lease, err := other.Acquire(f.ctx, "k")
+				require.NoError(f.t, err)
+				assert.Greater(f.t, lease.Token(), last.Token())
+				assert.Greater(f.t, f.sent("k"), before)
+				require.NoError(f.t, lease.Release(f.ctx))
+				if name == "run out" {
+					w.let <- struct{}{}
+					require.ErrorIs(f.t, <-w.errs, quorum.ErrNotHeld)
+				}
+				w.group.Wait()
+				f.requireNothingLeft()
+			}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
+		})
+	}
+}
+
+// What isn't passed on has a round of its own, with a value of its own.
+func TestWhatIsNotPassedOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, f *fixture, lease *quorum.Lease)
+		next func(*quorum.Terms)
+	}{
+		"extended": {do: func(t *testing.T, f *fixture, lease *quorum.Lease) { require.NoError(t, lease.Extend(f.ctx)) }},
+		"an extension failed": {do: func(t *testing.T, f *fixture, lease *quorum.Lease) {
+			ctx, cancel := context.WithCancel(f.ctx)
+			cancel()
+			require.Error(t, lease.Extend(ctx))
+		}},
+		"held for long": {do: func(_ *testing.T, _ *fixture, lease *quorum.Lease) { time.Sleep(lease.Validity()/10 + time.Second) }},
+		"sent away":     {do: func(_ *testing.T, _ *fixture, lease *quorum.Lease) { lease.Handle() }},
+		"another TTL":   {next: func(terms *quorum.Terms) { terms.TTL = 5 * time.Minute }},
+		"more validity": {do: func(_ *testing.T, _ *fixture, _ *quorum.Lease) { time.Sleep(5 * time.Second) },
+			next: func(terms *quorum.Terms) { terms.MinValidity = 590 * time.Second }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				next := f.Coordinator
+				if c.next != nil {
+					terms := f.Terms()
+					c.next(&terms)
+					var err error
+					next, err = f.WithTerms(terms)
+					require.NoError(f.t, err)
+				}
+				w := newCrew(f, f.Coordinator, 1)
+				w.join(f.ctx, next)
+				w.join(f.ctx, next)
+				first := w.next()
+				value := first.Value()
+				if c.do != nil {
+					c.do(f.t, f, first)
+				}
+				lease := w.pass()
+				assert.NotEqual(f.t, value, lease.Value())
+				assert.Greater(f.t, lease.Token(), first.Token())
+				assert.InDelta(f.t, f.Config().Drift.Validity(next.Terms().TTL, 0), lease.Validity(), float64(ms))
+				w.release()
+				w.next()
+				w.release()
+				w.group.Wait()
+				f.requireNothingLeft()
+			}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
+		})
+	}
+}
+
+// A lease that was passed on is over for who had it: it says nothing of the value, which
+// is another one's, and can do nothing to it.
+func TestPassedLeaseIsOver(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		w := newCrew(f, f.Coordinator, 2)
+		first := w.next()
+		second := w.pass()
+		require.Equal(f.t, first.Token()+1, second.Token(), "it was passed on")
+
+		assert.Zero(f.t, first.Validity())
+		require.ErrorIs(f.t, first.Err(), quorum.ErrReleased)
+		require.ErrorIs(f.t, first.Release(f.ctx), quorum.ErrReleased)
+		require.ErrorIs(f.t, first.Extend(f.ctx), quorum.ErrReleased)
+		assert.Empty(f.t, first.Value())
+		handle := first.Handle()
+		require.ErrorIs(f.t, f.ReleaseHandle(f.ctx, handle), quorum.ErrConfig)
+		_, err := f.Resume(f.ctx, handle)
+		require.ErrorIs(f.t, err, quorum.ErrConfig)
+
+		require.NoError(f.t, second.Extend(f.ctx), "it is still there")
+		assert.Len(f.t, second.Instances(), 5)
+		w.release()
+		w.group.Wait()
+		f.requireNothingLeft()
+	})
+}
+
+// Who gives up while the lock passes to it leaves it to the next.
+func TestCohortGoesOnWithoutWhoGaveUp(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		w := newCrew(f, f.Coordinator, 1)
+		ctx, cancel := context.WithCancel(f.ctx)
+		w.join(ctx, f.Coordinator)
+		w.join(f.ctx, f.Coordinator)
+		first := w.next()
+		cancel()
+		require.ErrorIs(f.t, <-w.errs, context.Canceled)
+		synctest.Wait()
+		lease := w.pass()
+		assert.Equal(f.t, first.Token()+1, lease.Token())
+		w.release()
+		w.group.Wait()
+		f.requireNothingLeft()
+	})
+}
+
+// Another process waits for as many turns as there are waiters here, or twice as many if
+// it comes when the lock was just passed by; a newcomer for a bounded number.
+func TestCohortsLetOthersIn(t *testing.T) {
+	for name, c := range map[string]struct{ known bool }{"known": {true}, "a newcomer": {false}} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, 5, func(f *fixture) {
+				f.warm()
+				f.lag(ms)
+				other := f.other()
+				if c.known {
+					lease, err := other.Acquire(f.ctx, "k")
+					require.NoError(f.t, err)
+					time.AfterFunc(50*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+				}
+				// Each of four wants it again and again.
+				ctx, cancel := context.WithCancel(f.ctx)
+				var group sync.WaitGroup
+				turns := 0
+				for range 4 {
+					group.Go(func() {
+						for {
+							lease, err := f.Acquire(ctx, "k")
+							if err != nil {
+								return
+							}
+							turns++
+							time.Sleep(10 * ms)
+							assert.NoError(f.t, lease.Release(f.ctx))
+						}
+					})
+				}
+				time.Sleep(500 * ms)
+				at, before := time.Now(), turns
+				lease, err := other.Acquire(f.ctx, "k")
+				require.NoError(f.t, err)
+				f.t.Logf("after %d turns and %v", turns-before, time.Since(at))
+				assert.LessOrEqual(f.t, turns-before, 64)
+				assert.Less(f.t, time.Since(at), 800*ms)
+				require.NoError(f.t, lease.Release(f.ctx))
+
+				// From now on it is known that others want it.
+				for range 3 {
+					at, before = time.Now(), turns
+					lease, err = other.Acquire(f.ctx, "k")
+					require.NoError(f.t, err)
+					f.t.Logf("after %d turns and %v", turns-before, time.Since(at))
+					assert.LessOrEqual(f.t, turns-before, 2*4, "nobody here has more than two turns meanwhile")
+					require.NoError(f.t, lease.Release(f.ctx))
+				}
+				cancel()
+				group.Wait()
+				f.requireNothingLeft()
+			}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
+		})
+	}
+}
+
+// A round that takes tokens for others is settled with all of them.
+func TestSparesAreRaisedToo(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		for i, s := range f.servers {
+			s.PutCounter("k", fencing.Token(100*i), f.Set().String())
+		}
+		w := newCrew(f, f.Coordinator, 4)
+		w.next()
+		w.pass()
+		w.pass()
+		last := w.pass()
+		synctest.Wait()
+		settled := 0
+		for _, s := range f.servers {
+			if s.Counter("k") >= last.Token() {
+				settled++
+			}
+		}
+		assert.GreaterOrEqual(f.t, settled, 3)
+		w.release()
+		w.group.Wait()
+		f.requireNothingLeft()
+	})
+}
+
+// Who comes when the round is under way has no token set aside, and so a round of its
+// own.
+func TestSparesRunOut(t *testing.T) {
+	playCalls(t, 5, func(f *fixture) {
+		f.warm()
+		other, taken := f.other(), make(chan *quorum.Lease, 1)
+		first := f.acquire("k")
+		w := &crew{f: f, leases: make(chan *quorum.Lease, 4), let: make(chan struct{}), errs: make(chan error, 4), last: first.Token()}
+		w.group.Go(func() {
+			lease, err := other.Acquire(f.ctx, "k")
+			assert.NoError(f.t, err)
+			taken <- lease
+		})
+		synctest.Wait()
+		w.join(f.ctx, f.Coordinator)
+		require.NoError(f.t, first.Release(f.ctx))
+		theirs := <-taken // from here on it is known that others want it
+		w.join(f.ctx, f.Coordinator)
+		f.lag(10 * ms)
+		released := make(chan error, 1)
+		go func() { released <- theirs.Release(f.ctx) }()
+		time.Sleep(5 * ms)
+		require.Empty(f.t, w.leases, "the round is under way")
+		w.join(f.ctx, f.Coordinator)
+		w.join(f.ctx, f.Coordinator)
+		require.NoError(f.t, <-released)
+
+		values := []string{w.next().Value()}
+		for range 3 {
+			values = append(values, w.pass().Value())
+		}
+		assert.Equal(f.t, values[0], values[1], "two stood in line when it was asked for")
+		assert.NotEqual(f.t, values[1], values[2])
+		w.release()
+		w.group.Wait()
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
+}

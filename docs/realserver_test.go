@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
@@ -128,6 +129,9 @@ func useLocks(t *testing.T, server *instancetest.Server, user string) error {
 	if err != nil {
 		return err
 	}
+	if err := shareLock(ctx, clients[0], "orders:43"); err != nil {
+		return err
+	}
 	if _, err := clients[0].TryAcquire(ctx, "invoices:42"); err == nil {
 		return fmt.Errorf("another application's key was locked")
 	}
@@ -184,4 +188,25 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 		return err
 	}
 	return <-next
+}
+
+// shareLock has goroutines of one client take turns: whoever gets the lock takes tokens
+// for those that stand in line.
+func shareLock(ctx context.Context, c *quorum.Coordinator, key string) error {
+	var group errgroup.Group
+	for range 4 {
+		group.Go(func() error {
+			for range 20 {
+				lease, err := c.Acquire(ctx, key)
+				if err != nil {
+					return err
+				}
+				if err := lease.Release(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }

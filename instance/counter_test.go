@@ -20,23 +20,27 @@ import (
 // What the scripts make of a counter and of the text beside it, in every state that
 // they can be found in.
 
-// granter is a way to be granted a lock with a token: by a list, or in place of the
-// lease before.
+// granter is a way to be granted a lock with a token: by a list, in place of the lease
+// before, or with tokens to spare.
 type granter struct {
 	t   *testing.T
 	r   *Redis
 	ask func(...any) any
 	// replace is what is replaced, if it is by a Replace.
 	replace string
+	spare   int
 }
 
 // grants runs a test on both servers, for each way to be granted a lock.
 func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) any)) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		for name, replace := range map[string]string{"acquire": "", "replace": "old"} {
+		for name, g := range map[string]granter{
+			"acquire": {}, "replace": {replace: "old"}, "spare": {spare: 4}, "replace and spare": {replace: "old", spare: 63},
+		} {
 			t.Run(name, func(t *testing.T) {
 				ask("FLUSHALL")
-				test(t, &granter{t, r, ask, replace}, asker(t, r))
+				g.t, g.r, g.ask = t, r, ask
+				test(t, &g, asker(t, r))
 			})
 		}
 	})
@@ -46,7 +50,7 @@ func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) a
 func (g *granter) command(life string) quorum.Command {
 	g.ask("DEL", "k")
 	cmd := acquire("k", value())
-	cmd.Life, cmd.Replace = life, g.replace
+	cmd.Life, cmd.Replace, cmd.Spare = life, g.replace, g.spare
 	if g.replace != "" {
 		g.ask("SET", "k", g.replace)
 	}
@@ -77,17 +81,20 @@ func (g *granter) unchanged() {
 	}
 }
 
-// token is granted one in a life.
+// step is how many tokens it takes at a time.
+func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
+
+// token is granted one in a life, or several, and gives the first of them.
 func (g *granter) token(life string) fencing.Token {
 	g.t.Helper()
-	return granted(g.t, g.vote(g.command(life))).Token
+	return granted(g.t, g.vote(g.command(life))).Token - fencing.Token(g.spare)
 }
 
 // fromClock is granted one in a life, and checks that it is the clock's.
 func (g *granter) fromClock(life string) {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.command(life)))
-	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
+	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token)-int64(g.spare), "from the clock")
 	require.Equal(g.t, life, lifeIn(g.ask, "k"))
 }
 
@@ -96,8 +103,8 @@ func TestCounterGoesOnInOneLife(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, life := range []string{"", "one", "a life of 3/4 of this/that"} {
 			counted(ask, "k", 41, set1.String(), life)
-			for want := fencing.Token(42); want < 46; want++ {
-				require.Equal(t, want, g.token(life), "in %q", life)
+			for i := range fencing.Token(4) {
+				require.Equal(t, 42+i*g.step(), g.token(life), "in %q", life)
 				require.Equal(t, life, lifeIn(ask, "k"))
 				require.Equal(t, set1.String(), setIn(ask, "k"))
 			}
@@ -113,7 +120,7 @@ func TestCounterOfAnotherLife(t *testing.T) {
 			counted(ask, "k", 41, set1.String(), before)
 			g.fromClock("two")
 			last := g.token("two")
-			require.Equal(t, last+1, g.token("two"), "after a grant in this life")
+			require.Equal(t, last+g.step(), g.token("two"), "after a grant in this life")
 
 			// The grant before it was in this period.
 			g.fromClock("three")
@@ -126,7 +133,7 @@ func TestServerThatCameBackOlder(t *testing.T) {
 	r, s := real(t, Config{})
 	var last fencing.Token
 	life := func() string { return infoField(s.MustAsk("INFO", "server"), "run_id") }
-	g := &granter{t, r, asker(t, r), ""}
+	g := &granter{t: t, r: r, ask: asker(t, r)}
 	counted(g.ask, "k", 41, set1.String(), life())
 	for i := range 10 {
 		if last = g.token(life()); i == 3 {
@@ -152,8 +159,8 @@ func TestCounterAheadOfTheClock(t *testing.T) {
 		counted(ask, "k", ahead.String(), set1.String(), "one")
 		require.Equal(t, ahead+1, g.token("two"))
 		require.Equal(t, "two", lifeIn(ask, "k"))
-		counted(ask, "k", int64(fencing.MaxToken)-1, set1.String(), "one")
-		require.Equal(t, fencing.MaxToken, g.token("two"), "the last one")
+		counted(ask, "k", int64(fencing.MaxToken-g.step()), set1.String(), "one")
+		require.Equal(t, fencing.MaxToken-g.step()+1, g.token("two"), "the last ones")
 		failed(t, g.vote(g.command("two")), ErrCounter)
 		failed(t, g.vote(g.command("three")), ErrCounter)
 	})
@@ -163,13 +170,13 @@ func TestCounterAheadOfTheClock(t *testing.T) {
 func TestLifeUnknownToTheClient(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		counted(ask, "k", 41, set1.String(), "one")
-		for want := fencing.Token(42); want < 45; want++ {
-			require.Equal(t, want, g.token(""))
+		for i := range fencing.Token(3) {
+			require.Equal(t, 42+i*g.step(), g.token(""))
 			require.Equal(t, "one", lifeIn(ask, "k"))
 			require.NotEqual(t, "900000/1", partOf(ask, "k", 2), "the period is this one")
 			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 		}
-		require.EqualValues(t, 45, g.token("one"), "nothing was taken for another life")
+		require.Equal(t, 42+3*g.step(), g.token("one"), "nothing was taken for another life")
 	})
 }
 
@@ -203,7 +210,7 @@ func TestLostParts(t *testing.T) {
 				if life != "" {
 					g.fromClock(life)
 				} else {
-					require.Less(t, g.token(life), fencing.Token(100), "it goes on")
+					require.LessOrEqual(t, g.token(life), 42+g.step(), "it goes on")
 				}
 				for _, key := range []string{CounterKey("k"), SetKey("k")} {
 					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
@@ -452,7 +459,7 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 			if test.have != "" {
 				counted(admin, "k", test.have, set1.String(), "one")
 			}
-			g := &granter{t, open(t, "redis://half:pw@"+s.Addr(), Config{}), admin, ""}
+			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin}
 			failed(t, g.vote(g.command("two")), ErrPermission)
 			if test.want == "clock" {
 				require.Greater(t, len(tokenIn(admin, "k").(string)), 10, "that it was raised does no harm")

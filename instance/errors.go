@@ -34,7 +34,7 @@ var (
 	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")

@@ -97,7 +97,7 @@ func TestListenHeedsItsContext(t *testing.T) {
 
 // A user who lacks a right that only waiters need locks and releases all the same.
 func TestUsersWithoutTheRightsToWait(t *testing.T) {
-	const locks = "+evalsha +eval +set +get +del +incr +pexpire +pttl +mget +time +ping +exists"
+	const locks = "+evalsha +eval +set +get +del +incr +incrby +pexpire +pttl +mget +time +ping +exists"
 	for name, test := range map[string]struct {
 		rights string
 		listen bool // Listen is refused, or else Enlist

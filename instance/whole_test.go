@@ -367,7 +367,7 @@ func TestLimitedUsersEverywhere(t *testing.T) {
 	var told [5]atomic.Int32
 	names := make(map[string]int)
 	w := start(t, ailment{prepare: func(w *whole, i int) {
-		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+incr", "+pexpire", "+pttl", "+mget", "+time", "+ping")
+		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+incr", "+incrby", "+pexpire", "+pttl", "+mget", "+time", "+ping")
 		w.urls[i] = "redis://locker:pw@" + w.servers[i].Addr()
 		names[w.servers[i].Addr()] = i
 	}}, 5, quorum.Config{

@@ -24,6 +24,7 @@ type crew struct {
 	let    chan struct{}
 	errs   chan error
 	last   fencing.Token
+	holder *quorum.Lease // the last one, written by who has the lock
 }
 
 // newCrew makes a crew whose line is known for short turns: somebody just had one.
@@ -48,6 +49,10 @@ func (w *crew) join(ctx context.Context, c *quorum.Coordinator) {
 			w.errs <- err
 			return
 		}
+		if w.holder != nil {
+			assert.Error(w.f.t, w.holder.Err(), "two have it")
+		}
+		w.holder = lease
 		w.leases <- lease
 		<-w.let
 		w.errs <- lease.Release(w.f.ctx)
@@ -361,7 +366,7 @@ func TestSparesRunOut(t *testing.T) {
 			assert.NoError(f.t, err)
 			taken <- lease
 		})
-		synctest.Wait()
+		time.Sleep(10 * ms) // it stands in line
 		w.join(f.ctx, f.Coordinator)
 		require.NoError(f.t, first.Release(f.ctx))
 		theirs := <-taken // from here on it is known that others want it

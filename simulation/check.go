@@ -268,7 +268,12 @@ type record struct {
 }
 
 func (r *record) order() opOrder {
-	return opOrder{process: r.p.index, kind: isRecord, place: r.goroutine, n: r.n}
+	kind := isRecord
+	if r.kind == acquired {
+		// Where the lock passes on within a step, the one before released it first.
+		kind = isGain
+	}
+	return opOrder{process: r.p.index, kind: kind, place: r.goroutine, n: r.n}
 }
 
 func (r *record) apply(w *world) {

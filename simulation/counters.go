@@ -57,6 +57,7 @@ const (
 	callLost
 	earBroken
 	leaseReplaced
+	leasePassed
 	counters // how many
 )
 
@@ -105,6 +106,7 @@ var counterNames = [counters]string{
 	callLost:            "a call to a waiter was lost",
 	earBroken:           "a waiter's ear was lost",
 	leaseReplaced:       "a lease was replaced by the next one",
+	leasePassed:         "a lease was passed on without a round",
 }
 
 // verdicts are the errors that a lock may give, from the particular to the

@@ -135,10 +135,10 @@ func TestDeadWaiters(t *testing.T) {
 }
 
 // Several goroutines of one process wait in one line, and the lock passes from each
-// to the next in one step.
+// to the next in one step, or without one.
 func TestGo(t *testing.T) {
 	var order []string
-	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, nil, func(c *simulation.Client) {
+	take := func(c *simulation.Client) {
 		work := func(c *simulation.Client) {
 			c.Sleep(time.Duration(c.Goroutine) * ms)
 			lease, err := c.Acquire("k")
@@ -151,12 +151,21 @@ func TestGo(t *testing.T) {
 			c.Go(work)
 		}
 		work(c)
-	})
-	require.Empty(t, r.Violations)
-	require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
-	require.GreaterOrEqual(t, r.Counts["a lease was replaced by the next one"], 3*3, "%s", r.Trace)
+	}
+	for cohorts, least := range map[quorum.Switch]map[string]int{
+		quorum.Off: {"a lease was replaced by the next one": 3 * 3},
+		quorum.On:  {"a lease was passed on without a round": 2},
+	} {
+		order = nil
+		r := run(t, 1, simulation.Config{Processes: 1, Witness: true, Quorum: quorum.Config{Cohorts: cohorts}}, nil, take)
+		require.Empty(t, r.Violations)
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
+		for what, n := range least {
+			require.GreaterOrEqual(t, r.Counts[what], n, "%s", r.Trace)
+		}
+	}
 
-	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
 		c.Go(func(*simulation.Client) { panic("no") })
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())

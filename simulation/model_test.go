@@ -206,7 +206,7 @@ func (p *pair) command() []string {
 func (p *pair) run(cmd quorum.Command) {
 	p.t.Helper()
 	var ours, theirs quorum.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v life=%q", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Life)
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v life=%q spare=%d", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Life, cmd.Spare)
 	began := time.Now()
 	before := p.model.Counter(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
@@ -219,7 +219,7 @@ func (p *pair) run(cmd quorum.Command) {
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
 	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
-	if cmd.Op == quorum.Acquire && ours.Token > before+1 {
+	if cmd.Op == quorum.Acquire && ours.Token > before+1+fencing.Token(cmd.Spare) {
 		// Both began from their clocks, or were lifted to them.
 		if before != 0 {
 			p.counts["lifted"]++
@@ -277,6 +277,9 @@ func (p *pair) operation() quorum.Command {
 		cmd.Life = p.of("", "", "0123", "0123", "4567")
 		if p.random.IntN(4) == 0 {
 			cmd.Replace = p.of("v", "w", "x")
+		}
+		if cmd.Fence && p.random.IntN(3) == 0 {
+			cmd.Spare = p.random.IntN(64)
 		}
 	case quorum.Raise, quorum.Restore:
 		known := p.model.Counter(cmd.Key, time.Now())

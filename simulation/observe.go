@@ -101,13 +101,17 @@ func (c *checker) late(r *reply, at int64) {
 	}
 }
 
-// known notes a lease by its value.
+// known notes a lease by its value: the last one, of those of a process that follow
+// each other under it.
 func (c *checker) known(h *holding) {
 	if h.value == "" {
 		return
 	}
 	if c.byValue == nil {
 		c.byValue = map[string]*holding{}
+	}
+	if c.byValue[h.value] != nil {
+		c.w.count.add(leasePassed)
 	}
 	c.byValue[h.value] = h
 	if c.missed[h.value] {

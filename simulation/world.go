@@ -81,6 +81,7 @@ type opOrder struct {
 // The kinds, in their order within a process.
 const (
 	isRecord = iota
+	isGain
 	isCall
 	isCancel
 	isTimer

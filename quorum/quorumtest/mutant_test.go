@@ -166,6 +166,17 @@ func TestCheckFindsMutants(t *testing.T) {
 			}
 			return s.Do(ctx, cmd)
 		}}, "tokens rise"},
+		"spares aren't taken": {instead(quorum.Acquire, func(cmd quorum.Command) quorum.Command {
+			cmd.Spare = 0
+			return cmd
+		}), "acquire takes tokens to spare"},
+		"a new counter's spares are below the clock": {on(quorum.Acquire, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+			if spare := fencing.Token(cmd.Spare); spare > 0 && vote.Token == fencing.Token(s.Clock().UnixMicro())+1+spare {
+				s.PutCounter(cmd.Key, vote.Token-spare, s.Fingerprint(cmd.Key))
+				vote.Token -= spare
+			}
+			return vote
+		}), "acquire takes tokens to spare"},
 		"token of the vote isn't the counter": {on(quorum.Acquire, func(_ *Server, _ quorum.Command, vote quorum.Vote) quorum.Vote {
 			if vote.Token > 0 {
 				vote.Token++

@@ -36,6 +36,7 @@ var parts = []part{
 	{"restore without fence", checkRestoreBare},
 	{"release", checkRelease},
 	{"release only while mine", checkReleaseMine},
+	{"acquire takes tokens to spare", checkSpare},
 	{"replace", checkReplace},
 	{"replace without fence", checkReplaceBare},
 	{"the line of waiters", checkLine},
@@ -168,6 +169,46 @@ func (c *check) lifted(cmd quorum.Command) fencing.Token {
 	require.Greater(c.t, token, fencing.Token(from.UnixMicro()), "the counter wasn't lifted to the clock")
 	require.LessOrEqual(c.t, token, fencing.Token(to.UnixMicro())+1, "the counter was lifted above the clock")
 	return token
+}
+
+// checkSpare: tokens that are taken beside a command's own are nobody else's.
+func checkSpare(c *check) {
+	spare := func(value string, n int) quorum.Command {
+		cmd := c.acquire("a", value)
+		cmd.Spare = n
+		return cmd
+	}
+	take := func(cmd quorum.Command) fencing.Token {
+		c.t.Helper()
+		token := c.granted(cmd).Token
+		require.Equal(c.t, token, c.do(c.look("a")).Token, "the last of them is the counter")
+		c.changesNothing("a", func() { c.refused(spare("w", 3)) })
+		c.granted(c.release("a", cmd.Value))
+		return token
+	}
+	fromClock := func(cmd quorum.Command) fencing.Token {
+		c.t.Helper()
+		cmd.Clock = true
+		vote := c.granted(cmd)
+		require.Equal(c.t, vote.Clock.UnixMicro()+1, int64(vote.Token)-int64(cmd.Spare), "the first of them is right above the clock")
+		c.granted(c.release("a", cmd.Value))
+		return vote.Token
+	}
+	token := fromClock(spare("v", 5))
+	require.Equal(c.t, token+1, take(spare("v", 0)))
+	require.Equal(c.t, token+65, take(spare("v", 63)))
+	require.Equal(c.t, token+66, take(spare("v", 0)))
+
+	c.clock.Sleep(2 * time.Millisecond)
+	another := spare("v", 7)
+	another.Life = anotherLife
+	fromClock(another)
+
+	token = take(spare("v", 2))
+	other := spare("v", 2)
+	other.Set.Name = "others"
+	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*quorum.SetMismatchError)) })
+	require.Equal(c.t, token+1, take(spare("v", 0)))
 }
 
 func checkLife(c *check) {

@@ -42,6 +42,13 @@ func checkReplace(c *check) {
 	require.False(c.t, vote.Replaced, "there was nothing to replace")
 	require.Equal(c.t, token+2, vote.Token)
 
+	spare := replace("v3b", "v3")
+	spare.Spare = 4
+	vote = c.granted(spare)
+	require.True(c.t, vote.Replaced)
+	require.Equal(c.t, token+7, vote.Token)
+	c.granted(replace("v3", "v3b"))
+
 	other := replace("v4", "v3")
 	other.Set.Name = "others"
 	c.changesNothing("a", func() {

@@ -53,6 +53,7 @@ func asDocument(cfg *simulation.Config) {
 	cfg.Quorum.Fencing = quorum.Off
 	cfg.Quorum.RestartQuarantine = quorum.Off
 	cfg.Quorum.ClockMonitor = quorum.Off
+	cfg.Quorum.Cohorts = quorum.Off
 	library(func(p simulation.Process, i int) quorum.Instance { return withoutTopUp{p.Instances[i]} })(cfg)
 }
 
@@ -78,6 +79,9 @@ func topUp(cfg *simulation.Config) {
 	cfg.Quorum.KeepAlive = true
 }
 
+// oneByOne has a round, and a token, for each lease.
+func oneByOne(cfg *simulation.Config) { cfg.Quorum.Cohorts = quorum.Off }
+
 func fenced(cfg *simulation.Config) { cfg.Quorum.Fencing = quorum.On }
 
 func guarded(how simulation.Guarding) func(*simulation.Config) {
@@ -88,4 +92,5 @@ func guarded(how simulation.Guarding) func(*simulation.Config) {
 func asIs(cfg *simulation.Config) {
 	cfg.Guard, cfg.Locker = simulation.Unguarded, nil
 	cfg.Quorum.Fencing, cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.On, quorum.On, quorum.On
+	cfg.Quorum.Cohorts = quorum.On
 }

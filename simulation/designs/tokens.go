@@ -91,6 +91,6 @@ func tokens() []Design {
 		Cure:     "token-write",
 		Apply: and(library(func(p simulation.Process, i int) quorum.Instance {
 			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i]}
-		}), fenced, guarded(simulation.GuardWrites)),
+		}), fenced, oneByOne, guarded(simulation.GuardWrites)),
 	}}
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // All is every mutant.
 func All() []Mutant {
-	return slices.Concat(ofTime(), ofVotes(), ofTokens(), ofExtensions(), ofReleases(), ofServers(), ofScripts(), ofGuards())
+	return slices.Concat(ofTime(), ofVotes(), ofTokens(), ofExtensions(), ofReleases(), ofCohorts(), ofServers(), ofScripts(), ofGuards())
 }
 
 // The judges.

@@ -33,7 +33,7 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "lost-counter-starts-low", Breaks: "a counter that was lost starts above all tokens that it gave",
-		Edits: edit("instance/grant.lua", "token = clock + 1", "token = counted"),
+		Edits: edit("instance/grant.lua", "token = clock + many", "token = counted"),
 		Judge: contract(),
 	}, {
 		Name: "set-not-compared", Breaks: "a client with another set of instances is refused",
@@ -69,11 +69,23 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "replace-without-compare", Breaks: "a hand-over replaces its own old value, and nobody else's",
-		Edits: edit("instance/replace.lua", "if held and held ~= replaced then", "if held and replaced == '' then"),
+		Edits: edit("instance/replace.lua", "if held and (replaced == '' or held ~= replaced) then", "if held and replaced == '' then"),
+		Judge: contract(),
+	}, {
+		Name: "spare-takes-a-held-lock", Breaks: "who takes tokens to spare is refused where the lock is held",
+		Edits: edit("instance/replace.lua", "if held and (replaced == '' or held ~= replaced) then", "if held and replaced ~= '' and held ~= replaced then"),
+		Judge: contract(),
+	}, {
+		Name: "spares-not-counted", Breaks: "tokens that are taken to spare are nobody else's",
+		Edits: edit("instance/batch.go", "1+cmd.Spare, &cmd.Value", "1, &cmd.Value"),
+		Judge: contract(),
+	}, {
+		Name: "spares-start-low", Breaks: "a lost counter's tokens are all above those that it gave, the spare ones, too",
+		Edits: edit("instance/grant.lua", "token = clock + many", "token = clock + 1"),
 		Judge: contract(),
 	}, {
 		Name: "replace-without-counting", Breaks: "a hand-over's token is larger than the old one's",
-		Edits: edit("instance/replace.lua", "token, failure = count(KEYS[2], KEYS[3], found, known or life)", "token = tonumber(redis.call('GET', KEYS[2])) or clock"),
+		Edits: edit("instance/replace.lua", "token, failure = count(KEYS[2], KEYS[3], found, known or life, nil, tonumber(ARGV[6]))", "token = tonumber(redis.call('GET', KEYS[2])) or clock"),
 		Judge: contract(),
 	}, {
 		Name: "life-not-compared", Breaks: "a counter that came back older than it was goes on from the clock",
@@ -85,7 +97,7 @@ func ofScripts() []Mutant {
 		Judge: test("./instance", "^TestCounterOfAnotherLife$/^miniredis$"),
 	}, {
 		Name: "another-life-lowers", Breaks: "a counter that is ahead of the clock isn't set back to it",
-		Edits: edit("instance/grant.lua", " and token <= clock then", " then"),
+		Edits: edit("instance/grant.lua", " and token - many < clock then", " then"),
 		Judge: test("./instance", "^TestCounterAheadOfTheClock$/^miniredis$"),
 	}, {
 		Name: "life-forgotten", Breaks: "a client that doesn't know the life leaves what others know",

@@ -32,7 +32,7 @@ func All() []Scenario {
 		evicted(), flushed(), evictedFromFive(),
 		oneHangs(),
 		holderCrashes(), partitioned(), requestsCut(), repliesCut(),
-		wakeUpLost(), handOverLost(),
+		wakeUpLost(), handOverLost(), cohortCrashes(),
 	}
 }
 

@@ -65,6 +65,29 @@ func update(c *simulation.Client, lease simulation.Lease) {
 // release gives the lock back. An error is in the trace.
 func release(c *simulation.Client, lease simulation.Lease) { _ = c.Release(lease) }
 
+// crew is some goroutines of one process that take turns with the lock from a moment on,
+// for a few milliseconds each, so that it can pass from one to the next.
+func crew(when time.Duration, goroutines, turns int) simulation.Workload {
+	member := func(c *simulation.Client) {
+		until(c, when)
+		for range turns {
+			lease, err := c.Acquire(key)
+			if err != nil {
+				return
+			}
+			update(c, lease)
+			c.Sleep(2 * ms)
+			release(c, lease)
+		}
+	}
+	return func(c *simulation.Client) {
+		for range goroutines - 1 {
+			c.Go(member)
+		}
+		member(c)
+	}
+}
+
 // turn is the plainest part: take the lock at a moment, update, hold on, release.
 func turn(when, hold time.Duration) simulation.Workload {
 	return func(c *simulation.Client) {

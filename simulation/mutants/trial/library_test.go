@@ -28,7 +28,8 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 		}
 		c, err := quorum.New(quorum.Config{
 			RestartQuarantine: quorum.Off, InstanceTimeout: 100 * ms,
-			Terms: quorum.Terms{MaxWait: 20 * time.Second},
+			Cohorts: quorum.Off, // a round for each lease
+			Terms:   quorum.Terms{MaxWait: 20 * time.Second},
 		}, instances...)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, c.Close(context.Background())) }()

@@ -1,0 +1,34 @@
+package mutants
+
+// ofCohorts breaks how a lease passes on within a process.
+func ofCohorts() []Mutant {
+	return []Mutant{{
+		Name: "spares-above-the-settled", Breaks: "the tokens of those who follow are settled with the first one's",
+		Edits: edit("quorum/round.go", "return r.token - fencing.Token(r.cmd.Spare)", "return r.token"),
+		Judge: scenario("X5"),
+	}, {
+		Name: "spares-without-end", Breaks: "who follows has a token that was taken for that",
+		Edits: edit("quorum/cohort.go", "if h.spare == 0 {", "if h.spare < 0 {"),
+		Judge: test("./quorum", "^TestSparesRunOut$"),
+	}, {
+		Name: "pass-adds-time", Breaks: "who follows has the time that is left",
+		Edits: edit("quorum/cohort.go", "to.round, to.start, to.length = l.round, l.start, l.length", "to.round = l.round"),
+		Judge: test("./quorum", "^TestCohortPassesTheLockOn$"),
+	}, {
+		Name: "pass-late", Breaks: "who follows has about as much time as a round would give",
+		Edits: edit("quorum/cohort.go", "used <= l.length/passShare && ", ""),
+		Judge: test("./quorum", "^TestWhatIsNotPassedOn$"),
+	}, {
+		Name: "pass-after-extension", Breaks: "no late extension cuts short what the next holder has extended",
+		Edits: edit("quorum/cohort.go", " || l.extending != nil", ""),
+		Judge: test("./quorum", "^TestWhatIsNotPassedOn$"),
+	}, {
+		Name: "pass-before-its-end", Breaks: "a lease is over before the next one has it",
+		Edits: edit("quorum/release.go", "\tl.end(ErrReleased)\n\terr := l.giveBack(ctx)\n", "\terr := l.giveBack(ctx)\n\tl.end(ErrReleased)\n"),
+		Judge: test("./quorum", "^TestCohortPassesTheLockOn$"),
+	}, {
+		Name: "passed-value-told", Breaks: "who passed a lease on can't give its key away",
+		Edits: edit("quorum/lease.go", "\tif l.passed {\n\t\treturn \"\"\n\t}\n", ""),
+		Judge: test("./quorum", "^TestPassedLeaseIsOver$"),
+	}}
+}

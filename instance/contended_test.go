@@ -4,6 +4,7 @@ package instance_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
@@ -42,12 +44,21 @@ type contender struct {
 	URLs    []string
 	Workers int
 	Time    time.Duration
+	TTL     time.Duration // 0 for the default
+	Tell    bool          // it prints each turn when that has begun
 }
 
 // share is what the workers of one process had.
 type share struct {
 	Turns []int           // of each worker
 	Waits []time.Duration // for each turn
+	Held  []held
+}
+
+// held is one turn, by this machine's wall clock, in nanoseconds.
+type held struct {
+	Token    fencing.Token
+	From, To int64
 }
 
 // contend runs workers in this process until the time is over.
@@ -57,7 +68,7 @@ func contend(ctx context.Context, c contender) (s share, err error) {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, group.Close()) }()
-	locks, err := quorum.New(quorum.Config{}, group.Instances()...)
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: c.TTL}}, group.Instances()...)
 	if err != nil {
 		return s, err
 	}
@@ -77,14 +88,20 @@ func contend(ctx context.Context, c contender) (s share, err error) {
 				if err != nil {
 					return err
 				}
+				turn := held{Token: lease.Token(), From: time.Now().UnixNano()}
 				waited := time.Since(began)
+				if c.Tell {
+					fmt.Printf("turn %d %d\n", turn.Token, turn.From)
+				}
 				time.Sleep(contentionHold)
+				turn.To = time.Now().UnixNano()
 				if err := lease.Release(ctx); err != nil {
 					return err
 				}
 				mu.Lock()
 				s.Turns[w]++
 				s.Waits = append(s.Waits, waited)
+				s.Held = append(s.Held, turn)
 				mu.Unlock()
 			}
 			return nil
@@ -159,7 +176,8 @@ type result struct {
 	took     time.Duration
 	turns    []int // of each worker, the fewest first
 	waits    []time.Duration
-	commands int // that all servers together got about the lock
+	held     []held // by their tokens
+	commands int    // that all servers together got about the lock
 }
 
 func (r *result) handoffs() int { return len(r.waits) }
@@ -211,9 +229,11 @@ func runContention(t testing.TB, servers []*instancetest.Server, processes, work
 	for _, s := range shares {
 		r.turns = append(r.turns, s.Turns...)
 		r.waits = append(r.waits, s.Waits...)
+		r.held = append(r.held, s.Held...)
 	}
 	slices.Sort(r.turns)
 	slices.Sort(r.waits)
+	slices.SortFunc(r.held, func(a, b held) int { return cmp.Compare(a.Token, b.Token) })
 	return r
 }
 
@@ -240,15 +260,71 @@ func TestContention(t *testing.T) {
 		processes, workers int
 		most               float64 // commands for each handoff
 	}{
-		{1, 16, 8}, {4, 4, 11},
+		{1, 16, 2}, {4, 4, 6},
 	} {
 		t.Run(fmt.Sprintf("%d processes of %d", test.processes, test.workers), func(t *testing.T) {
 			r := runContention(t, instancetest.StartN(t, 5, instancetest.Config{}), test.processes, test.workers, 1500*time.Millisecond)
 			t.Log(r)
+			for i, next := range r.held[1:] {
+				require.Greater(t, next.Token, r.held[i].Token, "two had one token")
+				require.GreaterOrEqual(t, next.From, r.held[i].To, "two had the lock, or their tokens are in the wrong order")
+			}
 			assert.Greater(t, r.turns[0], 3, "somebody was forgotten")
 			assert.GreaterOrEqual(t, 2*r.turns[0], r.turns[len(r.turns)-1], "the turns are not shared out")
 			assert.Less(t, float64(r.commands)/float64(r.handoffs()), test.most)
 		})
+	}
+}
+
+// A process is killed whose workers pass the lock on among themselves. Another one goes on
+// when its key has run out, with larger tokens than any that the dead one gave.
+func TestDeadCohort(t *testing.T) {
+	c := contender{Workers: 4, Time: 5 * time.Second, TTL: 2 * time.Second, Tell: true}
+	for _, s := range instancetest.StartN(t, 5, instancetest.Config{}) {
+		c.URLs = append(c.URLs, s.URL())
+	}
+	dead, other := startContender(t, c), startContender(t, c)
+	var turns []held
+	read := func(p *process, from string) {
+		var turn held
+		_, err := fmt.Sscan(from, &turn.Token, &turn.From)
+		require.NoError(t, err)
+		turns = append(turns, turn)
+	}
+	_, err := io.WriteString(dead.in, "go\n")
+	require.NoError(t, err)
+	for range 100 {
+		read(dead, dead.expect(t, "turn"))
+	}
+	_, err = io.WriteString(other.in, "go\n")
+	require.NoError(t, err)
+	read(other, other.expect(t, "turn"))
+	for range 50 {
+		read(dead, dead.expect(t, "turn"))
+	}
+	require.NoError(t, dead.cmd.Process.Kill())
+	for dead.out.Scan() { // what it had printed
+		if from, ok := strings.CutPrefix(dead.out.Text(), "turn"); ok && strings.Count(from, " ") == 2 {
+			read(dead, from)
+		}
+	}
+	require.Error(t, dead.cmd.Wait(), "it was killed")
+	killed := time.Now().UnixNano()
+	after := 0
+	for other.out.Scan() {
+		if from, ok := strings.CutPrefix(other.out.Text(), "turn"); ok {
+			read(other, from)
+			if turns[len(turns)-1].From > killed {
+				after++
+			}
+		}
+	}
+	require.NoError(t, other.cmd.Wait(), other.err.String())
+	require.Greater(t, after, 100, "the other one goes on")
+	slices.SortFunc(turns, func(a, b held) int { return cmp.Compare(a.Token, b.Token) })
+	for i, next := range turns[1:] {
+		require.Greater(t, next.Token, turns[i].Token, "two had one token")
+		require.Greater(t, next.From, turns[i].From, "the tokens are in the wrong order")
 	}
 }
 

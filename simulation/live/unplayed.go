@@ -22,5 +22,6 @@ func Unplayed() map[string]string {
 		"S12":  "who gets which vote first is chance on real servers",
 		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
 		"X3": timing, "X4": timing,
+		"X5": "a part of a play has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}
 }

@@ -25,7 +25,8 @@ type Inspection struct {
 	Free   []string
 	Failed []Ballot
 	// Token is the largest counter found: that of the last lease, if its
-	// instances answered. 0 if there is none.
+	// instances answered, or more, if tokens were set aside for who follows it.
+	// 0 if there is none.
 	Token fencing.Token
 	// Quorum is how many instances make a lease.
 	Quorum int
@@ -158,6 +159,6 @@ func (i Inspection) String() string {
 	for _, f := range i.Failed {
 		fmt.Fprintf(&b, " %s didn't answer: %v;", f.Instance, f.Vote.Err)
 	}
-	fmt.Fprintf(&b, " last token %d", i.Token)
+	fmt.Fprintf(&b, " tokens up to %d", i.Token)
 	return b.String()
 }

@@ -26,7 +26,7 @@ func TestInspectAFreeLock(t *testing.T) {
 		found := f.inspect("k")
 		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
 		assert.Nil(t, found.Held())
-		assert.Equal(t, `"k": free last token 0`, found.String())
+		assert.Equal(t, `"k": free tokens up to 0`, found.String())
 	})
 }
 

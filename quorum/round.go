@@ -25,6 +25,10 @@ import (
 // vote on s, because only instances whose vote is at most T_B are settled for B.
 // So T_A < T_B, whatever clocks and pauses do, as long as s kept its data.
 //
+// A round that takes spare tokens increments by 1+Spare, T is the last of what it takes,
+// and the others are right below: then B's vote on s >= T_A+1+Spare, and B's first token
+// is still above T_A, which is A's last.
+//
 // If s didn't. Let s have been restarted, or replaced by a replica, after A was settled
 // on it, and have come back with older data. B's vote counts only if s gave it in the
 // life that B's command named (see standing.counts), and the first grant of a new life
@@ -34,8 +38,9 @@ import (
 // the life in which A was settled on s by the length of a quarantine. And s's counter,
 // of at least T_A by that end, was no later than the latest of all servers' clocks at
 // that moment: a counter begins at its server's clock, is lifted to that or to another
-// server's counter, and is raised by one with a grant, of which a key has fewer than one
-// a microsecond. So T_A < T_B all the same, if server clocks differ by less than a
+// server's counter, and is raised by one for each token, of which a key has fewer than
+// one a microsecond: even spare ones, at most 63 with a round, take microseconds to be
+// handed on. So T_A < T_B all the same, if server clocks differ by less than a
 // quarantine's length (one that was ahead and was set back counts as it was).
 //
 // What that takes, beside clocks:

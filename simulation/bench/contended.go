@@ -42,7 +42,7 @@ func contention(ctx context.Context, f fleet, list []contender, times int, long 
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
 		var contestants []contender
 		for _, c := range list {
-			if c.contended {
+			if c.contended && (c.servers > 0 || shape.processes == 1) {
 				contestants = append(contestants, c)
 			}
 		}

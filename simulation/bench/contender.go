@@ -21,7 +21,8 @@ type contender struct {
 	name string
 	// note says what differs from the others beside the code.
 	note string
-	// servers is how many of the servers a lock asks.
+	// servers is how many of the servers a lock asks. What asks none is only measured
+	// on one name, in one process.
 	servers int
 	// ours is this library.
 	ours bool
@@ -41,6 +42,7 @@ func contenders() []contender {
 	all = append(all, rueidislocks()...)
 	all = append(all, redislocks()...)
 	all = append(all, floors()...)
+	all = append(all, channels()...)
 	all = append(all, ourselves()...)
 	return all
 }

@@ -41,9 +41,9 @@ func (r Results) markdown(w io.Writer) {
 		r.Server, r.Cores, r.Go, r.Rounds, r.Seconds)
 	fmt.Fprintf(w, "| contender | asks | what it is |\n| --- | --- | --- |\n")
 	for _, c := range r.Contenders {
-		servers := "five servers"
-		if c.Servers == 1 {
-			servers = "ONE server"
+		servers := map[int]string{0: "no server", 1: "ONE server"}[c.Servers]
+		if servers == "" {
+			servers = "five servers"
 		}
 		fmt.Fprintf(w, "| %s | %s | %s |\n", c.Name, servers, c.Note)
 	}

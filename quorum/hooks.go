@@ -18,7 +18,8 @@ type Hooks struct {
 	// RoundDecided: the same round is won or lost. Instances that had not
 	// answered by then have failed with ErrPending in its ballots.
 	RoundDecided func(ctx context.Context, e RoundEnd)
-	// Acquired: a lease was handed out, by a round that was won or by Resume.
+	// Acquired: a lease was handed out: by a round that was won, by Resume, or by another
+	// goroutine that gave it back (see Config.Cohorts).
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)

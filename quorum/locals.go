@@ -41,12 +41,11 @@ type line struct {
 	room    [1]*ticket // where one waits alone
 	holder  *Lease     // a lease of this process, nil if there is none
 
-	// turns is how many more of this line may have the lock before other processes
-	// are let in, with who has it. It is set when the lock comes to this process, to as many as
-	// stand in line then: everybody who waited, here and elsewhere, has one turn
-	// before anybody has two. Where nobody is known to wait elsewhere and the lock is
-	// held for moments it is maxTurns: a newcomer waits for less than a tenth of a
-	// validity, once.
+	// turns is how many of this line, with who has the lock, may have it before other
+	// processes are let in. It is set when the lock comes to this process, to as many as
+	// stand in line then: everybody who waited, here and elsewhere, has one turn before
+	// anybody has two. Where nobody is known to wait elsewhere and the lock is held for
+	// moments it is maxTurns: a newcomer waits for less than a tenth of a validity, once.
 	turns int
 
 	// By the monotonic clock, 0 for not at all: until when another process is to be

@@ -34,7 +34,7 @@ func ofExtensions() []Mutant {
 		Judge: scenario("S11b"),
 	}, {
 		Name: "failed-extension-releases", Breaks: "a lease that couldn't be extended keeps its keys until its deadline",
-		Edits: edit("quorum/extend.go", "\t\treturn l.extendError(ErrNotExtended, nil, e.snapshot())\n", "\t\tl.hold.release(ctx, func(int, Ballot) {})\n\t\treturn l.extendError(ErrNotExtended, nil, e.snapshot())\n"),
+		Edits: edit("quorum/extend.go", "\t\treturn l.extendError(ErrNotExtended, nil, e.snapshot())\n", "\t\tl.hold.release(ctx, nil, func(int, Ballot) {})\n\t\treturn l.extendError(ErrNotExtended, nil, e.snapshot())\n"),
 		Judge: scenario("S11e"),
 	}, {
 		Name: "jumped-clock-extends", Breaks: "an extension doesn't count an instance whose clock jumped",

@@ -5,7 +5,7 @@ func ofServers() []Mutant {
 	return []Mutant{{
 		Name: "no-restart-quarantine", Breaks: "a server that was restarted doesn't vote for a TTL",
 		Edits: edit("quorum/quarantine.go", "\treturn q.restart.err(Restarted, now)\n}\n\nfunc (t term)", "\treturn nil\n}\n\nfunc (t term)"),
-		Judge: scenario("S7"),
+		Judge: scenario("M2"),
 	}, {
 		Name: "new-run-id-trusted", Breaks: "a server with another run id doesn't vote for a TTL",
 		Edits: edit("quorum/quarantine.go", "case before != \"\" && id.RunID != before:", "case before == \"\" && id.RunID != before && false:"),

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,7 +288,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 				// Each of four wants it again and again.
 				ctx, cancel := context.WithCancel(f.ctx)
 				var group sync.WaitGroup
-				turns := 0
+				var turns atomic.Int64
 				for range 4 {
 					group.Go(func() {
 						for {
@@ -295,28 +296,28 @@ func TestCohortsLetOthersIn(t *testing.T) {
 							if err != nil {
 								return
 							}
-							turns++
+							turns.Add(1)
 							time.Sleep(10 * ms)
 							assert.NoError(f.t, lease.Release(f.ctx))
 						}
 					})
 				}
 				time.Sleep(500 * ms)
-				at, before := time.Now(), turns
+				at, before := time.Now(), turns.Load()
 				lease, err := other.Acquire(f.ctx, "k")
 				require.NoError(f.t, err)
-				f.t.Logf("after %d turns and %v", turns-before, time.Since(at))
-				assert.LessOrEqual(f.t, turns-before, 64)
+				f.t.Logf("after %d turns and %v", turns.Load()-before, time.Since(at))
+				assert.LessOrEqual(f.t, turns.Load()-before, int64(64))
 				assert.Less(f.t, time.Since(at), 800*ms)
 				require.NoError(f.t, lease.Release(f.ctx))
 
 				// From now on it is known that others want it.
 				for range 3 {
-					at, before = time.Now(), turns
+					at, before = time.Now(), turns.Load()
 					lease, err = other.Acquire(f.ctx, "k")
 					require.NoError(f.t, err)
-					f.t.Logf("after %d turns and %v", turns-before, time.Since(at))
-					assert.LessOrEqual(f.t, turns-before, 2*4, "nobody here has more than two turns meanwhile")
+					f.t.Logf("after %d turns and %v", turns.Load()-before, time.Since(at))
+					assert.LessOrEqual(f.t, turns.Load()-before, int64(2*4), "nobody here has more than two turns meanwhile")
 					require.NoError(f.t, lease.Release(f.ctx))
 				}
 				cancel()

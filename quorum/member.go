@@ -40,7 +40,8 @@ type member struct {
 	monitor     drift.Monitor
 	probed      bool
 	probedEpoch uint64
-	probing     chan struct{} // not nil while a probe is under way; closed at its end
+	probing     bool         // somebody has the turn to probe
+	turns       []*probeTurn // of who waits for it, in the order of arrival
 	duplicate   *DuplicateError
 	toldHidden  bool
 }
@@ -286,15 +287,12 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 			m.mu.Unlock()
 			return s, nil
 		}
-		wait := m.turnLocked()
+		t := m.turnLocked(func(now drift.Instant) bool { return m.standingLocked(epoch, now).judged })
 		m.mu.Unlock()
-		if wait != nil {
-			select {
-			case <-wait:
-				continue // that probe may have begun too early for this epoch
-			case <-ctx.Done():
-				return standing{}, ctx.Err()
-			}
+		if mine, err := m.await(ctx, t); err != nil {
+			return standing{}, err
+		} else if !mine {
+			continue
 		}
 		_, err := m.probe(ctx)
 		m.mu.Lock()
@@ -310,38 +308,13 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 
 // identify gives the answer to a probe of its own, after those under way.
 func (m *member) identify(ctx context.Context) (Identity, error) {
-	for {
-		m.mu.Lock()
-		wait := m.turnLocked()
-		m.mu.Unlock()
-		if wait == nil {
-			return m.probe(ctx)
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return Identity{}, fmt.Errorf("another probe of it was under way: %w", ctx.Err())
-		}
-	}
-}
-
-// turnLocked takes the turn to probe; or gives the channel that is closed at the end
-// of the probe under way. There is one at a time: of two, the answer that the server
-// gave first could be taken in last, and a life that has ended be held for the
-// present one, with all that it is allowed and has been granted.
-func (m *member) turnLocked() (wait <-chan struct{}) {
-	if m.probing != nil {
-		return m.probing
-	}
-	m.probing = make(chan struct{})
-	return nil
-}
-
-func (m *member) endTurn() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.probing)
-	m.probing = nil
+	t := m.turnLocked(func(drift.Instant) bool { return false })
+	m.mu.Unlock()
+	if _, err := m.await(ctx, t); err != nil {
+		return Identity{}, fmt.Errorf("another probe of it was under way: %w", err)
+	}
+	return m.probe(ctx)
 }
 
 // inTime turns an extension's grant into a failed vote while the server's clock is

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -13,7 +14,10 @@ import (
 const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
 
 // span is a stretch of true time in which a process's clocks ran evenly.
-type span struct{ mono, wall line }
+type span struct {
+	mono, wall line
+	before     *span // nil for the first one
+}
 
 // Clock is one process's clock: a monotonic one and a wall clock, each a line over
 // true time. It is what the code under test has for the time. Only the driver
@@ -22,9 +26,13 @@ type span struct{ mono, wall line }
 // Timer, Ticker and AfterFunc give concrete types that work by real time alone; a
 // process that calls them is reported (see Violation), and their timers never fire.
 type Clock struct {
-	p     *process
-	spans []span // the last one is the present
-	start time.Time
+	p *process
+	// start and started are what the clocks showed when the process started.
+	start   time.Time
+	started int64
+	// latest is the present. It is atomic for the race detector alone, which doesn't see
+	// that a goroutine stands if it does so in WaitGroup.Wait.
+	latest atomic.Pointer[span]
 
 	ppm    int64 // the rate while it runs
 	asleep bool  // the monotonic clock stands still
@@ -34,9 +42,9 @@ type Clock struct {
 var _ clock.Clock = (*Clock)(nil)
 
 func newClock(p *process, now int64) *Clock {
-	c := &Clock{p: p, spans: make([]span, 1, 4)}
-	c.spans[0] = span{mono: line{from: now}, wall: line{from: now, value: epoch + now}}
-	c.start = c.Now()
+	c := &Clock{p: p}
+	c.latest.Store(&span{mono: line{from: now}, wall: line{from: now, value: epoch + now}})
+	c.start, c.started = c.Now(), c.mono()
 	return c
 }
 
@@ -44,11 +52,11 @@ func newClock(p *process, now int64) *Clock {
 func (c *Clock) inherit(from *Clock, now int64) {
 	c.ppm = from.ppm
 	s := from.present()
-	c.spans[0] = span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)}
-	c.start = c.Now()
+	c.latest.Store(&span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)})
+	c.start, c.started = c.Now(), c.mono()
 }
 
-func (c *Clock) present() *span { return &c.spans[len(c.spans)-1] }
+func (c *Clock) present() *span { return c.latest.Load() }
 
 // sleep stops the monotonic clock at the true time now, and with frozen the wall
 // clock.
@@ -76,13 +84,13 @@ func (c *Clock) tune(now int64) {
 			wall = -million
 		}
 	}
-	s := *c.present()
-	c.spans = append(c.spans, span{mono: s.mono.turn(now, mono), wall: s.wall.turn(now, wall)})
+	s := c.present()
+	c.latest.Store(&span{mono: s.mono.turn(now, mono), wall: s.wall.turn(now, wall), before: s})
 }
 
 func (c *Clock) stepWall(now, by int64) {
-	s := *c.present()
-	c.spans = append(c.spans, span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by)})
+	s := c.present()
+	c.latest.Store(&span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by), before: s})
 }
 
 func (c *Clock) mono() int64 { return c.present().mono.at(c.p.w.now.Load()) }
@@ -103,11 +111,10 @@ func (c *Clock) Since(t time.Time) time.Duration {
 // meant, else the later.
 func (c *Clock) monoAt(t time.Time) int64 {
 	if t.Equal(c.start) {
-		return c.spans[0].mono.value
+		return c.started
 	}
 	wall, end := t.UnixNano(), c.p.w.now.Load()
-	for i := len(c.spans) - 1; i >= 0; i-- {
-		s := c.spans[i]
+	for s := c.present(); s != nil; s = s.before {
 		if wall >= s.wall.value && wall <= s.wall.at(end) {
 			return s.mono.at(s.wall.when(wall))
 		}

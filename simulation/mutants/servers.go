@@ -22,7 +22,7 @@ func ofServers() []Mutant {
 		Name: "probes-overtake", Breaks: "a server's answers are taken in in the order in which it gave them",
 		Edits: []Edit{
 			{"quorum/verify.go", "m.identify(ctx)", "m.probe(ctx)"},
-			{"quorum/member.go", "\tdefer m.endTurn()\n", "\tdefer func() {\n\t\tif m.probing != nil {\n\t\t\tm.endTurn()\n\t\t}\n\t}()\n"},
+			{"quorum/member.go", "\tdefer m.endTurn()\n", "\tdefer func() {\n\t\tif m.probing {\n\t\t\tm.endTurn()\n\t\t}\n\t}()\n"},
 		},
 		Judge: test("./quorum", "^TestProbesDoNotOvertakeEachOther$"),
 	}, {

@@ -62,6 +62,11 @@ type Event struct {
 	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "crashed", "read", "write", "noted"
 	Key     string
 	Token   fencing.Token
+	// Goroutine is which of the process's own it was (asked and what came of it,
+	// looked, released), see Client.Goroutine.
+	Goroutine int
+	// Lease is its number, from 1, in the order of acquisition; 0 if there is none.
+	Lease int
 	// Validity is what the client was told (acquired, extended, looked).
 	Validity time.Duration
 	// Words says more, where there is more to say.
@@ -200,7 +205,7 @@ func (c *checker) real(h *holding) {
 // effect looks at an operation that the resource is about to carry out.
 func (c *checker) effect(a act, reg *register) {
 	h := a.holding
-	c.note(h.p, Event{What: a.kind.String(), Key: h.key, Token: h.token, Words: fmt.Sprintf("version %d value %d", a.version, a.value)})
+	c.note(h.p, Event{What: a.kind.String(), Key: h.key, Token: h.token, Lease: h.number, Words: fmt.Sprintf("version %d value %d", a.version, a.value)})
 	// By the time of sending: a packet that is late has no holder any more, and
 	// no lock is to blame for it.
 	for _, o := range c.holdings[h.number:] {
@@ -281,7 +286,7 @@ func (r *record) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	e := Event{What: recordNames[r.kind], Validity: r.validity, Words: r.words}
+	e := Event{What: recordNames[r.kind], Goroutine: r.goroutine, Validity: r.validity, Words: r.words}
 	line := w.trace.at(now, r.p.name).s(e.What)
 	if h := r.holding; h != nil {
 		e.Key, e.Token = h.key, h.token
@@ -297,7 +302,6 @@ func (r *record) apply(w *world) {
 		line.s(r.words)
 	}
 	line.end()
-	w.check.note(r.p, e)
 	switch h := r.holding; r.kind {
 	case asked:
 		h.askedAt = now
@@ -323,6 +327,10 @@ func (r *record) apply(w *world) {
 			h.endedAt = min(h.endedAt, now)
 		}
 	}
+	if r.holding != nil {
+		e.Lease = r.holding.number
+	}
+	w.check.note(r.p, e)
 }
 
 // prolonged is an extension that was won.
@@ -343,17 +351,17 @@ func (x *prolonged) apply(w *world) {
 	}
 	now := w.now.Load()
 	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(x.validity)).end()
-	w.check.note(x.p, Event{What: "extended", Key: x.key, Token: x.token, Validity: x.validity})
 	w.count.add(leaseExtended)
-	holdings := w.check.holdings
-	for i := len(holdings) - 1; i >= 0; i-- {
-		h := holdings[i]
+	e := Event{What: "extended", Key: x.key, Token: x.token, Validity: x.validity}
+	for _, h := range slices.Backward(w.check.holdings) {
 		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
 			h.told(now, int64(x.validity))
 			w.check.real(h)
-			return
+			e.Lease = h.number
+			break
 		}
 	}
+	w.check.note(x.p, e)
 }
 
 // tally counts what the library told a hook.

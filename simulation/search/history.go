@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ import (
 // sent something.
 func Operations(r simulation.Result) ([]judge.Operation, error) {
 	h := &historian{
-		crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[string]time.Duration{}, acted: map[callID]bool{},
+		crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}, acted: map[callID]bool{},
 	}
 	if err := h.readTrace(r.Trace); err != nil {
 		return nil, err
@@ -47,8 +48,8 @@ type historian struct {
 	calls   map[callID]*call
 	effects []effect // what the resource carried out, in order, of which no event was taken in yet
 
-	asked  map[string]time.Duration // by process and key
-	leases []*lease                 // in the order in which they were handed out
+	asked  map[asking]time.Duration
+	leases map[int]*lease // by their numbers
 
 	acts   []judge.Operation
 	acted  map[callID]bool
@@ -59,6 +60,13 @@ type historian struct {
 type callID struct {
 	process string
 	n       string
+}
+
+// asking is who asks for what: one goroutine asks for one thing at a time.
+type asking struct {
+	process   string
+	goroutine int
+	key       string
 }
 
 // call is when a request was sent and when its answer was heard.
@@ -78,11 +86,13 @@ type effect struct {
 
 // lease is a lease as its holder sees it.
 type lease struct {
-	process, key string
-	token        fencing.Token
-	asked        time.Duration
-	beliefs      []belief // one after the other, with gaps between them
-	over         bool     // its holder gave it up
+	process   string
+	goroutine int
+	key       string
+	token     fencing.Token
+	asked     time.Duration
+	beliefs   []belief // one after the other, with gaps between them
+	over      bool     // its holder gave it up
 }
 
 // belief is a time in which a holder believed in its lease without a break.
@@ -168,17 +178,17 @@ func (e *effect) read(words []string) error {
 func (h *historian) take(e simulation.Event) error {
 	switch e.What {
 	case "asked":
-		h.asked[e.Process+" "+e.Key] = e.At
+		h.asked[asking{e.Process, e.Goroutine, e.Key}] = e.At
 	case "acquired":
-		l := &lease{process: e.Process, key: e.Key, token: e.Token, asked: h.asked[e.Process+" "+e.Key]}
-		h.leases = append(h.leases, l)
+		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, asked: h.asked[asking{e.Process, e.Goroutine, e.Key}]}
+		h.leases[e.Lease] = l
 		h.told(l, e)
 	case "extended", "looked":
-		if l := h.lease(e.Process, e.Key, e.Token); l != nil && !l.over {
+		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.told(l, e)
 		}
 	case "released":
-		if l := h.lease(e.Process, e.Key, e.Token); l != nil {
+		if l := h.leases[e.Lease]; l != nil {
 			l.end(e.At)
 		}
 	case "crashed":
@@ -193,14 +203,12 @@ func (h *historian) take(e simulation.Event) error {
 	return nil
 }
 
-// lease is the latest one that fits.
-func (h *historian) lease(process, key string, token fencing.Token) *lease {
-	for _, l := range slices.Backward(h.leases) {
-		if l.process == process && l.key == key && l.token == token {
-			return l
-		}
+// client is what the judge calls the lease's holder: one that does one thing at a time.
+func (l *lease) client() string {
+	if l.goroutine == 0 {
+		return l.process
 	}
-	return nil
+	return fmt.Sprintf("%s.%d", l.process, l.goroutine)
 }
 
 // told takes in a validity: its holder believes on, or begins to believe anew.
@@ -239,7 +247,11 @@ func (h *historian) act(e simulation.Event) error {
 	if c == nil || done.id.process != e.Process {
 		return fmt.Errorf("search: the history has a %s by %s at %v, where the trace has one by %s", e.What, e.Process, e.At, done.id.process)
 	}
-	if l := h.lease(e.Process, e.Key, e.Token); l != nil && c.sent > l.beliefs[len(l.beliefs)-1].until {
+	l := h.leases[e.Lease]
+	if l == nil {
+		return fmt.Errorf("search: the history has a %s by %s at %v under lease %d, which nobody got", e.What, e.Process, e.At, e.Lease)
+	}
+	if c.sent > l.beliefs[len(l.beliefs)-1].until {
 		// Whatever it believed in between: it acts as if it had held it all the time.
 		l.beliefs = []belief{{l.beliefs[0].from, c.sent}}
 	}
@@ -249,7 +261,7 @@ func (h *historian) act(e simulation.Event) error {
 	}
 	h.acted[done.id] = true
 	o := judge.Operation{
-		Client: e.Process, Key: e.Key, Kind: judge.Read, Call: c.sent, Return: c.heard, Outcome: judge.Done,
+		Client: l.client(), Key: e.Key, Kind: judge.Read, Call: c.sent, Return: c.heard, Outcome: judge.Done,
 		Token: done.token, Version: done.version, Value: done.value,
 	}
 	if !c.ok {
@@ -278,13 +290,14 @@ func (h *historian) observe(key string, e effect) {
 // operations is everything that was put together.
 func (h *historian) operations(ended time.Duration) []judge.Operation {
 	var all []judge.Operation
-	for _, l := range h.leases {
+	for _, n := range slices.Sorted(maps.Keys(h.leases)) {
+		l := h.leases[n]
 		for i, b := range l.beliefs {
-			lock := judge.Operation{Client: l.process, Key: l.key, Kind: judge.Lock, Call: b.from, Return: b.from, Outcome: judge.Done}
+			lock := judge.Operation{Client: l.client(), Key: l.key, Kind: judge.Lock, Call: b.from, Return: b.from, Outcome: judge.Done}
 			if i == 0 { // only then it got a token
 				lock.Call, lock.Token = l.asked, l.token
 			}
-			unlock := judge.Operation{Client: l.process, Key: l.key, Kind: judge.Unlock, Call: b.until, Return: b.until, Outcome: judge.Done}
+			unlock := judge.Operation{Client: l.client(), Key: l.key, Kind: judge.Unlock, Call: b.until, Return: b.until, Outcome: judge.Done}
 			all = append(all, lock, unlock)
 			ended = max(ended, b.until)
 		}

@@ -177,13 +177,16 @@ type violationJSON struct {
 }
 
 type eventJSON struct {
-	At       time.Duration `json:"at_ns"`
-	Process  string        `json:"process"`
-	What     string        `json:"what"`
-	Key      string        `json:"key,omitempty"`
-	Token    uint64        `json:"token,omitempty"`
-	Validity time.Duration `json:"validity_ns,omitempty"`
-	Words    string        `json:"words,omitempty"`
+	At      time.Duration `json:"at_ns"`
+	Process string        `json:"process"`
+	// Goroutine is which of the process's own, 0 for its first.
+	Goroutine int           `json:"goroutine,omitempty"`
+	What      string        `json:"what"`
+	Key       string        `json:"key,omitempty"`
+	Lease     int           `json:"lease,omitempty"` // its number, from 1
+	Token     uint64        `json:"token,omitempty"`
+	Validity  time.Duration `json:"validity_ns,omitempty"`
+	Words     string        `json:"words,omitempty"`
 }
 
 func (p played) json(w io.Writer) error {
@@ -200,7 +203,7 @@ func (p played) json(w io.Writer) error {
 		out.Violations = append(out.Violations, violationJSON{string(v.Kind), v.At, v.Text})
 	}
 	for _, e := range r.History {
-		out.History = append(out.History, eventJSON{e.At, e.Process, e.What, e.Key, uint64(e.Token), e.Validity, e.Words})
+		out.History = append(out.History, eventJSON{e.At, e.Process, e.Goroutine, e.What, e.Key, e.Lease, uint64(e.Token), e.Validity, e.Words})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

@@ -29,7 +29,7 @@ func contend(c *simulation.Client) {
 	}
 	for turn := range uint64(2) {
 		c.Sleep(time.Duration(c.Pick(10*turn, 3000)) * time.Millisecond)
-		lease := get(c, []string{"k", "l"}[c.Pick(10*turn+1, 4)/3])
+		lease := get(c, []string{"k", "l"}[c.Pick(10*turn+1, 4)/3], c.Pick(10*turn+6, 4) == 0)
 		if lease == nil {
 			continue
 		}
@@ -54,13 +54,9 @@ func contend(c *simulation.Client) {
 	}
 }
 
-// get waits for the lock: with Acquire where no instance can be in quarantine.
-// Acquire gives up a round as soon as it is lost, and waits no longer than until
-// the votes that it has by then say that the lock can be free. Those of instances
-// in quarantine come from goroutines that run at one moment, and which of them
-// have been counted is the scheduler's choice.
-func get(c *simulation.Client, name string) simulation.Lease {
-	if unprotected(c.Seed()) {
+// get waits for the lock, in the library's way or by trying again and again.
+func get(c *simulation.Client, name string, polls bool) simulation.Lease {
+	if !polls {
 		lease, _ := c.Acquire(name) // no lease if there is an error, which is in the trace
 		return lease
 	}

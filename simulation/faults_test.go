@@ -372,6 +372,13 @@ func hold0(c *simulation.Client) {
 	}
 }
 
+// acquireAndRelease waits for the lock and releases it.
+func acquireAndRelease(c *simulation.Client) {
+	if lease, err := c.Acquire("k"); err == nil {
+		_ = c.Release(lease)
+	}
+}
+
 // Whatever is counted is in the list of what can be, and what a thousand runs count is
 // most of it.
 func TestCounters(t *testing.T) {
@@ -402,6 +409,12 @@ func TestCounters(t *testing.T) {
 		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
 		counted["a call to a waiter was lost"] += r.Counts["a call to a waiter was lost"]
 	}
+	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+		for range 3 {
+			c.Go(acquireAndRelease)
+		}
+	})
+	counted["a lease was passed on without a round"] += r.Counts["a lease was passed on without a round"]
 	r = run(t, 1, simulation.Config{HideRunID: true}, nil, hold0)
 	counted["a server hid its run id"] += r.Counts["a server hid its run id"]
 	var never []string

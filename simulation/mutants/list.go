@@ -30,13 +30,14 @@ func edit(file, old, new string) []Edit { return []Edit{{file, old, new}} }
 func Searches() []Search {
 	const n = 600
 	return []Search{
-		{Name: "messages", Design: "default", Faults: []string{"cut", "lose", "reorder", "reconnect"}, Seeds: n},
-		{Name: "servers", Design: "default", Faults: []string{"hang", "restart", "failover", "crash", "reboot"}, Seeds: n},
-		{Name: "clocks", Design: "token-admit", Faults: []string{"pause", "step", "hang"}, Seeds: n},
-		{Name: "pauses", Design: "token-admit", Faults: []string{"pause", "crash", "cut"}, Seeds: n},
+		{Name: "messages", Workload: "mixed", Design: "default", Faults: []string{"cut", "lose", "reorder", "reconnect"}, Seeds: n},
+		{Name: "servers", Workload: "mixed", Design: "default", Faults: []string{"hang", "restart", "failover", "crash", "reboot"}, Seeds: n},
+		{Name: "clocks", Workload: "mixed", Design: "token-admit", Faults: []string{"pause", "step", "hang"}, Seeds: n},
+		{Name: "pauses", Workload: "mixed", Design: "token-admit", Faults: []string{"pause", "crash", "cut"}, Seeds: n},
 		// Keys that are dropped can make two holders; the tokens are above that.
-		{Name: "memory", Design: "token-admit", Faults: []string{"evict", "flush", "cut"}, Except: []string{"two holders", "validity beyond reality"}, Seeds: n},
+		{Name: "memory", Workload: "mixed", Design: "token-admit", Faults: []string{"evict", "flush", "cut"}, Except: []string{"two holders", "validity beyond reality"}, Seeds: n},
+		{Name: "cohorts", Workload: "crowd", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "cut", "lose", "step"}, Seeds: n / 4},
 		// Instances that are no Starters are asked on goroutines.
-		{Name: "goroutines", Design: "quarantine", Faults: []string{"cut", "lose", "hang", "restart"}, Seeds: n},
+		{Name: "goroutines", Workload: "mixed", Design: "quarantine", Faults: []string{"cut", "lose", "hang", "restart"}, Seeds: n},
 	}
 }

@@ -14,8 +14,10 @@ type Order struct {
 // Search is many random schedules, with a design and faults under which no
 // violation of some kinds may be found.
 type Search struct {
-	Name   string `json:"name"`
-	Design string `json:"design"`
+	Name string `json:"name"`
+	// Workload is the name of one of search.Workloads.
+	Workload string `json:"workload"`
+	Design   string `json:"design"`
 	// Faults are the kinds of faults that are drawn.
 	Faults []string `json:"faults"`
 	// Except are kinds of violations that may be found.

@@ -18,19 +18,13 @@ func Mixed() Workload {
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
 		},
 		Rounds: 3, Span: 12 * time.Second,
-		Work: func(cfg simulation.Config, rounds int) simulation.Workload {
-			m := mixed{rounds: rounds, waits: cfg.Quorum.RestartQuarantine == quorum.Off && cfg.Quorum.ClockMonitor == quorum.Off}
-			return m.play
-		},
+		Work: func(_ simulation.Config, rounds int) simulation.Workload { return mixed{rounds}.play },
 	}
 }
 
 // mixed is Mixed with its rounds.
 type mixed struct {
 	rounds int
-	// waits says that a client may use Acquire. With instances in quarantine how long
-	// that waits depends on which of several answers of one moment it has seen.
-	waits bool
 }
 
 // What a client draws for each round.
@@ -64,7 +58,7 @@ func (m mixed) play(c *simulation.Client) {
 func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 	const ms = time.Millisecond
 	c.Sleep(time.Duration(pick(aboutStart, 400)) * ms)
-	lease := m.get(c, pick(aboutWaiting, 3) == 0)
+	lease := get(c, pick(aboutWaiting, 3))
 	if lease == nil {
 		return
 	}
@@ -87,14 +81,20 @@ func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 	}
 }
 
-// get waits for the lock, in the library's way or by trying again and again; or
-// tries once.
-func (m mixed) get(c *simulation.Client, once bool) simulation.Lease {
+// Ways to get the lock.
+const (
+	once  = iota // try once
+	polls        // try again and again
+	waits        // in the library's way
+)
+
+// get gets the lock, or nil; why is in the trace.
+func get(c *simulation.Client, way int) simulation.Lease {
 	const key = "k"
-	if m.waits && !once {
+	if way == waits {
 		lease, err := c.Acquire(key)
 		if err != nil {
-			return nil // why is in the trace
+			return nil
 		}
 		return lease
 	}
@@ -103,7 +103,7 @@ func (m mixed) get(c *simulation.Client, once bool) simulation.Lease {
 		if err == nil {
 			return lease
 		}
-		if once {
+		if way == once {
 			return nil
 		}
 		c.Sleep(500 * time.Millisecond)

@@ -34,6 +34,9 @@ type Workload struct {
 	Judge func(Setup, simulation.Result) simulation.Result
 }
 
+// Workloads are those that are made for searches, the usual one first.
+func Workloads() []Workload { return []Workload{Mixed(), Crowd()} }
+
 // Design is a way to lock, by name.
 type Design struct {
 	Name, Title string

@@ -172,11 +172,9 @@ func TestMixedReachesEverything(t *testing.T) {
 	if testing.Short() || raced {
 		t.Skip("it plays many runs")
 	}
-	report, err := search.Search(t.Context(), registry(), draw("guarded"), search.Options{To: 1500, Workers: 2, Command: worker})
+	report, err := search.Search(t.Context(), registry(), draw("guarded"), search.Options{To: 3000, Workers: 2, Command: worker})
 	require.NoError(t, err)
-	waits, err := search.Search(t.Context(), registry(), draw("unwatched"), search.Options{To: 500, Workers: 2, Command: worker})
-	require.NoError(t, err)
-	unreached := slices.DeleteFunc(report.Unreached(), func(what string) bool { return waits.Counts[what] > 0 })
+	unreached := report.Unreached()
 	t.Logf("not reached: %q", unreached)
 	for _, what := range []string{
 		"a request was lost", "a reply was lost", "a call timed out", "a reply came too late", "a process was paused", "a process crashed",
@@ -234,18 +232,18 @@ func TestBadSpaces(t *testing.T) {
 	}
 	negative, many := -1, 100
 	for says, change := range map[string]func(*search.Space, *search.Options){
-		`no workload "sing"; there are: kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
-		`no design "x"; there are: default`:    func(s *search.Space, _ *search.Options) { s.Design = "x" },
-		`How is ""`:                            func(s *search.Space, _ *search.Options) { s.How = "" },
-		`no fault "rain"`:                      func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
-		"at most 2000 faults":                  func(s *search.Space, _ *search.Options) { s.Most = 2000 },
-		"a span of -1ns":                       func(s *search.Space, _ *search.Options) { s.Span = -1 },
-		"a length of -1ns":                     func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
-		"rounds is 100, want 1 to 3":           func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
-		"servers is -1":                        func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
-		"from 2 to 1":                          func(_ *search.Space, o *search.Options) { o.From = 2 },
-		"-1 workers":                           func(_ *search.Space, o *search.Options) { o.Workers = -1 },
-		"without a Command":                    func(_ *search.Space, o *search.Options) { o.Workers = 1 },
+		`no workload "sing"; there are: crowd, kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
+		`no design "x"; there are: default`:           func(s *search.Space, _ *search.Options) { s.Design = "x" },
+		`How is ""`:                                   func(s *search.Space, _ *search.Options) { s.How = "" },
+		`no fault "rain"`:                             func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
+		"at most 2000 faults":                         func(s *search.Space, _ *search.Options) { s.Most = 2000 },
+		"a span of -1ns":                              func(s *search.Space, _ *search.Options) { s.Span = -1 },
+		"a length of -1ns":                            func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
+		"rounds is 100, want 1 to 3":                  func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
+		"servers is -1":                               func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
+		"from 2 to 1":                                 func(_ *search.Space, o *search.Options) { o.From = 2 },
+		"-1 workers":                                  func(_ *search.Space, o *search.Options) { o.Workers = -1 },
+		"without a Command":                           func(_ *search.Space, o *search.Options) { o.Workers = 1 },
 	} {
 		err := search1(change)
 		require.ErrorIs(t, err, search.ErrSetup, "%s", says)

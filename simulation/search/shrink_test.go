@@ -63,7 +63,7 @@ func TestShrinkToNoFault(t *testing.T) {
 // longer than it must be, rounded up.
 func TestShrinkFindsTheNumbers(t *testing.T) {
 	const odd = 137*time.Microsecond + 13
-	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 1, Schedule: simulation.Schedule{
+	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 8, Schedule: simulation.Schedule{
 		{Kind: simulation.Step, Process: "c1", At: odd, By: odd},
 		{Kind: simulation.Delay, Process: "c2", Server: "A", At: time.Second + odd, For: odd, By: odd},
 		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 23*time.Second + odd, Shuffled: true},

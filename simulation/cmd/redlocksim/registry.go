@@ -10,10 +10,10 @@ import (
 )
 
 // registry is everything that has a name for explore, exhaust, shrink and replay:
-// the default exploration, each scenario's workload by the scenario's ID, and every
+// the explorations, each scenario's workload by the scenario's ID, and every
 // design.
 func registry() search.Registry {
-	r := search.Registry{Workloads: []search.Workload{search.Mixed()}}
+	r := search.Registry{Workloads: search.Workloads()}
 	for _, d := range designs.All() {
 		r.Designs = append(r.Designs, named(d))
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -212,42 +211,53 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
 	r := registry()
 	broken := 0
-	for _, d := range r.Designs {
-		cfg := search.Mixed().Base
-		d.Apply(&cfg)
-		for seed := range uint64(25) {
-			setup := search.Setup{Workload: "mixed", Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, 12*time.Second)}
-			result, err := r.Play(setup)
-			require.NoError(t, err)
-			operations, err := search.Operations(result)
-			require.NoError(t, err, "%s, seed %d", d.Name, seed)
-			verdict, err := judge.Check(operations, 0)
-			require.NoError(t, err)
-			if !verdict.Holds() {
-				broken++
-			}
-
-			kinds := result.Kinds()
-			found := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
-			unanswered := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Outcome == judge.Unknown })
-			tokenless := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Kind == judge.Lock && o.Token == 0 })
-			crooked := slices.ContainsFunc(setup.Schedule, func(f simulation.Fault) bool {
-				return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
-			})
-			where := fmt.Sprintf("%s, seed %d: %v, %v", d.Name, seed, verdict, kinds)
-			assert.Equal(t, found(simulation.TokenOrder), verdict.Tokens == judge.Broken, where)
-			if !crooked {
-				assert.Equal(t, found(simulation.TwoHolders), verdict.Exclusion == judge.Broken, where)
-			}
-			damaged := found(simulation.LostUpdate) || found(simulation.StaleWrite)
-			if verdict.Resource == judge.Broken {
-				assert.True(t, damaged, where)
-			} else if !unanswered && (!tokenless || found(simulation.LostUpdate)) {
-				assert.False(t, damaged, where)
+	for _, w := range []struct {
+		search.Workload
+		seeds uint64
+	}{{search.Mixed(), 25}, {search.Crowd(), 6}} {
+		for _, d := range r.Designs {
+			cfg := w.Base
+			d.Apply(&cfg)
+			for seed := range w.seeds {
+				setup := search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, w.Span)}
+				if !agree(t, r, setup) {
+					broken++
+				}
 			}
 		}
 	}
 	assert.Greater(t, broken, 50)
+}
+
+// agree plays a setup and requires that the judge finds what the checks find; it reports
+// whether that is nothing.
+func agree(t *testing.T, r search.Registry, setup search.Setup) bool {
+	t.Helper()
+	result, err := r.Play(setup)
+	require.NoError(t, err)
+	operations, err := search.Operations(result)
+	require.NoError(t, err, "%s, seed %d", setup.Design, setup.Seed)
+	verdict, err := judge.Check(operations, 0)
+	require.NoError(t, err)
+	kinds := result.Kinds()
+	found := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
+	unanswered := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Outcome == judge.Unknown })
+	tokenless := slices.ContainsFunc(operations, func(o judge.Operation) bool { return o.Kind == judge.Lock && o.Token == 0 })
+	crooked := slices.ContainsFunc(setup.Schedule, func(f simulation.Fault) bool {
+		return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
+	})
+	where := fmt.Sprintf("%s, seed %d: %v, %v", setup.Design, setup.Seed, verdict, kinds)
+	assert.Equal(t, found(simulation.TokenOrder), verdict.Tokens == judge.Broken, where)
+	if !crooked {
+		assert.Equal(t, found(simulation.TwoHolders), verdict.Exclusion == judge.Broken, where)
+	}
+	damaged := found(simulation.LostUpdate) || found(simulation.StaleWrite)
+	if verdict.Resource == judge.Broken {
+		assert.True(t, damaged, where)
+	} else if !unanswered && (!tokenless || found(simulation.LostUpdate)) {
+		assert.False(t, damaged, where)
+	}
+	return verdict.Holds()
 }
 
 // Every workload can be played with every design that it knows, as far as names go.

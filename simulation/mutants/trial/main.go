@@ -140,7 +140,7 @@ const chunk = 25
 
 // search plays a search.
 func (t *trial) search(s mutants.Search) error {
-	space := search.Space{Setup: search.Setup{Workload: search.Mixed().Name, Design: s.Design}, How: search.Draw}
+	space := search.Space{Setup: search.Setup{Workload: s.Workload, Design: s.Design}, How: search.Draw}
 	for _, kind := range s.Faults {
 		space.Faults = append(space.Faults, simulation.Kind(kind))
 	}
@@ -173,7 +173,7 @@ func (t *trial) caught(by, says string) { t.verdict.By, t.verdict.Says = by, say
 
 // registry is what a search can name.
 func registry() search.Registry {
-	r := search.Registry{Workloads: []search.Workload{search.Mixed()}}
+	r := search.Registry{Workloads: search.Workloads()}
 	for _, d := range designs.All() {
 		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
 	}

@@ -1,0 +1,83 @@
+package search_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// crowded is a search with the crowd and such faults.
+func crowded(design string, faults ...simulation.Kind) search.Space {
+	return search.Space{Setup: search.Setup{Workload: search.Crowd().Name, Design: design}, How: search.Draw, Faults: faults}
+}
+
+// Goroutines that pass the lock on among themselves never have it with others, and their
+// tokens are in order, whatever happens that the library guards against.
+func TestCrowd(t *testing.T) {
+	faults := []simulation.Kind{
+		simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang,
+		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	}
+	report := find(t, crowded("default", faults...), few())
+	assert.Empty(t, report.Kinds())
+	for _, what := range []string{
+		"a lease was passed on without a round", "a lease was replaced by the next one", "a lease was extended",
+		"a process crashed", "a quarantine began: restarted", "a quarantine began: clock jumped", "a reply came too late",
+	} {
+		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+	}
+	assert.Greater(t, report.Counts["a lease was passed on without a round"], report.Counts["a lease was acquired"]/10)
+
+	// The same faults bite where nothing guards against them.
+	kind(t, find(t, crowded("unwatched", faults...), few()), simulation.TwoHolders)
+}
+
+// A setup has one outcome, though goroutines of one process wake each other.
+func TestCrowdIsDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for seed := range few() / 2 {
+		cfg := search.Crowd().Base
+		if seed%2 == 0 {
+			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+		}
+		schedule := simulation.Draw(seed, cfg, 8, search.Crowd().Span)
+		digest := ""
+		for procs := range 2 {
+			runtime.GOMAXPROCS(1 + procs)
+			r, err := simulation.Run(seed, cfg, schedule, search.Crowd().Work(cfg, search.Crowd().Rounds))
+			require.NoError(t, err)
+			if digest == "" {
+				digest = r.Digest
+			}
+			require.Equal(t, digest, r.Digest, "seed %d", seed)
+		}
+	}
+}
+
+// Operations know the goroutines of a process apart, each of which has one lease at a
+// time: one to four have the eight leases that each asks for.
+func TestOperationsOfACrowd(t *testing.T) {
+	r, err := registry().Play(search.Setup{Workload: search.Crowd().Name, Design: "unfenced", Seed: 1})
+	require.NoError(t, err)
+	operations, err := search.Operations(r)
+	require.NoError(t, err)
+	until, locks := map[string]time.Duration{}, map[string]int{}
+	for _, o := range operations {
+		if o.Kind == judge.Lock {
+			locks[o.Client]++
+			assert.GreaterOrEqual(t, o.Call, until[o.Client], "%v", o)
+		}
+		if o.Kind == judge.Lock || o.Kind == judge.Unlock {
+			until[o.Client] = o.Return
+		}
+	}
+	assert.Equal(t, map[string]int{"c1": 8, "c2": 8, "c3": 8, "c3.1": 8, "c3.2": 8}, locks)
+}

@@ -70,6 +70,6 @@ func ofVotes() []Mutant {
 	}, {
 		Name: "no-timeout", Breaks: "each instance has a time-out",
 		Edits: edit("quorum/errand.go", "\te.m.starter.Start(cmd, left, e)", "\te.m.starter.Start(cmd, left*1000, e)"),
-		Judge: searching("messages"),
+		Judge: scenario("S7d"),
 	}}
 }

@@ -27,7 +27,8 @@ import (
 // hold the lock together, get tokens in the order in which they get the lock, and
 // leave no key behind.
 func TestUnreliableReplies(t *testing.T) {
-	const clients, workers, turns = 3, 4, 12
+	// Each has its turns, and all go on until enough replies were harmed to mean anything.
+	const clients, workers, turns, enough = 3, 4, 12, 100
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var calls, bad atomic.Uint64
@@ -113,7 +114,7 @@ func TestUnreliableReplies(t *testing.T) {
 	for _, c := range coordinators {
 		for range workers {
 			group.Go(func() error {
-				for range turns {
+				for n := 0; n < turns || bad.Load() < enough; n++ {
 					lease, err := c.Acquire(t.Context(), "k")
 					if err != nil {
 						return err
@@ -129,7 +130,6 @@ func TestUnreliableReplies(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.NotZero(t, won.Load())
-	require.Greater(t, bad.Load(), uint64(50), "too few replies were harmed for this to mean anything")
 
 	peaceful.Store(true)
 	for _, c := range coordinators {

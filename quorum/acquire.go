@@ -26,7 +26,8 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 // Acquire takes the lock on key and waits for it until ctx ends, or Terms.MaxTries
 // or Terms.MaxWait are used up. Goroutines of one process are served in the order
 // in which they came, and processes too, as far as they can be called (see
-// Config.WakeUps): each has as many turns in a row as it has goroutines that wait.
+// Config.WakeUps): each has as many turns in a row as it has goroutines that wait, or
+// twice as many where the lock is held for moments (see Config.Cohorts).
 //
 // Errors: those of TryAcquire for what waiting can't cure and for a ctx that had
 // ended before, else a *WaitError: it

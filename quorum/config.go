@@ -151,8 +151,8 @@ type Config struct {
 	// each other without a round, as far as each holds it for a short time: a lease
 	// that is given back in the first tenth of its validity passes to the next in line
 	// with what is left of it, and the next one of some tokens that were set aside for
-	// that; after at most as many turns as there were waiters other processes are let
-	// in. A lease that was extended, or made a Handle of, isn't passed on. Off has a
+	// that; after two turns at most for each who waited other processes are let in. A
+	// lease that was extended, or made a Handle of, isn't passed on. Off has a
 	// round for each lease, and a check in each release.
 	Cohorts Switch
 

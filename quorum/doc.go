@@ -80,8 +80,8 @@
 // first competes on the instances. When a lease of this process is given back while
 // another goroutine waits for it, the lock passes on: without asking the instances if
 // it is held for moments (see Config.Cohorts), else in one step on each of them. That
-// goes for as many turns as stood in line when it came to this process, and for more
-// only while no other process is known to wait.
+// goes for as many turns as stood in line when it came to this process, for two of each
+// where it is held for moments, and for more only while no other process is known to wait.
 //
 // Processes stand in line, too: at one instance, the same for all, which calls the
 // first of them when a release reaches it. One process wakes at a time, and who has just

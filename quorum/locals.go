@@ -44,8 +44,10 @@ type line struct {
 	// turns is how many of this line, with who has the lock, may have it before other
 	// processes are let in. It is set when the lock comes to this process, to as many as
 	// stand in line then: everybody who waited, here and elsewhere, has one turn before
-	// anybody has two. Where nobody is known to wait elsewhere and the lock is held for
-	// moments it is maxTurns: a newcomer waits for less than a tenth of a validity, once.
+	// anybody has two. Where the lock is held for moments it is two for each: to pass it
+	// to another process costs as much as some turns, and the others wait for less than a
+	// tenth of a validity. And where nobody is known to wait elsewhere it is maxTurns then:
+	// a newcomer waits for as long, once.
 	turns int
 
 	// By the monotonic clock, 0 for not at all: until when another process is to be
@@ -166,10 +168,15 @@ func (l *locals) held(lease *Lease, followed bool) {
 
 // newTurns is how many turns this process has when the lock comes to it.
 func (at *line) newTurns(now time.Duration) int {
-	if len(at.waiting) > 1 && at.brief && !at.contestedAt(now) {
+	n := len(at.waiting)
+	switch {
+	case !at.brief:
+	case n > 1 && !at.contestedAt(now):
 		return maxTurns
+	default:
+		n *= 2
 	}
-	return min(len(at.waiting), maxTurns)
+	return min(n, maxTurns)
 }
 
 // heirs is how many may follow the first in line without a round of their own, if the

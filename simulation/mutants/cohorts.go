@@ -26,5 +26,9 @@ func ofCohorts() []Mutant {
 		Name: "passed-value-told", Breaks: "who passed a lease on can't give its key away",
 		Edits: edit("quorum/lease.go", "\tif l.passed {\n\t\treturn \"\"\n\t}\n", ""),
 		Judge: test("./quorum", "^TestPassedLeaseIsOver$"),
+	}, {
+		Name: "cohorts-keep-others-out", Breaks: "who waits in another process has its turn soon",
+		Edits: edit("quorum/locals.go", "case n > 1 && !at.contestedAt(now):", "case n > 1:"),
+		Judge: test("./quorum", "^TestCohortsLetOthersIn$"),
 	}}
 }

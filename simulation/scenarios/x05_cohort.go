@@ -11,7 +11,7 @@ func cohortCrashes() Scenario {
 		Title: "A process dies while its goroutines pass the lock on among themselves",
 		Steps: []string{
 			"0: four goroutines of c1 and two of c2 want the lock again and again, for moments",
-			"0 to 300: each process has as many turns in a row as it has goroutines that wait, under one value, with tokens that were taken with the first",
+			"0 to 300: each process has a turn or two in a row for each of its goroutines that wait, under one value, with tokens that were taken with the first",
 			"300: c1 crashes, and the lock with some of its tokens may be with it",
 			"10 300: what c1 held has run out; c2 goes on, with larger tokens than any of c1's",
 		},

@@ -214,7 +214,7 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	for _, w := range []struct {
 		search.Workload
 		seeds uint64
-	}{{search.Mixed(), 25}, {search.Crowd(), 6}} {
+	}{{search.Mixed(), 20}, {search.Crowd(), 3}} {
 		for _, d := range r.Designs {
 			cfg := w.Base
 			d.Apply(&cfg)

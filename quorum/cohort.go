@@ -35,6 +35,10 @@ import (
 // that who gets it has hardly less than a round of its own would give.
 const passShare = 10
 
+// briefTurns is how many turns like a lease's must fit into that time for it to count as
+// held for moments.
+const briefTurns = 64
+
 // spares is how many tokens a round takes for those who may follow who wins it, in turn.
 func (w *wait) spares(way way) int {
 	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off {
@@ -113,11 +117,11 @@ func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
 	return used <= l.length/passShare && l.length-used >= terms.MinValidity
 }
 
-// brief reports whether the lease was held so shortly that as many as may follow each
-// other can do so under one value, if they all do the same.
+// brief reports whether the lease was held so shortly that many can follow each other
+// under one value, if they all do the same.
 func (l *Lease) brief() bool {
 	now := l.hold.c.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return drift.Elapsed(l.acquired, now) <= l.length/passShare/maxTurns
+	return drift.Elapsed(l.acquired, now) <= l.length/passShare/briefTurns
 }

@@ -23,7 +23,7 @@ const (
 
 	// maxTurns bounds how often in a row the lock passes from one to the next in
 	// this process before other processes are let in.
-	maxTurns = 64
+	maxTurns = 128
 
 	// yieldFor is how long this process steps back for another one that was called:
 	// far longer than a call takes, and no time for one that was called and died.

@@ -220,10 +220,10 @@ func goalTable() (string, error) {
 	atMost := func(what string, measured, most float64) {
 		goal(what, fmt.Sprintf("at most %.3g", most), measured, measured <= most)
 	}
-	atLeast("1 worker, × redsync", over(1, "redsync"), 1.2)
+	atLeast("1 worker, × redsync", r.cycles("redlock", 1).Ratio, 1.2)
 	atMost("1 worker, p50 over fail-fast redsync's", r.cycles("redlock", 1).P50/max(1, r.cycles("redsync, fail-fast", 1).P50), 1)
-	atLeast("16 workers, × redsync", over(16, "redsync"), 4)
-	atLeast("128 workers, × redsync", over(128, "redsync"), 8)
+	atLeast("16 workers, × redsync", r.cycles("redlock", 16).Ratio, 4)
+	atLeast("128 workers, × redsync", r.cycles("redlock", 128).Ratio, 8)
 	atLeast("128 workers, × rueidislock with 3 keys on one server", over(128, "rueidislock, 3 keys"), 2)
 	atLeast("128 workers, × redislock on one server", over(128, "redislock"), 1)
 	atLeast("1 024 workers, of the throughput with 128", r.cycles("redlock", 1024).PerSecond/max(1, r.cycles("redlock", 128).PerSecond), 0.9)

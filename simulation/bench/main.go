@@ -171,7 +171,7 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 		}
 	}
 	if slices.Contains(opts.parts, "sick") {
-		if results.Sick, err = sickness(ctx, list, opts.long, progress); err != nil {
+		if results.Sick, err = sickness(ctx, list, opts.times, opts.long, progress); err != nil {
 			return results, err
 		}
 	}

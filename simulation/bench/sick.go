@@ -34,25 +34,55 @@ type Sickness struct {
 const slowness = 50 * time.Millisecond
 
 // sickness measures each contender that asks a majority, on servers of its own
-// because of what it leaves on them.
-func sickness(ctx context.Context, list []contender, long time.Duration, progress func(string)) ([]Sickness, error) {
+// because of what it leaves on them: the others once, for what is asked of them takes
+// some of them many seconds, and this library in several rounds.
+func sickness(ctx context.Context, list []contender, times int, long time.Duration, progress func(string)) ([]Sickness, error) {
 	var all []Sickness
 	for _, workers := range []int{1, 128} {
-		for _, state := range []string{"healthy", "slow", "hung", "killed"} {
+		measured := map[[2]string][]Sickness{}
+		states := []string{"healthy", "slow", "hung", "killed"}
+		for round := range times {
+			for _, state := range states {
+				for _, c := range list {
+					if !c.sick || round > 0 && !c.ours {
+						continue
+					}
+					progress(fmt.Sprintf("one of five %s, %d workers, round %d of %d: %s", state, workers, round+1, times, c.name))
+					one, err := measureSickness(ctx, c, state, workers, long)
+					if err != nil {
+						return nil, err
+					}
+					of := [2]string{state, c.name}
+					measured[of] = append(measured[of], one)
+				}
+			}
+		}
+		for _, state := range states {
 			for _, c := range list {
-				if !c.sick {
-					continue
+				if of := measured[[2]string{state, c.name}]; len(of) > 0 {
+					all = append(all, joinSickness(of))
 				}
-				progress(fmt.Sprintf("one of five %s, %d workers: %s", state, workers, c.name))
-				one, err := measureSickness(ctx, c, state, workers, long)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, one)
 			}
 		}
 	}
 	return all, nil
+}
+
+// joinSickness has the medians of what was measured in several rounds, the worst of what
+// is bad at its worst, and the sums of what should not be at all.
+func joinSickness(of []Sickness) Sickness {
+	joined := of[0]
+	for _, s := range of[1:] {
+		joined.Worst = max(joined.Worst, s.Worst)
+		joined.Goroutines, joined.HeapMB = max(joined.Goroutines, s.Goroutines), max(joined.HeapMB, s.HeapMB)
+		joined.Failed += s.Failed
+		joined.LeftThere += s.LeftThere
+		joined.LeftLater += s.LeftLater
+	}
+	joined.PerSecond = medianOf(of, func(s Sickness) float64 { return s.PerSecond })
+	joined.P50 = medianOf(of, func(s Sickness) float64 { return s.P50 })
+	joined.P99 = medianOf(of, func(s Sickness) float64 { return s.P99 })
+	return joined
 }
 
 func measureSickness(ctx context.Context, c contender, state string, workers int, long time.Duration) (Sickness, error) {

@@ -312,7 +312,7 @@ func (m *member) identify(ctx context.Context) (Identity, error) {
 	t := m.turnLocked(func(drift.Instant) bool { return false })
 	m.mu.Unlock()
 	if _, err := m.await(ctx, t); err != nil {
-		return Identity{}, fmt.Errorf("another probe of it was under way: %w", err)
+		return Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
 	return m.probe(ctx)
 }

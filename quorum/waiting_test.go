@@ -186,7 +186,8 @@ func TestTurnsAreSharedOut(t *testing.T) {
 			f.t.Logf("%d processes of %d: %d handoffs, turns %v, longest wait %v, %.1f commands each",
 				test.processes, test.workers, all, turns, longest, float64(f.sent("k"))/float64(all))
 			assert.GreaterOrEqual(f.t, 2*turns[0], turns[len(turns)-1])
-			assert.Less(f.t, longest, 120*ms)
+			// At worst once: who comes when the other process knows of nobody, and has 128 turns.
+			assert.Less(f.t, longest, 170*ms)
 			assert.Less(f.t, float64(f.sent("k")), 13*float64(all), "commands")
 			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
 			f.requireNothingLeft()

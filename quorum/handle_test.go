@@ -269,6 +269,7 @@ func TestResumeTopsUp(t *testing.T) {
 		resumed, err := other.Resume(f.ctx, lease.Handle())
 		require.NoError(t, err)
 		require.NoError(t, other.Settle(f.ctx))
+		synctest.Wait()
 		assert.Len(t, resumed.Instances(), 5)
 		for _, s := range f.servers {
 			assert.GreaterOrEqual(t, s.Counter("k"), lease.Token())

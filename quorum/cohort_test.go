@@ -362,6 +362,7 @@ func TestSparesRunOut(t *testing.T) {
 		f.warm()
 		other, taken := f.other(), make(chan *quorum.Lease, 1)
 		first := f.acquire("k")
+		synctest.Wait() // it has the key at the meeting place, too
 		w := &crew{f: f, leases: make(chan *quorum.Lease, 4), let: make(chan struct{}), errs: make(chan error, 4), last: first.Token()}
 		w.group.Go(func() {
 			lease, err := other.Acquire(f.ctx, "k")
@@ -370,13 +371,15 @@ func TestSparesRunOut(t *testing.T) {
 		})
 		time.Sleep(10 * ms) // it stands in line
 		w.join(f.ctx, f.Coordinator)
+		f.travel(ms) // or who is called could ask before all keys are deleted
 		require.NoError(f.t, first.Release(f.ctx))
 		theirs := <-taken // from here on it is known that others want it
 		w.join(f.ctx, f.Coordinator)
-		f.lag(10 * ms)
+		time.Sleep(10 * ms) // what it asks has been answered
+		f.travel(10 * ms)
 		released := make(chan error, 1)
 		go func() { released <- theirs.Release(f.ctx) }()
-		time.Sleep(5 * ms)
+		time.Sleep(15 * ms)
 		require.Empty(f.t, w.leases, "the round is under way")
 		for range 4 {
 			w.join(f.ctx, f.Coordinator)
@@ -395,5 +398,8 @@ func TestSparesRunOut(t *testing.T) {
 		w.release()
 		w.group.Wait()
 		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
+	}, func(cfg *quorum.Config) {
+		patient(cfg)
+		cfg.TTL = 10 * time.Minute
+	})
 }

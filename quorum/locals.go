@@ -171,12 +171,12 @@ func (at *line) newTurns(now time.Duration) int {
 	n := len(at.waiting)
 	switch {
 	case !at.brief:
+		return min(n, maxTurns)
 	case n > 1 && !at.contestedAt(now):
 		return maxTurns
 	default:
-		n *= 2
+		return min(2*n, maxTurns)
 	}
-	return min(n, maxTurns)
 }
 
 // heirs is how many may follow the first in line without a round of their own, if the

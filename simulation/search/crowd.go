@@ -39,13 +39,8 @@ const (
 
 func (w crowd) play(c *simulation.Client) {
 	const third, goroutines = crowdings * 1000, crowdings*1000 + 1
-	if c.Index == 2 && c.Pick(third, 2) == 0 {
-		return // two clients only
-	}
-	if c.Coordinator != nil {
-		if _, err := c.Coordinator.Verify(c.Context()); err != nil { // who watches before a fault can notice it
-			c.Note("verify failed")
-		}
+	if !joins(c, third) {
+		return
 	}
 	for range c.Pick(goroutines, 4) {
 		c.Go(w.take)
@@ -61,11 +56,11 @@ func (w crowd) take(c *simulation.Client) {
 }
 
 func (w crowd) round(c *simulation.Client, pick func(about, n int) int) {
-	const key, ms = "k", time.Millisecond
+	const ms = time.Millisecond
 	c.Sleep(time.Duration(pick(crowdStart, 40)) * ms)
-	lease, err := c.Acquire(key)
-	if err != nil {
-		return // why is in the trace
+	lease := get(c, waits)
+	if lease == nil {
+		return
 	}
 	percent := pick(crowdKind, 100)
 	work := time.Duration(pick(crowdWork, 4)) * ms

@@ -41,14 +41,8 @@ const (
 )
 
 func (m mixed) play(c *simulation.Client) {
-	const third = abouts * 1000
-	if c.Index == 2 && c.Pick(third, 2) == 0 {
-		return // two clients only
-	}
-	if c.Coordinator != nil {
-		if _, err := c.Coordinator.Verify(c.Context()); err != nil { // who watches before a fault can notice it
-			c.Note("verify failed")
-		}
+	if !joins(c, abouts*1000) {
+		return
 	}
 	for round := range m.rounds {
 		m.round(c, func(about, n int) int { return c.Pick(uint64(round*abouts+about), n) })
@@ -79,6 +73,20 @@ func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 	if pick(aboutRelease, 8) > 0 { // else it runs out
 		_ = c.Release(lease) // what became of it is in the trace
 	}
+}
+
+// joins reports whether the client takes part, which for the third one is drawn; who does
+// has looked at the instances before anything happens to these.
+func joins(c *simulation.Client, about uint64) bool {
+	if c.Index == 2 && c.Pick(about, 2) == 0 {
+		return false
+	}
+	if c.Coordinator != nil {
+		if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+			c.Note("verify failed")
+		}
+	}
+	return true
 }
 
 // Ways to get the lock.

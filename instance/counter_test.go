@@ -35,7 +35,7 @@ type granter struct {
 func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) any)) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for name, g := range map[string]granter{
-			"acquire": {}, "replace": {replace: "old"}, "spare": {spare: 4}, "replace and spare": {replace: "old", spare: 63},
+			"acquire": {}, "replace": {replace: "old"}, "spare": {spare: 4}, "replace and spare": {replace: "old", spare: 127},
 		} {
 			t.Run(name, func(t *testing.T) {
 				ask("FLUSHALL")

@@ -39,9 +39,10 @@ import (
 // of at least T_A by that end, was no later than the latest of all servers' clocks at
 // that moment: a counter begins at its server's clock, is lifted to that or to another
 // server's counter, and is raised by one for each token, of which a key has fewer than
-// one a microsecond: even spare ones, at most 63 with a round, take microseconds to be
-// handed on. So T_A < T_B all the same, if server clocks differ by less than a
-// quarantine's length (one that was ahead and was set back counts as it was).
+// one a microsecond: a round takes maxTurns of them at most, and lasts longer than as many
+// microseconds, with its release (some 300 on loopback). So T_A < T_B all the same, if
+// server clocks differ by less than a quarantine's length (one that was ahead and was
+// set back counts as it was).
 //
 // What that takes, beside clocks:
 //   - run ids are told, and RestartQuarantine is on. A client that doesn't know a life

@@ -279,7 +279,7 @@ func (p *pair) operation() quorum.Command {
 			cmd.Replace = p.of("v", "w", "x")
 		}
 		if cmd.Fence && p.random.IntN(3) == 0 {
-			cmd.Spare = p.random.IntN(64)
+			cmd.Spare = p.random.IntN(128)
 		}
 	case quorum.Raise, quorum.Restore:
 		known := p.model.Counter(cmd.Key, time.Now())

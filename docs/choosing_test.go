@@ -33,7 +33,13 @@ func table(head string, rows [][]string) string {
 func validities() (string, error) {
 	var rows [][]string
 	for _, ttl := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute} {
-		cfg, err := completed(quorum.Config{Terms: quorum.Terms{TTL: ttl}})
+		cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}}
+		if def, err := completed(quorum.Config{}); err != nil {
+			return "", err
+		} else if ttl > def.MaxTTL {
+			cfg.MaxTTL = ttl
+		}
+		cfg, err := completed(cfg)
 		if err != nil {
 			return "", err
 		}
@@ -41,10 +47,10 @@ func validities() (string, error) {
 		slow := cfg.Drift.Validity(ttl, 2*cfg.InstanceTimeout)
 		rows = append(rows, []string{
 			ttl.String(), cfg.InstanceTimeout.String(), cfg.Drift.Of(ttl).String(),
-			quick.String(), slow.String(), cfg.CounterTTL.String(),
+			quick.String(), slow.String(), cfg.MaxTTL.String(), cfg.CounterTTL.String(),
 		})
 	}
-	return table("TTL | InstanceTimeout | drift allowance | validity after a round of 1 ms | after the slowest round that can be won | CounterTTL", rows), nil
+	return table("TTL | InstanceTimeout | drift allowance | validity after a round of 1 ms | after the slowest round that can be won | MaxTTL, at the least its default | CounterTTL", rows), nil
 }
 
 // completed gives a Config with the defaults that New fills in, as a Coordinator

@@ -104,7 +104,7 @@ func errorsOf(t *testing.T, dir string) []string {
 func TestEverySettingIsListed(t *testing.T) {
 	text, err := os.ReadFile("configuration.md")
 	require.NoError(t, err)
-	settings := []string{"quorum Terms", "quorum Set", "quorum Hooks", "drift Allowance", "quorum/quorumslog Levels", "fencing/sqlguard TableConfig"}
+	settings := []string{"quorum Terms", "quorum Set", "quorum Hooks", "drift Allowance", "quorum/quorumslog Levels", "fencing Bound", "fencing MemoryConfig", "fencing/sqlguard TableConfig"}
 	for _, dir := range packageDirs(t) {
 		structs, err := structsIn(filepath.Join("..", dir))
 		require.NoError(t, err)

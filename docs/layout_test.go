@@ -62,7 +62,7 @@ var policy = map[string][]string{
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/mutants":       {},
-	"simulation/mutants/trial": {"simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
+	"simulation/mutants/trial": {"quorum", "simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/live": {

@@ -162,7 +162,7 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 	if found.Held() == nil {
 		return fmt.Errorf("nobody seems to hold %s", key)
 	}
-	hasty, err := second.WithTerms(quorum.Terms{TTL: 10 * time.Second, MaxWait: 50 * time.Millisecond})
+	hasty, err := second.WithTerms(func(t *quorum.Terms) { t.MaxWait = 50 * time.Millisecond })
 	if err != nil {
 		return err
 	}

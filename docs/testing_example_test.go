@@ -90,6 +90,7 @@ func TestRollOverSurvivesAHungServer(t *testing.T) {
 // lastWriter is a guard of somebody's own: a row in a map, in place of one in a
 // database.
 type lastWriter struct {
+	bound fencing.Bound
 	mu    sync.Mutex
 	marks map[string]fencing.Token
 }
@@ -99,7 +100,7 @@ func (g *lastWriter) Admit(ctx context.Context, resource string, t fencing.Token
 }
 
 func (g *lastWriter) Check(ctx context.Context, resource string, t fencing.Token) error {
-	if err := fencing.Validate(resource, t); err != nil {
+	if err := g.bound.Check(resource, t); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -114,9 +115,23 @@ func (g *lastWriter) Check(ctx context.Context, resource string, t fencing.Token
 	return nil
 }
 
+func (g *lastWriter) Forget(ctx context.Context, resource string) (bool, error) {
+	if err := fencing.Validate(resource, 1); err != nil {
+		return false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, known := g.marks[resource]
+	delete(g.marks, resource)
+	return known, nil
+}
+
 func TestOwnGuard(t *testing.T) {
-	guardtest.Run(t, func(*testing.T) fencing.Guard {
-		return &lastWriter{marks: map[string]fencing.Token{}}
+	guardtest.Run(t, func(_ *testing.T, b fencing.Bound) fencing.Guard {
+		return &lastWriter{bound: b, marks: map[string]fencing.Token{}}
 	})
 }
 
@@ -186,7 +201,7 @@ func Example_replay() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	again, err := kept.Replay(deposits)
+	again, err := kept.Replay(context.Background(), deposits)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -38,13 +38,17 @@ func SystemReader() *Reader { return &Reader{base: time.Now()} }
 // then each reading alone errs to the safe side.
 func (r *Reader) Now() Instant {
 	if r.clock == nil {
-		now := time.Now()
-		return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}
+		return r.split(time.Now())
 	}
 	// Since, not Now().Sub: Since is monotonic on a real clock, and an injected
-	// one can tell its two clocks apart by it. Round(0) strips the monotonic
-	// reading, without which Sub would compare that and never the wall clock.
+	// one can tell its two clocks apart by it. Round(0) as in split.
 	return Instant{Mono: r.clock.Since(r.base), Wall: r.clock.Now().Round(0)}
+}
+
+// split gives both readings of one time of the machine's. Round(0) strips the monotonic
+// one, without which Sub would compare that and never the wall clock.
+func (r *Reader) split(now time.Time) Instant {
+	return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}
 }
 
 // Elapsed is the time from one Instant to a later one: the larger of what the

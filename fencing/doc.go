@@ -14,17 +14,20 @@
 //  1. After Admit or Check has passed token t for a resource, every call on that
 //     resource that starts later with a smaller token is refused with a
 //     *StaleError, whichever process makes it.
-//  2. The mark never goes down, except by an explicit act of the operator (such
-//     as Memory.Forget) or by a loss of the store that keeps it.
+//  2. The mark never goes down, except by Forget, which an operator calls, or by
+//     a loss of the store that keeps it.
 //  3. An equal token passes, any number of times: it is the same holder.
 //  4. Resources are independent, and their names are compared byte by byte.
 //  5. A refused call changes nothing: stale, without a token, with a token that
-//     cannot exist, with a bad resource name, or with a context that had already
-//     ended.
+//     cannot exist or is ahead of the clock, with a bad resource name, or with a
+//     context that had already ended.
 //  6. When the store of the marks cannot answer, the call fails; a Guard never
 //     passes a token that it could not compare. An error other than the
 //     refusals above leaves open whether the mark was raised. That is harmless:
 //     the token exists, so the mark may be raised to it.
+//  7. A token that is further ahead of the clock than the guard's Bound is
+//     refused with an *AheadError, so that one wrong token cannot refuse every
+//     holder after it.
 //
 // # What the resource must do
 //
@@ -40,6 +43,10 @@
 //     holders that take part in it.
 //  5. Use one Guard, or several over the same store, for all the ways that lead
 //     to the resource.
+//  6. Decide who may show a token. A guard believes every token within its
+//     Bound: a client that shows a larger token than it was given refuses the
+//     holders after it, until their tokens have caught up or an operator calls
+//     Forget. Package httpguard asks Config.Accept before it shows a token.
 //
 // # Why checking on write alone is not enough
 //

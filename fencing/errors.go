@@ -3,6 +3,7 @@ package fencing
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 var (
@@ -20,6 +21,10 @@ var (
 	// token, so the lease behind this one has ended and a later holder has
 	// arrived. Retrying with the same token cannot succeed.
 	ErrStale = errors.New("fencing: stale token")
+
+	// ErrAhead is what every *AheadError is: the token is further ahead of the
+	// clock than a Guard believes.
+	ErrAhead = errors.New("fencing: token ahead of the clock")
 
 	// ErrBadResource is wrapped by the error for a resource name that is
 	// empty, longer than MaxResourceLen bytes, or not valid UTF-8 text.
@@ -42,3 +47,22 @@ func (e *StaleError) Error() string {
 
 // Is makes every StaleError match ErrStale.
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
+
+// AheadError says that a Guard refused a token because no lock server can have
+// reached it yet, see Bound. Nothing was changed. errors.Is(err, ErrAhead) holds
+// for it.
+type AheadError struct {
+	Resource string // the resource as the caller named it
+	Token    Token  // the token that was refused, always above Limit
+	Limit    Token  // the largest token that the guard believed at that moment
+}
+
+// Error says which token was refused, what the limit is and what to do.
+func (e *AheadError) Error() string {
+	return fmt.Sprintf("fencing: token %d for resource %q is ahead of the clock: the limit is %d (%s as microseconds since 1970); "+
+		"find out where the token comes from, set the clocks of this machine and of the lock's servers right, or raise Bound.Ahead",
+		uint64(e.Token), e.Resource, uint64(e.Limit), time.UnixMicro(int64(e.Limit)).UTC().Format(time.RFC3339))
+}
+
+// Is makes every AheadError match ErrAhead.
+func (e *AheadError) Is(target error) bool { return target == ErrAhead }

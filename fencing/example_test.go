@@ -70,7 +70,7 @@ func ExampleStaleError() {
 
 func ExampleNewMemory() {
 	ctx := context.Background()
-	guard, err := fencing.NewMemory(1)
+	guard, err := fencing.NewMemory(fencing.MemoryConfig{Limit: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

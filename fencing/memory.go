@@ -1,63 +1,128 @@
 package fencing
 
 import (
+	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
 // ErrFull is wrapped by the error of a Memory that has reached its limit and is
-// shown a resource that it does not know. It does not make room by itself:
-// dropping a mark would let stale holders in, so the new resource is the one
-// that is refused.
+// shown a resource that it does not know. It refuses the new resource, because
+// dropping a mark that is still needed would let stale holders in.
 var ErrFull = errors.New("fencing: guard is full")
+
+// MinRetention is the shortest MemoryConfig.Retention other than 0.
+const MinRetention = time.Minute
+
+// MemoryConfig says how much a Memory keeps and which tokens it believes.
+type MemoryConfig struct {
+	// Limit is how many resources have a mark at most. 0 means no limit. When it
+	// is reached, Memory refuses a new resource with ErrFull, unless Retention
+	// lets it drop a mark.
+	Limit int
+
+	// Retention allows Memory to drop the mark that was not shown a passing
+	// token for the longest time, when Limit is reached and that time is at
+	// least Retention. 0, the default, means never, else it is MinRetention or
+	// more. It needs a Limit.
+	//
+	// A dropped mark is a forgotten mark: a holder that was paused for longer is
+	// let in with its old token, and a pause has no upper bound. Set it well
+	// above anything that a holder may sleep through, suspended virtual machines
+	// included.
+	Retention time.Duration
+
+	// Bound is the largest token that is believed. The zero Bound is right for
+	// tokens of this module.
+	Bound Bound
+}
+
+func (c MemoryConfig) validate() error {
+	switch {
+	case c.Limit < 0:
+		return fmt.Errorf("fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit", c.Limit)
+	case c.Retention != 0 && c.Retention < MinRetention:
+		return fmt.Errorf("fencing: MemoryConfig.Retention is %v, want 0 (never drop a mark) or at least %v", c.Retention, MinRetention)
+	case c.Retention != 0 && c.Limit == 0:
+		return fmt.Errorf("fencing: MemoryConfig.Retention is %v without a Limit, so no mark would ever be dropped; set Limit", c.Retention)
+	}
+	return c.Bound.Validate()
+}
 
 // Memory is a Guard that keeps its marks in this process. It is right for a
 // resource that lives and dies with the process, and for tests. It is wrong for
 // one that outlives it, or that other processes write to as well: a restart
 // forgets all marks, and another process has marks of its own.
 //
-// The zero Memory is ready to use and has no limit. It must not be copied after
-// its first use.
+// The zero Memory is ready to use, has no limit and believes tokens up to the
+// zero Bound. It must not be copied after its first use.
 type Memory struct {
-	limit int // 0: none
+	config MemoryConfig
 
 	mu    sync.Mutex
 	marks map[string]*mark // made on first use
+	idle  list.List        // of *mark, the one shown longest ago first; empty without Retention
 }
 
 // mark is what a Memory knows about one resource; Memory.mu guards it.
 type mark struct {
-	// Invariant: highest never falls, and does not rise while a write is under
-	// way. So whoever has been told that its larger token passed knows that
-	// nothing is still being written under a smaller one.
+	resource string
+	// Invariant: highest never falls except by Forget, and does not rise while a
+	// write is under way. So a caller whose larger token passed knows that
+	// nothing is still being written under a smaller one. 0: no token yet.
 	highest Token
-	// writing is closed at the end of the write that is under way; nil: none is.
-	writing chan struct{}
+	writing bool // a Write is under way
+	// queue has the calls that wait for the end of that write.
+	// Invariant: it is empty unless writing.
+	queue []*waiter
+	shown time.Time     // when a token last passed; kept only with Retention
+	place *list.Element // in Memory.idle; nil without Retention
 }
 
-// NewMemory gives a Memory that knows at most limit resources, and refuses
-// further ones with ErrFull until some are forgotten. The limit is at least 1;
-// use the zero Memory for none.
-func NewMemory(limit int) (*Memory, error) {
-	if limit < 1 {
-		return nil, fmt.Errorf("fencing: limit of %d resources, want at least 1; use the zero Memory for no limit", limit)
+// verb is what a call does with a mark.
+type verb int
+
+const (
+	showing    verb = iota // Admit and Check
+	holding                // Write
+	forgetting             // Forget
+)
+
+// waiter is a call that waits for the end of a write.
+type waiter struct {
+	verb    verb
+	token   Token
+	decided chan struct{} // closed when the fields below are set
+	known   bool          // what Forget reports
+	err     error
+}
+
+// NewMemory gives a Memory, or an error that names the field of c that is wrong.
+func NewMemory(c MemoryConfig) (*Memory, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
-	return &Memory{limit: limit}, nil
+	return &Memory{config: c}, nil
 }
 
 // Admit implements Guard. A token above the mark waits for the Write that is
 // under way on the resource, so that the new holder reads what that one wrote.
+// It waits for no more than that: of the calls that wait, the one with the
+// largest token goes first, and later calls queue behind it.
 func (m *Memory) Admit(ctx context.Context, resource string, t Token) error {
-	_, err := m.show(ctx, resource, t, false)
+	_, _, err := m.call(ctx, resource, t, showing)
 	return err
 }
 
 // Check implements Guard, and waits as Admit does. A write that is made after
 // Check has returned is not protected: see Write.
 func (m *Memory) Check(ctx context.Context, resource string, t Token) error {
-	_, err := m.show(ctx, resource, t, false)
+	_, _, err := m.call(ctx, resource, t, showing)
 	return err
 }
 
@@ -70,83 +135,201 @@ func (m *Memory) Check(ctx context.Context, resource string, t Token) error {
 // write's own, as it is. The mark stays raised when write fails or panics, as the token
 // has been seen all the same. A write should be short and bounded by ctx, for
 // later holders wait for it. It may Check or Admit its own token again, but a
-// Write on the same resource, or a larger token, would wait for itself.
+// Write on the same resource, a larger token, or Forget would wait for itself.
 func (m *Memory) Write(ctx context.Context, resource string, t Token, write func() error) error {
 	if write == nil {
 		return fmt.Errorf("fencing: write to resource %q is nil; pass the function that writes", resource)
 	}
-	done, err := m.show(ctx, resource, t, true)
+	k, _, err := m.call(ctx, resource, t, holding)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer m.finish(k)
 	return write()
 }
 
-// show compares t with the mark and raises it. With hold set, it also marks the
-// resource as being written to until done is called.
-func (m *Memory) show(ctx context.Context, resource string, t Token, hold bool) (done func(), err error) {
-	if err := Validate(resource, t); err != nil {
-		return nil, err
-	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("fencing: token %d not shown to resource %q: %w", t, resource, err)
-		}
-		done, busy, err := m.try(resource, t, hold)
-		if busy == nil {
-			return done, err
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-		}
-	}
+// Forget implements Guard. It waits for the Write that is under way, and goes
+// before the calls that wait as well.
+func (m *Memory) Forget(ctx context.Context, resource string) (bool, error) {
+	_, known, err := m.call(ctx, resource, first, forgetting)
+	return known, err
 }
 
-// try is one attempt of show. A busy channel that is not nil means that a write
-// is under way whose end has to be waited for, and that nothing was changed.
-func (m *Memory) try(resource string, t Token, hold bool) (done func(), busy <-chan struct{}, err error) {
+// first is larger than every token: Forget goes before the calls that wait.
+const first = MaxToken + 1
+
+// call decides one call, after the write that it has to wait for.
+func (m *Memory) call(ctx context.Context, resource string, t Token, v verb) (k *mark, known bool, err error) {
+	if m == nil {
+		return nil, false, fmt.Errorf("fencing: the *Memory for resource %q is nil; use new(Memory) or NewMemory", resource)
+	}
+	if v == forgetting {
+		err = Validate(resource, 1)
+	} else {
+		err = m.config.Bound.Check(resource, t)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, notShown(resource, t, err)
+	}
+	k, w, known, err := m.begin(resource, t, v)
+	if w == nil {
+		return k, known, err
+	}
+	select {
+	case <-w.decided:
+	case <-ctx.Done():
+		if m.leave(k, w) {
+			return nil, false, notShown(resource, t, ctx.Err())
+		}
+		// It was decided in the same moment: that counts, because the mark may
+		// have been raised.
+	}
+	return k, w.known, w.err
+}
+
+func notShown(resource string, t Token, err error) error {
+	if t == first {
+		return fmt.Errorf("fencing: resource %q not forgotten: %w", resource, err)
+	}
+	return fmt.Errorf("fencing: token %d not shown to resource %q: %w", uint64(t), resource, err)
+}
+
+// begin decides the call at once, or gives the waiter that it now is.
+func (m *Memory) begin(resource string, t Token, v verb) (k *mark, w *waiter, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.marks[resource]
+	k = m.marks[resource]
 	if k == nil {
+		if v == forgetting {
+			return nil, nil, false, nil
+		}
 		if k, err = m.add(resource); err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 	}
-	switch {
-	case t < k.highest: // needs no waiting: the mark can only rise
-		return nil, nil, &StaleError{Resource: resource, Token: t, Highest: k.highest}
-	case k.writing != nil && (hold || t > k.highest):
-		return nil, k.writing, nil
+	if k.waits(t, v) {
+		w = &waiter{verb: v, token: t, decided: make(chan struct{})}
+		k.queue = append(k.queue, w)
+		return k, w, false, nil
 	}
-	k.highest = t // never falls: t >= highest
-	if hold {
-		k.writing = make(chan struct{})
-		done = func() { m.finish(k) }
-	}
-	return done, nil, nil
+	known, err = m.decide(k, t, v)
+	m.dropEmpty(k)
+	return k, nil, known, err
 }
 
+// waits reports whether a call has to wait for the write that is under way. A
+// stale token does not, because the mark can only rise. Neither does an equal
+// one that does not write.
+func (k *mark) waits(t Token, v verb) bool {
+	return k.writing && (t > k.highest || t == k.highest && v == holding)
+}
+
+// decide carries out a call that need not wait.
+func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
+	switch {
+	case v == forgetting:
+		known, k.highest = k.highest != 0, 0
+		return known, nil
+	case t < k.highest:
+		return false, &StaleError{Resource: k.resource, Token: t, Highest: k.highest}
+	}
+	k.highest = t // never falls: t >= highest
+	k.writing = k.writing || v == holding
+	m.touch(k)
+	return false, nil
+}
+
+// finish ends a write and decides the calls that waited for it, the largest
+// token first. The lock is not given up in between: else the holder that has
+// just written could begin its next write before the later holder is let in,
+// every time.
+func (m *Memory) finish(k *mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k.writing = false
+	m.touch(k)
+	slices.SortStableFunc(k.queue, func(a, b *waiter) int { return cmp.Compare(b.token, a.token) })
+	k.queue = slices.DeleteFunc(k.queue, func(w *waiter) bool {
+		if k.waits(w.token, w.verb) {
+			return false
+		}
+		w.known, w.err = m.decide(k, w.token, w.verb)
+		close(w.decided)
+		return true
+	})
+	m.dropEmpty(k)
+}
+
+// leave takes a waiter out of the queue, and reports false if it was decided
+// before.
+func (m *Memory) leave(k *mark, w *waiter) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := slices.Index(k.queue, w)
+	if at < 0 {
+		return false
+	}
+	k.queue = slices.Delete(k.queue, at, at+1)
+	return true
+}
+
+// add makes the mark of a new resource, in place of an old one if that is
+// allowed.
 func (m *Memory) add(resource string) (*mark, error) {
-	if m.limit > 0 && len(m.marks) >= m.limit {
+	if m.config.Limit > 0 && len(m.marks) >= m.config.Limit && !m.evict() {
 		return nil, fmt.Errorf("%w: it knows %d resources; forget those that are gone, or raise the limit (new resource %q)",
 			ErrFull, len(m.marks), resource)
 	}
 	if m.marks == nil {
 		m.marks = make(map[string]*mark)
 	}
-	k := new(mark)
+	k := &mark{resource: resource}
 	m.marks[resource] = k
 	return k, nil
 }
 
-func (m *Memory) finish(k *mark) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(k.writing)
-	k.writing = nil
+// evict drops the mark that was shown longest ago, if that was Retention ago.
+func (m *Memory) evict() bool {
+	for e := m.idle.Front(); e != nil; e = e.Next() {
+		k := e.Value.(*mark)
+		if m.config.Bound.now().Sub(k.shown) < m.config.Retention {
+			return false
+		}
+		if !k.writing {
+			m.drop(k)
+			return true
+		}
+	}
+	return false
+}
+
+// touch notes that a token has passed.
+func (m *Memory) touch(k *mark) {
+	if m.config.Retention == 0 {
+		return
+	}
+	k.shown = m.config.Bound.now()
+	if k.place == nil {
+		k.place = m.idle.PushBack(k)
+	}
+	m.idle.MoveToBack(k.place)
+}
+
+// dropEmpty drops a mark that was forgotten and not raised again.
+func (m *Memory) dropEmpty(k *mark) {
+	if k.highest == 0 && !k.writing {
+		m.drop(k)
+	}
+}
+
+func (m *Memory) drop(k *mark) {
+	delete(m.marks, k.resource)
+	if k.place != nil {
+		m.idle.Remove(k.place)
+	}
 }
 
 // Highest gives the mark of a resource: the largest token seen, and whether any
@@ -166,41 +349,4 @@ func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.marks)
-}
-
-// Forget drops the mark of a resource, to free its memory, and says whether
-// there was one. It waits for a Write that is under way.
-//
-// Forgetting is dangerous: the next token passes however small it is, so that a
-// paused holder of an old lease can write again. Forget a resource only when it
-// is gone for good, or when no lease on it can have a holder that may still
-// wake up; time alone does not tell, as a pause has no upper bound.
-func (m *Memory) Forget(ctx context.Context, resource string) (bool, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return false, fmt.Errorf("fencing: resource %q not forgotten: %w", resource, err)
-		}
-		known, busy := m.drop(resource)
-		if busy == nil {
-			return known, nil
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (m *Memory) drop(resource string) (known bool, busy <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k := m.marks[resource]
-	if k == nil {
-		return false, nil
-	}
-	if k.writing != nil {
-		return false, k.writing
-	}
-	delete(m.marks, resource)
-	return true, nil
 }

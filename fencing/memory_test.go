@@ -20,12 +20,21 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemoryContract(t *testing.T) {
-	guardtest.Run(t, func(*testing.T) fencing.Guard { return new(fencing.Memory) })
+	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return newMemory(t, fencing.MemoryConfig{Bound: b}) })
+}
+
+func newMemory(t *testing.T, c fencing.MemoryConfig) *fencing.Memory {
+	t.Helper()
+	m, err := fencing.NewMemory(c)
+	require.NoError(t, err)
+	return m
 }
 
 // TestMemoryContractByWrite: the check inside Write keeps the same contract.
 func TestMemoryContractByWrite(t *testing.T) {
-	guardtest.Run(t, func(*testing.T) fencing.Guard { return byWrite{new(fencing.Memory)} })
+	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+		return byWrite{newMemory(t, fencing.MemoryConfig{Bound: b})}
+	})
 }
 
 type byWrite struct{ *fencing.Memory }
@@ -191,20 +200,120 @@ func TestForgetWaitsForWrite(t *testing.T) {
 	})
 }
 
-func TestLimit(t *testing.T) {
-	for _, n := range []int{0, -1} {
-		_, err := fencing.NewMemory(n)
-		assert.ErrorContains(t, err, "at least 1")
+// TestForgetGoesFirst: an operator need not wait for a gap between writes, and
+// the calls that waited are decided anew.
+func TestForgetGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m fencing.Memory
+		ctx := t.Context()
+		var wrote atomic.Int32
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				assert.NoError(t, m.Write(ctx, "r", 33, func() error { time.Sleep(time.Second); wrote.Add(1); return nil }))
+			})
+		}
+		synctest.Wait()
+		known, err := m.Forget(ctx, "r")
+		require.NoError(t, err)
+		assert.True(t, known)
+		assert.EqualValues(t, 1, wrote.Load(), "one write was under way, four wait")
+		wg.Wait()
+		assert.EqualValues(t, 5, wrote.Load())
+		highest, _ := m.Highest("r")
+		assert.Equal(t, fencing.Token(33), highest, "shown again by those that waited")
+	})
+}
+
+// TestNoMarkForNobody: a call that gives up leaves no mark, also when the mark it
+// waited at was forgotten meanwhile.
+func TestNoMarkForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m fencing.Memory
+		go func() { _ = m.Write(t.Context(), "r", 33, func() error { time.Sleep(time.Second); return nil }) }()
+		synctest.Wait()
+		go func() { _, _ = m.Forget(t.Context(), "r") }()
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		assert.ErrorIs(t, m.Admit(short, "r", 34), context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Zero(t, m.Len())
+	})
+}
+
+func TestMemoryConfig(t *testing.T) {
+	for says, c := range map[string]fencing.MemoryConfig{
+		"MemoryConfig.Limit is -1":          {Limit: -1},
+		"MemoryConfig.Retention is -1s":     {Limit: 1, Retention: -time.Second},
+		"MemoryConfig.Retention is 59s":     {Limit: 1, Retention: 59 * time.Second},
+		"Retention is 1m0s without a Limit": {Retention: time.Minute},
+		"Bound.Ahead is -1s":                {Bound: fencing.Bound{Ahead: -time.Second}},
+	} {
+		_, err := fencing.NewMemory(c)
+		assert.ErrorContains(t, err, says)
 	}
-	m, err := fencing.NewMemory(2)
-	require.NoError(t, err)
+	var none *fencing.Memory
+	assert.ErrorContains(t, none.Check(t.Context(), "r", 1), "NewMemory")
+}
+
+func TestLimit(t *testing.T) {
+	m := newMemory(t, fencing.MemoryConfig{Limit: 2})
 	ctx := t.Context()
 	require.NoError(t, m.Check(ctx, "a", 1))
 	require.NoError(t, m.Check(ctx, "b", 1))
 	assert.ErrorIs(t, m.Check(ctx, "c", 1), fencing.ErrFull)
 	assert.NoError(t, m.Check(ctx, "a", 2), "a known resource is served")
-	_, err = m.Forget(ctx, "b")
+	_, err := m.Forget(ctx, "b")
 	require.NoError(t, err)
 	assert.NoError(t, m.Check(ctx, "c", 1))
 	assert.Equal(t, 2, m.Len())
+}
+
+// TestRetention: a full Memory drops the mark that was shown longest ago, once
+// that is Retention ago, and none that is being written under.
+func TestRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, fencing.MemoryConfig{Limit: 2, Retention: time.Hour})
+		ctx := t.Context()
+		require.NoError(t, m.Check(ctx, "a", 5))
+		time.Sleep(time.Minute)
+		require.NoError(t, m.Check(ctx, "b", 5))
+		time.Sleep(58 * time.Minute)
+		assert.ErrorIs(t, m.Check(ctx, "c", 5), fencing.ErrFull, "a was shown 59 minutes ago")
+		require.NoError(t, m.Check(ctx, "a", 5)) // an equal token counts
+		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale)
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, m.Check(ctx, "c", 5), "b was shown an hour ago")
+		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale, "a is kept")
+		assert.Equal(t, 2, m.Len())
+
+		time.Sleep(2 * time.Hour)
+		assert.Equal(t, 2, m.Len(), "nothing is dropped while there is room")
+		go func() { _ = m.Write(ctx, "a", 5, func() error { time.Sleep(2 * time.Hour); return nil }) }()
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		require.NoError(t, m.Check(ctx, "d", 5), "in place of c")
+		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale, "being written under")
+		assert.ErrorIs(t, m.Check(ctx, "e", 5), fencing.ErrFull)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+	})
+}
+
+// TestOneTokenCannotStopAll: a token from far ahead leaves no mark, and the next
+// holder passes.
+func TestOneTokenCannotStopAll(t *testing.T) {
+	var m fencing.Memory
+	ctx := t.Context()
+	require.NoError(t, m.Admit(ctx, "r", 33))
+	now := fencing.Token(time.Now().UnixMicro())
+	for _, tok := range []fencing.Token{fencing.MaxToken, now + 2*24*3600*1e6} {
+		assert.ErrorIs(t, m.Admit(ctx, "r", tok), fencing.ErrAhead)
+		assert.ErrorIs(t, m.Write(ctx, "r", tok, func() error { t.Error("written"); return nil }), fencing.ErrAhead)
+		assert.ErrorIs(t, m.Admit(ctx, "new", tok), fencing.ErrAhead)
+	}
+	assert.Equal(t, 1, m.Len())
+	assert.NoError(t, m.Admit(ctx, "r", 34))
+	assert.NoError(t, m.Admit(ctx, "r", now))
 }

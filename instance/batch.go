@@ -38,8 +38,9 @@ type batch struct {
 	used     int
 	acquires []*call
 	releases []*call
-	clock    *ask // TIME, if a command without a clock of its own asks for it
-	wait     *ask // WAIT, if replicas must have it
+	clock    *ask          // TIME, if a command without a clock of its own asks for it
+	wait     *ask          // WAIT, if replicas must have it
+	waited   time.Duration // for how long
 	lifetime lifetime
 }
 
@@ -79,7 +80,6 @@ func (b *batch) exchange() (err error) {
 	if b.refused != nil {
 		for _, c := range b.calls {
 			c.fail(b.refused)
-			c.vote.Epoch = b.pipe.r.epoch.n.Load()
 		}
 		return errRefused
 	}
@@ -88,15 +88,11 @@ func (b *batch) exchange() (err error) {
 	if errors.Is(err, errGivenUp) {
 		return err
 	}
-	epoch := b.pipe.r.epoch.n.Load()
 	for _, a := range b.asks[:b.used] {
 		b.read(a, err)
 	}
 	b.addClock()
 	b.addWait(err)
-	for _, c := range b.calls {
-		c.vote.Epoch = epoch
-	}
 	return err
 }
 
@@ -185,7 +181,8 @@ func (b *batch) layOut() {
 		// It is asked even where the locks turn out to be refused, as that isn't
 		// known yet; then its answer is ignored.
 		b.wait = b.add("WAIT", isInteger)
-		b.wait.args = append(b.wait.args, b.pipe.r.cfg.Replicas, b.pipe.r.cfg.ReplicaTimeout.Milliseconds())
+		b.waited = b.replicaTimeout()
+		b.wait.args = append(b.wait.args, b.pipe.r.cfg.Replicas, b.waited.Milliseconds())
 	}
 }
 
@@ -195,7 +192,7 @@ func together(calls []*call) int {
 	for i, c := range calls[1:] {
 		cmd := &c.cmd
 		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == quorum.Acquire &&
-			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Set != first.Set || cmd.Life != first.Life) {
+			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Ahead != first.Ahead || cmd.Set != first.Set || cmd.Run != first.Run) {
 			return i + 1
 		}
 	}
@@ -261,7 +258,7 @@ func (b *batch) addAcquires(calls []*call) {
 		a.args = append(a.args, c.setKey())
 	}
 	first := calls[0]
-	a.args = append(a.args, &a.nonce, &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.cmd.Life)
+	a.args = append(a.args, &a.nonce, &first.cmd.Run, &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.ahead)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
@@ -311,10 +308,10 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	case quorum.Acquire:
 		switch {
 		case cmd.Fence:
-			b.single(replaceScript, c, 3, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &cmd.Life, 1+cmd.Spare, &cmd.Value, &cmd.Replace)
+			b.single(replaceScript, c, 3, &cmd.Run, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
 			return false
-		case cmd.Replace != "":
-			b.single(replaceBareScript, c, 1, &c.ttl, &cmd.Value, &cmd.Replace)
+		case cmd.Replace != "" || cmd.Run != "":
+			b.single(replaceBareScript, c, 1, &cmd.Run, &c.ttl, &cmd.Value, &cmd.Replace)
 			return false
 		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
@@ -324,12 +321,12 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		c.pttl.args = append(c.pttl.args, &cmd.Key)
 		return true
 	case quorum.Raise:
-		b.single(raiseScript, c, 3, &cmd.Value, &c.token, &c.quarter)
+		b.single(raiseScript, c, 3, &cmd.Run, &cmd.Value, &c.token, &c.quarter, &c.ahead)
 	case quorum.Restore:
 		if cmd.Fence {
-			b.single(restoreScript, c, 3, &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text)
+			b.single(restoreScript, c, 3, &cmd.Run, &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
 		} else {
-			b.single(restoreScript, c, 1, &cmd.Value, &c.ttl)
+			b.single(restoreScript, c, 1, &cmd.Run, &cmd.Value, &c.ttl)
 		}
 	case quorum.Look:
 		if cmd.Fence {
@@ -341,7 +338,7 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		// By a script, though TIME would do: its answer carries a nonce, and a
 		// stale clock taken for a fresh one would pass for a jump.
 		cmd.Clock = true
-		b.single(tickScript, c, 0)
+		b.single(tickScript, c, 0, &cmd.Run)
 	case quorum.Extend:
 		return b.addExtend(c)
 	case quorum.Release:
@@ -389,8 +386,8 @@ func (b *batch) single(s *script, c *call, keys int, rest ...any) {
 // addExtend compares and extends, in the server's dialect.
 func (b *batch) addExtend(c *call) (timeless bool) {
 	dialect := Dialect(b.pipe.r.extend.Load())
-	if c.byLua {
-		dialect = DialectLua
+	if c.byLua || c.cmd.Run != "" {
+		dialect = DialectLua // which compares the run in the same step
 	}
 	switch dialect {
 	case DialectRedis, DialectValkey:
@@ -401,7 +398,7 @@ func (b *batch) addExtend(c *call) (timeless bool) {
 		a := b.add("CAS", isInteger, c)
 		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value, &c.cmd.Value, "PX", &c.ttl)
 	default:
-		b.single(extendScript, c, 1, &c.cmd.Value, &c.ttl)
+		b.single(extendScript, c, 1, &c.cmd.Run, &c.cmd.Value, &c.ttl)
 		return false
 	}
 	return true
@@ -513,9 +510,9 @@ func (b *batch) readFailure(a *ask, text string) {
 		switch {
 		case noScript:
 			c.byText = true
-		case len(a.calls) > 1 && kindOf(text) == ErrPermission && nothingDone(text):
+		case len(a.calls) > 1 && kindOf(text) == ErrPermission && nothingDone(text, a.name):
 			c.alone = true // one of the keys is forbidden, but not all
-		case c.waking && kindOf(text) == ErrPermission && nothingDone(text):
+		case c.waking && kindOf(text) == ErrPermission && nothingDone(text, a.name):
 			// If it isn't the line that is forbidden, the release says so again.
 			// Until the next Probe.
 			b.pipe.r.mute.Store(true)
@@ -534,7 +531,7 @@ func (b *batch) readFailure(a *ask, text string) {
 			c.fail(serverError(text))
 			continue
 		default:
-			c.turnedDown(text)
+			c.turnedDown(text, a.name)
 			continue
 		}
 		c.resend = true
@@ -578,7 +575,7 @@ func (a *ask) readList() {
 		case !ok:
 			c.garbled(&a.sink)
 		case failure != "":
-			c.turnedDown(failure)
+			c.turnedDown(failure, "")
 		default:
 			answer.clock = l.clock
 			c.take(answer)
@@ -648,7 +645,7 @@ func (b *batch) replicated(err error) error {
 	}
 	if n < int64(cfg.Replicas) {
 		return fmt.Errorf("%w: %d of %d within %v; see to the replicas, or lower Config.Replicas",
-			quorum.ErrNotReplicated, n, cfg.Replicas, cfg.ReplicaTimeout)
+			quorum.ErrNotReplicated, n, cfg.Replicas, b.waited)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ package instance
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,15 +17,18 @@ import (
 )
 
 // BenchmarkDo is an acquire and a release, with a time-out for each, as a round
-// of the Coordinator has it.
+// of the Coordinator has it; without a run it is what naming the run costs less.
 func BenchmarkDo(b *testing.B) {
-	for _, fence := range []bool{true, false} {
-		b.Run(map[bool]string{true: "fenced", false: "bare"}[fence], func(b *testing.B) {
+	for _, kind := range []string{"fenced", "fenced without a run", "bare", "bare without a run"} {
+		b.Run(kind, func(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			r := open(b, s.URL(), Config{})
 			cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
-			cmd.Fence, cmd.Life = fence, infoField(s.MustAsk("INFO", "server"), "run_id")
+			if cmd.Fence = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
+				cmd.Run = runOf(b, r)
+			}
 			b.ReportAllocs()
+			defer serverTime(b, s, 1)()
 			for b.Loop() {
 				for _, cmd := range []quorum.Command{cmd, release} {
 					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -35,6 +40,18 @@ func BenchmarkDo(b *testing.B) {
 			}
 		})
 	}
+}
+
+// serverTime reports the processor time that the server spends on a lock.
+func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
+	spent := func() float64 {
+		info := s.MustAsk("INFO", "cpu")
+		user, _ := strconv.ParseFloat(infoField(info, "used_cpu_user"), 64)
+		system, _ := strconv.ParseFloat(infoField(info, "used_cpu_sys"), 64)
+		return user + system
+	}
+	before := spent()
+	return func() { b.ReportMetric(1e6*(spent()-before)/float64(b.N*locks), "server-us/lock") }
 }
 
 // BenchmarkDoUnbounded is the same without time-outs, and so without a goroutine
@@ -56,8 +73,10 @@ func BenchmarkDoUnbounded(b *testing.B) {
 // BenchmarkList is as many acquires and releases in one exchange each: what the
 // scripts and the making of their lists take for one lock, without waiting for others.
 func BenchmarkList(b *testing.B) {
-	for _, n := range []int{1, 16, 64} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+	for _, name := range []string{"1", "16", "64", "1 without a run", "16 without a run", "64 without a run"} {
+		number, without, _ := strings.Cut(name, " ")
+		n, _ := strconv.Atoi(number)
+		b.Run(name, func(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			for _, script := range []*script{acquireScript, releaseScript} {
 				s.MustAsk("SCRIPT", "LOAD", script.source)
@@ -66,11 +85,14 @@ func BenchmarkList(b *testing.B) {
 			acquires, releases := &batch{pipe: &r.pipe}, &batch{pipe: &r.pipe}
 			for i := range n {
 				cmd := acquire(fmt.Sprint("k", i), value())
-				cmd.Life = infoField(s.MustAsk("INFO", "server"), "run_id")
+				if without == "" {
+					cmd.Run = runOf(b, r)
+				}
 				acquires.calls = append(acquires.calls, r.newCall(cmd))
 				releases.calls = append(releases.calls, r.newCall(command(quorum.Release, cmd.Key, cmd.Value)))
 			}
 			b.ReportAllocs()
+			defer serverTime(b, s, n)()
 			for b.Loop() {
 				for _, exchange := range []*batch{acquires, releases} {
 					exchange.sealed = false

@@ -40,14 +40,15 @@ type call struct {
 	ttl     int64 // milliseconds
 	quarter int64 // of the counter's, rounded up
 	token   uint64
+	spare   int64
+	ahead   int64 // microseconds
 	counter bytesArg
 	set     bytesArg
 	waiters bytesArg
 	pttl    *ask // of a bare SET
 
 	probing bool
-	answers []ask  // to a Probe
-	epoch   uint64 // when it was written
+	answers []ask // to a Probe
 }
 
 // stage is how far a call has come.
@@ -88,6 +89,7 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 	c.ttl = cmd.TTL.Milliseconds()
 	c.quarter = (cmd.CounterTTL.Milliseconds() + 3) / 4
 	c.token = uint64(cmd.Token)
+	c.spare, c.ahead = int64(cmd.Spare), cmd.Ahead.Microseconds()
 	return c
 }
 
@@ -127,9 +129,19 @@ func (c *call) fail(err error) {
 // have set the lock's key, and the server certainly didn't begin with it, nothing
 // has to be deleted: as if it had never been sent. Without this a server whose
 // memory is full would be owed a delete for every lock that is taken.
-func (c *call) turnedDown(text string) {
-	c.fail(serverError(text))
-	if (c.cmd.Op == quorum.Acquire || c.cmd.Op == quorum.Restore) && nothingDone(text) {
+//
+// sent is the command that was answered, empty where a script handed the error on.
+func (c *call) turnedDown(text, sent string) {
+	if other := runError(text, c.cmd.Run); other != nil {
+		c.vote = quorum.Vote{Unsent: true, Err: other}
+		return
+	}
+	if counter := counterError(text, &c.cmd); counter != nil {
+		c.fail(counter)
+	} else {
+		c.fail(serverError(text))
+	}
+	if (c.cmd.Op == quorum.Acquire || c.cmd.Op == quorum.Restore) && nothingDone(text, sent) {
 		c.vote.Unsent = true
 	}
 }
@@ -156,8 +168,14 @@ func (c *call) take(a answer) {
 		case scriptGranted, scriptReplaced:
 			c.vote.Replaced = a.outcome == scriptReplaced
 			c.vote.Token = fencing.Token(a.token)
-			if c.cmd.Fence && !c.vote.Token.Valid() {
-				c.fail(fmt.Errorf("%w: the server counted to %d", ErrCounter, a.token))
+			switch {
+			case !c.cmd.Fence:
+			case !c.vote.Token.Valid():
+				c.fail(fmt.Errorf("%w: the server counted to %d", quorum.ErrCounter, a.token))
+			case a.ttl < 0 || a.ttl > c.spare:
+				c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.spare))
+			default:
+				c.vote.Spare = int(a.ttl)
 			}
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)

@@ -28,14 +28,18 @@ type Config struct {
 	Replicas int
 
 	// ReplicaTimeout is how long the server waits for the replicas: whole
-	// milliseconds, 1 ms to 1 minute, default 100 ms. It should be below the
-	// Coordinator's InstanceTimeout. Only used with Replicas.
+	// milliseconds, 1 ms to 1 minute. It must be below the Coordinator's
+	// InstanceTimeout, or replicas that are missing show as quorum.ErrTimeout.
+	// Default: half of what is left of that when the command is sent, at most
+	// 100 ms. Only used with Replicas.
 	ReplicaTimeout time.Duration
 
-	// VouchedRunID is the run id (INFO server) of a life of the server for
-	// which you vouch: it came up with all votes that were ever given, because
-	// it is new and nobody has locked on it, say. It spares that life, and no
-	// other, the quarantine after a restart. Up to 64 letters and digits.
+	// VouchedRunID is a run ID of the server (run_id in INFO server) for which you
+	// vouch: it came up with all votes that were ever given, because it is new and
+	// nobody has locked on it, say. A client that starts then doesn't wait for that
+	// run's quarantine. It spares no other run, and no client that has seen another
+	// run of the server before. OpenAll refuses it: give it to Open or New, server by
+	// server. Up to 64 letters and digits.
 	VouchedRunID string
 
 	// TLS says whom to trust over a rediss:// URL, and who this client is: RootCAs
@@ -67,10 +71,9 @@ func (cfg Config) validate() (Config, error) {
 	if cfg.Replicas < 0 || cfg.Replicas > maxReplicas {
 		return Config{}, fmt.Errorf("%w: Config.Replicas is %d, want 0 (don't wait) to %d", ErrConfig, cfg.Replicas, maxReplicas)
 	}
-	if cfg.ReplicaTimeout == 0 {
-		cfg.ReplicaTimeout = defaultReplicaTimeout
-	}
 	switch t := cfg.ReplicaTimeout; {
+	case t == 0:
+		// See batch.replicaTimeout.
 	case t < time.Millisecond || t > maxReplicaTimeout:
 		// WAIT with 0 waits for ever.
 		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, want 1ms to %v", ErrConfig, t, maxReplicaTimeout)

@@ -32,6 +32,13 @@ func (s subject) Put(key, value string, ttl time.Duration) {
 	require.NoError(s.t, s.Client().Set(context.Background(), key, value, ttl).Err())
 }
 
+func (s subject) PutRun(key, run string) {
+	ask := asker(s.t, s.Redis)
+	if text, ok := ask("GET", SetKey(key)).(string); ok {
+		ask("SET", SetKey(key), besideCounter.ReplaceAllString(text, "$1 $2 "+run), "KEEPTTL")
+	}
+}
+
 // restartable is one whose server can be ended.
 type restartable struct{ subject }
 
@@ -85,7 +92,10 @@ func TestContractMiniredis(t *testing.T) {
 	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
 		m := miniredis.RunT(t)
 		tick := clockwork(m)
-		m.Server().SetPreHook(func(peer *server.Peer, _ string, _ ...string) bool { tick(peer); return false })
+		m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool {
+			tick(peer)
+			return replicates(peer, cmd, args)
+		})
 		return subject{open(t, "redis://"+m.Addr(), Config{}), t, nil}
 	})
 }

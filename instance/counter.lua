@@ -5,12 +5,12 @@
 --
 -- {resource}:redlock:set is one text that says under what it was counted last:
 --
---   prod@7 N=5 Q=3 21600000/82999 5f3c0e...
---   the set        quarter/period the life
+--   prod@7 N=5 Q=3 MaxTTL=30s 21600000/82999 5f3c0e...
+--   the set                   quarter/period the run
 --
--- The set is what quorum.Set.String gives, in which there is no slash. The life is the
--- run id of the server as the client knew it: anything, or nothing if it knew none; then
--- the life that is written stays. The quarter is a fourth of the time, in milliseconds,
+-- The set is what quorum.Set.String gives, in which there is no slash. The run is the
+-- replication ID of the server as the client knew it: nothing if it knew none; then the
+-- run that is written stays. The quarter is a fourth of the time, in milliseconds,
 -- that a counter is to outlive its last grant; the period is the server's clock divided
 -- by it. 0/0 is no period: the text is from a Restore.
 --
@@ -23,7 +23,11 @@
 -- start. Both are by the same clock, so its jumps take nothing from that. Neither key
 -- is ever given less by anybody but a grant.
 --
--- What is compared and written by this grant:
-local call, pcall, quarter, set, life = redis.call, redis.pcall, ARGV[3], ARGV[4], ARGV[5]
+-- What is compared and written by this grant. most is what a grant may count up to: so
+-- far ahead of the clock as the client says, and no further than Lua's numbers are exact,
+-- 2^53-1. The tokens' order rests on it, for a counter that was lost starts from the clock;
+-- and a counter that was written by somebody else doesn't spread to other servers.
+local call, pcall, quarter, set = redis.call, redis.pcall, ARGV[4], ARGV[5]
 local clock, span = now[1] * 1000000 + now[2], quarter * 1000
-local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. life
+local most = math.min(clock + ARGV[6], 9007199254740991)
+local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. run

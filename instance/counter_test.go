@@ -29,6 +29,10 @@ type granter struct {
 	// replace is what is replaced, if it is by a Replace.
 	replace string
 	spare   int
+	last    fencing.Token // that was given
+	// run is the server's, and called what a test calls it: tests tell in which run a
+	// counter was granted from, and a server can't be in another one at will.
+	run, called string
 }
 
 // grants runs a test on both servers, for each way to be granted a lock.
@@ -39,18 +43,49 @@ func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) a
 		} {
 			t.Run(name, func(t *testing.T) {
 				ask("FLUSHALL")
-				g.t, g.r, g.ask = t, r, ask
+				g.t, g.r, g.ask, g.run = t, r, ask, runOf(t, r)
 				test(t, &g, asker(t, r))
 			})
 		}
 	})
 }
 
-// command makes the key k what it takes, and gives the command that gets it.
-func (g *granter) command(life string) quorum.Command {
+// in has the server be in the run of that name.
+func (g *granter) in(name string) {
+	if g.ask("TYPE", SetKey("k")) != "string" {
+		g.called = name
+		return
+	}
+	known, ok := runIn(g.ask, "k").(string)
+	if known == g.run && g.called != name {
+		known = g.called
+	}
+	if g.called = name; known == name {
+		known = g.run
+	}
+	if ok {
+		subject{g.r, g.t, nil}.PutRun("k", known)
+	}
+}
+
+// known is the name of the run that is known of the counter.
+func (g *granter) known() any {
+	if known := runIn(g.ask, "k"); known != g.run {
+		return known
+	}
+	return g.called
+}
+
+// command makes the key k what it takes, and gives the command that gets it, in the run
+// of that name; in none if it is empty.
+func (g *granter) command(run string) quorum.Command {
 	g.ask("DEL", "k")
 	cmd := acquire("k", value())
-	cmd.Life, cmd.Replace, cmd.Spare = life, g.replace, g.spare
+	cmd.Replace, cmd.Spare = g.replace, g.spare
+	if run != "" {
+		g.in(run)
+		cmd.Run = g.run
+	}
 	if g.replace != "" {
 		g.ask("SET", "k", g.replace)
 	}
@@ -65,6 +100,8 @@ func (g *granter) vote(cmd quorum.Command) quorum.Vote {
 		require.Equal(g.t, g.replace != "", v.Replaced)
 		require.Equal(g.t, cmd.Value, g.ask("GET", "k"))
 		require.Equal(g.t, v.Token.String(), tokenIn(g.ask, "k"), "what was given is what is kept")
+		require.Equal(g.t, max(0, min(int64(g.spare), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Spare))), int64(v.Spare), "as many as asked for, but none beyond the clock")
+		g.last = v.Token
 	} else {
 		g.unchanged()
 	}
@@ -87,40 +124,43 @@ func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
 // token is granted one in a life, or several, and gives the first of them.
 func (g *granter) token(life string) fencing.Token {
 	g.t.Helper()
-	return granted(g.t, g.vote(g.command(life))).Token - fencing.Token(g.spare)
+	v := granted(g.t, g.vote(g.command(life)))
+	return v.Token - fencing.Token(v.Spare)
 }
 
 // fromClock is granted one in a life, and checks that it is the clock's.
 func (g *granter) fromClock(life string) {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.command(life)))
-	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token)-int64(g.spare), "from the clock")
-	require.Equal(g.t, life, lifeIn(g.ask, "k"))
+	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
+	require.Zero(g.t, v.Spare, "none is reserved beyond the clock")
+	require.Equal(g.t, life, g.known())
 }
 
-// TestCounterGoesOnInOneLife: by one with each grant, whether or not the life is known.
-func TestCounterGoesOnInOneLife(t *testing.T) {
+// TestCounterGoesOnInOneRun: by one with each grant, whether or not the run is known.
+func TestCounterGoesOnInOneRun(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, life := range []string{"", "one", "a life of 3/4 of this/that"} {
+		for _, life := range []string{"", "one"} {
 			counted(ask, "k", 41, set1.String(), life)
 			for i := range fencing.Token(4) {
 				require.Equal(t, 42+i*g.step(), g.token(life), "in %q", life)
-				require.Equal(t, life, lifeIn(ask, "k"))
+				require.Equal(t, life, g.known())
 				require.Equal(t, set1.String(), setIn(ask, "k"))
 			}
 		}
 	})
 }
 
-// TestCounterOfAnotherLife: it may be one that came back older than it was, so it goes
+// TestCounterOfAnotherRun: it may be one that came back older than it was, so it goes
 // on from the clock, once.
-func TestCounterOfAnotherLife(t *testing.T) {
+func TestCounterOfAnotherRun(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, before := range []string{"one", ""} {
 			counted(ask, "k", 41, set1.String(), before)
 			g.fromClock("two")
-			last := g.token("two")
-			require.Equal(t, last+g.step(), g.token("two"), "after a grant in this life")
+			g.token("two")
+			next := g.last + 1
+			require.Equal(t, next, g.token("two"), "after a grant in this run")
 
 			// The grant before it was in this period.
 			g.fromClock("three")
@@ -132,51 +172,41 @@ func TestCounterOfAnotherLife(t *testing.T) {
 func TestServerThatCameBackOlder(t *testing.T) {
 	r, s := real(t, Config{})
 	var last fencing.Token
-	life := func() string { return infoField(s.MustAsk("INFO", "server"), "run_id") }
-	g := &granter{t: t, r: r, ask: asker(t, r)}
-	counted(g.ask, "k", 41, set1.String(), life())
+	g := &granter{t: t, r: r, ask: asker(t, r), run: runOf(t, r), called: "before"}
+	counted(g.ask, "k", 41, set1.String(), g.run)
 	for i := range 10 {
-		if last = g.token(life()); i == 3 {
+		if last = g.token("before"); i == 3 {
 			s.MustAsk("SAVE")
 		}
 	}
-	before := life()
+	before := g.run
 	s.Kill()
 	s.Restart()
-	require.NotEqual(t, before, life())
-	require.Equal(t, "45", s.MustAsk("GET", CounterKey("k")), "it came back older")
 	g.r = open(t, s.URL(), Config{})
 	g.ask = asker(t, g.r)
-	require.Equal(t, last-5, g.token(before), "for one that doesn't know yet; its vote isn't counted")
-	g.fromClock(life())
-	require.Greater(t, g.token(life()), last)
+	require.Equal(t, "45", tokenIn(g.ask, "k"), "it came back older")
+	require.Equal(t, before, runIn(g.ask, "k"))
+	cmd := g.command("before")
+	vote := failed(t, g.r.Do(within(t), cmd), quorum.ErrOtherRun)
+	require.True(t, vote.Unsent)
+	g.run = runOf(t, g.r)
+	require.NotEqual(t, before, g.run)
+	subject{g.r, t, nil}.PutRun("k", before)
+	g.fromClock("after")
+	require.Greater(t, g.token("after"), last)
 }
 
-// TestCounterAheadOfTheClock isn't set back by a new life.
-func TestCounterAheadOfTheClock(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		ahead := fencing.Token(time.Now().Add(time.Hour).UnixMicro())
-		counted(ask, "k", ahead.String(), set1.String(), "one")
-		require.Equal(t, ahead+1, g.token("two"))
-		require.Equal(t, "two", lifeIn(ask, "k"))
-		counted(ask, "k", int64(fencing.MaxToken-g.step()), set1.String(), "one")
-		require.Equal(t, fencing.MaxToken-g.step()+1, g.token("two"), "the last ones")
-		failed(t, g.vote(g.command("two")), ErrCounter)
-		failed(t, g.vote(g.command("three")), ErrCounter)
-	})
-}
-
-// TestLifeUnknownToTheClient: it goes on from what it finds, and leaves what others know.
-func TestLifeUnknownToTheClient(t *testing.T) {
+// TestRunUnknownToTheClient: it goes on from what it finds, and leaves what others know.
+func TestRunUnknownToTheClient(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		counted(ask, "k", 41, set1.String(), "one")
 		for i := range fencing.Token(3) {
 			require.Equal(t, 42+i*g.step(), g.token(""))
-			require.Equal(t, "one", lifeIn(ask, "k"))
+			require.Equal(t, "one", g.known())
 			require.NotEqual(t, "900000/1", partOf(ask, "k", 2), "the period is this one")
 			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 		}
-		require.Equal(t, 42+3*g.step(), g.token("one"), "nothing was taken for another life")
+		require.Equal(t, 42+3*g.step(), g.token("one"), "nothing was taken for another run")
 	})
 }
 
@@ -215,7 +245,7 @@ func TestLostParts(t *testing.T) {
 				for _, key := range []string{CounterKey("k"), SetKey("k")} {
 					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
 				}
-				require.Equal(t, life, lifeIn(ask, "k"))
+				require.Equal(t, life, g.known())
 				require.Equal(t, set1.String(), setIn(ask, "k"))
 			}
 		}
@@ -279,7 +309,7 @@ func TestPeriodsEnd(t *testing.T) {
 		var text *redis.StringCmd
 		_, err := r.Client().TxPipelined(ctx, func(tx redis.Pipeliner) error {
 			tx.Del(ctx, "k")
-			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, 1000, quarter, "set", "life", "v")
+			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, "", 1000, quarter, "set", ahead.Microseconds(), "v")
 			counter, set, text = tx.PTTL(ctx, CounterKey("k")), tx.PTTL(ctx, SetKey("k")), tx.Get(ctx, SetKey("k"))
 			return nil
 		})
@@ -327,7 +357,7 @@ func TestOtherSetIsTold(t *testing.T) {
 	})
 }
 
-// TestSupersedingSet takes over the counter as it is in one life, and from the clock in
+// TestSupersedingSet takes over the counter as it is in one run, and from the clock in
 // another.
 func TestSupersedingSet(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
@@ -341,7 +371,7 @@ func TestSupersedingSet(t *testing.T) {
 				g.fromClock(life)
 			}
 			require.Equal(t, set1.String(), setIn(ask, "k"))
-			require.Equal(t, life, lifeIn(ask, "k"))
+			require.Equal(t, life, g.known())
 		}
 	})
 }
@@ -351,7 +381,7 @@ func TestRefusedGrantChangesNothing(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, life := range []string{"one", "two", ""} {
 			counted(ask, "k", 41, set1.String(), "one")
-			text, cmd := ask("GET", SetKey("k")), g.command(life)
+			cmd, text := g.command(life), ask("GET", SetKey("k"))
 			ask("SET", "k", "theirs", "PX", 5000)
 			v := refused(t, g.r.Do(within(t), cmd))
 			require.InDelta(t, 5*time.Second, v.Remaining, float64(time.Second))
@@ -374,8 +404,9 @@ func TestBadCounters(t *testing.T) {
 					g.token("life")
 				}
 				ask("SET", CounterKey("k"), text)
+				cmd := g.command("life")
 				before := ask("GET", SetKey("k"))
-				failed(t, g.vote(g.command("life")), ErrCounter)
+				failed(t, g.vote(cmd), quorum.ErrCounter)
 				if text == "9223372036854775807" && ask("GET", CounterKey("k")) != text {
 					continue // miniredis doesn't notice its own overflow
 				}
@@ -387,16 +418,16 @@ func TestBadCounters(t *testing.T) {
 					require.Equal(t, fencing.MaxToken, look.Token)
 					continue
 				}
-				failed(t, look, ErrCounter)
+				failed(t, look, quorum.ErrCounter)
 				ask("DEL", "k")
 				restore := command(quorum.Restore, "k", value())
 				restore.Token = 9
-				failed(t, g.r.Do(within(t), restore), ErrCounter)
+				failed(t, g.r.Do(within(t), restore), quorum.ErrCounter)
 				require.Nil(t, ask("GET", "k"))
 				ask("SET", "k", "v")
 				raise := command(quorum.Raise, "k", "v")
 				raise.Token = 9
-				failed(t, g.r.Do(within(t), raise), ErrCounter)
+				failed(t, g.r.Do(within(t), raise), quorum.ErrCounter)
 				require.Equal(t, text, ask("GET", CounterKey("k")))
 			}
 		}
@@ -409,7 +440,7 @@ func TestBadTexts(t *testing.T) {
 		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 life", set1.String() + " 1/ life", set1.String() + " 1/1", "/1/1 life"} {
 			counted(ask, "k", 41, "", "")
 			ask("SET", SetKey("k"), text)
-			failed(t, g.vote(g.command("life")), ErrCounter)
+			failed(t, g.vote(g.command("life")), quorum.ErrCounter)
 			require.Equal(t, text, ask("GET", SetKey("k")))
 			require.Equal(t, "41", tokenIn(ask, "k"))
 		}
@@ -434,7 +465,7 @@ func TestBadTexts(t *testing.T) {
 func TestRightsThatEndWithinAGrant(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	admin := asker(t, open(t, s.URL(), Config{}))
-	const but = "~* +eval +evalsha +mget +time +incr +decr +del +get " // but SET
+	const but = "~* +eval +evalsha +mget +time +incr +decr +del +get +info " // but SET
 	for name, test := range map[string]struct {
 		rights string // of another user
 		have   string
@@ -459,15 +490,17 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 			if test.have != "" {
 				counted(admin, "k", test.have, set1.String(), "one")
 			}
-			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin}
-			failed(t, g.vote(g.command("two")), ErrPermission)
+			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin, run: runOf(t, open(t, s.URL(), Config{}))}
+			cmd := acquire("k", value())
+			cmd.Run = g.run
+			failed(t, g.vote(cmd), ErrPermission)
 			if test.want == "clock" {
 				require.Greater(t, len(tokenIn(admin, "k").(string)), 10, "that it was raised does no harm")
 			} else {
 				require.Equal(t, test.want, tokenIn(admin, "k"))
 			}
 			if test.have != "" {
-				require.Equal(t, "one", lifeIn(admin, "k"), "nobody is told that it was lifted")
+				require.Equal(t, "one", runIn(admin, "k"), "nobody is told that it was lifted")
 			}
 		})
 	}
@@ -476,12 +509,12 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 // rights finds the parts of an ACL's rule, of which a selector is one.
 var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
 
-// TestRaiseIsNoGrant: it leaves what is known of the life as it is.
+// TestRaiseIsNoGrant: it leaves what is known of the run as it is.
 func TestRaiseIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		raise := command(quorum.Raise, "k", "v")
-		raise.Life = "two"
+		raise.Run = runOf(t, r)
 		for _, text := range []bool{true, false} {
 			ask("SET", "k", "v")
 			counted(ask, "k", 41, set1.String(), "one")
@@ -497,9 +530,9 @@ func TestRaiseIsNoGrant(t *testing.T) {
 			}
 			ask("DEL", "k")
 			cmd := acquire("k", "v")
-			cmd.Life = "two"
+			cmd.Run = runOf(t, r)
 			v := granted(t, r.Do(ctx, cmd))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this life")
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
 		}
 		// One that was lost starts where the raise puts it, until it is granted from.
 		ask("FLUSHALL")
@@ -510,12 +543,12 @@ func TestRaiseIsNoGrant(t *testing.T) {
 	})
 }
 
-// TestRestoreIsNoGrant: it names the set if none is named, but never a life.
+// TestRestoreIsNoGrant: it names the set if none is named, but never a run.
 func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		restore := command(quorum.Restore, "k", "v")
-		restore.Life, restore.Token = "two", 50
+		restore.Run, restore.Token = runOf(t, r), 50
 		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
 			ask("FLUSHALL")
 			counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
@@ -540,9 +573,9 @@ func TestRestoreIsNoGrant(t *testing.T) {
 
 			ask("DEL", "k")
 			cmd := acquire("k", "v")
-			cmd.Life = "two"
+			cmd.Run = runOf(t, r)
 			v := granted(t, r.Do(ctx, cmd))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this life")
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
 		}
 	})
 }
@@ -578,9 +611,10 @@ func TestLiftsKeepTheTime(t *testing.T) {
 	})
 }
 
-// TestCommandsOfOtherLivesTravelApart: a list has one life, one set and one time to live.
-func TestCommandsOfOtherLivesTravelApart(t *testing.T) {
+// TestCommandsOfOtherRunsTravelApart: a list has one run, one set and one time to live.
+func TestCommandsOfOtherRunsTravelApart(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		run := runOf(t, r)
 		// Several times, as the first may be answered before the others are there.
 		for round := range 20 {
 			key := func(i int) string { return fmt.Sprintf("k%d-%d", round, i) }
@@ -588,12 +622,12 @@ func TestCommandsOfOtherLivesTravelApart(t *testing.T) {
 				counted(ask, key(i), 41, set1.String(), "one")
 			}
 			var box ballotBox
-			lives := make(map[string]string)
+			runs := make(map[string]string)
 			box.start(r, command(quorum.Look, "x", "look"), 10*time.Second) // goes alone
 			for i := range 12 {
 				cmd := acquire(key(i), value())
-				cmd.Life = []string{"one", "two", ""}[i%3]
-				lives[cmd.Value] = cmd.Life
+				cmd.Run = []string{run, ""}[i%2]
+				runs[cmd.Value] = cmd.Run
 				box.start(r, cmd, 10*time.Second)
 			}
 			for holder, v := range box.await(t, 13) {
@@ -601,7 +635,10 @@ func TestCommandsOfOtherLivesTravelApart(t *testing.T) {
 					continue
 				}
 				granted(t, v)
-				require.Equal(t, lives[holder] == "two", v.Token > 42, "in %q: %v", lives[holder], v.Token)
+				require.Equal(t, runs[holder] == run, v.Token > 42, "in %q: %v", runs[holder], v.Token)
+			}
+			for i := range 12 {
+				require.Equal(t, []string{run, "one"}[i%2], runIn(ask, key(i)))
 			}
 		}
 	})

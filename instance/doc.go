@@ -16,14 +16,16 @@
 // counter "{invoice}:redlock" in decimal, and "{invoice}:redlock:set", which says under
 // what it was counted last:
 //
-//	prod@7 N=5 Q=3 21600000/82999 5f3c0e8d...
+//	prod@7 N=5 Q=3 MaxTTL=30s 21600000/82999 5f3c0e8d...
 //
 // the fingerprint of the set of instances; a quarter of the time that the counter is to
 // live, in milliseconds, and how many of these the server's clock has come to; and the
-// run id of the server, as the client knew it. A counter that was last granted from in
-// another life of the server may be older than it was, as its data may have come from a
+// run of the server, by its replication ID, as the client knew it. A counter that was
+// last granted from in another run may be older than it was, as its data may have come from a
 // snapshot or a backup: it is set to the server's clock first, in microseconds, if that
-// is ahead. One that was lost starts there. Both keys expire together, and are given
+// is ahead. One that was lost starts there. No counter is raised further ahead of that
+// clock than the client says (half of quorum.Config.MaxTTL): a grant fails with
+// quorum.ErrCounter instead, and sets nothing. Both keys expire together, and are given
 // more time once in a period, rather than by each grant.
 //
 // While processes wait for the lock there is also, on one of the instances, a list
@@ -37,6 +39,19 @@
 //
 // Servers from Redis 5 on will do: the scripts read the server's clock before
 // they write.
+//
+// # Which server answers
+//
+// A command that counts names the run of the server that was probed (quorum.Command.Run),
+// and its script compares that with the replication ID in INFO replication before it does
+// anything. A server in another run, and a replica, do nothing and are a failed vote with
+// a *quorum.RunError. So a restart or a promotion shows at the next command, also behind a
+// proxy that keeps its clients' connections. It takes the right to INFO. Without it the run
+// is hidden, nothing is compared, and quorum.Hooks.Unprotected tells.
+//
+// A connection goes on to its server though the address has moved to another one. So
+// connections are replaced after redis.Options.ConnMaxLifetime, 5 s by Harden; New refuses
+// more than 30 s.
 //
 // # How commands travel
 //

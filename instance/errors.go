@@ -7,17 +7,21 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 )
 
 // What an instance answers with, for errors.Is. The error of go-redis is
-// wrapped beside them. quorum.ErrNotMaster, quorum.ErrNotReplicated and
-// quorum.ErrTimeout are used as well.
+// wrapped beside them. quorum.ErrNotMaster, quorum.ErrNotReplicated, quorum.ErrCounter
+// and quorum.ErrTimeout are used as well.
 var (
 	// ErrConfig: a value in a Config can't be used. The message names it.
 	ErrConfig = error(permanent("instance: bad configuration"))
@@ -31,10 +35,24 @@ var (
 	ErrURL = errors.New("instance: bad server URL")
 
 	// ErrAuth: the server wants a password, or another one (NOAUTH, WRONGPASS).
-	ErrAuth = error(permanent("instance: the server refuses the user or the password; check both, and that the user is on"))
+	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
+
+	// ErrCommand: what answers doesn't have a command, or doesn't let it through
+	// (rename-command, a proxy).
+	ErrCommand = error(permanent("instance: the server lacks a command that the lock needs; take rename-command for it out of the server's configuration, or connect to the server itself rather than to a proxy"))
+
+	// ErrDatabase: the server has no database of this number.
+	ErrDatabase = error(permanent("instance: the server has no such database; use one below its setting databases (16 unless it is set), best 0"))
+
+	// ErrProtected: the server is in protected mode, and takes connections of its
+	// own machine only.
+	ErrProtected = error(permanent("instance: the server is in protected mode; give it a password (requirepass, or an ACL user) and the client the same"))
+
+	// ErrMaxClients: the server has as many connections as it takes.
+	ErrMaxClients = errors.New("instance: the server takes no more connections; raise its maxclients, or find out who holds so many (CLIENT LIST)")
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")
@@ -57,8 +75,8 @@ var (
 	ErrNotRedis = errors.New("instance: what answers is not a Redis server; check the address, the port and whether it wants TLS")
 
 	// ErrTLS: the handshake failed, because of a certificate, the server's or this
-	// client's, or because what answers doesn't speak TLS.
-	ErrTLS = error(permanent("instance: no TLS with the server; check its certificate against Config.TLS.RootCAs and the URL's host, this client's certificate, and that the port speaks TLS"))
+	// client's, or because what answers doesn't speak TLS. The text says which.
+	ErrTLS = error(permanent("instance: no TLS with the server"))
 
 	// ErrConnection: no connection could be made, or it broke.
 	ErrConnection = errors.New("instance: no connection to the server")
@@ -77,105 +95,77 @@ var (
 	// ErrWrongType: the key is held by something that isn't a lock.
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
-	// ErrCounter: the resource's counter can't be read, or can't be raised.
-	ErrCounter = errors.New("instance: the resource's counter can't be used; see its keys {resource}:redlock and {resource}:redlock:set")
-
 	// ErrServer: the server answered with an error that has no name here.
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
-// permanent is a kind of error that waiting doesn't cure: quorum's Acquire gives up
-// at once when too many instances fail with one, instead of trying until its
-// context ends.
-type permanent string
+// otherRun begins the answer of a script that was sent to another run, see run.lua.
+const otherRun = "REDLOCKRUN"
 
-func (p permanent) Error() string { return string(p) }
-
-// Permanent is what quorum asks for.
-func (p permanent) Permanent() bool { return true }
-
-// kinds says which error each first word of a server's error answer means.
-var kinds = map[string]error{
-	"NOAUTH":         ErrAuth,
-	"WRONGPASS":      ErrAuth,
-	"NOPERM":         ErrPermission,
-	"READONLY":       quorum.ErrNotMaster,
-	"MASTERDOWN":     quorum.ErrNotMaster,
-	"OOM":            ErrOutOfMemory,
-	"BUSY":           ErrBusy,
-	"LOADING":        ErrLoading,
-	"MISCONF":        ErrMisconf,
-	"NOREPLICAS":     ErrMisconf,
-	"MOVED":          ErrCluster,
-	"ASK":            ErrCluster,
-	"CLUSTERDOWN":    ErrCluster,
-	"CROSSSLOT":      ErrCluster,
-	"WRONGTYPE":      ErrWrongType,
-	"REDLOCKCOUNTER": ErrCounter,
-}
-
-// serverError gives a server's error answer its kind. text has no leading dash.
-func serverError(text string) error {
-	return fmt.Errorf("%w (%w)", kindOf(text), likeRedis(redis.Nil, text))
-}
-
-func kindOf(text string) error {
-	word, _, _ := strings.Cut(text, " ")
-	if kind := kinds[word]; kind != nil {
-		return kind
+// runError reads that answer, to a command that named a run; nil if it is another one.
+func runError(text, asked string) *quorum.RunError {
+	fields := strings.Fields(text)
+	if len(fields) != 3 || fields[0] != otherRun {
+		return nil
 	}
+	told := func(field string) string { return strings.TrimPrefix(field, "-") }
+	return &quorum.RunError{Asked: asked, Role: told(fields[1]), Found: told(fields[2])}
+}
+
+// badCounter begins the answer of a script to which a counter is no use: then comes what
+// is wrong, or what it would have come to and the server's clock, see grant.lua and
+// lift.lua.
+const badCounter = "REDLOCKCOUNTER"
+
+// counterError reads the second kind; nil if the answer is another one.
+func counterError(text string, cmd *quorum.Command) *quorum.CounterError {
+	text, _ = withoutScript(text)
+	fields := strings.Fields(text)
+	if len(fields) != 3 || fields[0] != badCounter {
+		return nil
+	}
+	// 2^53 is exact in all that comes here, and more doesn't matter: that is no token.
+	token, err := strconv.ParseUint(fields[1], 10, 64)
+	clock, err2 := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	e := &quorum.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Ahead}
 	switch {
-	// Servers before 7.0 wrap the errors of a script's commands in one of the
-	// script's; some answers carry no code of their own.
-	case strings.Contains(text, "WRONGTYPE "), strings.HasPrefix(text, "ERR Key should be of string type"):
-		return ErrWrongType
-	case strings.Contains(text, "-OOM "), strings.Contains(text, ": OOM "):
-		return ErrOutOfMemory
-	case strings.Contains(text, "NOPERM "), strings.Contains(text, "The user executing the script can't "):
-		return ErrPermission // of a script's command
-	case strings.Contains(text, "READONLY "):
-		return quorum.ErrNotMaster
-	// An unknown client may not send as many arguments as a script has.
-	case strings.Contains(text, "unauthenticated "), strings.HasPrefix(text, "ERR invalid password"), strings.HasPrefix(text, "ERR AUTH "), strings.HasPrefix(text, "ERR Client sent AUTH"):
-		return ErrAuth
+	case cmd.Op != quorum.Acquire:
+		e.Repair = "set the clock of this server right, and those of the others"
+	case clock >= int64(fencing.MaxToken):
+		e.Repair = "set its clock right"
+	default:
+		e.Repair = "if its clock is right, somebody else wrote the counter: delete it on this server, while nobody holds the lock, with " + deletion(cmd.Key)
 	}
-	return ErrServer
+	return e
 }
 
-// nothingDone reports whether a server's error answer says that it did nothing at
-// all. In a script these come at its first write or not at all: once it has
-// written, the server lets it finish.
-func nothingDone(text string) bool {
-	switch kindOf(text) {
-	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, ErrCluster, quorum.ErrNotMaster:
-		return true
-	case ErrPermission:
-		// Of the command itself, and not of a script's, which may be its last.
-		return strings.HasPrefix(text, "NOPERM") && !strings.Contains(text, "script")
+// deletion is the command by which an operator deletes a resource's counter.
+func deletion(key string) string {
+	keys := []string{CounterKey(key), SetKey(key)}
+	if len(key) > 200 {
+		return "redis-cli, DEL of the keys {resource}:redlock and {resource}:redlock:set"
 	}
-	return false
-}
-
-// likeRedis makes an error of go-redis's own type for a server's answer. The
-// type is internal there, but redis.Nil has it.
-func likeRedis[T ~string](_ T, text string) T { return T(text) }
-
-// isUnknown reports whether a server's answer says that it doesn't know, or
-// doesn't allow, the command in this form. Such a command was not carried out.
-func isUnknown(text string) bool {
-	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "ERR unknown command") ||
-		strings.HasPrefix(text, "ERR syntax error") || strings.HasPrefix(text, "ERR wrong number of arguments")
+	if !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
+		return fmt.Sprintf("redis-cli, at its prompt: DEL %q %q", keys[0], keys[1])
+	}
+	return fmt.Sprintf("redis-cli DEL '%s' '%s'", keys[0], keys[1])
 }
 
 // explain gives what go-redis returned its kind.
 func explain(ctx context.Context, err error) error {
 	var answer redis.Error
 	var netErr net.Error
+	var ended *greetError
 	switch {
 	case errors.Is(err, ErrReply), errors.Is(err, errAnswered):
 		return err
+	case errors.As(err, &ended):
+		return ended
 	case errors.As(err, &answer):
-		return fmt.Errorf("%w (%w)", kindOf(answer.Error()), err)
+		return serverError(answer.Error())
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	case ctx.Err() != nil:
@@ -189,8 +179,8 @@ func explain(ctx context.Context, err error) error {
 			return fmt.Errorf("%w (%w)", context.DeadlineExceeded, err)
 		}
 		return fmt.Errorf("%w (%w)", quorum.ErrTimeout, hideContext{err})
-	case isTLS(err):
-		return fmt.Errorf("%w (%w)", ErrTLS, err)
+	case aboutTLS(err) != "":
+		return fmt.Errorf("%w: %s (%w)", ErrTLS, aboutTLS(err), err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrConnection, err)
 	case strings.HasPrefix(err.Error(), "redis: "):
@@ -201,15 +191,25 @@ func explain(ctx context.Context, err error) error {
 	}
 }
 
-// isTLS reports whether either side refused the other in a TLS handshake.
-func isTLS(err error) bool {
+// aboutTLS says what to do where either side refused the other in a TLS handshake;
+// empty for other errors.
+func aboutTLS(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	// An alert, by which the server refuses this client or the other way round.
 	// Its own type isn't exported.
 	var alert *net.OpError
-	return errors.As(err, &certificate) || errors.As(err, &record) ||
-		errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error")
+	switch {
+	case errors.As(err, &certificate):
+		return "the server's certificate doesn't hold; check it against Config.TLS.RootCAs and the URL's host"
+	case errors.As(err, &record):
+		return "the port doesn't speak it; use the server's tls-port, or redis:// for this one"
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		return "the server refuses this client; check its certificate, Config.TLS.Certificates"
+	case errors.As(err, &alert) && alert.Op == "local error":
+		return "the server's side can't be accepted; check its certificate and its versions of TLS"
+	}
+	return ""
 }
 
 // contextEnded is the error of a command whose context ended before its answer.

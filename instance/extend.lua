@@ -1,9 +1,9 @@
 -- Extend: give the lock's key more time, if it holds the value.
--- KEYS: lock. ARGV: nonce, value, ttl.
+-- KEYS: lock. ARGV: nonce, run, value, ttl.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
-if held ~= ARGV[2] then
+if held ~= ARGV[3] then
   return answer(0, false, 0, 0)
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return answer(1, false, 0, 0)

@@ -84,7 +84,8 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 		// The processes have ended, and with their Close everything that was
 		// owed has been delivered.
 		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenLine(t, s, key) })
-		require.ElementsMatch(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey)}, keys, "on %s", s.Addr())
+		// The one that came back empty has no counter before it votes again.
+		require.Subset(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey)}, keys, "on %s", s.Addr())
 	}
 }
 
@@ -229,7 +230,7 @@ func TestFleetWorker(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{}, strings.Split(os.Getenv(fleetURLs), ",")...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, group.Close()) }()
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: fleetTTL}, BackoffMax: 50 * time.Millisecond, Owner: name}, group.Instances()...)
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: fleetTTL}, MaxTTL: fleetTTL, BackoffMax: 50 * time.Millisecond, Owner: name}, group.Instances()...)
 	require.NoError(t, err)
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

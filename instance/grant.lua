@@ -1,7 +1,7 @@
 -- What a grant needs that doesn't find the text that it would write.
 
 -- judge reads the text of a set's key. It gives an error; or the other set, if this one
--- mustn't lock after it; or neither, and the life, '' if none is known.
+-- mustn't lock after it; or neither, and the run, '' if none is known.
 local function judge(key, found)
   if not found then
     -- MGET says the same of a key that isn't there and of one that is no text.
@@ -11,41 +11,52 @@ local function judge(key, found)
   end
   local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
   if not theirs then
-    return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a life')
+    return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
   end
   if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end
   return nil, nil, known
 end
 
 -- count raises the counter for a grant, and writes what there is to write with it: found
--- is the text that was found, known the life in it. counted is what INCR has answered, if
--- it has been asked. It gives the token, or nil and an error. many is how many tokens
--- are taken, 1 if it is nil: what is given is the last of them.
+-- is the text that was found, known the run in it. counted is what INCR has answered, if
+-- it has been asked. wanted is how many tokens are to be reserved behind the first, none
+-- if it is nil. It gives the last token and how many were reserved; or nil, nil and an
+-- error.
 --
--- 9007199254740991 is 2^53-1: up to there Lua's numbers are exact.
-local function count(counter, key, found, known, counted, many)
-  many = many or 1
-  counted = counted or many == 1 and pcall('INCR', counter) or pcall('INCRBY', counter, many)
+-- Reserved tokens are those that the clock has ticked already, so that they never lift a
+-- counter above the clock, however fast they are taken.
+local function count(counter, key, found, known, counted, wanted)
+  counted = counted or pcall('INCR', counter)
   if type(counted) ~= 'number' then
     if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then
-      return nil, redis.error_reply('REDLOCKCOUNTER the counter is not a whole number')
+      return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is not a whole number')
     end
-    return nil, counted
-  end
-  if counted < many or counted > 9007199254740991 then
-    pcall('DECRBY', counter, many) -- only for whoever looks into it
-    return nil, redis.error_reply('REDLOCKCOUNTER the counter is no token, or the last one')
+    return nil, nil, counted
   end
 
   local token, written = counted, text
-  if (counted == many or life ~= '' and life ~= known) and token - many < clock then token = clock + many end
-  if life == '' then written = text .. known end -- text ends where the life goes
-  if token == counted and written == found then return token end
+  if (counted == 1 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
+  if counted < 1 or token > most then
+    -- As it was found. There was none, or nothing counted from, where INCR gave 1.
+    if counted == 1 then pcall('DEL', counter) else pcall('DECR', counter) end
+    if counted < 1 then return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is no token') end
+    return nil, nil, redis.error_reply(string.format('REDLOCKCOUNTER %.0f %.0f', token, clock))
+  end
+
+  local spare = math.max(0, math.min(wanted or 0, clock - token))
+  if run == '' then written = text .. known end -- text ends where the run goes
+  if token == counted and written == found then
+    if spare == 0 then return token, 0 end
+    local done = pcall('INCRBY', counter, spare)
+    if type(done) == 'number' then return done, spare end
+    return nil, nil, done -- that it was raised for nothing does no harm
+  end
+  token = token + spare
 
   -- The counter first: the text vouches for it.
   local done = pcall('SET', counter, string.format('%.0f', token), 'PX', 6 * quarter)
   if not done.err then done = pcall('SET', key, written, 'PX', 6 * quarter) end
-  if not done.err then return token end
-  if counted == many then call('DEL', counter) end
-  return nil, done
+  if not done.err then return token, spare end
+  if counted == 1 then call('DEL', counter) end
+  return nil, nil, done
 end

@@ -1,12 +1,17 @@
--- lift raises a counter to a token if it is lower. It gives an error, or nothing. The
+-- lift raises a counter to a token if it is lower, and not more than ahead microseconds
+-- above the clock (see most in counter.lua). It gives an error, or nothing. The
 -- text beside it stays as it is, for this is no grant: if the counter is older than this
--- life of the server, the next grant still has to know.
+-- run of the server, the next grant still has to know.
 --
 -- Both keys are left four quarters to live at least. They are never given less than they
 -- have: the text says that they have more.
-local function lift(counter, key, token, quarter)
+local function lift(counter, key, token, quarter, ahead)
   local held, failure = tokenin(counter)
   if failure then return failure end
+  local clock = now[1] * 1000000 + now[2]
+  if held < tonumber(token) and tonumber(token) > clock + ahead then
+    return redis.error_reply(string.format('REDLOCKCOUNTER %s %.0f', token, clock))
+  end
   local left = redis.call('PTTL', counter)
   local stale = left < 4 * quarter
   if stale then left = 6 * quarter end

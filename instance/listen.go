@@ -116,5 +116,23 @@ func (e *ear) Close() error {
 // have heard all meanwhile. Its value is an *atomic.Bool.
 type oneDial struct{}
 
+// onceDialed is the hook that sees to it.
+type onceDialed struct{}
+
+func (onceDialed) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dialed, ok := ctx.Value(oneDial{}).(*atomic.Bool); ok && dialed.Swap(true) {
+			return nil, errLost
+		}
+		return next(ctx, network, addr)
+	}
+}
+
+func (onceDialed) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (onceDialed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // errLost stops go-redis from making the connection again.
 var errLost = fmt.Errorf("%w: the subscription's was lost", ErrConnection)

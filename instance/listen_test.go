@@ -34,10 +34,8 @@ func TestListen(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
 		ctx := within(t)
 		granted(t, r.Do(ctx, acquire("k", "v")))
-		epoch := r.epoch.n.Load()
 		e, err := r.Listen(ctx)
 		require.NoError(t, err)
-		require.Equal(t, epoch, r.epoch.n.Load(), "no vote comes over this connection")
 		require.True(t, strings.HasPrefix(e.Address(), ChannelPrefix))
 		granted(t, r.Do(ctx, enlist("k", e.Address())))
 		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))

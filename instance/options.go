@@ -34,6 +34,10 @@ const (
 	hardIOTimeout   = 2 * time.Second
 	hardPoolSize    = 64
 	hardBuffer      = 4 << 10
+	// hardLifetime bounds for how long commands go to a server that the name no longer
+	// leads to, see checkOptions.
+	hardLifetime = 5 * time.Second
+	maxLifetime  = 30 * time.Second
 )
 
 // Harden returns a copy of opt with which New accepts redis.NewClient's client.
@@ -45,9 +49,11 @@ const (
 // step; leaves out CLIENT SETINFO (DisableIdentity), a round trip that a user
 // without the right to it gains nothing from; and keeps pipelines on the main
 // pool. Where they are not set or turned off, the time-outs become 2 s, PoolSize
-// 64 and the buffers 4 KiB; of its connections an instance uses 8 at most. The dialer
-// is wrapped, so that an instance is back as soon as its server is: see the package's
-// documentation.
+// 64, the buffers 4 KiB, and ConnMaxLifetime 5 s, if it isn't set to less than 30 s; of its
+// connections an instance uses 8 at most. The dialer is wrapped, so that an instance is
+// back as soon as its server is (see the package's documentation), and so that what
+// answers can't fill the client's memory, or hide why it refuses the connection, while it
+// is greeted.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {
@@ -65,6 +71,9 @@ func Harden(opt *redis.Options) *redis.Options {
 	hard.ClientSideCacheRefreshOnInvalidate = false
 	hard.ClientSideCacheCoalesceMisses = false
 	hard.ClientSideCacheInvalidationBatchWindow = 0
+	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
+		hard.ConnMaxLifetime = hardLifetime
+	}
 	for _, t := range []struct {
 		timeout *time.Duration
 		value   time.Duration
@@ -81,7 +90,7 @@ func Harden(opt *redis.Options) *redis.Options {
 			*n.size = n.value
 		}
 	}
-	hard.Dialer = lateDialer(dialer(&hard))
+	hard.Dialer = lateDialer(greeted(dialer(&hard)))
 	hard.OnConnect = greet(&hard)
 	return &hard
 }
@@ -134,6 +143,9 @@ func checkOptions(client *redis.Client) error {
 	case opt.WriteTimeout <= 0:
 		return &OptionError{"WriteTimeout", "off", "a positive duration",
 			"a server that takes no bytes would be waited for without end, and with -2 not even the context's deadline would count"}
+	case opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime:
+		return &OptionError{"ConnMaxLifetime", lifetimeText(opt.ConnMaxLifetime), "up to " + maxLifetime.String(),
+			"when the address leads to another server, as a service's does after a switch, open connections would go on to the old one, and nothing would tell"}
 	case opt.ClientSideCache != nil:
 		return &OptionError{"ClientSideCache", "set", "nil", "an answer from a cache is not a server's vote"}
 	case opt.ClientSideCacheConfig != nil:
@@ -145,4 +157,11 @@ func checkOptions(client *redis.Client) error {
 			"a notification would move open connections to another server, which may lack votes, and stretch time-outs"}
 	}
 	return nil
+}
+
+func lifetimeText(d time.Duration) string {
+	if d <= 0 {
+		return "unlimited"
+	}
+	return d.String()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,15 +22,16 @@ import (
 // What a server that is slow, hung or gone may cost is bounded here:
 //
 //   - exchanges, each a goroutine and a connection, by maxFlying, and by one while
-//     the last of them was not answered in time;
-//   - commands that wait for such a server, by maxWaiting: the rest fails at once;
+//     the last of them was not answered in time, unless many leases are to be kept;
+//   - acquisitions and hints that wait for such a server, by maxWaiting: the rest fails
+//     at once;
 //   - dials, to one in dialPause after one that failed: until then everything
 //     fails at once, with that dial's error.
 type pipe struct {
 	r *Redis
 
 	mu      sync.Mutex
-	waiting []*call  // the line, first come first served
+	waiting line
 	flying  []*batch // the exchanges under way
 	spare   []*batch
 	timed   []*call         // the calls of Start that have not ended
@@ -47,6 +47,7 @@ type pipe struct {
 	timer *time.Timer // for the deadlines of timed and flying
 	due   time.Time   // when it fires, zero if it isn't set
 	over  bool        // the instance was closed
+	met   bool        // something was sent once, so that what answers speaks TLS if it has to
 }
 
 const (
@@ -57,10 +58,14 @@ const (
 	// crowd is how many must wait for it to be worth a second exchange beside the
 	// first, with a server near by.
 	crowd = 256
+	// crowdKept is the same for what keeps leases, also while the server is late. Where
+	// every processor is busy an exchange takes long for want of one, and not for what is
+	// in it: then one after the other would not be enough for many leases.
+	crowdKept = 64
 	// farAway is the round trip from which on waiting for the exchange under way
 	// takes longer than an exchange of one's own costs.
 	farAway = 5 * time.Millisecond
-	// maxWaiting is how many calls wait for a server that is late.
+	// maxWaiting is how many calls for what is wanted wait for a server that is late.
 	maxWaiting = 4 * maxBatch
 	// idle is how long a goroutine is kept that has nothing to do.
 	idle = 100 * time.Millisecond
@@ -78,14 +83,15 @@ var (
 	errSick   = fmt.Errorf("%w: it did not answer the last ones in time, and as many as are let wait for it do", quorum.ErrOverloaded)
 	errLate   = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
 	errUnsent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
+	errSilent = fmt.Errorf("instance: no TLS handshake was answered yet; if the port doesn't speak TLS, use its tls-port, or redis:// for this one: %w", context.DeadlineExceeded)
 )
 
-// enter puts a call in the line; or gives its vote, if it can't be sent now.
+// enter puts a call in the queue; or gives its vote, if it can't be sent now.
 func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 	p.mu.Lock()
-	if why := p.refuseLocked(); why != nil {
+	if why := p.refuseLocked(c); why != nil {
 		p.mu.Unlock()
-		return quorum.Vote{Unsent: true, Err: why, Epoch: p.r.epoch.n.Load()}, false
+		return quorum.Vote{Unsent: true, Err: why}, false
 	}
 	c.stage = waiting
 	if c.to != nil {
@@ -93,10 +99,10 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 		p.timed = append(p.timed, c)
 		p.armLocked(c.deadline)
 	}
-	p.waiting = append(p.waiting, c)
-	wanted := p.dueLocked()
+	p.waiting.add(c)
+	due := p.dueLocked()
 	var runner chan struct{}
-	if wanted {
+	if due {
 		p.called++
 		if last := len(p.parked) - 1; last >= 0 {
 			runner, p.parked = p.parked[last], p.parked[:last]
@@ -104,7 +110,7 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 	}
 	p.mu.Unlock()
 	switch {
-	case !wanted:
+	case !due:
 	case runner != nil:
 		runner <- struct{}{} // has room for it
 	default:
@@ -113,33 +119,41 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 	return quorum.Vote{}, true
 }
 
-func (p *pipe) refuseLocked() error {
+func (p *pipe) refuseLocked(c *call) error {
 	if p.refusal != nil {
 		if time.Now().Before(p.closed) {
 			return p.refusal
 		}
 		p.refusal = nil
 	}
-	if p.sick && len(p.waiting) >= maxWaiting {
+	// What is held isn't counted: there is one command for each lease at the most.
+	if p.sick && c.rank() == wanting && p.waiting.wanted() >= maxWaiting {
 		return errSick
 	}
 	return nil
 }
 
-// dueLocked reports whether it is time for an exchange of those in front of the line.
+// dueLocked reports whether it is time for an exchange of those in front of the queue.
+// What is wanted leaves one exchange to what is held: with a server far away each may take
+// long.
 func (p *pipe) dueLocked() bool {
-	n := len(p.flying) + p.called
+	n, most := len(p.flying)+p.called, maxFlying
+	if p.waiting.len() == p.waiting.wanted() {
+		most--
+	}
 	near := p.trip < farAway && p.r.cfg.Replicas == 0 // a WAIT holds a connection up
 	switch {
-	case len(p.waiting) == 0, n >= maxFlying:
+	case p.waiting.len() == 0, n >= most:
 		return false
-	case n > 0 && (p.sick || near && len(p.waiting) < crowd*n):
+	case n == 0 || p.waiting.keeping() >= crowdKept*n:
+		return true
+	case p.sick || near && p.waiting.len() < crowd*n:
 		return false
 	}
 	return true
 }
 
-// departLocked makes an exchange of those in front of the line; nil if none of them is
+// departLocked makes an exchange of those in front of the queue; nil if none of them is
 // worth sending any more.
 func (p *pipe) departLocked() *batch {
 	var b *batch
@@ -175,38 +189,17 @@ func (p *pipe) departLocked() *batch {
 	return b
 }
 
-// boardLocked moves calls from the line to the batch. With replicas to wait for,
+// boardLocked moves calls from the queue to the batch. With replicas to wait for,
 // those that do don't hold up those that don't.
 //
-// A lock that has waited for half of its time-out is left behind: what is sent so late
-// is mostly given up before its answer comes, and must be deleted again. So a machine
-// that can't keep up spends what it has on those that can still be served. Its vote
-// fails at its deadline, unsent; not before, which would only bring the next try.
+// An acquisition or an extension that has waited for half of its time-out is left behind:
+// what is sent so late is mostly given up before its answer comes, and an acquisition must
+// be deleted again. So a machine that can't keep up spends what it has on those that can
+// still be served, and doesn't do everything in vain. The vote fails at its deadline,
+// unsent; not before, which would only bring the next try.
 func (p *pipe) boardLocked(b *batch) {
-	if front := p.waiting[0]; !front.stale.IsZero() && b.began.After(front.stale) {
-		p.waiting = slices.DeleteFunc(p.waiting, func(c *call) bool {
-			return !c.stale.IsZero() && b.began.After(c.stale)
-		})
-		if len(p.waiting) == 0 {
-			return
-		}
-	}
-	if p.r.cfg.Replicas == 0 && len(p.waiting) <= maxBatch {
-		b.calls, p.waiting = p.waiting, b.calls[:0]
-		return
-	}
-	b.calls = b.calls[:0]
-	rest := p.waiting[:0]
-	for _, c := range p.waiting {
-		apart := p.r.cfg.Replicas > 0 && c.writes() != p.waiting[0].writes()
-		if apart || len(b.calls) == maxBatch {
-			rest = append(rest, c)
-		} else {
-			b.calls = append(b.calls, c)
-		}
-	}
-	clear(p.waiting[len(rest):])
-	p.waiting = rest
+	p.waiting.dropStale(b.began)
+	b.calls = p.waiting.take(b.calls[:0], p.r.cfg.Replicas > 0)
 }
 
 // run carries out exchanges. It ends when there was nothing to do for a while, or
@@ -247,11 +240,11 @@ func (p *pipe) board() *batch {
 	defer p.mu.Unlock()
 	p.called--
 	switch {
-	case len(p.waiting) == 0:
+	case p.waiting.len() == 0:
 		return nil
 	case p.refusal != nil:
 		return p.refuseAllLocked()
-	case p.sick && len(p.flying) > 0: // since it was called
+	case p.sick && len(p.flying) > 0 && p.waiting.keeping() < crowdKept: // since it was called
 		return nil
 	}
 	return p.departLocked()
@@ -276,11 +269,7 @@ func (p *pipe) seal(b *batch) bool {
 	if b.dropped || b.sealed {
 		return false
 	}
-	b.sealed = true
-	for _, c := range b.calls {
-		// A Probe begins now, and covers the connection that it goes over.
-		c.epoch = p.r.epoch.n.Load()
-	}
+	b.sealed, p.met = true, true
 	return true
 }
 
@@ -306,9 +295,7 @@ func (p *pipe) land(b *batch, err error) {
 	}
 	clear(b.calls[len(over):])
 	b.calls = over
-	if len(again) > 0 {
-		p.waiting = append(again, p.waiting...)
-	}
+	p.waiting.putBack(again)
 }
 
 // learnLocked judges the server by an exchange.
@@ -342,7 +329,7 @@ func (p *pipe) next(b *batch, own chan struct{}) (again, more bool) {
 	if b != nil {
 		p.clearLocked(b)
 	}
-	if p.dueLocked() || p.refusal != nil && len(p.waiting) > 0 {
+	if p.dueLocked() || p.refusal != nil && p.waiting.len() > 0 {
 		p.called++
 		return true, true
 	}
@@ -391,13 +378,13 @@ func (p *pipe) dismissLocked() {
 	p.parked = nil
 }
 
-// refuseAllLocked fails those in the line after a dial that failed: they would
+// refuseAllLocked fails those in the queue after a dial that failed: they would
 // only wait for another.
 func (p *pipe) refuseAllLocked() *batch {
 	b := &batch{pipe: p}
 	b.lifetime.done = make(chan struct{})
 	b.refused = p.refusal
-	b.calls, p.waiting = p.waiting, nil
+	b.calls = p.waiting.takeAll()
 	for _, c := range b.calls {
 		c.stage, c.in = aboard, b
 	}
@@ -427,12 +414,7 @@ func (p *pipe) giveUp(c *call) (unsent, ok bool) {
 		return false, false
 	}
 	if c.stage == waiting {
-		for i, other := range p.waiting {
-			if other == c {
-				p.waiting = append(p.waiting[:i:i], p.waiting[i+1:]...)
-				break
-			}
-		}
+		p.waiting.remove(c)
 	}
 	unsent = p.abandonLocked(c)
 	return unsent, true
@@ -464,9 +446,11 @@ func (p *pipe) armLocked(deadline time.Time) {
 
 // expire ends the calls and exchanges whose time is over.
 func (p *pipe) expire() {
-	const grain = time.Millisecond // one timer for all that are due about now
 	p.mu.Lock()
 	now := time.Now()
+	// One timer for all that are due about now. To look at thousands each millisecond would
+	// take time from what they wait for.
+	grain := time.Millisecond * time.Duration(1+len(p.timed)/256)
 	p.due = time.Time{}
 	var next time.Time
 	later := func(deadline time.Time) {
@@ -486,7 +470,7 @@ func (p *pipe) expire() {
 		late = append(late, expired{c.to, unsent})
 	}
 	if len(late) > 0 {
-		p.dropEndedLocked()
+		p.waiting.dropEnded()
 	}
 	for _, b := range p.flying {
 		switch deadline := b.lifetime.deadline; {
@@ -508,33 +492,39 @@ func (p *pipe) expire() {
 		}
 		p.armLocked(next)
 	}
-	epoch := p.r.epoch.n.Load()
+	unsent := errUnsent
+	if p.silentLocked() {
+		unsent = errSilent
+	}
 	p.mu.Unlock()
 	for _, e := range late {
 		err := errLate
 		if e.unsent {
-			err = errUnsent
+			err = unsent
 		}
-		e.to.Receive(quorum.Vote{Unsent: e.unsent, Err: err, Epoch: epoch})
+		e.to.Receive(quorum.Vote{Unsent: e.unsent, Err: err})
 	}
+}
+
+// silentLocked reports whether it may be that the server doesn't speak TLS, and so never
+// answers a handshake: Redis then waits for the end of a line.
+func (p *pipe) silentLocked() bool { return !p.met && p.r.client.Options().TLSConfig != nil }
+
+// ended is the error of a call whose context ended before its answer.
+func (p *pipe) ended(ctx context.Context) error {
+	p.mu.Lock()
+	silent := p.silentLocked()
+	p.mu.Unlock()
+	if silent {
+		return contextEnded(ctx, hideContext{errSilent})
+	}
+	return contextEnded(ctx, nil)
 }
 
 // expired is a call that ended before its answer.
 type expired struct {
 	to     quorum.Receiver
 	unsent bool
-}
-
-// dropEndedLocked takes out of the line what nobody waits for any more.
-func (p *pipe) dropEndedLocked() {
-	rest := p.waiting[:0]
-	for _, c := range p.waiting {
-		if c.stage != ended {
-			rest = append(rest, c)
-		}
-	}
-	clear(p.waiting[len(rest):])
-	p.waiting = rest
 }
 
 // isTimeout reports whether an exchange failed because no answer came in time.

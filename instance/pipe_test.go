@@ -84,7 +84,7 @@ func many(args []string, element func(value string) string) string {
 	nonce, acquire := nonceOf(args), args[1] == acquireScript.sha || args[1] == acquireScript.source
 	values, clock := args[len(args)-1:], ""
 	if acquire {
-		values, clock = args[3+keysOf(args)+5:], ":0\r\n"
+		values, clock = args[3+keysOf(args)+6:], ":0\r\n"
 	}
 	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(acquire)+len(values), len(nonce), nonce, clock)
 	for _, value := range values {
@@ -178,7 +178,7 @@ func TestNeighboursErrors(t *testing.T) {
 			failed(t, vote("acquire "+key), ErrWrongType)
 		}
 		for _, key := range []string{"bad", "bad set", "bad now"} {
-			failed(t, vote("acquire "+key), ErrCounter)
+			failed(t, vote("acquire "+key), quorum.ErrCounter)
 		}
 		require.ErrorIs(t, vote("acquire other").Err, quorum.ErrSetMismatch)
 		require.Equal(t, quorum.Refused, vote("acquire other").Outcome)
@@ -276,7 +276,8 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 		if cmd.Key == "short" {
 			c.deadline = time.Now().Add(20 * time.Millisecond)
 		}
-		r.pipe.timed, r.pipe.waiting = append(r.pipe.timed, c), append(r.pipe.waiting, c)
+		r.pipe.timed = append(r.pipe.timed, c)
+		r.pipe.waiting.add(c)
 		r.pipe.armLocked(c.deadline)
 	}
 	r.pipe.called++
@@ -369,37 +370,55 @@ func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
 // out is of no use, but no reason to dial either.
 func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	r, s := real(t, Config{})
-	before := granted(t, r.Do(within(t), acquire("warm", value()))).Epoch
+	before := asker(t, r)("CLIENT", "ID")
 	s.Pause()
 	var box ballotBox
-	box.start(r, acquire("k", value()), 20*time.Millisecond)
+	c := r.newCall(acquire("k", value()))
+	c.to, c.deadline = slot{&box, c.cmd.Value}, time.Now().Add(time.Hour)
+	_, ok := r.pipe.enter(c)
+	require.True(t, ok)
+	sealed := func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.flying) == 1 && r.pipe.flying[0].sealed
+	}
+	require.Eventually(t, sealed, 10*time.Second, time.Millisecond)
+	// Its time is over once it has been sent, however long that took; its exchange's isn't.
+	r.pipe.mu.Lock()
+	c.deadline = time.Now()
+	r.pipe.mu.Unlock()
+	r.pipe.expire()
 	for _, v := range box.await(t, 1) {
 		require.False(t, failed(t, v, context.DeadlineExceeded).Unsent)
 	}
 	s.Resume()
-	require.Equal(t, before, granted(t, r.Do(within(t), command(quorum.Look, "x", ""))).Epoch)
+	granted(t, r.Do(within(t), command(quorum.Look, "x", "")))
+	require.Equal(t, before, asker(t, r)("CLIENT", "ID"))
 }
 
-// TestLateLocksAreLeftBehind: what has waited for half of its time-out isn't sent, but
-// for what deletes.
-func TestLateLocksAreLeftBehind(t *testing.T) {
+// TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of
+// its time-out isn't sent; what deletes is.
+func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
 	release := command(quorum.Release, "k", value())
-	lock := acquire("k", value())
+	lock, extend := acquire("k", value()), command(quorum.Extend, "held", value())
 	const timeout = 400 * time.Millisecond
 	box.start(r, lock, timeout)
+	box.start(r, extend, timeout)
 	box.start(r, release, 10*time.Second)
 	time.Sleep(timeout/2 + 10*time.Millisecond) // a part of its time, for which nothing tells
 	f.release()
-	votes := box.await(t, 3)
+	votes := box.await(t, 4)
 	granted(t, votes[release.Value])
-	require.True(t, failed(t, votes[lock.Value], context.DeadlineExceeded).Unsent)
-	for _, args := range f.commands() {
-		require.NotContains(t, args, lock.Value)
+	for _, late := range []quorum.Command{lock, extend} {
+		require.True(t, failed(t, votes[late.Value], context.DeadlineExceeded).Unsent)
+		for _, args := range f.commands() {
+			require.NotContains(t, args, late.Value)
+		}
 	}
 }
 

@@ -28,7 +28,6 @@ const (
 	askMemory
 	askPersistence
 	askFsync
-	askRewrite
 	askSave
 	askTime
 	askCommands
@@ -38,11 +37,10 @@ const (
 // more.
 var questions = [...]question{
 	askServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
-	askReplication: {[]any{"INFO", "replication"}, isText, "role"},
+	askReplication: {[]any{"INFO", "replication"}, isText, "role and replication ID"},
 	askMemory:      {[]any{"INFO", "memory"}, isText, "eviction policy"},
 	askPersistence: {[]any{"INFO", "persistence"}, isText, "persistence"},
 	askFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
-	askRewrite:     {[]any{"CONFIG", "GET", "no-appendfsync-on-rewrite"}, isTable, "no-appendfsync-on-rewrite"},
 	askSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	askTime:        {[]any{"TIME"}, isPair, "clock"},
 	askCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
@@ -62,7 +60,7 @@ func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 		return quorum.Identity{}, vote.Err
 	}
 	defer r.recycle(c)
-	id := quorum.Identity{Epoch: c.epoch, Uptime: -time.Second}
+	id := quorum.Identity{Uptime: -time.Second}
 	if err := r.identify(&id, c.answers); err != nil {
 		return quorum.Identity{}, err
 	}
@@ -106,7 +104,7 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 // their own, which have no kind.
 func isHidden(text string) bool {
 	kind := kindOf(text)
-	return kind == ErrPermission || kind == ErrServer
+	return kind == ErrPermission || kind == ErrServer || kind == ErrCommand
 }
 
 // probe reads the answers into an Identity. err is the first that can't be read.
@@ -210,19 +208,33 @@ func (p *probe) server() {
 	if version := fields["valkey_version"]; version != "" {
 		id.Server, id.Version = "valkey", version
 	}
-	if mode := fields["redis_mode"]; mode == "sentinel" {
-		id.Role = "sentinel"
+	for _, field := range []string{"redis_mode", "server_mode"} { // Redis's, Valkey's
+		switch fields[field] {
+		case "sentinel":
+			id.Role = quorum.RoleSentinel
+		case "cluster":
+			id.Role = quorum.RoleCluster
+		}
 	}
 }
 
 func (p *probe) role() {
 	fields, ok := p.info(askReplication)
-	if !ok || p.id.Role != "" {
+	if !ok {
 		return
 	}
-	if p.id.Role = fields["role"]; p.id.Role == "" {
+	if p.id.Role == "" {
+		p.id.Role = fields["role"]
+	}
+	if p.id.Role == "" {
 		p.hide(askReplication, "INFO has no role")
 	}
+	if p.id.ReplID = fields["master_replid"]; p.id.ReplID == "" {
+		p.hide(askReplication, "INFO has no master_replid")
+	}
+	// The second one is the history that the server took up, at a promotion or from its
+	// file at a restart. It is zeros if there is none.
+	p.id.Promoted = strings.Trim(fields["master_replid2"], "0") != ""
 }
 
 func (p *probe) memory() {
@@ -237,7 +249,6 @@ func (p *probe) memory() {
 
 func (p *probe) persistence() error {
 	fsync, fsyncTold := p.config(askFsync)
-	rewrite, _ := p.config(askRewrite)
 	save, saveTold := p.config(askSave)
 	fields, ok := p.info(askPersistence)
 	if !ok {
@@ -249,9 +260,6 @@ func (p *probe) persistence() error {
 	switch {
 	case fields["aof_enabled"] == "1" && fsyncTold:
 		p.id.Persistence = "aof " + fsync
-		// With no-appendfsync-on-rewrite the server answers before the disk has
-		// it whenever the file is rewritten; after a failed write, too.
-		p.id.Durable = fsync == "always" && rewrite == "no" && fields["aof_last_write_status"] != "err"
 	case fields["aof_enabled"] == "0" && saveTold && save != "":
 		p.id.Persistence = "rdb"
 	case fields["aof_enabled"] == "0" && saveTold:

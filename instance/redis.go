@@ -20,7 +20,6 @@ type Redis struct {
 	cfg    Config
 	client *redis.Client
 	owned  bool // Open made the client, so Close closes it
-	epoch  epoch
 
 	// release and extend hold the Dialect that each is spoken in.
 	release, extend atomic.Uint32
@@ -49,8 +48,8 @@ type setText struct {
 // It returns an *OptionError for a client that can't be an instance or whose
 // options make it unfit, and an error that Is ErrConfig for a bad cfg.
 //
-// New adds a hook to the client, which counts its connections and can't be
-// taken off again: make one instance of a client, not many.
+// New adds a hook to the client, which can't be taken off again: make one instance of a
+// client, not many.
 func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 	c, err := master(client)
 	if err != nil {
@@ -74,7 +73,6 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, calls: newCalls()}
 	r.pipe.r = r
-	r.epoch.n.Store(1)
 	// The scripts handle it as a number, which is exact up to 2^53: there is room
 	// to count up.
 	r.nonce.Store(rand.Uint64() >> 16)
@@ -83,7 +81,7 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 	} else {
 		r.speak(cfg.Dialect)
 	}
-	client.AddHook(&r.epoch)
+	client.AddHook(onceDialed{})
 	return r, nil
 }
 
@@ -114,10 +112,10 @@ func (r *Redis) Close() error {
 // too. A command that was not sent when it ended never is.
 func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	if ctx.Err() != nil {
-		return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: contextEnded(ctx, nil)}
+		return quorum.Vote{Unsent: true, Err: contextEnded(ctx, nil)}
 	}
 	if err := knownOp(cmd.Op); err != nil {
-		return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: err}
+		return quorum.Vote{Unsent: true, Err: err}
 	}
 	c := r.newCall(cmd)
 	vote, answered := r.wait(ctx, c)
@@ -130,13 +128,13 @@ func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 // Start sends one command, as quorum.Starter says, by the real clock.
 func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if err := knownOp(cmd.Op); err != nil {
-		to.Receive(quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: true, Err: err})
+		to.Receive(quorum.Vote{Unsent: true, Err: err})
 		return
 	}
 	c := r.newCall(cmd)
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
-	if cmd.Op == quorum.Acquire {
+	if cmd.Op == quorum.Acquire || cmd.Op == quorum.Extend {
 		c.stale = now.Add(timeout / 2)
 	}
 	if vote, ok := r.pipe.enter(c); !ok {
@@ -169,5 +167,5 @@ func (r *Redis) wait(ctx context.Context, c *call) (vote quorum.Vote, answered b
 		<-c.done // it is being told
 		return c.vote, true
 	}
-	return quorum.Vote{Epoch: r.epoch.n.Load(), Unsent: unsent, Err: contextEnded(ctx, nil)}, false
+	return quorum.Vote{Unsent: unsent, Err: r.pipe.ended(ctx)}, false
 }

@@ -24,7 +24,7 @@ func TestOperations(t *testing.T) {
 		require.False(t, v.Clock.IsZero())
 		require.Equal(t, mine, ask("GET", "k"))
 		require.Equal(t, first.String(), tokenIn(ask, "k"))
-		require.Equal(t, "prod@7 N=5 Q=3", setIn(ask, "k"))
+		require.Equal(t, set1.String(), setIn(ask, "k"))
 		require.InDelta(t, 10_000, ask("PTTL", "k"), 5000)
 		require.InDelta(t, 5_400_000, ask("PTTL", CounterKey("k")), 10_000, "six quarters")
 		require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
@@ -88,16 +88,16 @@ func TestRestore(t *testing.T) {
 		require.Equal(t, mine, ask("GET", "k"))
 		require.Equal(t, "1000", tokenIn(ask, "k"))
 		require.Equal(t, set1.String(), setIn(ask, "k"))
-		require.Empty(t, lifeIn(ask, "k"), "it vouches for nothing")
+		require.Empty(t, runIn(ask, "k"), "it vouches for nothing")
 		require.InDelta(t, 5_400_000, ask("PTTL", CounterKey("k")), 10_000)
 		require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 
 		ask("PEXPIRE", "k", 5000)
-		counted(ask, "k", 2000, "other@1 N=3 Q=2", "life")
+		counted(ask, "k", 2000, "other@1 N=3 Q=2", "another run")
 		granted(t, r.Do(ctx, restore))
 		require.InDelta(t, 4500, ask("PTTL", "k"), 500, "a key that is ours keeps its time")
 		require.Equal(t, "other@1 N=3 Q=2", setIn(ask, "k"), "no vote on the set")
-		require.Equal(t, "life", lifeIn(ask, "k"))
+		require.Equal(t, "another run", runIn(ask, "k"))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
 		restore.Value, restore.Token = value(), 3000

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -46,8 +47,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	}
 	s.raw = append(s.raw, p...)
 	if s.raw[0] == '-' || s.raw[0] == '!' {
-		if first && bytes.HasPrefix(p, []byte("-READONLY")) {
-			// The name may lead to another server by now.
+		if first && (bytes.HasPrefix(p, []byte("-READONLY")) || bytes.HasPrefix(p, []byte("-"+otherRun))) {
+			// The name may lead to another server by now, and new connections to that.
 			return 0, errAnswered
 		}
 		return len(p), nil
@@ -93,9 +94,10 @@ func (s *sink) failure() (text string, ok bool) {
 	return readable(line), true
 }
 
-// readable gives an error's text, quoted if it is no text.
+// readable gives an error's text, quoted if it is none that can be printed.
 func readable(text []byte) string {
-	if !utf8.Valid(text) {
+	text = bytes.TrimSpace(text)
+	if !utf8.Valid(text) || bytes.ContainsFunc(text, unicode.IsControl) {
 		return strconv.Quote(string(text))
 	}
 	return string(text)

@@ -1,25 +1,26 @@
 -- Restore: put a running lease back where it is lacking.
--- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, value, ttl, and
--- with fencing token, a quarter of the counter's ttl, set.
+-- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, run, value, ttl,
+-- and with fencing token, a quarter of the counter's ttl, set, and how many microseconds
+-- the counter may be ahead of the clock.
 --
 -- A key that holds the value already keeps its time to live. The text of the set is
--- written only where there is none, and without a life: this is no vote on the set, and
+-- written only where there is none, and without a run: this is no vote on the set, and
 -- vouches for no counter. The lock's key comes last, as all before it may fail.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
-if held and held ~= ARGV[2] then
+if held and held ~= ARGV[3] then
   return answer(0, false, 0, 0)
 end
 if KEYS[2] then
   local found = redis.pcall('GET', KEYS[3])
   if type(found) == 'table' then return found end
-  local failure = lift(KEYS[2], KEYS[3], ARGV[4], ARGV[5])
+  local failure = lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])
   if failure then return failure end
   if not found then
-    redis.call('SET', KEYS[3], ARGV[6] .. ' 0/0 ', 'PX', redis.call('PTTL', KEYS[2]))
+    redis.call('SET', KEYS[3], ARGV[7] .. ' 0/0 ', 'PX', redis.call('PTTL', KEYS[2]))
   end
 end
 if not held then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
 end
 return answer(1, false, 0, 0)

@@ -10,6 +10,8 @@ import (
 var (
 	//go:embed now.lua
 	nowLua string
+	//go:embed run.lua
+	runLua string
 	//go:embed answer.lua
 	answerLua string
 	//go:embed counter.lua
@@ -55,16 +57,16 @@ var (
 // what comes behind it is only run where something is left. The others answer in the
 // form of answer.lua, which decodeScript reads.
 var (
-	acquireScript = newScript(nowLua, counterLua, acquireLua, supersedesLua, grantLua, settleLua)
+	acquireScript = newScript(nowLua, runLua, counterLua, acquireLua, supersedesLua, grantLua, settleLua)
 	releaseScript = newScript(releaseLua, waitersLua, handoverLua)
 
-	replaceScript     = newScript(nowLua, answerLua, counterLua, supersedesLua, grantLua, replaceLua)
-	replaceBareScript = newScript(nowLua, answerLua, replaceLua)
-	raiseScript       = newScript(nowLua, answerLua, tokenLua, liftLua, raiseLua)
-	restoreScript     = newScript(nowLua, answerLua, tokenLua, liftLua, restoreLua)
-	extendScript      = newScript(nowLua, answerLua, extendLua)
+	replaceScript     = newScript(nowLua, runLua, answerLua, counterLua, supersedesLua, grantLua, replaceLua)
+	replaceBareScript = newScript(nowLua, runLua, answerLua, replaceLua)
+	raiseScript       = newScript(nowLua, runLua, answerLua, tokenLua, liftLua, raiseLua)
+	restoreScript     = newScript(nowLua, runLua, answerLua, tokenLua, liftLua, restoreLua)
+	extendScript      = newScript(nowLua, runLua, answerLua, extendLua)
 	lookScript        = newScript(nowLua, answerLua, tokenLua, lookLua)
-	tickScript        = newScript(nowLua, answerLua, tickLua)
+	tickScript        = newScript(nowLua, runLua, answerLua, tickLua)
 	enlistScript      = newScript(nowLua, answerLua, enlistLua)
 	withdrawScript    = newScript(nowLua, answerLua, waitersLua, withdrawLua)
 )

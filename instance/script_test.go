@@ -8,6 +8,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,7 +107,7 @@ func TestConcurrentGrants(t *testing.T) {
 // a higher version of the same name, and changes nothing for the others.
 func TestSets(t *testing.T) {
 	set := func(name string, version uint64, n, q int) quorum.Set {
-		return quorum.Set{Name: name, Version: version, N: n, Q: q}
+		return quorum.Set{Name: name, Version: version, N: n, Q: q, MaxTTL: 30 * time.Second}
 	}
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
@@ -115,26 +116,28 @@ func TestSets(t *testing.T) {
 			mine   quorum.Set
 			ok     bool
 		}{
-			{"prod@7 N=5 Q=3", set("prod", 7, 5, 3), true},
-			{"prod@7 N=5 Q=3", set("prod", 8, 5, 3), true},
-			{"prod@7 N=5 Q=3", set("prod", 8, 7, 4), true},
-			{"prod@7 N=5 Q=3", set("prod", 7, 7, 4), false},
-			{"prod@7 N=5 Q=3", set("prod", 7, 5, 4), false},
-			{"prod@7 N=5 Q=3", set("prod", 6, 5, 3), false},
-			{"prod@7 N=5 Q=3", set("test", 8, 5, 3), false},
-			{"prod@7 N=5 Q=3", set("", 8, 5, 3), false},
-			{"@0 N=3 Q=2", set("", 0, 3, 2), true},
-			{"@0 N=3 Q=2", set("", 1, 5, 3), true},
-			{"prod@9 N=5 Q=3", set("prod", 10, 5, 3), true},
-			{"prod@10 N=5 Q=3", set("prod", 9, 5, 3), false},
-			{"prod@18446744073709551614 N=5 Q=3", set("prod", math.MaxUint64, 5, 3), true},
-			{"prod@18446744073709551615 N=5 Q=3", set("prod", math.MaxUint64-1, 5, 3), false},
-			{"prod@9007199254740992 N=5 Q=3", set("prod", 9007199254740993, 5, 3), true},
-			{"prod@9007199254740993 N=5 Q=3", set("prod", 9007199254740992, 5, 3), false},
-			{"a.b-c_d@1 N=5 Q=3", set("a.b-c_d", 2, 5, 3), true},
-			{"axb-c_d@1 N=5 Q=3", set("a.b-c_d", 2, 5, 3), false},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 7, 5, 3), true},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 8, 5, 3), true},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 8, 7, 4), true},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 7, 7, 4), false},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 7, 5, 4), false},
+			{"prod@7 N=5 Q=3 MaxTTL=20s", set("prod", 7, 5, 3), false},
+			{"prod@7 N=5 Q=3 MaxTTL=20s", set("prod", 8, 5, 3), true},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 6, 5, 3), false},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("test", 8, 5, 3), false},
+			{"prod@7 N=5 Q=3 MaxTTL=30s", set("", 8, 5, 3), false},
+			{"@0 N=3 Q=2 MaxTTL=30s", set("", 0, 3, 2), true},
+			{"@0 N=3 Q=2 MaxTTL=30s", set("", 1, 5, 3), true},
+			{"prod@9 N=5 Q=3 MaxTTL=30s", set("prod", 10, 5, 3), true},
+			{"prod@10 N=5 Q=3 MaxTTL=30s", set("prod", 9, 5, 3), false},
+			{"prod@18446744073709551614 N=5 Q=3 MaxTTL=30s", set("prod", math.MaxUint64, 5, 3), true},
+			{"prod@18446744073709551615 N=5 Q=3 MaxTTL=30s", set("prod", math.MaxUint64-1, 5, 3), false},
+			{"prod@9007199254740992 N=5 Q=3 MaxTTL=30s", set("prod", 9007199254740993, 5, 3), true},
+			{"prod@9007199254740993 N=5 Q=3 MaxTTL=30s", set("prod", 9007199254740992, 5, 3), false},
+			{"a.b-c_d@1 N=5 Q=3 MaxTTL=30s", set("a.b-c_d", 2, 5, 3), true},
+			{"axb-c_d@1 N=5 Q=3 MaxTTL=30s", set("a.b-c_d", 2, 5, 3), false},
 			{"nonsense", set("prod", 8, 5, 3), false},
-			{"prod@-1 N=5 Q=3", set("prod", 8, 5, 3), false},
+			{"prod@-1 N=5 Q=3 MaxTTL=30s", set("prod", 8, 5, 3), false},
 		} {
 			ask("DEL", "k")
 			counted(ask, "k", 41, test.theirs, "")

@@ -1,17 +1,17 @@
 -- Then the rest, with all that acquire.lua says. counted is false for a lock to which
 -- nothing was done, or what INCR answered, with the key set and the text as it should be.
 local function settle(i, counted)
-  local lock, known = KEYS[i], life
+  local lock, known = KEYS[i], run
   if not counted then
     local failure, theirs
     failure, theirs, known = judge(KEYS[2 * n + i], texts[i])
     if failure then return 'E' .. failure.err end
     if theirs then return 'S' .. theirs end
-    local done = pcall('SET', lock, ARGV[5 + i], 'NX', 'PX', ttl)
+    local done = pcall('SET', lock, ARGV[6 + i], 'NX', 'PX', ttl)
     if not done then return -3 - call('PTTL', lock) end
     if done.err then return 'E' .. done.err end
   end
-  local token, failure = count(KEYS[n + i], KEYS[2 * n + i], texts[i], known, counted)
+  local token, _, failure = count(KEYS[n + i], KEYS[2 * n + i], texts[i], known, counted)
   if token then return token end
   call('DEL', lock)
   return 'E' .. failure.err

@@ -36,7 +36,9 @@ func TestWrongPassword(t *testing.T) {
 }
 
 func TestReplica(t *testing.T) {
-	_, s := real(t, Config{})
+	t.Parallel() // it waits most of the time
+	// By default a master waits for 5 s until it sends a replica what it has.
+	_, s := real(t, Config{}, "--repl-diskless-sync-delay", "0")
 	replica := instancetest.Start(t, instancetest.Config{})
 	host, port, _ := net.SplitHostPort(s.Addr())
 	replica.MustAsk("REPLICAOF", host, port)
@@ -142,7 +144,7 @@ func TestLimitedUser(t *testing.T) {
 	r := open(t, "redis://locker:pw@"+s.Addr(), Config{})
 	id, err := r.Probe(within(t))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{Uptime: -time.Second, Dialect: "lua", Epoch: 2, Hidden: id.Hidden}, id)
+	require.Equal(t, quorum.Identity{Uptime: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
 	require.Len(t, id.Hidden, len(questions))
 	for _, why := range id.Hidden {
 		require.Contains(t, why, ": NOPERM")
@@ -190,7 +192,6 @@ func TestProbe(t *testing.T) {
 			id, err := r.Probe(within(t))
 			require.NoError(t, err)
 			require.Equal(t, want, id.Persistence)
-			require.Equal(t, want == "aof always", id.Durable)
 			require.Equal(t, runID, id.RunID)
 			require.Len(t, id.RunID, 40)
 			require.True(t, id.Vouched)
@@ -199,18 +200,10 @@ func TestProbe(t *testing.T) {
 			require.Equal(t, "redis", id.Server)
 			require.NotEmpty(t, id.Version)
 			require.Empty(t, id.Hidden)
-			require.Equal(t, uint64(2), id.Epoch, "it covers the connection that it opened")
+			require.Len(t, id.ReplID, 40)
+			require.False(t, id.Promoted)
 			require.WithinDuration(t, time.Now(), id.Clock, 5*time.Second)
 			require.GreaterOrEqual(t, id.Uptime, time.Duration(0))
-			v := granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
-			require.Equal(t, uint64(2), v.Epoch)
-
-			if want == "aof always" {
-				s.MustAsk("CONFIG", "SET", "no-appendfsync-on-rewrite", "yes")
-				id, err := r.Probe(within(t))
-				require.NoError(t, err)
-				require.False(t, id.Durable, "not while the file is rewritten")
-			}
 			s.Restart()
 			again, err := r.Probe(within(t))
 			for tries := 0; err != nil && tries < 100; tries++ { // the old connections break first
@@ -218,9 +211,8 @@ func TestProbe(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.NotEqual(t, runID, again.RunID)
-			require.False(t, again.Vouched, "another life")
-			v = granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
-			require.Greater(t, v.Epoch, uint64(2))
+			require.NotEqual(t, id.ReplID, again.ReplID)
+			require.False(t, again.Vouched, "another run")
 		})
 	}
 }
@@ -244,15 +236,14 @@ func TestProbeSentinel(t *testing.T) {
 func TestProbeAnswers(t *testing.T) {
 	bulk := func(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 	base := map[string]string{
-		"INFO server":                          bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
-		"INFO replication":                     bulk("# Replication\r\nrole:master\r\n"),
-		"INFO memory":                          bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
-		"INFO persistence":                     bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
-		"CONFIG GET appendfsync":               "*2\r\n" + bulk("appendfsync") + bulk("always"),
-		"CONFIG GET no-appendfsync-on-rewrite": "*2\r\n" + bulk("no-appendfsync-on-rewrite") + bulk("no"),
-		"CONFIG GET save":                      "*2\r\n" + bulk("save") + bulk(""),
-		"TIME":                                 "*2\r\n" + bulk("1700000000") + bulk("5"),
-		"COMMAND INFO delex delifeq cad cas":   "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
+		"INFO server":                        bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
+		"INFO replication":                   bulk("# Replication\r\nrole:master\r\nmaster_replid:def\r\nmaster_replid2:0000\r\n"),
+		"INFO memory":                        bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
+		"INFO persistence":                   bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
+		"CONFIG GET appendfsync":             "*2\r\n" + bulk("appendfsync") + bulk("always"),
+		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
+		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
+		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 	}
 	with := func(key, value string) map[string]string {
 		m := make(map[string]string)
@@ -270,8 +261,8 @@ func TestProbeAnswers(t *testing.T) {
 	}
 	id, err := probe(t, with("", ""))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{RunID: "abc", Uptime: 60 * time.Second, Role: "master", Durable: true, Persistence: "aof always",
-		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005), Epoch: 2}, id)
+	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Uptime: 60 * time.Second, Role: "master", Persistence: "aof always",
+		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005)}, id)
 
 	for key, test := range map[string]struct {
 		answer string
@@ -280,13 +271,11 @@ func TestProbeAnswers(t *testing.T) {
 		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id quorum.Identity) bool {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
-		"INFO replication":                     {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && len(id.Hidden) == 1 }},
-		"INFO memory":                          {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
-		"INFO persistence":                     {bulk("aof_enabled:1\r\naof_last_write_status:err\r\n"), func(id quorum.Identity) bool { return !id.Durable && id.Persistence == "aof always" }},
-		"CONFIG GET appendfsync":               {"*0\r\n", func(id quorum.Identity) bool { return !id.Durable && id.Persistence == "" && len(id.Hidden) == 1 }},
-		"CONFIG GET no-appendfsync-on-rewrite": {"%1\r\n+no-appendfsync-on-rewrite\r\n+yes\r\n", func(id quorum.Identity) bool { return !id.Durable }},
-		"TIME":                                 {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
-		"COMMAND INFO delex delifeq cad cas":   {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id quorum.Identity) bool { return id.Dialect == "lua" }},
+		"INFO replication":                   {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
+		"INFO memory":                        {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
+		"CONFIG GET appendfsync":             {"*0\r\n", func(id quorum.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
+		"TIME":                               {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
+		"COMMAND INFO delex delifeq cad cas": {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id quorum.Identity) bool { return id.Dialect == "lua" }},
 	} {
 		id, err := probe(t, with(key, test.answer))
 		require.NoError(t, err, key)
@@ -334,6 +323,7 @@ func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 // not pass for older than it is. Redis's own count is: by what is left of the
 // second in which it started.
 func TestUptimeIsNeverTooLong(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	r, s := real(t, Config{})
 	s.Kill()
 	before := time.Now()
@@ -341,7 +331,7 @@ func TestUptimeIsNeverTooLong(t *testing.T) {
 	require.Eventually(t, func() bool {
 		id, err := r.Probe(within(t))
 		if err != nil {
-			return false // a connection of the life before
+			return false // a connection of the run before
 		}
 		if up := time.Since(before); id.Uptime > up {
 			t.Errorf("it says that it has been up for %v, but was started %v ago at most", id.Uptime, up)

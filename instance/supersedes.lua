@@ -3,7 +3,7 @@
 -- a number here holds: the longer one is the larger, of two that are as long the
 -- later in the alphabet.
 local function supersedes(mine, theirs)
-  local pattern = '^([^@]*)@(%d+) N=%d+ Q=%d+$'
+  local pattern = '^([^@]*)@(%d+) N=%d+ Q=%d+ MaxTTL=[%w.]+$'
   local theirname, their = string.match(theirs, pattern)
   local myname, my = string.match(mine, pattern)
   if not their or not my or theirname ~= myname then return false end

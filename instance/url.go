@@ -152,6 +152,9 @@ func parseURL(rawURL string) (*redis.Options, error) {
 	if u.Opaque != "" {
 		return bad("// is missing after the scheme")
 	}
+	if password, given := u.User.Password(); u.User != nil && u.User.Username() != "" && (!given || password == "") {
+		return bad("it has a user without a password; if what stands before the @ is the password, put a colon before it, as in redis://:password@host, else write redis://user:password@host")
+	}
 	plain := *u
 	plain.RawQuery, plain.ForceQuery = "", false
 	opt := &redis.Options{}

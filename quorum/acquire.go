@@ -8,7 +8,7 @@ import (
 
 // TryAcquire tries once to take the lock on key.
 //
-// Errors: ErrConfig for a key that can't be used, ErrTaken, ErrNoQuorum,
+// Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrTaken, ErrNoQuorum,
 // ErrTooSlow, ErrTokenRace as *RoundError, ErrInterrupted with ctx's error if
 // that ended first, ErrClosed. On an error nothing stays behind: what was set has
 // been deleted on every instance that answered, and is owed to the others.
@@ -16,18 +16,20 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 	if err := c.ready(ctx, Acquire, key); err != nil {
 		return nil, err
 	}
-	lease, err := c.tryOnce(ctx, key, 1, way{})
+	lease, err := c.tryOnce(ctx, key, 1, &way{})
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease, false), nil
+	c.locals.held(lease)
+	return c.handOut(ctx, lease), nil
 }
 
 // Acquire takes the lock on key and waits for it until ctx ends, or Terms.MaxTries
 // or Terms.MaxWait are used up. Goroutines of one process are served in the order
 // in which they came, and processes too, as far as they can be called (see
 // Config.WakeUps): each has as many turns in a row as it has goroutines that wait, or
-// twice as many where the lock is held for moments (see Config.Cohorts).
+// twice as many where the lock is held for moments (see Config.Cohorts). A caller that
+// has the lock already is told so (ErrHeldByCaller).
 //
 // Errors: those of TryAcquire for what waiting can't cure and for a ctx that had
 // ended before, else a *WaitError: it
@@ -43,15 +45,11 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 		defer cancel()
 		w.ctx = bounded
 	}
-	c.locals.enter(&w.ticket, key)
-	won := false
-	defer func() { w.leave(won) }()
-	lease, err := w.run(ctx)
+	lease, err := w.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	won = true
-	return c.handOut(ctx, lease, w.followed != nil), nil
+	return c.handOut(ctx, lease), nil
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context
@@ -80,7 +78,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 	}()
 	err = work(lease.Within(ctx), lease)
 	over := lease.Err()
-	if errors.Is(over, ErrReleased) {
+	if errors.Is(over, ErrReleased) || errors.Is(over, ErrHandedOff) {
 		released = true // work did it itself
 		return err
 	}
@@ -103,14 +101,15 @@ func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
 	if ctx.Err() != nil {
 		return &RoundError{Op: op, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
 	}
+	if op == Acquire && c.heldUnder(ctx, key) {
+		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, key)
+	}
 	c.watch()
 	return nil
 }
 
-// handOut makes a lease known before its holder gets it. Followed says that it
-// came from another one of this process, which was in its turn.
-func (c *Coordinator) handOut(ctx context.Context, lease *Lease, followed bool) *Lease {
-	c.locals.held(lease, followed)
+// handOut gives a lease to its holder.
+func (c *Coordinator) handOut(ctx context.Context, lease *Lease) *Lease {
 	if c.cfg.Hooks.Acquired != nil {
 		c.cfg.Hooks.Acquired(ctx, lease.event(nil))
 	}

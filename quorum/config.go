@@ -46,11 +46,14 @@ type Terms struct {
 	// validity above zero.
 	MinValidity time.Duration
 
-	// MaxTries bounds the rounds of one Acquire. Default 0: no bound.
+	// MaxTries bounds the tries of one Acquire. A try is a round, or a look at a lock
+	// that another goroutine of this process has or waits for, at the moments at which
+	// a round would be due if it were another process. With 1 Acquire returns at once,
+	// like TryAcquire. Default 0: no bound.
 	MaxTries int
 
 	// MaxWait bounds the time that one Acquire waits, on the Coordinator's
-	// clock. Default 0: no bound but the context's.
+	// clock, wherever the holder is. Default 0: no bound but the context's.
 	MaxWait time.Duration
 
 	// KeepAlive, if set, makes Acquire and TryAcquire start Lease.KeepAlive on
@@ -68,7 +71,7 @@ type Config struct {
 	Terms
 
 	// Quorum is how many instances must grant. Default 0: N/2+1. From there to
-	// N: a higher one survives the loss of a vote (a crash without fsync) at
+	// N: a higher one survives the loss of a vote (an eviction, a FLUSHALL) at
 	// the price of availability. Fewer than N/2+1 is refused.
 	Quorum int
 
@@ -96,19 +99,24 @@ type Config struct {
 	// Default 24 h, or ten times MaxTTL if that is more.
 	CounterTTL time.Duration
 
-	// Set names the set of instances. N and Q are filled in.
+	// Set names the set of instances. N, Q and MaxTTL are filled in.
 	Set Set
 
-	// MaxTTL is the longest TTL that any client of these instances uses: how
-	// long an instance that may have lost votes stays out of the voting. All
-	// clients must have the same. Whole milliseconds, at least TTL, at most a
-	// year. Default: TTL.
+	// MaxTTL is the longest TTL that any client of these instances may use, and how
+	// long an instance that may lack votes stays out of the voting. All clients must
+	// have the same: it is part of the Set's fingerprint, and a client with another
+	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/operations.md says
+	// how to change it. Whole milliseconds, at least TTL, at most a year. Default
+	// 30 s.
+	//
+	// Half of it is how far the servers' clocks may be apart, see assumption 3 of the
+	// package documentation.
 	MaxTTL time.Duration
 
-	// RestartQuarantine keeps an instance from voting until MaxTTL after it
-	// came up (unless it has every write on disk) or turned out to be another
-	// server, has it lift counters that may be older than it gave tokens, and
-	// notices that two instances are one server.
+	// RestartQuarantine keeps an instance from voting until MaxTTL (and the drift
+	// allowance on it) after it came up, was promoted, or turned out to be another
+	// server, whatever it keeps on disk; has it lift counters that may be older than
+	// the tokens it gave; and notices that two instances are one server.
 	RestartQuarantine Switch
 
 	// ClockMonitor keeps an instance from voting for MaxTTL after its clock
@@ -124,7 +132,10 @@ type Config struct {
 	ClockTolerance time.Duration
 
 	// MaxInFlight bounds the unanswered commands to one instance; above it
-	// their votes fail at once with ErrOverloaded. Default 4096.
+	// their votes fail at once with ErrOverloaded. A quarter of it is kept for
+	// extensions and releases. The rest also bounds the rounds for locks that are
+	// under way at one time; when they begin to take longer than a quarter of
+	// InstanceTimeout, fewer are begun (ErrOverloaded). Default 4096.
 	MaxInFlight int
 
 	// MaxDebts bounds the deletes that one instance may be owed; above it the
@@ -145,15 +156,22 @@ type Config struct {
 	// process waits, and for some seconds after, it keeps one connection more to
 	// the instance that it is called by. Off makes waiters poll, as they do where
 	// they can't be called (Hooks.Uncalled tells).
+	//
+	// A process that polls steps back after its turns, so that none that waits is
+	// passed over again and again. Acquire pauses then before it asks again for what
+	// the process has just released: for BackoffMax and an InstanceTimeout if another
+	// process was seen to want the lock, and else for a sixteenth of the time for
+	// which the process had it, but at least BackoffMin. TryAcquire doesn't pause.
 	WakeUps Switch
 
 	// Cohorts lets goroutines of this Coordinator that wait for the same key follow
-	// each other without a round, as far as each holds it for a short time: a lease
-	// that is given back in the first tenth of its validity passes to the next in line
-	// with what is left of it, and the next one of some tokens that were set aside for
-	// that; after two turns at most for each who waited other processes are let in. A
-	// lease that was extended, or made a Handle of, isn't passed on. Off has a
-	// round for each lease, and a check in each release.
+	// each other without a round: a lease that is released within the first tenth of
+	// its validity is handed to the next local waiter, with its remaining validity and
+	// the next of the tokens that its round reserved. After as many turns as goroutines
+	// waited, or twice as many where the lock is held for moments, other processes are
+	// let in. A lease that was extended isn't handed on, and none is where processes
+	// poll (see WakeUps). Off has a round for each lease, and a check
+	// in each release.
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable
@@ -174,10 +192,13 @@ type Config struct {
 // complete fills in the defaults and checks every field, for n instances.
 func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.TTL, 10*time.Second)
-	setDefault(&c.MaxTTL, c.TTL)
+	setDefault(&c.MaxTTL, defaultMaxTTL)
 	setDefault(&c.InstanceTimeout, max(time.Millisecond, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4)))
 	setDefault(&c.CounterTTL, max(24*time.Hour, 10*c.MaxTTL))
 	setDefault(&c.ClockEvery, min(max(c.MaxTTL/2, 50*time.Millisecond), 10*time.Second))
+	if c.Hooks.Waiting == nil {
+		c.Hooks.Waiting = logWaiting
+	}
 	setDefault(&c.MaxInFlight, 4096)
 	setDefault(&c.MaxDebts, 4096)
 	setDefault(&c.BackoffMin, 10*time.Millisecond)
@@ -193,12 +214,16 @@ func (c Config) complete(n int) (Config, error) {
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
-	if c.Set.N != 0 || c.Set.Q != 0 {
-		return c, fmt.Errorf("%w: Set.N and Set.Q are %d and %d, leave them zero: they follow from the instances and Quorum", ErrConfig, c.Set.N, c.Set.Q)
+	if c.Set.N != 0 || c.Set.Q != 0 || c.Set.MaxTTL != 0 {
+		return c, fmt.Errorf("%w: Set.N, Set.Q and Set.MaxTTL are %d, %d and %v, leave them zero: they follow from the instances, Quorum and MaxTTL", ErrConfig, c.Set.N, c.Set.Q, c.Set.MaxTTL)
 	}
-	c.Set.N, c.Set.Q = n, c.Quorum
+	c.Set.N, c.Set.Q, c.Set.MaxTTL = n, c.Quorum, c.MaxTTL
 	return c, c.validate(n)
 }
+
+// ahead is Command.Ahead: half of the quarantine that a server sits out before it votes
+// again. The other half is for clocks that disagree, see round.
+func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -265,7 +290,7 @@ func (t Terms) validate(c Config) error {
 		return err
 	}
 	if t.TTL > c.MaxTTL {
-		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, the quarantine of restarted instances lasts that long", ErrConfig, t.TTL, c.MaxTTL)
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, t.TTL, c.MaxTTL)
 	}
 	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {
 		return fmt.Errorf("%w: MinValidity %v, MaxTries %d, MaxWait %v, MaxLife %v: none may be negative, zero means no bound", ErrConfig, t.MinValidity, t.MaxTries, t.MaxWait, t.MaxLife)
@@ -280,6 +305,10 @@ func (t Terms) validate(c Config) error {
 	}
 	return nil
 }
+
+// defaultMaxTTL leaves room for other TTLs than the default, without a change of MaxTTL
+// in all clients, and keeps the first start from taking longer than somebody waits.
+const defaultMaxTTL = 30 * time.Second
 
 // maxMaxTTL leaves room for counters that live ten times as long, see wholeMillis.
 const maxMaxTTL = 365 * 24 * time.Hour

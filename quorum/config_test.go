@@ -53,7 +53,7 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"InstanceTimeout negative", quorum.Config{InstanceTimeout: -1}, []string{"InstanceTimeout is -1ns", "at least 1ms"}},
 		{"Drift rate", quorum.Config{Drift: drift.Allowance{PPM: 600_000}}, []string{"Drift", "600000", "0 to 500000"}},
 		{"Drift floor", quorum.Config{Drift: drift.Allowance{Floor: -1}}, []string{"Drift", "-1ns", "0 to 1h"}},
-		{"CounterTTL too short", quorum.Config{CounterTTL: 99 * time.Second}, []string{"CounterTTL is 1m39s", "at least 1m40s"}},
+		{"CounterTTL too short", quorum.Config{CounterTTL: 299 * time.Second}, []string{"CounterTTL is 4m59s", "at least 5m0s"}},
 		{"CounterTTL not whole", quorum.Config{CounterTTL: 24*time.Hour + 1}, []string{"CounterTTL is 24h0m0.000000001s", "whole milliseconds"}},
 		{"CounterTTL negative", quorum.Config{CounterTTL: -time.Hour}, []string{"CounterTTL is -1h0m0s", "at least 1ms"}},
 		{"MaxTTL not whole", quorum.Config{MaxTTL: time.Minute + 1}, []string{"MaxTTL is 1m0.000000001s", "whole milliseconds"}},
@@ -70,8 +70,10 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"Owner not ASCII", quorum.Config{Owner: "é"}, []string{"Owner", "printable ASCII"}},
 		{"Set.Name too long", quorum.Config{Set: quorum.Set{Name: strings.Repeat("x", 65)}}, []string{"Set.Name has 65 bytes", "at most 64"}},
 		{"Set.Name with a character", quorum.Config{Set: quorum.Set{Name: "a b"}}, []string{`Set.Name "a b"`, "' '", "use letters"}},
-		{"Set.N", quorum.Config{Set: quorum.Set{N: 5}}, []string{"Set.N and Set.Q are 5 and 0", "leave them zero"}},
-		{"Set.Q", quorum.Config{Set: quorum.Set{Q: 3}}, []string{"Set.N and Set.Q are 0 and 3", "leave them zero"}},
+		{"Set.N", quorum.Config{Set: quorum.Set{N: 5}}, []string{"Set.N, Set.Q and Set.MaxTTL are 5, 0 and 0s", "leave them zero"}},
+		{"Set.Q", quorum.Config{Set: quorum.Set{Q: 3}}, []string{"Set.N, Set.Q and Set.MaxTTL are 0, 3 and 0s", "leave them zero"}},
+		{"Set.MaxTTL", quorum.Config{Set: quorum.Set{MaxTTL: time.Minute}}, []string{"are 0, 0 and 1m0s", "leave them zero"}},
+		{"TTL above the default MaxTTL", terms(quorum.Terms{TTL: 31 * time.Second}), []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := quorum.New(test.cfg, bareServers("A", "B", "C", "D", "E")...)
@@ -90,15 +92,15 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 		"quorum of all":           {Quorum: 5},
 		"shortest practical TTL":  {Terms: quorum.Terms{TTL: 5 * ms}, InstanceTimeout: ms},
 		"no drift":                {Terms: quorum.Terms{TTL: 3 * ms}, InstanceTimeout: ms, NoDrift: true},
-		"counter ten times":       {CounterTTL: 100 * time.Second},
+		"counter ten times":       {CounterTTL: 300 * time.Second},
 		"MinValidity just met":    {Terms: quorum.Terms{TTL: time.Second, MinValidity: 888*ms - 1}},
 		"MaxLife of one TTL":      {Terms: quorum.Terms{MaxLife: 10 * time.Second}},
 		"equal back-offs":         {BackoffMin: time.Second, BackoffMax: time.Second},
 		"back-off above default":  {BackoffMin: time.Hour},
 		"longest owner":           {Owner: strings.Repeat("~", 64)},
 		"longest set name":        {Set: quorum.Set{Name: strings.Repeat("a", 64), Version: 1<<64 - 1}},
-		"a TTL of a month":        {Terms: quorum.Terms{TTL: 30 * 24 * time.Hour}},
-		"drift at its upper ends": {Terms: quorum.Terms{TTL: 10 * time.Hour}, Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}},
+		"a TTL of a month":        {Terms: quorum.Terms{TTL: 30 * 24 * time.Hour}, MaxTTL: 30 * 24 * time.Hour},
+		"drift at its upper ends": {Terms: quorum.Terms{TTL: 10 * time.Hour}, MaxTTL: 10 * time.Hour, Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := quorum.New(cfg, bareServers("A", "B", "C", "D", "E")...)
@@ -111,7 +113,7 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		assert.Equal(f.t, quorum.Terms{TTL: 10 * time.Second}, f.Terms())
-		assert.Equal(f.t, quorum.Set{N: 5, Q: 3}, f.Set())
+		assert.Equal(f.t, quorum.Set{N: 5, Q: 3, MaxTTL: 30 * time.Second}, f.Set())
 		lease := f.acquire("k")
 		assert.Equal(f.t, 9898*ms, lease.Validity(), "the TTL less one hundredth and 2 ms")
 		synctest.Wait() // A may be a straggler
@@ -121,7 +123,11 @@ func TestConfigDefaults(t *testing.T) {
 		assert.Equal(f.t, 10*time.Second, command.TTL)
 		assert.Equal(f.t, f.Set(), command.Set)
 		require.NoError(f.t, lease.Release(f.ctx))
-	})
+	}, func(cfg *quorum.Config) { cfg.MaxTTL = 30 * time.Second })
+	c, err := quorum.New(quorum.Config{}, bareServers("A")...)
+	require.NoError(t, err)
+	assert.Equal(t, 30*time.Second, c.Config().MaxTTL)
+	require.NoError(t, c.Close(t.Context()))
 }
 
 // The default time-out of an instance follows the TTL, between 50 and 500 ms,
@@ -175,7 +181,7 @@ func TestNewRefusesBadInstances(t *testing.T) {
 // An even N is allowed, and needs one more grant than the odd one below.
 func TestNewWithEvenN(t *testing.T) {
 	play(t, 4, func(f *fixture) {
-		assert.Equal(f.t, quorum.Set{N: 4, Q: 3}, f.Set())
+		assert.Equal(f.t, quorum.Set{N: 4, Q: 3, MaxTTL: 10 * time.Second}, f.Set())
 		f.kill(0)
 		require.NoError(f.t, f.acquire("k").Release(f.ctx))
 		f.kill(1)
@@ -228,26 +234,26 @@ func TestKeysThatAreRefused(t *testing.T) {
 
 func TestWithTerms(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		view, err := f.WithTerms(quorum.Terms{TTL: time.Minute})
+		view, err := f.WithTerms(func(t *quorum.Terms) { t.TTL = time.Minute })
 		require.NoError(f.t, err)
-		assert.Equal(f.t, quorum.Terms{TTL: time.Minute}, view.Terms())
-		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MaxTries: 7}, f.Terms(), "the original is as it was")
+		assert.Equal(f.t, quorum.Terms{TTL: time.Minute, MaxTries: 7, MaxLife: time.Hour, KeepAlive: true}, view.Terms(), "the rest is the same")
+		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MaxTries: 7, MaxLife: time.Hour, KeepAlive: true}, f.Terms(), "the original is as it was")
 		lease, err := view.TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		assert.Equal(f.t, time.Minute-600*ms-2*ms, lease.Validity())
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
 
-		// Zero fields are Config's defaults, and the TTL is Config's.
-		plain, err := view.WithTerms(quorum.Terms{MinValidity: time.Second})
+		// Of a view as of the original.
+		plain, err := view.WithTerms(func(t *quorum.Terms) { t.KeepAlive, t.MinValidity = false, time.Second })
 		require.NoError(f.t, err)
-		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MinValidity: time.Second}, plain.Terms())
+		assert.Equal(f.t, quorum.Terms{TTL: time.Minute, MaxTries: 7, MaxLife: time.Hour, MinValidity: time.Second}, plain.Terms())
 
 		for name, terms := range map[string]quorum.Terms{
 			"above MaxTTL": {TTL: time.Minute + ms}, "too short": {TTL: 100 * ms}, "negative": {MaxWait: -1},
-			"part of a ms": {TTL: time.Second + 1}, "MinValidity": {MinValidity: 20 * time.Second}, "MaxLife": {MaxLife: time.Second},
+			"part of a ms": {TTL: time.Second + 1}, "MinValidity": {TTL: 10 * time.Second, MinValidity: 20 * time.Second}, "MaxLife": {TTL: 10 * time.Second, MaxLife: time.Second}, "no TTL": {},
 		} {
-			_, err := f.WithTerms(terms)
+			_, err := f.WithTerms(func(t *quorum.Terms) { *t = terms })
 			assert.ErrorIs(f.t, err, quorum.ErrConfig, name)
 		}
 		require.NoError(f.t, lease.Release(f.ctx))
@@ -258,7 +264,7 @@ func TestWithTerms(t *testing.T) {
 		_, err = view.TryAcquire(f.ctx, "k")
 		assert.ErrorIs(f.t, err, quorum.ErrClosed)
 	}, func(cfg *quorum.Config) {
-		cfg.TTL, cfg.MaxTries, cfg.MaxTTL = 20*time.Second, 7, time.Minute
+		cfg.TTL, cfg.MaxTries, cfg.MaxTTL, cfg.Terms.MaxLife, cfg.Terms.KeepAlive = 20*time.Second, 7, time.Minute, time.Hour, true
 	})
 }
 
@@ -284,7 +290,7 @@ func TestConfigInUse(t *testing.T) {
 		assert.Equal(f.t, 3, cfg.Quorum)
 		assert.Equal(f.t, 10*time.Second, cfg.MaxTTL)
 		assert.Equal(f.t, 100*ms, cfg.InstanceTimeout)
-		view, err := f.WithTerms(quorum.Terms{TTL: time.Second})
+		view, err := f.WithTerms(func(t *quorum.Terms) { t.TTL = time.Second })
 		require.NoError(f.t, err)
 		assert.Equal(f.t, time.Second, view.Config().TTL)
 		assert.Equal(f.t, 10*time.Second, f.Config().TTL)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -35,7 +37,9 @@ type core struct {
 	background *background
 	locals     *locals
 	hearings   []*hearing // per instance; nil where nobody can be called
+	admission  *admission
 	watching   sync.Once
+	toldUntil  atomic.Int64 // the end of the wait that Hooks.Waiting was told of, by the monotonic clock
 
 	randomMu sync.Mutex
 	random   io.Reader
@@ -79,11 +83,12 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 		clock:      cfg.Clock,
 		reader:     reader,
 		background: newBackground(),
-		locals:     newLocals(reader),
 		random:     cfg.Random,
+		admission:  newAdmission(cfg.InstanceTimeout, cfg.MaxInFlight),
 	}
 	c.members = newMembers(c, instances)
 	c.hearings = newHearings(c, instances)
+	c.locals = newLocals(&c.cfg, reader, !c.canCall())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 
@@ -97,14 +102,14 @@ func newReader(c clock.Clock) *drift.Reader {
 }
 
 func newMembers(c *core, instances []Instance) []*member {
-	lives := newLives()
+	servers := newRegistry()
 	length := c.cfg.MaxTTL + c.cfg.Drift.Of(c.cfg.MaxTTL)
 	members := make([]*member, len(instances))
 	for i, inst := range instances {
 		m := &member{
 			inst: inst, name: inst.Name(),
 			clock: c.clock, reader: c.reader, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
-			lives:         lives,
+			servers:       servers,
 			maxInFlight:   c.cfg.MaxInFlight,
 			watchRestarts: c.cfg.RestartQuarantine == On,
 			watchClock:    c.cfg.ClockMonitor == On,
@@ -120,12 +125,12 @@ func newMembers(c *core, instances []Instance) []*member {
 	return members
 }
 
-// WithTerms gives a view of the Coordinator that takes locks on other terms.
-// Fields that are zero have Config's defaults, not the Coordinator's values. The
-// view shares everything else, and is closed with the original. Errors are
-// ErrConfig.
-func (c *Coordinator) WithTerms(terms Terms) (*Coordinator, error) {
-	setDefault(&terms.TTL, c.cfg.Terms.TTL)
+// WithTerms gives a view of the Coordinator that takes locks on other terms: change is
+// called with this one's, and what it leaves alone stays. The view shares everything
+// else, and is closed with the original. Errors are ErrConfig.
+func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
+	terms := c.terms
+	change(&terms)
 	if err := terms.validate(c.cfg); err != nil {
 		return nil, err
 	}
@@ -209,6 +214,33 @@ func (c *core) jitter(bound time.Duration) time.Duration {
 	return time.Duration(n % uint64(bound+1))
 }
 
+// tellWaiting tells once that too few instances may vote, and for how long.
+func (c *core) tellWaiting(ctx context.Context, key string) {
+	now := c.reader.Now()
+	event := WaitEvent{Key: key, Instances: len(c.members)}
+	left := make([]time.Duration, len(c.members))
+	for i, m := range c.members {
+		m.mu.Lock()
+		q := m.quarantine.check(now)
+		m.mu.Unlock()
+		if q == nil {
+			continue
+		}
+		left[i] = q.Remaining
+		event.Quarantined++
+		if event.Err == nil {
+			event.Err = q
+		}
+	}
+	slices.Sort(left)
+	event.For = left[c.majority.Q-1] // then a quorum may vote
+	told, until := c.toldUntil.Load(), int64(now.Mono+event.For)
+	if event.For <= 0 || until <= told+int64(time.Second) || !c.toldUntil.CompareAndSwap(told, until) {
+		return
+	}
+	c.cfg.Hooks.Waiting(ctx, event)
+}
+
 // watch starts the goroutine that reads the instances' clocks while no lock is
 // taken: the longer ago the last reading, the larger the jump that could pass
 // for a difference of rates. It ends when the Coordinator is closed.
@@ -230,19 +262,13 @@ func (c *core) watch() {
 	})
 }
 
-// tick reads every instance's clock once, and looks at those anew that opened a
-// connection since they were last asked who they are.
+// tick reads every instance's clock once, and has those probed that are in another run
+// than they were found in.
 func (c *core) tick() {
 	var group errgroup.Group
 	for _, m := range c.members {
 		group.Go(func() error {
-			ctx := context.Background()
-			ballot := m.ask(ctx, Command{Op: Tick, Clock: true})
-			if ballot.Vote.Outcome == Granted && m.stale(ballot.Vote.Epoch) {
-				ctx, cancel := c.clock.WithTimeout(ctx, m.timeout)
-				defer cancel()
-				_, _ = m.judge(ctx, ballot.Vote.Epoch) // what it finds is kept, and told by hooks
-			}
+			m.tick()
 			return nil
 		})
 	}

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,12 +25,14 @@ type debts struct {
 	member *member
 	bg     *background
 	max    int
-	window time.Duration // a maximal TTL: a key that stood when the server answered is gone this much later
+	window time.Duration // a quarantine: a key that stood when the server answered is gone this much later
 
 	count atomic.Int64 // len(list), readable without the lock
+	last  atomic.Int64 // when the instance last answered anything, by the monotonic clock
 
 	mu      sync.Mutex
 	list    []*debt
+	failure error // of the last delete that failed, until one is answered
 	running bool
 	resting bool          // the instance didn't answer, the collector waits
 	wake    chan struct{} // tells the collector that the instance answers
@@ -46,6 +49,7 @@ type debt struct {
 	gap   time.Duration // until the next try
 	first time.Duration // when the instance first answered, 0 before
 	erred time.Duration // when it first failed, since it was last silent; 0 if it didn't
+	tried bool          // for the last time
 }
 
 const (
@@ -64,12 +68,26 @@ func newDebts(m *member, bg *background, max int, window time.Duration) *debts {
 	return &debts{member: m, bg: bg, max: max, window: window, wake: make(chan struct{}, 1)}
 }
 
-// full reports whether the instance is owed so much that it should not be asked
-// for anything that may have to be deleted.
-func (d *debts) full() bool { return d.count.Load() >= int64(d.max) }
+// full is not nil if the instance is owed so much that it should not be asked for
+// anything that may have to be deleted. It says why the deletes fail: where it is
+// that the instance can't delete, no waiting for it helps.
+func (d *debts) full() error {
+	n := d.count.Load()
+	if n < int64(d.max) {
+		return nil
+	}
+	d.mu.Lock()
+	failure := d.failure
+	d.mu.Unlock()
+	if failure == nil {
+		return fmt.Errorf("%w: %d deletes are pending; wait for it, or raise Config.MaxDebts", ErrOverloaded, n)
+	}
+	return fmt.Errorf("%w: %d deletes are pending, and the last one failed: %w", ErrOverloaded, n, failure)
+}
 
 // answered tells the collector that the instance has just answered something.
-func (d *debts) answered() {
+func (d *debts) answered(now time.Duration) {
+	d.last.Store(int64(now))
 	if d.count.Load() == 0 {
 		return
 	}
@@ -129,11 +147,10 @@ func (d *debts) collect() {
 		}
 		answered := d.deliver(due)
 		if closing {
-			d.mu.Lock()
-			d.list, d.running = nil, false
-			d.count.Store(0)
-			d.mu.Unlock()
-			return
+			if d.lastTried(due) {
+				return
+			}
+			continue
 		}
 		if answered {
 			rest = restMin
@@ -142,6 +159,21 @@ func (d *debts) collect() {
 		d.pause(rest, true)
 		rest = min(2*rest, restMax)
 	}
+}
+
+// lastTried notes that these have had their last try, because the Coordinator closes. It
+// reports whether all have; then the list is given up. What was added meanwhile has yet
+// to be tried.
+func (d *debts) lastTried(due []*debt) (all bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, debt := range due {
+		debt.tried = true
+	}
+	d.list = slices.DeleteFunc(d.list, func(debt *debt) bool { return debt.tried })
+	d.count.Store(int64(len(d.list)))
+	d.running = len(d.list) > 0
+	return !d.running
 }
 
 // dueLocked picks the debts to deliver now; if there are none, next says when.
@@ -179,7 +211,8 @@ func (d *debts) deliverOne(one *debt) bool {
 	now := d.member.reader.Now().Mono
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	settled, answered := one.judge(ballot.Vote, now, d.window)
+	settled, answered := one.judge(ballot.Vote, now, d.window, time.Duration(d.last.Load()))
+	d.failure = ballot.Vote.Err
 	if settled {
 		d.list = slices.DeleteFunc(d.list, func(other *debt) bool { return other == one })
 		d.count.Store(int64(len(d.list)))
@@ -187,8 +220,9 @@ func (d *debts) deliverOne(one *debt) bool {
 	return answered
 }
 
-// judge takes in the answer to a delete and says whether the debt is settled.
-func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered bool) {
+// judge takes in the answer to a delete and says whether the debt is settled. last is
+// when the instance last answered anything.
+func (debt *debt) judge(vote Vote, now, window, last time.Duration) (settled, answered bool) {
 	switch {
 	case vote.Outcome != Failed:
 		debt.left = debt.left.after(Release, vote)
@@ -209,17 +243,17 @@ func (debt *debt) judge(vote Vote, now, window time.Duration) (settled, answered
 		debt.erred = 0
 		return false, false
 	default:
-		// It answers, but not to this (NOPERM, READONLY). Others may be paid
-		// meanwhile, and this one is settled when what stood at its first answer
-		// has expired: not sooner, for a server that slept until then has only
-		// now run the SET. Or else its connection broke, which is no answer: so
-		// this doesn't count for a delete that is answered later, nor beyond the
-		// next silence.
+		// Either the server answers, but not to this (NOPERM, READONLY): then others
+		// may be delivered meanwhile, and this one is settled when what stood at its
+		// first answer has expired; not sooner, because a server that slept until then
+		// has only now run the SET. Or the connection broke, or a proxy in front of
+		// the server closed it, which is no answer of the server: so it must have
+		// answered something else since, unless the error is for good.
 		if debt.erred == 0 {
 			debt.erred = now
 		}
 		debt.due = now + restMax
-		return now-debt.erred >= window, true
+		return now-debt.erred >= window && (last > debt.erred || permanent(vote.Err)), true
 	}
 }
 

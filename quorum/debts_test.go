@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +224,49 @@ func TestTooManyDebtsStopTheVotes(t *testing.T) {
 	}, func(c *quorum.Config) { c.MaxDebts = 4 })
 }
 
+// An instance that takes votes and can't delete is told by what its deletes fail with,
+// and not by the number of them: no waiting helps that.
+func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
+	for _, forGood := range []bool{true, false} {
+		play(t, 1, func(f *fixture) {
+			f.warm()
+			denied := permanentError{forGood}
+			f.servers[0].SetFate(func(cmd quorum.Command) (fate quorumtest.Fate) {
+				if cmd.Op == quorum.Release {
+					fate.Err = denied
+				}
+				return fate
+			})
+			for i := range 4 {
+				require.ErrorIs(f.t, f.acquire(fmt.Sprint("k", i)).Release(f.ctx), denied)
+			}
+			time.Sleep(time.Second)
+			began := time.Now()
+			_, err := f.Acquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrOverloaded)
+			require.ErrorIs(f.t, err, denied)
+			assert.ErrorContains(f.t, err, "4 deletes are pending, and the last one failed: "+denied.Error())
+			assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
+			assert.Equal(f.t, forGood, time.Since(began) == 0)
+
+			// What was answered since says nothing of what failed before.
+			f.servers[0].SetFate(nil)
+			time.Sleep(10 * time.Second)
+			f.requireNothingLeft()
+			f.hang(0)
+			for i := range 4 {
+				_, err = f.TryAcquire(f.ctx, fmt.Sprint("l", i))
+				require.ErrorIs(f.t, err, quorum.ErrTimeout)
+			}
+			time.Sleep(time.Second)
+			_, err = f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrOverloaded)
+			assert.NotErrorIs(f.t, err, denied)
+			f.resume(0)
+		}, func(c *quorum.Config) { c.MaxDebts, c.MaxWait = 4, time.Second })
+	}
+}
+
 func (f *fixture) requireNothingOf(keys ...string) {
 	f.t.Helper()
 	for _, key := range keys {
@@ -397,5 +441,67 @@ func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 		require.NotEmpty(t, f.left(), "the SET has landed")
 		f.requireGone("k", 2*time.Second)
 		require.NoError(t, f.Settle(f.ctx))
+	})
+}
+
+// A proxy takes connections for a server that is away, and closes them. That is no answer
+// of the server, however long it goes on: the delete is still owed when the server is
+// back and carries out the SET that waited for it.
+func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		synctest.Wait()
+		f.occupy("k", time.Second, 1, 2)
+		const lands = 3 * maxTTL
+		var back atomic.Bool
+		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			switch {
+			case cmd.Op == quorum.Acquire:
+				return quorumtest.Fate{Before: lands}
+			case back.Load():
+				return quorumtest.Fate{}
+			}
+			return quorumtest.Fate{End: quorumtest.ResetBefore}
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		time.Sleep(lands - time.Second)
+		back.Store(true)
+		time.Sleep(time.Second)
+		f.requireGone("k", 2*time.Second)
+	})
+}
+
+// What comes to be owed while the last pass of a Close is under way has its try, too.
+func TestWhatIsOwedDuringTheLastPassIsTried(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		first, second := f.acquire("first"), f.acquire("second")
+		synctest.Wait()
+		var closing atomic.Bool
+		var tries atomic.Int32
+		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			switch {
+			case cmd.Op != quorum.Release:
+				return quorumtest.Fate{}
+			case !closing.Load():
+				return quorumtest.Fate{End: quorumtest.LoseRequest}
+			case cmd.Key == "first":
+				return quorumtest.Fate{Before: 60 * ms}
+			case tries.Add(1) == 1:
+				return quorumtest.Fate{End: quorumtest.ResetBefore}
+			}
+			return quorumtest.Fate{}
+		})
+		require.NoError(t, first.Release(f.ctx))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		closing.Store(true)
+		closed := make(chan error)
+		go func() { closed <- f.Close(f.ctx) }()
+		time.Sleep(20 * ms)
+		require.NoError(t, second.Release(f.ctx))
+		require.NoError(t, <-closed)
+		assert.Empty(t, f.left())
+		assert.EqualValues(t, 2, tries.Load())
 	})
 }

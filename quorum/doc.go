@@ -15,14 +15,14 @@
 //
 //  1. Mutual exclusion. While a lease has validity left, no other client of the
 //     same instances has one on the same key, if the assumptions below hold.
-//  2. Order. Of two leases on one key the later one has the larger Token, whatever
-//     clocks and pauses do, as long as an instance that both majorities share kept
-//     its data; and where all of them came back with older data or none, as long as
-//     their clocks agree to within a quarantine's length (assumption 3). Tokens are
-//     unique per key.
-//  3. Liveness. A key whose holder died is free after one TTL. A minority of
-//     instances that are dead, hung or slow delays nobody beyond
-//     Config.InstanceTimeout, and only where they are waited for.
+//  2. Order. Of two leases on one key the later one has the larger Token. Clocks and
+//     pauses cannot change that, as long as one instance that both majorities share
+//     kept its data. If none did, the servers' clocks must agree to within half of
+//     MaxTTL (assumption 3). Tokens are unique per key.
+//  3. Liveness. A key whose holder died is free after one TTL. An instance that is
+//     dead, hung or slow delays a caller only where the round needs its vote, and by
+//     Config.InstanceTimeout at most; a round that a majority decides doesn't wait
+//     for it.
 //  4. Honesty. A round that was not won says which instance did what. An unknown
 //     answer is never taken for a yes nor for a no. A holder is told when its lease
 //     is over, at its deadline at the latest, and a release tells when there was
@@ -33,32 +33,50 @@
 //
 // # What is assumed
 //
-// Each assumption is followed by what the library does when it breaks.
+// Each assumption is followed by what enforces it, and by what is not noticed.
 //
 //  1. Holders notice their deadline: the time from looking at the clock to the
-//     effect at the resource is shorter than the validity. It isn't, in a GC pause, a
-//     stopped process, a suspended machine, a delayed packet. Leases have a
-//     context and take the larger of two clocks; only a resource that checks the
-//     Token is safe.
+//     effect at the resource is shorter than the validity. Nothing can enforce that: a
+//     GC pause, a stopped process, a suspended machine or a delayed packet breaks it.
+//     A lease has a context that ends at its deadline, by the larger of two clocks.
+//     Where that is too late, only a resource that checks the Token is safe.
 //  2. Instances count a TTL at about the client's rate, and their clocks don't
-//     jump. The drift allowance covers rates; the clock monitor keeps an instance
-//     whose clock jumped from voting for one maximal TTL. A client that starts
-//     after the jump can't know of it.
-//  3. A vote once given stands. A restart without fsync on every write, or a
-//     failover to a replica that lags, forgets votes, and the end of counters. The
-//     quarantine keeps such an instance from voting until all it can have forgotten is
-//     over; then each of its counters is lifted to its clock, once in a life, which is
-//     above all tokens that were given before if server clocks differ by less than the
-//     quarantine. Both need the run id: Hooks.Unprotected tells where it is hidden.
-//     Eviction and FLUSHALL are not noticed: Verify insists on the policy noeviction.
-//  4. Instances are independent. Run ids are compared, so that one server under
-//     two names has one vote.
-//  5. All clients agree on the instances and the quorum. The set's fingerprint is
-//     kept beside each key's counter, and another one is refused.
-//  6. All clients have the same MaxTTL, and no client's TTL is longer.
+//     jump. The drift allowance covers rates. The clock monitor notices a jump, and
+//     the instance is in quarantine: its votes are ignored for MaxTTL and the drift
+//     allowance on it. A client that starts after the jump can't know of it.
+//  3. A vote once given stands. A server that was restarted, replaced or promoted may
+//     have lost votes, and the end of counters. So each command names the run of the
+//     server that it is meant for, by its replication ID, and the server compares it in
+//     the step in which it carries the command out. A server that is found in another
+//     run is in quarantine, whatever it says of its disk. A client that starts knows no
+//     earlier run: it waits for a server that came up less than a quarantine ago, or that
+//     may have been promoted. A run that somebody vouches for (Coordinator.Trust,
+//     instance.Config.VouchedRunID) is spared that first wait, and nothing else. The
+//     first grant in a new run lifts the counter to the server's clock. That is above
+//     all tokens that were given before: no server counts further ahead of its own clock
+//     than half of MaxTTL (Command.Ahead), and the quarantine lasts for MaxTTL. The other
+//     half is for clocks: a server's clock before and after the restart, or the clock of
+//     its replacement, must agree with the time that passed to within half of MaxTTL. If
+//     it doesn't, tokens may fall by the excess. A server whose clock is ahead of others by
+//     more than that may be unable to agree on a token with them (ErrTokenRace); Verify
+//     notes such clocks. Not noticed: FLUSHALL; eviction, but Verify insists on the policy
+//     noeviction; anything of a server that hides its run (Hooks.Unprotected tells); and,
+//     by a client that starts, that a name leads to another server that has been up for
+//     long.
+//  4. Instances are independent. Run IDs are compared, so that one server under
+//     two names has one vote. What servers share beyond that (a machine, a disk, a
+//     source of power) is not noticed.
+//  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint,
+//     which is its name, version, N, Q and MaxTTL, is kept beside each key's counter,
+//     and a client with another one is refused (ErrSetMismatch). The fingerprint does
+//     not name the servers: a client that lists as many other servers isn't noticed. Nor
+//     is anything with Fencing Off.
+//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL.
+//     A program that locks the same keys without this library isn't noticed.
 //  7. Nobody else writes the lock's keys ("key", "{key}:redlock" and
-//     "{key}:redlock:set"; the line of those who wait, "{key}:redlock:waiters", is no
-//     part of the lock).
+//     "{key}:redlock:set"; the list of those who wait, "{key}:redlock:waiters", is no
+//     part of the lock). Nothing notices that: give each application an account that
+//     can't write the others' keys.
 //
 // # The caller's duties
 //
@@ -71,17 +89,23 @@
 //     for that. Show it before reading, not only when writing.
 //  5. Release leases. An error that Is ErrNotHeld means that the work went on
 //     without the lock.
-//  6. Give all clients the same instances by the same names, the same Set, Quorum and
-//     MaxTTL.
+//  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/operations.md
+//     says how to change each of them while clients run.
+//  7. Call Trust only for servers on which nothing was ever locked. It counts for one
+//     Coordinator and the run that it finds, so don't leave it in code that runs at
+//     each start: after a restart without data it would make two holders.
 //
 // # Waiting
 //
-// Goroutines of one process that want the same lock stand in line, and only the
-// first competes on the instances. When a lease of this process is given back while
-// another goroutine waits for it, the lock passes on: without asking the instances if
-// it is held for moments (see Config.Cohorts), else in one step on each of them. That
-// goes for as many turns as stood in line when it came to this process, for two of each
-// where it is held for moments, and for more only while no other process is known to wait.
+// Goroutines of one process that want the same lock wait in a queue, and only the
+// first competes on the instances. A goroutine that releases a lease hands it to the
+// first waiter, without asking the instances (see Config.Cohorts), for as many turns as
+// goroutines waited when the lock came to this process: two for each of them where it is
+// held for moments, and more only while no other process is known to wait. Nobody's
+// Release waits for a waiter's code: a waiter that has gone hands the lease on.
+//
+// A goroutine that has a lock and asks for it again under the lease's context is told so
+// at once (ErrHeldByCaller).
 //
 // Processes stand in line, too: at one instance, the same for all, which calls the
 // first of them when a release reaches it. One process wakes at a time, and who has just
@@ -91,7 +115,8 @@
 // A call is a hint and nothing else: no vote is counted, no lease given, and nothing
 // taken for free because of one. Who waits looks by itself, too: after a random pause
 // of up to Config.BackoffMax, and when the holder's key must have expired. So a call
-// that is lost costs one pause. Where nobody can be called, all poll.
+// that is lost costs one pause. Where nobody can be called, all poll, and a process
+// steps back after its turns (see Config.WakeUps).
 //
 // # Differences from the Redis document
 //
@@ -104,8 +129,9 @@
 //  4. After a round that was split between clients the next one asks one instance
 //     first, in place of leaving all to random delays. Releases call who
 //     waits; the document's clients poll.
-//  5. Instances that may have forgotten votes don't vote. The document leaves delayed
-//     restarts to the operator.
+//  5. Instances that may have forgotten votes don't vote, also with appendfsync always.
+//     The document leaves delayed restarts to the operator, and needs none with fsync
+//     at each write.
 //  6. An extension doesn't count an instance to which the lease had to be put back, nor
 //     one whose clock is in quarantine. It ends the lease at once when so many say
 //     "not yours" that no quorum can have it; otherwise the old deadline stands.

@@ -2,7 +2,9 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,13 +15,17 @@ import (
 // Starter it costs no goroutine, unless the server must be asked first who it is;
 // to any other Instance it goes on one.
 type errand struct {
-	m      *member
-	ctx    context.Context // detached, for its values
-	group  *errgroup.Group // of goroutines
-	op     Op
-	fence  bool
-	voting bool   // a vote on a new lease, see member.vote
-	life   string // of the server that it is sent for, if voting
+	m     *member
+	ctx   context.Context // detached, for its values
+	group *errgroup.Group // of goroutines
+	op    Op
+	fence bool
+	spare int // Command.Spare
+	use   use
+	run   string   // that the server is asked in, see Command.Run
+	again *Command // to be sent once more if another run answers; nil if it is not
+
+	timeout time.Duration // the instance's, unless it is set
 
 	began, sent drift.Instant
 	to          returner
@@ -32,119 +38,136 @@ type returner interface {
 	returned(ballot Ballot)
 }
 
-// run sends the command. now is as in work.begin: taken before anything is sent, so that
-// the time-out counts from no later than this.
+// send sends the command. now is as in work.begin: taken before anything is sent, so
+// that the time-out counts from no later than this.
 //
 // A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
 // instances' commands at the first error, and one instance's error must not cost
 // another's vote. For the same reason what it runs returns nothing. What goes to a
 // Starter is in no group: the goroutines are the instance's own, and carry many
 // callers' commands.
-func (e *errand) run(cmd Command, now drift.Instant) {
-	e.op, e.fence = cmd.Op, cmd.Fence
-	if e.m.starter == nil {
-		e.runApart(cmd)
-		return
+func (e *errand) send(cmd Command, now drift.Instant) {
+	e.op, e.fence, e.spare = cmd.Op, cmd.Fence, cmd.Spare
+	if e.use == oldVote {
+		e.again = keep(cmd)
 	}
 	if e.began = now; now == (drift.Instant{}) {
 		e.began = e.m.reader.Now()
 	}
-	entered, s := e.m.admit(e.voting, e.began)
+	if e.timeout == 0 {
+		e.timeout = e.m.timeout
+	}
+	s, err := e.m.admit(e.op, e.use, e.began)
 	switch {
-	case !entered:
-		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
-	case !s.judged:
-		e.identifyApart(cmd)
-	case s.err != nil:
+	case err != nil:
+		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: err}})
+	case !s.known:
+		e.identifyFirst(cmd)
+	case e.use == newVote && s.err != nil:
 		e.end(Ballot{Vote: Vote{Unsent: true, Err: s.err}})
 	default:
-		e.send(cmd, s.life, e.began)
+		e.sendIn(s.run, cmd, e.began)
 	}
 }
 
-// runApart sends the command on a goroutine of its own. It is a function of its own so
-// that only here the command has to be kept on the heap.
-func (e *errand) runApart(cmd Command) {
+// keep puts a command on the heap; a function of its own so that no other command is.
+func keep(cmd Command) *Command { return &cmd }
+
+// identifyFirst has the server asked who it is before it is asked for anything that
+// counts. It is a function of its own so that only here the command has to be kept on
+// the heap.
+func (e *errand) identifyFirst(cmd Command) {
 	e.group.Go(func() error {
-		if e.voting {
-			e.to.returned(e.m.vote(e.ctx, cmd))
-		} else {
-			e.to.returned(e.m.ask(e.ctx, cmd))
+		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
+		defer cancel()
+		s, err := e.m.judge(ctx)
+		if err == nil && e.use == newVote {
+			err = s.err
 		}
+		if err != nil {
+			e.end(Ballot{Vote: Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+			return nil
+		}
+		e.sendIn(s.run, cmd, e.m.reader.Now())
 		return nil
 	})
 }
 
-// identifyApart has the server asked who it is before it votes.
-func (e *errand) identifyApart(cmd Command) {
-	e.group.Go(func() error {
-		e.identify(cmd)
-		return nil
-	})
-}
-
-func (e *errand) identify(cmd Command) {
-	ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.m.timeout)
-	defer cancel()
-	life, err := e.m.mayVote(ctx, 0)
-	if err != nil {
-		now := e.m.reader.Now()
-		e.end(Ballot{Vote: Vote{Unsent: true, Err: e.m.hideTimeout(err)}, Latency: drift.Elapsed(e.began, now)})
-		return
-	}
-	e.send(cmd, life, e.m.reader.Now())
-}
-
-// send hands the command to the instance, for that life of its server; what is left
+// sendIn hands the command to the instance, for that run of its server; what is left
 // of the time-out counts.
-func (e *errand) send(cmd Command, life string, now drift.Instant) {
-	e.sent, e.life, cmd.Life = now, life, life
-	left := e.m.timeout
+func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
+	e.sent, e.run, cmd.Run = now, run, run
+	left := e.timeout
 	if now != e.began {
 		left = max(left-drift.Elapsed(e.began, now), 1)
 	}
 	cmd.Clock = cmd.Clock || e.m.wantsClock(cmd.Op)
-	e.m.starter.Start(cmd, left, e)
+	if e.m.starter != nil {
+		e.m.starter.Start(cmd, left, e)
+		return
+	}
+	e.sendApart(cmd, left)
+}
+
+// sendApart sends the command on a goroutine of its own.
+func (e *errand) sendApart(cmd Command, timeout time.Duration) {
+	e.group.Go(func() error {
+		ctx, cancel := e.m.clock.WithTimeout(e.ctx, timeout)
+		defer cancel()
+		e.Receive(e.m.inst.Do(ctx, cmd))
+		return nil
+	})
 }
 
 // Receive takes in the instance's vote.
 func (e *errand) Receive(vote Vote) {
 	received := e.m.reader.Now()
-	ballot := e.m.answered(vote, e.sent, received)
-	if !e.voting || ballot.Vote.Outcome != Granted {
-		e.end(ballot)
+	ballot := e.m.answered(vote, e.timeout, e.sent, received)
+	var other *RunError
+	switch {
+	case e.use == uncounted:
+	case errors.As(ballot.Vote.Err, &other):
+		e.m.answeredBy(other)
+		e.identifyAfter(ballot, received)
 		return
-	}
-	if ballot = e.m.plausible(ballot, e.fence); ballot.Vote.Outcome != Granted {
-		e.end(ballot)
-		return
-	}
-	// See member.vote: a grant is counted only from a server that may vote, in the
-	// life that it was asked for.
-	s := e.m.standing(ballot.Vote.Epoch, received)
-	if !s.judged {
-		e.group.Go(func() error {
-			e.confirm(ballot, received)
-			return nil
-		})
-		return
-	}
-	if err := s.counts(e.life); err != nil {
-		e.end(e.m.unproven(ballot, err))
-		return
+	case ballot.Vote.Outcome == Failed && e.run != "" && permanent(ballot.Vote.Err):
+		// Its user may have lost the right to see the run, which a command names.
+		e.m.mistrust()
+	case ballot.Vote.Outcome == Granted:
+		ballot = e.plausible(ballot)
+		if ballot.Vote.Outcome != Granted || e.op == Restore {
+			break // a key that was put back is no vote
+		}
+		if err := e.m.standing(received).counts(e.run); err != nil {
+			// Not Unsent: the key is there, and has to be deleted.
+			ballot.Vote = Vote{Err: err, Replaced: ballot.Vote.Replaced}
+		}
 	}
 	e.end(ballot)
 }
 
-// confirm has the server asked who it is after it granted.
-func (e *errand) confirm(ballot Ballot, received drift.Instant) {
-	left := max(e.m.timeout-drift.Elapsed(e.began, received), 1)
-	ctx, cancel := e.m.clock.WithTimeout(e.ctx, left)
-	defer cancel()
-	if err := e.m.mayCount(ctx, ballot.Vote.Epoch, e.life); err != nil {
-		ballot = e.m.unproven(ballot, err)
-	}
-	e.end(ballot)
+// identifyAfter has the server asked who it is after another one answered, so that the
+// next command can name it, and this one's error says what was found. What is about a
+// key that is there is sent once more: a server that was restarted may have kept it.
+func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
+	e.group.Go(func() error {
+		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
+		defer cancel()
+		s, err := e.m.judge(ctx)
+		switch again := e.again; {
+		case err == nil && again != nil:
+			e.again = nil
+			e.sendIn(s.run, *again, e.m.reader.Now())
+			return nil
+		case err == nil:
+			err = s.err
+		}
+		if err != nil {
+			ballot.Vote.Err = fmt.Errorf("%w; %w", hideTimeout(err, e.timeout), ballot.Vote.Err)
+		}
+		e.end(ballot)
+		return nil
+	})
 }
 
 func (e *errand) end(ballot Ballot) {
@@ -153,17 +176,16 @@ func (e *errand) end(ballot Ballot) {
 	e.to.returned(ballot)
 }
 
-// plausible turns a grant with a token that is none into a failed vote.
-func (m *member) plausible(ballot Ballot, fence bool) Ballot {
-	if fence && !ballot.Vote.Token.Valid() {
-		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", ballot.Vote.Token)}
+// plausible turns a grant with tokens that can't be into a failed vote.
+func (e *errand) plausible(ballot Ballot) Ballot {
+	if e.op != Acquire || !e.fence {
+		return ballot
 	}
-	return ballot
-}
-
-// unproven is a grant of a server that may not vote, or not for this command.
-func (m *member) unproven(ballot Ballot, err error) Ballot {
-	// Not Unsent: the key is there, and has to be deleted.
-	ballot.Vote = Vote{Err: m.hideTimeout(err), Epoch: ballot.Vote.Epoch, Replaced: ballot.Vote.Replaced}
+	switch vote := &ballot.Vote; {
+	case !vote.Token.Valid():
+		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
+	case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():
+		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Spare, e.spare)}
+	}
 	return ballot
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/fencing"
 )
 
 // What went wrong, for errors.Is. An error that comes from a round is a
@@ -18,9 +20,16 @@ var (
 	// message names it, says why, and what to do.
 	ErrConfig = errors.New("quorum: bad configuration")
 
-	// ErrTaken: so many instances refused that the lock is somebody else's, or
-	// was being fought over.
+	// ErrTaken: another client has the lock, or another goroutine of this process, or
+	// several are asking for it. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
+
+	// ErrHeldByCaller: the context that the lock was asked for with belongs to a lease on
+	// the same key (Lease.Context, Lease.Within, or the one that Do gives to its work),
+	// which isn't over. To wait would be to wait for oneself, and another try has the same
+	// end: use the lease, or release it first, or ask with a context that isn't the
+	// lease's. It isn't ErrTaken.
+	ErrHeldByCaller = errors.New("quorum: the caller has this lock already")
 
 	// ErrNoQuorum: too few instances answered to tell. It says nothing of
 	// whether the lock is held.
@@ -31,7 +40,8 @@ var (
 	ErrTooSlow = errors.New("quorum: lease would be over before it began")
 
 	// ErrTokenRace: a quorum granted, but the fencing token could not be made
-	// the same on a quorum.
+	// the same on a quorum: keys were lost meanwhile, or the servers' clocks are
+	// further apart than half of MaxTTL.
 	ErrTokenRace = errors.New("quorum: fencing token was not settled on a quorum")
 
 	// ErrInterrupted: the caller's context ended a round or a wait. The context's
@@ -56,6 +66,9 @@ var (
 	// ErrReleased: the lease was released before.
 	ErrReleased = errors.New("quorum: lease was released")
 
+	// ErrHandedOff: the lease was handed off to another process (Lease.HandOff).
+	ErrHandedOff = errors.New("quorum: lease was handed off")
+
 	// ErrNotHeld: at its release the lease was found on no quorum: it had
 	// expired or was taken over, and its holder worked without it.
 	ErrNotHeld = errors.New("quorum: lease was not held any more")
@@ -70,11 +83,19 @@ var (
 	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
 	ErrTimeout = errors.New("quorum: instance did not answer in time")
 
-	// ErrOverloaded: an instance has Config.MaxInFlight commands unanswered.
-	ErrOverloaded = errors.New("quorum: too many commands unanswered by this instance")
+	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
+	// lock: the rounds of this Coordinator take so long that no more are begun; no
+	// instance was asked, and Acquire tries again. As an instance's error: it has
+	// Config.MaxInFlight commands unanswered, or is owed Config.MaxDebts deletes; in the
+	// second case the error of the last delete that failed is beside it.
+	ErrOverloaded = errors.New("quorum: overloaded")
 
 	// ErrQuarantined: an instance may not vote yet, see QuarantineError.
 	ErrQuarantined = errors.New("quorum: instance is in quarantine")
+
+	// ErrOtherRun: another server answered than the one that was asked, or another
+	// run of it, see RunError.
+	ErrOtherRun = errors.New("quorum: another server or another run of it answered")
 
 	// ErrDuplicate: two of the instances are the same server.
 	ErrDuplicate = errors.New("quorum: two instances are one server")
@@ -82,6 +103,9 @@ var (
 	// ErrSetMismatch: clients disagree on the set of instances, see
 	// SetMismatchError.
 	ErrSetMismatch = errors.New("quorum: clients disagree on the set of instances")
+
+	// ErrCounter: the resource's counter on an instance can't be used, see CounterError.
+	ErrCounter = errors.New("quorum: the resource's counter can't be used")
 
 	// ErrNotReplicated: a grant wasn't acknowledged by as many replicas as the
 	// instance demands.
@@ -128,16 +152,25 @@ type RoundError struct {
 	Cause error
 	// Quorum is how many votes were needed.
 	Quorum int
-	// Votes has every instance's part, in the Coordinator's order.
+	// Votes has every instance's part, in the Coordinator's order; none if no
+	// instance was asked.
 	Votes []Ballot
+	// Raises has what kept instances that granted from having the token: a raise
+	// of their counter that failed, that found the key gone (refused, without an
+	// error), or that could not help; or a counter or clock too far from the others'. Only with ErrTokenRace, or where the round
+	// ended while counters were being raised.
+	Raises []Ballot
+	// Holder is who has the lock that is taken, as far as that is known; else nil. Of a
+	// lock of this process, or that other goroutines of it ask for, it has no Value.
+	Holder *Holder
 }
 
 // Ballot is one instance's part in a round.
 type Ballot struct {
 	// Instance is its name.
 	Instance string
-	// Vote is its answer. In a round that was decided before it answered, it
-	// has failed with ErrPending.
+	// Vote is its answer. In a round that was decided before it answered, its
+	// outcome is Failed and its error ErrPending: it was not waited for.
 	Vote Vote
 	// Latency is the time from sending to the answer, 0 while it is pending.
 	Latency time.Duration
@@ -153,7 +186,9 @@ var ErrPending = errors.New("quorum: no answer yet when the round was decided")
 type WaitError struct {
 	// Key is the resource.
 	Key string
-	// Tries is how many rounds were tried, Waited how long.
+	// Tries is how many tries there were (see Terms.MaxTries; without MaxTries only the
+	// first of several looks in a row at a lock of this process is counted), Waited how
+	// long they took.
 	Tries  int
 	Waited time.Duration
 	// Verdict says who ended it: one of this package's errors.
@@ -204,53 +239,91 @@ func permanent(err error) bool {
 	if errors.As(err, &own) {
 		return own.Permanent()
 	}
-	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate)
+	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter)
 }
 
 func (e *RoundError) Error() string {
 	var b strings.Builder
-	b.WriteString(e.Verdict.Error())
-	granted, refused, failed := count(e.Votes)
-	fmt.Fprintf(&b, " (%s %q: %d granted, %d refused, %d failed; quorum is %d of %d)",
-		e.Op, e.Key, granted, refused, failed, e.Quorum, len(e.Votes))
+	fmt.Fprintf(&b, "%v (%s %q", e.Verdict, e.Op, e.Key)
+	switch {
+	case len(e.Votes) > 0:
+		t := count(e.Votes)
+		fmt.Fprintf(&b, ": %d granted, %d refused, %d failed", t.granted, t.refused, t.failed)
+		if t.pending > 0 {
+			fmt.Fprintf(&b, ", %d %s", t.pending, e.pending())
+		}
+		fmt.Fprintf(&b, "; quorum is %d of %d", e.Quorum, len(e.Votes))
+	case e.Holder == nil:
+		b.WriteString(": no instance was asked")
+	}
+	b.WriteString(")")
+	if e.Holder != nil {
+		b.WriteString(": " + e.Holder.text())
+	}
 	if e.Cause != nil {
 		b.WriteString(": " + e.Cause.Error())
 	}
 	for _, ballot := range e.Votes {
+		if err := ballot.Vote.Err; err != nil && err != ErrPending {
+			b.WriteString("; " + ballot.Instance + ": " + err.Error())
+		}
+	}
+	for _, ballot := range e.Raises {
+		fmt.Fprintf(&b, "; %s: %s: ", ballot.Instance, Raise)
 		if ballot.Vote.Err != nil {
-			b.WriteString("; " + ballot.Instance + ": " + ballot.Vote.Err.Error())
+			b.WriteString(ballot.Vote.Err.Error())
+		} else {
+			b.WriteString("its key was gone")
 		}
 	}
 	return b.String()
 }
 
+// pending says why votes are missing. A round that was decided needed no more of
+// them: these instances are sound, as far as is known.
+func (e *RoundError) pending() string {
+	if errors.Is(e.Verdict, ErrInterrupted) || errors.Is(e.Verdict, ErrClosed) {
+		return "not answered yet"
+	}
+	return "not waited for"
+}
+
 // Unwrap gives the verdict, the context's cause and the instances' errors.
 func (e *RoundError) Unwrap() []error {
-	errs := make([]error, 0, 2+len(e.Votes))
+	errs := make([]error, 0, 2+len(e.Votes)+len(e.Raises))
 	errs = append(errs, e.Verdict)
 	if e.Cause != nil {
 		errs = append(errs, e.Cause)
 	}
-	for _, ballot := range e.Votes {
-		if ballot.Vote.Err != nil {
-			errs = append(errs, &InstanceError{Instance: ballot.Instance, Op: e.Op, Err: ballot.Vote.Err})
+	add := func(op Op, ballots []Ballot) {
+		for _, ballot := range ballots {
+			if ballot.Vote.Err != nil {
+				errs = append(errs, &InstanceError{Instance: ballot.Instance, Op: op, Err: ballot.Vote.Err})
+			}
 		}
 	}
+	add(e.Op, e.Votes)
+	add(Raise, e.Raises)
 	return errs
 }
 
-func count(votes []Ballot) (granted, refused, failed int) {
+// counts are the ballots of a round by what became of them.
+type counts struct{ granted, refused, failed, pending int }
+
+func count(votes []Ballot) (t counts) {
 	for _, ballot := range votes {
-		switch ballot.Vote.Outcome {
-		case Granted:
-			granted++
-		case Refused:
-			refused++
+		switch {
+		case ballot.Vote.Outcome == Granted:
+			t.granted++
+		case ballot.Vote.Outcome == Refused:
+			t.refused++
+		case ballot.Vote.Err == ErrPending:
+			t.pending++
 		default:
-			failed++
+			t.failed++
 		}
 	}
-	return granted, refused, failed
+	return t
 }
 
 // QuarantineReason says why an instance may not vote.
@@ -258,8 +331,8 @@ type QuarantineReason uint8
 
 // The reasons.
 const (
-	// Restarted: the server came up less than a maximal TTL ago, or is not the
-	// one that was here before; it may have forgotten votes.
+	// Restarted: the server came up or was promoted less than MaxTTL ago, or is not
+	// the one that was here before; it may lack votes that were given.
 	Restarted QuarantineReason = iota + 1
 	// ClockJumped: the server's clock was stepped; it may have expired votes
 	// early.
@@ -291,13 +364,17 @@ type QuarantineError struct {
 }
 
 func (e *QuarantineError) Error() string {
-	mend := "or call Coordinator.Trust if you know that no lock was given out before, or that none was lost"
-	if e.Reason == ClockJumped {
-		mend = "see to its time service"
-	}
-	return fmt.Sprintf("%v (%v): %s; it votes again in %v, from %s on; wait, %s",
+	return fmt.Sprintf("%v (%v): %s; it votes again in %v, from %s on; %s",
 		ErrQuarantined, e.Reason, e.Detail, e.Remaining.Round(time.Millisecond),
-		e.Until.Format("15:04:05.000"), mend)
+		e.Until.Format("15:04:05.000"), e.fix())
+}
+
+// fix is what to do about it.
+func (e *QuarantineError) fix() string {
+	if e.Reason == ClockJumped {
+		return "wait, see to its time service"
+	}
+	return "wait, or call Coordinator.Trust if you know that no lock was given out before, or that none was lost"
 }
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }
@@ -313,16 +390,137 @@ type SetMismatchError struct {
 
 func (e *SetMismatchError) Error() string {
 	return fmt.Sprintf("%v: this client has %q, the instance was last used with %q; "+
-		"give all clients the same instances, or, to change the set, stop the clients of the old one, wait for one TTL and raise Config.Set.Version",
+		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version",
 		ErrSetMismatch, e.Mine, e.Theirs)
 }
 
 func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
 
+// CounterError is the answer of a server on which a counter is, or would have to be
+// lifted, further ahead of the server's clock than Command.Ahead: the counter was written
+// by somebody else, or a clock was set back or is wrong. The server did nothing. It Is
+// ErrCounter.
+type CounterError struct {
+	// Token is what the counter would have come to.
+	Token fencing.Token
+	// Clock is the server's clock.
+	Clock time.Time
+	// Most is how far the counter may be ahead of it.
+	Most time.Duration
+	// Repair says what to do.
+	Repair string
+}
+
+func (e *CounterError) Error() string {
+	text := fmt.Sprintf("%v: it would come to %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
+		ErrCounter, e.Token, longTime(e.ahead()), e.Clock.UTC().Format("2006-01-02 15:04:05"), e.Most)
+	if e.clockTooLate() {
+		text = fmt.Sprintf("%v: the server's clock is in the year %d, and tokens are microseconds that end in June 2255", ErrCounter, e.Clock.UTC().Year())
+	}
+	if e.Repair == "" {
+		return text
+	}
+	return text + "; " + e.Repair
+}
+
+// ahead is how far the token is ahead of the clock, in microseconds.
+func (e *CounterError) ahead() float64 { return float64(e.Token) - float64(e.Clock.UnixMicro()) }
+
+func (e *CounterError) clockTooLate() bool { return e.Clock.UnixMicro() >= int64(fencing.MaxToken) }
+
+func (e *CounterError) Unwrap() error { return ErrCounter }
+
+// Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
+// Acquire had better not wait for that.
+func (e *CounterError) Permanent() bool {
+	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
+}
+
+// longTime writes microseconds, which may be more than a Duration can hold.
+func longTime(micros float64) string {
+	const day = 24 * 3600e6
+	if micros >= 2*day {
+		return fmt.Sprintf("%.0f days", micros/day)
+	}
+	return (time.Duration(micros) * time.Microsecond).String()
+}
+
+// RunError is the answer of a server that was asked in another run than it is in
+// (Command.Run): it was restarted or promoted, or another server answers under its
+// name. It did nothing. It Is ErrOtherRun, and ErrNotMaster if the server says that
+// it is no master.
+type RunError struct {
+	// Asked is the run that the command named.
+	Asked string
+	// Found is the replication ID of the server that answered, and Role what it
+	// says it is. Empty if it didn't say.
+	Found, Role string
+}
+
+func (e *RunError) Error() string {
+	if !e.master() {
+		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
+	}
+	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
+		ErrOtherRun, orHidden(e.Asked), orHidden(e.Found))
+}
+
+func (e *RunError) master() bool { return e.Role == "" || e.Role == "master" }
+
+// Unwrap gives ErrOtherRun, and ErrNotMaster for a replica.
+func (e *RunError) Unwrap() []error {
+	if !e.master() {
+		return []error{ErrOtherRun, ErrNotMaster}
+	}
+	return []error{ErrOtherRun}
+}
+
+func orHidden(run string) string {
+	if run == "" {
+		return "hidden"
+	}
+	return run
+}
+
+// RoleError is the vote of an instance that is no independent master. It Is
+// ErrNotMaster.
+type RoleError struct {
+	// Role is what it says it is, as in Identity.Role.
+	Role string
+}
+
+func (e *RoleError) Error() string {
+	switch e.Role {
+	case RoleSentinel:
+		return fmt.Sprintf("%v but a Sentinel; list the masters that it watches, each by its own address", ErrNotMaster)
+	case RoleCluster:
+		return fmt.Sprintf("%v of its own but a node of a cluster, which can give keys to other nodes; list independent servers (cluster-enabled no)", ErrNotMaster)
+	case "slave":
+		return fmt.Sprintf("%v but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
+	default:
+		return fmt.Sprintf("%v but a %s; list masters only", ErrNotMaster, e.Role)
+	}
+}
+
+func (e *RoleError) Unwrap() error { return ErrNotMaster }
+
+// Permanent reports that a Sentinel or a node of a cluster won't become a master. A
+// replica may: by a promotion, or because its name leads to another server.
+func (e *RoleError) Permanent() bool { return e.Role == RoleSentinel || e.Role == RoleCluster }
+
+// roleError is nil for a master, and for a server that doesn't tell.
+func roleError(id Identity) error {
+	if id.Role == "" || id.Role == RoleMaster {
+		return nil
+	}
+	return &RoleError{Role: id.Role}
+}
+
 // DuplicateError is the vote of an instance that is the same server as another
 // one. It Is ErrDuplicate.
 type DuplicateError struct {
-	// Instance and Other are the two names, RunID is the server's.
+	// Instance and Other are the two names, RunID is the server's run ID or, if that
+	// is hidden, its replication ID.
 	Instance, Other, RunID string
 }
 

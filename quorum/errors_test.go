@@ -43,7 +43,8 @@ func TestRoundErrorSaysItInstanceByInstance(t *testing.T) {
 		assert.NotContains(t, text, "\n")
 		for _, ballot := range round.Votes {
 			if ballot.Vote.Err != nil {
-				assert.Contains(t, text, "; "+ballot.Instance+": "+ballot.Vote.Err.Error())
+				pending := errors.Is(ballot.Vote.Err, quorum.ErrPending)
+				assert.Equal(t, !pending, strings.Contains(text, "; "+ballot.Instance+": "+ballot.Vote.Err.Error()), text)
 				assert.ErrorIs(t, err, ballot.Vote.Err)
 			}
 		}
@@ -71,11 +72,113 @@ func TestRoundErrorWording(t *testing.T) {
 	assert.EqualError(t, inst, "c: extend: quorumtest: connection refused")
 }
 
+// An instance whose vote was not needed has not failed; and the votes of a round that
+// was cut short were waited for.
+func TestPendingVotesAreNoFailures(t *testing.T) {
+	votes := []quorum.Ballot{
+		{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Refused}},
+		{Instance: "b", Vote: quorum.Vote{Outcome: quorum.Refused}},
+		{Instance: "c", Vote: quorum.Vote{Err: quorum.ErrPending}},
+	}
+	for verdict, pending := range map[error]string{
+		quorum.ErrTaken: "not waited for", quorum.ErrNotHeld: "not waited for", quorum.ErrTooSlow: "not waited for",
+		quorum.ErrInterrupted: "not answered yet", quorum.ErrClosed: "not answered yet",
+	} {
+		err := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: verdict, Quorum: 2, Votes: votes}
+		assert.EqualError(t, err, verdict.Error()+` (acquire "k": 0 granted, 2 refused, 0 failed, 1 `+pending+`; quorum is 2 of 3)`)
+		assert.ErrorIs(t, err, quorum.ErrPending)
+	}
+}
+
+// A round that found the same token on no quorum says what the raises failed with.
+func TestTokenRaceShowsTheRaises(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(ms) // so that all three have voted
+		f.counters(10, 30, 20)
+		denied := permanentError{true}
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(func(cmd quorum.Command) (fate quorumtest.Fate) {
+				switch {
+				case cmd.Op == quorum.Raise:
+					fate.Err = denied
+				case cmd.Op == quorum.Acquire && s != f.servers[1]:
+					fate.Before = 2 * ms // so that the largest vote is among the first
+				}
+				return fate
+			})
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.ErrorIs(f.t, err, denied)
+		assert.ErrorContains(f.t, err, ` failed; quorum is 2 of 3)`, "which of the votes came first is the scheduler's choice")
+		assert.ErrorContains(f.t, err, `: raise: `+denied.Error())
+		var inst *quorum.InstanceError
+		require.ErrorAs(f.t, err, &inst)
+		assert.Equal(f.t, quorum.Raise, inst.Op)
+		var round *quorum.RoundError
+		require.ErrorAs(f.t, err, &round)
+		assert.NotEmpty(f.t, round.Raises)
+		f.requireNothingLeft()
+
+		// And no waiting helps, if none helps the raises.
+		f.counters(10, 30, 20)
+		_, err = f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		assert.NotErrorIs(f.t, err, quorum.ErrExhausted)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
+	err := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTokenRace, Quorum: 1,
+		Votes:  []quorum.Ballot{{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Granted}}},
+		Raises: []quorum.Ballot{{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Refused}}},
+	}
+	assert.EqualError(t, err, quorum.ErrTokenRace.Error()+` (acquire "k": 1 granted, 0 refused, 0 failed; quorum is 1 of 1); a: raise: its key was gone`)
+}
+
+// Clients that disagree on the set aren't told that the lock is taken.
+func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
+	theirs := quorum.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String()
+	for name, c := range map[string]struct {
+		other, held, down []int
+		verdict           error
+	}{
+		"all":                 {other: []int{0, 1, 2, 3, 4}, verdict: quorum.ErrSetMismatch},
+		"enough":              {other: []int{0, 1, 2}, verdict: quorum.ErrSetMismatch},
+		"with failures":       {other: []int{0, 1}, down: []int{2}, verdict: quorum.ErrSetMismatch},
+		"one of the refusals": {other: []int{0}, held: []int{1, 2, 3, 4}, verdict: quorum.ErrTaken},
+		"but it is down":      {other: []int{0, 1}, down: []int{2, 3, 4}, verdict: quorum.ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				f.warm()
+				for _, i := range c.other {
+					f.servers[i].PutCounter("k", 1, theirs)
+				}
+				for _, i := range c.held {
+					f.occupy("k", time.Hour, i)
+				}
+				for _, i := range c.down {
+					f.kill(i)
+				}
+				if len(c.down) == 3 {
+					f.lag(ms, c.other...) // so that the failures decide
+				}
+				_, err := f.TryAcquire(f.ctx, "k")
+				var round *quorum.RoundError
+				require.ErrorAs(f.t, err, &round)
+				assert.Equal(f.t, c.verdict, round.Verdict)
+				assert.Equal(f.t, c.verdict == quorum.ErrTaken, errors.Is(err, quorum.ErrTaken))
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
 func TestWaitErrorText(t *testing.T) {
 	last := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
 	cause := fmt.Errorf("%w: %w", context.Canceled, errors.New("shutting down"))
 	err := &quorum.WaitError{Key: "k", Tries: 3, Waited: 1500*ms + 7*time.Microsecond, Verdict: quorum.ErrInterrupted, Cause: cause, Last: last}
-	assert.EqualError(t, err, `quorum: interrupted by the caller's context ("k": 3 tries in 1.5s): context canceled: shutting down; last: quorum: lock is taken (acquire "k": 0 granted, 0 refused, 0 failed; quorum is 2 of 0)`)
+	assert.EqualError(t, err, `quorum: interrupted by the caller's context ("k": 3 tries in 1.5s): context canceled: shutting down; last: quorum: lock is taken (acquire "k": no instance was asked)`)
 	for _, want := range []error{quorum.ErrInterrupted, context.Canceled, quorum.ErrTaken} {
 		assert.ErrorIs(t, err, want)
 	}

@@ -104,26 +104,31 @@ func ExampleCoordinator_Resume() {
 		fmt.Println(err)
 		return
 	}
-	text, err := lease.Handle().MarshalText() // send it, and stop using the lease
+	handle, err := lease.HandOff(ctx) // from here on the lease is over
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := handle.Text() // a secret, to be sent to the other process
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	handle, err := quorum.ParseHandle(string(text))
+	received, err := quorum.ParseHandle(text)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	resumed, err := c.Resume(ctx, handle)
+	resumed, err := c.Resume(ctx, received)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("same token:", resumed.Token() == lease.Token())
+	fmt.Println("larger token:", resumed.Token() > lease.Token())
 	fmt.Println("released:", resumed.Release(ctx))
 	// Output:
-	// same token: true
+	// larger token: true
 	// released: <nil>
 }
 

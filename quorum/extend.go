@@ -11,7 +11,7 @@ import (
 )
 
 // Extend gives the lease a new TTL from now, on a quorum of instances where the
-// key is still its own and whose clocks can be relied on, and puts it back on those
+// key is still its own and that aren't in quarantine, and puts it back on those
 // that lack it (a restart, a late grant, a key of somebody else's that has gone
 // since), which never counts towards the quorum: else an expired lease could be
 // revived under an old token.
@@ -24,17 +24,20 @@ import (
 // ErrExpired, and nobody is asked. Other errors: ErrReleased, and ErrInterrupted
 // with ctx's error, after which the outcome is unknown and the old deadline stands.
 func (l *Lease) Extend(ctx context.Context) error {
+	if l == nil {
+		return errNoLease
+	}
 	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
 	// Capped like the keeper's: a short extension of the keeper's that is late on
 	// its way must not cut the key's life below what a longer one promised.
-	return l.extend(ctx, l.cappedTTL)
+	return l.extend(ctx, l.cappedTTL, l.hold.c.cfg.InstanceTimeout)
 }
 
 // extend asks for the TTL when its turn has come: what a keeper may still ask for
-// shrinks while it stands in line.
-func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
+// shrinks while it stands in line. timeout bounds each command to each instance.
+func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout time.Duration) error {
 	extending := l.extensions()
 	select {
 	case extending <- struct{}{}:
@@ -63,7 +66,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: Extend, Key: l.Key(), Try: 1})
 	}
 	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
-	e := l.newExtension(ctx, ttl)
+	e := l.newExtension(ctx, ttl, timeout)
 	e.run(start)
 	err := e.decide(ctx, start, length)
 	if c.cfg.Hooks.RoundDecided != nil {
@@ -78,9 +81,10 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration) error {
 
 // extension is one round to extend.
 type extension struct {
-	lease *Lease
-	ctx   context.Context // detached
-	ttl   time.Duration
+	lease   *Lease
+	ctx     context.Context // detached
+	ttl     time.Duration
+	timeout time.Duration
 
 	decided chan struct{}
 	mu      sync.Mutex
@@ -90,10 +94,10 @@ type extension struct {
 	turns   []turn
 }
 
-func (l *Lease) newExtension(ctx context.Context, ttl time.Duration) *extension {
+func (l *Lease) newExtension(ctx context.Context, ttl, timeout time.Duration) *extension {
 	c := l.hold.c
 	return &extension{
-		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl,
+		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl, timeout: timeout,
 		decided: make(chan struct{}),
 		tally:   Tally{Majority: c.majority},
 		ballots: c.pending(make([]Ballot, len(c.members))),
@@ -105,7 +109,8 @@ func (e *extension) run(start drift.Instant) {
 	h := e.lease.hold
 	for i := range e.turns {
 		t := &e.turns[i]
-		t.extension, t.i, t.errand = e, i, h.errand(i, e.ctx, t)
+		t.extension, t.i, t.errand = e, i, h.errand(i, e.ctx, oldVote, t)
+		t.errand.timeout = e.timeout
 		if h.crowded(i) {
 			e.count(i, Ballot{Instance: t.errand.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
 			continue
@@ -132,7 +137,7 @@ func (t *turn) begin(now drift.Instant) {
 		t.extended(Ballot{Instance: t.errand.m.name, Vote: Vote{Outcome: Refused}})
 		return
 	}
-	t.errand.run(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
+	t.errand.send(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
 }
 
 func (t *turn) returned(ballot Ballot) {
@@ -146,7 +151,6 @@ func (t *turn) returned(ballot Ballot) {
 		return
 	}
 	h.note(t.i, Extend, ballot.Vote)
-	ballot.Vote = t.errand.m.inTime(ballot.Vote)
 	t.extended(ballot)
 }
 
@@ -184,9 +188,9 @@ func (e *extension) moveOn() {
 			continue
 		}
 		t.restoring = true
-		t.errand.run(Command{
+		t.errand.send(Command{
 			Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
-			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set,
+			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set, Ahead: h.c.cfg.ahead(),
 		}, drift.Instant{})
 	}
 }

@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -91,6 +92,13 @@ func makeFixture(t *testing.T, n int, kind fixture, overrides ...func(*quorum.Co
 	for _, override := range overrides {
 		override(&f.cfg)
 	}
+	if f.cfg.Hooks.Waiting == nil {
+		f.cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {} // not to the log
+	}
+	if f.cfg.MaxTTL == 0 {
+		// As short as can be, and so are the quarantines.
+		f.cfg.MaxTTL = cmp.Or(f.cfg.TTL, 10*time.Second)
+	}
 	f.Coordinator = f.newCoordinator(f.cfg)
 	return f
 }
@@ -150,17 +158,21 @@ func (s startingListener) Start(cmd quorum.Command, timeout time.Duration, to qu
 	quorumtest.Started(s, nil, cmd, timeout, to)
 }
 
-// vouch makes servers say that their present life has all the votes ever given.
+// vouch makes servers say that their present run has all the votes ever given: to a
+// client that hasn't seen another one.
 func (f *fixture) vouch(which ...int) {
 	for _, i := range which {
-		life := f.servers[i].RunID()
-		f.servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = id.RunID == life })
+		run := f.servers[i].RunID()
+		f.servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = id.RunID == run })
 	}
 }
 
-// recognize has the servers asked who they are. The first round after a restart asks
-// for the votes of lives that are over, and those don't count.
+// recognize has the servers asked who they are. The first round after a restart names
+// runs that are over, and has no votes.
 func (f *fixture) recognize() { _, _ = f.Verify(f.ctx) } // servers may be down
+
+// trust vouches for the servers' present runs, to a client that has seen others, too.
+func (f *fixture) trust() { _ = f.Trust(f.ctx) } // servers may be down
 
 // each does something to the servers with these numbers, or to all.
 func (f *fixture) each(do func(s *quorumtest.Server), which ...int) {

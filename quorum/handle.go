@@ -8,144 +8,292 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Handle is a lease in a form that can be sent to another process, which can
-// then extend it (Coordinator.Resume) or release it (Coordinator.ReleaseHandle).
-// Whoever sends it away must stop using the lease: two processes that both
-// believe in it exclude everybody but each other.
+// Handle is a lease on its way to another process, which goes on with it
+// (Coordinator.Resume) or releases it (Coordinator.ReleaseHandle). Lease.HandOff makes
+// it, and ends the lease where it was: at no time do two processes believe in it.
 //
-// It is a secret like a password: whoever has it can release the lock.
+// It is a secret like a password, because whoever has it can take the lease or release
+// it. So only Text writes it out: printing, logging and encoding/json don't.
+//
+// # Why one lease stays one
+//
+// Resume takes the lease over by a value of its own. It replaces the old value, on each
+// instance in one step, and needs a quorum on which the old value was still there: so
+// nobody else had the lock in between, as with an extension. Whatever the sender sent
+// late names the old value. It can't shorten, extend or delete the new one; where the key
+// is free it may set the old value again, which nobody counts, and which the sender
+// deletes. The same holds for a second Resume of the same handle: it finds no quorum that
+// has the old value.
+//
+// The new lease has a token of its own, for the same reason: what the sender writes late
+// is refused by a resource that has seen the receiver's. Replacing raises each counter in
+// the same step, so the argument for the order of tokens (see round) is that of any other
+// round. The handle's token only says what the new one must be above.
 type Handle struct {
-	// Key, Value and Token are the lease's.
-	Key   string
-	Value string
-	Token fencing.Token
-	// TTL is the lease's time to live, which Resume uses again.
-	TTL time.Duration
-	// Deadline is Lease.Deadline. It is on the sender's wall clock; it only
-	// serves to refuse a handle that is long over.
-	Deadline time.Time
-	// Set is the set of instances that it was taken on.
-	Set Set
+	key      string
+	value    *string // a pointer, so that fmt doesn't print it from within a struct
+	token    fencing.Token
+	ttl      time.Duration
+	deadline time.Time
+	set      Set
+
+	// How long the lease may live in all, 0 for no bound; how long it had lived when it
+	// was handed off; and when that was, by the sender's wall clock.
+	maxLife, lived time.Duration
+	sent           time.Time
 }
 
-// handleVersion is the first field of the text, so that a later form can be told
-// from this one.
-const handleVersion = 1
+// Key is the resource.
+func (h Handle) Key() string { return h.key }
 
-// maxHandle bounds what ParseHandle reads.
-const maxHandle = 16 << 10
+// Token is the fencing token that the lease had. Resume gives a larger one.
+func (h Handle) Token() fencing.Token { return h.token }
 
-// handleText is the text's form: a Handle's fields, as pointers that tell a field
-// that is missing from a zero. It is a type of its own, and doesn't embed Handle,
-// whose MarshalJSON it would then have.
-type handleText struct {
-	Version  *int           `json:"redlock_handle"`
-	Key      *string        `json:"key"`
-	Value    *string        `json:"value"`
-	Token    *fencing.Token `json:"token"`
-	TTL      *time.Duration `json:"ttl_ns"`
-	Deadline *time.Time     `json:"deadline"`
-	Set      *string        `json:"set"` // Set.String
-}
+// Deadline is when the lease ends unless it is resumed, by the sender's wall clock.
+func (h Handle) Deadline() time.Time { return h.deadline }
 
-// Handle gives the lease in a form that can be sent to another process. The handle of a
-// lease that is over and was passed on to another goroutine is good for nothing.
-func (l *Lease) Handle() Handle {
-	// Whoever gets it may release the lease without a word to this process:
-	// those who wait for it here have to ask the instances from now on.
-	l.hold.c.locals.freed(l)
-	l.mu.Lock()
-	l.sent = true // before the value is read: now it is passed on no more, or it was
-	l.mu.Unlock()
-	return Handle{
-		Key: l.Key(), Value: l.Value(), Token: l.token, TTL: l.terms.TTL,
-		Deadline: l.Deadline(), Set: l.hold.c.cfg.Set,
+// HandOff ends the lease here, without releasing it, and gives it in a form for another
+// process. It waits for an extension that is under way, and for answers of instances
+// that are still to come: for InstanceTimeout at most, and no longer than ctx. The
+// contexts of the lease end with ErrHandedOff, and so does whatever is done with it
+// afterwards.
+//
+// The lease goes on for what it had left, and expires if nobody resumes it. Its MaxLife
+// goes along.
+//
+// Errors: ErrInterrupted with ctx's error, after which the lease is still held here, and
+// why the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
+// ErrClosed).
+func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
+	if l == nil {
+		return Handle{}, errNoLease
 	}
+	extending := l.extensions()
+	select {
+	case extending <- struct{}{}:
+		defer func() { <-extending }()
+	case <-l.ended():
+		return Handle{}, l.Err()
+	case <-ctx.Done():
+		return Handle{}, l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	}
+	if err := l.Err(); err != nil {
+		return Handle{}, err
+	}
+	c := l.hold.c
+	before := l.event(nil)
+	now := c.reader.Now()
+	l.mu.Lock()
+	if l.released {
+		l.mu.Unlock()
+		return Handle{}, l.extendError(ErrReleased, nil, nil)
+	}
+	l.released = true // from here on nobody else ends it but its deadline
+	value := l.hold.value
+	h := Handle{
+		key: l.hold.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
+		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
+	}
+	l.mu.Unlock()
+	if !l.end(ErrHandedOff) {
+		l.mu.Lock()
+		l.released = false // its deadline or Close came first, and it can still be released
+		l.mu.Unlock()
+		return Handle{}, l.Err()
+	}
+	// Waiters of this process have to ask the instances from now on.
+	c.locals.freed(l)
+	select {
+	case <-l.hold.abandon():
+		// Nothing of this process arrives any more but what went unanswered.
+	case <-ctx.Done():
+	}
+	if released := c.cfg.Hooks.Released; released != nil {
+		before.Err = ErrHandedOff
+		released(ctx, before)
+	}
+	return h, nil
+}
+
+// Resume takes over a lease that was handed off: with its TTL, counted from here, and a
+// value and a token of its own. It doesn't matter what the sender's clock shows, but a
+// handle whose deadline has passed here as well is refused with ErrExpired, and nobody
+// is asked.
+//
+// Errors: ErrConfig for a handle of another set of instances, of a TTL above MaxTTL, or
+// of a token that isn't below the instances' counters; ErrExpired; ErrLost if so many
+// instances say that the key is not the lease's that no quorum can have it; and those of
+// TryAcquire. After an error from the instances the lease is given up: what was replaced
+// has been deleted again. ReleaseHandle frees the rest before it expires.
+func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
+	terms, lived, err := c.fits(handle)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ready(ctx, Extend, handle.key); err != nil {
+		return nil, err
+	}
+	view := &Coordinator{core: c.core, terms: terms}
+	way := &way{replace: *handle.value, resumes: true}
+	lease, roundErr := view.tryOnce(ctx, handle.key, 1, way)
+	if roundErr != nil {
+		if errors.Is(roundErr.Verdict, ErrTaken) {
+			roundErr.Verdict, roundErr.Holder = ErrLost, nil // another holder's key, or none, is in its place
+		}
+		return nil, roundErr
+	}
+	if lease.token <= handle.token && c.cfg.Fencing == On {
+		c.discard(lease)
+		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
+	}
+	lease.acquired.Mono -= lived
+	lease.acquired.Wall = lease.acquired.Wall.Add(-lived)
+	c.locals.held(lease)
+	return view.handOut(ctx, lease), nil
+}
+
+// ReleaseHandle releases a lease by its handle. Errors are those of Lease.Release, and
+// ErrConfig.
+func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
+	if err := c.readable(handle); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := c.ready(ctx, Release, handle.key); err != nil {
+		return err
+	}
+	hold := newHold(c.core, handle.key, *handle.value)
+	for i := range hold.spots {
+		hold.spots[i].mark.there = true // as far as is known; whoever lacks it will say so
+	}
+	return makeLease(c, ctx, hold, handle.token, c.terms, c.reader.Now()).Release(ctx)
+}
+
+// readable checks whether a handle is one for these instances.
+func (c *Coordinator) readable(h Handle) error {
+	if err := h.validate(); err != nil {
+		return err
+	}
+	if h.set != c.cfg.Set {
+		return fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, h.set, c.cfg.Set)
+	}
+	if c.cfg.Fencing == On && !h.token.Valid() {
+		return fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
+	}
+	return nil
+}
+
+// fits gives the terms on which a handle is resumed, and how long its lease has lived.
+func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err error) {
+	if err := c.readable(h); err != nil {
+		return Terms{}, 0, err
+	}
+	now := c.reader.Now().Wall
+	expired := func(why string) error {
+		return &RoundError{Op: Extend, Key: h.key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
+	}
+	if !now.Before(h.deadline) {
+		return Terms{}, 0, expired("by the handle's deadline, " + h.deadline.Format(time.RFC3339Nano))
+	}
+	terms = c.terms
+	terms.TTL = h.ttl
+	if h.maxLife > 0 && (terms.MaxLife == 0 || h.maxLife < terms.MaxLife) {
+		terms.MaxLife = h.maxLife
+	}
+	if err := terms.validate(c.cfg); err != nil {
+		return Terms{}, 0, fmt.Errorf("handle: %w", err)
+	}
+	// How long it was on its way is only known by two processes' clocks. Where they
+	// disagree the life is longer than MaxLife by less than a TTL, for the keys expire.
+	lived = h.lived + max(0, now.Sub(h.sent))
+	if terms.MaxLife == 0 {
+		return terms, lived, nil
+	}
+	terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
+	if c.cfg.Drift.Validity(terms.TTL, 0) <= 0 {
+		return Terms{}, 0, expired(fmt.Sprintf("its life has reached MaxLife, %v", terms.MaxLife))
+	}
+	return terms, lived, nil
 }
 
 // String hides the value, so that a handle that is printed gives nothing away.
-// MarshalText writes it whole.
 func (h Handle) String() string {
-	return fmt.Sprintf("handle of %q, token %d, until %s", h.Key, h.Token, h.Deadline.Format(time.RFC3339Nano))
+	return fmt.Sprintf("handle of %q, token %d, until %s", h.key, h.token, h.deadline.Format(time.RFC3339Nano))
 }
 
 // GoString hides the value from %#v as well.
 func (h Handle) GoString() string { return "quorum.Handle(" + h.String() + ")" }
 
-// LogValue hides the value from log/slog, whose handlers would else call
-// MarshalText or MarshalJSON.
+// LogValue hides the value from log/slog.
 func (h Handle) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("key", h.Key),
-		slog.Uint64("token", uint64(h.Token)),
-		slog.Duration("ttl", h.TTL),
-		slog.Time("deadline", h.Deadline),
-		slog.String("set", h.Set.String()),
+		slog.String("key", h.key),
+		slog.Uint64("token", uint64(h.token)),
+		slog.Duration("ttl", h.ttl),
+		slog.Time("deadline", h.deadline),
+		slog.String("set", h.set.String()),
 	)
 }
 
-// MarshalText writes the handle as JSON. Errors are ErrConfig: for a handle that
-// ParseHandle would refuse, and for a key that isn't UTF-8, which JSON can't carry.
-func (h Handle) MarshalText() ([]byte, error) {
+// MarshalJSON fails: encoding/json is what loggers use for a struct with a handle in it.
+func (h Handle) MarshalJSON() ([]byte, error) {
+	return nil, fmt.Errorf("%w: a handle is a secret, and isn't written by encoding/json; send what Handle.Text gives", ErrConfig)
+}
+
+// handleVersion is the first field of the text, so that a later form can be told
+// from this one.
+const handleVersion = 2
+
+// maxHandle bounds what ParseHandle reads.
+const maxHandle = 16 << 10
+
+// handleText is the text's form.
+type handleText struct {
+	Version  int           `json:"redlock_handle"`
+	Key      string        `json:"key"`
+	Value    string        `json:"value"`
+	Token    fencing.Token `json:"token"`
+	TTL      time.Duration `json:"ttl_ns"`
+	Deadline time.Time     `json:"deadline"`
+	Set      string        `json:"set"` // Set.String
+	MaxLife  time.Duration `json:"max_life_ns"`
+	Lived    time.Duration `json:"lived_ns"`
+	Sent     time.Time     `json:"sent"`
+}
+
+// Text writes the handle with its secret, for ParseHandle. Errors are ErrConfig: for the
+// zero Handle, and for a key that isn't UTF-8, which JSON can't carry.
+func (h Handle) Text() (string, error) {
 	if err := h.validate(); err != nil {
-		return nil, err
+		return "", err
 	}
-	if !utf8.ValidString(h.Key) {
-		return nil, fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.Key)
+	if !utf8.ValidString(h.key) {
+		return "", fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.key)
 	}
-	version, set := handleVersion, h.Set.String()
-	text, err := json.Marshal(handleText{&version, &h.Key, &h.Value, &h.Token, &h.TTL, &h.Deadline, &set})
+	text, err := json.Marshal(handleText{
+		Version: handleVersion, Key: h.key, Value: *h.value, Token: h.token, TTL: h.ttl, Deadline: h.deadline,
+		Set: h.set.String(), MaxLife: h.maxLife, Lived: h.lived, Sent: h.sent,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
+		return "", fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
 	}
-	return text, nil
+	return string(text), nil
 }
 
-// MarshalJSON writes the handle as MarshalText does.
-func (h Handle) MarshalJSON() ([]byte, error) { return h.MarshalText() }
-
-// UnmarshalText reads what MarshalText wrote; see ParseHandle.
-func (h *Handle) UnmarshalText(text []byte) error {
-	parsed, err := ParseHandle(string(text))
-	if err != nil {
-		return err
-	}
-	*h = parsed
-	return nil
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (h *Handle) UnmarshalJSON(text []byte) error { return h.UnmarshalText(text) }
-
-// ParseHandle reads what Handle.MarshalText wrote. It accepts nothing else: no
-// unknown field, no missing one, nothing after the end. Errors are ErrConfig.
+// ParseHandle reads what Handle.Text wrote. It accepts nothing else: no unknown field,
+// no missing one, none twice or in other letters, nothing after the end. Errors are
+// ErrConfig.
 func ParseHandle(text string) (Handle, error) {
-	if len(text) > maxHandle {
-		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), maxHandle)
-	}
-	var parsed handleText
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&parsed); err != nil {
-		return Handle{}, fmt.Errorf("%w: the handle can't be read: %w", ErrConfig, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Handle{}, fmt.Errorf("%w: the handle has something after its end", ErrConfig)
-	}
-	if parsed.Version == nil {
-		return Handle{}, fmt.Errorf("%w: the text is not a handle: it has no field redlock_handle", ErrConfig)
-	}
-	if *parsed.Version != handleVersion {
-		return Handle{}, fmt.Errorf("%w: the handle is of version %d, this library reads version %d", ErrConfig, *parsed.Version, handleVersion)
-	}
-	h, err := parsed.handle()
+	h, err := parseHandle(text)
 	if err == nil {
 		err = h.validate()
 	}
@@ -155,94 +303,101 @@ func ParseHandle(text string) (Handle, error) {
 	return h, nil
 }
 
-// handle gives the Handle, if no field is missing.
-func (t handleText) handle() (Handle, error) {
-	if t.Key == nil || t.Value == nil || t.Token == nil || t.TTL == nil || t.Deadline == nil || t.Set == nil {
-		return Handle{}, fmt.Errorf("%w: the handle lacks one of the fields key, value, token, ttl_ns, deadline and set", ErrConfig)
+func parseHandle(text string) (Handle, error) {
+	if len(text) > maxHandle {
+		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), maxHandle)
 	}
-	set, err := ParseSet(*t.Set)
+	fields, err := objectFields(text)
+	if err != nil {
+		return Handle{}, fmt.Errorf("%w: the handle can't be read: %w", ErrConfig, err)
+	}
+	var t handleText
+	for _, field := range []struct {
+		name string
+		to   any
+	}{
+		{"redlock_handle", &t.Version}, {"key", &t.Key}, {"value", &t.Value}, {"token", &t.Token}, {"ttl_ns", &t.TTL},
+		{"deadline", &t.Deadline}, {"set", &t.Set}, {"max_life_ns", &t.MaxLife}, {"lived_ns", &t.Lived}, {"sent", &t.Sent},
+	} {
+		raw, there := fields[field.name]
+		if !there || string(raw) == "null" {
+			return Handle{}, fmt.Errorf("%w: the handle has no %s", ErrConfig, field.name)
+		}
+		if err := json.Unmarshal(raw, field.to); err != nil {
+			return Handle{}, fmt.Errorf("%w: the handle's %s can't be read", ErrConfig, field.name) // not the error, which may quote a secret
+		}
+		if field.name == "redlock_handle" && t.Version != handleVersion {
+			return Handle{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, t.Version, handleVersion)
+		}
+		delete(fields, field.name)
+	}
+	for name := range fields {
+		return Handle{}, fmt.Errorf("%w: the handle has a field %.40q, which no handle has", ErrConfig, name)
+	}
+	set, err := ParseSet(t.Set)
 	if err != nil {
 		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
 	}
-	return Handle{Key: *t.Key, Value: *t.Value, Token: *t.Token, TTL: *t.TTL, Deadline: *t.Deadline, Set: set}, nil
+	return Handle{
+		key: t.Key, value: &t.Value, token: t.Token, ttl: t.TTL, deadline: t.Deadline, set: set,
+		maxLife: t.MaxLife, lived: t.Lived, sent: t.Sent,
+	}, nil
+}
+
+// objectFields reads a JSON object, each field once and by its exact name: encoding/json
+// itself takes the last of several, in whatever letters.
+func objectFields(text string) (map[string]json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return nil, errors.New("it is no JSON object")
+	}
+	fields := make(map[string]json.RawMessage)
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return nil, errors.New("it is cut off or no JSON object")
+		}
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return nil, errors.New("it is cut off or no JSON object")
+		}
+		if _, twice := fields[name]; twice {
+			return nil, fmt.Errorf("it has the field %.40q twice", name)
+		}
+		fields[name] = raw
+	}
+	if end, err := decoder.Token(); err != nil || end != json.Delim('}') {
+		return nil, errors.New("it is cut off")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("it has something after its end")
+	}
+	return fields, nil
 }
 
 func (h Handle) validate() error {
-	if err := validateKey(h.Key); err != nil {
+	if h.value == nil {
+		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
+	}
+	if err := validateKey(h.key); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
-	if err := wholeMillis("the handle's TTL", h.TTL); err != nil {
+	if err := wholeMillis("the handle's TTL", h.ttl); err != nil {
 		return err
 	}
-	if h.Token > fencing.MaxToken {
-		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.Token, fencing.MaxToken)
+	if h.token > fencing.MaxToken {
+		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.token, fencing.MaxToken)
 	}
-	random, owner, owned := strings.Cut(h.Value, ":")
+	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > math.MaxInt64/4 {
+		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
+	}
+	random, owner, owned := strings.Cut(*h.value, ":")
 	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || validateOwner(owner) != nil {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
-	if h.Deadline.IsZero() {
-		return fmt.Errorf("%w: the handle has no deadline", ErrConfig)
+	if h.deadline.IsZero() || h.sent.IsZero() {
+		return fmt.Errorf("%w: the handle has no deadline, or doesn't say when it was sent", ErrConfig)
 	}
-	return h.Set.validateName()
-}
-
-// Resume takes over a lease from its handle: it extends it by its own TTL, and
-// gives it with the validity counted from here. It doesn't matter what the clock
-// of the sender shows, but a handle whose deadline has passed here as well is
-// refused with ErrExpired and nobody is asked.
-//
-// Errors: ErrConfig for a handle of another set of instances or a TTL above
-// MaxTTL, and those of Lease.Extend. The lease isn't released on an error.
-func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
-	l, err := c.fromHandle(ctx, handle)
-	if err != nil {
-		return nil, err
-	}
-	start := c.reader.Now()
-	if !start.Wall.Before(handle.Deadline) {
-		return nil, l.extendError(ErrExpired, nil, nil)
-	}
-	l.start, l.acquired = start, start
-	e := l.newExtension(ctx, l.terms.TTL)
-	e.run(start)
-	if err := e.decide(ctx, start, l.length); err != nil {
-		return nil, err
-	}
-	return c.handOut(ctx, l, false), nil
-}
-
-// ReleaseHandle releases a lease by its handle. Errors are those of
-// Lease.Release, and ErrConfig.
-func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
-	l, err := c.fromHandle(context.WithoutCancel(ctx), handle)
-	if err != nil {
-		return err
-	}
-	return l.Release(ctx)
-}
-
-func (c *Coordinator) fromHandle(ctx context.Context, handle Handle) (*Lease, error) {
-	if err := handle.validate(); err != nil {
-		return nil, err
-	}
-	if handle.Set != c.cfg.Set {
-		return nil, fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, handle.Set, c.cfg.Set)
-	}
-	if c.cfg.Fencing == On && !handle.Token.Valid() {
-		return nil, fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
-	}
-	terms := c.terms
-	terms.TTL = handle.TTL
-	if err := terms.validate(c.cfg); err != nil {
-		return nil, fmt.Errorf("handle: %w", err)
-	}
-	if err := c.ready(ctx, Extend, handle.Key); err != nil {
-		return nil, err
-	}
-	hold := newHold(c.core, handle.Key, handle.Value)
-	for i := range hold.spots {
-		hold.spots[i].mark.there = true // as far as is known; whoever lacks it will say so
-	}
-	return makeLease(c, context.WithoutCancel(ctx), hold, handle.Token, terms, c.reader.Now()), nil
+	return h.set.validateName()
 }

@@ -19,91 +19,94 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-var (
-	_ encoding.TextMarshaler   = quorum.Handle{}
-	_ encoding.TextUnmarshaler = (*quorum.Handle)(nil)
-	_ json.Marshaler           = quorum.Handle{}
-	_ json.Unmarshaler         = (*quorum.Handle)(nil)
-)
-
-func goodHandle() quorum.Handle {
-	return quorum.Handle{
-		Key: "orders/42", Value: "00112233445566778899aabbccddeeff00112233:worker-7", Token: 33,
-		TTL: 10 * time.Second, Deadline: time.Date(2030, 1, 2, 3, 4, 5, 678, time.UTC),
-		Set: quorum.Set{Name: "main", Version: 2, N: 5, Q: 3},
-	}
-}
+// goodText is a handle's text. The form is what other processes read: it mustn't change
+// without a new version.
+const goodText = `{"redlock_handle":2,"key":"orders/42","value":"00112233445566778899aabbccddeeff00112233:worker-7",` +
+	`"token":33,"ttl_ns":10000000000,"deadline":"2030-01-02T03:04:05.000000678Z","set":"main@2 N=5 Q=3 MaxTTL=30s",` +
+	`"max_life_ns":60000000000,"lived_ns":4000000000,"sent":"2030-01-02T03:04:01Z"}`
 
 func text(t testing.TB, h quorum.Handle) string {
 	t.Helper()
-	b, err := h.MarshalText()
+	written, err := h.Text()
 	require.NoError(t, err)
-	return string(b)
+	return written
 }
 
-func requireSameHandle(t testing.TB, want, got quorum.Handle) {
+func parse(t testing.TB, text string) quorum.Handle {
 	t.Helper()
-	require.True(t, want.Deadline.Equal(got.Deadline), "%v, %v", want.Deadline, got.Deadline)
-	got.Deadline = want.Deadline
-	require.Equal(t, want, got)
+	h, err := quorum.ParseHandle(text)
+	require.NoError(t, err)
+	return h
+}
+
+// handOff hands a lease off, which must be held.
+func (f *fixture) handOff(lease *quorum.Lease) quorum.Handle {
+	f.t.Helper()
+	h, err := lease.HandOff(f.ctx)
+	require.NoError(f.t, err)
+	return h
+}
+
+// requireNoValue demands that no server has a value that the client could have set; nil is
+// any client.
+func (f *fixture) requireNoValue(by *quorum.Coordinator, key string) {
+	f.t.Helper()
+	for _, s := range f.servers {
+		value, _, there := s.Get(key)
+		if by == nil || !there || value == strangers {
+			assert.False(f.t, there && value != strangers, "%s has %q", s.Name(), key)
+			continue
+		}
+		log := s.Log()
+		for _, e := range log {
+			if e.Command.Replace != "" && e.Command.Value == value {
+				assert.Fail(f.t, "what was replaced is deleted again", "%s has it", s.Name())
+			}
+		}
+	}
 }
 
 func TestHandleRoundTrips(t *testing.T) {
-	h := goodHandle()
-	parsed, err := quorum.ParseHandle(text(t, h))
-	require.NoError(t, err)
-	requireSameHandle(t, h, parsed)
-
-	var fromText quorum.Handle
-	require.NoError(t, fromText.UnmarshalText([]byte(text(t, h))))
-	requireSameHandle(t, h, fromText)
-
-	// Inside something bigger, printed over many lines, it is still itself.
-	type job struct {
-		Name string
-		Lock quorum.Handle
-	}
-	b, err := json.MarshalIndent(job{"a", h}, "", "   ")
-	require.NoError(t, err)
-	assert.Contains(t, string(b), `"redlock_handle": 1`)
-	var back job
-	require.NoError(t, json.Unmarshal(b, &back))
-	requireSameHandle(t, h, back.Lock)
-
-	for _, zone := range []*time.Location{time.FixedZone("", 5*3600+1800), time.FixedZone("x", -11*3600)} {
-		h.Deadline = h.Deadline.In(zone)
-		parsed, err := quorum.ParseHandle(text(t, h))
-		require.NoError(t, err)
-		requireSameHandle(t, h, parsed)
-	}
+	h := parse(t, goodText)
+	assert.Equal(t, goodText, text(t, h))
+	assert.Equal(t, "orders/42", h.Key())
+	assert.Equal(t, quorumToken(33), h.Token())
+	assert.Equal(t, int64(1893553445000000678), h.Deadline().UnixNano())
+	spaced := strings.NewReplacer(",", " ,\n\t", ":\"", " : \"").Replace(goodText)
+	assert.Equal(t, goodText, text(t, parse(t, strings.Replace(spaced, `33 : "worker`, `33:worker`, 1))))
+	zoned := strings.Replace(goodText, "2030-01-02T03:04:05.000000678Z", "2030-01-02T08:34:05.000000678+05:30", 1)
+	assert.Equal(t, h.Deadline().UnixNano(), parse(t, zoned).Deadline().UnixNano())
 }
 
-// The form is what other processes of other versions read: it mustn't change
-// without a new version.
-func TestHandleTextStaysAsItIs(t *testing.T) {
-	assert.JSONEq(t, `{"redlock_handle":1,"key":"orders/42","value":"00112233445566778899aabbccddeeff00112233:worker-7",
-		"token":33,"ttl_ns":10000000000,"deadline":"2030-01-02T03:04:05.000000678Z",
-		"set":"main@2 N=5 Q=3"}`, text(t, goodHandle()))
-}
-
+// Nothing but Text gives the secret away.
 func TestHandleIsNotPrinted(t *testing.T) {
-	h := goodHandle()
+	const secret = "00112233"
+	h := parse(t, goodText)
+	type job struct {
+		Name   string
+		Lock   quorum.Handle
+		hidden quorum.Handle
+	}
 	for _, verb := range []string{"%v", "%+v", "%s", "%q", "%#v"} {
 		printed := fmt.Sprintf(verb, h)
-		assert.NotContains(t, printed, "00112233", verb)
 		assert.Contains(t, printed, "orders/42", verb)
-		assert.NotContains(t, fmt.Sprintf(verb, &h), "00112233", verb)
-		assert.NotContains(t, fmt.Sprintf(verb, struct{ H quorum.Handle }{h}), "00112233", verb)
+		for _, in := range []any{h, &h, job{"a", h, h}, []quorum.Handle{h}, map[string]quorum.Handle{"a": h}} {
+			assert.NotContains(t, fmt.Sprintf(verb, in), secret, verb)
+		}
 	}
+	for _, in := range []any{h, &h, job{"a", h, h}, []quorum.Handle{h}, map[string]quorum.Handle{"a": h}} {
+		written, err := json.Marshal(in)
+		require.ErrorIs(t, err, quorum.ErrConfig, "a handle that is lost on the way must not go unnoticed")
+		assert.ErrorContains(t, err, "Handle.Text")
+		assert.Empty(t, written)
+	}
+	_, textual := any(h).(encoding.TextMarshaler)
+	assert.False(t, textual, "loggers and encoders use it unasked")
 }
 
 // A log line names the lease and can't be used to release it.
 func TestHandleIsNotLogged(t *testing.T) {
-	const secret = "0123456789abcdef0123456789abcdef01234567"
-	h := quorum.Handle{
-		Key: "orders", Value: secret, Token: 42, TTL: 10 * time.Second,
-		Deadline: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Set: quorum.Set{Name: "prod", Version: 1, N: 5, Q: 3},
-	}
+	h := parse(t, goodText)
 	var out strings.Builder
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
 		out.Reset()
@@ -111,55 +114,66 @@ func TestHandleIsNotLogged(t *testing.T) {
 		log.Info("sent", "handle", h)
 		log.Info("sent", "handle", &h)
 		log.With("handle", h).Info("sent")
-		require.NotContains(t, out.String(), secret)
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 			require.Contains(t, line, "orders")
-			require.Contains(t, line, "42")
-			require.Contains(t, line, "2026-01-02T03:04:05")
-			require.Contains(t, line, "prod")
+			require.Contains(t, line, "33")
+			require.Contains(t, line, "2030-01-02T03:04:05")
+			require.Contains(t, line, "main")
 		}
+		log.Info("sent", "handles", []quorum.Handle{h}, "job", struct{ H quorum.Handle }{h}, "map", map[string]any{"h": h})
+		require.NotContains(t, out.String(), "00112233")
 	}
 }
 
 func TestHandleThatWasTamperedWithIsRefused(t *testing.T) {
-	whole := text(t, goodHandle())
+	whole := goodText
 	for name, change := range map[string][2]string{
-		"no version":             {`"redlock_handle":1,`, ``},
-		"another version":        {`"redlock_handle":1`, `"redlock_handle":2`},
-		"no key":                 {`"key":"orders/42",`, ``},
-		"an empty key":           {`orders/42`, ``},
-		"a key with braces":      {`orders/42`, `{orders}`},
-		"a key with NUL":         {`orders/42`, `a\u0000b`},
-		"a long key":             {`orders/42`, strings.Repeat("k", quorum.MaxKey+1)},
-		"no value":               {`"value":"00112233445566778899aabbccddeeff00112233:worker-7",`, ``},
-		"a short value":          {`"0011`, `"11`},
-		"a long value":           {`"0011`, `"000011`},
-		"a value in capitals":    {`aabb`, `AABB`},
-		"an owner with spaces":   {`worker-7`, `worker 7`},
-		"a long owner":           {`worker-7`, strings.Repeat("w", quorum.MaxOwner+1)},
-		"no owner after a colon": {`:worker-7`, `:`},
-		"no token":               {`"token":33,`, ``},
-		"a token too large":      {`"token":33`, `"token":9007199254740992`},
-		"a negative token":       {`"token":33`, `"token":-1`},
-		"a token in words":       {`"token":33`, `"token":"33"`},
-		"no TTL":                 {`"ttl_ns":10000000000,`, ``},
-		"a negative TTL":         {`10000000000`, `-10000000000`},
-		"half a millisecond":     {`10000000000`, `10000500000`},
-		"eleven years":           {`10000000000`, `346896000000000000`},
-		"no deadline":            {`"deadline":"2030-01-02T03:04:05.000000678Z",`, ``},
-		"a zero deadline":        {`2030-01-02T03:04:05.000000678Z`, `0001-01-01T00:00:00Z`},
-		"a deadline in words":    {`2030-01-02T03:04:05.000000678Z`, `tomorrow`},
-		"no set":                 {`,"set":"main@2 N=5 Q=3"`, ``},
-		"a null set":             {`"main@2 N=5 Q=3"`, `null`},
-		"a bad set's name":       {`main@`, `ma in@`},
-		"an unknown field":       {`"token":33`, `"token":33,"extra":1`},
-		"half a set":             {`N=5 Q=3`, `N=5`},
-		"something after it":     {`Q=3"}`, `Q=3"}{}`},
-		"letters after it":       {`Q=3"}`, `Q=3"} x`},
-		"a list around it":       {whole, "[" + whole + "]"},
-		"null":                   {whole, "null"},
-		"nothing":                {whole, ""},
-		"too much":               {`"token":33`, `"token":33` + strings.Repeat(" ", 20<<10)},
+		"no version":               {`"redlock_handle":2,`, ``},
+		"another version":          {`"redlock_handle":2`, `"redlock_handle":1`},
+		"no key":                   {`"key":"orders/42",`, ``},
+		"an empty key":             {`orders/42`, ``},
+		"a key with braces":        {`orders/42`, `{orders}`},
+		"a key with NUL":           {`orders/42`, `a\u0000b`},
+		"a long key":               {`orders/42`, strings.Repeat("k", quorum.MaxKey+1)},
+		"a key twice":              {`"key":"orders/42"`, `"key":"orders/42","key":"orders/42"`},
+		"a key in other letters":   {`"key"`, `"Key"`},
+		"one more in others":       {`"key":"orders/42"`, `"key":"orders/42","KEY":"x"`},
+		"no value":                 {`"value":"00112233445566778899aabbccddeeff00112233:worker-7",`, ``},
+		"a short value":            {`"0011`, `"11`},
+		"a long value":             {`"0011`, `"000011`},
+		"a value in capitals":      {`aabb`, `AABB`},
+		"a value that is a number": {`"00112233445566778899aabbccddeeff00112233:worker-7"`, `5`},
+		"an owner with spaces":     {`worker-7`, `worker 7`},
+		"a long owner":             {`worker-7`, strings.Repeat("w", quorum.MaxOwner+1)},
+		"no owner after a colon":   {`:worker-7`, `:`},
+		"no token":                 {`"token":33,`, ``},
+		"a token too large":        {`"token":33`, `"token":9007199254740992`},
+		"a negative token":         {`"token":33`, `"token":-1`},
+		"a token in words":         {`"token":33`, `"token":"33"`},
+		"no TTL":                   {`"ttl_ns":10000000000,`, ``},
+		"a negative TTL":           {`10000000000`, `-10000000000`},
+		"half a millisecond":       {`10000000000`, `10000500000`},
+		"eleven years":             {`10000000000`, `346896000000000000`},
+		"no deadline":              {`"deadline":"2030-01-02T03:04:05.000000678Z",`, ``},
+		"a zero deadline":          {`2030-01-02T03:04:05.000000678Z`, `0001-01-01T00:00:00Z`},
+		"a deadline in words":      {`2030-01-02T03:04:05.000000678Z`, `tomorrow`},
+		"no set":                   {`"set":"main@2 N=5 Q=3 MaxTTL=30s",`, ``},
+		"a null set":               {`"main@2 N=5 Q=3 MaxTTL=30s"`, `null`},
+		"a bad set's name":         {`main@`, `ma in@`},
+		"half a set":               {`N=5 Q=3`, `N=5`},
+		"an unknown field":         {`"token":33`, `"token":33,"extra":1`},
+		"a negative life":          {`"lived_ns":4000000000`, `"lived_ns":-4000000000`},
+		"a negative MaxLife":       {`"max_life_ns":60000000000`, `"max_life_ns":-1`},
+		"a life without end":       {`"lived_ns":4000000000`, `"lived_ns":9223372036854775807`},
+		"no life":                  {`"lived_ns":4000000000,`, ``},
+		"sent at no time":          {`2030-01-02T03:04:01Z`, `0001-01-01T00:00:00Z`},
+		"something after it":       {`01Z"}`, `01Z"}{}`},
+		"letters after it":         {`01Z"}`, `01Z"} x`},
+		"a comma too many":         {`01Z"}`, `01Z",}`},
+		"a list around it":         {whole, "[" + whole + "]"},
+		"null":                     {whole, "null"},
+		"nothing":                  {whole, ""},
+		"too much":                 {`"token":33`, `"token":33` + strings.Repeat(" ", 20<<10)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(whole, change[0], change[1], 1)
@@ -168,7 +182,7 @@ func TestHandleThatWasTamperedWithIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, quorum.ErrConfig)
 			assert.Zero(t, h)
 			assert.NotContains(t, err.Error(), "8899aabb", "an error gives no secret away")
-			assert.Error(t, new(quorum.Handle).UnmarshalText([]byte(changed)))
+			assert.NotContains(t, err.Error(), "8899AABB", "an error gives no secret away")
 		})
 	}
 	for n := range len(whole) {
@@ -178,31 +192,18 @@ func TestHandleThatWasTamperedWithIsRefused(t *testing.T) {
 }
 
 func TestHandleThatCannotBeUsedIsNotWritten(t *testing.T) {
-	for name, spoil := range map[string]func(*quorum.Handle){
-		"zero":              func(h *quorum.Handle) { *h = quorum.Handle{} },
-		"key":               func(h *quorum.Handle) { h.Key = "" },
-		"value":             func(h *quorum.Handle) { h.Value = "secret" },
-		"TTL":               func(h *quorum.Handle) { h.TTL = 1 },
-		"token":             func(h *quorum.Handle) { h.Token = fencing.MaxToken + 1 },
-		"deadline":          func(h *quorum.Handle) { h.Deadline = time.Time{} },
-		"far deadline":      func(h *quorum.Handle) { h.Deadline = h.Deadline.AddDate(9000, 0, 0) },
-		"set":               func(h *quorum.Handle) { h.Set.Name = "ü" },
-		"key isn't UTF-8":   func(h *quorum.Handle) { h.Key = "a\xff" },
-		"neither its owner": func(h *quorum.Handle) { h.Value += "\xff" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := goodHandle()
-			spoil(&h)
-			_, err := h.MarshalText()
-			require.ErrorIs(t, err, quorum.ErrConfig)
-			_, err = json.Marshal(h)
-			require.Error(t, err)
-		})
-	}
+	_, err := quorum.Handle{}.Text()
+	require.ErrorIs(t, err, quorum.ErrConfig)
+	assert.ErrorContains(t, err, "Lease.HandOff and ParseHandle make one")
+	play(t, 1, func(f *fixture) {
+		_, err := f.handOff(f.acquire("a\xff")).Text()
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.ErrorContains(t, err, "is not UTF-8")
+	})
 }
 
 func FuzzParseHandle(f *testing.F) {
-	whole := text(f, goodHandle())
+	whole := goodText
 	f.Add(whole)
 	f.Add(whole[:40])
 	f.Add(strings.Replace(whole, "2030", "9999", 1))
@@ -216,11 +217,89 @@ func FuzzParseHandle(f *testing.F) {
 			require.Zero(t, h)
 			return
 		}
-		again, err := quorum.ParseHandle(text(t, h))
-		require.NoError(t, err, "what was read can be written and read")
-		requireSameHandle(t, h, again)
-		random, _, _ := strings.Cut(h.Value, ":")
-		require.NotContains(t, h.String(), random)
+		written, err := h.Text()
+		require.NoError(t, err, "what was read can be written")
+		again, err := quorum.ParseHandle(written)
+		require.NoError(t, err, "and read")
+		require.Equal(t, written, text(t, again))
+		require.NotContains(t, h.String(), "8899aabb")
+	})
+}
+
+// The sender's lease is over at once, and everything about it says why.
+func TestHandingOffEndsTheLease(t *testing.T) {
+	var told []error
+	playOnce(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		ctx := lease.Context()
+		within := lease.Within(f.ctx)
+		f.handOff(lease)
+		for _, over := range []context.Context{ctx, within} {
+			require.Error(t, over.Err())
+			require.ErrorIs(t, context.Cause(over), quorum.ErrHandedOff)
+		}
+		assert.Zero(t, lease.Validity())
+		require.ErrorIs(t, lease.Err(), quorum.ErrHandedOff)
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrHandedOff)
+		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrHandedOff)
+		_, err := lease.HandOff(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrHandedOff)
+		require.Len(t, told, 1)
+		require.ErrorIs(t, told[0], quorum.ErrHandedOff)
+		// Nobody keeps it alive, and nobody deletes it.
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Len(t, f.left(), 5)
+		time.Sleep(10 * time.Second)
+		assert.Empty(t, f.left())
+		for i := range f.servers {
+			assert.NotContains(t, f.ops(i), quorum.Extend)
+			assert.NotContains(t, f.ops(i), quorum.Release)
+		}
+	}, func(c *quorum.Config) {
+		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e.Err) }
+		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
+	})
+}
+
+func TestWhatIsOverIsNotHandedOff(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		released := f.acquire("k")
+		require.NoError(t, released.Release(f.ctx))
+		_, err := released.HandOff(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrReleased)
+		expired := f.acquire("k")
+		time.Sleep(10 * time.Second)
+		_, err = expired.HandOff(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		lease := f.acquire("k")
+		require.NoError(t, f.Close(f.ctx))
+		_ = lease.Context() // which ends with the Coordinator
+		synctest.Wait()
+		_, err = lease.HandOff(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrClosed)
+	})
+}
+
+// An extension under way is waited for; a caller that waits no longer keeps the lease.
+func TestHandingOffWaitsForAnExtension(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.slow(20*ms, 20*ms)
+		extended := make(chan error, 1)
+		go func() { extended <- lease.Extend(f.ctx) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		_, err := lease.HandOff(ctx)
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, lease.Err())
+		at := f.elapsed()
+		f.handOff(lease)
+		assert.Equal(t, 30*ms, f.elapsed()-at)
+		require.NoError(t, <-extended)
 	})
 }
 
@@ -228,23 +307,25 @@ func TestResumeInAnotherProcess(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
-		sent := text(t, lease.Handle())
+		value := lease.Value()
+		sent := text(t, f.handOff(lease))
 		time.Sleep(4 * time.Second)
 
 		// The other process has other defaults; the lease keeps its own TTL.
-		other := f.other(func(c *quorum.Config) { c.TTL, c.MaxTTL = 5*time.Second, 10*time.Second })
-		handle, err := quorum.ParseHandle(sent)
-		require.NoError(t, err)
-		resumed, err := other.Resume(f.ctx, handle)
+		other := f.other(func(c *quorum.Config) { c.TTL = 5 * time.Second })
+		resumed, err := other.Resume(f.ctx, parse(t, sent))
 		require.NoError(t, err)
 		assert.Equal(t, fullValidity, resumed.Validity())
-		assert.Equal(t, lease.Token(), resumed.Token())
-		assert.Equal(t, lease.Value(), resumed.Value())
+		assert.Greater(t, resumed.Token(), lease.Token(), "what the sender writes late is refused")
+		assert.NotEqual(t, value, resumed.Value())
 		assert.Equal(t, "k", resumed.Key())
-		assert.Nil(t, resumed.Votes())
 		require.NoError(t, f.Settle(f.ctx))
 		synctest.Wait()
 		assert.Len(t, resumed.Instances(), 5)
+		for _, s := range f.servers {
+			held, _, _ := s.Get("k")
+			assert.Equal(t, resumed.Value(), held)
+		}
 
 		// And can do all that a lease can.
 		time.Sleep(9 * time.Second)
@@ -252,10 +333,108 @@ func TestResumeInAnotherProcess(t *testing.T) {
 		assert.Equal(t, fullValidity, resumed.Validity())
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrTaken)
-		require.NoError(t, resumed.Release(f.ctx))
+		again := f.handOff(resumed)
+		third, err := f.Resume(f.ctx, again)
+		require.NoError(t, err)
+		require.NoError(t, third.Release(f.ctx))
 		require.NoError(t, other.Settle(f.ctx))
 		f.requireNothingLeft()
 	})
+}
+
+// Whatever of the sender arrives late names its old value: it can't shorten, extend or
+// delete the receiver's lease.
+func TestNothingLateOfTheSenderHurtsTheReceiver(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		value := lease.Value()
+		resumed, err := f.other().Resume(f.ctx, f.handOff(lease))
+		require.NoError(t, err)
+		synctest.Wait()
+		for _, s := range f.servers {
+			late := quorum.Command{Key: "k", Value: value, TTL: ms, CounterTTL: 24 * time.Hour, Ahead: time.Second, Token: 1, Set: f.Set()}
+			for _, op := range []quorum.Op{quorum.Acquire, quorum.Extend, quorum.Restore, quorum.Raise, quorum.Release} {
+				late.Op = op
+				assert.Equal(t, quorum.Refused, s.Do(f.ctx, late).Outcome, "%v", op)
+			}
+			_, left, ok := s.Get("k")
+			assert.True(t, ok)
+			assert.Greater(t, left, 9*time.Second)
+		}
+		require.NoError(t, resumed.Release(f.ctx))
+	})
+}
+
+// The handle works once: of two processes that got it one has the lease.
+func TestHandleWorksOnce(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		handle := f.handOff(f.acquire("k"))
+		require.NoError(t, f.Settle(f.ctx))
+		first, err := f.other().Resume(f.ctx, handle)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = f.other().Resume(f.ctx, handle)
+		require.ErrorIs(t, err, quorum.ErrLost)
+		require.ErrorIs(t, f.other().ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
+		require.NoError(t, first.Err())
+		require.NoError(t, first.Release(f.ctx))
+	})
+}
+
+// Within Do the lease can be handed off as well; Do leaves it alone then.
+func TestHandingOffWithinDo(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		var handle quorum.Handle
+		require.NoError(t, f.Do(f.ctx, "k", func(ctx context.Context, lease *quorum.Lease) error {
+			handle = f.handOff(lease)
+			<-ctx.Done()
+			return nil
+		}))
+		time.Sleep(3 * time.Second)
+		resumed, err := f.other().Resume(f.ctx, handle)
+		require.NoError(t, err)
+		require.NoError(t, resumed.Release(f.ctx))
+	})
+}
+
+// MaxLife goes along: however often the lease is handed off, its life ends when it would
+// have ended.
+func TestMaxLifeGoesAlong(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(5 * time.Second)
+		handle := f.handOff(lease)
+		time.Sleep(2 * time.Second)
+		other := f.other(func(c *quorum.Config) { c.Terms.MaxLife = 0 })
+		resumed, err := other.Resume(f.ctx, handle)
+		require.NoError(t, err)
+		resumed.KeepAlive()
+		<-resumed.Done()
+		require.ErrorIs(t, resumed.Err(), quorum.ErrExpired)
+		assert.ErrorContains(t, resumed.Err(), "MaxLife")
+		assert.InDelta(t, 25*time.Second, f.elapsed(), float64(time.Second))
+		assert.LessOrEqual(t, f.elapsed(), 25*time.Second)
+
+		// A receiver that allows less has less.
+		lease = f.acquire("j")
+		time.Sleep(5 * time.Second)
+		handle = f.handOff(lease)
+		brief := f.other(func(c *quorum.Config) { c.Terms.MaxLife = 11 * time.Second })
+		resumed, err = brief.Resume(f.ctx, handle)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, resumed.Validity(), 6*time.Second)
+
+		// What has reached it isn't resumed.
+		lease = f.acquire("i")
+		require.NoError(t, err)
+		time.Sleep(9 * time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		time.Sleep(3 * time.Second)
+		_, err = brief.Resume(f.ctx, f.handOff(lease))
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		assert.ErrorContains(t, err, "MaxLife")
+	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
 }
 
 // A lease on a bare majority comes back on all instances, and their counters with
@@ -264,9 +443,12 @@ func TestResumeTopsUp(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.kill(3, 4)
 		lease := f.acquire("k")
-		f.each(func(s *quorumtest.Server) { s.Start(false) }, 3, 4)
+		f.each(func(s *quorumtest.Server) {
+			s.Start(true)
+			s.SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+		}, 3, 4)
 		other := f.other()
-		resumed, err := other.Resume(f.ctx, lease.Handle())
+		resumed, err := other.Resume(f.ctx, f.handOff(lease))
 		require.NoError(t, err)
 		require.NoError(t, other.Settle(f.ctx))
 		synctest.Wait()
@@ -288,23 +470,25 @@ func TestResumeOfWhatIsLost(t *testing.T) {
 			f.occupy("k", time.Minute)
 		}, quorum.ErrLost},
 		"minority has it": {func(f *fixture) { f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1, 2) }, quorum.ErrLost},
-		"unreachable":     {func(f *fixture) { f.hang(0, 1, 2) }, quorum.ErrNotExtended},
+		"unreachable":     {func(f *fixture) { f.hang(0, 1, 2) }, quorum.ErrNoQuorum},
 		"expired":         {func(*fixture) { time.Sleep(fullValidity) }, quorum.ErrExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 5, func(f *fixture) {
 				lease := f.acquire("k")
 				synctest.Wait()
-				handle := lease.Handle()
+				handle := f.handOff(lease)
 				c.spoil(f)
-				before := f.left()
 				asked := len(f.ops(4))
 				other := f.other()
 				resumed, err := other.Resume(f.ctx, handle)
 				require.ErrorIs(t, err, c.want)
 				assert.Nil(t, resumed)
+				f.resume()
 				require.NoError(t, other.Settle(f.ctx))
-				assert.Equal(t, before, f.left(), "nothing is released, and nothing put back")
+				if c.want != quorum.ErrExpired {
+					f.requireNoValue(other, "k")
+				}
 				if c.want == quorum.ErrExpired {
 					assert.Len(t, f.ops(4), asked, "nobody is asked")
 				}
@@ -317,38 +501,65 @@ func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
-		for name, spoil := range map[string]func(*quorum.Handle){
-			"another set":         func(h *quorum.Handle) { h.Set.Version++ },
-			"another N":           func(h *quorum.Handle) { h.Set.N = 3 },
-			"another Q":           func(h *quorum.Handle) { h.Set.Q = 4 },
-			"a TTL above MaxTTL":  func(h *quorum.Handle) { h.TTL = time.Minute },
-			"a TTL that is short": func(h *quorum.Handle) { h.TTL = 100 * ms },
-			"a bad value":         func(h *quorum.Handle) { h.Value = "x" },
-			"no token":            func(h *quorum.Handle) { h.Token = 0 },
-			"zero":                func(h *quorum.Handle) { *h = quorum.Handle{} },
+		good := text(t, f.handOff(lease))
+		asked := len(f.ops(0))
+		set := f.Set().String()
+		for name, change := range map[string][2]string{
+			"another set":         {set, strings.Replace(set, "@0", "@1", 1)},
+			"another N":           {set, strings.Replace(set, "N=5", "N=3", 1)},
+			"another Q":           {set, strings.Replace(set, "Q=3", "Q=4", 1)},
+			"another MaxTTL":      {set, strings.Replace(set, "MaxTTL=10s", "MaxTTL=20s", 1)},
+			"a TTL above MaxTTL":  {`"ttl_ns":10000000000`, `"ttl_ns":60000000000`},
+			"a TTL that is short": {`"ttl_ns":10000000000`, `"ttl_ns":100000000`},
+			"no token":            {fmt.Sprintf(`"token":%d`, lease.Token()), `"token":0`},
 		} {
-			handle := lease.Handle()
-			spoil(&handle)
+			changed := strings.Replace(good, change[0], change[1], 1)
+			require.NotEqual(t, good, changed, name)
+			handle := parse(t, changed)
 			_, err := f.Resume(f.ctx, handle)
 			require.ErrorIs(t, err, quorum.ErrConfig, name)
-			require.ErrorIs(t, f.ReleaseHandle(f.ctx, handle), quorum.ErrConfig, name)
+			if !strings.Contains(name, "TTL that") && !strings.Contains(name, "TTL above") {
+				require.ErrorIs(t, f.ReleaseHandle(f.ctx, handle), quorum.ErrConfig, name)
+			}
 		}
-		other := lease.Handle()
-		other.Set.Name = "other"
+		for _, err := range []error{f.ReleaseHandle(f.ctx, quorum.Handle{}), func() error { _, err := f.Resume(f.ctx, quorum.Handle{}); return err }()} {
+			require.ErrorIs(t, err, quorum.ErrConfig)
+		}
+		other := parse(t, strings.Replace(good, set, "other"+set, 1))
 		_, err := f.Resume(f.ctx, other)
 		require.ErrorIs(t, err, quorum.ErrSetMismatch)
 		assert.ErrorContains(t, err, "other@0 N=5 Q=3")
 		require.NoError(t, f.Settle(f.ctx))
-		assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(0), "nobody was asked")
+		assert.Len(t, f.ops(0), asked, "nobody was asked")
 
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		_, err = f.Resume(ended, lease.Handle())
+		_, err = f.Resume(ended, parse(t, good))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, quorum.ErrInterrupted)
 		require.NoError(t, f.Close(f.ctx))
-		_, err = f.Resume(f.ctx, lease.Handle())
+		_, err = f.Resume(f.ctx, parse(t, good))
 		require.ErrorIs(t, err, quorum.ErrClosed)
+	})
+}
+
+// A handle with a forged token lifts no counter, on whatever instance: the next holder
+// goes on as if it had never been.
+func TestForgedTokenOfAHandle(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		good := text(t, f.handOff(lease))
+		forged := strings.Replace(good, fmt.Sprintf(`"token":%d`, lease.Token()), fmt.Sprintf(`"token":%d`, fencing.MaxToken), 1)
+		_, err := f.other().Resume(f.ctx, parse(t, forged))
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.ErrorContains(t, err, "or the handle was altered")
+		f.quiesce()
+		for _, s := range f.servers {
+			assert.LessOrEqual(t, s.Counter("k"), lease.Token()+1)
+		}
+		next := f.acquire("k")
+		assert.LessOrEqual(t, next.Token(), lease.Token()+2)
 	})
 }
 
@@ -356,7 +567,7 @@ func TestReleaseHandle(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
-		handle := lease.Handle()
+		handle := f.handOff(lease)
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		other := f.other()
@@ -370,10 +581,30 @@ func TestReleaseHandle(t *testing.T) {
 		require.ErrorIs(t, other.ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
 		assert.Len(t, f.left(), 5, "the next holder's key stays")
 		f.hang(0, 1, 2)
-		require.ErrorIs(t, other.ReleaseHandle(f.ctx, second.Handle()), quorum.ErrUnreachable)
+		require.ErrorIs(t, other.ReleaseHandle(f.ctx, f.handOff(second)), quorum.ErrUnreachable)
 		f.resume(0, 1, 2)
 		require.NoError(t, other.Settle(f.ctx))
 		f.requireNothingLeft()
+	})
+}
+
+// A SET of the sender that went unanswered arrives after the receiver has released the
+// lock. The sender deletes it.
+func TestSenderDeletesItsStragglers(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.acquire("warm")
+		f.hang(3, 4)
+		lease := f.acquire("k")
+		handle := f.handOff(lease)
+		other := f.other()
+		resumed, err := other.Resume(f.ctx, handle)
+		require.NoError(t, err)
+		require.NoError(t, resumed.Release(f.ctx))
+		time.Sleep(time.Second)
+		f.resume(3, 4)
+		require.NoError(t, f.Settle(f.ctx))
+		require.NoError(t, other.Settle(f.ctx))
+		f.requireNoValue(nil, "k")
 	})
 }
 
@@ -381,7 +612,7 @@ func TestResumedLeaseIsKeptAlive(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		other := f.other(func(c *quorum.Config) { c.Terms.KeepAlive = true })
-		resumed, err := other.Resume(f.ctx, lease.Handle())
+		resumed, err := other.Resume(f.ctx, f.handOff(lease))
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.NoError(t, resumed.Err())
@@ -392,7 +623,7 @@ func TestResumedLeaseIsKeptAlive(t *testing.T) {
 
 // A lease that was handed to another process may be released there at any time:
 // nobody here waits for its validity to run out.
-func TestWaitersDoNotTrustALeaseThatWasSentAway(t *testing.T) {
+func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
 	for name, releaser := range map[string]func(f *fixture) *quorum.Coordinator{
 		"elsewhere": func(f *fixture) *quorum.Coordinator { return f.other() },
 		"here":      func(f *fixture) *quorum.Coordinator { return f.Coordinator },
@@ -408,9 +639,8 @@ func TestWaitersDoNotTrustALeaseThatWasSentAway(t *testing.T) {
 					}
 					acquired <- err
 				}()
-				synctest.Wait() // it stands in line
-				handle := lease.Handle()
-				require.NoError(t, releaser(f).ReleaseHandle(f.ctx, handle))
+				synctest.Wait() // it waits in the queue
+				require.NoError(t, releaser(f).ReleaseHandle(f.ctx, f.handOff(lease)))
 				require.NoError(t, <-acquired)
 				assert.Less(t, f.elapsed(), time.Second, "the lock was free, and it slept")
 			})

@@ -2,7 +2,9 @@ package quorum
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -70,30 +72,6 @@ func (h *hold) init(c *core, key, value string, spots []spot) {
 	h.c, h.key, h.value, h.spots = c, key, value, spots
 }
 
-// follow has everything about this value sent after what was queued about the
-// one that it replaces, instance by instance.
-func (h *hold) follow(former *hold) {
-	former.mu.Lock()
-	former.gone = true
-	former.mu.Unlock()
-	for i := range h.spots {
-		h.c.background.add()
-		h.spots[i].busy, h.spots[i].queued = true, 1 // nobody else has it yet
-		former.queue(i, &gate{former: former, next: h, i: i}, drift.Instant{})
-	}
-}
-
-// gate is the work on a former value that lets the work on the next one begin.
-type gate struct {
-	former, next *hold
-	i            int
-}
-
-func (g *gate) begin(drift.Instant) {
-	g.next.ended(g.i)
-	g.former.ended(g.i)
-}
-
 // queue has work begin for instance i after everything that was queued for that
 // instance before has ended: soon, for each command is under the instance's
 // time-out. The Coordinator's background counts it until it has ended. now is as
@@ -133,8 +111,15 @@ func (h *hold) ended(i int) {
 }
 
 // errand is a command about the value to instance i.
-func (h *hold) errand(i int, ctx context.Context, to returner) errand {
-	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, to: to}
+func (h *hold) errand(i int, ctx context.Context, use use, to returner) errand {
+	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, use: use, to: to}
+}
+
+// mayBeLeft reports whether the value may still be on an instance.
+func (h *hold) mayBeLeft() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.spots, func(s spot) bool { return s.queued > 0 || !s.mark.absent() })
 }
 
 // crowded reports whether instance i is so far behind that nothing more should
@@ -214,6 +199,44 @@ func (h *hold) on() []string {
 	return names
 }
 
+// abandon leaves the value to another process, which takes it over under a value of its
+// own. Nothing more is put there from here. Where a SET went unanswered it may still
+// arrive, after the other process has released the lock, and would then block everybody
+// for a TTL: there the delete is owed. An instance that is known to have the value isn't
+// touched. done is closed when all commands about the value have ended, soon, for each is
+// under the instance's time-out.
+func (h *hold) abandon() (done <-chan struct{}) {
+	h.mu.Lock()
+	h.gone = true
+	h.mu.Unlock()
+	ended := make(chan struct{})
+	left := new(atomic.Int32)
+	left.Store(int32(len(h.spots)))
+	for i := range h.spots {
+		h.queue(i, &abandonment{hold: h, i: i, left: left, ended: ended}, drift.Instant{})
+	}
+	return ended
+}
+
+// abandonment is what comes after all commands about an abandoned value to one instance.
+type abandonment struct {
+	hold  *hold
+	i     int
+	left  *atomic.Int32 // instances that have yet to come to it
+	ended chan struct{} // closed by the last
+}
+
+func (a *abandonment) begin(drift.Instant) {
+	h := a.hold
+	if left := h.mark(a.i); left.coming > 0 && !left.there {
+		h.c.members[a.i].owed.owe(h.key, h.value, left)
+	}
+	if a.left.Add(-1) == 0 {
+		close(a.ended)
+	}
+	h.ended(a.i)
+}
+
 // release deletes the value on every instance on which it may be, each after
 // that instance's own straggler, and gives what is certain already for the
 // others. report gets every instance's ballot once.
@@ -247,7 +270,7 @@ type deletion struct {
 
 func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, now drift.Instant, report func(i int, b Ballot)) {
 	d.hold, d.i, d.wake, d.report = h, i, wake, report
-	d.errand = h.errand(i, ctx, d)
+	d.errand = h.errand(i, ctx, uncounted, d)
 	h.queue(i, d, now)
 }
 
@@ -258,7 +281,7 @@ func (d *deletion) begin(now drift.Instant) {
 		d.hold.ended(d.i)
 		return
 	}
-	d.errand.run(Command{Op: Release, Key: d.hold.key, Value: d.hold.value, Wake: d.wake}, now)
+	d.errand.send(Command{Op: Release, Key: d.hold.key, Value: d.hold.value, Wake: d.wake}, now)
 }
 
 func (d *deletion) returned(ballot Ballot) {

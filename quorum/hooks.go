@@ -2,6 +2,8 @@ package quorum
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -16,24 +18,29 @@ type Hooks struct {
 	// RoundStarted: a round to acquire or extend is about to be sent.
 	RoundStarted func(ctx context.Context, e RoundStart)
 	// RoundDecided: the same round is won or lost. Instances that had not
-	// answered by then have failed with ErrPending in its ballots.
+	// answered by then have ErrPending in its ballots: they were not waited for.
 	RoundDecided func(ctx context.Context, e RoundEnd)
 	// Acquired: a lease was handed out: by a round that was won, by Resume, or by another
 	// goroutine that gave it back (see Config.Cohorts).
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)
-	// Released: a release was decided; Err is what Release returned.
+	// Released: a release was decided; Err is what Release returned. Or the lease was
+	// handed off, and Err is ErrHandedOff.
 	Released func(ctx context.Context, e LeaseEvent)
 	// Lost: a lease ended without a release; Err says why.
 	Lost func(e LeaseEvent)
+	// Waiting: an Acquire waits because too few instances may vote, as on a first
+	// start. Told once until they may. Default: a warning by slog.Default, so that a
+	// program that waits for its first lock says why; an empty function keeps quiet.
+	Waiting func(ctx context.Context, e WaitEvent)
 	// Quarantined: an instance may not vote for a while.
 	Quarantined func(e QuarantineEvent)
 	// ClockJumped: an instance's clock was stepped.
 	ClockJumped func(e ClockEvent)
-	// Unprotected: an instance hides its run id, so that its restarts will not be
-	// noticed, or only by its uptime, and a counter that it comes back with can't
-	// be told from one of its present life. Told once an instance.
+	// Unprotected: an instance hides its run, so that its restarts will not be
+	// noticed, or only by its uptime, nor its promotions, and a counter that it comes
+	// back with can't be told from one of its present run. Told once an instance.
 	Unprotected func(e UnprotectedEvent)
 	// Uncalled: an instance can't call those who wait for a lock, who poll
 	// instead. Told once an instance; not for one that just doesn't answer.
@@ -77,6 +84,33 @@ type LeaseEvent struct {
 	Err  error
 }
 
+// WaitEvent is a wait for instances that may not vote yet.
+type WaitEvent struct {
+	// Key is the first resource that is waited for, of all.
+	Key string
+	// For is how long it takes until a quorum may vote, if nothing else comes.
+	For time.Duration
+	// Quarantined and Instances are how many may not vote, and of how many.
+	Quarantined, Instances int
+	// Err is why the first of them may not, with what to do.
+	Err *QuarantineError
+}
+
+// String says it in a sentence.
+func (e WaitEvent) String() string {
+	text := fmt.Sprintf("no lock can be taken for %v: %d of %d instances don't vote yet",
+		e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
+	if e.Err != nil {
+		text += " (" + e.Err.Detail + "); " + e.Err.fix()
+	}
+	return text
+}
+
+// logWaiting is what Hooks.Waiting does unless it is set.
+func logWaiting(ctx context.Context, e WaitEvent) {
+	slog.Default().WarnContext(ctx, "redlock: "+e.String(), "key", e.Key)
+}
+
 // QuarantineEvent is the beginning of a quarantine.
 type QuarantineEvent struct {
 	Instance string
@@ -111,6 +145,7 @@ func (h Hooks) And(other Hooks) Hooks {
 		Extended:     bothWithin(h.Extended, other.Extended),
 		Released:     bothWithin(h.Released, other.Released),
 		Lost:         both(h.Lost, other.Lost),
+		Waiting:      bothWithin(h.Waiting, other.Waiting),
 		Quarantined:  both(h.Quarantined, other.Quarantined),
 		ClockJumped:  both(h.ClockJumped, other.ClockJumped),
 		Unprotected:  both(h.Unprotected, other.Unprotected),

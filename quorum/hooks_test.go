@@ -3,6 +3,8 @@ package quorum_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -192,7 +194,7 @@ func TestHookOfALostLease(t *testing.T) {
 func TestHooksOfInstances(t *testing.T) {
 	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
 		f.servers[0].SetIdentity(func(id *quorum.Identity) {
-			id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: NOPERM"}
+			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
 		})
 		f.servers[1].SetIdentity(nil)
 		for range 3 {
@@ -239,11 +241,16 @@ func TestHooksWithoutRandomness(t *testing.T) {
 }
 
 // Hooks that are not set cost nothing: in particular no copy of the ballots.
+// In a bubble, so that no time-out passes on a busy machine.
 func TestUnsetHooksAllocateNothing(t *testing.T) {
+	synctest.Test(t, unsetHooksAllocateNothing)
+}
+
+func unsetHooksAllocateNothing(t *testing.T) {
 	count := func(overrides ...func(*quorum.Config)) float64 {
 		f := newFixture(t, 3, append(overrides, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })...)
 		f.warm()
-		const runs = 2000
+		const runs = 500
 		keys := make([]string, 0, runs+1) // a run must not meet the last one's stragglers
 		for i := range runs + 1 {
 			keys = append(keys, fmt.Sprintf("k%04d", i))
@@ -273,4 +280,44 @@ func TestUnsetHooksAllocateNothing(t *testing.T) {
 	// Stragglers make the count waver a little.
 	assert.LessOrEqual(t, bare, empty+1)
 	assert.Less(t, bare, copying+0.5, "the copy of the ballots is made for the hook alone")
+}
+
+// A program that waits for its first lock says why, for how long, and how to skip that,
+// without any configuration; and once.
+func TestFirstStartIsExplained(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log strings.Builder
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	synctest.Test(t, func(t *testing.T) {
+		c, err := quorum.New(quorum.Config{}, bareServers("A", "B", "C")...)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.Close(t.Context())) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		for _, key := range []string{"first", "second"} {
+			require.NoError(t, c.Do(t.Context(), key, func(context.Context, *quorum.Lease) error { return nil }))
+		}
+		assert.InDelta(t, 29.3, time.Since(began).Seconds(), 0.5)
+	})
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	require.Len(t, lines, 1)
+	for _, part := range []string{"level=WARN", "no lock can be taken for 29.3s", " of 3 instances don't vote yet (it came up 1s ago", "it came up 1s ago", "wait, or call Coordinator.Trust", "key=first"} {
+		assert.Contains(t, lines[0], part)
+	}
+}
+
+// With enough instances that may vote there is nothing to tell.
+func TestWaitForTheLockAloneIsNotTold(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth, 0)
+		held := f.acquire("k")
+		ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+		defer cancel()
+		_, err := f.Acquire(ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.NoError(t, held.Release(f.ctx))
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { t.Error(e) }
+	})
 }

@@ -36,6 +36,8 @@ type Inspection struct {
 type Holder struct {
 	// Owner is the holder's Config.Owner, empty if it has none.
 	Owner string
+	// Here says that it is a lease of this Coordinator (in a RoundError of Acquire).
+	Here bool
 	// Value is the lock's value.
 	Value string
 	// Instances names those that have it.
@@ -54,6 +56,45 @@ func (i Inspection) Held() *Holder {
 		return &i.Holders[0]
 	}
 	return nil
+}
+
+// text says who has the lock, for an error.
+func (h *Holder) text() string {
+	var text string
+	switch {
+	case h.Here && !h.Held:
+		return "other goroutines of this process wait for it before this one"
+	case h.Here:
+		text = "held by this process"
+	case h.Owner != "":
+		text = fmt.Sprintf("held by %q", h.Owner)
+	default:
+		text = "held by another client"
+	}
+	switch {
+	case h.Remaining == NoExpiry:
+		text += ", and its key never expires"
+	case h.Remaining > 0:
+		text += fmt.Sprintf(" for another %v unless it extends", h.Remaining.Round(time.Millisecond))
+	}
+	return text
+}
+
+// holderIn is who has the lock, as far as refused votes tell; nil if none does.
+func holderIn(votes []Ballot, quorum int) *Holder {
+	var h Holder
+	var times []time.Duration
+	for _, ballot := range votes {
+		if vote := ballot.Vote; vote.Outcome == Refused && vote.Err == nil {
+			h.Instances = append(h.Instances, ballot.Instance)
+			times = append(times, vote.Remaining)
+		}
+	}
+	if len(times) == 0 {
+		return nil
+	}
+	h.Remaining, h.Held = lasts(times, quorum), len(times) >= quorum
+	return &h
 }
 
 // Inspect looks at a lock without taking it: who holds it, on which instances, for
@@ -138,27 +179,26 @@ func lasts(times []time.Duration, quorum int) time.Duration {
 	return last
 }
 
-// String tells it in a few lines.
+// String tells it in one line. It leaves out the holders' values: who has one can
+// release the lock.
 func (i Inspection) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q:", i.Key)
-	if len(i.Holders) == 0 {
-		b.WriteString(" free")
-	}
+	var parts []string
 	for _, h := range i.Holders {
-		kind := "partly held"
+		kind, left := "partly held", "for "+h.Remaining.String()
 		if h.Held {
 			kind = "held"
 		}
-		left := h.Remaining.String()
 		if h.Remaining == NoExpiry {
-			left = "ever"
+			left = "forever"
 		}
-		fmt.Fprintf(&b, " %s by %q on %s for %s;", kind, h.Owner, strings.Join(h.Instances, ", "), left)
+		parts = append(parts, fmt.Sprintf("%s by %q on %s %s", kind, h.Owner, strings.Join(h.Instances, ", "), left))
+	}
+	if len(i.Free) > 0 {
+		parts = append(parts, "free on "+strings.Join(i.Free, ", "))
 	}
 	for _, f := range i.Failed {
-		fmt.Fprintf(&b, " %s didn't answer: %v;", f.Instance, f.Vote.Err)
+		parts = append(parts, fmt.Sprintf("no answer from %s: %v", f.Instance, f.Vote.Err))
 	}
-	fmt.Fprintf(&b, " tokens up to %d", i.Token)
-	return b.String()
+	parts = append(parts, fmt.Sprintf("tokens up to %d", i.Token))
+	return fmt.Sprintf("%q: %s", i.Key, strings.Join(parts, "; "))
 }

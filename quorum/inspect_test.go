@@ -26,7 +26,7 @@ func TestInspectAFreeLock(t *testing.T) {
 		found := f.inspect("k")
 		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
 		assert.Nil(t, found.Held())
-		assert.Equal(t, `"k": free tokens up to 0`, found.String())
+		assert.Equal(t, `"k": free on A, B, C, D, E; tokens up to 0`, found.String())
 	})
 }
 
@@ -43,7 +43,7 @@ func TestInspectAHeldLock(t *testing.T) {
 		}, *held)
 		assert.Empty(t, found.Free)
 		assert.GreaterOrEqual(t, found.Token, lease.Token())
-		assert.Contains(t, found.String(), `held by "worker-7" on A, B, C, D, E for 9s;`)
+		assert.Contains(t, found.String(), `"k": held by "worker-7" on A, B, C, D, E for 9s; tokens up to `)
 		assert.NotContains(t, found.String(), lease.Value(), "the value is a secret: who has it can release")
 
 		// The counter outlives the lease.
@@ -85,7 +85,7 @@ func TestInspectASplit(t *testing.T) {
 		assert.Equal(t, quorum.NoExpiry, found.Holders[2].Remaining)
 		assert.Equal(t, []string{"E"}, found.Free)
 		assert.Contains(t, found.String(), `partly held by "bob" on B, C for 3s;`)
-		assert.Contains(t, found.String(), `for ever`)
+		assert.Contains(t, found.String(), `on D forever; free on E; tokens up to `)
 	})
 }
 
@@ -113,7 +113,7 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 		require.Len(t, found.Failed, 2)
 		assert.ErrorIs(t, found.Failed[0].Vote.Err, quorumtest.ErrConnRefused)
 		assert.ErrorIs(t, found.Failed[1].Vote.Err, quorum.ErrTimeout)
-		assert.Contains(t, found.String(), "A didn't answer: quorumtest: connection refused;")
+		assert.Contains(t, found.String(), "; no answer from A: quorumtest: connection refused; no answer from B: ")
 
 		f.kill(2)
 		found, err := f.Inspect(f.ctx, "k")

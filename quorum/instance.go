@@ -95,7 +95,8 @@ const (
 	// Acquire sets the key to the value with the TTL if the key doesn't exist:
 	// SET key value NX PX ttl. With Command.Fence it also raises the resource's
 	// counter by one (and Command.Spare), in the same atomic step, and the vote
-	// carries the counter.
+	// carries the counter. It fails, and sets nothing, if the counter would be further
+	// ahead of the server's clock than Command.Ahead.
 	//
 	// With Command.Replace a key that holds that value counts as free: it is
 	// overwritten in the same step, and Vote.Replaced says that it was.
@@ -107,7 +108,9 @@ const (
 	// only while the key holds the value.
 	//
 	// Granted: the key holds the value, and the counter is at least the token.
-	// Refused: the key is gone or somebody else's; nothing was changed.
+	// Refused: the key is gone or somebody else's; nothing was changed. Failed, and
+	// nothing was changed: the counter would have to be lifted further ahead of the
+	// server's clock than Command.Ahead.
 	Raise
 
 	// Extend sets the key's remaining time to the TTL if it holds the value.
@@ -119,7 +122,7 @@ const (
 	// the key if it doesn't exist, and lifts the counter to Command.Token.
 	//
 	// Granted: set now, or the key held the value already. Refused: somebody
-	// else's key.
+	// else's key. Failed, and nothing was changed: as with Raise.
 	Restore
 
 	// Release deletes the key if it holds the value. With Command.Wake it also
@@ -171,6 +174,11 @@ func (op Op) String() string {
 	return opNames[op]
 }
 
+// Held reports whether the command is about a key that was set before, to keep it or to
+// give it back (Raise, Extend, Restore, Release), and not about one that is wanted. Where
+// commands wait for a server, these go first: a lease that is extended too late is lost.
+func (op Op) Held() bool { return op >= Raise && op <= Release }
+
 // Command is one request to one instance. Its fields are valid whenever this
 // package sends it: an Instance need not check them again.
 type Command struct {
@@ -200,27 +208,41 @@ type Command struct {
 	// may keep it for half as long again, so as not to write that with each grant.
 	CounterTTL time.Duration
 
-	// Spare is how many tokens more than its own Acquire with Fence takes, for those
-	// who may follow its holder: the counter is raised by 1+Spare in the same step,
-	// and the vote carries the last of them. Zero or more.
+	// Spare is how many tokens Acquire with Fence reserves beside its own, for the
+	// successors of its holder: zero or more. The counter is raised by 1+Vote.Spare in
+	// the same step, and the vote carries the last of them. Vote.Spare is Spare, or fewer,
+	// so that reserved tokens never lift the counter above the server's clock, in
+	// microseconds since 1970.
 	Spare int
 
-	// Life is the run id under which the client knows the server; empty if it hides
-	// it, or isn't watched. A server that was restarted may have come back with an
-	// older counter: Acquire with Fence raises one that was last granted from in
-	// another life, or in none that is known, to the server's clock first. With an
-	// empty Life it goes on from what it finds.
-	Life string
+	// Ahead is how far a counter may be ahead of the server's clock, with the counter
+	// read as microseconds since 1970 (Acquire and Restore with Fence, Raise): whole
+	// microseconds, above zero. A server that would have to count or lift further fails
+	// with a *CounterError and does nothing.
+	Ahead time.Duration
+
+	// Run names the server that is asked, and the run of it, by Identity.Run as the
+	// last Probe found it: for Acquire, Raise, Extend, Restore and Tick. A server
+	// that isn't in this run, or isn't a master, does nothing and answers with a
+	// *RunError. It compares in the same atomic step in which it carries out the
+	// command, so that no proxy, no address that moves and no restart can come
+	// between. Empty if the run is hidden or not watched: then any server will do.
+	//
+	// A server that was restarted or promoted may have an older counter than it, or
+	// its predecessor, gave tokens from. So Acquire with Fence first raises a counter
+	// that was last granted from in another run, or in none that is known, to the
+	// server's clock. With an empty Run it goes on from what it finds.
+	Run string
 
 	// Set is the client's idea of the set of instances. Acquire with Fence is
 	// refused with a *SetMismatchError by an instance on which this resource
 	// was last locked under another one.
 	Set Set
 
-	// Replace is the value of a lease that is over, to be replaced by Acquire:
-	// the lock passes from one holder to the next of the same process without
-	// being free in between. Empty otherwise, and always where an instance of the
-	// set is no Listener.
+	// Replace is a value that Acquire may overwrite as if the key were free: that of
+	// the caller's own last round, which was lost and may have left the key behind.
+	// Empty otherwise, and always for an Acquire without Fence where an instance of
+	// the set is no Listener.
 	Replace string
 
 	// Wake asks Release to call the first waiter in the key's line. Only sent to
@@ -279,6 +301,11 @@ type Vote struct {
 	// was granted with Fence, as it stands for Look. 0 otherwise.
 	Token fencing.Token
 
+	// Spare is how many of Command.Spare tokens were reserved (Acquire with Fence,
+	// granted): they are Token and those right below it, down to Token-Spare, which is
+	// the vote's first.
+	Spare int
+
 	// Remaining is how long the key that stands in the way has to live
 	// (Acquire and Look, refused): 0 if the server didn't say, NoExpiry if it
 	// lives for ever.
@@ -298,11 +325,6 @@ type Vote struct {
 	// arrival and its answer; zero if it wasn't asked for or not told.
 	Clock time.Time
 
-	// Epoch counts the connections that had been opened to the server when
-	// this answer came. A vote whose epoch is above that of the last Probe may
-	// come from a server that was restarted since.
-	Epoch uint64
-
 	// Unsent says of a failed vote that the command was certainly not carried out
 	// and never will be: it didn't reach the server (its connection was refused,
 	// say), or the server turned it down before it began. There is nothing to undo.
@@ -313,26 +335,38 @@ type Vote struct {
 	Err error
 }
 
+// What Identity.Role may be, beside "slave".
+const (
+	RoleMaster   = "master"
+	RoleSentinel = "sentinel"
+	// RoleCluster is a node of a cluster, whatever else it is.
+	RoleCluster = "cluster"
+)
+
 // Identity is what a server says of itself.
 type Identity struct {
-	// RunID names this life of the server: another one after each restart, and
-	// no two servers share one. Empty if hidden.
+	// RunID names the server's process: another one after each restart, and no two
+	// servers share one. Empty if hidden.
 	RunID string
+
+	// ReplID is the replication ID: a server has another one after each restart and
+	// after each promotion, and shares it with its replicas. Empty if hidden.
+	ReplID string
+
+	// Promoted says that the server may have taken over from another one during this
+	// run, or resumed another one's history, and doesn't tell when.
+	Promoted bool
 
 	// Uptime is how long the server has been up, by its own clock, in whole
 	// seconds, rounded down. Negative if hidden.
 	Uptime time.Duration
 
-	// Role is "master", or what else the server is ("slave", "sentinel").
-	// Empty if hidden.
+	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster,
+	// "slave". Only a master votes. Empty if hidden.
 	Role string
 
-	// Durable says that every write is on disk before it is answered
-	// (appendfsync always), so that a restart forgets no vote.
-	Durable bool
-
-	// Vouched says that whoever set up the instance vouches for this life of
-	// the server: it came up with all the votes that were ever given.
+	// Vouched says that whoever set up the instance vouches for this run: the
+	// server came up with all the votes that were ever given.
 	Vouched bool
 
 	// Persistence describes in words what the server keeps over a restart:
@@ -353,9 +387,20 @@ type Identity struct {
 	// probe; zero if hidden.
 	Clock time.Time
 
-	// Epoch counts the connections that had been opened when the probe began.
-	Epoch uint64
-
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
+}
+
+// Run names the run of the server for Command.Run: from its start or its promotion
+// on, for as long as it is a master. Empty if it is hidden, or the server is a
+// replica, which shares its master's replication ID.
+//
+// The replication ID will do, because a master draws a new one at its start and at
+// its promotion (Redis: changeReplicationId, shiftReplicationId in replication.c;
+// "Replication ID explained" in the Redis document "Redis replication").
+func (id Identity) Run() string {
+	if id.Role != "" && id.Role != "master" {
+		return ""
+	}
+	return id.ReplID
 }

@@ -1,10 +1,11 @@
 package quorum
 
-// LinesOf is how many keys a Coordinator keeps a local queue or a holder for.
+// LinesOf is how many keys a Coordinator needs to keep a queue for.
 func LinesOf(c *Coordinator) int {
 	c.locals.mu.Lock()
 	defer c.locals.mu.Unlock()
-	return len(c.locals.lines)
+	c.locals.sweepLocked()
+	return len(c.locals.queues)
 }
 
 // OrderFor is the order in which instances are asked one by one about a key.

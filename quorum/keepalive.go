@@ -7,9 +7,9 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// KeepAlive extends the lease by itself, each time a third of its validity is
-// used up, until it is released or lost, the Coordinator is closed, or its life
-// has reached Terms.MaxLife. When it can't extend, it tries again until the
+// KeepAlive extends the lease by itself, each time between a sixth and a third of its
+// validity is used up, until it is released or lost, the Coordinator is closed, or
+// its life has reached Terms.MaxLife. When it can't extend, it tries again until the
 // deadline, and there the lease ends, not later. A second call does nothing.
 //
 // A goroutine keeps the lease alive, not its holder: work that hangs for ever
@@ -26,31 +26,46 @@ func (l *Lease) KeepAlive() {
 	}
 }
 
+// Many leases that were taken together must not fall due together, again and again. So the
+// pauses are random: half of a third at least, and after an extension that failed up to a
+// quarter of what is left is added.
+//
+// What is tried again comes on top of what the servers have to do, perhaps too much of it.
+// So the next try begins an InstanceTimeout after one that failed, or later: what that one
+// sent has been answered or given up, and at each instance no more than one extension of a
+// lease is under way. Only in the last two InstanceTimeouts the pauses are shorter.
 func (l *Lease) keep() {
 	const least = time.Millisecond
-	share := time.Duration(3)
+	c, failed := l.hold.c, false
 	for {
 		left := l.Validity()
 		if left <= 0 {
 			return
 		}
+		pause := left/3 - c.jitter(left/6)
+		if failed {
+			pause = min(c.cfg.InstanceTimeout, left/2) + c.jitter(left/4)
+		}
 		select {
-		case <-l.hold.c.clock.After(max(left/share, least)):
+		case <-c.clock.After(max(pause, least)):
 		case <-l.ended():
 			return
-		case <-l.hold.c.background.done:
+		case <-c.background.done:
 			return // the watcher ends the lease
 		}
 		if _, more := l.nextTTL(); !more {
 			return
 		}
-		if err := l.extend(context.Background(), l.cappedTTL); err == nil {
-			share = 3
-		} else {
-			// Sooner and sooner, as the deadline comes nearer.
-			share = 8
-		}
+		failed = l.extend(context.Background(), l.cappedTTL, c.patience(l.Validity())) != nil
 	}
+}
+
+// patience is for how long the keeper waits for an instance: for an InstanceTimeout or, while
+// much validity is left, for up to four. The answer to an extension is as good when it is
+// late, for the new validity counts from before it was sent. And to ask once more would
+// cost servers that are late a second extension.
+func (c *core) patience(left time.Duration) time.Duration {
+	return max(c.cfg.InstanceTimeout, min(4*c.cfg.InstanceTimeout, left/8))
 }
 
 // cappedTTL is nextTTL's TTL; an extension by what gains nothing does nothing.

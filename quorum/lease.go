@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -13,7 +15,9 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Lease is a lock that was taken, for a time. It is safe for concurrent use.
+// Lease is a lock that was taken, for a time. It is safe for concurrent use. What a holder
+// does with a nil Lease by mistake is an error and no panic: it is never valid, has no
+// token, and can't be extended, handed off or released (ErrConfig).
 //
 // Holding a Lease means: until Validity is used up, no other client has one on
 // the same key, as long as the assumptions of the package documentation hold.
@@ -24,7 +28,7 @@ type Lease struct {
 	token    fencing.Token
 	terms    Terms
 	acquired drift.Instant
-	round    *round          // nil if it was resumed
+	round    *round          // nil for ReleaseHandle
 	parent   context.Context // the acquiring call's values, without its end
 
 	mu       sync.Mutex
@@ -37,7 +41,6 @@ type Lease struct {
 	watched  bool                                        // a goroutine ends the lease at its deadline
 	kept     bool                                        // a goroutine extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
-	sent     bool                                        // it was made a Handle of
 	passed   bool                                        // another one has gone on under the value
 	own      context.Context
 
@@ -50,7 +53,7 @@ type Lease struct {
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 	l := makeLease(c, r.ctx, &r.hold, r.first(), c.terms, start)
 	l.round = r
-	l.hold.reserve(r.cmd.Spare)
+	l.hold.reserve(r.spare)
 	return l
 }
 
@@ -66,6 +69,25 @@ func makeLease(c *Coordinator, detached context.Context, h *hold, token fencing.
 
 // Key is the resource.
 func (l *Lease) Key() string { return l.hold.key }
+
+// String names the lease, and gives nothing away by which it could be released.
+func (l *Lease) String() string {
+	if l == nil {
+		return "no lease"
+	}
+	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.hold.key, l.token, l.Validity())
+}
+
+// Format prints String for every verb: fmt would print the Coordinator behind it, too.
+func (l *Lease) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.String()) }
+
+// LogValue is the lease for log/slog.
+func (l *Lease) LogValue() slog.Value {
+	if l == nil {
+		return slog.StringValue(l.String())
+	}
+	return slog.GroupValue(slog.String("key", l.hold.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
+}
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits,
 // and ":" and Config.Owner if there is one. Whoever knows it can release the
@@ -83,10 +105,14 @@ func (l *Lease) Value() string {
 
 // Token is the fencing token: larger than that of every earlier lease on the same
 // key. 0 if Config.Fencing is Off.
-func (l *Lease) Token() fencing.Token { return l.token }
+func (l *Lease) Token() fencing.Token {
+	if l == nil {
+		return 0
+	}
+	return l.token
+}
 
 // Votes is every instance's vote, with those that came after the round was won.
-// Nil for a lease that was resumed.
 func (l *Lease) Votes() []Ballot {
 	if l.round == nil {
 		return nil
@@ -103,6 +129,9 @@ func (l *Lease) Instances() []string { return l.hold.on() }
 // went further), less the drift allowance. 0 when the lease is over. It doesn't
 // count what the holder will lose by being paused after it asked.
 func (l *Lease) Validity() time.Duration {
+	if l == nil {
+		return 0
+	}
 	l.mu.Lock()
 	left := l.leftLocked()
 	expired := l.over == nil && left <= 0
@@ -136,8 +165,11 @@ func (l *Lease) Deadline() time.Time {
 }
 
 // Err is nil while the lease is valid, and then says why it is not: ErrExpired,
-// ErrReleased, ErrLost or ErrClosed.
+// ErrReleased, ErrHandedOff, ErrLost or ErrClosed.
 func (l *Lease) Err() error {
+	if l == nil {
+		return errNoLease
+	}
 	l.Validity()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,6 +214,15 @@ func (l *Lease) releasing() bool {
 	return l.released
 }
 
+// fit reports whether the lease has as much validity as its terms demand, without ending
+// anything.
+func (l *Lease) fit() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.leftLocked()
+	return left > 0 && left >= l.terms.MinValidity
+}
+
 // expired reports whether the validity is used up, without ending anything.
 func (l *Lease) expired() bool {
 	l.mu.Lock()
@@ -223,7 +264,7 @@ func (l *Lease) end(why error) bool {
 	for _, end := range ends {
 		end(why)
 	}
-	if !errors.Is(why, ErrReleased) {
+	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
 		l.hold.c.locals.freed(l)
 		if lost := l.hold.c.cfg.Hooks.Lost; lost != nil {
 			lost(l.event(why))

@@ -1,7 +1,10 @@
 package quorum_test
 
 import (
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -122,7 +125,8 @@ func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
-		f.slow(10*ms, 10*ms) // or the other two may have granted before
+		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that nobody has to be probed under the hook
+		f.slow(10*ms, 10*ms)                                 // or the other two may have granted before
 		f.servers[0].OnCommand(func(cmd quorum.Command) {
 			if cmd.Op == quorum.Acquire {
 				clk.stepWall(12 * time.Second)
@@ -269,7 +273,7 @@ func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
 					} else {
 						assert.Error(t, lease.Err())
 					}
-					_, _, _ = lease.Votes(), lease.Instances(), lease.Handle()
+					_, _ = lease.Votes(), lease.Instances()
 					if lease.Validity() == 0 {
 						assert.Error(t, ctx.Err())
 					}
@@ -288,4 +292,32 @@ func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
 			f.requireNothingLeft()
 		}
 	})
+}
+
+// A lease that is printed or logged names itself, and nothing that it holds.
+func TestLeaseIsPrintedByItsName(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		want := fmt.Sprintf("lease on \"k\", token %d, valid for 9.898s", lease.Token())
+		for _, verb := range []string{"%v", "%+v", "%s", "%#v"} {
+			assert.Equal(t, want, fmt.Sprintf(verb, lease), verb)
+		}
+		var out strings.Builder
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("held", "lease", lease)
+		assert.Contains(t, out.String(), `"lease":{"key":"k","token":`)
+		assert.NotContains(t, out.String(), lease.Value())
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+// A nil lease is what Acquire gives with an error; to use it is a mistake, and no panic.
+func TestNilLease(t *testing.T) {
+	var lease *quorum.Lease
+	assert.Zero(t, lease.Validity())
+	assert.Zero(t, lease.Token())
+	_, err := lease.HandOff(t.Context())
+	for _, err := range []error{err, lease.Err(), lease.Extend(t.Context()), lease.Release(t.Context())} {
+		assert.ErrorIs(t, err, quorum.ErrConfig)
+	}
+	assert.Equal(t, "no lease", fmt.Sprint(lease))
 }

@@ -1,15 +1,24 @@
 package quorum
 
-import "context"
+import (
+	"context"
+
+	"github.com/redquorum/redlock/fencing"
+)
 
 // Context is a context with the values of the one that the lease was acquired
 // with, which ends when the lease does: at its deadline, by the monotonic or the
-// wall clock, or when it is lost or released. context.Cause says which (ErrExpired,
-// ErrLost, ErrReleased, ErrClosed). Each call gives the same one.
+// wall clock, or when it is lost, released or handed off. context.Cause says which
+// (ErrExpired, ErrLost, ErrReleased, ErrHandedOff, ErrClosed). Each call gives the same one.
 //
 // A process that was paused beyond the deadline sees it ended when it runs on,
 // but may have sent a few more instructions first: no context can close that gap,
 // a fencing token that the resource checks does.
+//
+// It carries the fencing token (fencing.FromContext), for guards and for
+// httpguard.Transport. And it says that its user has the lock: Acquire on the same key
+// fails with ErrHeldByCaller under it, where it would wait for itself. All goroutines
+// that use the context, or one derived from it, count as the same caller.
 //
 // The context has no Deadline of its own, since an extension moves it.
 func (l *Lease) Context() context.Context {
@@ -28,8 +37,10 @@ func (l *Lease) Context() context.Context {
 	return l.own
 }
 
-// Within is a context like Context that also ends when parent does.
+// Within is a context like Context that also ends when parent does, and has its values.
 func (l *Lease) Within(parent context.Context) context.Context {
+	// A lease without a token hides that of an outer one.
+	parent = fencing.NewContext(parent, l.token)
 	inner, cancel := context.WithCancelCause(parent)
 	l.endWith(inner, cancel)
 	l.watch()
@@ -72,4 +83,23 @@ func (c *leaseContext) Err() error {
 	// Err agree.
 	c.lease.Validity()
 	return c.Context.Err()
+}
+
+// heldKey is the key under which a lease's context has the lease.
+type heldKey struct {
+	c   *core
+	key string
+}
+
+// Value is the parent's, but for the lease while it lasts.
+func (c *leaseContext) Value(key any) any {
+	if held, ok := key.(heldKey); ok && held.c == c.lease.hold.c && held.key == c.lease.hold.key && !c.lease.expired() {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+// heldUnder reports whether the context is one of a lease on the key that isn't over.
+func (c *core) heldUnder(ctx context.Context, key string) bool {
+	return ctx.Value(heldKey{c, key}) != nil
 }

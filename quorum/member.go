@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ type member struct {
 	reader  *drift.Reader
 	timeout time.Duration
 	hooks   *Hooks
-	lives   *lives
+	servers *registry
 	owed    *debts
 
 	silent        atomic.Bool // its last command had no answer
@@ -34,152 +35,143 @@ type member struct {
 	watchRestarts bool
 	watchClock    bool
 
-	mu          sync.Mutex
-	inFlight    int
-	quarantine  quarantine
-	monitor     drift.Monitor
-	probed      bool
-	probedEpoch uint64
-	probing     bool         // somebody has the turn to probe
-	turns       []*probeTurn // of who waits for it, in the order of arrival
-	duplicate   *DuplicateError
-	toldHidden  bool
+	mu         sync.Mutex
+	inFlight   int
+	quarantine quarantine
+	monitor    drift.Monitor
+	probed     bool
+	probing    bool         // somebody has the turn to probe
+	turns      []*probeTurn // of who waits for it, in the order of arrival
+	unfit      error        // what the last probe found that rules out any vote: a duplicate, a replica
+	toldHidden bool
 }
 
-// ask sends one command under the instance's own time-out. It counts nothing
-// and judges nothing but the time.
+// ask sends one command under the instance's own time-out, and waits. It counts
+// nothing and judges nothing but the time.
 func (m *member) ask(ctx context.Context, cmd Command) Ballot {
 	ballot := Ballot{Instance: m.name}
-	if !m.enter() {
-		ballot.Vote = Vote{Unsent: true, Err: ErrOverloaded}
+	if err := m.enter(cmd.Op); err != nil {
+		ballot.Vote = Vote{Unsent: true, Err: err}
 		return ballot
 	}
 	defer m.leave()
 	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	return m.exchange(ctx, cmd)
+	cmd.Clock = cmd.Clock || m.wantsClock(cmd.Op)
+	sent := m.reader.Now()
+	return m.answered(m.inst.Do(ctx, cmd), m.timeout, sent, m.reader.Now())
 }
 
-// vote asks for a vote on a new lease. Only a member that may vote is asked,
-// and only a vote that was given by a server that may vote is counted.
-func (m *member) vote(ctx context.Context, cmd Command) Ballot {
-	ballot := Ballot{Instance: m.name}
-	// An instance that is owed too many deletes gets nothing new to delete.
-	if m.owed.full() || !m.enter() {
-		ballot.Vote = Vote{Unsent: true, Err: ErrOverloaded}
-		return ballot
-	}
-	defer m.leave()
-	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
-	defer cancel()
-
-	began := m.reader.Now()
-	life, err := m.mayVote(ctx, 0)
-	if err != nil {
-		ballot.Vote = Vote{Unsent: true, Err: m.hideTimeout(err)}
-		ballot.Latency = drift.Elapsed(began, m.reader.Now())
-		return ballot
-	}
-	cmd.Life = life
-	ballot = m.exchange(ctx, cmd)
-	if ballot.Vote.Outcome == Granted {
-		ballot = m.plausible(ballot, cmd.Fence)
-	}
-	if ballot.Vote.Outcome != Granted {
-		return ballot
-	}
-	// The command may have travelled on a connection that was opened after the
-	// last probe, to a server that was restarted since; or its clock may have
-	// been seen to jump with this very answer. Invariant: a vote is counted
-	// only if a probe that began after its connection was opened found a server
-	// that may vote, in the life that the command was sent for.
-	if err := m.mayCount(ctx, ballot.Vote.Epoch, cmd.Life); err != nil {
-		return m.unproven(ballot, err)
-	}
-	return ballot
-}
-
-func (m *member) enter() bool {
+func (m *member) enter(op Op) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.enterLocked()
+	return m.enterLocked(op)
 }
 
-func (m *member) enterLocked() bool {
-	if m.inFlight >= m.maxInFlight {
-		return false
+// enterLocked counts one command more. A quarter of MaxInFlight is kept for what is held:
+// however many acquisitions are unanswered, a lease can be extended and released.
+func (m *member) enterLocked(op Op) error {
+	most := m.maxInFlight
+	if !op.Held() {
+		most = forWanted(most)
+	}
+	if m.inFlight >= most {
+		return fmt.Errorf("%w: %d commands to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
 	}
 	m.inFlight++
-	return true
+	return nil
 }
 
-// admit is enter, and for a vote says as well whether the member may give one, as
-// far as that is known.
-func (m *member) admit(voting bool, now drift.Instant) (entered bool, s standing) {
+// forWanted is the part of MaxInFlight that commands may take that are not about a key of
+// the client's own.
+func forWanted(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
+
+// admit is enter, and gives the standing as well where it matters. An error says why it
+// was not entered.
+func (m *member) admit(op Op, use use, now drift.Instant) (s standing, err error) {
 	// An instance that is owed too many deletes gets nothing new to delete.
-	if voting && m.owed.full() {
-		return false, standing{}
+	if use == newVote {
+		if err := m.owed.full(); err != nil {
+			return standing{}, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.enterLocked() {
-		return false, standing{}
+	if err := m.enterLocked(op); err != nil {
+		return standing{}, err
 	}
-	if !voting {
-		return true, standing{judged: true}
+	if use == uncounted {
+		return standing{known: true}, nil
 	}
-	return true, m.standingLocked(0, now)
+	return m.standingLocked(now), nil
 }
+
+// use is what the answer to a command is for.
+type use uint8
+
+const (
+	// uncounted: nothing is concluded from a grant: a delete, a look.
+	uncounted use = iota
+	// oldVote: the server is asked about a key that it has, also while it may not vote:
+	// an extension, a raise, a restore. A grant counts as newVote's does.
+	oldVote
+	// newVote: the server is asked if it may vote, and a grant counts if it comes from
+	// the server that was probed, and that may vote by then, too.
+	newVote
+)
 
 // standing is whether a server may vote.
 type standing struct {
-	judged bool   // by a probe that covers all connections that matter
-	life   string // the run id that this probe found; empty if hidden or not watched
-	err    error  // nil: it may
+	known bool   // a probe has told who it is, and that it is a master of its own
+	run   string // for Command.Run; empty if it is hidden or not watched
+	err   error  // why it may not vote, nil if it may
 }
 
-// standing judges by what is known, for all connections opened up to epoch.
-func (m *member) standing(epoch uint64, now drift.Instant) standing {
+func (m *member) standing(now drift.Instant) standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.standingLocked(epoch, now)
+	return m.standingLocked(now)
 }
 
-func (m *member) standingLocked(epoch uint64, now drift.Instant) standing {
-	// A duplicate is asked again each time: one of the two may have been replaced
-	// meanwhile.
-	if m.watchRestarts && (!m.probed || m.probedEpoch < epoch || m.duplicate != nil) {
-		return standing{}
+func (m *member) standingLocked(now drift.Instant) standing {
+	if m.watchRestarts && (!m.probed || m.unfit != nil) {
+		// One that was unfit is probed again each time: a duplicate may have been
+		// replaced meanwhile, a replica promoted.
+		return standing{err: m.unfit}
 	}
-	s := standing{judged: true, life: m.quarantine.runID}
+	s := standing{known: true, run: m.quarantine.id.Run()}
 	if q := m.quarantine.check(now); q != nil {
 		s.err = q
 	}
 	return s
 }
 
-// counts is nil if a grant counts that was asked for in a life of the server.
+// counts is nil if a grant counts that was asked for in a run of the server.
 //
-// Invariant: a grant with fencing that counts came from a server in the life that
-// the command named, so that its counter was lifted to the clock unless it was
-// granted from in this very life before (see Command.Life). Without this a server
-// that was restarted under the command, and that somebody vouches for, would go on
-// from the counter that it came back with: the record beside it has the old life, as
-// the command has. Lives are never led twice, so one that is found both before and
-// after the grant was led in between.
-func (s standing) counts(life string) error {
-	if s.err == nil && s.life != life {
-		return fmt.Errorf("it granted in another life than it was asked in: its run id was %.8s, and is %.8s", orHidden(life), orHidden(s.life))
+// Invariant: a grant that counts was given in the run that the last probe found. The
+// server saw to it that it was in that run when it granted (Command.Run); that nobody
+// has found another one since is seen to here, when the grant is counted: of two
+// servers that answer under one name only one may have a vote at a time. Run IDs are
+// never reused, so what is the same before and after was the same in between.
+//
+// That goes for an extension, too. Its key was found in place, but where a replica was
+// promoted or an address moved, others may still reach the server that had the key
+// before, without it; and a clock that jumped counts the TTL faster than was promised.
+func (s standing) counts(run string) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case !s.known:
+		return errUnknownServer
+	case s.run != run:
+		return &RunError{Asked: s.run, Found: run}
 	}
-	return s.err
+	return nil
 }
 
-func orHidden(runID string) string {
-	if runID == "" {
-		return "hidden"
-	}
-	return runID
-}
+// errUnknownServer is the failure of a grant that came when another server had been
+// seen under the instance's name, and not been asked yet who it is.
+var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
 
 func (m *member) leave() {
 	m.mu.Lock()
@@ -187,12 +179,25 @@ func (m *member) leave() {
 	m.mu.Unlock()
 }
 
-// exchange sends the command, measures, and shows the monitor what came back.
-func (m *member) exchange(ctx context.Context, cmd Command) Ballot {
-	cmd.Clock = cmd.Clock || m.wantsClock(cmd.Op)
-	sent := m.reader.Now()
-	vote := m.inst.Do(ctx, cmd)
-	return m.answered(vote, sent, m.reader.Now())
+// tick reads the server's clock, and finds out whether it is the one that was probed.
+func (m *member) tick() {
+	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: m.standing(m.reader.Now()).run})
+	var other *RunError
+	switch now := m.reader.Now(); {
+	case errors.As(ballot.Vote.Err, &other):
+		m.answeredBy(other)
+	case ballot.Vote.Outcome == Granted:
+		m.mu.Lock()
+		m.quarantine.confirmed(now)
+		m.mu.Unlock()
+	case permanent(ballot.Vote.Err):
+		m.mistrust()
+	default:
+		return
+	}
+	ctx, cancel := m.clock.WithTimeout(context.Background(), m.timeout)
+	defer cancel()
+	_, _ = m.judge(ctx) // what it finds is kept, and told by hooks
 }
 
 // wantsClock reports whether a command should bring the server's clock for the
@@ -201,23 +206,21 @@ func (m *member) exchange(ctx context.Context, cmd Command) Ballot {
 func (m *member) wantsClock(op Op) bool { return m.watchClock && op != Release }
 
 // answered takes in a vote.
-func (m *member) answered(vote Vote, sent, received drift.Instant) Ballot {
+func (m *member) answered(vote Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
 	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
 	m.silent.Store(vote.Outcome == Failed)
 	if vote.Outcome == Failed {
-		ballot.Vote.Err = m.hideTimeout(vote.Err)
+		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
 		return ballot
 	}
 	m.observe(vote.Clock, sent, received)
-	m.owed.answered()
+	m.owed.answered(received.Mono)
 	return ballot
 }
 
 // hideTimeout turns the end of the instance's own time-out into ErrTimeout. The
 // context that an instance gets is detached from the caller's, so its end is
 // never the caller's doing, and must not look like it.
-func (m *member) hideTimeout(err error) error { return hideTimeout(err, m.timeout) }
-
 func hideTimeout(err error, after time.Duration) error {
 	if err == nil {
 		return errNoReason
@@ -258,36 +261,15 @@ func (m *member) tellQuarantine(err *QuarantineError) {
 	}
 }
 
-// mayVote gives the life in which the server may vote, judged by a probe that
-// covers all connections opened up to epoch.
-func (m *member) mayVote(ctx context.Context, epoch uint64) (life string, err error) {
-	s, err := m.judge(ctx, epoch)
-	if err != nil {
-		return "", err
-	}
-	return s.life, s.err
-}
-
-// mayCount is nil if a grant counts that came on a connection opened up to epoch, to
-// a command for that life.
-func (m *member) mayCount(ctx context.Context, epoch uint64, life string) error {
-	s, err := m.judge(ctx, epoch)
-	if err != nil {
-		return err
-	}
-	return s.counts(life)
-}
-
-// judge gives the standing by a probe that covers all connections opened up to
-// epoch, and probes if there was none yet.
-func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
+// judge gives the standing, and probes if who the server is isn't known.
+func (m *member) judge(ctx context.Context) (standing, error) {
 	for {
 		m.mu.Lock()
-		if s := m.standingLocked(epoch, m.reader.Now()); s.judged {
+		if s := m.standingLocked(m.reader.Now()); s.known {
 			m.mu.Unlock()
 			return s, nil
 		}
-		t := m.turnLocked(func(now drift.Instant) bool { return m.standingLocked(epoch, now).judged })
+		t := m.turnLocked(func(now drift.Instant) bool { return m.standingLocked(now).known })
 		m.mu.Unlock()
 		if mine, err := m.await(ctx, t); err != nil {
 			return standing{}, err
@@ -296,14 +278,31 @@ func (m *member) judge(ctx context.Context, epoch uint64) (standing, error) {
 		}
 		_, err := m.probe(ctx)
 		m.mu.Lock()
-		if err == nil && m.duplicate != nil {
-			err = m.duplicate
+		if err == nil {
+			err = m.unfit
 		}
 		m.mu.Unlock()
 		if err != nil {
 			return standing{}, err
 		}
 	}
+}
+
+// answeredBy takes in that another server answered, or another run of it: who it is
+// has to be asked before anything counts again.
+func (m *member) answeredBy(other *RunError) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.quarantine.answeredBy(other) {
+		m.probed = false
+	}
+}
+
+// mistrust has the server asked anew who it is before anything counts again.
+func (m *member) mistrust() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.probed = false
 }
 
 // identify gives the answer to a probe of its own, after those under way.
@@ -315,31 +314,6 @@ func (m *member) identify(ctx context.Context) (Identity, error) {
 		return Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
 	return m.probe(ctx)
-}
-
-// inTime turns an extension's grant into a failed vote while the server's clock is
-// in quarantine: it has been extended there, but a clock that runs away counts the
-// TTL faster than the drift allowance covers. That the server may have been
-// restarted doesn't matter here, for the key was found in place.
-func (m *member) inTime(vote Vote) Vote {
-	if vote.Outcome != Granted {
-		return vote
-	}
-	m.mu.Lock()
-	q := m.quarantine.jump.err(ClockJumped, m.reader.Now())
-	m.mu.Unlock()
-	if q == nil {
-		return vote
-	}
-	return Vote{Err: q, Epoch: vote.Epoch}
-}
-
-// stale reports whether a connection was opened since the last probe, or there
-// was none yet, and probes matter.
-func (m *member) stale(epoch uint64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.watchRestarts && (!m.probed || m.probedEpoch < epoch)
 }
 
 // probe asks the server who it is and takes the answer in; it ends the turn that
@@ -354,20 +328,26 @@ func (m *member) probe(ctx context.Context) (Identity, error) {
 	}
 
 	m.mu.Lock()
-	var duplicate *DuplicateError
 	var verdict *QuarantineError
+	m.unfit = nil
 	if m.watchRestarts {
+		server := cmp.Or(id.RunID, id.ReplID)
 		// The claim comes before probed is set: of two members that are one
 		// server only one ever votes, whichever was first.
-		if other := m.lives.claim(id.RunID, m.name); other != "" {
-			duplicate = &DuplicateError{Instance: m.name, Other: other, RunID: id.RunID}
+		if other := m.servers.claim(server, m.name); other != "" {
+			m.unfit = &DuplicateError{Instance: m.name, Other: other, RunID: server}
+		}
+		if err := roleError(id); err != nil {
+			m.unfit = err
+		}
+		if was := m.quarantine.id.RunID; was != id.RunID {
+			// Another machine's clock isn't this one's after a jump.
+			m.monitor = drift.Monitor{MaxRate: m.monitor.MaxRate, Tolerance: m.monitor.Tolerance}
 		}
 		verdict = m.quarantine.identify(id, received)
 	}
-	m.duplicate = duplicate
 	m.probed = true
-	m.probedEpoch = max(m.probedEpoch, id.Epoch)
-	hidden := m.watchRestarts && !m.toldHidden && id.RunID == ""
+	hidden := m.watchRestarts && m.unfit == nil && !m.toldHidden && id.Run() == ""
 	m.toldHidden = m.toldHidden || hidden
 	m.mu.Unlock()
 

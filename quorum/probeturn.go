@@ -8,7 +8,7 @@ import (
 )
 
 // probeTurn is the wait for the turn to probe. There is one probe of a server at a time:
-// of two, the answer that the server gave first could be taken in last, and a life that
+// of two, the answer that the server gave first could be taken in last, and a run that
 // has ended be held for the present one, with all that it is allowed and has been granted.
 type probeTurn struct {
 	// enough reports, under the member's lock, whether somebody else's probe has told

@@ -8,19 +8,24 @@ import (
 )
 
 // quarantine says whether one instance may vote. A vote once given must stand
-// for a TTL; an instance that was restarted without its data, was replaced, or
-// had its clock stepped forward may have forgotten some. After one maximal TTL
-// every lease whose votes it could have forgotten is over ("delayed restarts" in
-// the Redis document, enforced from the client's side).
+// for a TTL. An instance that was restarted or promoted, that another server took the
+// place of, or whose clock was stepped forward may lack some. After MaxTTL every lease
+// whose votes it could lack has expired ("delayed restarts" in the Redis document,
+// enforced from the client's side).
+//
+// No way of keeping data is an exemption: that a server says appendfsync always does
+// not tell whether the disk is the one that it had, nor from when its data is.
 //
 // Time is the client's monotonic clock: a wall clock that is stepped forward
 // would end a quarantine early, and one that stands still only prolongs it.
 type quarantine struct {
 	length time.Duration // MaxTTL and the drift allowance on it
 
-	runID string // the server's present life; empty before the first probe
+	id      Identity      // what the last probe found; only RunID, ReplID and Role are kept
+	seen    time.Duration // when the server was last known to be in that run
+	sighted string        // the replication ID of another server that answered since
 
-	restart term // why and until when: it may have been restarted
+	restart term // why and until when: it may have been restarted or replaced
 	jump    term // why and until when: its clock jumped
 }
 
@@ -30,31 +35,78 @@ type term struct {
 	detail string
 }
 
+// backlogLife is less than repl-backlog-ttl (an hour, unless it is set), see identify.
+const backlogLife = time.Minute
+
 // identify takes in who the server says it is, and reports a new quarantine.
+//
+// A master also draws a new replication ID when its first replica or a backup connects,
+// and repl-backlog-ttl after the last one left. It forgets nothing then, and all masters
+// may do so at one time, so that isn't a reason to stay away. It can be told from a
+// promotion, after which a server keeps a second replication ID (Identity.Promoted) for
+// repl-backlog-ttl at least: so the server must have been seen in the run before less
+// than that ago. Where repl-backlog-ttl is set to less than backlogLife, a demotion and
+// a promotion within it can pass unnoticed.
 func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
-	before := q.runID
-	if before == "" && id.RunID == "" && id.Uptime < 0 {
-		return nil // hidden: nothing can be told
-	}
-	q.runID = id.RunID
-	if id.Vouched {
-		q.restart = term{}
-		return nil
-	}
+	before, sighted, seen := q.id, q.sighted, q.seen
+	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Role: id.Role}, "", now.Mono
 	was := q.restart
 	switch {
-	case before != "" && id.RunID == "":
-		// A restart may be what brought the settings back under which it hides.
-		q.restart = term{until: now.Mono + q.length, detail: fmt.Sprintf("it doesn't tell its run id any more, which was %.8s", before)}
-	case before != "" && id.RunID != before:
-		// It may be the same data after a restart or a replica that never had
-		// it, and its uptime doesn't tell which, nor does its persistence.
-		q.restart = term{until: now.Mono + q.length, detail: fmt.Sprintf("its run id changed from %.8s to %.8s", before, id.RunID)}
-	case before == "" && id.Uptime >= 0 && id.Uptime < q.length && !id.Durable:
+	case before.RunID != "" && id.RunID != before.RunID:
+		// It may be the same data after a restart, or a replica that never had it,
+		// and its uptime doesn't tell which. A restart may also be what brought
+		// back the settings under which it hides its run ID.
+		q.restart = q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+	case sighted != "" && sighted != id.ReplID:
+		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
+	case before.ReplID != "" && id.ReplID != before.ReplID:
+		if id.RunID == "" || id.ReplID == "" || id.Promoted || now.Mono-seen >= backlogLife {
+			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
+		}
+	case before.RunID != "" || before.ReplID != "":
+		// Known before.
+	case id.Promoted:
+		// Also if somebody vouches for its process, which is the same after a demotion.
+		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
+	case id.Vouched:
+	case id.Uptime >= 0 && id.Uptime < q.length:
 		// Uptime is rounded down, so this counts from no earlier than the start.
-		q.restart = term{until: now.Mono + q.length - id.Uptime, detail: fmt.Sprintf("it came up %v ago, and may have lost the votes it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))}
+		q.restart = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
+		q.restart.until -= id.Uptime
 	}
-	// Not again for the same start, seen once more with another rounding.
+	return q.news(was, now)
+}
+
+// answeredBy takes in that a master answered that isn't in the run that was asked for. It
+// reports whether it has to be found out who it is.
+//
+// Invariant: whatever master answers under the instance's name, another client may have
+// its vote. So the probe that follows decides (see identify): if it reaches another one
+// than was seen here, there are two, and a quarantine begins.
+func (q *quarantine) answeredBy(other *RunError) (unknown bool) {
+	switch {
+	case !other.master():
+		return true // it granted nothing to anybody, but may be all that there is now
+	case other.Found != "" && other.Found == q.id.ReplID:
+		return false // a probe has found it since
+	case q.sighted == "":
+		q.sighted = orHidden(other.Found)
+	case q.sighted != other.Found:
+		q.sighted = "several" // which no probe finds
+	}
+	return true
+}
+
+// confirmed takes in that the server was in its run at that time.
+func (q *quarantine) confirmed(now drift.Instant) { q.seen = max(q.seen, now.Mono) }
+
+func (q *quarantine) from(now drift.Instant, detail string, args ...any) term {
+	return term{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
+}
+
+// news is the quarantine for a restart, unless it is known: the same start is seen once
+// more with another rounding.
+func (q *quarantine) news(was term, now drift.Instant) *QuarantineError {
 	if q.restart.until > was.until+time.Second {
 		return q.restart.err(Restarted, now)
 	}
@@ -67,10 +119,11 @@ func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError
 	return q.jump.err(ClockJumped, now)
 }
 
-// trust vouches for the server's present life. It isn't remembered: a life that
-// comes back after another one stood in its place lacks that one's votes.
-func (q *quarantine) trust(runID string) {
-	if runID == q.runID {
+// trust vouches for the run that the last probe found, if it is the given one. It
+// isn't remembered: a server that comes back after another one stood in its place
+// lacks that one's votes.
+func (q *quarantine) trust(id Identity) {
+	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {
 		q.restart = term{}
 	}
 }

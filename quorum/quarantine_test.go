@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// maxTTL is the default MaxTTL with the drift allowance on it: how long a
+// maxTTL is the fixture's MaxTTL with the drift allowance on it: how long a
 // quarantine lasts.
 const maxTTL = 10_102 * ms
 
@@ -85,10 +85,13 @@ func TestWhoNeedsNoQuarantine(t *testing.T) {
 		free bool
 	}{
 		"vouched":                       {func(id *quorum.Identity) { id.Vouched = true }, true},
-		"durable":                       {func(id *quorum.Identity) { id.Durable = true }, true},
-		"hidden: nothing is told":       {func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 }, true},
+		"says that all is on disk":      {func(id *quorum.Identity) { id.Persistence = "aof always" }, false},
+		"promoted at an unknown time":   {func(id *quorum.Identity) { id.Uptime, id.Promoted = 100*time.Hour, true }, false},
+		"vouched, but promoted":         {func(id *quorum.Identity) { id.Vouched, id.Promoted = true, true }, false},
+		"up for long":                   {func(id *quorum.Identity) { id.Uptime = 100 * time.Hour }, true},
+		"hidden: nothing is told":       {func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
 		"uptime alone is hidden":        {func(id *quorum.Identity) { id.Uptime = -1 }, true},
-		"run id alone is hidden":        {func(id *quorum.Identity) { id.RunID = "" }, false},
+		"run ID alone is hidden":        {func(id *quorum.Identity) { id.RunID = "" }, false},
 		"aof everysec loses a second":   {func(id *quorum.Identity) { id.Persistence = "aof everysec" }, false},
 		"nothing is known of its files": {func(id *quorum.Identity) { id.Persistence = "" }, false},
 	} {
@@ -148,9 +151,9 @@ func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
 	}
 }
 
-// The restart comes between the look at the server and the SET, which travels on
-// the new connection: that very vote doesn't count, though it was granted.
-func TestTheVoteOnANewConnectionIsLookedAtAgain(t *testing.T) {
+// The restart comes between the look at the server and the SET: the server sees that
+// it is asked in another run, and sets nothing.
+func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", ms, 3, 4)
 		first := f.acquire("k")
@@ -169,16 +172,18 @@ func TestTheVoteOnANewConnectionIsLookedAtAgain(t *testing.T) {
 		require.NoError(t, first.Err())
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		assert.ErrorContains(t, err, "its run id changed from")
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		assert.ErrorContains(t, err, "its run ID changed from")
 		require.NoError(t, other.Settle(f.ctx))
 		log := f.log(2)
 		require.NotEmpty(t, log)
-		assert.Equal(t, quorum.Granted, log[len(log)-2].Vote.Outcome, "it did grant")
-		assert.Equal(t, quorum.Release, log[len(log)-1].Command.Op, "and the key was deleted")
+		last := log[len(log)-1]
+		assert.Equal(t, quorum.Acquire, last.Command.Op, "nothing has to be deleted")
+		assert.ErrorIs(t, last.Vote.Err, quorum.ErrOtherRun)
 	})
 }
 
-// The same server on a new connection is asked who it is, and goes on.
+// The same server goes on with a new connection.
 func TestAReconnectIsNoRestart(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for range 3 {
@@ -200,7 +205,7 @@ func TestAnotherRunIDIsQuarantined(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.each(func(s *quorumtest.Server) {
 			s.Restart(true)
-			s.SetIdentity(func(id *quorum.Identity) { id.Uptime, id.Durable = 100*time.Hour, true })
+			s.SetIdentity(func(id *quorum.Identity) { id.Uptime, id.Persistence = 100*time.Hour, "aof always" })
 		})
 		_, err := f.TryAcquire(f.ctx, "k")
 		assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
@@ -279,7 +284,7 @@ func TestHiddenIdentityIsToldOnce(t *testing.T) {
 	var mu sync.Mutex
 	playOnce(t, 3, func(f *fixture) {
 		f.identify(func(id *quorum.Identity) {
-			id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: no permission"}
+			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: no permission"}
 		}, 0)
 		for range 3 {
 			lease := f.acquire("k")
@@ -327,18 +332,15 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 		assert.Len(t, lease.Instances(), 2)
 		require.NoError(t, lease.Release(f.ctx))
 
-		// Healed when the second name is given a server of its own, at the next
-		// round: each of them asks who it is now. The first name's vote was asked for
-		// by its old run id, and counts from the round after.
+		// Healed when the second name is given a server of its own: it is asked anew
+		// who it is, as long as it is unfit.
 		f.vouch(0, 1)
-		f.each((*quorumtest.Server).Reconnect, 0, 1)
-		for _, votes := range []int{2, 3} {
-			lease = f.acquire("k")
-			require.NoError(t, f.Settle(f.ctx))
-			assert.Len(t, lease.Instances(), votes)
-			require.NoError(t, lease.Release(f.ctx))
-			require.NoError(t, f.Settle(f.ctx), "its last key is gone, too")
-		}
+		f.trust()
+		lease = f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Len(t, lease.Instances(), 3)
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx), "its last key is gone, too")
 	})
 }
 
@@ -444,13 +446,12 @@ func TestAProbeThatFailsSaysWhy(t *testing.T) {
 	})
 }
 
-// Whom somebody vouched for, vouched for that life; who comes back after another
-// server stood in its place has missed that one's votes.
-func TestTrustEndsWithTheLife(t *testing.T) {
+// Trust is for one run. A server that comes back after another one stood in its place
+// lacks that one's votes.
+func TestTrustEndsWithTheRun(t *testing.T) {
 	play(t, 1, func(f *fixture) {
-		say := func(life string) {
-			f.servers[0].SetIdentity(func(id *quorum.Identity) { id.RunID, id.Uptime = life, time.Hour })
-			f.servers[0].Reconnect()
+		say := func(run string) {
+			f.servers[0].SetIdentity(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = run, run+"'s", time.Hour })
 		}
 		say("first")
 		require.NoError(t, f.Trust(f.ctx))
@@ -472,9 +473,9 @@ func TestTrustEndsWithTheLife(t *testing.T) {
 // as one that never told.
 func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 	for name, hide := range map[string]func(id *quorum.Identity){
-		"all of it":      func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 },
-		"the run id":     func(id *quorum.Identity) { id.RunID, id.Uptime = "", time.Hour },
-		"but is durable": func(id *quorum.Identity) { id.RunID, id.Uptime, id.Durable = "", time.Hour, true },
+		"all of it":                           func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 },
+		"the run id":                          func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", time.Hour },
+		"the run ID, then its replication ID": func(id *quorum.Identity) { id.ReplID, id.Uptime = "", time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {

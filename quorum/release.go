@@ -2,27 +2,37 @@ package quorum
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
 
 // Release gives the lock back: it deletes the key on all instances where it may
 // be, if it is still the lease's. It works on a context that has ended, too, and
-// takes no longer than a few InstanceTimeouts.
+// takes no longer than a few InstanceTimeouts: it waits for no other goroutine.
 //
 // Nil means that a quorum still had it, or that it went to another goroutine of this
 // process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
 // over on so many instances that the holder had no lock any more; what it did may
 // have met with another's work. ErrUnreachable: too few answered to tell; the
-// deletes are owed, and delivered when the instances answer again. ErrReleased:
-// it was released before.
+// deletes are owed, and delivered when the instances answer again. ErrReleased,
+// ErrHandedOff: it was released or handed off before. ErrConfig: the lease is nil, as it
+// is where Acquire failed.
 func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return errNoLease
+	}
 	l.mu.Lock()
 	again := l.released
 	l.released = true
 	l.mu.Unlock()
 	if again {
-		return &RoundError{Op: Release, Key: l.Key(), Verdict: ErrReleased, Quorum: l.hold.c.majority.Q}
+		verdict := ErrReleased
+		if errors.Is(l.Err(), ErrHandedOff) {
+			verdict = ErrHandedOff
+		}
+		return &RoundError{Op: Release, Key: l.Key(), Verdict: verdict, Quorum: l.hold.c.majority.Q}
 	}
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent: nobody else can
@@ -36,23 +46,25 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// giveBack passes the lock on to the next in this process's line, or sets it free.
+// errNoLease is what comes of doing something with a nil lease.
+var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came instead of it", ErrConfig)
+
+// giveBack hands the lock to the first waiter of this process, or frees it.
 func (l *Lease) giveBack(ctx context.Context) error {
-	locals, canCall := l.hold.c.locals, l.hold.c.canCall()
-	if canCall {
-		if s := locals.succeed(l); s != nil {
-			switch <-s.taken {
-			case followed:
-				locals.passed(l)
-				return s.ends.wait(l.hold)
-			case inherited:
-				locals.passed(l)
-				return nil
-			}
-			// Who was to follow has given up.
-		}
+	locals := l.hold.c.locals
+	if locals.polls {
+		// Other processes have to find the lock free: it is freed after each turn.
+		locals.endTurn(l)
+	} else if locals.handOff(l) {
+		return nil
 	}
-	if !canCall || !locals.wanted(l) {
+	return l.free(ctx)
+}
+
+// free deletes the keys. Then the first waiter of this process competes with others.
+func (l *Lease) free(ctx context.Context) error {
+	locals := l.hold.c.locals
+	if locals.polls || !locals.wanted(l) {
 		err := l.hold.releaseAll(ctx, nil)
 		locals.freed(l)
 		return err
@@ -68,6 +80,17 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	}
 	defer ready()
 	return l.hold.releaseAll(ctx, ready)
+}
+
+// discard gives back a lease that nobody was given.
+func (c *core) discard(l *Lease) {
+	l.mu.Lock()
+	l.released = true
+	l.mu.Unlock()
+	l.end(ErrReleased)
+	if !c.locals.handOff(l) {
+		c.background.start(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
+	}
 }
 
 // releaseAll releases and returns as soon as the outcome is decided; the rest is

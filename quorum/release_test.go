@@ -29,61 +29,67 @@ func TestReleaseTellsWhatItFound(t *testing.T) {
 		total *= states
 	}
 	for mask := range total {
-		play(t, 5, func(f *fixture) {
-			lease := f.acquire("k")
-			synctest.Wait()
-			var n [states]int
-			for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
-				n[rest%states]++
-				switch rest % states {
-				case gone:
-					f.servers[i].Delete("k")
-				case takenOver:
-					f.servers[i].Put("k", strangers, time.Minute)
-				case down:
-					f.servers[i].EndWith(quorumtest.Refuse)
+		name := ""
+		for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
+			name += []string{held: "h", gone: "g", takenOver: "t", down: "d"}[rest%states]
+		}
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				synctest.Wait()
+				var n [states]int
+				for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
+					n[rest%states]++
+					switch rest % states {
+					case gone:
+						f.servers[i].Delete("k")
+					case takenOver:
+						f.servers[i].Put("k", strangers, time.Minute)
+					case down:
+						f.servers[i].EndWith(quorumtest.Refuse)
+					}
 				}
-			}
-			err := lease.Release(f.ctx)
-			require.Zero(t, f.elapsed())
-			state := fmt.Sprintf("%d held, %d gone, %d taken over, %d down: %v", n[held], n[gone], n[takenOver], n[down], err)
-			notMine := n[gone] + n[takenOver]
-			switch {
-			case n[held] >= 3:
-				require.NoError(t, err, state)
-			case notMine >= 3:
-				require.ErrorIs(t, err, quorum.ErrNotHeld, state)
-				require.NotErrorIs(t, err, quorum.ErrUnreachable, state)
-			case n[down] >= 3:
-				require.ErrorIs(t, err, quorum.ErrUnreachable, state)
-				require.NotErrorIs(t, err, quorum.ErrNotHeld, state)
-				require.ErrorIs(t, err, quorumtest.ErrConnRefused, state)
-			default:
-				// No quorum has it, none certainly lacks it: too few answered to
-				// tell. An answer that is still out is no answer yet.
-				require.ErrorIs(t, err, quorum.ErrUnreachable, state)
-			}
-			if err != nil {
-				var round *quorum.RoundError
-				require.ErrorAs(t, err, &round)
-				require.Equal(t, quorum.Release, round.Op)
-				require.Equal(t, "k", round.Key)
-				require.Len(t, round.Votes, 5)
-			}
-			require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
-
-			again := lease.Release(f.ctx)
-			require.ErrorIs(t, again, quorum.ErrReleased)
-			require.NotErrorIs(t, again, quorum.ErrNotHeld)
-
-			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-			f.requireNothingLeft()
-			for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
-				if rest%states == takenOver {
-					value, _, _ := f.servers[i].Get("k")
-					require.Equal(t, strangers, value, "what isn't ours isn't deleted")
+				err := lease.Release(f.ctx)
+				require.Zero(t, f.elapsed())
+				state := fmt.Sprintf("%d held, %d gone, %d taken over, %d down: %v", n[held], n[gone], n[takenOver], n[down], err)
+				notMine := n[gone] + n[takenOver]
+				switch {
+				case n[held] >= 3:
+					require.NoError(t, err, state)
+				case notMine >= 3:
+					require.ErrorIs(t, err, quorum.ErrNotHeld, state)
+					require.NotErrorIs(t, err, quorum.ErrUnreachable, state)
+				case n[down] >= 3:
+					require.ErrorIs(t, err, quorum.ErrUnreachable, state)
+					require.NotErrorIs(t, err, quorum.ErrNotHeld, state)
+					require.ErrorIs(t, err, quorumtest.ErrConnRefused, state)
+				default:
+					// No quorum has it, none certainly lacks it: too few answered to
+					// tell. An answer that is still out is no answer yet.
+					require.ErrorIs(t, err, quorum.ErrUnreachable, state)
 				}
-			}
+				if err != nil {
+					var round *quorum.RoundError
+					require.ErrorAs(t, err, &round)
+					require.Equal(t, quorum.Release, round.Op)
+					require.Equal(t, "k", round.Key)
+					require.Len(t, round.Votes, 5)
+				}
+				require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
+
+				again := lease.Release(f.ctx)
+				require.ErrorIs(t, again, quorum.ErrReleased)
+				require.NotErrorIs(t, again, quorum.ErrNotHeld)
+
+				f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+				f.requireNothingLeft()
+				for i, rest := 0, mask; i < 5; i, rest = i+1, rest/states {
+					if rest%states == takenOver {
+						value, _, _ := f.servers[i].Get("k")
+						require.Equal(t, strangers, value, "what isn't ours isn't deleted")
+					}
+				}
+			})
 		})
 		if t.Failed() {
 			return

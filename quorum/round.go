@@ -3,6 +3,8 @@ package quorum
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,55 +15,68 @@ import (
 
 // round is one attempt to win a lease: one value, one vote from each instance,
 // one decision. It has two stages. In the first the instances vote; when a
-// quorum has granted, the token is the largest of their counters. If these
-// differ, the second stage raises the lower ones, and the round is won when a
-// quorum has the token.
+// quorum has granted, the round chooses its token (see choose), usually the largest of
+// their counters. If these differ, the second stage raises the lower ones, and the
+// round is won when a quorum has the token. Those instances are its settled quorum.
 //
-// Why tokens rise. Let A and B be won rounds and s an
-// instance in both settled quorums, on which A was before B. When A was settled
-// on s, s's counter was at least T_A while A's value was still the key's: its own
-// vote was T_A, or a raise found the value in place. B's grant on s came after
-// A's value was gone, and it incremented: B's vote on s >= T_A+1. And T_B >= B's
-// vote on s, because only instances whose vote is at most T_B are settled for B.
-// So T_A < T_B, whatever clocks and pauses do, as long as s kept its data.
+// A round that reserves tokens has several: T, the last one, and those below it down to
+// its first, F. Without reserved tokens F is T. For each settled instance F is at least
+// the first token of that instance's vote, and T at least the last one.
 //
-// A round that takes spare tokens increments by 1+Spare, T is the last of what it takes,
-// and the others are right below: then B's vote on s >= T_A+1+Spare, and B's first token
-// is still above T_A, which is A's last.
+// Why tokens rise. Let A and B be won rounds, A the earlier one, and s an instance in
+// both settled quorums. The claim is that T_A < F_B.
 //
-// If s didn't. Let s have been restarted, or replaced by a replica, after A was settled
-// on it, and have come back with older data. B's vote counts only if s gave it in the
-// life that B's command named (see standing.counts), and the first grant of a new life
-// lifts a counter that was last granted from in another one, or that is missing, to s's
-// clock (see Command.Life): B's vote on s is later than s's clock was then. No client
-// asks s for a vote before its quarantine is over, so that this is later than the end of
-// the life in which A was settled on s by the length of a quarantine. And s's counter,
-// of at least T_A by that end, was no later than the latest of all servers' clocks at
-// that moment: a counter begins at its server's clock, is lifted to that or to another
-// server's counter, and is raised by one for each token, of which a key has fewer than
-// one a microsecond: a round takes maxTurns of them at most, and lasts longer than as many
-// microseconds, with its release (some 300 on loopback). So T_A < T_B all the same, if
-// server clocks differ by less than a quarantine's length (one that was ahead and was
-// set back counts as it was).
+// If s kept its data. When A was settled on s, s's counter was at least T_A while A's
+// value was still the key's: either A's vote there was T_A, or a raise found the value in
+// place. B's grant on s came after A's value had gone, and it counted on from there, so
+// the first token of B's vote on s is above T_A. F_B is no less than that. Clocks and
+// pauses have no part in this.
 //
-// What that takes, beside clocks:
-//   - run ids are told, and RestartQuarantine is on. A client that doesn't know a life
+// If s lost its data after A was settled on it, or came back with older data, by a
+// restart or by a replica that took its place. This part takes three steps, each of which
+// some line enforces, and one assumption.
+//
+//  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half
+//     of MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in
+//     counter.lua bounds every grant, and lift.lua every lift.
+//  2. B asked s for a vote at least MaxTTL later. No client asks a server that was
+//     restarted or replaced before that (quarantine.identify), and a vote counts only
+//     from the run of the server that the command named (standing.counts).
+//  3. The first token of B's vote on s is above s's clock at B. The first grant in a run
+//     of the server lifts a counter that was last granted from in another run, or is
+//     missing, to the clock (count in grant.lua; see Command.Run).
+//
+// The assumption: what s's clock showed at A, and what the clock of s, or of the server in
+// its place, shows at B, differ by the time that passed between them, give or take half of
+// MaxTTL. MaxTTL or more has passed, so the clock shows at least half of MaxTTL more: at
+// least T_A. Hence T_A < F_B. How fast tokens are given doesn't matter: a server that gives
+// them faster than its clock ticks gives fewer reserved ones, and then none.
+//
+// If the clocks are further apart than that, and all instances in both quorums lost their
+// data as well, F_B may be below T_A, by no more than the excess. A resource that has
+// seen T_A then refuses B. Verify tells of servers whose clocks are that far apart.
+//
+// What else the second part takes:
+//   - Run IDs are told, and RestartQuarantine is on. A client that doesn't know a run
 //     names none, and goes on from what it finds.
-//   - whoever asks s knows that it has to wait: it has seen the earlier life, or s tells
+//   - Whoever asks s knows that it has to wait: it has seen the earlier run, or s tells
 //     its uptime. A client that begins after a failover to a replica that has been up for
-//     long knows neither, and one for which somebody vouches, or whose disk has
-//     everything, isn't waited for: clocks must agree to within the time that s was down.
-//   - no life is led twice. A master that is demoted and becomes master again without a
-//     restart, and without what its successor granted, has the run id that it had.
+//     long knows neither, and it doesn't wait for a server that somebody vouches for. Then
+//     only the time that s was down has passed between A and B.
+//   - No run is led twice. A master that is demoted and becomes master again without a
+//     restart, and without what its successor granted, has the run ID that it had.
 //
-// A counter that is evicted or flushed in the midst of a life starts from the clock as
-// well, but nobody waits: clocks must agree to within the time from A to B.
+// A counter that is evicted or flushed within a run starts from the clock as well, but
+// nobody waits. In these three cases tokens rise if T_A was no further ahead of s's clock
+// than the time from A to B. It usually is behind that clock: a counter gets ahead of its
+// server's clock only where another server's clock is ahead.
 type round struct {
 	c    *core
 	hold hold
 	cmd  Command
 	ctx  context.Context // detached: the votes outlive the caller
 
+	resumes bool          // it takes a lease over, see Handle
 	decided chan struct{} // closed when the round is
 	seats   []seat
 
@@ -69,11 +84,12 @@ type round struct {
 	stage   stage
 	ballots []Ballot
 	tally   Tally
-	token   fencing.Token
-	settled Tally       // in the second stage: Granted counts instances that have the token
-	lost    error       // why, once lost
-	last    []Ballot    // the ballots at the decision, once lost
-	former  *succession // the lease that this round replaces, if any
+	token   fencing.Token // the last of the round's, once they are chosen
+	spare   int           // how many more there are, right below it
+	settled Tally         // in the second stage: Granted counts instances that have the token
+	lost    error         // why, once lost
+	last    []Ballot      // the ballots at the decision, once lost
+	raises  []Ballot      // what kept instances that granted from having the token
 }
 
 type stage uint8
@@ -91,6 +107,7 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		cmd: Command{
 			Op: Acquire, Key: key, Value: value, TTL: terms.TTL,
 			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
+			Ahead: c.cfg.ahead(), Clock: c.cfg.Fencing == On,
 		},
 		ctx:     context.WithoutCancel(ctx),
 		decided: make(chan struct{}),
@@ -134,20 +151,25 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 
 // way is how a round is run.
 type way struct {
-	oneFirst bool        // ask one instance, and the others only if it grants
-	former   *succession // a lease of this process to follow
-	spare    int         // how many tokens to take for those who will follow
+	oneFirst bool   // ask one instance, and the others only if it grants
+	spare    int    // how many tokens to reserve for successors
+	replace  string // a value of an earlier round that may have been left behind, or of a handle
+	resumes  bool   // only instances that have that value count
+	tried    *hold  // tryOnce sets it: the round's value
 }
 
 // tryOnce runs one round and gives the lease, or an error after everything that
 // the round left on responsive instances has been deleted.
-func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way) (*Lease, *RoundError) {
+func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
+	asked := c.reader.Now()
+	sample, err := c.admission.enter(asked)
+	if err != nil {
+		return nil, c.notAdmitted(ctx, key, try, asked, err)
+	}
 	value, err := c.newValue()
 	if err != nil {
-		if way.former != nil {
-			way.former.decline()
-		}
+		c.admission.leave(sample, false, asked)
 		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
@@ -156,21 +178,23 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	start := c.reader.Now()
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Spare = way.spare
-	if way.former != nil {
-		way.former.take(r)
-	}
+	r.cmd.Spare, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
 	interrupt := r.run(ctx, way.oneFirst, start)
 
 	now := c.reader.Now()
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
+	c.admission.leave(sample, verdict == nil || verdict == ErrTaken, now)
 
 	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q, Votes: r.decisive()}
-		if verdict == ErrInterrupted {
+		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q}
+		roundErr.Votes, roundErr.Raises = r.decisive()
+		switch verdict {
+		case ErrInterrupted:
 			roundErr.Cause = causeOf(ctx)
+		case ErrTaken:
+			roundErr.Holder = holderIn(roundErr.Votes, c.majority.Q)
 		}
 		r.rollBack(ctx)
 		if hooks.RoundDecided != nil {
@@ -186,10 +210,21 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way way)
 	return newLease(c, r, start), nil
 }
 
-// first is the first of the tokens that a won round took.
-func (r *round) first() fencing.Token {
-	return r.token - fencing.Token(r.cmd.Spare)
+// notAdmitted is the error of a round that there is no time for. Hooks are told of it like
+// of any other.
+func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift.Instant, why error) *RoundError {
+	err := &RoundError{Op: Acquire, Key: key, Verdict: why, Quorum: c.majority.Q}
+	if started := c.cfg.Hooks.RoundStarted; started != nil {
+		started(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
+	}
+	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
+		decided(ctx, RoundEnd{Op: Acquire, Key: key, Try: try, Started: asked.Wall, Err: err})
+	}
+	return err
 }
+
+// first is the first of a round's tokens.
+func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }
 
 // run sends the commands and returns when the round is decided, or with what
 // interrupted it.
@@ -275,8 +310,7 @@ func (r *round) ask(i int, answered chan struct{}, now drift.Instant) {
 	s := &r.seats[i]
 	// Only the goroutine that runs the round writes these.
 	s.round, s.i, s.asked, s.answered = r, i, true, answered
-	s.errand = r.hold.errand(i, r.ctx, s)
-	s.errand.voting = true
+	s.errand = r.hold.errand(i, r.ctx, newVote, s)
 	r.hold.queue(i, s, now)
 }
 
@@ -293,7 +327,7 @@ type seat struct {
 	raising bool // it is being raised to the token
 }
 
-func (s *seat) begin(now drift.Instant) { s.errand.run(s.round.cmd, now) }
+func (s *seat) begin(now drift.Instant) { s.errand.send(s.round.cmd, now) }
 
 func (s *seat) returned(ballot Ballot) {
 	r := s.round
@@ -306,9 +340,6 @@ func (s *seat) returned(ballot Ballot) {
 	r.count(s.i, ballot)
 	if s.answered != nil {
 		close(s.answered)
-	}
-	if r.former != nil {
-		r.former.settle(r.ctx, s.i, ballot.Vote)
 	}
 	r.moveOn()
 }
@@ -336,8 +367,8 @@ func (r *round) moveOn() {
 			r.hold.ended(s.i)
 			continue
 		}
-		s.errand.voting = false
-		s.errand.run(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL}, drift.Instant{})
+		s.errand.use = oldVote
+		s.errand.send(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL, Ahead: r.cmd.Ahead}, drift.Instant{})
 	}
 }
 
@@ -349,11 +380,17 @@ func (r *round) count(i int, ballot Ballot) {
 	r.seats[i].voted = true
 	switch r.stage {
 	case voting:
-		switch r.tally.Count(ballot.Vote.Outcome) {
+		outcome := ballot.Vote.Outcome
+		if r.resumes && outcome == Granted && !ballot.Vote.Replaced {
+			// The key had gone, so somebody else may have had the lock there since: as
+			// in an extension, an instance that has to be repaired doesn't count.
+			outcome = Refused
+		}
+		switch r.tally.Count(outcome) {
 		case Won:
 			r.beginRaising()
 		case Lost:
-			r.finish(lost, r.tally.Reason())
+			r.finish(lost, r.reason())
 		}
 	case raising:
 		// A straggler may still help, see behind; its vote is settled there.
@@ -367,18 +404,78 @@ func (r *round) count(i int, ballot Ballot) {
 	}
 }
 
-// beginRaising ends the first stage: the token is fixed now.
+// beginRaising ends the first stage, if a token can be chosen: it is fixed then. Else the
+// round goes on voting while those who have yet to vote can help.
 func (r *round) beginRaising() {
-	r.stage = raising
-	for i := range r.ballots {
-		if vote := r.ballots[i].Vote; vote.Outcome == Granted {
-			r.token = max(r.token, vote.Token)
+	token, spare, agree := r.choose()
+	if agree < r.settled.Q {
+		if voted := r.tally.Granted + r.tally.Refused + r.tally.Failed; agree+r.tally.N-voted < r.settled.Q {
+			r.blame(token)
+			r.finish(lost, ErrTokenRace)
 		}
+		return
 	}
+	r.stage, r.token, r.spare = raising, token, spare
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
 		}
+	}
+}
+
+// choose finds the token that the round can be settled with: the largest of the votes'
+// that a quorum can have. It gives how many instances can have it, and how many tokens
+// right below it are the round's as well. With fewer than a quorum it gives the token
+// that the most can have, the lowest of several.
+//
+// It isn't simply the largest vote: a server whose clock is far ahead may have started a
+// lost counter from that clock, and the others would be lifted along. Such a server costs
+// its own vote and no more.
+func (r *round) choose() (token fencing.Token, spare, agree int) {
+	for i := range r.ballots {
+		vote := &r.ballots[i].Vote
+		if vote.Outcome != Granted || agree > 0 && vote.Token == token {
+			continue
+		}
+		n, first := 0, fencing.Token(0)
+		for j := range r.ballots {
+			if other := &r.ballots[j].Vote; r.canHave(other, vote.Token) {
+				n++
+				first = max(first, firstOf(other))
+			}
+		}
+		if n >= r.settled.Q && (agree < r.settled.Q || vote.Token > token) ||
+			agree < r.settled.Q && (n > agree || n == agree && vote.Token < token) {
+			token, spare, agree = vote.Token, int(vote.Token-first), n
+		}
+	}
+	return token, spare, agree
+}
+
+// canHave reports whether an instance that gave this vote can be settled with the token:
+// it gave none above it, and its counter may be lifted so far ahead of its clock.
+func (r *round) canHave(vote *Vote, token fencing.Token) bool {
+	return vote.Outcome == Granted && vote.Token <= token &&
+		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Ahead).UnixMicro())
+}
+
+// firstOf is the first of a vote's tokens.
+func firstOf(vote *Vote) fencing.Token { return vote.Token - fencing.Token(vote.Spare) }
+
+// blame notes who kept the others from agreeing on a token.
+func (r *round) blame(token fencing.Token) {
+	for i := range r.ballots {
+		vote := &r.ballots[i].Vote
+		if vote.Outcome != Granted || r.canHave(vote, token) {
+			continue
+		}
+		by, word := time.Duration(int64(vote.Token-token))*time.Microsecond, "ahead of"
+		if vote.Token < token {
+			by, word = time.UnixMicro(int64(token)).Sub(vote.Clock), "behind"
+		}
+		r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: Vote{Err: fmt.Errorf(
+			"its counter, which starts from its clock, is %v %s those of other instances, which follow by %v at most (half of MaxTTL); set the clocks of the servers right, or wait until they have caught up",
+			by, word, r.cmd.Ahead)}})
 	}
 }
 
@@ -388,22 +485,30 @@ func (r *round) settle(i int) {
 	if r.stage != raising {
 		return
 	}
-	vote := r.ballots[i].Vote
+	vote := &r.ballots[i].Vote
 	switch {
-	case vote.Outcome == Granted && vote.Token == r.token:
-		r.hold.settle(i)
-		r.countSettled(Granted)
-	case vote.Outcome == Granted && vote.Token < r.token:
+	case vote.Outcome != Granted:
+		r.countSettled(Failed)
+	case vote.Token < r.token:
 		// To be raised; counted when that is answered.
-	case vote.Outcome == Granted:
-		// A straggler whose counter was above the token. It has no need of a
-		// raise, but it doesn't count either: the proof needs T >= the vote of
-		// every instance that is settled, and T is fixed.
-		r.hold.settle(i)
-		r.countSettled(Failed)
 	default:
-		r.countSettled(Failed)
+		r.hold.settle(i)
+		r.countSettled(r.settles(i))
 	}
+}
+
+// settles is Granted if an instance that has the token stands for it. One that gave a
+// larger one, or reserved fewer than the round has, doesn't: the proof needs the round's
+// first token to be no less than that of every vote that is settled, and its last one no
+// less than the last. The tokens are fixed, so only a straggler can be such a one, or an
+// instance that the choice left out.
+func (r *round) settles(i int) Outcome {
+	vote := &r.ballots[i].Vote
+	if vote.Token <= r.token && firstOf(vote) <= r.first() {
+		return Granted
+	}
+	r.note(Ballot{Instance: r.ballots[i].Instance, Vote: Vote{Err: fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", firstOf(vote), vote.Token, r.first(), r.token)}})
+	return Failed
 }
 
 func (r *round) countSettled(o Outcome) {
@@ -434,17 +539,49 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	// success, for a counter raised after the key was lost proves nothing.
 	if ballot.Vote.Outcome == Granted {
 		r.hold.settle(i)
-		r.countSettled(Granted)
+		r.countSettled(r.settles(i))
 		return
 	}
+	r.note(ballot)
 	r.countSettled(Failed)
 }
+
+// note keeps what kept an instance that granted from having the token. r.mu is held.
+func (r *round) note(ballot Ballot) {
+	if r.stage == raising {
+		r.raises = append(r.raises, ballot)
+	}
+}
+
+// reason says why a round was lost in its first stage. Refusals for the set's sake
+// aren't the key's: where they decided, or nothing else was refused, the lock
+// may well be free. r.mu is held.
+func (r *round) reason() error {
+	others := 0
+	for i := range r.ballots {
+		if isOtherSet(r.ballots[i].Vote) {
+			others++
+		}
+	}
+	if others > 0 && r.tally.Failed < r.tally.Blocking() && (others == r.tally.Refused || others >= r.tally.Blocking()) {
+		return ErrSetMismatch
+	}
+	return r.tally.Reason()
+}
+
+// isOtherSet reports whether a vote was refused because the clients disagree on the
+// set.
+func isOtherSet(v Vote) bool { return v.Outcome == Refused && errors.Is(v.Err, ErrSetMismatch) }
 
 // forfeit gives up a round in which the one instance that was asked refused.
 func (r *round) forfeit() {
 	r.mu.Lock()
 	if r.stage == voting {
-		r.finish(lost, ErrTaken)
+		if why := r.reason(); errors.Is(why, ErrSetMismatch) {
+			r.finish(lost, why)
+		} else {
+			r.finish(lost, ErrTaken)
+		}
 	}
 	r.mu.Unlock()
 	r.moveOn()
@@ -523,8 +660,8 @@ func (r *round) snapshot() []Ballot {
 // decisive is the ballots at the moment at which the round was lost. What waiting
 // does next follows from these, and not from those that happen to have come in
 // when it is looked at.
-func (r *round) decisive() []Ballot {
+func (r *round) decisive() (votes, raises []Ballot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last
+	return r.last, r.raises
 }

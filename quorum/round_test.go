@@ -80,10 +80,9 @@ func TestEveryMask(t *testing.T) {
 	for _, a := range ailments {
 		t.Run(a.name, func(t *testing.T) {
 			for mask := uint(0); mask < 1<<5; mask++ {
-				play(t, 5, func(f *fixture) { playMask(f, a, mask) })
-				if t.Failed() {
-					t.Fatalf("mask %05b", mask)
-				}
+				t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
+					play(t, 5, func(f *fixture) { playMask(f, a, mask) })
+				})
 			}
 		})
 	}
@@ -182,10 +181,14 @@ func TestEveryMixtureIsDecidedAtTheFirstMoment(t *testing.T) {
 			for i, rest := 0, code; i < 5; i, rest = i+1, rest/3 {
 				outcomes[i] = quorum.Outcome(rest % 3)
 			}
-			playMixture(t, outcomes, backwards)
-			if t.Failed() {
-				t.Fatal(outcomes)
+			name := ""
+			for _, o := range outcomes {
+				name += o.String()[:1] // failed, refused or granted
 			}
+			if backwards {
+				name += ", E first"
+			}
+			t.Run(name, func(t *testing.T) { playMixture(t, outcomes, backwards) })
 		}
 	}
 }
@@ -491,8 +494,8 @@ func TestRoundErrorText(t *testing.T) {
 		f.lag(ms, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, `quorum: lock is taken (acquire "k": 0 granted, 1 refused, 2 failed; quorum is 2 of 3); `+
-			`B: quorumtest: connection refused; C: `+quorum.ErrPending.Error(), err.Error())
+		assert.Equal(f.t, `quorum: lock is taken (acquire "k": 0 granted, 1 refused, 1 failed, 1 not waited for; quorum is 2 of 3): held by another client for another 1h0m0s unless it extends; `+
+			`B: quorumtest: connection refused`, err.Error())
 		f.requireNothingLeft()
 	})
 }
@@ -516,6 +519,18 @@ func ExampleRoundError() {
 	// Output:
 	// red granted <nil>
 	// green failed quorum: instance did not answer in time
-	// blue failed quorum: too many commands unanswered by this instance
+	// blue failed quorum: overloaded
 	// true true
+}
+
+// An instance that fails at once ends no other's command.
+func TestOneErrorCostsNoOtherVote(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.slow(5*ms, 5*ms)
+		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+		lease := f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Equal(t, []string{"C", "D", "E"}, lease.Instances())
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Set identifies the set of instances that a client uses: the fingerprint that
@@ -11,7 +12,11 @@ import (
 // the set can both win a majority, each of its own; so an instance refuses
 // those whose Set differs from the one it saw last (scenario S14).
 //
-// The operator gives Name and Version, N and Q follow from the configuration.
+// It has MaxTTL as well, because an instance that lost its data stays out of the voting
+// for as long: a client with a shorter MaxTTL would end that before the other clients'
+// leases have expired.
+//
+// The operator gives Name and Version, the others follow from the configuration.
 type Set struct {
 	// Name names the set: up to MaxSetName characters of A-Z a-z 0-9 . _ -
 	// May be empty.
@@ -21,30 +26,33 @@ type Set struct {
 	Version uint64
 	// N is the number of instances and Q the quorum.
 	N, Q int
+	// MaxTTL is Config.MaxTTL.
+	MaxTTL time.Duration
 }
 
 // MaxSetName is the longest Set.Name, in bytes.
 const MaxSetName = 64
 
-// String writes the set as the instances keep it: "name@version N=5 Q=3".
+// String writes the set as the instances keep it: "name@version N=5 Q=3 MaxTTL=30s".
 func (s Set) String() string {
-	return s.Name + "@" + strconv.FormatUint(s.Version, 10) + " N=" + strconv.Itoa(s.N) + " Q=" + strconv.Itoa(s.Q)
+	return s.Name + "@" + strconv.FormatUint(s.Version, 10) + " N=" + strconv.Itoa(s.N) + " Q=" + strconv.Itoa(s.Q) + " MaxTTL=" + s.MaxTTL.String()
 }
 
 // ParseSet reads what Set.String writes.
 func ParseSet(text string) (Set, error) {
 	name, rest, ok := strings.Cut(text, "@")
 	fields := strings.Split(rest, " ")
-	if !ok || len(fields) != 3 || !strings.HasPrefix(fields[1], "N=") || !strings.HasPrefix(fields[2], "Q=") {
-		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint, want %q", text, "name@version N=5 Q=3")
+	if !ok || len(fields) != 4 || !strings.HasPrefix(fields[1], "N=") || !strings.HasPrefix(fields[2], "Q=") || !strings.HasPrefix(fields[3], "MaxTTL=") {
+		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint, want %q", text, "name@version N=5 Q=3 MaxTTL=30s")
 	}
 	version, err1 := strconv.ParseUint(fields[0], 10, 64)
 	n, err2 := strconv.Atoi(fields[1][2:])
 	q, err3 := strconv.Atoi(fields[2][2:])
-	if err1 != nil || err2 != nil || err3 != nil {
+	maxTTL, err4 := time.ParseDuration(fields[3][len("MaxTTL="):])
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
 		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint: its numbers can't be read", text)
 	}
-	s := Set{Name: name, Version: version, N: n, Q: q}
+	s := Set{Name: name, Version: version, N: n, Q: q, MaxTTL: maxTTL}
 	if err := s.validateName(); err != nil {
 		return Set{}, err
 	}

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,9 +13,9 @@ import (
 
 func TestSetHasOneText(t *testing.T) {
 	for text, set := range map[string]quorum.Set{
-		"@0 N=5 Q=3":                           {N: 5, Q: 3},
-		"main@7 N=3 Q=2":                       {Name: "main", Version: 7, N: 3, Q: 2},
-		"a.B_9-z@18446744073709551615 N=1 Q=1": {Name: "a.B_9-z", Version: 1<<64 - 1, N: 1, Q: 1},
+		"@0 N=5 Q=3 MaxTTL=0s":                                      {N: 5, Q: 3},
+		"main@7 N=3 Q=2 MaxTTL=30s":                                 {Name: "main", Version: 7, N: 3, Q: 2, MaxTTL: 30 * time.Second},
+		"a.B_9-z@18446744073709551615 N=1 Q=1 MaxTTL=8760h0m0.001s": {Name: "a.B_9-z", Version: 1<<64 - 1, N: 1, Q: 1, MaxTTL: 365*24*time.Hour + time.Millisecond},
 	} {
 		assert.Equal(t, text, set.String())
 		parsed, err := quorum.ParseSet(text)
@@ -25,10 +26,10 @@ func TestSetHasOneText(t *testing.T) {
 
 func TestSetTextThatIsNone(t *testing.T) {
 	for _, text := range []string{
-		"", "@", "main", "main@1", "main@1 N=5", "main@1 N=5 Q=", "main@1 N=5 Q=3 ", " main@1 N=5 Q=3",
-		"main@1 Q=3 N=5", "main@1  N=5 Q=3", "main@-1 N=5 Q=3", "main@01 N=5 Q=3", "main@+1 N=5 Q=3", "main@1 N=05 Q=3",
-		"main@1 N=5 Q=+3", "main@18446744073709551616 N=5 Q=3", "ma in@1 N=5 Q=3", "ma@in@1 N=5 Q=3", "mäin@1 N=5 Q=3",
-		"main@1 N=5 Q=3\n", "main@1 N=5 Q=three", strings.Repeat("x", quorum.MaxSetName+1) + "@1 N=5 Q=3",
+		"", "@", "main", "main@1", "main@1 N=5", "main@1 N=5 Q=", "main@1 N=5 Q=3", "main@1 N=5 Q=3 MaxTTL=", "main@1 N=5 Q=3 MaxTTL=30", "main@1 N=5 Q=3 MaxTTL=60s", "main@1 N=5 Q=3 MaxTTL=30s ", " main@1 N=5 Q=3 MaxTTL=30s",
+		"main@1 Q=3 N=5", "main@1  N=5 Q=3 MaxTTL=30s", "main@-1 N=5 Q=3 MaxTTL=30s", "main@01 N=5 Q=3 MaxTTL=30s", "main@+1 N=5 Q=3 MaxTTL=30s", "main@1 N=05 Q=3 MaxTTL=30s",
+		"main@1 N=5 Q=+3 MaxTTL=30s", "main@18446744073709551616 N=5 Q=3 MaxTTL=30s", "ma in@1 N=5 Q=3 MaxTTL=30s", "ma@in@1 N=5 Q=3 MaxTTL=30s", "mäin@1 N=5 Q=3 MaxTTL=30s",
+		"main@1 N=5 Q=3 MaxTTL=30s\n", "main@1 N=5 Q=three MaxTTL=30s", strings.Repeat("x", quorum.MaxSetName+1) + "@1 N=5 Q=3 MaxTTL=30s",
 	} {
 		set, err := quorum.ParseSet(text)
 		assert.Error(t, err, "%q", text)
@@ -50,7 +51,7 @@ func TestSetSupersedes(t *testing.T) {
 
 // Servers compare the text: one set must have one text, and one text one set.
 func FuzzParseSet(f *testing.F) {
-	for _, seed := range []string{"@0 N=5 Q=3", "main@7 N=3 Q=2", "a@01 N=+1 Q=-1", "@@ N= Q=", "x@1 N=5 Q=3 "} {
+	for _, seed := range []string{"@0 N=5 Q=3 MaxTTL=30s", "main@7 N=3 Q=2 MaxTTL=1.5s", "a@01 N=+1 Q=-1 MaxTTL=-1s", "@@ N= Q= MaxTTL=", "x@1 N=5 Q=3 MaxTTL=60s "} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -62,5 +63,29 @@ func FuzzParseSet(f *testing.F) {
 		require.Equal(t, text, set.String())
 		require.LessOrEqual(t, len(set.Name), quorum.MaxSetName)
 		require.False(t, set.Supersedes(set))
+	})
+}
+
+// A client whose MaxTTL is shorter would count a server's votes before leases of the
+// others have expired that the server has forgotten. So it is refused, and told both.
+func TestClientsAgreeOnMaxTTL(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		other := f.other(func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = time.Second, time.Second })
+		_, err := other.Acquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		assert.ErrorContains(t, err, "MaxTTL=1s")
+		assert.ErrorContains(t, err, "MaxTTL=10s")
+		assert.NotErrorIs(t, err, quorum.ErrExhausted, "no waiting helps")
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+
+		// A higher version takes over, and then the others are refused.
+		next := f.other(func(cfg *quorum.Config) { cfg.MaxTTL, cfg.Set.Version = time.Minute, 1 })
+		lease, err = next.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch)
 	})
 }

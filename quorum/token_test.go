@@ -97,7 +97,7 @@ func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 		f.servers[2].Start(true)
 		f.vouch(2)
 		f.servers[2].PutCounter("k", 1, f.Set().String())
-		f.recognize()
+		f.trust()
 		f.kill(0)
 		second := f.acquire("k")
 		assert.Greater(f.t, second.Token(), first.Token())
@@ -184,8 +184,7 @@ func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
 			f.requireNothingLeft()
 			time.Sleep(time.Second)
 			f.each(func(s *quorumtest.Server) { s.Restart(false) })
-			f.vouch(0, 1, 2)
-			f.recognize()
+			f.trust()
 		}
 	})
 }

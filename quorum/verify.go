@@ -65,7 +65,36 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	} else if n == 1 {
 		report.Notes = append(report.Notes, "one instance has no redundancy: its failure is the lock's")
 	}
+	report.Notes = append(report.Notes, report.apart(c.cfg.ahead())...)
 	return report, report.join()
+}
+
+// apart notes two servers whose clocks certainly differ by more than Command.Ahead.
+// Leases don't mind, but tokens lean on it: where counters are new or lost, they start
+// from the clocks.
+func (r Report) apart(most time.Duration) []string {
+	var ahead, behind *InstanceReport // by what is certain
+	for i := range r.Instances {
+		inst := &r.Instances[i]
+		if inst.ClockUncertainty == 0 {
+			continue // it isn't known
+		}
+		if ahead == nil || inst.ClockOffset-inst.ClockUncertainty > ahead.ClockOffset-ahead.ClockUncertainty {
+			ahead = inst
+		}
+		if behind == nil || inst.ClockOffset+inst.ClockUncertainty < behind.ClockOffset+behind.ClockUncertainty {
+			behind = inst
+		}
+	}
+	if ahead == nil {
+		return nil
+	}
+	least := (ahead.ClockOffset - ahead.ClockUncertainty) - (behind.ClockOffset + behind.ClockUncertainty)
+	if least <= most {
+		return nil
+	}
+	return []string{fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrTokenRace), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
+		ahead.Name, least.Round(time.Millisecond), behind.Name, most)}
 }
 
 // probeAll probes every member on ctx, each under its own time-out. err says why
@@ -114,27 +143,27 @@ func (m *member) report(id Identity, err error) InstanceReport {
 	}
 	now := m.reader.Now()
 	m.mu.Lock()
-	duplicate, quarantined := m.duplicate, m.quarantine.check(now)
+	unfit, quarantined := m.unfit, m.quarantine.check(now)
 	r.ClockOffset, r.ClockUncertainty, _ = m.monitor.Offset(now)
 	r.RateLow, r.RateHigh, _ = m.monitor.Rate()
 	m.mu.Unlock()
 
 	var errs []error
-	if duplicate != nil {
-		errs = append(errs, duplicate)
+	if unfit == nil {
+		unfit = roleError(id) // where restarts aren't watched
+	}
+	if unfit != nil {
+		errs = append(errs, unfit)
 	}
 	if quarantined != nil {
 		r.Quarantine = quarantined
 		errs = append(errs, quarantined)
 	}
-	if id.Role != "" && id.Role != "master" {
-		errs = append(errs, fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role))
-	}
 	if id.Eviction != "" && id.Eviction != "noeviction" {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
-	if m.watchRestarts && id.RunID == "" {
-		errs = append(errs, fmt.Errorf("%w: its restarts, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after a TTL", ErrHidden, strings.Join(id.Hidden, "; ")))
+	if m.watchRestarts && unfit == nil && id.Run() == "" {
+		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	r.Err = errors.Join(errs...)
 	r.Notes = m.notes(id)
@@ -144,8 +173,11 @@ func (m *member) report(id Identity, err error) InstanceReport {
 // notes are what an operator should know and may have wanted so.
 func (m *member) notes(id Identity) []string {
 	var notes []string
-	if !id.Durable && id.Persistence != "" {
-		notes = append(notes, fmt.Sprintf("persistence is %s: after a restart it doesn't vote for a maximal TTL", id.Persistence))
+	if id.Persistence != "" && id.Persistence != "aof always" {
+		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
+	}
+	if id.Promoted {
+		notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
 	}
 	for _, h := range id.Hidden {
 		notes = append(notes, "hidden: "+h)
@@ -153,13 +185,15 @@ func (m *member) notes(id Identity) []string {
 	return notes
 }
 
-// Trust vouches for the present lives of the named instances, or of all if none is
+// Trust vouches for the present runs of the named instances, or of all if none is
 // named: they have given no vote that they forgot. It lifts the quarantine of
 // servers that have just been set up for the first time; a later restart is
 // quarantined again. It has no effect on quarantines for clocks that jumped.
 //
-// To call it after a server lost its data breaks the lock: that is what the
-// quarantine is for. Errors: ErrConfig for an unknown name, and what instances
+// It counts for this Coordinator alone, in memory. So don't leave it in code that runs
+// at each start of a service: a process that starts after a server lost its data would
+// vouch for that server, and the lock would have two holders. That is what the
+// quarantine is for. instance.Config.VouchedRunID names one run and can stay. Errors: ErrConfig for an unknown name, and what instances
 // failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
@@ -182,12 +216,12 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		switch {
 		case err != nil:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: err})
-		case r.Identity.RunID != "":
+		case r.Identity.RunID != "" || r.Identity.ReplID != "":
 			m.mu.Lock()
-			m.quarantine.trust(r.Identity.RunID)
+			m.quarantine.trust(r.Identity)
 			m.mu.Unlock()
 		default:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: fmt.Errorf("%w: without its run id it can't be vouched for", ErrHidden)})
+			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
 	if ctx.Err() != nil {

@@ -3,10 +3,14 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -76,10 +80,14 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		want  error
 		text  []string
 	}{
-		"replica":     {vouched(func(id *quorum.Identity) { id.Role = "slave" }), quorum.ErrNotMaster, []string{"slave", "list masters only"}},
-		"eviction":    {vouched(func(id *quorum.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
-		"quarantine":  {func(f *fixture) { f.identify(truth, 1) }, quorum.ErrQuarantined, []string{"came up 0s ago"}},
-		"hidden":      {vouched(func(id *quorum.Identity) { id.RunID, id.Uptime, id.Hidden = "", -1, []string{"INFO: NOPERM"} }), quorum.ErrHidden, []string{"INFO: NOPERM", "allow its user INFO"}},
+		"replica":    {vouched(func(id *quorum.Identity) { id.Role = "slave" }), quorum.ErrNotMaster, []string{"slave", "list masters only"}},
+		"sentinel":   {vouched(func(id *quorum.Identity) { id.Role = quorum.RoleSentinel }), quorum.ErrNotMaster, []string{"Sentinel", "list the masters"}},
+		"cluster":    {vouched(func(id *quorum.Identity) { id.Role = quorum.RoleCluster }), quorum.ErrNotMaster, []string{"node of a cluster", "list independent servers"}},
+		"eviction":   {vouched(func(id *quorum.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
+		"quarantine": {func(f *fixture) { f.identify(truth, 1) }, quorum.ErrQuarantined, []string{"came up 0s ago"}},
+		"hidden": {vouched(func(id *quorum.Identity) {
+			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
+		}), quorum.ErrHidden, []string{"INFO: NOPERM", "allow its user INFO"}},
 		"hung":        {func(f *fixture) { f.hang(1) }, quorum.ErrTimeout, []string{"after 2s"}},
 		"unreachable": {func(f *fixture) { f.kill(1) }, quorumtest.ErrConnRefused, []string{"can't be asked who it is"}},
 		"duplicate": {func(f *fixture) {
@@ -142,7 +150,7 @@ func TestVerifyNotes(t *testing.T) {
 		})
 	}
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.Persistence, id.Durable = "aof always", true }, 0)
+		f.identify(func(id *quorum.Identity) { id.Persistence = "aof always" }, 0)
 		f.identify(func(id *quorum.Identity) { id.Persistence, id.Hidden = "", []string{"CONFIG: NOPERM"} }, 1)
 		f.identify(func(id *quorum.Identity) { id.Persistence = "aof everysec" }, 2)
 		report, _ := f.Verify(f.ctx)
@@ -153,9 +161,68 @@ func TestVerifyNotes(t *testing.T) {
 	})
 }
 
+// Clocks that are certainly further apart than half of MaxTTL are noted: tokens lean on
+// them where counters are lost.
+func TestVerifyNotesClocksApart(t *testing.T) {
+	for step, noted := range map[time.Duration]bool{0: false, 4 * time.Second: false, 6 * time.Second: true, -6 * time.Second: true, time.Hour: true} {
+		play(t, 3, func(f *fixture) {
+			f.servers[1].StepClock(step)
+			f.slow(10*ms, 10*ms)
+			report, err := f.Verify(f.ctx)
+			require.NoError(f.t, err)
+			if !noted {
+				assert.Empty(f.t, report.Notes)
+				return
+			}
+			require.Len(f.t, report.Notes, 1)
+			assert.Contains(f.t, report.Notes[0], "more than half of MaxTTL (5s)")
+			if step > 0 {
+				assert.Contains(f.t, report.Notes[0], "the clock of B is at least ")
+			} else {
+				assert.Contains(f.t, report.Notes[0], "ahead of that of B")
+			}
+		})
+	}
+	play(t, 3, func(f *fixture) {
+		f.servers[1].StepClock(time.Hour)
+		f.slow(10*ms, 10*ms)
+		f.servers[1].SetIdentity(func(id *quorum.Identity) { id.Clock, id.Vouched = time.Time{}, true })
+		report, err := f.Verify(f.ctx)
+		require.NoError(f.t, err)
+		assert.Empty(f.t, report.Notes, "a clock that isn't told")
+	})
+}
+
+// A replica that takes writes loses them to its master's, so it doesn't vote, however
+// it answers. It may be promoted, and votes then; what can't be is said at once.
+func TestOnlyMastersVote(t *testing.T) {
+	for role, forGood := range map[string]bool{"slave": false, quorum.RoleSentinel: true, quorum.RoleCluster: true, "arbiter": false} {
+		t.Run(role, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.identify(func(id *quorum.Identity) { id.Role, id.Vouched = role, true }, 1, 2)
+				_, err := f.Acquire(f.ctx, "k")
+				require.ErrorIs(f.t, err, quorum.ErrNotMaster)
+				assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
+				var is *quorum.RoleError
+				require.ErrorAs(f.t, err, &is)
+				assert.Equal(f.t, quorum.RoleError{Role: role}, *is)
+				for _, i := range []int{1, 2} {
+					assert.NotContains(f.t, f.ops(i), quorum.Acquire, "it isn't asked")
+				}
+				f.requireNothingLeft()
+
+				f.vouch(1, 2)
+				lease := f.acquire("k")
+				synctest.Wait()
+				assert.Len(f.t, lease.Instances(), 3)
+			}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
+		})
+	}
+}
+
 func TestVerifyWithTheQuarantineOff(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.Uptime = "", -1 })
+		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
 		_, err := f.Verify(f.ctx)
 		require.NoError(t, err, "what isn't asked for may be hidden")
 	}, func(c *quorum.Config) { c.RestartQuarantine = quorum.Off })
@@ -213,6 +280,7 @@ func TestTrustOnlyTheNamed(t *testing.T) {
 		require.NoError(t, f.Trust(f.ctx, "B"))
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.NoError(t, f.Settle(f.ctx)) // B's key may have come late
 		report, err := f.Verify(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		assert.NotNil(t, report.Instances[0].Quarantine)
@@ -226,7 +294,7 @@ func TestTrustOnlyTheNamed(t *testing.T) {
 func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)
-		f.identify(func(id *quorum.Identity) { id.RunID = "" }, 0)
+		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID = "", "" }, 0)
 		f.kill(1)
 		err := f.Trust(f.ctx, "A", "B", "C", "Z")
 		require.ErrorIs(t, err, quorum.ErrHidden)
@@ -235,5 +303,47 @@ func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 		assert.ErrorContains(t, err, `no instance "Z"`)
 		report, _ := f.Verify(f.ctx)
 		assert.Nil(t, report.Instances[2].Quarantine, "but the others it could")
+	})
+}
+
+// stoppingClock is a clock at whose reading in one function something else happens, once:
+// what happens to a process that is paused there.
+type stoppingClock struct {
+	clock.Clock
+	in   string
+	stop func()
+	once *atomic.Bool
+}
+
+func (c stoppingClock) Now() time.Time {
+	callers := make([]uintptr, 16)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, c.in) && c.once.CompareAndSwap(false, true) {
+			c.stop()
+		}
+		if !more {
+			return c.Clock.Now()
+		}
+	}
+}
+
+// Between Trust's look at a server and what it makes of it, the server is restarted, and
+// another goroutine sees that: nobody has vouched for the new run.
+func TestTrustIsForTheRunThatItFound(t *testing.T) {
+	var f *fixture
+	var found error
+	restarted := stoppingClock{Clock: clock.New(), in: "quorum.(*member).report", once: new(atomic.Bool), stop: func() {
+		f.servers[0].Restart(false)
+		_, found = f.Verify(f.ctx)
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		f = newFixture(t, 1, func(c *quorum.Config) { c.Clock = restarted })
+		f.identify(truth)
+		require.NoError(t, f.Trust(f.ctx))
+		require.ErrorIs(t, found, quorum.ErrQuarantined)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	})
 }

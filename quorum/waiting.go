@@ -10,44 +10,45 @@ import (
 )
 
 // wait is one Acquire.
+//
+// A try is a round, or a look at a lock that this process has, or that waiters before
+// this one want: each time a waiter would ask the instances if the holder were another
+// process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only
+// the first look at each lock is counted: nobody is woken to count.
 type wait struct {
-	c        *Coordinator
-	key      string
-	began    drift.Instant
-	ctx      context.Context // the caller's, bounded by Terms.MaxWait
-	ticket   ticket
-	ear      *hearing // by which it is to be called, nil if it doesn't listen
-	tries    int
-	split    bool        // the last round was split between clients
-	followed *succession // what the last round followed, nil for nothing
-	last     *RoundError
+	c      *Coordinator
+	key    string
+	began  drift.Instant
+	ctx    context.Context // the caller's, bounded by Terms.MaxWait
+	waiter waiter
+	ear    *hearing // by which it is to be called, nil if it doesn't listen
+	tries  int
+	split  bool        // the last round was split between clients
+	last   *RoundError // of the last try
+	left   *hold       // the last round's value, which may have been left behind
+}
+
+// acquire waits in the queue of this process, and gives the lease.
+func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
+	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
+	w.c.locals.enter(&w.waiter)
+	defer func() { w.leave(lease != nil) }() // also if a hook panics
+	return w.run(caller)
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
-	if turn := w.ticket.turn; turn != nil {
-		select {
-		case <-turn:
-		case <-w.ctx.Done():
-			return nil, w.gaveUp(caller)
-		case <-w.c.background.done:
-			return nil, w.gaveUp(caller)
-		}
-	}
 	for {
-		way, ok := w.next()
-		if !ok {
+		lease, way, ok := w.turn()
+		switch {
+		case !ok:
 			return nil, w.gaveUp(caller)
-		}
-		w.followed = way.former
-		if way.former != nil {
-			if lease := w.inherit(way.former); lease != nil {
-				return lease, nil
-			}
+		case lease != nil:
+			return lease, nil
 		}
 		w.tries++
-		way.spare = w.spares(way)
-		lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, way)
+		lease, err := w.try(way)
 		if err == nil {
+			w.c.locals.held(lease)
 			return lease, nil
 		}
 		if w.ctx.Err() != nil || w.c.closed() {
@@ -57,61 +58,149 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.last = err
+		if errors.Is(err, ErrQuarantined) {
+			w.c.tellWaiting(w.ctx, w.key)
+		}
 		if w.hopeless(err) {
 			return nil, err
 		}
-		if w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries {
+		if w.exhausted() {
 			return nil, w.gaveUp(caller)
 		}
 		// Some granted and some refused: other clients took the rest at the same
 		// time. The next round goes through one instance, once; if that refuses,
 		// a full round follows, so that one stale key can't block for ever.
-		granted, refused, _ := count(err.Votes)
-		w.split = !w.split && granted > 0 && refused > 0
+		t := count(err.Votes)
+		w.split = !w.split && t.granted > 0 && t.refused > 0
 	}
 }
 
-// next waits until another round is due, and says how to run it; false means that
-// the wait is over.
-func (w *wait) next() (way way, ok bool) {
-	if w.last != nil {
-		if way, ok = w.rest(w.last, false); !ok {
-			return way, false
+// try runs a round.
+//
+// It replaces the value of the round before, where that may have been left behind: a SET
+// whose reply was lost may have been carried out, and if its delete is lost, too, the
+// waiter would be refused by its own key. To replace it is safe. The value was never a
+// lease's: its round was lost, for good. Whatever is still on its way about the old value
+// compares it with what it finds: a late delete or raise finds the new value and changes
+// nothing, and a late SET finds the key taken. And the old value's deletes stay owed.
+func (w *wait) try(way way) (*Lease, *RoundError) {
+	way.spare = w.spares()
+	// A user who may run no scripts can lock with neither tokens nor notifications. To
+	// replace a value takes a script.
+	scripts := w.c.cfg.Fencing == On || !w.c.locals.polls
+	if w.left != nil && scripts && w.left.mayBeLeft() {
+		way.replace = w.left.value
+	}
+	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &way)
+	if err != nil {
+		if way.tried != nil { // it was admitted
+			w.left = way.tried
+		}
+		w.waiter.refused(err)
+	}
+	return lease, err
+}
+
+// exhausted reports whether there were as many tries as Terms allow.
+func (w *wait) exhausted() bool {
+	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
+}
+
+// turn waits until a round is due, and says how to run it, or until the waiter is handed
+// a lease; ok is false when the wait is over.
+func (w *wait) turn() (lease *Lease, way way, ok bool) {
+	if w.tries > 0 {
+		if way, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
+			return nil, way, false
 		}
 	}
-	for {
-		// While a lease of this very process is held nobody needs to ask the
-		// instances: its release, or its end, is what is waited for.
-		if left := w.heldFor(); left > 0 {
-			w.ticket.park()
-			ok := w.sleep(left)
-			news := w.ticket.read()
-			switch {
-			case news.gift != nil && ok:
-				way.oneFirst, way.former = false, news.gift
-				return way, true
-			case news.gift != nil:
-				news.gift.decline()
-				return way, false
-			case !ok:
-				return way, false
+	// A round is due, if no lease of this process is held and no waiter is before this one.
+	due := true
+	var timer <-chan time.Time // for the next look that is a try
+	for waited := false; ; {
+		p := w.waiter.look(waited)
+		way.oneFirst = way.oneFirst || p.called
+		if p.given != nil {
+			if p.given.fit() {
+				return p.given, way, w.ctx.Err() == nil && !w.c.closed()
 			}
-			way.oneFirst = way.oneFirst || news.called
+			w.c.discard(w.waiter.decline()) // it was too long before this goroutine ran
 			continue
 		}
-		if !w.ticket.yields() {
-			return way, true
+		left := heldFor(p.holder)
+		if p.first && left == 0 {
+			pause := w.stepBack()
+			if pause <= 0 {
+				if w.waiter.compete(p) {
+					return nil, way, true
+				}
+				continue
+			}
+			if way, ok = w.rest(nil, pause, true); !ok {
+				return nil, way, false
+			}
+			waited = false
+			continue
 		}
-		if way, ok = w.rest(nil, true); !ok {
-			return way, false
+		w.waiter.park()
+		waited = true
+		if due {
+			due = false
+			w.tries++
+			w.last = w.taken(p.holder)
+			if w.exhausted() {
+				return nil, way, false
+			}
+			if w.c.terms.MaxTries > 0 {
+				timer = w.c.clock.After(w.pause(w.last, w.c.wakesAt(w.key) >= 0))
+			}
+		}
+		var over <-chan time.Time // the holder's end
+		if p.first {
+			over = w.c.clock.After(left)
+		}
+		select {
+		case <-over:
+		case <-timer:
+			due = true
+		case <-w.waiter.news():
+		case <-w.ctx.Done():
+			return nil, way, false
+		case <-w.c.background.done:
+			return nil, way, false
 		}
 	}
 }
 
-// heldFor is for how long a lease of this process is to be waited for, 0 if there
-// is none.
-func (w *wait) heldFor() time.Duration {
-	holder := w.c.locals.holder(w.key)
+// taken is what comes of a look at a lock that this process has or waits for.
+func (w *wait) taken(holder *Lease) *RoundError {
+	err := &RoundError{Op: Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
+	if holder != nil {
+		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
+	} else if lost := w.waiter.lastLost(); lost != nil {
+		*err = *lost // what the first waiter saw
+	} else {
+		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner}
+	}
+	return err
+}
+
+// stepBack is for how long other processes are to be let in first. A waiter that may try
+// only once doesn't wait.
+func (w *wait) stepBack() time.Duration {
+	if w.c.terms.MaxTries == 1 {
+		return 0
+	}
+	left := w.waiter.yields()
+	if left > 0 && !w.c.locals.polls {
+		return w.pause(nil, false) // or until it is called
+	}
+	return left
+}
+
+// heldFor is for how long a lease of this process is to be waited for, 0 if it is over or
+// there is none.
+func heldFor(holder *Lease) time.Duration {
 	if holder == nil {
 		return 0
 	}
@@ -122,24 +211,29 @@ func (w *wait) heldFor() time.Duration {
 	}
 	if holder.releasing() {
 		// Its deletes are under way, and this round's commands must not meet them.
-		return w.c.cfg.InstanceTimeout
+		return holder.hold.c.cfg.InstanceTimeout
 	}
 	return 0
 }
 
-// rest waits between two rounds: for a call by who releases the lock, if it can be
-// called, and for a pause in any case. Last is the round that was lost, nil if none
+// rest waits before a round: for a call by whoever releases the lock, if the waiter can
+// be called, and for the pause in any case. Last is the round that was lost, nil if none
 // was tried because others are to be let in.
-func (w *wait) rest(last *RoundError, yield bool) (next way, ok bool) {
-	pause := w.pause(last, false)
+func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way, ok bool) {
 	if pause <= 0 {
 		return way{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
-	place := w.listen()
+	var place place
+	// After a round that was not admitted there may be nobody to notify, and commands to
+	// find that out would come on top of too many.
+	polls := last != nil && errors.Is(last.Verdict, ErrOverloaded)
+	if !polls {
+		place = w.listen()
+	}
 	address := "" // that it was tried with
 	for {
-		if at := w.address(); at != "" && at != address {
+		if at := w.address(); !polls && at != "" && at != address {
 			address = at
 			placed, free, ok := w.enlist(at, place.called, yield)
 			switch {
@@ -156,14 +250,14 @@ func (w *wait) rest(last *RoundError, yield bool) (next way, ok bool) {
 		select {
 		case <-timer:
 			over = true
-		case <-w.ticket.heard():
+		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return way{}, false
 		case <-w.c.background.done:
 			return way{}, false
 		}
 		// Also at the end of the pause: a call may have come while a place was asked for.
-		switch news := w.ticket.read(); {
+		switch news := w.waiter.look(true); {
 		case news.called:
 			// The release that called was on its way to all of them before, and only
 			// this process was called: there is no need to feel one's way.
@@ -186,7 +280,7 @@ func (w *wait) listen() place {
 		}
 		w.ear = ear
 	}
-	return w.ticket.listen(ear)
+	return w.waiter.listen(ear)
 }
 
 func (w *wait) unlisten() {
@@ -207,7 +301,7 @@ func (w *wait) address() string {
 // enlist asks for a place in the line; ok is false when the wait is over.
 func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool) {
 	// Before it is sent, as the call may come before the answer.
-	w.c.withdraw(w.key, w.ticket.stand(place{ear: w.ear, address: address}))
+	w.c.withdraw(w.key, w.waiter.stand(place{ear: w.ear, address: address}))
 	// Variables of its own: the answer may come when nobody waits for it any more.
 	var answer struct{ placed, free bool }
 	ear, done := w.ear, make(chan struct{})
@@ -224,7 +318,7 @@ func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool)
 		return false, false, false
 	}
 	if !placed {
-		w.ticket.stand(place{})
+		w.waiter.stand(place{})
 	}
 	return placed, free, true
 }
@@ -239,15 +333,14 @@ func (w *wait) refusedThere(last *RoundError) bool {
 	return vote.Outcome == Refused && vote.Err == nil
 }
 
-// leave ends the wait.
+// leave ends the wait. A lease that the waiter was handed meanwhile is given back, and so
+// handed to the next waiter.
 func (w *wait) leave(won bool) {
-	if w.followed != nil {
-		// For a hook that panicked before the round was sent: who gave the lease
-		// back waits for it.
-		w.followed.decline()
-	}
-	w.c.withdraw(w.key, w.ticket.leave(won))
+	w.c.withdraw(w.key, w.waiter.leave(won))
 	w.unlisten()
+	if given := w.waiter.decline(); given != nil && !won {
+		w.c.discard(given)
+	}
 }
 
 // pause is how long to wait before the next round: full jitter under a bound that
@@ -262,6 +355,9 @@ func (w *wait) pause(last *RoundError, called bool) time.Duration {
 	pause := w.c.jitter(bound)
 	if last == nil {
 		return pause
+	}
+	if h := last.Holder; h != nil && h.Here && h.Remaining > 0 {
+		return min(pause, h.Remaining)
 	}
 	if free, known := freeIn(last.Votes, w.c.quarantines(), w.c.majority.Q); known {
 		pause = min(pause, free)
@@ -317,26 +413,15 @@ func freeIn(votes []Ballot, quarantines []time.Duration, quorum int) (time.Durat
 // helps.
 func (w *wait) hopeless(err *RoundError) bool {
 	n := 0
-	for _, ballot := range err.Votes {
-		if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
-			n++
+	for _, ballots := range [][]Ballot{err.Votes, err.Raises} {
+		for _, ballot := range ballots {
+			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
+				n++
+			}
 		}
 	}
-	return n >= w.c.majority.Blocking() || !errors.Is(err.Verdict, ErrTaken) && len(err.Votes) == 0
-}
-
-// sleep waits, or until there is news; false means that the wait is over.
-func (w *wait) sleep(d time.Duration) bool {
-	select {
-	case <-w.c.clock.After(d):
-		return true
-	case <-w.ticket.heard():
-		return true
-	case <-w.ctx.Done():
-		return false
-	case <-w.c.background.done:
-		return false
-	}
+	unasked := len(err.Votes) == 0 && !errors.Is(err.Verdict, ErrTaken) && !errors.Is(err.Verdict, ErrOverloaded)
+	return n >= w.c.majority.Blocking() || unasked
 }
 
 // gaveUp says why the wait is over.

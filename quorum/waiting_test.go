@@ -38,9 +38,6 @@ func patient(cfg *quorum.Config) {
 	cfg.InstanceTimeout = 100 * ms
 }
 
-// withoutCohorts has a round for each lease.
-func withoutCohorts(cfg *quorum.Config) { cfg.Cohorts = quorum.Off }
-
 // meeting is the server at which those who wait for the key meet.
 func (f *fixture) meeting(key string) *quorumtest.Server {
 	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
@@ -186,137 +183,14 @@ func TestTurnsAreSharedOut(t *testing.T) {
 			f.t.Logf("%d processes of %d: %d handoffs, turns %v, longest wait %v, %.1f commands each",
 				test.processes, test.workers, all, turns, longest, float64(f.sent("k"))/float64(all))
 			assert.GreaterOrEqual(f.t, 2*turns[0], turns[len(turns)-1])
-			// At worst once: who comes when the other process knows of nobody, and has 128 turns.
-			assert.Less(f.t, longest, 170*ms)
+			// At worst once: who comes when the other process knows of nobody, and has 128
+			// turns, and isn't called after them, as the key was free when it asked for a place.
+			assert.Less(f.t, longest, 170*ms+500*ms)
 			assert.Less(f.t, float64(f.sent("k")), 13*float64(all), "commands")
 			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
 			f.requireNothingLeft()
 		})
 	}
-}
-
-// The lock passes from one to the next of a process in one step on each server.
-func TestLocalHandOver(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
-		f.warm()
-		f.lag(ms)
-		const workers = 8
-		witness := &tokenWitness{}
-		first := f.acquire("k")
-		var group sync.WaitGroup
-		for range workers {
-			group.Go(func() {
-				lease, err := f.Acquire(f.ctx, "k")
-				if !assert.NoError(f.t, err) {
-					return
-				}
-				witness.enter(f.t, lease)
-				time.Sleep(10 * ms)
-				witness.leave()
-				assert.NoError(f.t, lease.Release(f.ctx), "a lease that is followed was held to its end")
-			})
-		}
-		synctest.Wait()
-		before, at := f.sent("k"), time.Now()
-		require.NoError(f.t, first.Release(f.ctx))
-		group.Wait()
-		// The first was taken when nobody stood in line: it is released, the next
-		// one acquires, the others follow, and the last one releases.
-		assert.Equal(f.t, 5+5+5*(workers-1)+5, f.sent("k")-before)
-		assert.Equal(f.t, 2*ms+(workers-1)*ms+workers*10*ms+ms, time.Since(at))
-		assert.Len(f.t, witness.seen, workers)
-		f.requireNothingLeft()
-	}, patient, withoutCohorts)
-}
-
-// What a hand-over leaves open on a server is settled there like any release.
-func TestHandOverUnderFaults(t *testing.T) {
-	for name, test := range map[string]struct {
-		strike func(f *fixture)
-		err    error
-	}{
-		"one hangs":     {func(f *fixture) { f.hang(1) }, nil},
-		"one is down":   {func(f *fixture) { f.kill(1) }, nil},
-		"two hang":      {func(f *fixture) { f.hang(1, 3) }, nil},
-		"loses answers": {func(f *fixture) { f.servers[1].EndWith(quorumtest.LoseReply) }, nil},
-		"resets":        {func(f *fixture) { f.servers[1].EndWith(quorumtest.ResetAfter) }, nil},
-		"another set":   {func(f *fixture) { f.servers[1].PutCounter("k", 5, "other@9 N=5 Q=3") }, nil},
-		"a stray key":   {func(f *fixture) { f.occupy("k", time.Hour, 1) }, nil},
-		"keys are gone": {func(f *fixture) { f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1, 2) }, quorum.ErrNotHeld},
-	} {
-		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
-				f.warm()
-				hold := make(chan struct{})
-				errs := make(chan error, 3)
-				var group sync.WaitGroup
-				for range 3 {
-					group.Go(func() {
-						lease, err := f.Acquire(f.ctx, "k")
-						if assert.NoError(f.t, err) {
-							<-hold
-							errs <- lease.Release(f.ctx)
-						}
-					})
-					synctest.Wait()
-				}
-				test.strike(f)
-				hold <- struct{}{} // the first follows nobody, the second follows it
-				require.ErrorIs(f.t, <-errs, test.err)
-				synctest.Wait()
-				close(hold)
-				group.Wait()
-				require.NoError(f.t, <-errs)
-				require.NoError(f.t, <-errs)
-				time.Sleep(5 * time.Second)
-				f.resume()
-				f.each(func(s *quorumtest.Server) {
-					s.SetFate(nil)
-					s.Start(true)
-				})
-				f.requireNothingLeft()
-			}, withoutCohorts)
-		})
-	}
-}
-
-// A hand-over whose answers are lost may have happened: the holder before isn't
-// told that it had lost the lock.
-func TestHandOverWithoutAnswersIsNoLostLock(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
-		f.warm()
-		first := f.acquire("k")
-		leases := make(chan *quorum.Lease, 2)
-		var group sync.WaitGroup
-		for range 2 {
-			group.Go(func() {
-				lease, err := f.Acquire(f.ctx, "k")
-				if assert.NoError(f.t, err) {
-					leases <- lease
-				}
-			})
-		}
-		synctest.Wait()
-		require.NoError(f.t, first.Release(f.ctx))
-		second := <-leases
-		synctest.Wait()
-		// The third one's round gets no quorum of answers, and it tries again.
-		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
-				if cmd.Replace != "" {
-					return quorumtest.Fate{End: quorumtest.LoseReply}
-				}
-				return quorumtest.Fate{}
-			})
-		}, 0, 1, 2, 3)
-		err := second.Release(f.ctx)
-		require.ErrorIs(f.t, err, quorum.ErrUnreachable)
-		require.NotErrorIs(f.t, err, quorum.ErrNotHeld)
-		require.NoError(f.t, (<-leases).Release(f.ctx))
-		group.Wait()
-		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-		f.requireNothingLeft()
-	}, withoutCohorts)
 }
 
 // A call that is lost costs no more than the pause until the waiter looks by

@@ -34,7 +34,6 @@ type call struct {
 	repeatBy time.Duration // so much later
 	delay    time.Duration // a Delay of this very call
 	seq      uint64
-	epoch    uint64
 
 	// The events of most calls, in one piece of memory with it.
 	request request
@@ -101,7 +100,6 @@ func (c *call) apply(w *world) {
 		link := c.link()
 		link.seq++
 		c.seq = link.seq
-		c.epoch = link.epoch
 		c.p.calls[c] = struct{}{}
 		if c.ear != nil {
 			c.p.listens(c)
@@ -142,15 +140,15 @@ func (c *call) send() {
 	}
 	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
 	r := &c.request
-	r.call, r.life = c, c.link().life
-	if c.ear != nil {
-		r.life = 0 // on a connection of its own
+	r.call, r.life, r.to = c, c.link().life, c.link().to
+	if c.ear != nil || w.connectsApart(c) {
+		r.life, r.to, r.apart = 0, nil, true
 	}
 	delay, lost := w.passage(c, Requests)
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may get through where the first one didn't.
 	if by, repeated := w.repeats(c); repeated {
-		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, again: true})
+		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
 		w.count.add(requestLost)
@@ -167,11 +165,6 @@ func (c *call) answer(a *answer) {
 	}
 	c.answered = true
 	delete(c.p.calls, c)
-	link := c.link()
-	a.vote.Epoch = link.epoch
-	if a.id != nil {
-		a.id.Epoch = c.epoch
-	}
 	c.deliver(a)
 }
 
@@ -180,11 +173,14 @@ func (c *call) answer(a *answer) {
 // stand and hold no locks.
 func (c *call) deliver(a *answer) {
 	c.p.w.woke = true
-	if c.to != nil {
+	switch {
+	case c.to == nil:
+		c.reply <- a
+	case c.p.watched: // it may have to wait at a reading of the clock
+		go c.to.Receive(a.vote)
+	default:
 		c.to.Receive(a.vote)
-		return
 	}
-	c.reply <- a
 }
 
 // abandon ends the wait of a process that has crashed.

@@ -59,7 +59,7 @@ func (v Violation) String() string { return fmt.Sprintf("%v at %v: %s", v.Kind, 
 type Event struct {
 	At      time.Duration // true time
 	Process string
-	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "crashed", "read", "write", "noted"
+	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "handed off", "crashed", "read", "write", "noted"
 	Key     string
 	Token   fencing.Token
 	// Goroutine is which of the process's own it was (asked and what came of it,
@@ -94,6 +94,8 @@ type holding struct {
 	token  fencing.Token
 	value  string
 	quorum int
+	// resumed: it isn't a new lease, but one that was handed off.
+	resumed bool
 
 	// Only the workload's goroutine uses these: its last write, and how many there
 	// were. One that is tried again is still the same.
@@ -106,8 +108,7 @@ type holding struct {
 	gotAt    int64
 	endedAt  int64 // never, while its holder hasn't given it up
 	validity int64 // what the holder was told, and at what readings of its clocks
-	mono     int64
-	wall     int64
+	clockReadings
 }
 
 // left is the validity that the holder believes in at the true time now. It is
@@ -117,10 +118,38 @@ func (h *holding) left(now int64) int64 {
 	return h.validity - max(0, s.mono.at(now)-h.mono, s.wall.at(now)-h.wall)
 }
 
-func (h *holding) told(now, validity int64) {
-	s := h.p.clock.present()
-	h.validity, h.mono, h.wall = validity, s.mono.at(now), s.wall.at(now)
+func (h *holding) told(validity time.Duration) {
+	h.validity, h.clockReadings = int64(validity), h.p.clock.readingsAt(h.p.w.now.Load())
 }
+
+// clockReadings is what a process's clocks show, as it sees them.
+type clockReadings struct{ mono, wall int64 }
+
+func (c *Clock) readingsAt(now int64) clockReadings {
+	s := c.present()
+	return clockReadings{s.mono.at(now), s.wall.at(now)}
+}
+
+// belief is a validity that a holder was told: before a pause, if the process stopped at
+// a reading of its clock in that very step. What it was told then has run on meanwhile.
+type belief struct {
+	validity time.Duration
+	before   *clockReadings // what its clocks showed; nil if there was no pause
+}
+
+func (b *belief) stoppedAfter(r clockReadings) { b.before = &r }
+
+// left is the validity now.
+func (b *belief) left(p *process) time.Duration {
+	if b.before == nil {
+		return b.validity
+	}
+	now := p.clock.readingsAt(p.w.now.Load())
+	return max(0, b.validity-time.Duration(max(0, now.mono-b.before.mono, now.wall-b.before.wall)))
+}
+
+// over reports whether the pause took all of it.
+func (b *belief) over(p *process) bool { return b.before != nil && b.left(p) == 0 }
 
 func (h *holding) holds(now int64) bool { return now < h.endedAt && h.left(now) > 0 }
 
@@ -154,15 +183,18 @@ func (c *checker) violation(kind ViolationKind, format string, args ...any) {
 func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
 
 // acquired takes in a new lease.
-func (c *checker) acquired(h *holding, validity time.Duration) {
+func (c *checker) acquired(h *holding, r *record) {
 	now := c.w.now.Load()
 	h.gotAt, h.endedAt = now, never
-	h.told(now, int64(validity))
+	h.told(r.left(r.p))
+	// A process that stopped after the last look at the time may be handed a lease that
+	// is over. The lease says so, and it holds nothing.
+	over := r.over(r.p)
 	for _, o := range c.holdings {
 		if o.key != h.key {
 			continue
 		}
-		if o.holds(now) {
+		if o.holds(now) && !over {
 			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
 		}
 		switch {
@@ -178,8 +210,9 @@ func (c *checker) acquired(h *holding, validity time.Duration) {
 	if l := c.wanted[h.key]; l != nil {
 		delete(c.wanted, h.key)
 	}
-	h.number = len(c.holdings)
-	c.real(h)
+	if h.number = len(c.holdings); !over {
+		c.real(h)
+	}
 }
 
 // real compares a validity with what the instances have.
@@ -191,8 +224,8 @@ func (c *checker) real(h *holding) {
 	// The first true time at which either clock says that the lease is over.
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
 	longEnough := 0
-	for _, place := range c.w.places {
-		if place.keeps(h, until) {
+	for i, place := range c.w.places {
+		if h.p.serverKeeps(i, place.database, h, until) {
 			longEnough++
 		}
 	}
@@ -256,10 +289,11 @@ const (
 	refused
 	looked
 	released
+	handedOff
 	noted
 )
 
-var recordNames = [...]string{asked: "asked", acquired: "acquired", refused: "refused", looked: "looked", released: "released", noted: "noted"}
+var recordNames = [...]string{asked: "asked", acquired: "acquired", refused: "refused", looked: "looked", released: "released", handedOff: "handed off", noted: "noted"}
 
 // record is one thing that a workload did, on its way to the checks.
 type record struct {
@@ -268,8 +302,8 @@ type record struct {
 	n         uint64
 	kind      recordKind
 	holding   *holding
-	validity  time.Duration
 	words     string
+	belief
 }
 
 func (r *record) order() opOrder {
@@ -286,7 +320,7 @@ func (r *record) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	e := Event{What: recordNames[r.kind], Goroutine: r.goroutine, Validity: r.validity, Words: r.words}
+	e := Event{What: recordNames[r.kind], Goroutine: r.goroutine, Validity: r.left(r.p), Words: r.words}
 	line := w.trace.at(now, r.p.name).s(e.What)
 	if h := r.holding; h != nil {
 		e.Key, e.Token = h.key, h.token
@@ -296,7 +330,7 @@ func (r *record) apply(w *world) {
 		}
 	}
 	if r.kind == acquired || r.kind == looked {
-		line.n("validity", int64(r.validity))
+		line.n("validity", int64(e.Validity))
 	}
 	if r.words != "" {
 		line.s(r.words)
@@ -311,21 +345,29 @@ func (r *record) apply(w *world) {
 		w.check.asked[h.key] = true
 	case acquired:
 		w.count.add(leaseAcquired)
+		if h.resumed {
+			w.count.add(leaseResumed)
+		}
 		w.check.quarantined(r.p)
-		w.check.acquired(h, r.validity)
+		w.check.acquired(h, r)
 	case refused:
 		w.count.refused(r.words)
 		w.check.quarantined(r.p)
-		w.check.inVain(h)
+		if !h.resumed { // that asks for no lock that is free
+			w.check.inVain(h)
+		}
 	case looked:
 		// What the library says now is what the holder believes from here on.
 		if h != nil && now < h.endedAt {
-			h.told(now, int64(r.validity))
+			h.told(e.Validity)
 		}
 	case released:
 		if h != nil {
 			h.endedAt = min(h.endedAt, now)
 		}
+	case handedOff:
+		w.count.add(leaseHandedOff)
+		h.endedAt = min(h.endedAt, now)
 	}
 	if r.holding != nil {
 		e.Lease = r.holding.number
@@ -335,10 +377,10 @@ func (r *record) apply(w *world) {
 
 // prolonged is an extension that was won.
 type prolonged struct {
-	p        *process
-	key      string
-	token    fencing.Token
-	validity time.Duration
+	p     *process
+	key   string
+	token fencing.Token
+	belief
 }
 
 func (x *prolonged) order() opOrder {
@@ -349,14 +391,15 @@ func (x *prolonged) apply(w *world) {
 	if x.p.gone() {
 		return
 	}
-	now := w.now.Load()
-	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(x.validity)).end()
+	now, validity := w.now.Load(), x.left(x.p)
+	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(validity)).end()
 	w.count.add(leaseExtended)
-	e := Event{What: "extended", Key: x.key, Token: x.token, Validity: x.validity}
+	e := Event{What: "extended", Key: x.key, Token: x.token, Validity: validity}
 	for _, h := range slices.Backward(w.check.holdings) {
 		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
-			h.told(now, int64(x.validity))
-			w.check.real(h)
+			if h.told(validity); !x.over(x.p) {
+				w.check.real(h)
+			}
 			e.Lease = h.number
 			break
 		}

@@ -40,6 +40,7 @@ type Client struct {
 	holdings map[Lease]*holding
 	records  uint64
 	turns    uint64
+	letters  uint64
 	started  uint64
 	stirred  bool // the library may still be at work on what it was asked last
 }
@@ -62,7 +63,7 @@ func (c *Client) Sleep(d time.Duration) {
 
 // SleepUntil waits until d has passed since the process started, by its own clock.
 func (c *Client) SleepUntil(d time.Duration) {
-	if left := d - c.p.clock.Since(c.p.clock.start); left > 0 {
+	if left := d - c.p.clock.since(c.p.clock.start); left > 0 {
 		c.Sleep(left)
 	}
 }
@@ -91,13 +92,17 @@ func (c *Client) Acquire(key string) (Lease, error) {
 }
 
 func (c *Client) acquire(key string, acquire func(context.Context, string) (Lease, error)) (Lease, error) {
+	return c.gain(&holding{p: c.p, key: key}, func() (Lease, error) { return acquire(c.ctx, key) })
+}
+
+// gain asks for a lease, and records what came of it.
+func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 	c.settle()
-	h := &holding{p: c.p, key: key}
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
 	c.record(&record{kind: asked, holding: h})
-	lease, err := acquire(c.ctx, key)
+	lease, err := ask()
 	c.stirred = true
 	c.p.exit()
 	if err != nil {
@@ -112,7 +117,7 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (Leas
 	}
 	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.quorum(lease)
 	c.holdings[lease] = h
-	c.record(&record{kind: acquired, holding: h, validity: lease.Validity()})
+	c.record(&record{kind: acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	return lease, nil
 }
 
@@ -142,7 +147,7 @@ func (c *Client) KeepAlive(lease Lease) {
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
-	c.record(&record{kind: looked, holding: c.holdings[lease], validity: left})
+	c.record(&record{kind: looked, holding: c.holdings[lease], belief: belief{validity: left}})
 	return left > 0
 }
 
@@ -153,7 +158,7 @@ func (c *Client) Extend(lease Lease) error {
 	c.stirred = true
 	c.p.exit()
 	if _, told := lease.(*quorum.Lease); !told && err == nil { // that one tells by a hook
-		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), validity: lease.Validity()})
+		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
 }
@@ -235,8 +240,9 @@ func (c *Client) record(r *record) {
 func (c *Client) hooks() quorum.Hooks {
 	tell := func(what counter) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
+		Waiting: func(context.Context, quorum.WaitEvent) {}, // the trace shows it by what distrusts whom
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, validity: e.Validity})
+			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
 			switch {

@@ -33,6 +33,9 @@ type Clock struct {
 	// latest is the present. It is atomic for the race detector alone, which doesn't see
 	// that a goroutine stands if it does so in WaitGroup.Wait.
 	latest atomic.Pointer[span]
+	// future is the span at the moment to which the process runs ahead; nil before it
+	// ever did.
+	future atomic.Pointer[span]
 
 	ppm    int64 // the rate while it runs
 	asleep bool  // the monotonic clock stands still
@@ -44,7 +47,7 @@ var _ clock.Clock = (*Clock)(nil)
 func newClock(p *process, now int64) *Clock {
 	c := &Clock{p: p}
 	c.latest.Store(&span{mono: line{from: now}, wall: line{from: now, value: epoch + now}})
-	c.start, c.started = c.Now(), c.mono()
+	c.start, c.started = c.now(), c.mono()
 	return c
 }
 
@@ -53,10 +56,50 @@ func (c *Clock) inherit(from *Clock, now int64) {
 	c.ppm = from.ppm
 	s := from.present()
 	c.latest.Store(&span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)})
-	c.start, c.started = c.Now(), c.mono()
+	c.start, c.started = c.now(), c.mono()
 }
 
 func (c *Clock) present() *span { return c.latest.Load() }
+
+// shows is the span that the process reads from, and the true time at which it does.
+func (c *Clock) shows() (*span, int64) {
+	at := c.p.present()
+	if s := c.future.Load(); s != nil && at > c.p.w.now.Load() {
+		return s, at
+	}
+	return c.present(), at
+}
+
+// foresee has a process that runs ahead see its clocks as they will be at a moment: what
+// happens to them until then is in the schedule, or is the suspension that it is for.
+func (c *Clock) foresee(until int64, suspended, frozen bool) {
+	s, now := c.shows()
+	ppm := c.ppm
+	turn := func(at int64) {
+		mono, wall := ppm, ppm
+		if suspended && at < until {
+			mono = -million
+			if frozen {
+				wall = -million
+			}
+		}
+		s = &span{mono: s.mono.turn(at, mono), wall: s.wall.turn(at, wall), before: s}
+	}
+	turn(now)
+	for _, f := range c.p.w.ofClocks {
+		if at := int64(f.At); at > now && at <= until && matches(f.Process, c.p.name) {
+			if f.Kind == Rate {
+				ppm = f.PPM
+			}
+			turn(at)
+			if f.Kind == Step {
+				s = &span{mono: s.mono, wall: s.wall.step(at, int64(f.By)), before: s.before}
+			}
+		}
+	}
+	turn(until)
+	c.future.Store(s)
+}
 
 // sleep stops the monotonic clock at the true time now, and with frozen the wall
 // clock.
@@ -93,17 +136,36 @@ func (c *Clock) stepWall(now, by int64) {
 	c.latest.Store(&span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by), before: s})
 }
 
-func (c *Clock) mono() int64 { return c.present().mono.at(c.p.w.now.Load()) }
+func (c *Clock) mono() int64 {
+	s, at := c.shows()
+	return s.mono.at(at)
+}
 
-// Now is the wall clock.
+// Now is the wall clock. Like Since it is a reading, at which a Pause or a Suspend can
+// fall, see Fault.Op.
 func (c *Clock) Now() time.Time {
-	return time.Unix(0, c.present().wall.at(c.p.w.now.Load())).UTC()
+	t := c.now()
+	if c.p.stopsAtReading() {
+		t = c.now()
+	}
+	return t
 }
 
 // Since is the monotonic time since t, which must be a reading of Now.
 func (c *Clock) Since(t time.Time) time.Duration {
-	return time.Duration(c.mono() - c.monoAt(t))
+	d := c.since(t)
+	if c.p.stopsAtReading() {
+		d = c.since(t)
+	}
+	return d
 }
+
+func (c *Clock) now() time.Time {
+	s, at := c.shows()
+	return time.Unix(0, s.wall.at(at)).UTC()
+}
+
+func (c *Clock) since(t time.Time) time.Duration { return time.Duration(c.mono() - c.monoAt(t)) }
 
 // monoAt is what the monotonic clock showed when the wall clock showed t. A real
 // time.Time carries both; this one has to be looked up. Where the wall clock was
@@ -113,19 +175,19 @@ func (c *Clock) monoAt(t time.Time) int64 {
 	if t.Equal(c.start) {
 		return c.started
 	}
-	wall, end := t.UnixNano(), c.p.w.now.Load()
-	for s := c.present(); s != nil; s = s.before {
+	wall := t.UnixNano()
+	latest, end := c.shows()
+	for s := latest; s != nil; s = s.before {
 		if wall >= s.wall.value && wall <= s.wall.at(end) {
 			return s.mono.at(s.wall.when(wall))
 		}
 		end = s.wall.from
 	}
-	s := c.present()
-	return s.mono.value + wall - s.wall.value
+	return latest.mono.value + wall - latest.wall.value
 }
 
 // Until is the wall time until t.
-func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
 
 // After sends the time once d has passed on the monotonic clock.
 func (c *Clock) After(d time.Duration) <-chan time.Time {
@@ -154,7 +216,7 @@ func (c *Clock) WithDeadline(parent context.Context, deadline time.Time) (contex
 
 // WithTimeout is context.WithTimeout on this clock.
 func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return c.with(parent, c.Now().Add(d), d)
+	return c.with(parent, c.now().Add(d), d)
 }
 
 func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {

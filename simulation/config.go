@@ -53,8 +53,9 @@ type Config struct {
 	// What happens is Evict's to say.
 	Eviction string
 
-	// HideRunID lets servers hide their run id, as hosted ones may: the library can
-	// tell a restart by the uptime alone, and a failover or an older counter not at all.
+	// HideRunID lets servers hide their run ID and replication ID, as hosted ones may:
+	// the library can tell a restart by the uptime alone, and a failover or an older
+	// counter not at all.
 	HideRunID bool
 
 	// Replicas is how many replicas each server has, 0 to 5. They get what it does
@@ -129,6 +130,8 @@ func (c Config) complete() Config {
 	}
 	set(&c.ServerAge, time.Hour)
 	set(&c.Quorum.TTL, 10*time.Second)
+	// No longer than it has to be, and so are quarantines and runs.
+	set(&c.Quorum.MaxTTL, c.Quorum.TTL)
 	set(&c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
 	set(&c.WaitTimeout, 20*time.Millisecond)
 	if c.ReplicaLagMin == 0 && c.ReplicaLagMax == 0 {

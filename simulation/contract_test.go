@@ -95,7 +95,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				})
 				go func() {
 					defer close(done)
-					w.drive()
+					w.drive(context.Background())
 				}()
 				o := opened{instance: instance{p: p}, server: w.servers[0]}
 				if name == "started" {

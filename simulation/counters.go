@@ -38,10 +38,12 @@ const (
 	writeRepeated
 	writeAfterLease
 	processPaused
+	stoppedAtReading
 	processCrashed
 	processRebooted
 	serverRestarted
 	serverFailedOver
+	serverSplit
 	serverHung
 	serverFlushed
 	clockStepped
@@ -56,8 +58,15 @@ const (
 	waiterCalled
 	callLost
 	earBroken
-	leaseReplaced
+	valueReplaced
+	otherRun
 	leasePassed
+	leaseHandedOff
+	leaseResumed
+	serverDemoted
+	addressMoved
+	otherReached
+	connectionKept
 	counters // how many
 )
 
@@ -87,10 +96,12 @@ var counterNames = [counters]string{
 	writeRepeated:       "the resource recognised a repeated write",
 	writeAfterLease:     "a write was carried out after its lease",
 	processPaused:       "a process was paused",
+	stoppedAtReading:    "a process stopped at a reading of its clock",
 	processCrashed:      "a process crashed",
 	processRebooted:     "a process was rebooted",
 	serverRestarted:     "a server was restarted",
 	serverFailedOver:    "a server failed over",
+	serverSplit:         "a server split in two",
 	serverHung:          "a server hung",
 	serverFlushed:       "a server was flushed",
 	clockStepped:        "a clock was stepped",
@@ -105,14 +116,21 @@ var counterNames = [counters]string{
 	waiterCalled:        "a waiter was called",
 	callLost:            "a call to a waiter was lost",
 	earBroken:           "a waiter's ear was lost",
-	leaseReplaced:       "a lease was replaced by the next one",
+	valueReplaced:       "a value was replaced by the next one",
+	otherRun:            "a server was asked in another run than its own",
 	leasePassed:         "a lease was passed on without a round",
+	leaseHandedOff:      "a lease was handed off",
+	leaseResumed:        "a lease was resumed",
+	serverDemoted:       "a server was demoted",
+	addressMoved:        "an address was switched",
+	otherReached:        "a switched address led to the other server",
+	connectionKept:      "a proxy kept a connection",
 }
 
 // verdicts are the errors that a lock may give, from the particular to the
 // general: of two that an error is, the first names it.
 var verdicts = []error{
-	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
+	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
 }
 

@@ -13,7 +13,7 @@ import (
 
 // database is one server's data as Redis's own commands see it. The data is the
 // same that the library's commands work on; what they keep beside a lock's key, the
-// resource's counter and the record of the set and the life that it was last granted
+// resource's counter and the record of the set and the run that it was last granted
 // from in, has keys of its own in Redis and can't be reached here.
 type database struct {
 	*quorumtest.Data
@@ -25,7 +25,9 @@ func newDatabase() database { return database{quorumtest.NewData()} }
 var (
 	errSyntax     = errors.New("ERR syntax error")
 	errNotInteger = errors.New("ERR value is not an integer or out of range")
-	errOverflow   = errors.New("ERR increment or decrement would overflow")
+	//lint:ignore ST1005 as the server has it
+	errReadOnly = errors.New("READONLY You can't write against a read only replica.")
+	errOverflow = errors.New("ERR increment or decrement would overflow")
 )
 
 var okReply = Reply{Text: "OK"}

@@ -96,18 +96,28 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	return schedule, r
 }
 
-// runs is how many seeds the determinism of is tested: all thousand where that is
-// quick, or is asked for (see longEnv).
-func runs() uint64 {
-	if raced && os.Getenv(longEnv) == "" {
-		return 100
+// long says that tests of many runs take all of them.
+var long = os.Getenv("REDLOCK_LONG") != ""
+
+// some is how many of n seeds a test takes: all of them only if that is asked for.
+func some(n uint64) uint64 {
+	if long {
+		return n
 	}
-	return 1000
+	return n / 5
 }
 
-// longEnv names the environment variable that, set to anything, makes tests of many
-// runs take all of them.
-const longEnv = "SIMULATION_LONG"
+// runs is how many seeds the determinism of is tested.
+func runs() uint64 {
+	switch {
+	case long:
+		return 1000
+	case raced:
+		return 100
+	default:
+		return 200
+	}
+}
 
 // digests gives a digest of the runs of all seeds so far, each hundred seeds.
 func digests(t testing.TB, runs uint64) []string {
@@ -176,10 +186,10 @@ func TestSameSeedSameTrace(t *testing.T) {
 
 // half spares the double run some of the seeds.
 func half(n uint64) uint64 {
-	if os.Getenv(longEnv) != "" {
+	if long {
 		return n
 	}
-	return n * 3 / 10
+	return n / 2
 }
 
 // difference shows where two traces part.
@@ -198,7 +208,7 @@ func difference(a, b []byte) string {
 // Both clocks and all servers are right, no process is paused, and messages take
 // their time or get lost: then nothing may go wrong, with or without a guard.
 func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range some(150) {
 		cfg := contended()
 		schedule := simulation.Schedule{
 			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},

@@ -70,6 +70,11 @@
 // takes no virtual time: a pause by time never falls between a look at the lease
 // and the write that follows, a pause by operation (Fault.Nth) does.
 //
+// Nor does it fall between two lines of the library. A pause at a reading of the clock
+// does (the Op "clock"): the process stops before its n-th reading, or after it. It then
+// runs ahead: its clock shows the end of the pause at once, and what it asks for waits
+// until then. Such a run is played twice, the first time to find the reading.
+//
 // # What a crash is
 //
 // Nothing can end another goroutine. The workload of a process that has crashed
@@ -86,4 +91,7 @@
 // over: a real server lets them live up to a millisecond longer. What it keeps over
 // a Restart, what its replicas have at a Failover, and what its disk is said to keep
 // are three things, and need not agree.
+//
+// A server that splits in two (SplitBrain) is a new master and, for some processes, the
+// old one beside it, which the trace calls by its name with an apostrophe: A and A'.
 package simulation

@@ -1,5 +1,7 @@
 package simulation
 
+import "sync"
+
 // tag keeps draws for different purposes apart.
 type tag uint64
 
@@ -19,6 +21,8 @@ const (
 	tagEvict
 	tagWorld
 	tagTurn
+	tagApart
+	tagLetter
 )
 
 // draw is all the randomness there is: a hash of the seed, of what it is for, and
@@ -53,11 +57,16 @@ func between(h uint64, least, most int64) int64 {
 // process and n alone.
 type values struct {
 	seed, process uint64
-	n             uint64
+
+	// For the goroutines of a process that has crashed, which run all at once.
+	mu sync.Mutex
+	n  uint64
 }
 
 // Read fills p and never fails.
 func (v *values) Read(p []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for i := range p {
 		p[i] = byte(draw(v.seed, tagValue, v.process, v.n/8) >> (8 * (v.n % 8)))
 		v.n++

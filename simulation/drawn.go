@@ -9,7 +9,8 @@ import (
 func Kinds() []Kind {
 	return []Kind{
 		Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay,
-		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag,
+		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag, SplitBrain,
+		Proxy, Switch, Demote,
 	}
 }
 
@@ -116,7 +117,11 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 	case Pause, Suspend:
 		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
 		f.Frozen = kind == Suspend && d.coin(30)
-		if d.coin(6) {
+		switch {
+		case !d.coin(6):
+		case d.pick(40, 3) == 0 && d.n < maxClockFaults:
+			f.Op, f.Nth, f.Stale = clockOp, 1+d.pick(41, 600), d.coin(42)
+		default:
 			f.Op, f.Nth = d.operation()
 		}
 	case Crash:
@@ -149,8 +154,11 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 		f.Keep = honest[d.pick(22, len(honest))]
 	case Hang:
 		f.Server, f.For = server, longer
-	case Failover:
+	case Failover, SplitBrain:
 		f.Server, f.For = server, d.length(10, ttl)
+		if kind == SplitBrain {
+			f.Process, f.For = process, longer+1 // 0 is for ever
+		}
 		if d.cfg.Replicas > 0 {
 			f.Replica = 1 + d.pick(31, d.cfg.Replicas)
 		} else {
@@ -179,6 +187,26 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 			f.Op, f.Nth = d.operation()
 			f.Server = []string{Any, Resource, server}[d.pick(33, 3)]
 		}
+	case Proxy:
+		// It is there before anything else goes wrong, and mostly stays.
+		f.Process, f.Server, f.At = Any, server, f.At/8
+		if d.coin(5) {
+			f.Process = process
+		}
+		if d.pick(6, 4) == 0 {
+			f.For = longer + 1
+		}
+	case Switch:
+		// Package instance ends connections after a while; here it is a TTL at most.
+		f.Process, f.Server, f.For, f.By = Any, server, longer+1, 1+d.length(20, ttl)
+		if d.coin(5) {
+			f.Process = process
+		}
+		if d.coin(8) {
+			f.PPM = int64(d.pick(24, million))
+		}
+	case Demote:
+		f.Server, f.For = server, d.length(10, ttl)
 	case Duplicate:
 		f.Process, f.Server, f.For = process, server, longer
 		if d.coin(32) {

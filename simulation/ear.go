@@ -51,10 +51,11 @@ type ear struct {
 	why   error // of its end
 
 	// Only the driver uses what follows.
-	since  int64  // when the server took it in, in true time
-	sent   uint64 // messages on its connection, both ways
-	over   bool   // its process doesn't hear it any more
-	closed bool   // the server doesn't know it any more, or never will
+	since  int64   // when the server took it in, in true time
+	sent   uint64  // messages on its connection, both ways
+	over   bool    // its process doesn't hear it any more
+	at     *server // who has it, if its address has ever led to another one
+	closed bool    // the server doesn't know it any more, or never will
 }
 
 func (e *ear) Address() string { return e.address }
@@ -92,7 +93,12 @@ func (e *ear) hear(key string) {
 	e.news.Broadcast()
 }
 
-func (e *ear) server() *server { return e.p.w.places[e.place].server }
+func (e *ear) server() *server {
+	if e.at != nil {
+		return e.at
+	}
+	return e.p.address(e.place)
+}
 
 // message is the next message on the ear's connection, for what is drawn for it:
 // its time, and whether it gets lost.
@@ -108,7 +114,7 @@ func (s *server) accept(r *request) {
 	if r.again || e.closed {
 		return
 	}
-	e.since = s.w.now.Load()
+	e.since, e.at = s.w.now.Load(), s.apartFrom()
 	if s.ears == nil {
 		s.ears = make(map[string]*ear)
 	}
@@ -233,13 +239,25 @@ func (s *silence) live() bool { return true }
 func (s *silence) happen(w *world) {
 	begun := w.now.Load() - int64(earLost)
 	for i, place := range w.places {
-		for _, e := range sorted(place.server.ears) {
+		for _, e := range append(sorted(place.server.ears), place.server.otherEars()...) {
 			if e.place == i && e.since <= begun && s.fault.silences(e.p.name, place) {
 				e.forget()
 				w.push(w.now.Load(), e.message().tie(6), e.p, &deafened{e})
 			}
 		}
 	}
+}
+
+// otherEars are the ears of the master that goes on beside the server, or of the server
+// that its address leads to at times.
+func (s *server) otherEars() []*ear {
+	switch {
+	case s.old != nil:
+		return sorted(s.old.ears)
+	case s.other != nil:
+		return sorted(s.other.ears)
+	}
+	return nil
 }
 
 // silences reports whether the fault keeps the ears of a process at a place from

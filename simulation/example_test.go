@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -41,7 +42,7 @@ func Example() {
 				fmt.Println(err)
 				return
 			}
-			if len(r.Violations) > 0 {
+			if slices.Contains(r.Kinds(), simulation.LostUpdate) {
 				fmt.Printf("guard %q breaks: %v\n", cfg.Guard, r.Kinds())
 				return
 			}

@@ -1,10 +1,16 @@
 package simulation
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // plan enters a fault into the run.
 func (w *world) plan(f Fault) {
 	switch {
+	case f.Op == clockOp:
+		w.watchReadings(f)
+		return
 	case f.Nth != 0:
 		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
 		return
@@ -12,6 +18,13 @@ func (w *world) plan(f Fault) {
 		w.links = append(w.links, f)
 	case f.Kind == Lag:
 		w.lags = append(w.lags, f)
+	case f.Kind == Proxy:
+		w.proxies = append(w.proxies, f)
+	case f.Kind == Switch && f.PPM > 0:
+		w.switches = append(w.switches, f)
+	case (f.Kind == Step || f.Kind == Rate) && f.Process != "":
+		w.ofClocks = append(w.ofClocks, f)
+		slices.SortStableFunc(w.ofClocks, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	}
 	w.ahead(int64(f.At), &strike{w: w, fault: f})
 }
@@ -30,6 +43,7 @@ func (f Fault) onLinks() bool {
 type strike struct {
 	w     *world
 	fault Fault
+	alone *process // nil: all that the fault names
 }
 
 // live: when all processes have ended, a fault can only matter to the witness.
@@ -39,14 +53,30 @@ func (s *strike) happen(w *world) {
 	f := s.fault
 	switch {
 	case f.onLinks():
-		w.tell(f, f.Process+"-"+f.Server) // the messages see to themselves
+		w.tell(f, f.Process+"-"+f.Server, "") // the messages see to themselves
 		w.silence(f)
 	case f.Kind == Reconnect:
-		w.tell(f, f.Process+"-"+f.Server)
+		w.tell(f, f.Process+"-"+f.Server, "")
 		w.reconnect(f)
+	case f.Kind == Proxy:
+		w.tell(f, f.Process+"-"+f.Server, "") // the requests see to themselves
+	case f.Kind == Switch:
+		w.tell(f, f.Process+"-"+f.Server, "")
+		for _, server := range w.servers {
+			if matches(f.Server, server.name) {
+				server.moveAddress(f)
+			}
+		}
+	case f.Kind == SplitBrain:
+		for _, server := range w.servers {
+			if matches(f.Server, server.name) {
+				w.tell(f, server.name, "")
+				server.split(f)
+			}
+		}
 	case f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
-			if matches(f.Process, p.name) && p != w.witness && !p.gone() {
+			if matches(f.Process, p.name) && p != w.witness && !p.gone() && (s.alone == nil || s.alone == p) {
 				f.strike(w, p)
 			}
 		}
@@ -60,7 +90,7 @@ func (s *strike) happen(w *world) {
 }
 
 // tell writes a fault into the trace, with all that it is made of.
-func (w *world) tell(f Fault, who string) {
+func (w *world) tell(f Fault, who, reading string) {
 	line := w.trace.at(w.now.Load(), who).s("suffers", string(f.Kind))
 	number := func(name string, n int64) {
 		if n != 0 {
@@ -76,9 +106,16 @@ func (w *world) tell(f Fault, who string) {
 	number("by", int64(f.By))
 	number("ppm", f.PPM)
 	number("replica", int64(f.Replica))
+	if f.Kind == SplitBrain {
+		word("process", f.Process)
+	}
 	word("way", string(f.Way))
 	word("keep", string(f.Keep))
 	word("key", f.Key)
+	word("reading", reading)
+	if f.Stale {
+		line.s("stale")
+	}
 	if f.Frozen {
 		line.s("frozen")
 	}
@@ -91,7 +128,12 @@ func (w *world) tell(f Fault, who string) {
 // strike lets the fault happen to a process.
 func (f Fault) strike(w *world, p *process) {
 	now := w.now.Load()
-	w.tell(f, p.name)
+	if p.ahead() && f.Kind == Suspend {
+		// It has read its clocks up to then as they are without it.
+		w.ahead(p.resumes.Load(), &strike{w: w, fault: f, alone: p})
+		return
+	}
+	w.tell(f, p.name, "")
 	switch f.Kind {
 	case Pause:
 		p.pause(now+int64(f.For), f.Shuffled)
@@ -113,7 +155,7 @@ func (f Fault) strike(w *world, p *process) {
 // hit lets the fault happen to a server.
 func (f Fault) hit(w *world, s *server) {
 	now := w.now.Load()
-	w.tell(f, s.name)
+	w.tell(f, s.name, "")
 	s.trouble = max(s.trouble, now)
 	switch f.Kind {
 	case Step:
@@ -144,6 +186,12 @@ func (f Fault) hit(w *world, s *server) {
 			w.count.add(serverFailedOver)
 			s.kill()
 			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: now - int64(f.By), ended: now})
+		}
+	case Demote:
+		if s.up && !s.demoted && s.hungUntil <= now {
+			w.count.add(serverDemoted)
+			s.demote()
+			w.ahead(now+int64(f.For), &restored{s: s, by: f})
 		}
 	case Hang:
 		if s.up {
@@ -222,6 +270,8 @@ func (r *restored) happen(w *world) {
 		r.s.restart(r.until)
 	case r.by.Kind == Failover && !r.s.up:
 		r.s.promote(max(0, r.by.Replica-1), r.ended, r.until)
+	case r.by.Kind == Demote && r.s.up && r.s.demoted:
+		r.s.promoteAgain()
 	case r.by.Kind == Hang && r.s.up && r.s.hungUntil <= w.now.Load():
 		r.s.wake()
 	default:

@@ -4,18 +4,20 @@ import "time"
 
 // link is the way from one process to one server, or to the resource.
 type link struct {
-	life  uint64 // of the server that the connection is to, 0: there is none
-	epoch uint64 // connections opened
-	seq   uint64 // calls sent
-	wrote int    // the length of the server's log after the last change that came on the connection
+	life  uint64  // of the server that the connection is to, 0: there is none
+	to    *server // that server, if its address has ever led to another one
+	seq   uint64  // calls sent
+	wrote int     // the length of the server's log after the last change that came on the connection
 }
 
 // lose forgets the connection to a life of the server that has ended.
 func (l *link) lose(life uint64) {
 	if l.life == life {
-		l.life = 0
+		l.close()
 	}
 }
+
+func (l *link) close() { l.life, l.to = 0, nil }
 
 // repeats says whether a call's request arrives twice, and how much later then.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
@@ -78,6 +80,9 @@ type request struct {
 	// again marks the second copy of a request that arrives twice. Its answer goes
 	// to nobody.
 	again bool
+
+	to    *server // that its connection is to, if its address has ever led to another one
+	apart bool    // it opens a connection for itself alone
 }
 
 func (r *request) live() bool { return true } // also if its sender is gone
@@ -92,7 +97,7 @@ func (r *request) happen(w *world) {
 		r.reply(&answer{result: &result})
 		return
 	}
-	w.places[r.call.place].server.receive(r)
+	r.server().receive(r)
 }
 
 // reply puts the answer on its way.
@@ -130,7 +135,7 @@ func (r *reply) happen(w *world) {
 // cutConnection ends the connection to a place. What was sent to it stays on its
 // way; who waits for an answer is told.
 func (p *process) cutConnection(i int) {
-	p.links[i].life = 0
+	p.links[i].close()
 	for _, e := range sorted(p.addresses()) {
 		if e.place == i && i < len(p.w.places) {
 			e.forget()

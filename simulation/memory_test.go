@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"os"
 	"runtime"
 	"testing"
 
@@ -10,11 +9,11 @@ import (
 
 // A run leaves nothing behind: the heap is after 2N runs what it was after N.
 func TestMemoryIsFlat(t *testing.T) {
-	n := uint64(200)
+	n := uint64(80)
 	if raced {
-		n = 50
+		n = 20
 	}
-	if os.Getenv(longEnv) != "" {
+	if long {
 		n = 50_000
 	}
 	heap := func(from, to uint64) (bytes, goroutines int) {
@@ -31,9 +30,9 @@ func TestMemoryIsFlat(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return int(stats.HeapAlloc), runtime.NumGoroutine()
 	}
-	heap(0, 50)
-	once, before := heap(50, 50+n)
-	twice, after := heap(50+n, 50+2*n)
+	heap(0, 20)
+	once, before := heap(20, 20+n)
+	twice, after := heap(20+n, 20+2*n)
 	assert.InDelta(t, once, twice, 512<<10, "the heap has grown by %d bytes in %d runs", twice-once, n)
 	assert.Equal(t, before, after, "goroutines")
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -24,12 +25,13 @@ import (
 
 // pair is a real server and the model of it, which must do the same.
 type pair struct {
-	t      *testing.T
-	random *rand.Rand
-	real   *redisinstance.Redis
-	model  database
-	keys   []string
-	words  []string // raw commands beside those that every server has
+	t         *testing.T
+	random    *rand.Rand
+	real      *redisinstance.Redis
+	model     database
+	serverRun string // the real server's
+	keys      []string
+	words     []string // raw commands beside those that every server has
 
 	last    time.Time        // when the model did what was done last
 	slowest time.Duration    // answer of the real server: how far two expiries may be apart
@@ -43,8 +45,10 @@ func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string
 	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = real.Close() })
+	id, err := real.Probe(t.Context())
+	require.NoError(t, err)
 	return &pair{
-		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(), words: words,
+		t: t, serverRun: id.Run(), random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(), words: words,
 		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
 	}
 }
@@ -206,7 +210,7 @@ func (p *pair) command() []string {
 func (p *pair) run(cmd quorum.Command) {
 	p.t.Helper()
 	var ours, theirs quorum.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v life=%q spare=%d", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Life, cmd.Spare)
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Run, cmd.Spare, cmd.Ahead)
 	began := time.Now()
 	before := p.model.Counter(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
@@ -219,7 +223,14 @@ func (p *pair) run(cmd quorum.Command) {
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
 	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
-	if cmd.Op == quorum.Acquire && ours.Token > before+1+fencing.Token(cmd.Spare) {
+	var mineAhead, otherAhead *quorum.CounterError
+	require.Equal(p.t, errors.As(theirs.Err, &otherAhead), errors.As(ours.Err, &mineAhead), p.history())
+	if mineAhead != nil {
+		p.counts[cmd.Op.String()+" too far ahead"]++
+		require.EqualValues(p.t, int64(otherAhead.Token)-p.ahead[cmd.Key], mineAhead.Token, p.history())
+		require.Equal(p.t, theirs.Unsent, ours.Unsent, p.history())
+	}
+	if cmd.Op == quorum.Acquire && ours.Token > before+1+fencing.Token(ours.Spare) {
 		// Both began from their clocks, or were lifted to them.
 		if before != 0 {
 			p.counts["lifted"]++
@@ -228,7 +239,17 @@ func (p *pair) run(cmd quorum.Command) {
 		require.InDelta(p.t, 0, p.ahead[cmd.Key], float64(p.slowest.Microseconds()), p.history())
 		require.Greater(p.t, int64(theirs.Token), began.UnixMicro(), p.history())
 	} else if ours.Token != 0 || theirs.Token != 0 {
-		require.EqualValues(p.t, int64(theirs.Token)-p.ahead[cmd.Key], ours.Token, p.history())
+		// The clocks of the two say how many are reserved.
+		first := func(v quorum.Vote) int64 { return int64(v.Token) - int64(v.Spare) }
+		require.Equal(p.t, first(theirs)-p.ahead[cmd.Key], first(ours), p.history())
+		require.InDelta(p.t, theirs.Spare, ours.Spare, float64(p.slowest.Microseconds())+math.Abs(float64(p.ahead[cmd.Key])), p.history())
+		p.ahead[cmd.Key] += int64(theirs.Spare - ours.Spare)
+		if ours.Spare > 0 {
+			p.counts["reserved"]++
+		}
+		if ours.Spare < cmd.Spare {
+			p.counts["reserved fewer"]++
+		}
 	}
 	var mine, other *quorum.SetMismatchError
 	require.Equal(p.t, errors.As(theirs.Err, &other), errors.As(ours.Err, &mine), p.history())
@@ -259,6 +280,17 @@ func (p *pair) drop(name func(key string) string, forget func(d database, key st
 	}
 }
 
+// age makes the run that is known of a resource's counter an earlier one.
+func (p *pair) age() {
+	p.t.Helper()
+	key := p.key()
+	p.both("age "+key, func(ctx context.Context) {
+		if text, err := p.real.Client().Get(ctx, redisinstance.SetKey(key)).Result(); err == nil {
+			p.real.Client().SetArgs(ctx, redisinstance.SetKey(key), text[:strings.LastIndex(text, " ")+1]+"earlier", redis.SetArgs{KeepTTL: true})
+		}
+	}, func(now time.Time) { p.model.PutRun(key, "earlier", now) })
+}
+
 // operation draws one of the library's commands.
 func (p *pair) operation() quorum.Command {
 	op := quorum.Acquire + quorum.Op(p.random.IntN(int(quorum.Look)))
@@ -274,7 +306,7 @@ func (p *pair) operation() quorum.Command {
 	cmd.Set = quorum.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
 	switch op {
 	case quorum.Acquire:
-		cmd.Life = p.of("", "", "0123", "0123", "4567")
+		cmd.Run = p.of("", p.serverRun)
 		if p.random.IntN(4) == 0 {
 			cmd.Replace = p.of("v", "w", "x")
 		}
@@ -287,7 +319,12 @@ func (p *pair) operation() quorum.Command {
 			p.ahead[cmd.Key] = 0
 		}
 		cmd.Token = fencing.Token(max(1, int64(known)+int64(p.random.IntN(20)-10)))
+		if p.random.IntN(10) == 0 {
+			cmd.Token = fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
+		}
 	}
+	// Either is far from the clock: the two haven't the same.
+	cmd.Ahead = []time.Duration{10 * time.Minute, time.Hour, time.Hour, time.Hour}[p.random.IntN(4)]
 	return cmd
 }
 
@@ -351,6 +388,8 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 					p.drop(redisinstance.CounterKey, database.Forget)
 				case 5:
 					p.drop(redisinstance.SetKey, database.ForgetRecord)
+				case 6, 7:
+					p.age()
 				}
 				if i%50 == 0 {
 					p.compare()
@@ -359,7 +398,8 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 			for _, what := range []string{
 				"acquire granted", "acquire refused", "raise granted", "raise refused", "extend granted", "extend refused", "restore granted", "restore refused",
 				"release granted", "release refused", "look granted", "look refused", "set mismatch", "expired",
-				"lifted", "replaced", "counter dropped", "record dropped",
+				"lifted", "replaced", "counter dropped", "record dropped", "reserved", "reserved fewer",
+				"acquire too far ahead", "raise too far ahead", "restore too far ahead",
 			} {
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}

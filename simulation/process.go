@@ -22,7 +22,8 @@ type process struct {
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
-	life        int // counts its lives from 0
+	life        int      // counts its lives from 0
+	letters     []string // that have come
 	pausedUntil int64
 	quarantines map[string]int64 // by instance: until when it was told not to let it vote
 	shuffled    bool
@@ -44,6 +45,11 @@ type process struct {
 	workers    sync.WaitGroup // for them
 	turns      []*turn        // those of them that wait for their turns
 
+	watched  bool         // its readings of the clock are followed
+	readings atomic.Int64 // how many there were
+	resumes  atomic.Int64 // true time to which it runs ahead, see readings
+	late     []*lateOps   // what it asked for since
+
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
 	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
@@ -53,6 +59,7 @@ type process struct {
 func newProcess(w *world, index int, name string) *process {
 	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
 	p.clock = newClock(p, w.now.Load())
+	p.watched = w.watches(p)
 	// A Coordinator is closed when its process crashes, and a context without an end
 	// spares it some work.
 	p.ctx = context.Background()
@@ -66,7 +73,17 @@ func newProcess(w *world, index int, name string) *process {
 // driver.
 func (p *process) gone() bool { return p.ended || p.dead.Load() }
 
-func (p *process) post(o op) { p.w.post(o) }
+// post hands an operation to the driver. What a process asks for that runs ahead has to
+// wait.
+func (p *process) post(o op) {
+	if p.watched && p.ahead() {
+		if told, ok := o.(interface{ stoppedAfter(clockReadings) }); ok {
+			told.stoppedAfter(p.clock.readingsAt(p.w.now.Load()))
+		}
+		o = &late{op: o, p: p, until: p.resumes.Load()}
+	}
+	p.w.post(o)
+}
 
 // begin starts a process.
 type begin struct {
@@ -204,6 +221,7 @@ func (b *rebooted) happen(w *world) {
 	for i := range p.links {
 		p.links[i].seq = b.p.links[i].seq // calls are drawn for by their numbers
 	}
+	p.readings.Store(b.p.readings.Load())
 	w.processes[p.index] = p
 	w.count.add(processRebooted)
 	w.start(p, w.work)
@@ -219,6 +237,7 @@ func (p *process) crash() {
 	w.count.add(processCrashed)
 	w.check.crashed(p)
 	p.dead.Store(true)
+	p.resumes.Store(0)
 	w.woke = true
 	// Before anything else is told: what waits for the Coordinator's end must not
 	// begin another round.
@@ -234,6 +253,10 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
+	for _, l := range p.late {
+		l.carryOut(w) // to be told that the process is gone
+	}
+	p.late = nil
 	for _, t := range p.turns {
 		close(t.come)
 	}

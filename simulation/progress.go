@@ -64,8 +64,8 @@ func (p *process) hindered(now, patience int64, quorum int) int64 {
 	last := min(p.pausedUntil, now)
 	from := now - patience
 	well := 0
-	for i, place := range p.w.places {
-		if place.server.well(from, now) && p.reaches(i, from) {
+	for i := range p.w.places {
+		if p.server(i).well(from, now) && p.reaches(i, from) {
 			well++
 		}
 	}

@@ -117,7 +117,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		r.reply(a)
 	case r.call.raw == nil && cfg.WaitReplicas > 0 && replicated(r.call.cmd.Op):
 		limit := now + int64(cfg.WaitTimeout)
-		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func() *answer {
+		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func(s *server) *answer {
 			if n := s.have(wrote); n < cfg.WaitReplicas {
 				s.w.count.add(waitFellShort)
 				err := fmt.Errorf("%w: %d of %d within %v", quorum.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
@@ -126,7 +126,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 			return a
 		})
 	case cfg.SemiSync > 0 && !s.behind(wrote):
-		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func() *answer {
+		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func(s *server) *answer {
 			if s.have(wrote) < 1 && !s.fellBack {
 				s.fellBack = true
 				s.w.count.add(fellBack)
@@ -163,7 +163,7 @@ func (s *server) wait(r *request) {
 	if ms > 0 {
 		limit = s.w.now.Load() + ms*million
 	}
-	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func() *answer {
+	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
 		have := s.have(wrote)
 		if have < n {
 			s.w.count.add(waitFellShort)
@@ -198,13 +198,13 @@ type withheld struct {
 	s    *server
 	r    *request
 	over bool
-	make func() *answer
+	make func(*server) *answer // by the server that it waits at then
 }
 
 // withhold sends the answer at a later moment, or at once if that has come.
-func (s *server) withhold(r *request, until int64, make func() *answer) {
+func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
 	if until <= s.w.now.Load() {
-		r.reply(make())
+		r.reply(make(s))
 		return
 	}
 	b := &withheld{s: s, r: r, make: make}
@@ -221,5 +221,5 @@ func (b *withheld) happen(w *world) {
 	}
 	b.over = true
 	b.s.blocked = slices.DeleteFunc(b.s.blocked, func(o *withheld) bool { return o == b })
-	b.r.reply(b.make())
+	b.r.reply(b.make(b.s))
 }

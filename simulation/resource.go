@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redquorum/redlock/fencing"
 )
@@ -72,7 +73,10 @@ type acted struct {
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
 	if w.cfg.Guard != Unguarded {
-		r.guard = new(fencing.Memory)
+		// By the simulated time, in which the tokens are. A Bound without Ahead
+		// cannot be refused.
+		now := func() time.Time { return time.Unix(0, epoch+w.now.Load()) }
+		r.guard, _ = fencing.NewMemory(fencing.MemoryConfig{Bound: fencing.Bound{Now: now}})
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ type Result struct {
 	// moment had set one before may be the scheduler's choice.
 	Events int
 	Ended  time.Duration
+	// Readings is how often each process read its clock, over all its lives: so many
+	// places there are for a fault whose Op is "clock".
+	Readings map[string]int
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
@@ -51,6 +55,11 @@ func (r Result) Kinds() []ViolationKind {
 //
 // All errors are ErrConfig.
 func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
+	return RunContext(context.Background(), seed, cfg, schedule, work)
+}
+
+// RunContext is Run until ctx ends; then the error is ctx's, and there is no Result.
+func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
 	cfg = cfg.complete()
 	if work == nil {
 		return Result{}, fmt.Errorf("%w: no Workload; pass what each process does", ErrConfig)
@@ -62,17 +71,29 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
-	stop := w.watch(stuckAfter, os.Stderr)
-	failure := bubble(w.drive)
-	stop()
-	if failure != nil {
-		w.check.violation(LeftOver, "%v", failure)
+	for {
+		stop := w.watch(stuckAfter, os.Stderr)
+		failure := bubble(func() { w.drive(ctx) })
+		stop()
+		if err := ctx.Err(); err != nil {
+			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.now.Load()), err)
+		}
+		if at := w.readings.decided(); at != nil {
+			stops := append(w.readings.stops, at)
+			w = newWorld(seed, cfg, schedule, work)
+			w.readings.stopAll(stops)
+			continue
+		}
+		if failure != nil {
+			w.check.violation(LeftOver, "%v", failure)
+		}
+		break
 	}
 	trace, digest := w.trace.finish()
 	return Result{
 		Trace: trace, Digest: digest,
 		Violations: w.check.violations, History: w.check.history, Counts: w.count.totals(),
-		Events: w.events - w.timers, Ended: time.Duration(w.now.Load()),
+		Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts(),
 	}, nil
 }
 

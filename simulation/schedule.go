@@ -42,13 +42,17 @@ const (
 	// Config.Replicas the one that Replica says (1 if it is 0), with what had
 	// reached it; of that, and without Replicas, no more than Server knew By ago.
 	Failover Kind = "failover"
+	// SplitBrain is a Failover at once, after which the old master goes on for For (0: to
+	// the end of the run): Process still reaches it, the others reach the replica. Then it
+	// is demoted, and all that it did alone is lost.
+	SplitBrain Kind = "split-brain"
 	// Lag lets what Server does from At within For reach Replica (all of them if it
 	// is 0) later by By, or not before the end if By is 0: then a For of 0 is for
 	// never.
 	Lag Kind = "lag"
 	// Evict drops Key from Server, as a full memory or an operator does: a lock's
 	// key, or with "{k}" the counter of the resource k, or with "{k}:set" the record
-	// beside it of the set and the server's life, or if it is empty one of all these.
+	// beside it of the set and the server's run, or if it is empty one of all these.
 	Evict Kind = "evict"
 	// Flush drops all that Server has: FLUSHALL.
 	Flush Kind = "flush"
@@ -76,6 +80,23 @@ const (
 	// Delay makes messages between Process and Server in Way later by By: those
 	// that are sent within For from At, or the Nth request of the kind Op alone.
 	Delay Kind = "delay"
+	// Proxy puts a proxy between Process and Server for For, 0: to the end of the run. It
+	// keeps its clients' connections while the server is away, answers with an error
+	// meanwhile, and asks whatever server is there afterwards: no client sees a connection
+	// break. A connection for notifications breaks with the server all the same.
+	Proxy Kind = "proxy"
+	// Switch lets Server's address lead Process to another server for For, 0: to the end
+	// of the run. That one has been up as long as the first, has data of its own, and is
+	// named with a tilde ("A~"). New connections go to it, and after For to the first one
+	// again. Connections that are open stay where they are: until they break, or if By
+	// isn't 0 for so long after the address has moved. PPM millionths of the requests go
+	// over a connection of their own meanwhile, as in a pool. A server that has split in
+	// two isn't switched, nor the other way round.
+	Switch Kind = "switch"
+	// Demote makes Server the replica of an empty master for For, and then a master again:
+	// its run ID stays, its replication ID is another one, no connection breaks, and what
+	// it had is gone.
+	Demote Kind = "demote"
 )
 
 // Way is a direction of messages. The zero Way is both.
@@ -124,7 +145,18 @@ type Fault struct {
 	Nth int `json:"nth,omitempty"`
 	// Op is the kind of operation that Nth counts: the name of a quorum.Op, "read"
 	// or "write", or a command of Redis's in lower case. Empty: all of them.
+	//
+	// Op "clock" is for Pause and Suspend. Then Nth counts the readings of Process's
+	// clock (Clock.Now and Clock.Since) by what its Locker is made of, from At on, in
+	// Func alone if that is set; Result.Readings says how many there are. The process
+	// stops before the clock is read, or with Stale after it: it goes on with a time
+	// that has passed. Readings that several goroutines make at one moment are counted
+	// in the order of their stacks, and stop together where these are the same.
 	Op string `json:"op,omitempty"`
+	// Func is a function, as stack traces name it, with the last element alone of its
+	// package's path: "quorum.(*Lease).extend". Only with Op "clock".
+	Func  string `json:"func,omitempty"`
+	Stale bool   `json:"stale,omitempty"`
 
 	Process string        `json:"process,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -150,9 +182,16 @@ const longest = 30 * 24 * time.Hour
 
 // validate says what is wrong with s in a world of the given names.
 func (s Schedule) validate(processes, servers, places []string, replicas int) error {
+	ofClocks := 0
 	for i, f := range s {
+		if f.Op == clockOp {
+			ofClocks++
+		}
+		if ofClocks > maxClockFaults {
+			return fmt.Errorf("%w: fault %d (%s): one more with the Op %q; want at most %d, because each costs another run", ErrConfig, i, f.Kind, clockOp, maxClockFaults)
+		}
 		names := servers
-		if f.onLinks() || f.Kind == Reconnect {
+		if f.onLinks() || f.Kind == Reconnect || f.Kind == Proxy {
 			names = places
 		}
 		if err := f.validate(processes, names, replicas); err != nil {
@@ -169,9 +208,9 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		process, byNth = true, true
 	case Step, Rate:
 		process, server = f.Server == "", f.Process == ""
-	case Restart, Hang, Failover, Lag, Evict, Flush:
+	case Restart, Hang, Failover, Lag, Evict, Flush, Demote:
 		server = true
-	case Cut, Lose, Reorder, Reconnect:
+	case Cut, Lose, Reorder, Reconnect, SplitBrain, Proxy, Switch:
 		process, server = true, true
 	case Delay, Duplicate:
 		process, server, byNth = true, true, true
@@ -190,6 +229,12 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		return fmt.Errorf("its Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
 	case f.Op != "" && f.Nth == 0:
 		return fmt.Errorf("its Op is %q, but no Nth says which one", f.Op)
+	case f.Op == clockOp && f.Kind != Pause && f.Kind != Suspend:
+		return fmt.Errorf("its Op is %q: at a reading of the clock only a %s or a %s can fall", f.Op, Pause, Suspend)
+	case f.Op != clockOp && (f.Func != "" || f.Stale):
+		return fmt.Errorf("its Func is %q and Stale %v: they are for the Op %q alone", f.Func, f.Stale, clockOp)
+	case strings.ContainsFunc(f.Func, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("its Func is %q, want a function's name", f.Func)
 	case f.Op != "" && !slices.Contains(operations(), f.Op):
 		return fmt.Errorf("its Op is %q, want one of %v", f.Op, operations())
 	case f.At < 0 || f.At > longest || f.For < 0 || f.For > longest || f.By < -longest || f.By > longest:
@@ -198,11 +243,11 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		return fmt.Errorf("its By is %v, want 0 or more", f.By)
 	case f.Kind == Rate && (f.PPM < -500_000 || f.PPM > 500_000):
 		return fmt.Errorf("its PPM is %d, want -500000 to 500000", f.PPM)
-	case (f.Kind == Lose || f.Kind == Duplicate) && (f.PPM < 0 || f.PPM > million):
+	case (f.Kind == Lose || f.Kind == Duplicate || f.Kind == Switch) && (f.PPM < 0 || f.PPM > million):
 		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
 	case f.Kind == Duplicate && f.Way != Both:
 		return fmt.Errorf("its Way is %q: it is requests that arrive twice, leave it empty", f.Way)
-	case f.Replica < 0 || f.Replica > max(1, replicas) && f.Kind == Failover || f.Replica > replicas && f.Kind == Lag:
+	case f.Replica < 0 || f.Replica > max(1, replicas) && (f.Kind == Failover || f.Kind == SplitBrain) || f.Replica > replicas && f.Kind == Lag:
 		return fmt.Errorf("its Replica is %d, want 0 to the number of Config.Replicas, %d", f.Replica, replicas)
 	case !slices.Contains([]Way{Both, Requests, Replies}, f.Way):
 		return fmt.Errorf("no such way %q", f.Way)
@@ -214,7 +259,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 
 // operations are the names of all operations, sorted.
 func operations() []string {
-	names := []string{reading.String(), writing.String(), "wait"}
+	names := []string{reading.String(), writing.String(), "wait", clockOp}
 	for op := quorum.Acquire; op <= quorum.Probing; op++ {
 		names = append(names, op.String())
 	}

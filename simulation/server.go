@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 // What a call fails with, for errors.Is.
@@ -29,18 +30,30 @@ type server struct {
 	index int
 	name  string
 
-	wall    line
-	data    []database // by number
-	log     []entry    // what changed the data since it was empty, if w.logs
-	life    uint64     // counts its lives from 1
-	up      bool
-	started int64  // by its own wall clock
-	named   uint64 // the life that id is of
-	id      string
-	trouble int64 // the last true time at which something was wrong with it, -1: none yet
+	wall     line
+	data     []database // by number
+	log      []entry    // what changed the data since it was empty, if w.logs
+	life     uint64     // counts its lives from 1
+	up       bool
+	started  int64  // by its own wall clock
+	id       string // the run ID
+	replID   string
+	promoted bool  // it was a replica before
+	trouble  int64 // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
+
+	demoted   bool   // it is a replica for now
+	demotions uint64 // changes of its replication ID without a restart
+
+	other    *server // the server that its address leads to at times, see Switch; nil before the first time
+	home     *server // of that one: the server whose address it is
+	moved    bool    // its address leads to the other one now
+	movedFor string  // whom, as Fault.Process
+
+	old    *server // the master that goes on beside this one, see SplitBrain; nil if none does
+	oldFor string  // who reaches it, as Fault.Process
 
 	ears    map[string]*ear // by address
 	calling []*calling      // calls of the command that is being carried out
@@ -52,7 +65,8 @@ type server struct {
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), up: true, life: 1, trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), trouble: -1}
+	s.begin()
 	s.started = epoch - int64(w.cfg.ServerAge)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectCalls()
@@ -87,6 +101,12 @@ func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
 	switch {
+	case c.ear == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.life != 0 && r.life != s.life):
+		if !s.up {
+			r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+			return
+		}
+		r.life = s.life // the proxy has another connection to it
 	case !s.up && r.life == 0:
 		r.reply(&answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
 		return
@@ -95,7 +115,8 @@ func (s *server) receive(r *request) {
 		link.lose(r.life)
 		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 		return
-	case s.hungUntil > s.w.now.Load():
+	}
+	if s.hungUntil > s.w.now.Load() {
 		s.waiting = append(s.waiting, r)
 		return
 	}
@@ -103,9 +124,8 @@ func (s *server) receive(r *request) {
 		s.accept(r)
 		return
 	}
-	if r.life == 0 && link.life != s.life && !r.again {
-		link.life, link.wrote = s.life, 0
-		link.epoch++
+	if r.life == 0 && link.life != s.life && !r.again && !r.apart {
+		link.life, link.wrote, link.to = s.life, 0, s.apartFrom()
 	}
 	switch {
 	case c.probe:
@@ -133,7 +153,10 @@ func expires(op quorum.Op) bool {
 func (s *server) command(r *request) Reply {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
-	reply := s.data[db].do(c.raw.args, now)
+	reply := failure(errReadOnly)
+	if !s.demoted || !c.raw.writes() {
+		reply = s.data[db].do(c.raw.args, now)
+	}
 	line := w.trace.at(w.now.Load(), s.name).s(c.name).nth(c.p.name, c.seq)
 	switch {
 	case reply.Err != nil:
@@ -166,8 +189,20 @@ func (s *server) run(r *request) quorum.Vote {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
 	data := s.data[db]
+	if other := quorumtest.OtherRun(c.cmd, *s.identity()); other != nil {
+		w.count.add(otherRun)
+		w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s("failed").s("other-run").end()
+		return quorum.Vote{Err: other, Unsent: true}
+	}
+	if s.demoted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
+		w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s("failed").s("replica").end()
+		return quorum.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
+	}
 	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
 		data.Delete(c.cmd.Key, now)
+	}
+	if s.home != nil {
+		w.count.add(otherReached)
 	}
 	vote := data.Run(c.cmd, now)
 	granted := vote.Outcome == quorum.Granted
@@ -184,7 +219,7 @@ func (s *server) run(r *request) quorum.Vote {
 	line.end()
 	s.sendCalls()
 	if vote.Replaced {
-		w.count.add(leaseReplaced)
+		w.count.add(valueReplaced)
 	}
 	w.count.votes[c.cmd.Op][vote.Outcome]++
 	w.check.carriedOut(c, granted)
@@ -255,21 +290,14 @@ func (s *server) showAll() (lost int) {
 	return lost
 }
 
-// runID names the server's life.
-func (s *server) runID() string {
-	if s.named != s.life {
-		s.named, s.id = s.life, fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life))
-	}
-	return s.id
-}
-
 func (s *server) identity() *quorum.Identity {
 	now := s.wall.at(s.w.now.Load())
 	id := &quorum.Identity{
-		RunID:       s.runID(),
+		RunID:       s.id,
+		ReplID:      s.replID,
+		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
-		Role:        "master",
-		Durable:     s.w.cfg.Persistence == KeepAll,
+		Role:        s.role(),
 		Persistence: s.w.cfg.Persistence.words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
@@ -278,7 +306,7 @@ func (s *server) identity() *quorum.Identity {
 		Clock:       time.UnixMicro(now / 1000),
 	}
 	if s.w.cfg.HideRunID {
-		id.RunID, id.Hidden = "", []string{"run id: the simulation hides it"}
+		id.RunID, id.ReplID, id.Hidden = "", "", []string{"run ID and replication ID: the simulation hides them"}
 	}
 	return id
 }
@@ -300,9 +328,12 @@ func (s *server) kill() {
 	}
 	s.deafen()
 	for _, p := range s.w.processes {
-		for i, place := range s.w.places {
-			if place.server == s {
-				p.links[i].life = 0
+		for i := range s.w.places {
+			if p.server(i) == s {
+				if p.links[i].life != 0 && s.w.proxied(p, s.w.places[i].name) {
+					s.w.count.add(connectionKept)
+				}
+				p.links[i].close()
 			}
 		}
 	}
@@ -313,9 +344,20 @@ func (s *server) revive(kept func(entry) bool) {
 	if s.up {
 		return
 	}
-	s.up = true
-	s.life++
+	s.begin()
 	s.recall(kept)
+}
+
+// begin begins a life: the first one, that after a restart, or that of a replica that was
+// promoted. What a server is known by changes here and nowhere else.
+func (s *server) begin() {
+	s.up, s.demoted = true, false
+	s.life++
+	s.id, s.replID, s.promoted = s.drawID(0), s.drawID(1), false
+}
+
+func (s *server) drawID(n uint64) string {
+	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life, n))
 }
 
 // restart begins another life of the same server.
@@ -333,6 +375,7 @@ func (s *server) promote(replica int, ended, until int64) {
 		}
 		return len(e.arrived) == 0 || e.arrived[replica] <= ended
 	})
+	s.promoted = true
 	// The others copy what it has.
 	now := s.w.now.Load()
 	for i := range s.log {
@@ -393,9 +436,9 @@ func (s *server) wake() {
 	}
 }
 
-// keeps reports whether the place has the lease's key up to the true time until,
-// as things stand now.
-func (p place) keeps(h *holding, until int64) bool {
-	value, expires, ok := p.server.data[p.database].Holder(h.key, p.server.clock())
-	return ok && value == h.value && (expires.IsZero() || p.server.wall.when(expires.UnixNano()) >= until)
+// keeps reports whether the server has the lease's key in a database up to the true time
+// until, as things stand now.
+func (s *server) keeps(database int, h *holding, until int64) bool {
+	value, expires, ok := s.data[database].Holder(h.key, s.clock())
+	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
 }

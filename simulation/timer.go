@@ -27,7 +27,7 @@ func (p *process) set(t *timer) {
 	if p.dead.Load() {
 		p.remain()
 		if t.ch != nil {
-			t.ch <- p.clock.Now()
+			t.ch <- p.clock.now()
 		}
 		return
 	}
@@ -141,7 +141,7 @@ func (t *timer) fire() {
 			one.ctx.end(context.DeadlineExceeded)
 		case one.ch != nil:
 			select {
-			case one.ch <- one.p.clock.Now():
+			case one.ch <- one.p.clock.now():
 			default: // a Tick that nobody has taken yet
 			}
 		}

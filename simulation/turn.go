@@ -85,7 +85,7 @@ func (s *spawn) apply(w *world) {
 	p.goroutines++
 	client := *s.client
 	client.Goroutine = p.goroutines
-	client.records, client.turns, client.started, client.stirred = 0, 0, 0, false
+	client.records, client.turns, client.letters, client.started, client.stirred = 0, 0, 0, 0, false
 	client.holdings = map[Lease]*holding{}
 	s.client = &client
 	w.woke = true

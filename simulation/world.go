@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -26,6 +27,7 @@ type world struct {
 	events int    // events that happened
 	timers int    // those among them that were plain timers
 	steps  atomic.Int64
+	round  atomic.Uint64 // how often all goroutines stood
 
 	// resting is set while the driver waits and the code under test runs. At other
 	// times it is the driver itself that runs it, see call.deliver.
@@ -46,7 +48,11 @@ type world struct {
 	resource  *resource
 	links     Schedule       // the faults that links look at
 	lags      Schedule       // those that replication looks at
+	proxies   Schedule       // the proxies before servers
+	switches  Schedule       // the faults that new connections look at
+	ofClocks  Schedule       // those of processes' clocks, by their moments
 	byNth     []*byOperation // the faults that operations look at
+	readings  *readings      // the faults that readings of clocks look at; nil if there are none
 
 	witness *process
 	trace   trace
@@ -90,6 +96,9 @@ const (
 	isSpawn
 	isTurn
 	isEnd
+	isStop
+	isLetter
+	isMailbox
 )
 
 func (o *opOrder) compare(p *opOrder) int {
@@ -114,7 +123,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	w.check.w = w
 	w.trace.off = cfg.NoTrace
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
-		return f.Kind == Failover || f.Kind == Restart && f.Keep != KeepNothing
+		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Restart && f.Keep != KeepNothing
 	})
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))
@@ -173,9 +182,14 @@ func (w *world) ahead(at int64, what happening) {
 
 // drive plays the run to its end. Each event wakes at most one goroutine, and the
 // next one waits until all that followed from it has come to rest.
-func (w *world) drive() {
+func (w *world) drive(ctx context.Context) {
 	for broken := false; ; {
 		w.settle()
+		if !broken && (ctx.Err() != nil || w.readings.decided() != nil) {
+			w.end() // it is played again, and differs from here on; or not at all
+			broken = true
+			continue
+		}
 		e, ok := w.next()
 		if ok && !broken {
 			why := ""
@@ -223,6 +237,11 @@ func (w *world) breakOff(why string) {
 		}
 	}
 	w.check.violation(Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
+	w.end()
+}
+
+// end ends all processes.
+func (w *world) end() {
 	for _, p := range w.processes {
 		p.crash()
 	}
@@ -243,6 +262,10 @@ func (w *world) settle() {
 			w.resting.Store(true)
 			synctest.Wait()
 			w.resting.Store(false)
+			if w.readings != nil {
+				w.readings.counted()
+			}
+			w.round.Add(1)
 		}
 		w.inboxMu.Lock()
 		ops := w.inbox
@@ -251,14 +274,19 @@ func (w *world) settle() {
 		if len(ops) == 0 && !w.woke {
 			return
 		}
-		if len(ops) > 1 {
-			w.sort(ops)
-			ops = joinTimers(ops)
-		}
-		for _, o := range ops {
-			o.apply(w)
-		}
+		w.carryOut(w.putOff(ops))
 		clear(w.drained)
+	}
+}
+
+// carryOut carries out what was asked for in one step.
+func (w *world) carryOut(ops []op) {
+	if len(ops) > 1 {
+		w.sort(ops)
+		ops = joinTimers(ops)
+	}
+	for _, o := range ops {
+		o.apply(w)
 	}
 }
 

@@ -2,7 +2,7 @@
 // guard runs it:
 //
 //	func TestGuard(t *testing.T) {
-//		guardtest.Run(t, func(t *testing.T) fencing.Guard { return newGuard(t) })
+//		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return newGuard(t, b) })
 //	}
 //
 // It knows nothing about the store, so it cannot test what happens when the
@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,30 +21,54 @@ import (
 )
 
 // Run tests one Guard against the contract in subtests. It calls fresh once for
-// each of them; fresh gives a Guard without marks, and registers with t.Cleanup
-// what has to be undone. The guard must hold at least 100 resources.
-func Run(t *testing.T, fresh func(t *testing.T) fencing.Guard) {
+// each of them; fresh gives a Guard without marks that believes tokens up to the
+// given bound, and registers with t.Cleanup what has to be undone. The guard must
+// hold at least 100 resources.
+func Run(t *testing.T, fresh func(t *testing.T, b fencing.Bound) fencing.Guard) {
 	t.Helper()
+	clock := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	hour := fencing.Bound{Ahead: time.Hour, Now: clock.read}
 	for _, c := range []struct {
-		name string
-		test func(*testing.T, fencing.Guard)
+		name  string
+		test  func(*testing.T, fencing.Guard)
+		bound fencing.Bound
 	}{
-		{"Order", order},
-		{"Equal", equal},
-		{"RefusalChangesNothing", refusalChangesNothing},
-		{"TwoVerbsOneMark", twoVerbs},
-		{"NoToken", noToken},
-		{"TooBig", tooBig},
-		{"Largest", largest},
-		{"BadResource", badResource},
-		{"NamesAreBytes", names},
-		{"EndedContext", endedContext},
-		{"LateReaderWithoutAdmit", withoutAdmit},
-		{"LateReaderWithAdmit", withAdmit},
-		{"Concurrent", concurrent},
+		{"Order", order, fencing.Bound{}},
+		{"Equal", equal, fencing.Bound{}},
+		{"RefusalChangesNothing", refusalChangesNothing, fencing.Bound{}},
+		{"TwoVerbsOneMark", twoVerbs, fencing.Bound{}},
+		{"NoToken", noToken, fencing.Bound{}},
+		{"TooBig", tooBig, fencing.Bound{}},
+		{"Largest", largest, fencing.Bound{Ahead: fencing.Unbounded}},
+		{"Ahead", func(t *testing.T, g fencing.Guard) { ahead(t, g, hour, clock) }, hour},
+		{"Forget", forget, fencing.Bound{}},
+		{"BadResource", badResource, fencing.Bound{}},
+		{"NamesAreBytes", names, fencing.Bound{}},
+		{"EndedContext", endedContext, fencing.Bound{}},
+		{"LateReaderWithoutAdmit", withoutAdmit, fencing.Bound{}},
+		{"LateReaderWithAdmit", withAdmit, fencing.Bound{}},
+		{"Concurrent", concurrent, fencing.Bound{}},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
+		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t, c.bound)) })
 	}
+}
+
+// clock is the time of a bound, moved by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
 }
 
 // verb is one of a Guard's two methods; what holds for one holds for the other.
@@ -162,6 +187,60 @@ func largest(t *testing.T, g fencing.Guard) {
 			pass(t, v, r, tok)
 			pass(t, v, r, tok)
 			stale(t, v, r, tok-1, tok)
+		}
+	}
+}
+
+// ahead shows tokens on both sides of the bound. What is above leaves no mark,
+// and the bound follows the clock.
+func ahead(t *testing.T, g fencing.Guard, b fencing.Bound, c *clock) {
+	for _, v := range verbs(g) {
+		r, limit := "ahead-"+v.name, b.Limit()
+		for _, tok := range []fencing.Token{limit + 1, fencing.MaxToken} {
+			refused(t, v, t.Context(), r, tok, fencing.ErrAhead)
+			var ae *fencing.AheadError
+			want := fencing.AheadError{Resource: r, Token: tok, Limit: limit}
+			if err := v.call(t.Context(), r, tok); !errors.As(err, &ae) || *ae != want {
+				t.Fatalf("%s(%q, %d) = %v, want a *fencing.AheadError %+v", v.name, r, uint64(tok), err, want)
+			}
+		}
+		pass(t, v, r, 1) // a small counter, and no mark was left
+		refused(t, v, t.Context(), r, limit+1, fencing.ErrAhead)
+		pass(t, v, r, 2)
+		pass(t, v, r, limit)
+		c.advance(time.Microsecond)
+		pass(t, v, r, limit+1)
+		refused(t, v, t.Context(), r, limit+2, fencing.ErrAhead)
+	}
+}
+
+// forget drops one mark and no other, and only when it is told to.
+func forget(t *testing.T, g fencing.Guard) {
+	want := func(resource string, known bool) {
+		t.Helper()
+		if got, err := g.Forget(t.Context(), resource); err != nil || got != known {
+			t.Fatalf("Forget(%q) = %v, %v, want %v", resource, got, err, known)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, v := range verbs(g) {
+		r := "forget-" + v.name
+		want(r, false)
+		pass(t, v, r, 34)
+		pass(t, v, r+"-kept", 34)
+		if _, err := g.Forget(ended, r); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Forget with an ended context = %v, want context.Canceled", err)
+		}
+		stale(t, v, r, 33, 34)
+		want(r, true)
+		want(r, false)
+		pass(t, v, r, 1)
+		stale(t, v, r+"-kept", 33, 34)
+	}
+	for _, r := range []string{"", "a\x00b"} {
+		if _, err := g.Forget(t.Context(), r); !errors.Is(err, fencing.ErrBadResource) {
+			t.Fatalf("Forget(%q) = %v, want an error that wraps fencing.ErrBadResource", r, err)
 		}
 	}
 }

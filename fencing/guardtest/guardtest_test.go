@@ -2,6 +2,7 @@ package guardtest_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,15 +19,21 @@ import (
 )
 
 func TestGoodGuard(t *testing.T) {
-	guardtest.Run(t, func(*testing.T) fencing.Guard { return new(fencing.Memory) })
+	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+		m, err := fencing.NewMemory(fencing.MemoryConfig{Bound: b})
+		require.NoError(t, err)
+		return m
+	})
 }
 
 // flawed is a guard with one fault: see answers for both of its methods.
 type flawed struct {
+	bound fencing.Bound
 	mu    sync.Mutex
 	marks map[string]fencing.Token
 	see   func(f *flawed, ctx context.Context, r string, t fencing.Token) error
 	admit func(f *flawed, ctx context.Context, r string, t fencing.Token) error // nil: as see
+	loses func(f *flawed, ctx context.Context, r string) (bool, error)          // nil: as forget
 }
 
 func (f *flawed) Admit(ctx context.Context, r string, t fencing.Token) error {
@@ -40,8 +47,29 @@ func (f *flawed) Check(ctx context.Context, r string, t fencing.Token) error {
 	return f.see(f, ctx, r, t)
 }
 
+func (f *flawed) Forget(ctx context.Context, r string) (bool, error) {
+	if f.loses != nil {
+		return f.loses(f, ctx, r)
+	}
+	return f.forget(ctx, r)
+}
+
+func (f *flawed) forget(ctx context.Context, r string) (bool, error) {
+	if err := fencing.Validate(r, 1); err != nil {
+		return false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, known := f.marks[r]
+	delete(f.marks, r)
+	return known, nil
+}
+
 func (f *flawed) right(ctx context.Context, r string, t fencing.Token) error {
-	if err := fencing.Validate(r, t); err != nil {
+	if err := f.bound.Check(r, t); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -120,6 +148,38 @@ var faults = map[string]struct {
 		}
 		return f.right(ctx, r, t)
 	}}},
+	"believes every token": {"Ahead", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		err := f.right(ctx, r, t)
+		if errors.Is(err, fencing.ErrAhead) {
+			f.raise(r, t)
+			return nil
+		}
+		return err
+	}}},
+	"calls a token from ahead stale": {"Ahead", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		err := f.right(ctx, r, t)
+		if errors.Is(err, fencing.ErrAhead) {
+			return &fencing.StaleError{Resource: r, Token: t, Highest: t + 1}
+		}
+		return err
+	}}},
+	"keeps the mark of a token from ahead": {"Ahead", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+		err := f.right(ctx, r, t)
+		if errors.Is(err, fencing.ErrAhead) {
+			f.raise(r, t)
+		}
+		return err
+	}}},
+	"forgets nothing": {"Forget", &flawed{see: (*flawed).right, loses: func(f *flawed, ctx context.Context, r string) (bool, error) {
+		return f.mark(r) != 0, ctx.Err()
+	}}},
+	"forgets everything": {"Forget", &flawed{see: (*flawed).right, loses: func(f *flawed, ctx context.Context, r string) (bool, error) {
+		known, err := f.forget(ctx, r)
+		if err == nil && known {
+			clear(f.marks)
+		}
+		return known, err
+	}}},
 	"folds case": {"NamesAreBytes", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return f.right(ctx, strings.ToLower(r), t)
 	}}},
@@ -184,8 +244,8 @@ func TestOneFault(t *testing.T) {
 	if !ok {
 		t.Skip("runs in the processes that TestFaultsAreFound starts")
 	}
-	guardtest.Run(t, func(t *testing.T) fencing.Guard {
+	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
 		f := faults[fault].guard
-		return &flawed{marks: map[string]fencing.Token{}, see: f.see, admit: f.admit}
+		return &flawed{bound: b, marks: map[string]fencing.Token{}, see: f.see, admit: f.admit, loses: f.loses}
 	})
 }

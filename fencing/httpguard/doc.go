@@ -2,23 +2,44 @@
 // token of a lease into the requests of a client.
 //
 // The token travels in the header Fencing-Token, once, in the decimal form of
-// fencing.Token.String. New gives the middleware; Transport and SetHeader are
-// for the client. The answers of the middleware:
+// fencing.Token.String. New guards a handler; Transport and SetHeader are for the
+// client. The answers of the guard:
 //
 //	428 Precondition Required   no token where one is needed
-//	400 Bad Request             a malformed token, several of them, or a bad resource name
+//	400 Bad Request             a malformed token, several of them, one ahead of the clock, or a bad resource name
+//	403 Forbidden               Config.Accept says ErrForbidden
+//	404 Not Found               Config.Accept says ErrUnknown
 //	409 Conflict                a stale token; the body shows it and the largest seen
-//	503 Service Unavailable     the guard could not answer
+//	503 Service Unavailable     the guard or Config.Accept could not answer
 //
 // each with a body of type application/problem+json (RFC 9457), see Problem.
 // Everything else goes to the handler, with the token in the request's context
 // (fencing.FromContext).
 //
+// # Who may show a token
+//
+// The header is what the client says. A guard believes a token that is not ahead
+// of the clock, see fencing.Bound: any client that may show one can refuse every
+// holder after it. So the chain is
+//
+//	authentication -> router -> httpguard -> handler
+//
+// and Config.Accept decides, with what the authentication has put into the
+// request's context, whether this client may show a token for this resource, and
+// whether there is such a resource. Only what it accepts leaves a mark: neither a
+// stranger nor a scan of paths that do not exist can fill the guard's store. Wrap
+// the handlers of single routes, so that a path without a route never gets here.
+//
+// A fencing.Memory with a Limit refuses new resources when it is full, which is
+// answered with 503; known ones are served. Call Forget for resources that are
+// deleted for good, or set MemoryConfig.Retention. To repair a mark that is too
+// large, call the guard's Forget, from an operator's tool and never from a request.
+//
 // # The gap between the check and the write
 //
-// The middleware checks before the handler runs. Between its check and the
+// New's handler checks before the handler behind it runs. Between its check and that
 // handler's write a later holder may be admitted, read and write, and the
-// handler then overwrites it. The middleware alone narrows the window; it does
+// handler then overwrites it. The guard alone narrows the window; it does
 // not close it. To close it, the handler takes the token from the context and
 // lets the check and the write take effect in one step: with Memory.Write of
 // package fencing, with package redisguard, or with package sqlguard in the
@@ -30,12 +51,20 @@
 //	if err := guard.CheckTx(r.Context(), tx, resource, tok); err != nil { ... }
 //	... write in tx, commit
 //
-// # Caches and redirects
+// # Caches, proxies and redirects
 //
 // A cache that answers a read on behalf of the server has not shown the token to
-// the guard. So the middleware adds "Vary: Fencing-Token" to every answer, which makes a
+// the guard. So every answer has "Vary: Fencing-Token", which makes a
 // shared cache ask the server at least once for each token; where reads must
 // always arrive, have the handler answer with "Cache-Control: no-store".
+//
+// A proxy takes out every header that the request's Connection header names (RFC
+// 9110, section 7.6.1), so a request with "Connection: Fencing-Token" arrives
+// without its token. Other proxies let only known headers through. A write is then
+// refused with 428, but a read passes as nobody's: the holder believes that it has
+// shown its token and has not. Where all readers are holders, Config.RequireToken
+// makes that an error. Elsewhere the handler can find out with fencing.FromContext
+// whether a token arrived, and say so in its answer.
 //
 // Middleware that changes a request's method (X-HTTP-Method-Override) must stand
 // in front of this one, or a write passes as a read.

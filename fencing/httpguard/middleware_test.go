@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,19 +34,32 @@ type site struct {
 
 func newSite(t *testing.T, g fencing.Guard, methods map[string]httpguard.Action) *site {
 	t.Helper()
-	s := &site{guard: g}
-	guarded, err := httpguard.New(httpguard.Config{
-		Guard:         g,
-		Resource:      func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") },
-		Methods:       methods,
-		OnUnavailable: func(_ *http.Request, err error) { s.told = append(s.told, err) },
-	})
-	require.NoError(t, err)
-	s.http = guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return configured(t, httpguard.Config{Guard: g, Methods: methods})
+}
+
+func configured(t *testing.T, c httpguard.Config) *site {
+	t.Helper()
+	s := &site{guard: c.Guard}
+	c.Resource = func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
+	c.OnUnavailable = func(_ *http.Request, err error) { s.told = append(s.told, err) }
+	if c.Accept == nil {
+		c.Accept = httpguard.AcceptAny
+	}
+	var err error
+	s.http, err = httpguard.New(c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.reached++
 		s.token, _ = fencing.FromContext(r.Context())
 	}))
+	require.NoError(t, err)
 	return s
+}
+
+// unbounded is a guard for the largest tokens.
+func unbounded(t *testing.T) *fencing.Memory {
+	t.Helper()
+	m, err := fencing.NewMemory(fencing.MemoryConfig{Bound: fencing.Bound{Ahead: fencing.Unbounded}})
+	require.NoError(t, err)
+	return m
 }
 
 // do sends a request with the given Fencing-Token headers.
@@ -89,7 +106,7 @@ func TestWritesNeedAToken(t *testing.T) {
 }
 
 func TestStaleBody(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, unbounded(t), nil)
 	top := fencing.MaxToken.String()
 	s.do("PUT", "/r", top)
 	w := s.do("PUT", "/r", "9007199254740990")
@@ -145,12 +162,20 @@ type recorder struct {
 }
 
 func (g *recorder) Admit(_ context.Context, r string, t fencing.Token) error {
-	g.calls = append(g.calls, "Admit "+r+" "+t.String())
-	return g.err
+	return g.call("Admit", r, t)
 }
 
 func (g *recorder) Check(_ context.Context, r string, t fencing.Token) error {
-	g.calls = append(g.calls, "Check "+r+" "+t.String())
+	return g.call("Check", r, t)
+}
+
+func (g *recorder) Forget(context.Context, string) (bool, error) { return false, g.err }
+
+func (g *recorder) call(verb, r string, t fencing.Token) error {
+	if err := fencing.Validate(r, t); err != nil {
+		return err
+	}
+	g.calls = append(g.calls, verb+" "+r+" "+t.String())
 	return g.err
 }
 
@@ -196,13 +221,13 @@ func TestGuardUnavailable(t *testing.T) {
 
 func TestUnavailableWithoutHook(t *testing.T) {
 	guarded, err := httpguard.New(httpguard.Config{
-		Guard: &recorder{err: errors.New("down")}, Resource: func(*http.Request) string { return "r" },
-	})
+		Guard: &recorder{err: errors.New("down")}, Resource: func(*http.Request) string { return "r" }, Accept: httpguard.AcceptAny,
+	}, http.NotFoundHandler())
 	require.NoError(t, err)
 	r := httptest.NewRequest("PUT", "/", nil)
 	r.Header.Set(httpguard.HeaderName, "1")
 	w := httptest.NewRecorder()
-	guarded(http.NotFoundHandler()).ServeHTTP(w, r)
+	guarded.ServeHTTP(w, r)
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 }
 
@@ -224,22 +249,45 @@ func TestVary(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	name := func(*http.Request) string { return "r" }
+	all, next := httpguard.AcceptAny, http.NotFoundHandler()
 	var g fencing.Memory
+	var none *fencing.Memory
 	for says, c := range map[string]httpguard.Config{
-		"Config.Guard":           {Resource: name},
-		"Config.Resource":        {Guard: &g},
-		"empty method":           {Guard: &g, Resource: name, Methods: map[string]httpguard.Action{"": httpguard.Admit}},
-		`Config.Methods["get"]`:  {Guard: &g, Resource: name, Methods: map[string]httpguard.Action{"get": httpguard.Admit}},
-		"is Action(3), want":     {Guard: &g, Resource: name, Methods: map[string]httpguard.Action{"GET": 3}},
-		`["PUT"] is Action(-1),`: {Guard: &g, Resource: name, Methods: map[string]httpguard.Action{"PUT": -1}},
+		"Config.Guard is nil":          {Resource: name, Accept: all},
+		"Config.Guard is nil;":         {Guard: none, Resource: name, Accept: all},
+		"Config.Guard cannot be used":  {Guard: notMade{}, Resource: name, Accept: all},
+		"shown no token, it answers n": {Guard: passing{}, Resource: name, Accept: all},
+		"Config.Resource":              {Guard: &g, Accept: all},
+		"Config.Accept":                {Guard: &g, Resource: name},
+		"empty method":                 {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"": httpguard.Admit}},
+		`Config.Methods["get"]`:        {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"get": httpguard.Admit}},
+		"is Action(3), want":           {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"GET": 3}},
+		`["PUT"] is Action(-1),`:       {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"PUT": -1}},
+		"RequireToken demands a token": {Guard: &g, Resource: name, Accept: all, RequireToken: true, Methods: map[string]httpguard.Action{"GET": httpguard.AdmitIfSent}},
 	} {
-		_, err := httpguard.New(c)
+		_, err := httpguard.New(c, next)
 		assert.ErrorContains(t, err, says)
 		assert.ErrorContains(t, err, "httpguard: ")
+	}
+	for _, next := range []http.Handler{nil, http.HandlerFunc(nil), (*http.ServeMux)(nil)} {
+		_, err := httpguard.New(httpguard.Config{Guard: &g, Resource: name, Accept: all}, next)
+		assert.ErrorContains(t, err, "handler behind the guard is nil")
 	}
 	assert.Equal(t, "Check Admit AdmitIfSent", strings.Join([]string{
 		httpguard.Check.String(), httpguard.Admit.String(), httpguard.AdmitIfSent.String()}, " "))
 }
+
+// notMade is a guard that was not made by its package's New, and passing one that
+// lets everything pass.
+type notMade struct{ fencing.Guard }
+
+func (notMade) Check(context.Context, string, fencing.Token) error {
+	return errors.New("make it with New")
+}
+
+type passing struct{ fencing.Guard }
+
+func (passing) Check(context.Context, string, fencing.Token) error { return nil }
 
 // TestMethodsAreCopied: changing the map after New does not open a method.
 func TestMethodsAreCopied(t *testing.T) {
@@ -247,4 +295,154 @@ func TestMethodsAreCopied(t *testing.T) {
 	s := newSite(t, new(fencing.Memory), methods)
 	methods["PUT"] = httpguard.AdmitIfSent
 	assert.Equal(t, http.StatusPreconditionRequired, s.do("PUT", "/r").Code)
+}
+
+// TestOnlyWhatIsAcceptedLeavesAMark: neither a scan of paths that are not there
+// nor a stranger fills the guard, and the holders of what is there are served.
+func TestOnlyWhatIsAcceptedLeavesAMark(t *testing.T) {
+	m, err := fencing.NewMemory(fencing.MemoryConfig{Limit: 1})
+	require.NoError(t, err)
+	s := configured(t, httpguard.Config{Guard: m, Accept: func(r *http.Request, resource string, tok fencing.Token) error {
+		switch {
+		case resource != "real":
+			return fmt.Errorf("no table has it: %w", httpguard.ErrUnknown)
+		case r.Header.Get("Authorization") != "holder":
+			return fmt.Errorf("%s with %d: %w", resource, tok, httpguard.ErrForbidden)
+		}
+		return nil
+	}})
+	request := func(method, path, token, who string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, nil)
+		r.Header.Set("Fencing-Token", token)
+		r.Header.Set("Authorization", who)
+		w := httptest.NewRecorder()
+		s.http.ServeHTTP(w, r)
+		return w
+	}
+	for i := range 1000 {
+		for _, method := range []string{"GET", "PUT"} {
+			w := request(method, fmt.Sprintf("/junk%d", i), "1", "holder")
+			require.Equal(t, http.StatusNotFound, w.Code)
+		}
+	}
+	w := request("GET", "/real", "99", "stranger")
+	assert.Equal(t, http.StatusForbidden, w.Code)
+	assert.NotContains(t, problem(t, w).Detail, "real", "the error's text stays here")
+	assert.Zero(t, m.Len())
+	assert.Zero(t, s.reached)
+	assert.Empty(t, s.told)
+
+	assert.Equal(t, http.StatusOK, request("GET", "/real", "7", "holder").Code)
+	assert.Equal(t, http.StatusConflict, request("PUT", "/real", "6", "holder").Code)
+	assert.Equal(t, http.StatusForbidden, request("PUT", "/real", "6", "stranger").Code, "a stranger is not told the mark")
+	assert.Equal(t, http.StatusOK, s.do("GET", "/junk").Code, "without a token there is nothing to accept")
+}
+
+// TestAcceptCannotAnswer: nothing was shown, the client is not told why.
+func TestAcceptCannotAnswer(t *testing.T) {
+	for _, cause := range []error{errors.New("10.0.0.7 is down"), fencing.ErrStale, fencing.ErrNoToken, &fencing.StaleError{Resource: "r", Token: 1, Highest: 2}} {
+		var m fencing.Memory
+		s := configured(t, httpguard.Config{Guard: &m, Accept: func(*http.Request, string, fencing.Token) error { return cause }})
+		w := s.do("PUT", "/r", "1")
+		assert.Equal(t, http.StatusServiceUnavailable, w.Code, "%v", cause)
+		assert.NotContains(t, w.Body.String(), "10.0.0.7")
+		require.Len(t, s.told, 1)
+		assert.ErrorIs(t, s.told[0], cause)
+		assert.Zero(t, m.Len()+s.reached)
+	}
+}
+
+// TestAcceptIsAskedBeforeTheGuard, and is not asked about what cannot be shown.
+func TestAcceptIsAskedBeforeTheGuard(t *testing.T) {
+	rec := &recorder{}
+	s := configured(t, httpguard.Config{Guard: rec, Accept: func(_ *http.Request, resource string, tok fencing.Token) error {
+		rec.calls = append(rec.calls, "Accept "+resource+" "+tok.String())
+		return nil
+	}})
+	s.do("PUT", "/r", "5")
+	s.do("GET", "/r", "6")
+	s.do("PUT", "/", "5")       // no name
+	s.do("PUT", "/r", "x")      // no token
+	s.do("PUT", "/r")           // none at all
+	s.do("PUT", "/r", "5", "6") // two
+	assert.Equal(t, []string{"Accept r 5", "Check r 5", "Accept r 6", "Admit r 6"}, rec.calls)
+}
+
+// TestTokenFromAhead: one request cannot lock every holder out, and the operator
+// is told.
+func TestTokenFromAhead(t *testing.T) {
+	s := newSite(t, new(fencing.Memory), nil)
+	require.Equal(t, http.StatusOK, s.do("PUT", "/r", "33").Code)
+	for _, method := range []string{"GET", "PUT"} {
+		w := s.do(method, "/r", fencing.MaxToken.String())
+		assert.Equal(t, http.StatusBadRequest, w.Code)
+		p := problem(t, w)
+		assert.Equal(t, fencing.MaxToken, p.Token)
+		assert.Greater(t, p.Limit, fencing.Token(time.Now().UnixMicro()))
+		assert.Zero(t, p.Highest)
+	}
+	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
+	require.Len(t, s.told, 2)
+	assert.ErrorIs(t, s.told[0], fencing.ErrAhead)
+}
+
+// TestHeaderDroppedByAProxy: a proxy takes out what the Connection header names. A
+// read passes as nobody's then, unless a token is demanded of readers.
+func TestHeaderDroppedByAProxy(t *testing.T) {
+	var m fencing.Memory
+	for _, c := range []struct {
+		require bool
+		code    int
+	}{{false, http.StatusOK}, {true, http.StatusPreconditionRequired}} {
+		s := configured(t, httpguard.Config{Guard: &m, RequireToken: c.require})
+		server := httptest.NewServer(s.http)
+		target, err := url.Parse(server.URL)
+		require.NoError(t, err)
+		transport := &http.Transport{}
+		proxy := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			Transport: transport,
+		})
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			r, err := http.NewRequest(method, proxy.URL+"/r", nil)
+			require.NoError(t, err)
+			r.Header.Set("Connection", "Fencing-Token")
+			r.Header.Set("Fencing-Token", "5")
+			response, err := proxy.Client().Do(r)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, c.code, response.StatusCode, method)
+		}
+		assert.Zero(t, m.Len(), "the token was never shown")
+		proxy.Close()
+		transport.CloseIdleConnections()
+		server.Close()
+	}
+}
+
+// TestRequireToken: reads are shown as arrivals, and writes stay checks.
+func TestRequireToken(t *testing.T) {
+	rec := &recorder{}
+	s := configured(t, httpguard.Config{Guard: rec, RequireToken: true, Methods: map[string]httpguard.Action{"HEAD": httpguard.Check}})
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT"} {
+		assert.Equal(t, http.StatusPreconditionRequired, s.do(method, "/r").Code, method)
+		assert.Equal(t, http.StatusOK, s.do(method, "/r", "5").Code, method)
+	}
+	assert.Equal(t, []string{"Admit r 5", "Check r 5", "Admit r 5", "Check r 5"}, rec.calls)
+}
+
+// TestRepair: a mark that is too large, but within the bound, is forgotten by the
+// operator, and the holders go on.
+func TestRepair(t *testing.T) {
+	var m fencing.Memory
+	s := newSite(t, &m, nil)
+	now := fencing.Token(time.Now().UnixMicro())
+	require.Equal(t, http.StatusOK, s.do("GET", "/r", now.String()).Code)
+	require.Equal(t, http.StatusConflict, s.do("PUT", "/r", "34").Code)
+	known, err := m.Forget(t.Context(), "r")
+	require.NoError(t, err)
+	assert.True(t, known)
+	require.NoError(t, m.Admit(t.Context(), "r", 34)) // the present holder's
+	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
+	assert.Equal(t, http.StatusConflict, s.do("PUT", "/r", "33").Code)
 }

@@ -23,6 +23,10 @@ type Problem struct {
 	// the largest that the resource has seen. Both are exact as JSON numbers.
 	Token   fencing.Token `json:"token,omitempty"`
 	Highest fencing.Token `json:"highest,omitempty"`
+
+	// Limit is there, with Token, when the token was ahead of the clock: the
+	// largest that the guard believed.
+	Limit fencing.Token `json:"limit,omitempty"`
 }
 
 func newProblem(status int, detail string) Problem {

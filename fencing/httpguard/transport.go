@@ -19,6 +19,9 @@ var ErrTwoTokens = errors.New("httpguard: two tokens")
 // to the context; it is no secret, but do not follow redirects to servers that
 // must not see it.
 //
+// Do not name Fencing-Token in the request's Connection header: a proxy takes out
+// what that names.
+//
 // Derive the request's context from the lease's, so that the request ends with
 // the lease. The zero Transport is ready to use.
 type Transport struct {
@@ -28,9 +31,9 @@ type Transport struct {
 
 // RoundTrip implements http.RoundTripper. It leaves req unchanged.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
+	base := http.DefaultTransport
+	if t != nil && t.Base != nil {
+		base = t.Base
 	}
 	tok, ok := fencing.FromContext(req.Context())
 	if !ok {

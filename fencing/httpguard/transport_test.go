@@ -107,3 +107,18 @@ func TestZeroTransport(t *testing.T) {
 	assert.NoError(t, resp.Body.Close())
 	assert.Equal(t, fencing.Token(7), s.token)
 }
+
+// TestNilTransport: it is as good as the zero one.
+func TestNilTransport(t *testing.T) {
+	s := newSite(t, new(fencing.Memory), nil)
+	server := httptest.NewServer(s.http)
+	defer server.Close()
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	req, err := http.NewRequestWithContext(fencing.NewContext(t.Context(), 7), "PUT", server.URL+"/r", nil)
+	require.NoError(t, err)
+	response, err := (*httpguard.Transport)(nil).RoundTrip(req)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.Equal(t, fencing.Token(7), s.token)
+}

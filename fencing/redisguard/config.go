@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/fencing"
 )
 
 // DefaultPrefix is what the keys of marks begin with unless Config says
@@ -37,12 +40,16 @@ type Config struct {
 
 	// Prefix begins the key of every mark; "" means DefaultPrefix. All guards of
 	// a resource must have the same one, and no other data may use it: Set and
-	// Run refuse keys that begin with it.
+	// Run refuse keys that begin with it. Braces may only stand around a hash tag
+	// at its beginning, as in "{shop}:fence:". So no two prefixes can give one
+	// key to two resources.
 	Prefix string
 
 	// Retention is how long a mark is kept after it was last shown a token that
-	// passed: 0, the default, for ever, else MinRetention or more, in whole
-	// milliseconds.
+	// passed: 0, the default, forever, else MinRetention or more, in whole
+	// milliseconds. A guard never shortens the time that a mark has left: if
+	// guards of one resource differ, the longest retention holds, and a permanent
+	// mark stays permanent.
 	//
 	// A mark that has expired is a mark forgotten: a holder that was paused for
 	// longer is let in with its old token, and a pause has no upper bound. Marks take
@@ -52,7 +59,14 @@ type Config struct {
 	// included. Changing it to 0 makes a mark permanent when it is next shown a
 	// token.
 	Retention time.Duration
+
+	// Bound is the largest token that is believed. The zero Bound is right for
+	// tokens of this module. It goes by the clock of this process, not by the
+	// server's, see fencing.Bound.
+	Bound fencing.Bound
 }
+
+var prefixes = regexp.MustCompile(`^(\{[^{}]+\})?[^{}]*$`)
 
 // validate fills in the defaults.
 func (c Config) validate() (Config, error) {
@@ -65,12 +79,20 @@ func (c Config) validate() (Config, error) {
 	if c.Prefix == "" {
 		c.Prefix = DefaultPrefix
 	}
+	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"
+	// with resource "b" would share a key.
+	if !prefixes.MatchString(c.Prefix) {
+		return c, fmt.Errorf("redisguard: Config.Prefix is %q, want no braces, or one hash tag at its beginning as in \"{shop}:fence:\"", c.Prefix)
+	}
 	switch {
 	case c.Retention == 0:
 	case c.Retention < MinRetention:
-		return c, fmt.Errorf("redisguard: Config.Retention is %v, want 0 (for ever) or at least %v", c.Retention, MinRetention)
+		return c, fmt.Errorf("redisguard: Config.Retention is %v, want 0 (forever) or at least %v", c.Retention, MinRetention)
 	case c.Retention%time.Millisecond != 0:
 		return c, fmt.Errorf("redisguard: Config.Retention is %v, want whole milliseconds", c.Retention)
+	}
+	if err := c.Bound.Validate(); err != nil {
+		return c, fmt.Errorf("redisguard: Config.Bound: %w", err)
 	}
 	return c, nil
 }

@@ -13,10 +13,21 @@
 // holding the token in decimal. On a cluster all keys of one operation must be in
 // one slot. The braces make the resource's name the hash tag, so that keys which have
 // it as theirs lie beside the mark: "{cart/7}:items" for resource "cart/7". If
-// the prefix has a tag itself ("{shop}:fence:"), that one counts for all marks.
+// the prefix begins with a tag itself ("{shop}:fence:"), that one counts for all marks.
 // Keys in different slots are refused by a cluster with CROSSSLOT, and nothing
 // is changed. A redis.Ring does not notice: it runs the script where the mark
 // is, so give your keys the same tag there too.
+//
+// # Repair
+//
+// A mark that is too large, or is no token at all, refuses every holder. Find out
+// who wrote it. Then, while no process that held an older lease runs (see
+// fencing.Guard.Forget), set the mark to the present holder's token or delete it:
+//
+//	redis-cli SET 'fence:{cart/7}' 1767225600000042
+//	redis-cli DEL 'fence:{cart/7}'
+//
+// Guard.Forget deletes it as well. Guard.Key gives the key's name.
 //
 // # What the server must do
 //
@@ -28,6 +39,9 @@
 // restore marks and data from the same backup. Set maxmemory-policy to
 // noeviction, or with marks that never expire to one of the volatile policies; an evicted mark is a lost one.
 // FLUSHALL, FLUSHDB and RENAME of marks lose them too.
+//
+// The account needs EVALSHA, EVAL, GET, SET, PTTL, PEXPIRE, PERSIST and DEL on the
+// marks, and what your own scripts use.
 //
 // This server need not be one of those that grant the lock, and is best not:
 // what it must never forget is different.

@@ -3,6 +3,7 @@ package redisguard_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,12 +26,18 @@ func newGuard(t *testing.T, c redisguard.Scripter) *redisguard.Guard {
 	return g
 }
 
+// bounded gives a guard without marks for the contract.
+func bounded(t *testing.T, c *redis.Client, b fencing.Bound) *redisguard.Guard {
+	t.Helper()
+	require.NoError(t, c.FlushAll(t.Context()).Err())
+	g, err := redisguard.New(redisguard.Config{Client: c, Bound: b})
+	require.NoError(t, err)
+	return g
+}
+
 func TestContract(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T) fencing.Guard {
-			require.NoError(t, c.FlushAll(t.Context()).Err())
-			return newGuard(t, c)
-		})
+		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return bounded(t, c, b) })
 	})
 }
 
@@ -54,10 +61,7 @@ func (g byRun) Check(ctx context.Context, resource string, t fencing.Token) erro
 
 func TestContractBySet(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T) fencing.Guard {
-			require.NoError(t, c.FlushAll(t.Context()).Err())
-			return bySet{newGuard(t, c)}
-		})
+		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return bySet{bounded(t, c, b)} })
 	})
 }
 
@@ -65,10 +69,7 @@ func TestContractByRun(t *testing.T) {
 	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], ARGV[1])")
 	require.NoError(t, err)
 	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T) fencing.Guard {
-			require.NoError(t, c.FlushAll(t.Context()).Err())
-			return byRun{newGuard(t, c), script}
-		})
+		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return byRun{bounded(t, c, b), script} })
 	})
 }
 
@@ -89,7 +90,7 @@ func TestSet(t *testing.T) {
 // TestMarkIsKeptAsText: Lua would write a large number as 9.007199254741e+15.
 func TestMarkIsKeptAsText(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
-		g := newGuard(t, c)
+		g := bounded(t, c, fencing.Bound{Ahead: fencing.Unbounded})
 		require.NoError(t, g.Admit(t.Context(), "r", fencing.MaxToken-1))
 		assert.Equal(t, "9007199254740990", c.Get(t.Context(), "fence:{r}").Val())
 	})
@@ -140,6 +141,11 @@ func TestReservedKey(t *testing.T) {
 			assert.ErrorIs(t, g.Set(ctx, "r", 5, key, "1"), redisguard.ErrReservedKey)
 			_, err := g.Run(ctx, script, "r", 5, []string{"ok", key})
 			assert.ErrorIs(t, err, redisguard.ErrReservedKey)
+		}
+		other, err := redisguard.New(redisguard.Config{Client: c, Prefix: "other:"})
+		require.NoError(t, err)
+		for _, key := range []string{other.Key("r"), g.Key("r")} {
+			assert.ErrorIs(t, other.Set(ctx, "r", 5, key, "1"), redisguard.ErrReservedKey, "the default prefix is reserved for all")
 		}
 		assert.Zero(t, c.DBSize(ctx).Val())
 	})
@@ -193,6 +199,73 @@ func TestRetention(t *testing.T) {
 		assert.ErrorIs(t, g.Check(ctx, "r", 5), fencing.ErrStale)
 		assert.False(t, full(), "a refusal changes nothing")
 	})
+}
+
+// TestRetentionNeverShortens: guards of one resource differ in their retentions,
+// and the longest one holds.
+func TestRetentionNeverShortens(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx := t.Context()
+		retaining := func(d time.Duration) *redisguard.Guard {
+			g, err := redisguard.New(redisguard.Config{Client: c, Retention: d})
+			require.NoError(t, err)
+			return g
+		}
+		forever, hour, day := retaining(0), retaining(time.Hour), retaining(24*time.Hour)
+		left := func(r string) time.Duration { return c.PTTL(ctx, hour.Key(r)).Val() }
+
+		require.NoError(t, forever.Admit(ctx, "permanent", 5))
+		require.NoError(t, day.Admit(ctx, "long", 5))
+		for _, tok := range []fencing.Token{5, 6} { // an equal token and a larger one
+			require.NoError(t, hour.Admit(ctx, "permanent", tok))
+			assert.Equal(t, time.Duration(-1), left("permanent"), "token %d", tok)
+			require.NoError(t, hour.Admit(ctx, "long", tok))
+			assert.Greater(t, left("long"), 23*time.Hour, "token %d", tok)
+		}
+		require.NoError(t, forever.Admit(ctx, "long", 6))
+		assert.Equal(t, time.Duration(-1), left("long"))
+	})
+}
+
+// TestForgetRepairs: a mark that no token can pass, or that is no mark at all, is
+// gone after Forget, and by the documented redis-cli commands.
+func TestForgetRepairs(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		damage := map[string]func() error{
+			"too large":       func() error { return c.Set(ctx, g.Key("r"), fencing.MaxToken.String(), 0).Err() },
+			"no token":        func() error { return c.Set(ctx, g.Key("r"), "x", 0).Err() },
+			"of another type": func() error { return c.RPush(ctx, g.Key("r"), "x").Err() },
+		}
+		repairs := map[string]func(){
+			"Forget": func() {
+				known, err := g.Forget(ctx, "r")
+				require.NoError(t, err)
+				assert.True(t, known)
+			},
+			"DEL": func() { require.NoError(t, c.Del(ctx, "fence:{r}").Err()) },
+			"SET": func() { require.NoError(t, c.Set(ctx, "fence:{r}", "33", 0).Err()) },
+		}
+		for what, harm := range damage {
+			for how, repair := range repairs {
+				require.NoError(t, c.Del(ctx, g.Key("r")).Err())
+				require.NoError(t, harm())
+				require.Error(t, g.Admit(ctx, "r", 34), what)
+				repair()
+				assert.NoError(t, g.Admit(ctx, "r", 34), "%s, %s", what, how)
+			}
+		}
+	})
+}
+
+// TestNotMade: a Guard that New has not made answers with an error.
+func TestNotMade(t *testing.T) {
+	for _, g := range []*redisguard.Guard{nil, new(redisguard.Guard)} {
+		assert.ErrorContains(t, g.Admit(t.Context(), "r", 1), "make it with New")
+		assert.ErrorContains(t, g.Set(t.Context(), "r", 1, "k", "v"), "make it with New")
+		_, err := g.Forget(t.Context(), "r")
+		assert.ErrorContains(t, err, "make it with New")
+	}
 }
 
 // TestExpiredMark shows what a retention costs: the old token passes again.
@@ -287,6 +360,7 @@ func TestConfig(t *testing.T) {
 		"Retention is -1s":               {Client: c, Retention: -time.Second},
 		"Retention is 59.999s":           {Client: c, Retention: 59999 * time.Millisecond},
 		"is 1m0.0005s, want whole milli": {Client: c, Retention: time.Minute + 500*time.Microsecond},
+		"Bound.Ahead is -1s":             {Client: c, Bound: fencing.Bound{Ahead: -time.Second}},
 	} {
 		_, err := redisguard.New(config)
 		assert.ErrorContains(t, err, says)
@@ -294,4 +368,22 @@ func TestConfig(t *testing.T) {
 	}
 	g := newGuard(t, c)
 	assert.Equal(t, "fence:{cart/7}", g.Key("cart/7"))
+}
+
+// TestPrefixes: no two prefixes that are taken give one key to two resources.
+func TestPrefixes(t *testing.T) {
+	keys := map[string]string{}
+	for _, prefix := range []string{"a", "a:", ":", "{a}", "{a}:", "{a}a", "{a:}", "fence:", "{fence:}"} {
+		g, err := redisguard.New(redisguard.Config{Client: answer{}, Prefix: prefix})
+		require.NoError(t, err, prefix)
+		for _, r := range []string{"a", "a:", "a}", "}", "{", "a}{a", "}{a", "a}:{a", "a}a{a", "{a", "{a}", "}:{", "a:}{a"} {
+			key, of := g.Key(r), prefix+" "+r
+			assert.Empty(t, keys[key], "%q has the key %q of %q", of, key, keys[key])
+			keys[key] = of
+		}
+	}
+	for _, prefix := range []string{"fence:{shop}:", "{", "}", "a{", "{}", "{a}{b}", "{{a}}", "a}", "{a"} {
+		_, err := redisguard.New(redisguard.Config{Client: answer{}, Prefix: prefix})
+		assert.ErrorContains(t, err, "Config.Prefix is "+strconv.Quote(prefix))
+	}
 }

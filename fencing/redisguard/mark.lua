@@ -13,18 +13,26 @@ local function show(key, token, retention)
       return 'stale', held
     end
   end
+  -- The time to live of a mark is never shortened: the guards of a resource may
+  -- differ in their retentions, and the longest one holds. -1: no end.
+  local left = held and redis.call('PTTL', key) or -2
+  if retention == '0' or left == -1 then
+    left = nil
+  else
+    left = string.format('%.0f', math.max(tonumber(retention), left))
+  end
   -- The branch for an equal token writes too, so that a replica, whose mark may
   -- be an old one, answers READONLY instead of letting it pass.
   if held ~= token then
-    if retention == '0' then
-      redis.call('SET', key, token)
+    if left then
+      redis.call('SET', key, token, 'PX', left)
     else
-      redis.call('SET', key, token, 'PX', retention)
+      redis.call('SET', key, token)
     end
-  elseif retention == '0' then
-    redis.call('PERSIST', key)
+  elseif left then
+    redis.call('PEXPIRE', key, left)
   else
-    redis.call('PEXPIRE', key, retention)
+    redis.call('PERSIST', key)
   end
   return 'passed'
 end

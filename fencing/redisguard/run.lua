@@ -1,6 +1,9 @@
 -- KEYS: mark, then the body's. ARGV: token, retention in ms, then the body's.
--- body is the function made of the caller's script; it is defined above and sees
+-- body and fault are what loadstring gave for the caller's script, which sees
 -- only its own keys and arguments, counted from 1.
+if not body then
+  return {'syntax', fault}
+end
 local verdict, held = show(KEYS[1], ARGV[1], ARGV[2])
 if verdict ~= 'passed' then
   return {verdict, held}
@@ -12,8 +15,14 @@ end
 for i = 3, #ARGV do
   argv[i - 2] = ARGV[i]
 end
-local reply = body(keys, argv)
-if type(reply) == 'table' and reply.err ~= nil then
-  return reply -- an error inside an array is easily overlooked
+-- An error of the body is data and never an error reply: an error reply that
+-- begins with NOSCRIPT has to be the server's own, and mean that nothing has run.
+local ran, reply = pcall(body, keys, argv)
+local err = nil
+if type(reply) == 'table' then
+  err = reply.err
 end
-return {'passed', reply}
+if ran and err == nil then
+  return {'passed', reply}
+end
+return {'failed', tostring(err or reply)}

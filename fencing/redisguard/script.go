@@ -20,9 +20,12 @@ var (
 	setLua string
 	//go:embed run.lua
 	runLua string
+	//go:embed forget.lua
+	forgetLua string
 
-	admitScript = newSource(markLua + admitLua)
-	setScript   = newSource(markLua + setLua)
+	admitScript  = newSource(markLua + admitLua)
+	setScript    = newSource(markLua + setLua)
+	forgetScript = newSource(forgetLua)
 )
 
 // source is a script and the name under which the server keeps it.
@@ -53,6 +56,9 @@ type Script struct{ source source }
 // reply. It must not begin with a shebang line, and must declare all keys that
 // it touches. Line numbers in error messages are those of body.
 //
+// The server compiles body on its own, at each Run. Run refuses a body that is
+// not valid Lua with ErrSyntax, and nothing is changed.
+//
 // Redis does not undo what a script did before it failed: check before the
 // first write.
 func NewScript(body string) (*Script, error) {
@@ -62,8 +68,16 @@ func NewScript(body string) (*Script, error) {
 	case strings.HasPrefix(body, "#!"):
 		return nil, fmt.Errorf("redisguard: the script begins with a shebang line, which cannot stand inside another script; remove it")
 	}
-	// The body is a function whose parameters hide the real KEYS and ARGV, and it
-	// comes first, on the first line: so it sees none of the guard's names, and
-	// its lines keep their numbers. The line break ends a comment on its last line.
-	return &Script{newSource("local body = function(KEYS, ARGV) " + body + "\nend\n" + markLua + runLua)}, nil
+	// The body is a chunk of its own, and not text inside a function of ours. As
+	// such text, "return 1 end ... do" would end the function and run outside the
+	// check. As a chunk it also sees none of the guard's local names. Its first
+	// line stays its first line. The locals hide the real KEYS and ARGV.
+	chunk := quoteLua("local KEYS, ARGV = ... " + body)
+	return &Script{newSource(markLua + "local body, fault = loadstring(" + chunk + ", '=script')\n" + runLua)}, nil
+}
+
+// quoteLua gives a Lua string literal, whatever the text has in it. Lua reads a
+// bare carriage return in a literal as a line feed, and ends at a NUL.
+func quoteLua(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x00", `\000`).Replace(text) + `"`
 }

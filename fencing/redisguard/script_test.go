@@ -64,23 +64,79 @@ func TestRunReplies(t *testing.T) {
 	})
 }
 
+// TestRunErrors: an error of the script comes as a *ScriptError, whatever it says,
+// and the script ran once.
 func TestRunErrors(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
 		require.NoError(t, c.Set(ctx, "text", "x", 0).Err())
 		for body, says := range map[string]string{
-			"return redis.error_reply('MINE no stock')":  "MINE no stock",
-			"return redis.call('INCR', 'text')":          "not an integer",
-			"return redis.pcall('INCR', 'text')":         "not an integer",
-			"error('mine')":                              "mine",
-			"this is no Lua":                             "",
-			"return 1 end return 2 -- unbalanced":        "",
-			"--[[ a comment that never ends\nreturn 1\n": "",
+			"return redis.error_reply('MINE no stock')":             "MINE no stock",
+			"return redis.error_reply('NOSCRIPT no such template')": "NOSCRIPT no such template",
+			"return {err = 'NOSCRIPT No matching script.'}":         "NOSCRIPT No matching script.",
+			"error('NOSCRIPT mine')":                                "NOSCRIPT mine",
+			"error({err = 'NOSCRIPT mine'})":                        "NOSCRIPT mine",
+			"error({})":                                             "table",
+			"return redis.call('INCR', 'text')":                     "not an integer",
+			"return redis.pcall('INCR', 'text')":                    "not an integer",
+			"local a = 1\n\nerror('mine')":                          "script:3: mine",
+			"error('first line')":                                   "script:1: first line",
 		} {
-			got, err := g.Run(ctx, script(t, body), "r", 5, nil)
-			assert.ErrorContains(t, err, says, body)
+			require.NoError(t, c.Del(ctx, "n").Err())
+			require.NoError(t, c.ScriptFlush(ctx).Err())
+			got, err := g.Run(ctx, script(t, "redis.call('INCR', KEYS[1]) "+body), "r", 5, []string{"n"})
+			var failed *redisguard.ScriptError
+			require.ErrorAs(t, err, &failed, body)
+			assert.Contains(t, failed.Text, says, body)
+			assert.ErrorContains(t, err, failed.Text)
 			assert.NotErrorIs(t, err, fencing.ErrStale)
 			assert.Nil(t, got)
+			assert.Equal(t, "1", c.Get(ctx, "n").Val(), "it ran once: %s", body)
+		}
+	})
+}
+
+// TestBadLua: a body is compiled on its own, so none can end the function that it
+// runs in and go on outside the check. Nothing is changed.
+func TestBadLua(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		require.NoError(t, g.Admit(ctx, "r", 100))
+		for _, body := range []string{
+			"this is no Lua",
+			"return 1 end return 2 -- unbalanced",
+			"return 1 end redis.call('SET', KEYS[2], 'unguarded') do",
+			"return 1 end redis.call('SET', KEYS[1], '1') do",
+			"--[[ a comment that never ends\nreturn 1\n",
+			`") redis.call('SET', KEYS[1], '1') loadstring("`,
+			"return 'a string that never ends",
+		} {
+			for _, tok := range []fencing.Token{1, 100, 101} {
+				_, err := g.Run(ctx, script(t, body), "r", tok, []string{"data"})
+				assert.ErrorIs(t, err, redisguard.ErrSyntax, body)
+			}
+			assert.Zero(t, c.Exists(ctx, "data").Val(), body)
+			assert.Equal(t, "100", c.Get(ctx, g.Key("r")).Val(), body)
+		}
+	})
+}
+
+// TestAnyTextInABody: whatever bytes a body has, the server gets them.
+func TestAnyTextInABody(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		for body, want := range map[string]any{
+			`return "a\"b\\c'd"`:                         `a"b\c'd`,
+			"return [[a\nb]] -- the end":                 "a\nb",
+			"return '\xff\xfe'":                          "\xff\xfe",
+			"return 'tab\tand é'":                        "tab\tand é",
+			"-- a carriage return\r\nreturn 7\r\n":       int64(7),
+			"return '%d %s $1 \\n'":                      "%d %s $1 \n",
+			"local function f() return 3 end return f()": int64(3),
+		} {
+			got, err := g.Run(ctx, script(t, body), "r", 5, nil)
+			assert.NoError(t, err, body)
+			assert.Equal(t, want, got, body)
 		}
 	})
 }
@@ -111,6 +167,8 @@ func TestNewScriptRefuses(t *testing.T) {
 }
 
 func TestRunNil(t *testing.T) {
-	_, err := newGuard(t, answer{}).Run(t.Context(), nil, "r", 5, nil)
-	assert.ErrorContains(t, err, "NewScript")
+	for _, s := range []*redisguard.Script{nil, new(redisguard.Script)} {
+		_, err := newGuard(t, answer{}).Run(t.Context(), s, "r", 5, nil)
+		assert.ErrorContains(t, err, "NewScript")
+	}
 }

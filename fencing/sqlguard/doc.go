@@ -25,8 +25,9 @@
 //
 //	UPDATE accounts SET balance = $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2
 //
-// If it changes no row, Table.Refusal tells a stale token from a missing row;
-// Table.UpdateTx does both. Every statement that writes to the row must have
+// Ask fencing.Bound.Check first whether the token is believed. If the statement
+// changes no row, Table.Refusal tells a stale token from a missing row;
+// Table.UpdateTx does all three. Every statement that writes to the row must have
 // the condition, and a deleted row loses its mark: mark rows as deleted instead.
 //
 // # A holder that arrives
@@ -34,6 +35,28 @@
 // Admit commits the mark on its own, before the first read. A holder that
 // reads and writes in one single transaction does not need it, if CheckTx is the first
 // statement of that transaction.
+//
+// # Savepoints
+//
+// ROLLBACK TO SAVEPOINT takes back every statement after the savepoint, a check
+// among them: its mark and its lock are gone, and a later holder can be admitted
+// while the transaction still goes on under the smaller token. So call CheckTx
+// before the first SAVEPOINT. Code that cannot know whether it runs inside a
+// savepoint calls CheckTx again after the rollback, and before Commit at the
+// latest. Table.UpdateTx is not concerned: what is taken back is the write itself.
+//
+// # Repair
+//
+// A mark that is too large, or is no token at all, refuses every holder. Find out
+// who wrote it. Then, while no process that held an older lease runs (see
+// fencing.Guard.Forget), set the mark to the present holder's token or delete it.
+// In SQLite the table is main.fencing_marks:
+//
+//	UPDATE public.fencing_marks SET token = 1767225600000042 WHERE resource = 'account/7';
+//	DELETE FROM public.fencing_marks WHERE resource = 'account/7';
+//	UPDATE accounts SET fence = NULL WHERE id = 7;
+//
+// Guard.Forget and Table.Forget do the last two.
 //
 // # Isolation, locks and errors
 //

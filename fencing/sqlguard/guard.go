@@ -3,6 +3,7 @@ package sqlguard
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/redquorum/redlock/fencing"
@@ -18,16 +19,30 @@ type Config struct {
 
 	// Table is the table of marks, as "table" or "schema.table", in letters,
 	// digits and underscores and up to 63 bytes each; "" means DefaultTable. It
-	// is quoted in statements, so the case of letters counts.
+	// is quoted in statements, so the case of letters counts. Without a schema it
+	// is in "public" in PostgreSQL and in "main" in SQLite: search_path and
+	// temporary tables never decide which table has the marks.
 	Table string
+
+	// Bound is the largest token that is believed. The zero Bound is right for
+	// tokens of this module. It goes by the clock of this process, not by the
+	// database's, see fencing.Bound.
+	Bound fencing.Bound
 }
 
+// ErrCorrupt is wrapped by the error for a mark that is not a token, which only
+// a table that was not made by Schema, or a fence column, can hold. Find out
+// what writes there, then Forget the mark or set it by hand. After it, roll back.
+var ErrCorrupt = errors.New("sqlguard: the mark is not a token")
+
 // Guard is a fencing.Guard with its marks in a table. It is safe for concurrent
-// use and holds no state of its own.
+// use and holds no state of its own. Make it with New: the zero Guard answers
+// everything with an error.
 type Guard struct {
 	config Config
 	schema string
 	upsert string
+	remove string
 }
 
 var _ fencing.Guard = (*Guard)(nil)
@@ -38,10 +53,17 @@ func New(c Config) (*Guard, error) {
 	if c.DB == nil {
 		return nil, fmt.Errorf("sqlguard: Config.DB is nil; pass the database that keeps the marks")
 	}
+	if err := c.Dialect.validate(); err != nil {
+		return nil, err
+	}
+	if err := c.Bound.Validate(); err != nil {
+		return nil, fmt.Errorf("sqlguard: Config.Bound: %w", err)
+	}
 	if c.Table == "" {
 		c.Table = DefaultTable
 	}
-	table, err := quoteTable("Config.Table", c.Table)
+	c.Table = c.Dialect.qualify(c.Table)
+	table, err := quoteTable(c.Dialect, "Config.Table", c.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +78,54 @@ func New(c Config) (*Guard, error) {
 	// one that refused. Writing the old value again for a stale token is the price.
 	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = " + d.larger() + "(held.token, excluded.token) RETURNING token"
-	return &Guard{config: c, schema: schema, upsert: upsert}, nil
+	remove := "DELETE FROM " + table + " WHERE resource = " + d.arg(1)
+	return &Guard{config: c, schema: schema, upsert: upsert, remove: remove}, nil
 }
 
 // Admit implements fencing.Guard. It commits by itself, and waits for the
 // transactions that hold the mark by CheckTx.
 func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) error {
-	return g.show(ctx, g.config.DB, resource, t)
+	return g.alone(ctx, resource, t)
 }
 
 // Check implements fencing.Guard, and waits as Admit does. It commits by itself, so a write
 // that follows is not protected; for writes to this database use CheckTx.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
+	return g.alone(ctx, resource, t)
+}
+
+// alone shows a token outside a transaction.
+func (g *Guard) alone(ctx context.Context, resource string, t fencing.Token) error {
+	if g == nil || g.config.DB == nil {
+		return errNotMade
+	}
 	return g.show(ctx, g.config.DB, resource, t)
+}
+
+var errNotMade = errors.New("sqlguard: it has no database or table; make it with New or NewTable")
+
+// Forget implements fencing.Guard. It deletes the mark's row and commits by
+// itself, after the transactions that hold the mark by CheckTx. The package
+// documentation has the statements that do the same by hand.
+func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
+	if g == nil || g.config.DB == nil {
+		return false, errNotMade
+	}
+	if err := fencing.Validate(resource, 1); err != nil {
+		return false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("sqlguard: resource %q not forgotten: %w", resource, err)
+	}
+	result, err := g.config.DB.ExecContext(ctx, g.remove, resource)
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget resource %q: %w", resource, err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget resource %q: the driver does not tell the number of rows: %w", resource, err)
+	}
+	return n > 0, nil
 }
 
 // CheckTx checks t inside a transaction of the caller's and locks the mark until
@@ -77,9 +134,16 @@ func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) err
 // fencing.Guard; after any error, roll back: PostgreSQL runs nothing more in a
 // transaction that failed, and a stale token's holds the lock as well. The mark
 // is raised when the transaction commits, and not at all if it rolls back.
+//
+// ROLLBACK TO SAVEPOINT takes back a CheckTx that came after the savepoint, the
+// mark and the lock alike. Call CheckTx before the first SAVEPOINT, or once more
+// after the rollback.
 func (g *Guard) CheckTx(ctx context.Context, tx *sql.Tx, resource string, t fencing.Token) error {
 	if tx == nil {
 		return fmt.Errorf("sqlguard: the transaction for resource %q is nil; pass the one that writes", resource)
+	}
+	if g == nil || g.upsert == "" {
+		return errNotMade
 	}
 	return g.show(ctx, tx, resource, t)
 }
@@ -90,7 +154,7 @@ type queryer interface {
 }
 
 func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.Token) error {
-	if err := fencing.Validate(resource, t); err != nil {
+	if err := g.config.Bound.Check(resource, t); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -105,8 +169,8 @@ func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.
 	case n == 1 && held.Int64 > int64(t) && fencing.Token(held.Int64).Valid():
 		return &fencing.StaleError{Resource: resource, Token: t, Highest: fencing.Token(held.Int64)}
 	}
-	return fmt.Errorf("sqlguard: table %s gave %d marks for resource %q, the last %d, want one that is a token from %d up; create the table by Schema",
-		g.config.Table, n, resource, held.Int64, uint64(t))
+	return fmt.Errorf("%w: table %s gave %d marks for resource %q, the last %d, want one that is a token from %d up; create the table by Schema",
+		ErrCorrupt, g.config.Table, n, resource, held.Int64, uint64(t))
 }
 
 // number runs a query that gives rows of one number, and gives the last of them

@@ -8,14 +8,30 @@ import (
 // maxIdentifier is the length to which PostgreSQL cuts names, silently.
 const maxIdentifier = 63
 
+// qualify puts the dialect's own schema in front of a table's name without one.
+//
+// An unqualified name means what the connection's search_path says, and a
+// temporary table of that name goes before all others, in both dialects. Two
+// connections could then keep the marks of one resource in two tables, and a
+// stale token would pass in one of them.
+func (d Dialect) qualify(table string) string {
+	switch {
+	case strings.Contains(table, "."):
+		return table
+	case d == SQLite:
+		return "main." + table
+	}
+	return "public." + table
+}
+
 // quoteTable gives the quoted form of "table" or "schema.table".
-func quoteTable(field, name string) (string, error) {
+func quoteTable(d Dialect, field, name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
 		return "", fmt.Errorf("sqlguard: %s is %q, want a table or schema.table", field, name)
 	}
 	for i, p := range parts {
-		q, err := quote(field, p)
+		q, err := quote(d, field, p)
 		if err != nil {
 			return "", err
 		}
@@ -27,7 +43,7 @@ func quoteTable(field, name string) (string, error) {
 // quote gives the quoted form of one identifier. It takes only letters, digits
 // and underscores: nobody needs more, and what cannot end the quotes cannot
 // inject SQL. Quoting keeps the case of letters and lets reserved words pass.
-func quote(field, name string) (string, error) {
+func quote(d Dialect, field, name string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("sqlguard: %s has an empty name; want letters, digits and underscores", field)
 	}
@@ -39,6 +55,10 @@ func quote(field, name string) (string, error) {
 		if !letter && (i == 0 || c < '0' || c > '9') {
 			return "", fmt.Errorf("sqlguard: %s has the name %q, want ASCII letters, digits and underscores, and no digit first", field, name)
 		}
+	}
+	if d == SQLite {
+		// SQLite reads "name" as a string literal if there is no such column.
+		return "[" + name + "]", nil
 	}
 	return `"` + name + `"`, nil
 }

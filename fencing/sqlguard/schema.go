@@ -5,7 +5,9 @@ import (
 	"fmt"
 )
 
-// DefaultTable is the table of marks unless Config names another.
+// DefaultTable is the table of marks unless Config names another. Like every
+// table of marks that is named without a schema, it is in the schema "public" in
+// PostgreSQL and in "main" in SQLite.
 const DefaultTable = "fencing_marks"
 
 // Schema gives the statement that creates the table of marks if it is not there,
@@ -19,7 +21,7 @@ func Schema(d Dialect, table string) (string, error) {
 	if table == "" {
 		table = DefaultTable
 	}
-	name, err := quoteTable("table", table)
+	name, err := quoteTable(d, "table", d.qualify(table))
 	if err != nil {
 		return "", err
 	}
@@ -41,6 +43,9 @@ func Schema(d Dialect, table string) (string, error) {
 // do so at the same moment: PostgreSQL may then fail in one of them although it
 // says IF NOT EXISTS.
 func (g *Guard) CreateTable(ctx context.Context) error {
+	if g == nil || g.config.DB == nil {
+		return errNotMade
+	}
 	if _, err := g.config.DB.ExecContext(ctx, g.schema); err != nil {
 		return fmt.Errorf("sqlguard: create table %s: %w", g.config.Table, err)
 	}

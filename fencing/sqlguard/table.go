@@ -3,6 +3,7 @@ package sqlguard
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,18 +17,30 @@ import (
 // statements, so the case of letters counts.
 type TableConfig struct {
 	Dialect Dialect // the database's; required
-	Name    string  // "table" or "schema.table"; required
-	Key     string  // the column that names a row, unique; "" means "id"
-	Fence   string  // the column of the mark, a BIGINT, where NULL means none yet; "" means "fence"
+
+	// Name is "table" or "schema.table". Required. Without a schema the
+	// connection decides which table it is, as for statements of your own: the
+	// mark is in the row that it protects, so both are found or missed together.
+	Name string
+
+	Key   string // the column that names a row, unique; "" means "id"; in SQLite no name of the rowid
+	Fence string // the column of the mark, a BIGINT, where NULL means none yet; "" means "fence"
+
+	// Bound is the largest token that is believed, by the clock of this process.
+	// The zero Bound is right for tokens of this module. For an UPDATE of your own
+	// ask Bound.Check first.
+	Bound fencing.Bound
 }
 
 // Table updates rows that have a fence column. It is safe for concurrent use.
 //
 // It is no fencing.Guard, as it cannot keep a mark for a row that is not there.
+// Make it with NewTable: the zero Table answers everything with an error.
 type Table struct {
 	config           TableConfig
 	name, key, fence string // quoted
 	selectFence      string
+	clearFence       string
 }
 
 // NewTable gives a Table, or an error that names the field of c that is wrong.
@@ -41,22 +54,39 @@ func NewTable(c TableConfig) (*Table, error) {
 	if err := c.Dialect.validate(); err != nil {
 		return nil, err
 	}
+	if err := c.Bound.Validate(); err != nil {
+		return nil, fmt.Errorf("sqlguard: TableConfig.Bound: %w", err)
+	}
 	t := &Table{config: c}
 	var err error
-	if t.name, err = quoteTable("TableConfig.Name", c.Name); err != nil {
+	if t.name, err = quoteTable(c.Dialect, "TableConfig.Name", c.Name); err != nil {
 		return nil, err
 	}
-	if t.key, err = quote("TableConfig.Key", c.Key); err != nil {
+	if t.key, err = t.column("TableConfig.Key", c.Key); err != nil {
 		return nil, err
 	}
-	if t.fence, err = quote("TableConfig.Fence", c.Fence); err != nil {
+	if t.fence, err = t.column("TableConfig.Fence", c.Fence); err != nil {
 		return nil, err
 	}
 	if strings.EqualFold(c.Key, c.Fence) {
 		return nil, fmt.Errorf("sqlguard: TableConfig.Key and Fence are both %q, want two columns", c.Key)
 	}
 	t.selectFence = "SELECT " + t.fence + " FROM " + t.name + " WHERE " + t.key + " = " + c.Dialect.arg(1)
+	t.clearFence = "UPDATE " + t.name + " SET " + t.fence + " = NULL WHERE " + t.key + " = " + c.Dialect.arg(1)
 	return t, nil
+}
+
+// column gives the quoted form of a column's name. It refuses the names of
+// SQLite's rowid: they are other names of an INTEGER PRIMARY KEY, so that an
+// UPDATE of one would change the key, or an UPDATE of the key the one.
+func (t *Table) column(field, name string) (string, error) {
+	if t.config.Dialect == SQLite {
+		switch strings.ToLower(name) {
+		case "rowid", "oid", "_rowid_":
+			return "", fmt.Errorf("sqlguard: %s has the name %q, another name of the rowid in SQLite; name the INTEGER PRIMARY KEY column", field, name)
+		}
+	}
+	return quote(t.config.Dialect, field, name)
 }
 
 // Admit shows the token of a holder that arrives to the row with the given key,
@@ -68,6 +98,9 @@ func (t *Table) Admit(ctx context.Context, db *sql.DB, key any, tok fencing.Toke
 
 // Update is UpdateTx in a transaction of its own.
 func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Token, set map[string]any) error {
+	if t == nil || t.name == "" {
+		return errNotMade
+	}
 	if db == nil {
 		return fmt.Errorf("sqlguard: the database for %s is nil; pass the one that has the table", t.resource(key))
 	}
@@ -93,7 +126,9 @@ func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Tok
 // Nothing is changed, and the error
 //   - is a *fencing.StaleError if the row has seen a larger token;
 //   - wraps sql.ErrNoRows if there is no such row;
-//   - wraps fencing.ErrNoToken or fencing.ErrBadToken for what is no token.
+//   - wraps fencing.ErrNoToken or fencing.ErrBadToken for what is no token;
+//   - is a *fencing.AheadError for a token above TableConfig.Bound;
+//   - wraps ErrCorrupt if the mark is above fencing.MaxToken.
 //
 // After any other error roll the transaction back.
 func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token, set map[string]any) error {
@@ -124,9 +159,9 @@ func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.T
 
 // Refusal says why a conditional UPDATE in tx changed no row: a
 // *fencing.StaleError if the row's mark is larger than tok, an error that wraps
-// sql.ErrNoRows if there is no such row, and another one if the row would
-// pass by now, because it came or changed in between: roll back and try again
-// then. It never gives nil.
+// sql.ErrNoRows if there is no such row, one that wraps ErrCorrupt if the mark is
+// above fencing.MaxToken, and another one if the row would pass by now, because
+// it came or changed in between: roll back and try again then. It never gives nil.
 func (t *Table) Refusal(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token) error {
 	if err := t.validate(tx, key, tok); err != nil {
 		return err
@@ -139,10 +174,39 @@ func (t *Table) Refusal(ctx context.Context, tx *sql.Tx, key any, tok fencing.To
 		return fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
 	case n > 1:
 		return fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
+	case fence.Int64 > int64(fencing.MaxToken):
+		return fmt.Errorf("%w: that of %s is %d, want at most %d; find out what writes it, then Forget it or set it by hand",
+			ErrCorrupt, t.resource(key), fence.Int64, uint64(fencing.MaxToken))
 	case fence.Int64 > int64(tok):
 		return &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
 	}
 	return fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), fence.Int64, uint64(tok))
+}
+
+// Forget drops the mark of a row, by setting its column to NULL in a transaction
+// of its own, and reports whether there is such a row. See fencing.Guard.Forget
+// for when that is safe.
+func (t *Table) Forget(ctx context.Context, db *sql.DB, key any) (bool, error) {
+	switch {
+	case t == nil || t.name == "":
+		return false, errNotMade
+	case db == nil:
+		return false, fmt.Errorf("sqlguard: the database for %s is nil; pass the one that has the table", t.resource(key))
+	case key == nil:
+		return false, fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
+	}
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("sqlguard: %s not forgotten: %w", t.resource(key), err)
+	}
+	result, err := db.ExecContext(ctx, t.clearFence, key)
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget %s: %w", t.resource(key), err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget %s: the driver does not tell the number of rows: %w", t.resource(key), err)
+	}
+	return n > 0, nil
 }
 
 // resource names a row in errors.
@@ -150,12 +214,18 @@ func (t *Table) resource(key any) string { return fmt.Sprintf("%s/%v", t.config.
 
 func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
 	switch {
+	case t == nil || t.name == "":
+		return errNotMade
 	case tx == nil:
 		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", t.resource(key))
 	case key == nil:
 		return fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
 	}
-	return fencing.Validate(t.config.Name, tok)
+	err := t.config.Bound.Check(t.config.Name, tok)
+	if ahead := new(fencing.AheadError); errors.As(err, &ahead) {
+		ahead.Resource = t.resource(key)
+	}
+	return err
 }
 
 // update gives the statement and its arguments: the token, the key, then the
@@ -167,7 +237,7 @@ func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, 
 	args := []any{int64(tok), key}
 	sets := []string{t.fence + " = " + token}
 	for _, column := range slices.Sorted(maps.Keys(set)) {
-		name, err := quote("column to set", column)
+		name, err := t.column("column to set", column)
 		if err != nil {
 			return "", nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,7 @@ func TestUpdate(t *testing.T) {
 		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", "rollback"},
 		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", "rollback"},
 		{"came in between", script{affected: rows(0), rows: []any{int64(3)}}, nil, "would pass now", "rollback"},
+		{"no token", script{affected: rows(0), rows: []any{int64(1 << 53)}}, sqlguard.ErrCorrupt, "9007199254740992", "rollback"},
 		{"without a mark by now", script{affected: rows(0), rows: []any{nil}}, nil, "would pass now", "rollback"},
 		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", "rollback"},
 		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", "rollback"},
@@ -57,6 +59,7 @@ func TestUpdate(t *testing.T) {
 			if c.want != nil {
 				assert.ErrorIs(t, err, c.want)
 			}
+			assert.Equal(t, c.want == fencing.ErrStale, errors.Is(err, fencing.ErrStale))
 			assert.Equal(t, c.ended, c.s.ended)
 			assert.Equal(t, `UPDATE "s"."accounts" SET "mark" = CAST($1 AS BIGINT), "balance" = $3, "owner" = $4`+
 				` WHERE "nr" = $2 AND COALESCE("mark", 0) <= CAST($1 AS BIGINT)`, c.s.queries[0])
@@ -77,7 +80,18 @@ func TestUpdateRefuses(t *testing.T) {
 	assert.ErrorContains(t, update(7, 33, "Fence"), "cannot be set")
 	assert.ErrorContains(t, update(7, 33, "a = 1; --"), `"a = 1; --"`)
 	assert.ErrorContains(t, update(nil, 33, "x"), "key")
+	for _, column := range []string{"rowid", "ROWID", "oid", "_rowid_"} {
+		assert.ErrorContains(t, update(7, 33, column), "another name of the rowid")
+	}
 	assert.ErrorIs(t, update(7, 0, "x"), fencing.ErrNoToken)
+	err = update(7, fencing.MaxToken, "x")
+	var ahead *fencing.AheadError
+	require.ErrorAs(t, err, &ahead)
+	assert.Equal(t, "a/7", ahead.Resource)
+	_, err = table.Forget(t.Context(), nil, 7)
+	assert.ErrorContains(t, err, "database")
+	_, err = table.Forget(t.Context(), db, nil)
+	assert.ErrorContains(t, err, "key")
 	assert.ErrorContains(t, table.Update(t.Context(), nil, 7, 33, nil), "database")
 	assert.ErrorContains(t, table.UpdateTx(t.Context(), nil, 7, 33, nil), "transaction")
 	assert.ErrorContains(t, table.Refusal(t.Context(), nil, 7, 33), "transaction")
@@ -91,8 +105,13 @@ func TestTableConfig(t *testing.T) {
 		"TableConfig.Key has":   {Dialect: sqlguard.SQLite, Name: "a", Key: "i d"},
 		"TableConfig.Fence has": {Dialect: sqlguard.SQLite, Name: "a", Fence: "a.b"},
 		"two columns":           {Dialect: sqlguard.SQLite, Name: "a", Key: "x", Fence: "X"},
+		"Key has the name \"rowid\", another name": {Dialect: sqlguard.SQLite, Name: "a", Key: "rowid"},
+		"Fence has the name \"OID\", another name": {Dialect: sqlguard.SQLite, Name: "a", Fence: "OID"},
+		"Bound.Ahead is -1s":                       {Dialect: sqlguard.SQLite, Name: "a", Bound: fencing.Bound{Ahead: -time.Second}},
 	} {
 		_, err := sqlguard.NewTable(c)
 		assert.ErrorContains(t, err, says)
 	}
+	_, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.PostgreSQL, Name: "a", Key: "oid"})
+	assert.NoError(t, err, "an ordinary name in PostgreSQL")
 }

@@ -43,7 +43,7 @@ func (l *life) info(peer *server.Peer, args []string) bool {
 		}},
 		{"Memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},
 		{"Persistence", []string{"loading:0", "aof_enabled:0"}},
-		{"Replication", []string{"role:master", "connected_slaves:0"}},
+		{"Replication", []string{"role:master", "connected_slaves:0", "master_replid:" + l.replID}},
 	}
 	var text strings.Builder
 	for _, s := range sections {

@@ -104,7 +104,7 @@ func TestIdentity(t *testing.T) {
 		assert.Equal(t, "none", id.Persistence)
 		assert.Equal(t, "miniredis", id.Server)
 		assert.Equal(t, "lua", id.Dialect)
-		assert.False(t, id.Durable)
+		assert.Len(t, id.ReplID, 40)
 
 		other, err := instance.Open(c.URLs()[i], instance.Config{})
 		require.NoError(t, err)

@@ -11,13 +11,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// life is a server from its start to its stop: its data, run id, connections.
+// life is a server from its start to its stop: its data, IDs, connections.
 type life struct {
 	mini     *miniredis.Miniredis
 	srv      *server.Server // mini forgets it when it is closed, its last commands still need it
 	listener net.Listener   // nil without a port
 	accepts  sync.WaitGroup // the goroutine on listener
 	runID    string
+	replID   string
 	started  time.Time
 	gate     gate
 
@@ -27,9 +28,7 @@ type life struct {
 
 // begin starts a life on addr, or without a port if that is empty.
 func begin(addr string) (*life, error) {
-	var id [20]byte
-	rand.Read(id[:]) //nolint:errcheck // documented never to fail
-	l := &life{mini: miniredis.NewMiniRedis(), runID: hex.EncodeToString(id[:]), started: time.Now()}
+	l := &life{mini: miniredis.NewMiniRedis(), runID: newID(), replID: newID(), started: time.Now()}
 	l.gate.over = make(chan struct{})
 	l.mini.SetTime(l.started)
 	l.mini.ClockTTL(true)
@@ -60,6 +59,13 @@ func begin(addr string) (*life, error) {
 		}
 	})
 	return l, nil
+}
+
+// newID draws a run ID or a replication ID.
+func newID() string {
+	var id [20]byte
+	rand.Read(id[:]) //nolint:errcheck // documented never to fail
+	return hex.EncodeToString(id[:])
 }
 
 // end ends the life and waits for its goroutines.

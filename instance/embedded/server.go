@@ -35,7 +35,7 @@ func (s *Server) Addr() string {
 	return s.addr
 }
 
-// RunID names this life of the server. It is empty while the server is stopped.
+// RunID names this run of the server. It is empty while the server is stopped.
 func (s *Server) RunID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Server) Stop() {
 	s.stop()
 }
 
-// Start starts a server that was stopped: empty, with a new run id, on its old
+// Start starts a server that was stopped: empty, with a new run ID, on its old
 // address. A server that runs stays as it is.
 //
 // It fails if somebody else has taken the port meanwhile, or with ErrClosed.

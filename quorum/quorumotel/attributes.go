@@ -40,6 +40,8 @@ var verdicts = []errorName{
 	{quorum.ErrNoQuorum, "no_quorum"},
 	{quorum.ErrTooSlow, "too_slow"},
 	{quorum.ErrTokenRace, "token_race"},
+	{quorum.ErrOverloaded, "overloaded"},
+	{quorum.ErrSetMismatch, "set_mismatch"},
 	{quorum.ErrInterrupted, "interrupted"},
 	{quorum.ErrClosed, "closed"},
 	{quorum.ErrReleased, "released"},

@@ -106,7 +106,7 @@ func (m *meter) keyed(attrs []attribute.KeyValue, key string) []attribute.KeyVal
 	if !m.withKey {
 		return attrs
 	}
-	return append(attrs, keyKey.String(key))
+	return append(attrs, keyKey.String(valid(key)))
 }
 
 func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
@@ -118,7 +118,7 @@ func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 
 	for _, b := range e.Ballots {
 		outcome, errorType := voteOutcome(b.Vote)
-		attrs := m.attrs(withError([]attribute.KeyValue{operation, keyInstance.String(b.Instance), keyOutcome.String(outcome)}, errorType)...)
+		attrs := m.attrs(withError([]attribute.KeyValue{operation, keyInstance.String(valid(b.Instance)), keyOutcome.String(outcome)}, errorType)...)
 		m.votes.Add(ctx, 1, attrs)
 		// 0 is the latency of an instance that was not asked, or not heard yet.
 		if b.Latency > 0 {
@@ -152,7 +152,7 @@ func (m *meter) observeHeld(give func(n int64, attrs metric.MeasurementOption)) 
 	held := m.leases.held(time.Now())
 	if m.withKey {
 		for key, n := range held {
-			give(n, m.attrs(keyKey.String(key)))
+			give(n, m.attrs(keyKey.String(valid(key))))
 		}
 		return
 	}
@@ -168,7 +168,7 @@ func (m *meter) quarantined(e quorum.QuarantineEvent) {
 	if e.Err != nil {
 		reason = strings.ReplaceAll(e.Err.Reason.String(), " ", "_")
 	}
-	m.quarantines.Add(context.Background(), 1, m.attrs(keyInstance.String(e.Instance), keyReason.String(reason)))
+	m.quarantines.Add(context.Background(), 1, m.attrs(keyInstance.String(valid(e.Instance)), keyReason.String(reason)))
 }
 
 func (m *meter) clockJumped(e quorum.ClockEvent) {
@@ -176,9 +176,9 @@ func (m *meter) clockJumped(e quorum.ClockEvent) {
 	if e.Jump.By < 0 {
 		direction = "back"
 	}
-	m.jumps.Add(context.Background(), 1, m.attrs(keyInstance.String(e.Instance), keyDirection.String(direction)))
+	m.jumps.Add(context.Background(), 1, m.attrs(keyInstance.String(valid(e.Instance)), keyDirection.String(direction)))
 }
 
 func (m *meter) countAt(what metric.Int64Counter, instance string) {
-	what.Add(context.Background(), 1, m.attrs(keyInstance.String(instance)))
+	what.Add(context.Background(), 1, m.attrs(keyInstance.String(valid(instance))))
 }

@@ -33,7 +33,7 @@ func (t *tracer) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 	_, s := t.out.Start(ctx, "redlock "+e.Op.String(),
 		trace.WithTimestamp(e.Started),
 		trace.WithAttributes(t.base...),
-		trace.WithAttributes(keyOperation.String(e.Op.String()), keyKey.String(e.Key), keyTry.Int(e.Try)))
+		trace.WithAttributes(keyOperation.String(e.Op.String()), keyKey.String(valid(e.Key)), keyTry.Int(e.Try)))
 	defer s.End(trace.WithTimestamp(end))
 	if !s.IsRecording() {
 		return
@@ -51,7 +51,7 @@ func (t *tracer) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 	}
 	if errorType != "" {
 		// The verdict alone: what the instances said is in the events.
-		s.SetStatus(codes.Error, redact(verdictOf(e.Err).Error()))
+		s.SetStatus(codes.Error, words(verdictOf(e.Err)))
 	}
 }
 
@@ -67,12 +67,12 @@ func answered(e quorum.RoundEnd, b quorum.Ballot) time.Time {
 
 func voteAttrs(b quorum.Ballot) []attribute.KeyValue {
 	outcome, errorType := voteOutcome(b.Vote)
-	attrs := []attribute.KeyValue{keyInstance.String(b.Instance), keyOutcome.String(outcome)}
+	attrs := []attribute.KeyValue{keyInstance.String(valid(b.Instance)), keyOutcome.String(outcome)}
 	if b.Latency > 0 {
 		attrs = append(attrs, keyLatency.Float64(b.Latency.Seconds()))
 	}
 	if errorType != "" {
-		attrs = append(attrs, keyErrorType.String(errorType), keyErrorText.String(redact(b.Vote.Err.Error())))
+		attrs = append(attrs, keyErrorType.String(errorType), keyErrorText.String(words(b.Vote.Err)))
 	}
 	return attrs
 }

@@ -3,17 +3,21 @@ package quorumotel_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumotel"
 )
 
 var began = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -160,4 +164,67 @@ func TestSpansOfARealRun(t *testing.T) {
 		token, _ := set.Value("redlock.token")
 		assert.EqualValues(t, lease.Token(), token.AsInt64())
 	})
+}
+
+// Exporters of OTLP drop a whole batch in which one string isn't UTF-8, and keys, names and
+// errors may hold any bytes.
+func TestEverythingIsUTF8(t *testing.T) {
+	o := observe(t, func(c *quorumotel.Config) { c.KeyOnMetrics = true })
+	const key, escaped = "user/\xff\"ü", `user/\xff\"ü`
+	ctx := t.Context()
+	held := quorum.LeaseEvent{Key: key, Token: 7, Validity: time.Second}
+	o.hooks.RoundDecided(ctx, quorum.RoundEnd{
+		Op: quorum.Acquire, Key: key, Started: time.Now(), Took: time.Second, Err: errors.New("verdict \xfe"),
+		Ballots: []quorum.Ballot{{Instance: "A\xff", Latency: time.Second, Vote: quorum.Vote{Err: errors.New("says \xff " + value[:39])}}},
+	})
+	o.hooks.Acquired(ctx, held)
+	var spans, points []attribute.KeyValue
+	for _, s := range o.spans.Ended() {
+		spans = append(spans, s.Attributes()...)
+		assert.True(t, utf8.ValidString(s.Status().Description), "%q", s.Status().Description)
+		for _, e := range s.Events() {
+			spans = append(spans, e.Attributes...)
+		}
+	}
+	for _, m := range o.gather() {
+		points = append(points, m...)
+	}
+	o.hooks.Released(ctx, held)
+	for _, a := range slices.Concat(spans, points) {
+		assert.True(t, utf8.ValidString(a.Value.AsString()), "%q", a.Value.AsString())
+	}
+	for _, all := range [][]attribute.KeyValue{spans, points} {
+		assert.Contains(t, all, attribute.String("redlock.key", escaped))
+		assert.Contains(t, all, attribute.String("redlock.instance", `A\xff`))
+	}
+	assert.Contains(t, spans, attribute.String("error.message", `says \xff 01234567...`))
+}
+
+// gather gives the attributes of every point of every metric.
+func (o *observed) gather() (all [][]attribute.KeyValue) {
+	o.t.Helper()
+	var found metricdata.ResourceMetrics
+	require.NoError(o.t, o.reader.Collect(o.t.Context(), &found))
+	add := func(set attribute.Set) { all = append(all, set.ToSlice()) }
+	for _, scope := range found.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					add(p.Attributes)
+				}
+			case metricdata.Gauge[int64]:
+				for _, p := range data.DataPoints {
+					add(p.Attributes)
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					add(p.Attributes)
+				}
+			default:
+				require.Failf(o.t, "another kind of data", "%T", data)
+			}
+		}
+	}
+	return all
 }

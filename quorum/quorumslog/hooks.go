@@ -2,6 +2,7 @@ package quorumslog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/redquorum/redlock/drift"
@@ -48,6 +49,9 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 		},
 		Lost: func(e quorum.LeaseEvent) {
 			out.write(background, l.Lost, "lock lost", func() []slog.Attr { return leaseAttrs(e) })
+		},
+		Waiting: func(ctx context.Context, e quorum.WaitEvent) {
+			out.write(ctx, l.Waiting, e.String(), func() []slog.Attr { return []slog.Attr{slog.String("key", e.Key), slog.Duration("for", e.For)} })
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
 			out.write(background, l.Quarantined, "instance quarantined", func() []slog.Attr { return quarantineAttrs(e) })
@@ -103,6 +107,10 @@ func roundAttrs(e quorum.RoundEnd) []slog.Attr {
 
 // ballotAttr is one instance's part. Vote.Holder, a lock's value, is not in it.
 func ballotAttr(b quorum.Ballot) slog.Attr {
+	if errors.Is(b.Vote.Err, quorum.ErrPending) {
+		// Its vote wasn't needed: that is no failure, and no error.
+		return slog.GroupAttrs(b.Instance, slog.String("outcome", "pending"))
+	}
 	attrs := []slog.Attr{slog.String("outcome", b.Vote.Outcome.String()), slog.Duration("latency", b.Latency)}
 	switch {
 	case b.Vote.Remaining == quorum.NoExpiry:

@@ -141,7 +141,7 @@ func TestRecords(t *testing.T) {
 			attrs: map[string]any{
 				"op": "acquire", "key": "k", "try": int64(1), "took": time.Millisecond, "token": uint64(7), "validity": time.Second,
 				"instances.A.outcome": "granted", "instances.A.latency": time.Millisecond,
-				"instances.B.outcome": "failed", "instances.B.latency": time.Duration(0), "instances.B.error": quorum.ErrPending,
+				"instances.B.outcome": "pending",
 			},
 		},
 		"round lost": {
@@ -219,6 +219,13 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelError, text: "instance clock jumped", bare: true,
 			attrs: map[string]any{"instance": "A", "by": -time.Hour, "within": time.Second},
 		},
+		"waiting": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Waiting(ctx, quorum.WaitEvent{Key: "k", For: 3 * time.Second, Quarantined: 2, Instances: 3, Err: &quorum.QuarantineError{Reason: quorum.Restarted, Detail: "it came up 1s ago"}})
+			},
+			level: slog.LevelWarn, text: "no lock can be taken for 3s: 2 of 3 instances don't vote yet (it came up 1s ago); wait, or call Coordinator.Trust if you know that no lock was given out before, or that none was lost",
+			attrs: map[string]any{"key": "k", "for": 3 * time.Second},
+		},
 		"unprotected": {
 			tell: func(_ context.Context, h quorum.Hooks) {
 				h.Unprotected(quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO: no permission"}})
@@ -259,7 +266,7 @@ func TestRecords(t *testing.T) {
 type ctxKey struct{}
 
 func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Quarantined: 7, ClockJumped: 8, Unprotected: 9, Uncalled: 10}
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, Uncalled: 10}
 	r := &recorder{}
 	h := levels.Hooks(slog.New(r))
 	ctx := t.Context()
@@ -275,11 +282,12 @@ func TestLevelsCanBeSet(t *testing.T) {
 	h.ClockJumped(quorum.ClockEvent{})
 	h.Unprotected(quorum.UnprotectedEvent{})
 	h.Uncalled(quorum.UncalledEvent{Err: quorum.ErrTaken})
+	h.Waiting(ctx, quorum.WaitEvent{})
 	var got []slog.Level
 	for _, rec := range r.records {
 		got = append(got, rec.level)
 	}
-	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, got)
+	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, got)
 }
 
 func TestNilLoggerIsTheDefaultOne(t *testing.T) {

@@ -28,6 +28,8 @@ type Levels struct {
 	// Lost is a lease that ended without a release: its holder may have worked
 	// without the lock. Default warn.
 	Lost slog.Level
+	// Waiting is a wait for instances that may not vote yet. Default warn.
+	Waiting slog.Level
 	// Quarantined is an instance that may not vote for a while. Default warn.
 	Quarantined slog.Level
 	// ClockJumped is an instance whose clock was stepped. Default error: locks
@@ -49,6 +51,7 @@ func DefaultLevels() Levels {
 		Released:      slog.LevelInfo,
 		ReleaseFailed: slog.LevelWarn,
 		Lost:          slog.LevelWarn,
+		Waiting:       slog.LevelWarn,
 		Quarantined:   slog.LevelWarn,
 		ClockJumped:   slog.LevelError,
 		Unprotected:   slog.LevelWarn,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,14 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// Putter is what an Instance under Check may also be, to have Check look at
-// keys that no command can make, such as those that live for ever. Server is
+// Putter is what an Instance under Check may also be, to have Check look at what no
+// command can make: keys that live for ever, counters of an earlier run. Server is
 // one; around another Instance a test wraps one.
 type Putter interface {
+	// PutRun writes beside a resource's counter that it was last granted from in that
+	// run of the server. Without a counter it does nothing.
+	PutRun(key, run string)
+
 	// Put sets a key as somebody else would: with a time to live, or for ever
 	// if it is quorum.NoExpiry. It has been done when Put returns.
 	Put(key, value string, ttl time.Duration)
@@ -28,7 +33,7 @@ type Putter interface {
 // what a restart changes.
 type Restarter interface {
 	// Restart ends the server and starts it again, with its data or without.
-	// When it returns, the new life of the server answers.
+	// When it returns, the new run of the server answers.
 	Restart(keepData bool)
 }
 
@@ -122,6 +127,11 @@ const (
 	short    = 40 * time.Millisecond
 	patience = 10 * time.Second
 
+	// ahead is how far a counter may be ahead of the clock, unless that is what is
+	// checked; with endless it may be as large as a token.
+	ahead   = time.Hour
+	endless = 280 * 365 * 24 * time.Hour
+
 	// grain is what a server's own clock may be coarse by: servers count in
 	// whole milliseconds, and round a moment to them twice.
 	grain = 2 * time.Millisecond
@@ -135,7 +145,7 @@ func (c *check) key(name string) string { return c.prefix + name }
 // The commands, as package quorum builds them.
 
 func (c *check) acquire(name, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: true, CounterTTL: time.Hour, Set: main}
+	return quorum.Command{Op: quorum.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
 // bare is Acquire without Fence: the SET NX PX of the Redis document.
@@ -144,15 +154,15 @@ func (c *check) bare(name, value string) quorum.Command {
 }
 
 func (c *check) raise(name, value string, token fencing.Token) quorum.Command {
-	return quorum.Command{Op: quorum.Raise, Key: c.key(name), Value: value, Token: token, Fence: true, CounterTTL: time.Hour, Set: main}
+	return quorum.Command{Op: quorum.Raise, Key: c.key(name), Value: value, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
 func (c *check) extend(name, value string, ttl time.Duration) quorum.Command {
-	return quorum.Command{Op: quorum.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: true, CounterTTL: time.Hour, Set: main}
+	return quorum.Command{Op: quorum.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
 func (c *check) restore(name, value string, token fencing.Token) quorum.Command {
-	return quorum.Command{Op: quorum.Restore, Key: c.key(name), Value: value, TTL: long, Token: token, Fence: true, CounterTTL: time.Hour, Set: main}
+	return quorum.Command{Op: quorum.Restore, Key: c.key(name), Value: value, TTL: long, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
 func (c *check) release(name, value string) quorum.Command {
@@ -292,12 +302,14 @@ func wellFormed(cmd quorum.Command, vote quorum.Vote) error {
 		return errors.New("a refused vote has another error than *SetMismatchError of an Acquire with Fence: " + vote.Err.Error())
 	case answered && vote.Unsent:
 		return errors.New("a vote that was answered says that it was never sent")
-	case answered && vote.Epoch == 0:
-		return errors.New("an answer came though no connection was ever opened (Epoch 0)")
 	case vote.Token != 0 && !acquired && !(looked && cmd.Fence):
 		return errors.New("a token that was not asked for: " + vote.Token.String())
 	case acquired && !vote.Token.Valid():
 		return errors.New("the token can't be carried by a lease: " + vote.Token.String())
+	case vote.Spare != 0 && !acquired || vote.Spare < 0 || vote.Spare > cmd.Spare:
+		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Spare, cmd.Spare)
+	case vote.Spare != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
+		return errors.New("tokens are reserved beyond the clock, up to " + vote.Token.String())
 	case vote.Replaced && !(cmd.Op == quorum.Acquire && cmd.Replace != "" && vote.Outcome == quorum.Granted):
 		return errors.New("something was replaced that was not to be")
 	case vote.Woke && !(answered && (cmd.Op == quorum.Withdraw || cmd.Op == quorum.Release && cmd.Wake)):

@@ -18,8 +18,8 @@ type Data struct{ store store }
 func NewData() *Data { return &Data{store: newStore()} }
 
 // Run carries out one command at the moment now of the server's wall clock. A
-// command that package quorum never sends fails with ErrBadCommand, Unsent. The
-// vote has no Epoch.
+// command that package quorum never sends fails with ErrBadCommand, Unsent. Data is in
+// no run: see OtherRun for that.
 func (d *Data) Run(cmd quorum.Command, now time.Time) quorum.Vote { return d.store.run(cmd, now) }
 
 // OnCall sets what calls a waiter (a Command's Waiter) when a key is released, and
@@ -72,7 +72,7 @@ func (d *Data) Counters(now time.Time) []string {
 	})
 }
 
-// Records lists the resources that have a record, of the set and the life under
+// Records lists the resources that have a record, of the set and the run under
 // which they were last locked, at now, sorted.
 func (d *Data) Records(now time.Time) []string {
 	keys := slices.Sorted(maps.Keys(d.store.records))
@@ -83,11 +83,30 @@ func (d *Data) Records(now time.Time) []string {
 }
 
 // Record gives a resource's record at now: the text of the set under which it was last
-// locked, and the life of the server in which its counter was last granted from (a
-// Command's Life). Both are empty if there is none.
-func (d *Data) Record(key string, now time.Time) (set, life string) {
+// locked, and the run of the server in which its counter was last granted from (a
+// Command's Run). Both are empty if there is none.
+func (d *Data) Record(key string, now time.Time) (set, run string) {
 	r, _ := d.store.record(key, now)
-	return r.set, r.life
+	return r.set, r.run
+}
+
+// PutRun writes into a resource's record that its counter was last granted from in
+// that run, as data has it that comes from an earlier run of the server. Without a
+// record it does nothing.
+func (d *Data) PutRun(key, run string, now time.Time) {
+	if r, ok := d.store.record(key, now); ok {
+		r.run = run
+		d.store.records[key] = r
+	}
+}
+
+// OtherRun is the failure of a command that is sent to a server which isn't in the run
+// that the command names, or is no master; nil if it is carried out.
+func OtherRun(cmd quorum.Command, id quorum.Identity) *quorum.RunError {
+	if cmd.Run == "" || cmd.Run == id.Run() {
+		return nil
+	}
+	return &quorum.RunError{Asked: cmd.Run, Found: id.ReplID, Role: id.Role}
 }
 
 // Forget drops a resource's counter, and reports whether it existed at now. The record

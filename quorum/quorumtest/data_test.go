@@ -15,7 +15,7 @@ import (
 // What others than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
-	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Set: quorum.Set{N: 5, Q: 3}}
+	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: quorum.Set{N: 5, Q: 3}}
 	require.Equal(t, quorum.Granted, d.Run(acquire, now).Outcome)
 	d.Put("for ever", "x", quorum.NoExpiry, now)
 	d.PutUntil("until", "x", now.Add(time.Minute))
@@ -50,7 +50,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	mine, other := quorum.Set{Name: "main", N: 5, Q: 3}, quorum.Set{Name: "else", N: 5, Q: 3}
 	for name, c := range map[string]struct {
 		drop func(d *quorumtest.Data, now time.Time) bool
-		// What the same life is given, and what another set hears.
+		// What the same run is given, and what another set hears.
 		next    fencing.Token
 		refused bool
 	}{
@@ -61,14 +61,14 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, now := quorumtest.NewData(), time.Unix(1000, 0)
 			acquire := func(set quorum.Set) quorum.Command {
-				return quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Set: set, Life: "life"}
+				return quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set, Run: "run"}
 			}
 			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
 			assert.Equal(t, []string{"k"}, d.Counters(now))
 			assert.Equal(t, []string{"k"}, d.Records(now))
-			set, life := d.Record("k", now)
+			set, run := d.Record("k", now)
 			assert.Equal(t, mine.String(), set)
-			assert.Equal(t, "life", life)
+			assert.Equal(t, "run", run)
 
 			now = now.Add(2 * time.Second)
 			assert.True(t, c.drop(d, now))
@@ -80,9 +80,9 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	}
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	assert.False(t, d.ForgetRecord("k", now))
-	set, life := d.Record("k", now)
-	assert.Empty(t, set+life)
-	cmd := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Life: "life"}
+	set, run := d.Record("k", now)
+	assert.Empty(t, set+run)
+	cmd := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Run: "run"}
 	require.Equal(t, quorum.Granted, d.Run(cmd, now).Outcome)
 	assert.Empty(t, d.Records(now.Add(time.Hour)), "they expire together")
 	assert.Empty(t, d.Counters(now.Add(time.Hour)))
@@ -98,7 +98,7 @@ func TestWhoWritesTheSet(t *testing.T) {
 	mine, other := quorum.Set{Name: "main", N: 5, Q: 3}, quorum.Set{Name: "else", N: 5, Q: 3}
 	d.Put("k", "v", time.Minute, now)
 	cmd := func(op quorum.Op, value string, set quorum.Set) quorum.Command {
-		return quorum.Command{Op: op, Key: "k", Value: value, TTL: time.Minute, Token: 5, Fence: true, CounterTTL: time.Hour, Set: set}
+		return quorum.Command{Op: op, Key: "k", Value: value, TTL: time.Minute, Token: 5, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
 	}
 	acquire := func(set quorum.Set) quorum.Vote { return d.Run(cmd(quorum.Acquire, "w", set), now) }
 

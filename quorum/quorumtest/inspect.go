@@ -76,14 +76,14 @@ func (s *Server) Counter(key string) fencing.Token {
 
 // PutCounter sets a resource's counter and the text of the set under which it
 // was last locked ("" for none), for a day. The counter is one of the server's present
-// life, as Probe tells it: a client that knows the life goes on from there.
+// run, as Probe tells it: a client that knows the run goes on from there.
 func (s *Server) PutCounter(key string, token fencing.Token, set string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	until := now.Add(24 * time.Hour)
 	s.data.counters[key] = counter{token, until}
-	s.data.records[key] = record{set, s.identity(now).RunID, until}
+	s.data.records[key] = record{set, s.identity(now).Run(), until}
 }
 
 // Fingerprint gives the text of the set under which a resource was last locked,
@@ -95,13 +95,25 @@ func (s *Server) Fingerprint(key string) string {
 	return r.set
 }
 
-// Life gives the life in which a resource's counter was last granted from (a Command's
-// Life), "" if none is known.
-func (s *Server) Life(key string) string {
+// Run gives the run in which a resource's counter was last granted from (a Command's
+// Run), "" if none is known.
+func (s *Server) Run(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, _ := s.data.record(key, s.now())
-	return r.life
+	return r.run
+}
+
+// PutRun writes into a resource's record that its counter was last granted from in
+// that run, see Putter.
+func (s *Server) PutRun(key, run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if r, ok := s.data.record(key, now); ok {
+		r.run = run
+		s.data.records[key] = r
+	}
 }
 
 // Line lists who waits for a key to be released, the first in line first.
@@ -144,9 +156,16 @@ func (s *Server) Clock() time.Time {
 	return s.now()
 }
 
-// RunID names this life of the server.
+// RunID names the server's process.
 func (s *Server) RunID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runID
+}
+
+// ReplID is the server's replication ID, by which a Command names its run.
+func (s *Server) ReplID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replID
 }

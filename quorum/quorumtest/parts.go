@@ -23,8 +23,9 @@ var parts = []part{
 	{"acquire without fence", checkAcquireBare},
 	{"tokens rise", checkTokens},
 	{"a new counter starts from the clock", checkSeed},
-	{"a counter of another life is lifted to the clock", checkLife},
-	{"a life is Acquire's to write", checkLifeKept},
+	{"a counter of another run is lifted to the clock", checkRun},
+	{"a run is Acquire's to write", checkRunKept},
+	{"another run is not asked", checkOtherRun},
 	{"counters expire", checkCounterTTL},
 	{"tokens are exact to the last", checkLargeTokens},
 	{"raise", checkRaise},
@@ -36,7 +37,10 @@ var parts = []part{
 	{"restore without fence", checkRestoreBare},
 	{"release", checkRelease},
 	{"release only while mine", checkReleaseMine},
-	{"acquire takes tokens to spare", checkSpare},
+	{"acquire reserves tokens", checkSpare},
+	{"reserved tokens end at the clock", checkSpareClock},
+	{"how far acquire counts", checkAcquireAhead},
+	{"how far raise and restore lift", checkLiftAhead},
 	{"replace", checkReplace},
 	{"replace without fence", checkReplaceBare},
 	{"the line of waiters", checkLine},
@@ -56,7 +60,6 @@ var parts = []part{
 	{"tokens of many cycles", checkCycles},
 	{"many keys at once", checkManyKeys},
 	{"probe", checkProbe},
-	{"epoch", checkEpoch},
 	{"restart", checkRestart},
 }
 
@@ -135,18 +138,35 @@ func checkSeed(c *check) {
 	require.LessOrEqual(c.t, int64(token), after.Add(time.Second).UnixMicro(), "tokens from the future")
 }
 
-// in is an Acquire by a client that knows the server in that life.
-func (c *check) in(life, name, value string) quorum.Command {
+// known is an Acquire by a client that knows the server's run.
+func (c *check) known(name, value string) quorum.Command {
 	cmd := c.acquire(name, value)
-	cmd.Life = life
+	cmd.Run = c.run()
 	return cmd
 }
 
-// Two run ids, as Redis writes them.
-const (
-	oneLife     = "0123456789abcdef0123456789abcdef01234567"
-	anotherLife = "89abcdef0123456789abcdef0123456789abcdef"
-)
+// run is the server's run. A server that hides it has none of what is checked.
+func (c *check) run() string {
+	c.t.Helper()
+	run := c.probe().Run()
+	if run == "" {
+		c.t.Skip("the server hides its run")
+	}
+	return run
+}
+
+// anotherRun is a replication ID as Redis writes them.
+const anotherRun = "0123456789abcdef0123456789abcdef01234567"
+
+// earlier makes the counter one of another run.
+func (c *check) earlier(name string) {
+	c.t.Helper()
+	put, ok := c.inst.(Putter)
+	if !ok {
+		c.t.Skip("the instance is no Putter")
+	}
+	put.PutRun(c.key(name), anotherRun)
+}
 
 // goesOn demands that the command is granted the token that comes next.
 func (c *check) goesOn(cmd quorum.Command) fencing.Token {
@@ -171,47 +191,183 @@ func (c *check) lifted(cmd quorum.Command) fencing.Token {
 	return token
 }
 
-// checkSpare: tokens that are taken beside a command's own are nobody else's.
+// checkSpare: tokens that are reserved beside a command's own are nobody else's.
 func checkSpare(c *check) {
 	spare := func(value string, n int) quorum.Command {
 		cmd := c.acquire("a", value)
-		cmd.Spare = n
+		cmd.Spare, cmd.Clock = n, true
 		return cmd
 	}
-	take := func(cmd quorum.Command) fencing.Token {
+	var last fencing.Token
+	// take gives how many were reserved.
+	take := func(cmd quorum.Command) int {
 		c.t.Helper()
-		token := c.granted(cmd).Token
-		require.Equal(c.t, token, c.do(c.look("a")).Token, "the last of them is the counter")
+		vote := c.granted(cmd)
+		require.Equal(c.t, vote.Token, c.do(c.look("a")).Token, "the last of them is the counter")
+		require.Equal(c.t, last+1, vote.Token-fencing.Token(vote.Spare), "the first of them is the next token")
 		c.changesNothing("a", func() { c.refused(spare("w", 3)) })
 		c.granted(c.release("a", cmd.Value))
-		return token
+		last = vote.Token
+		return vote.Spare
 	}
-	fromClock := func(cmd quorum.Command) fencing.Token {
+	fromClock := func(cmd quorum.Command) {
 		c.t.Helper()
-		cmd.Clock = true
 		vote := c.granted(cmd)
-		require.Equal(c.t, vote.Clock.UnixMicro()+1, int64(vote.Token)-int64(cmd.Spare), "the first of them is right above the clock")
+		require.Equal(c.t, vote.Clock.UnixMicro()+1, int64(vote.Token), "right above the clock")
 		c.granted(c.release("a", cmd.Value))
-		return vote.Token
+		last = vote.Token
 	}
-	token := fromClock(spare("v", 5))
-	require.Equal(c.t, token+1, take(spare("v", 0)))
-	require.Equal(c.t, token+129, take(spare("v", 127)))
-	require.Equal(c.t, token+130, take(spare("v", 0)))
-
+	fromClock(spare("v", 5))
+	for _, n := range []int{5, 0, 127, 0} {
+		c.clock.Sleep(2 * time.Millisecond)
+		require.Equal(c.t, n, take(spare("v", n)), "the clock has ticked more often")
+	}
 	c.clock.Sleep(2 * time.Millisecond)
+	c.earlier("a")
 	another := spare("v", 7)
-	another.Life = anotherLife
+	another.Run = c.run()
 	fromClock(another)
 
-	token = take(spare("v", 2))
+	c.clock.Sleep(2 * time.Millisecond)
+	require.Equal(c.t, 2, take(spare("v", 2)))
 	other := spare("v", 2)
 	other.Set.Name = "others"
 	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*quorum.SetMismatchError)) })
-	require.Equal(c.t, token+1, take(spare("v", 0)))
+	require.Zero(c.t, take(spare("v", 0)))
 }
 
-func checkLife(c *check) {
+// checkSpareClock: tokens are reserved up to the clock, and no further.
+func checkSpareClock(c *check) {
+	for _, n := range []int{1, 127, 1_000_000} {
+		name := fmt.Sprint("a", n)
+		c.granted(c.acquire(name, "v"))
+		for i := range 20 {
+			c.granted(c.release(name, "v"))
+			cmd := c.acquire(name, "v")
+			cmd.Spare, cmd.Clock = n, true
+			vote := c.granted(cmd)
+			first := int64(vote.Token) - int64(vote.Spare)
+			// The grain is that of a clock that is coarse.
+			most := max(0, min(int64(n), vote.Clock.UnixMicro()-first))
+			require.LessOrEqual(c.t, int64(vote.Spare), most, "%d of %d", i, n)
+			require.GreaterOrEqual(c.t, int64(vote.Spare), max(0, min(int64(n), most-grain.Microseconds())), "%d of %d", i, n)
+		}
+	}
+	// None while the counter is ahead of the clock.
+	token := c.granted(c.acquire("b", "v")).Token + fencing.Token(time.Minute/time.Microsecond)
+	c.granted(c.raise("b", "v", token))
+	c.granted(c.release("b", "v"))
+	cmd := c.acquire("b", "v")
+	cmd.Spare = 7
+	vote := c.granted(cmd)
+	require.Equal(c.t, token+1, vote.Token)
+	require.Zero(c.t, vote.Spare)
+}
+
+// tooFar demands that the command fails because the counter would come to the token.
+func (c *check) tooFar(cmd quorum.Command, token fencing.Token) {
+	c.t.Helper()
+	var vote quorum.Vote
+	from := c.clock.Now()
+	c.changesNothing(strings.TrimPrefix(cmd.Key, c.prefix), func() { vote = c.send(cmd) })
+	require.NoError(c.t, wellFormed(cmd, vote))
+	require.Equal(c.t, quorum.Failed, vote.Outcome, "%v with a counter too far ahead", cmd.Op)
+	require.True(c.t, vote.Unsent || cmd.Op == quorum.Raise, "%v leaves nothing to undo", cmd.Op)
+	require.ErrorIs(c.t, vote.Err, quorum.ErrCounter)
+	var counter *quorum.CounterError
+	require.ErrorAs(c.t, vote.Err, &counter)
+	require.Equal(c.t, token, counter.Token)
+	require.Equal(c.t, cmd.Ahead, counter.Most)
+	require.WithinRange(c.t, counter.Clock, from.Add(-grain-c.skew), c.clock.Now().Add(grain+c.skew))
+}
+
+// checkAcquireAhead: a grant takes a counter no further ahead of the clock than the command
+// says.
+func checkAcquireAhead(c *check) {
+	const minute = fencing.Token(time.Minute / time.Microsecond)
+	commands := func(name, value, replace string) map[string]quorum.Command {
+		all := map[string]quorum.Command{}
+		for what, spare := range map[string]int{"acquire": 0, "reserve": 3} {
+			cmd := c.acquire(name, value)
+			cmd.Ahead, cmd.Spare, cmd.Replace = 20*time.Minute, spare, replace
+			all[what] = cmd
+		}
+		return all
+	}
+	token := c.granted(c.acquire("a", "v")).Token + 30*minute
+	c.granted(c.raise("a", "v", token))
+	for _, cmd := range commands("a", "w", "v") {
+		c.tooFar(cmd, token+1)
+	}
+	c.granted(c.release("a", "v"))
+	for _, cmd := range commands("a", "w", "") {
+		c.tooFar(cmd, token+1)
+		cmd.Run = c.probe().Run()
+		c.tooFar(cmd, token+1)
+	}
+	require.Equal(c.t, token+1, c.granted(c.acquire("a", "w")).Token, "a client that lets it")
+
+	// One that is a little less ahead than it may be goes on.
+	token = c.granted(c.acquire("b", "v")).Token + 15*minute
+	c.granted(c.raise("b", "v", token))
+	c.granted(c.release("b", "v"))
+	for _, cmd := range commands("b", "w", "") {
+		token++
+		require.Equal(c.t, token, c.granted(cmd).Token)
+		c.granted(c.release("b", "w"))
+	}
+	// One that starts from the clock does so with any bound.
+	cmd := c.acquire("c", "v")
+	cmd.Ahead = time.Microsecond
+	c.granted(cmd)
+
+	// No bound goes beyond the last token.
+	c.granted(c.acquire("d", "v"))
+	last := c.raise("d", "v", fencing.MaxToken)
+	last.Ahead = endless
+	c.granted(last)
+	c.granted(c.release("d", "v"))
+	for _, cmd := range commands("d", "w", "") {
+		cmd.Ahead = endless
+		c.tooFar(cmd, fencing.MaxToken+1)
+	}
+}
+
+// checkLiftAhead: nobody lifts a counter further ahead of the clock than the command says,
+// whatever other servers gave.
+func checkLiftAhead(c *check) {
+	const minute = fencing.Token(time.Minute / time.Microsecond)
+	now := fencing.Token(c.granted(quorum.Command{Op: quorum.Tick}).Clock.UnixMicro())
+	for i, test := range []struct {
+		lift func(name, value string, token fencing.Token) quorum.Command
+		have func(name string)
+	}{
+		{c.raise, func(name string) { c.granted(c.acquire(name, "v")) }},
+		{c.raise, func(name string) { c.granted(c.bare(name, "v")) }}, // the counter was lost
+		{c.restore, func(name string) { c.granted(c.acquire(name, "v")) }},
+		{c.restore, func(name string) { c.granted(c.acquire(name, "v")); c.granted(c.release(name, "v")) }},
+		{c.restore, func(string) {}},
+	} {
+		name := fmt.Sprint("a", i)
+		test.have(name)
+		lift := func(token fencing.Token) quorum.Command {
+			cmd := test.lift(name, "v", token)
+			cmd.Ahead = 20 * time.Minute
+			return cmd
+		}
+		c.tooFar(lift(now+30*minute), now+30*minute)
+		c.tooFar(lift(fencing.MaxToken), fencing.MaxToken)
+		c.granted(lift(now + 15*minute))
+		require.Equal(c.t, now+15*minute, c.do(c.look(name)).Token)
+
+		// A counter that is there already isn't lifted.
+		c.granted(test.lift(name, "v", now+30*minute))
+		c.granted(lift(now + 29*minute))
+		require.Equal(c.t, now+30*minute, c.do(c.look(name)).Token)
+	}
+}
+
+func checkRun(c *check) {
 	take := func(demand func(quorum.Command) fencing.Token, cmd quorum.Command) fencing.Token {
 		c.t.Helper()
 		c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
@@ -219,80 +375,118 @@ func checkLife(c *check) {
 		c.granted(quorum.Command{Op: quorum.Release, Key: cmd.Key, Value: cmd.Value})
 		return token
 	}
-	take(c.lifted, c.in(oneLife, "a", "v"))
-	take(c.goesOn, c.in(oneLife, "a", "v"))
-	take(c.goesOn, c.acquire("a", "v")) // a client that knows no life goes on, and leaves the life
-	take(c.goesOn, c.in(oneLife, "a", "v"))
-	take(c.lifted, c.in(anotherLife, "a", "v"))
-	take(c.goesOn, c.in(anotherLife, "a", "v"))
-	take(c.lifted, c.in(oneLife, "a", "v")) // whichever was first
-	// Another set takes over, and the life stays known.
-	cmd := c.in(oneLife, "a", "v")
+	take(c.lifted, c.known("a", "v"))
+	take(c.goesOn, c.known("a", "v"))
+	take(c.goesOn, c.acquire("a", "v")) // a client that knows no run goes on, and leaves the run
+	take(c.goesOn, c.known("a", "v"))
+	c.earlier("a")
+	take(c.goesOn, c.acquire("a", "v"))
+	take(c.lifted, c.known("a", "v"))
+	take(c.goesOn, c.known("a", "v"))
+	// Another set takes over, and the run stays known.
+	cmd := c.known("a", "v")
 	cmd.Set.Version++
 	take(c.goesOn, cmd)
 
-	// A counter of no known life.
+	// A counter of no known run.
 	take(c.lifted, c.acquire("b", "v"))
 	take(c.goesOn, c.acquire("b", "v"))
-	take(c.lifted, c.in(oneLife, "b", "v"))
-	take(c.goesOn, c.in(oneLife, "b", "v"))
+	take(c.lifted, c.known("b", "v"))
+	take(c.goesOn, c.known("b", "v"))
 
 	// One that is ahead of the clock isn't lowered.
-	token := c.granted(c.in(oneLife, "c", "v")).Token + fencing.Token(time.Hour/time.Microsecond)
+	const ahead = 50 * time.Millisecond
+	token := c.granted(c.known("c", "v")).Token + fencing.Token(ahead/time.Microsecond)
 	c.granted(c.raise("c", "v", token))
 	c.granted(c.release("c", "v"))
-	require.Equal(c.t, token+1, c.granted(c.in(anotherLife, "c", "w")).Token)
+	c.earlier("c")
+	require.Equal(c.t, token+1, c.granted(c.known("c", "w")).Token)
 	require.Equal(c.t, token+1, c.do(c.look("c")).Token)
 
-	// Who is refused changes no life.
-	c.changesNothing("c", func() { c.refused(c.in(oneLife, "c", "v")) })
-	other := c.in(oneLife, "c", "v")
+	// A refusal changes no run.
+	c.earlier("c")
+	c.changesNothing("c", func() { c.refused(c.known("c", "v")) })
+	other := c.known("c", "v")
 	other.Set.Version--
 	c.changesNothing("c", func() { c.mismatch(other, main) })
 	c.granted(c.release("c", "w"))
-	take(c.goesOn, c.in(anotherLife, "c", "v"))
+	c.clock.Sleep(ahead + 2*time.Millisecond)
+	take(c.lifted, c.known("c", "v"))
 
-	// A hand-over.
-	c.granted(c.in(oneLife, "d", "v1"))
-	replace := func(life, before, value string) quorum.Command {
-		cmd := c.in(life, "d", value)
+	// A hand-off.
+	c.granted(c.known("d", "v1"))
+	replace := func(before, value string) quorum.Command {
+		cmd := c.known("d", value)
 		cmd.Replace = before
 		return cmd
 	}
-	c.goesOn(replace(oneLife, "v1", "v2"))
+	c.goesOn(replace("v1", "v2"))
 	c.clock.Sleep(2 * time.Millisecond)
-	c.lifted(replace(anotherLife, "v2", "v3"))
+	c.earlier("d")
+	c.lifted(replace("v2", "v3"))
 	c.clock.Sleep(2 * time.Millisecond)
-	c.goesOn(replace("", "v3", "v4"))
-	c.goesOn(replace(anotherLife, "v4", "v5"))
+	without := replace("v3", "v4")
+	without.Run = ""
+	c.goesOn(without)
+	c.goesOn(replace("v4", "v5"))
 
 	// Without fencing there is nothing to lift.
 	bare := c.bare("e", "v")
-	bare.Life = oneLife
+	bare.Run = c.run()
 	c.granted(bare)
 	require.Zero(c.t, c.do(c.look("e")).Token)
 }
 
-// checkLifeKept: what Raise and Restore write comes from other servers, and says
+// checkRunKept: what Raise and Restore write comes from other servers, and says
 // nothing of what this one gave.
-func checkLifeKept(c *check) {
-	token := c.granted(c.in(oneLife, "a", "v")).Token
+func checkRunKept(c *check) {
+	token := c.granted(c.known("a", "v")).Token
 	c.granted(c.raise("a", "v", token+1))
 	c.granted(c.restore("a", "v", token+2))
 	c.granted(c.release("a", "v"))
 	c.granted(c.restore("a", "v", token+3))
 	c.granted(c.release("a", "v"))
 	c.clock.Sleep(2 * time.Millisecond)
-	c.goesOn(c.in(oneLife, "a", "w"))
+	c.goesOn(c.known("a", "w"))
 
-	// No life is known where none was written.
+	// No run is known where none was written.
 	c.granted(c.restore("b", "v", 5))
 	c.granted(c.release("b", "v"))
-	c.lifted(c.in(oneLife, "b", "w"))
+	c.lifted(c.known("b", "w"))
 	c.granted(c.bare("c", "v"))
 	c.granted(c.raise("c", "v", 5))
 	c.granted(c.release("c", "v"))
-	c.lifted(c.in(oneLife, "c", "w"))
+	c.lifted(c.known("c", "w"))
+}
+
+// checkOtherRun: a server does nothing that it is asked in another run than its own.
+func checkOtherRun(c *check) {
+	run := c.run()
+	token := c.granted(c.known("held", "v")).Token
+	replace := c.known("held", "w")
+	replace.Replace = c.known("held", "v").Value
+	spare := c.acquire("free", "v")
+	spare.Spare = 3
+	for _, cmd := range []quorum.Command{
+		c.acquire("free", "v"), c.bare("free", "v"), spare, replace,
+		c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: quorum.Tick},
+	} {
+		cmd.Run = anotherRun
+		vote := quorum.Vote{}
+		c.changesNothing("held", func() { c.changesNothing("free", func() { vote = c.send(cmd) }) })
+		require.Equal(c.t, quorum.Failed, vote.Outcome, "%v in another run", cmd.Op)
+		require.True(c.t, vote.Unsent, "%v in another run leaves nothing to undo", cmd.Op)
+		var other *quorum.RunError
+		require.ErrorAs(c.t, vote.Err, &other, "%v in another run", cmd.Op)
+		require.Equal(c.t, quorum.RunError{Asked: anotherRun, Found: run, Role: "master"}, *other)
+	}
+	for _, cmd := range []quorum.Command{
+		c.raise("held", "v", token+5), c.extend("held", "v", long), c.restore("held", "v", token+5),
+		c.bare("bare", "v"), {Op: quorum.Tick},
+	} {
+		cmd.Run = run
+		c.granted(cmd)
+	}
 }
 
 func checkCounterTTL(c *check) {
@@ -332,14 +526,18 @@ func checkCounterTTL(c *check) {
 // there to text keep 14 digits or 17.
 func checkLargeTokens(c *check) {
 	c.granted(c.acquire("a", "v"))
+	far := func(cmd quorum.Command) quorum.Command {
+		cmd.Ahead = endless
+		return cmd
+	}
 	for _, token := range []fencing.Token{fencing.MaxToken - 2, fencing.MaxToken - 1} {
-		c.granted(c.raise("a", "v", token))
+		c.granted(far(c.raise("a", "v", token)))
 		require.Equal(c.t, token, c.do(c.look("a")).Token)
 	}
 	c.granted(c.release("a", "v"))
-	require.Equal(c.t, fencing.MaxToken, c.granted(c.acquire("a", "v")).Token)
+	require.Equal(c.t, fencing.MaxToken, c.granted(far(c.acquire("a", "v"))).Token)
 	require.Equal(c.t, fencing.MaxToken, c.do(c.look("a")).Token)
-	c.granted(c.restore("b", "v", fencing.MaxToken-1))
+	c.granted(far(c.restore("b", "v", fencing.MaxToken-1)))
 	require.Equal(c.t, fencing.MaxToken-1, c.do(c.look("b")).Token)
 }
 
@@ -853,7 +1051,7 @@ func checkProbe(c *check) {
 	after := c.clock.Now()
 	hides := len(id.Hidden) > 0
 	for field, empty := range map[string]bool{
-		"RunID": id.RunID == "", "Role": id.Role == "", "Persistence": id.Persistence == "", "Eviction": id.Eviction == "",
+		"RunID": id.RunID == "", "ReplID": id.ReplID == "", "Role": id.Role == "", "Persistence": id.Persistence == "", "Eviction": id.Eviction == "",
 		"Uptime": id.Uptime < 0, "Clock": id.Clock.IsZero(),
 	} {
 		assert.True(c.t, !empty || hides, "%s is missing, and Hidden doesn't say why", field)
@@ -865,34 +1063,13 @@ func checkProbe(c *check) {
 	if !id.Clock.IsZero() {
 		require.WithinRange(c.t, id.Clock, before.Add(-grain-c.skew), after.Add(grain+c.skew))
 	}
-	if id.Durable {
-		require.Contains(c.t, []string{"", "aof always"}, id.Persistence, "durable is what a restart can't make forget")
-	}
-
 	again := c.probe()
-	require.Equal(c.t, id.RunID, again.RunID, "the run id changes only with a restart")
+	require.Equal(c.t, id.RunID, again.RunID, "the run ID changes only with a restart")
+	require.Equal(c.t, id.Run(), again.Run(), "the run changes only with a restart or a promotion")
 	require.GreaterOrEqual(c.t, again.Uptime, id.Uptime)
 	require.LessOrEqual(c.t, again.Uptime-id.Uptime, c.clock.Since(before)+time.Second)
 	require.Equal(c.t, id.Vouched, again.Vouched)
 	require.Equal(c.t, id.Dialect, again.Dialect)
-}
-
-// checkEpoch: a vote's epoch may not be below that of a probe that ended
-// before, or a restart in between would go unseen.
-func checkEpoch(c *check) {
-	var last uint64
-	for range 3 {
-		id := c.probe()
-		require.GreaterOrEqual(c.t, id.Epoch, last, "the epoch has fallen")
-		vote := c.granted(quorum.Command{Op: quorum.Tick})
-		require.GreaterOrEqual(c.t, vote.Epoch, id.Epoch, "the epoch has fallen")
-		last = vote.Epoch
-	}
-	epochs := c.together(20, func(i int) quorum.Vote { return c.send(c.look(fmt.Sprint(i))) })
-	for _, vote := range epochs {
-		require.GreaterOrEqual(c.t, vote.Epoch, last, "the epoch has fallen")
-	}
-	require.Positive(c.t, c.probe().Epoch, "connections are open")
 }
 
 func checkRestart(c *check) {
@@ -906,11 +1083,15 @@ func checkRestart(c *check) {
 	raw.Restart(false)
 	vote := c.answered(c.look("a"))
 	require.Equal(c.t, quorum.Granted, vote.Outcome, "the server has kept the key")
-	require.Greater(c.t, vote.Epoch, before.Epoch, "a vote of the new life looks like one of the old")
 	after := c.probe()
-	require.Greater(c.t, after.Epoch, before.Epoch)
 	if before.RunID != "" {
 		require.NotEqual(c.t, before.RunID, after.RunID)
+	}
+	if before.Run() != "" {
+		require.NotEqual(c.t, before.Run(), after.Run())
+		old := c.acquire("a", "w")
+		old.Run = before.Run()
+		require.ErrorIs(c.t, c.send(old).Err, quorum.ErrOtherRun, "the new run takes a command for the old one")
 	}
 	if after.Uptime >= 0 {
 		require.Less(c.t, after.Uptime, time.Minute)
@@ -918,8 +1099,8 @@ func checkRestart(c *check) {
 	require.False(c.t, after.Vouched, "nobody vouches for a server that has forgotten")
 }
 
-// answered sends a command until it is answered: connections to the server's
-// old life fail first.
+// answered sends a command until it is answered: connections to the
+// server's old run fail first.
 func (c *check) answered(cmd quorum.Command) quorum.Vote {
 	c.t.Helper()
 	for until := c.clock.Now().Add(patience); ; {

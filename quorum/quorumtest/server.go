@@ -39,11 +39,12 @@ type Server struct {
 	hook    func(quorum.Command)
 	edit    func(*quorum.Identity)
 
-	epoch   uint64
-	runID   string
-	started time.Time     // by the server's wall clock
-	broken  chan struct{} // closed when the connection breaks
-	down    bool
+	runID    string
+	replID   string
+	promoted bool
+	started  time.Time     // by the server's wall clock
+	broken   chan struct{} // closed when the connection breaks
+	down     bool
 
 	ears   map[string]*ear
 	lose   bool  // calls are lost
@@ -105,17 +106,11 @@ func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	if vote.Err == nil {
 		vote = r.vote
 	}
-	s.mu.Lock()
-	vote.Epoch = s.epoch
-	s.mu.Unlock()
 	return vote
 }
 
 // Probe asks the server who it is, see quorum.Instance.
 func (s *Server) Probe(ctx context.Context) (quorum.Identity, error) {
-	s.mu.Lock()
-	epoch := s.epoch
-	s.mu.Unlock()
 	r, vote := s.send(ctx, quorum.Command{})
 	if vote.Err == nil {
 		vote = r.vote
@@ -123,7 +118,6 @@ func (s *Server) Probe(ctx context.Context) (quorum.Identity, error) {
 	if vote.Err != nil {
 		return quorum.Identity{}, vote.Err
 	}
-	r.id.Epoch = epoch
 	return r.id, nil
 }
 
@@ -257,7 +251,11 @@ func (s *Server) answer(r *request, at time.Time) {
 	case r.cmd.Op == 0:
 		r.id = s.identity(wall)
 	default:
-		r.vote = s.data.run(r.cmd, wall)
+		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
+			r.vote = quorum.Vote{Unsent: true, Err: other}
+		} else {
+			r.vote = s.data.run(r.cmd, wall)
+		}
 	}
 	if r.cmd.Op == 0 {
 		return
@@ -272,6 +270,8 @@ func (s *Server) answer(r *request, at time.Time) {
 func (s *Server) identity(wall time.Time) quorum.Identity {
 	id := quorum.Identity{
 		RunID:       s.runID,
+		ReplID:      s.replID,
+		Promoted:    s.promoted,
 		Uptime:      max(0, wall.Sub(s.started).Truncate(time.Second)),
 		Role:        "master",
 		Persistence: "none",
@@ -316,8 +316,8 @@ func (s *Server) Kill() {
 }
 
 // Start starts a server that was killed, with the data that it had, or without.
-// It has a new run id, no uptime, and a new connection. A server that is up
-// stays as it is.
+// It has a new run ID and replication ID, no uptime, and a new connection. A server
+// that is up stays as it is.
 func (s *Server) Start(keepData bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -364,24 +364,46 @@ func (s *Server) start(keepData bool) {
 	s.up()
 }
 
+// Promote makes the server what it is after it was a replica for a while: the same
+// process with another replication ID. Its data stays as it is.
+func (s *Server) Promote() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(s.clock.Now())
+	s.replID, s.promoted = newID(), true
+}
+
+// Attach makes the server what it is after its first replica connected: the same master
+// with another replication ID.
+func (s *Server) Attach() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance(s.clock.Now())
+	s.replID = newID()
+}
+
 // clear forgets all data.
 func (s *Server) clear() {
 	s.data = newStore()
 	s.data.call = s.call
 }
 
-// up begins a life of the server.
+// up begins a run of the server.
 func (s *Server) up() {
-	var id [20]byte
-	rand.Read(id[:]) //nolint:errcheck // documented never to fail
-	s.runID = hex.EncodeToString(id[:])
+	s.runID, s.replID, s.promoted = newID(), newID(), false
 	s.down = false
 	s.started = s.clock.Now().Add(s.offset)
 	s.connect()
 }
 
+// newID draws a run ID or a replication ID.
+func newID() string {
+	var id [20]byte
+	rand.Read(id[:]) //nolint:errcheck // documented never to fail
+	return hex.EncodeToString(id[:])
+}
+
 func (s *Server) connect() {
-	s.epoch++
 	s.broken = make(chan struct{})
 }
 
@@ -395,8 +417,8 @@ func (s *Server) StepClock(d time.Duration) {
 }
 
 // SetIdentity sets what edits each Identity before Probe gives it: to hide a
-// field, to make the server a replica or durable, or to give it the RunID of
-// another one. Epoch is set afterwards. Nil leaves the truth.
+// field, to make the server a replica, or to give it the RunID of another one. A
+// command's Run is compared with what comes of it. Nil leaves the truth.
 func (s *Server) SetIdentity(edit func(*quorum.Identity)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

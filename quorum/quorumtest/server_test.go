@@ -18,7 +18,7 @@ import (
 var set = quorum.Set{Name: "main", Version: 1, N: 3, Q: 2}
 
 func acquire(value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Set: set}
+	return quorum.Command{Op: quorum.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -137,7 +137,7 @@ func TestServerEnds(t *testing.T) {
 	}
 }
 
-func TestServerLives(t *testing.T) {
+func TestServerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := quorumtest.NewServer("a", nil)
 		time.Sleep(2500 * time.Millisecond)
@@ -145,7 +145,6 @@ func TestServerLives(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, s.RunID(), first.RunID)
 		assert.Equal(t, 2*time.Second, first.Uptime)
-		assert.Equal(t, uint64(1), first.Epoch)
 		vote := s.Do(t.Context(), acquire("v"))
 		require.Equal(t, quorum.Granted, vote.Outcome)
 
@@ -167,7 +166,7 @@ func TestServerLives(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, first.RunID, second.RunID)
 		assert.Zero(t, second.Uptime)
-		assert.Equal(t, uint64(2), second.Epoch)
+		assert.NotEqual(t, first.ReplID, second.ReplID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 		assert.Equal(t, vote.Token, s.Counter("k"))
 
@@ -175,14 +174,20 @@ func TestServerLives(t *testing.T) {
 		s.Restart(false)
 		assert.Empty(t, s.Keys())
 		assert.Zero(t, s.Counter("k"))
-		assert.Equal(t, uint64(3), s.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Epoch)
 		again := s.Do(t.Context(), acquire("v"))
 		assert.Greater(t, again.Token, vote.Token, "an empty server seeds its counters from its clock")
 
 		s.Reconnect()
 		third, err := s.Probe(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, uint64(4), third.Epoch)
+		assert.NotEqual(t, second.RunID, third.RunID)
+		assert.Equal(t, []string{"k"}, s.Keys())
+
+		s.Promote()
+		promoted, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, third.RunID, promoted.RunID)
+		assert.NotEqual(t, third.ReplID, promoted.ReplID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 
 		s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Role = first.RunID, "slave" })
@@ -219,7 +224,9 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
 		{Op: quorum.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
 		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true},
-		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour},
+		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Ahead: time.Second},
+		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Token: 5},
+		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: 1500},
 	}
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)

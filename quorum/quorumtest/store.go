@@ -47,12 +47,12 @@ type counter struct {
 }
 
 // record is kept beside a counter, in a key of its own: the set under which the
-// resource was last locked, and the life of the server in which its counter was last
+// resource was last locked, and the run of the server in which its counter was last
 // granted from, empty if none is known. What writes the counter lets both expire at
 // the same time, but a server that drops keys may drop either.
 type record struct {
-	set, life string
-	expires   time.Time
+	set, run string
+	expires  time.Time
 }
 
 func newStore() store {
@@ -132,7 +132,9 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 		if !mine {
 			return refused
 		}
-		s.lift(cmd, now)
+		if err := s.lift(cmd, now); err != nil {
+			return quorum.Vote{Err: err}
+		}
 		return granted
 
 	case quorum.Extend:
@@ -146,11 +148,13 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 		if exists && !mine {
 			return refused
 		}
+		if cmd.Fence {
+			if err := s.lift(cmd, now); err != nil {
+				return quorum.Vote{Unsent: true, Err: err}
+			}
+		}
 		if !exists {
 			s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
-		}
-		if cmd.Fence {
-			s.lift(cmd, now)
 		}
 		return granted
 
@@ -211,28 +215,44 @@ func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Ti
 	}
 	vote := quorum.Vote{Outcome: quorum.Granted, Replaced: replaces}
 	if cmd.Fence {
-		vote.Token = s.count(cmd, now)
+		var err error
+		if vote.Token, vote.Spare, err = s.count(cmd, now); err != nil {
+			return quorum.Vote{Unsent: true, Err: err}
+		}
 	}
 	s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
 	return vote
 }
 
-// count raises the counter for a grant.
-func (s *store) count(cmd quorum.Command, now time.Time) fencing.Token {
+// count raises the counter for a grant, and gives how many tokens were reserved with it.
+func (s *store) count(cmd quorum.Command, now time.Time) (token fencing.Token, spare int, err error) {
 	c, known := s.counter(cmd.Key, now)
 	r, _ := s.record(cmd.Key, now)
-	if !known || cmd.Life != "" && r.life != cmd.Life {
+	clock := fencing.Token(max(0, now.UnixMicro()))
+	if !known || cmd.Run != "" && r.run != cmd.Run {
 		// Above what an instance gave that lost its counter, or came back with an
-		// older one: the clock has ticked more often than locks were granted.
-		c.token = max(c.token, fencing.Token(now.UnixMicro()))
+		// older one: see the proof in package quorum.
+		c.token = max(c.token, clock)
 	}
-	if cmd.Life != "" {
-		r.life = cmd.Life
+	if cmd.Run != "" {
+		r.run = cmd.Run
 	}
-	c.token += 1 + fencing.Token(cmd.Spare)
+	c.token++
+	if c.token > most(cmd, now) {
+		return 0, 0, &quorum.CounterError{Token: c.token, Clock: now, Most: cmd.Ahead}
+	}
+	if c.token < clock {
+		spare = int(min(fencing.Token(cmd.Spare), clock-c.token))
+	}
+	c.token += fencing.Token(spare)
 	r.set, c.expires, r.expires = cmd.Set.String(), now.Add(cmd.CounterTTL), now.Add(cmd.CounterTTL)
 	s.counters[cmd.Key], s.records[cmd.Key] = c, r
-	return c.token
+	return c.token, spare, nil
+}
+
+// most is what a counter may be raised to: so far ahead of the clock.
+func most(cmd quorum.Command, now time.Time) fencing.Token {
+	return min(fencing.Token(max(0, now.Add(cmd.Ahead).UnixMicro())), fencing.MaxToken)
 }
 
 // line gives who waits for a key at now.
@@ -297,14 +317,18 @@ func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
 	return &quorum.SetMismatchError{Mine: cmd.Set, Theirs: r.set}
 }
 
-// lift raises the counter to the command's token. It never lowers it.
+// lift raises the counter to the command's token. It never lowers it, nor raises it
+// further ahead of the clock than the command lets it.
 //
 // The record stays as it is, but where there is no set a Restore writes it: only
-// Acquire may take a resource over for another set. The life is Acquire's alone to
+// Acquire may take a resource over for another set. The run is Acquire's alone to
 // write, for it says that the counter was lifted to the clock; a token that was given
 // by other servers is no reason to believe that.
-func (s *store) lift(cmd quorum.Command, now time.Time) {
+func (s *store) lift(cmd quorum.Command, now time.Time) error {
 	c, _ := s.counter(cmd.Key, now)
+	if c.token < cmd.Token && cmd.Token > most(cmd, now) {
+		return &quorum.CounterError{Token: cmd.Token, Clock: now, Most: cmd.Ahead}
+	}
 	c.token, c.expires = max(c.token, cmd.Token), now.Add(cmd.CounterTTL)
 	s.counters[cmd.Key] = c
 	r, known := s.record(cmd.Key, now)
@@ -315,6 +339,7 @@ func (s *store) lift(cmd quorum.Command, now time.Time) {
 		r.expires = now.Add(cmd.CounterTTL)
 		s.records[cmd.Key] = r
 	}
+	return nil
 }
 
 func validate(cmd quorum.Command) error {
@@ -352,6 +377,8 @@ func validate(cmd quorum.Command) error {
 		return fmt.Errorf("%w: %v of %q has the TTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.TTL)
 	case counted && !wholeMs(cmd.CounterTTL):
 		return fmt.Errorf("%w: %v of %q has the CounterTTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.CounterTTL)
+	case counted && (cmd.Ahead < time.Microsecond || cmd.Ahead%time.Microsecond != 0):
+		return fmt.Errorf("%w: %v of %q has the Ahead %v, want whole microseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.Ahead)
 	case tokened && !cmd.Token.Valid():
 		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Token, fencing.MaxToken)
 	case cmd.Spare < 0 || cmd.Spare > 0 && (cmd.Op != quorum.Acquire || !cmd.Fence):

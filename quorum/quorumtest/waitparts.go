@@ -42,6 +42,7 @@ func checkReplace(c *check) {
 	require.False(c.t, vote.Replaced, "there was nothing to replace")
 	require.Equal(c.t, token+2, vote.Token)
 
+	c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
 	spare := replace("v3b", "v3")
 	spare.Spare = 4
 	vote = c.granted(spare)

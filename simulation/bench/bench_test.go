@@ -82,12 +82,29 @@ func TestSickAndContended(t *testing.T) {
 	}
 }
 
+// What is measured in an overload, of few leases and for a moment: each figure is there.
+func TestOverloadIsMeasured(t *testing.T) {
+	needRedis(t)
+	one, err := measureOverload(t.Context(), overloadCase{
+		leases: 20, ttl: 2 * time.Second, warm: 50 * time.Millisecond, long: 2 * time.Second, times: 0.2, waiters: 2, patience: 2 * time.Second,
+	}, func(string) {})
+	require.NoError(t, err)
+	assert.Positive(t, one.Capacity)
+	assert.Positive(t, one.Won)
+	assert.Positive(t, one.Extensions)
+	assert.Positive(t, one.Tried)
+	assert.Positive(t, one.Waiters)
+	assert.Positive(t, one.WaitP50)
+	assert.GreaterOrEqual(t, one.ExtendWorst, one.ExtendP50)
+}
+
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"-parts all":       `-parts has "all"`,
 		"-workers 0":       `-workers has "0"`,
 		"-workers many":    `-workers has "many"`,
 		"-rounds 0":        "-rounds is 0",
+		"-leases 0":        "-leases is 0",
 		"-for 1ms":         "1ms",
 		"-only nobody":     "none of the contenders",
 		"more":             "one word too many",

@@ -41,11 +41,13 @@ type options struct {
 	workers     []int
 	times       int
 	long        time.Duration
+	quick       bool
+	leases      int
 	format      string
 	json        string
 }
 
-var parts = []string{"throughput", "sick", "contended"}
+var parts = []string{"throughput", "sick", "contended", "overload"}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
@@ -93,6 +95,7 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	times := flags.Int("rounds", 5, "how often each is measured")
 	long := flags.Duration("for", 2*time.Second, "how long each measurement lasts")
 	quick := flags.Bool("quick", false, "one round of half a second")
+	leases := flags.Int("leases", 10_000, "how many leases are kept in the overload")
 	file := flags.String("json", "", "write the results to this file, too")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -103,12 +106,15 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	if flags.NArg() > 0 {
 		return options{}, nil, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
 	}
-	opts := options{parts: words(*part), only: words(*only), times: *times, long: *long, json: *file}
+	opts := options{parts: words(*part), only: words(*only), times: *times, long: *long, quick: *quick, leases: *leases, json: *file}
 	if *quick {
 		opts.times, opts.long = 1, 500*time.Millisecond
 	}
 	if opts.times < 1 || opts.long < 10*time.Millisecond {
 		return opts, nil, fmt.Errorf("-rounds is %d and -for %v, want at least 1 and 10ms", opts.times, opts.long)
+	}
+	if opts.leases < 1 || opts.leases > 100_000 {
+		return opts, nil, fmt.Errorf("-leases is %d, want 1 to 100000", opts.leases)
 	}
 	for _, p := range opts.parts {
 		if !slices.Contains(parts, p) {
@@ -179,6 +185,13 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 		if results.Contended, err = contention(ctx, f, list, opts.times, opts.long, progress); err != nil {
 			return results, err
 		}
+	}
+	if slices.Contains(opts.parts, "overload") {
+		one, err := measureOverload(ctx, overloadOf(opts.leases, opts.quick), progress)
+		if err != nil {
+			return results, err
+		}
+		results.Overload = &one
 	}
 	return results, nil
 }

@@ -18,6 +18,7 @@ type Results struct {
 	Throughput []Throughput `json:"throughput,omitempty"`
 	Sick       []Sickness   `json:"sick,omitempty"`
 	Contended  []Contended  `json:"contended,omitempty"`
+	Overload   *Overload    `json:"overload,omitempty"`
 }
 
 // Entry describes a contender.
@@ -67,5 +68,15 @@ func (r Results) markdown(w io.Writer) {
 	for _, c := range r.Contended {
 		fmt.Fprintf(w, "| %d × %d | %s | %.0f | %.1f | %.1f | %.1f | %.1f | %d to %d | %.1f | %d |\n",
 			c.Processes, c.Workers, c.Contender, c.PerSecond, c.P50, c.P99, c.Longest, c.Unfair, c.Fewest, c.Most, c.Commands, c.Failed)
+	}
+	if o := r.Overload; o != nil {
+		fmt.Fprintf(w, "\n| %d leases, TTL %.3g s, %.3g s of overload | |\n| --- | --- |\n", o.Leases, o.TTL, o.Seconds)
+		fmt.Fprintf(w, "| leases lost | %d |\n", o.Lost)
+		fmt.Fprintf(w, "| extensions, failed ones | %d, %d |\n", o.Extensions, o.ExtensionsFailed)
+		fmt.Fprintf(w, "| an extension takes, ms: p50, p99, worst | %.1f, %.1f, %.1f |\n", o.ExtendP50, o.ExtendP99, o.ExtendWorst)
+		fmt.Fprintf(w, "| locks/s: before, asked for, taken | %.0f, %.0f, %.0f |\n", o.Capacity, o.Offered, o.Won)
+		fmt.Fprintf(w, "| TryAcquire: asked, ErrOverloaded, failed otherwise | %d, %d, %d |\n", o.Tried, o.Overloaded, o.Failed)
+		fmt.Fprintf(w, "| Acquire: asked, not served in time | %d, %d |\n", o.Waiters, o.GaveUp)
+		fmt.Fprintf(w, "| a wait takes, ms: p50, p99 | %.1f, %.1f |\n", o.WaitP50, o.WaitP99)
 	}
 }

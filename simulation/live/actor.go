@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,12 @@ type entrance struct {
 	places func([]place) []place
 	// resource leads its reads and writes over the stage's link.
 	resource bool
+	// front gives the address at which it finds a server, nil: the server's own.
+	front func(i int) string
+	// ttl and maxTTL are other ones than the stage's.
+	ttl, maxTTL time.Duration
+	// lifetime bounds that of its connections, 0: as package instance does.
+	lifetime time.Duration
 }
 
 // enter brings a client in, which looks around first. Clients are called c1, c2, ...
@@ -54,8 +61,14 @@ func (s *stage) enter(how ...entrance) *actor {
 	a.reader.Go(a.read)
 
 	setup := &setup{Who: a.who, Index: a.index, Scenario: s.act.Scenario, Design: s.part.Design, TTL: s.ttl, Timeout: s.part.timeout(s.ttl), Resource: s.door}
-	for _, v := range s.servers {
-		link, err := redisproc.NewLink(v.Addr())
+	for i, v := range s.servers {
+		target := v.Addr()
+		for _, e := range how {
+			if e.front != nil {
+				target = e.front(i)
+			}
+		}
+		link, err := redisproc.NewLink(target)
 		s.must(err)
 		a.links = append(a.links, link)
 		v.links = append(v.links, link)
@@ -68,6 +81,10 @@ func (s *stage) enter(how ...entrance) *actor {
 		setup.Places = append(setup.Places, place{Name: alias.Name, Addr: link.Addr(), DB: alias.Database, Vouched: s.server(alias.Server).runID})
 	}
 	for _, e := range how {
+		setup.TTL, setup.MaxTTL = cmp.Or(e.ttl, setup.TTL), cmp.Or(e.maxTTL, setup.MaxTTL)
+		for i := range setup.Places {
+			setup.Places[i].Lifetime = e.lifetime
+		}
 		if e.places != nil {
 			setup.Places = e.places(setup.Places)
 		}
@@ -155,6 +172,14 @@ func (a *actor) send(r request) {
 	a.s.must(err)
 	_, err = a.in.Write(append(text, '\n'))
 	a.s.must(err)
+}
+
+// tell has it do something that nobody waits for, if it can still be told. Any goroutine
+// may call it.
+func (a *actor) tell(r request) {
+	if text, err := json.Marshal(r); err == nil {
+		_, _ = a.in.Write(append(text, '\n'))
+	}
 }
 
 // await waits for the next that the actor says about it.

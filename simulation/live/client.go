@@ -4,6 +4,7 @@ package live
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
@@ -53,6 +55,9 @@ type client struct {
 	leases int
 	seen   Entry // the last read
 	paused map[int]chan struct{}
+
+	handles chan string        // that have come, in a soak
+	waiting context.CancelFunc // ends a wait for the lock, for one of these
 
 	gap, looks atomic.Int64 // of watchGaps
 }
@@ -147,6 +152,8 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		return answer{}, c.settle(ctx)
 	case doSoak:
 		return answer{}, c.soak(ctx, *r.Soak, r.ID)
+	case doHandle:
+		return answer{}, c.expect(ctx, r)
 	case doClose:
 		return answer{}, c.end(ctx)
 	default:
@@ -158,6 +165,7 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 // the servers has to have seen them before anything happens.
 func (c *client) begin(ctx context.Context, s setup) error {
 	c.setup = s
+	c.handles = make(chan string, 64)
 	var err error
 	if c.ops, err = s.Resource.openLedger(s.Resource.Addr); err != nil {
 		return err
@@ -171,7 +179,7 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	}
 	p := simulation.Process{Name: s.Who, Index: s.Index, Config: cfg.Quorum}
 	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, s.Who
-	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, 0, s.Timeout
+	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, cmp.Or(s.MaxTTL, s.TTL), s.Timeout
 	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	if c.close, err = openPlaces(&p, s.Places); err != nil {
 		return err
@@ -201,7 +209,7 @@ func warmUp(ctx context.Context, p simulation.Process) {
 	defer cancel()
 	cmd := quorum.Command{
 		Key: "warm-" + p.Name, Value: strings.Repeat("0", 40), TTL: time.Second, Token: 1,
-		Fence: true, CounterTTL: 10 * time.Second, Set: quorum.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
+		Fence: true, CounterTTL: 10 * time.Second, Ahead: time.Second, Set: quorum.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
 	}
 	for i, inst := range p.Instances {
 		for _, op := range []quorum.Op{quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Release, quorum.Restore, quorum.Release} {
@@ -229,15 +237,32 @@ func openPlaces(p *simulation.Process, places []place) (closeAll func() error, e
 		if at.User != "" {
 			url = fmt.Sprintf("redis://%s:%s@%s/%d?read_timeout=10m", at.User, at.Password, at.Addr, at.DB)
 		}
-		inst, err := instance.Open(url, instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas, ReplicaTimeout: replicaTimeout})
+		cfg := instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas, ReplicaTimeout: replicaTimeout}
+		inst, closeInst, err := open(url, at, cfg)
 		if err != nil {
 			return nil, errors.Join(err, closeAll())
 		}
 		bare := openRaw(at)
-		closers = append(closers, inst.Close, bare.client.Close)
+		closers = append(closers, closeInst, bare.client.Close)
 		p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)
 	}
 	return closeAll, nil
+}
+
+// open opens one instance, and gives what closes it.
+func open(url string, at place, cfg instance.Config) (inst *instance.Redis, closeAll func() error, err error) {
+	if at.Lifetime == 0 {
+		if inst, err = instance.Open(url, cfg); err != nil {
+			return nil, nil, err
+		}
+		return inst, inst.Close, nil
+	}
+	// No URL says how long connections live.
+	client := redis.NewClient(instance.Harden(&redis.Options{Addr: at.Addr, DB: at.DB, Username: at.User, Password: at.Password, ConnMaxLifetime: at.Lifetime}))
+	if inst, err = instance.New(client, cfg); err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return inst, func() error { return errors.Join(inst.Close(), client.Close()) }, nil
 }
 
 // coordinator is nil for designs that have none.
@@ -310,13 +335,12 @@ func (c *client) withLease(do func(simulation.Lease) error) error {
 }
 
 func (c *client) acquire(ctx context.Context, r request) (answer, error) {
-	began, err := c.mark(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	if err := c.note(ctx, Entry{Began: began, What: wasAsked, Key: r.Key}); err != nil {
-		return answer{}, err
-	}
+	return c.acquireUntil(ctx, r)
+}
+
+// acquireUntil asks for the lock until ctx ends. What came of it is written down all the
+// same.
+func (c *client) acquireUntil(ctx context.Context, r request) (answer, error) {
 	asking, try := ctx, c.locker.TryAcquire
 	if r.Do == doAcquire {
 		var cancel context.CancelFunc
@@ -324,15 +348,29 @@ func (c *client) acquire(ctx context.Context, r request) (answer, error) {
 		defer cancel()
 		try = c.locker.Acquire
 	}
-	lease, lost := try(asking, r.Key)
+	return c.gain(context.WithoutCancel(ctx), r.Key, "", func() (simulation.Lease, error) { return try(asking, r.Key) })
+}
+
+// gain asks for a lease, and writes down what came of it.
+func (c *client) gain(ctx context.Context, key, words string, try func() (simulation.Lease, error)) (answer, error) {
+	began, err := c.mark(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.note(ctx, Entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
+		return answer{}, err
+	}
+	lease, lost := try()
 	if lost != nil {
-		return answer{}, errors.Join(lost, c.note(ctx, Entry{Began: began, What: wasDenied, Key: r.Key, Words: lost.Error()}))
+		return answer{}, errors.Join(lost, c.note(ctx, Entry{Began: began, What: wasDenied, Key: key, Words: lost.Error()}))
 	}
 	c.mu.Lock()
 	c.lease = lease
 	c.leases++
 	c.mu.Unlock()
-	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, c.entry(wasAcquired, began))
+	e := c.entry(wasAcquired, began)
+	e.Words = words
+	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, e)
 }
 
 // look looks at the lease, and writes down what the holder believes.

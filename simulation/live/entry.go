@@ -21,6 +21,12 @@ const (
 	wasBlocked  = "blocked"  // nobody will ever get it
 )
 
+// Words of entries about leases that are handed off.
+const (
+	handedOff = "handed off" // of a release that wasn't one
+	resumed   = "resumed"    // of what was asked for, and had, by a handle
+)
+
 // Entry is one line of a ledger: what a client did, or what the resource did for it.
 type Entry struct {
 	// Seq counts the entries from 1. Of two things the one with the lower number

@@ -35,6 +35,19 @@ const (
 	LoseReplies FaultKind = "lose the replies to"
 	// HoldWrites: one client's requests to the resource are kept, and come later.
 	HoldWrites FaultKind = "hold the requests to the resource of"
+	// AgeServers: they save a snapshot, go on for a while, and are killed; they come back
+	// with the snapshot.
+	AgeServers FaultKind = "kill and restore from a snapshot"
+	// SwitchAddress: new connections, and those through a proxy, lead to another server
+	// with data of its own, and afterwards back again. Others that are open stay.
+	SwitchAddress FaultKind = "switch the address of"
+	// RetargetProxy: only the proxy that some clients go through asks that other server,
+	// and before it is trusted the first one again. No connection breaks.
+	RetargetProxy FaultKind = "lead the proxy elsewhere than to"
+	// ChangeTTL: clients are replaced by others that ask for another TTL, within MaxTTL.
+	ChangeTTL FaultKind = "change the TTL of"
+	// Stranger: one more client, with another MaxTTL, asks for the lock. It must not get it.
+	Stranger FaultKind = "send a client with another MaxTTL"
 )
 
 // Fault is one in a plan.
@@ -62,6 +75,7 @@ func (f Fault) String() string {
 		servers = append(servers, string(rune('A'+i)))
 	}
 	switch {
+	case len(clients)+len(servers) == 0:
 	case len(clients) > 0 && len(servers) > 0:
 		text += " " + strings.Join(clients, " ") + " from " + strings.Join(servers, " ")
 	default:
@@ -76,8 +90,16 @@ func (f Fault) String() string {
 	return text
 }
 
-// soakTTL is the leases' time to live in a soak.
-const soakTTL = time.Second
+// soakTTL is the leases' time to live in a soak at the beginning, and longestTTL the
+// longest that clients change to. Connections live for connLifetime: until then a client
+// may get a lease from a server that its address no longer leads to. So MaxTTL, for which
+// others wait, is as long as both together.
+const (
+	soakTTL      = time.Second
+	longestTTL   = 3 * soakTTL / 2
+	connLifetime = soakTTL / 2
+	soakMaxTTL   = longestTTL + connLifetime
+)
 
 // Crew and SoakServers are how many clients and servers a soak has.
 const (
@@ -92,12 +114,22 @@ var shares = []struct {
 }{
 	{StopClients, 4}, {FreezeClient, 2}, {KillClients, 2}, {KillServers, 4}, {StopServers, 4}, {JumpClocks, 3},
 	{FlushServers, 2}, {CutLinks, 2}, {HoldReplies, 2}, {LoseReplies, 2}, {HoldWrites, 3},
+	{AgeServers, 3}, {SwitchAddress, 3}, {RetargetProxy, 3}, {ChangeTTL, 2}, {Stranger, 2},
 }
 
-// Plan draws the faults of a soak: the same ones for the same seed and length, on any
-// machine. One is over before the next begins.
-func Plan(seed uint64, length time.Duration) []Fault {
-	d := draw{rand.New(rand.NewPCG(seed, 0x736f616b))}
+// FaultKinds are all kinds.
+func FaultKinds() []FaultKind {
+	kinds := make([]FaultKind, len(shares))
+	for i, s := range shares {
+		kinds[i] = s.kind
+	}
+	return kinds
+}
+
+// Plan draws the faults of a soak: the same ones for the same seed, length and kinds, on
+// any machine. Without kinds it draws of all. One is over before the next begins.
+func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []Fault {
+	d := draw{rand.New(rand.NewPCG(seed, 0x736f616b)), kinds}
 	var plan []Fault
 	for at := d.span(soakTTL/2, soakTTL); ; {
 		f := d.fault()
@@ -111,7 +143,10 @@ func Plan(seed uint64, length time.Duration) []Fault {
 	}
 }
 
-type draw struct{ *rand.Rand }
+type draw struct {
+	*rand.Rand
+	kinds []FaultKind
+}
 
 // span draws a time, in whole milliseconds.
 func (d draw) span(least, most time.Duration) time.Duration {
@@ -128,15 +163,24 @@ func (d draw) some(most, n int) []int {
 func (d draw) kind() FaultKind {
 	total := 0
 	for _, s := range shares {
-		total += s.share
+		if d.wants(s.kind) {
+			total += s.share
+		}
 	}
 	n := d.IntN(total)
 	for _, s := range shares {
+		if !d.wants(s.kind) {
+			continue
+		}
 		if n -= s.share; n < 0 {
 			return s.kind
 		}
 	}
 	panic("live: shares that don't add up")
+}
+
+func (d draw) wants(kind FaultKind) bool {
+	return len(d.kinds) == 0 || slices.Contains(d.kinds, kind)
 }
 
 func (d draw) fault() Fault {
@@ -158,6 +202,18 @@ func (d draw) fault() Fault {
 		if f.By = d.span(soakTTL/10, 5*soakTTL); d.IntN(2) == 0 {
 			f.By = -f.By
 		}
+	case AgeServers:
+		f.Servers = d.some(minority+1, SoakServers)
+	case SwitchAddress:
+		// Long enough for the other server to be trusted.
+		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, 8*soakTTL)
+	case RetargetProxy:
+		// Not so long: those who don't go through the proxy go on with the first one.
+		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, soakMaxTTL)
+	case ChangeTTL:
+		f.Clients, f.For = d.some(2, Crew), 0
+	case Stranger:
+		f.For = 0
 	case FlushServers:
 		f.Servers, f.For = d.some(minority, SoakServers), 0
 	case CutLinks, HoldReplies, LoseReplies:

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -26,8 +29,9 @@ type SoakOptions struct {
 	Args   []string
 	// For is how long: at least MinSoak.
 	For time.Duration
-	// Seed draws the plan of faults.
-	Seed uint64
+	// Seed draws the plan of faults, and Faults restricts their kinds. Default: all.
+	Seed   uint64
+	Faults []FaultKind
 	// Progress, if not nil, is told of each fault when it is got over.
 	Progress func(Suffered)
 }
@@ -69,6 +73,13 @@ type SoakReport struct {
 	Acquisitions int `json:"acquisitions"`
 	Updates      int `json:"updates"`
 	Refusals     int `json:"refusals"`
+	// HandOffs is how many leases were handed off, Resumptions how many of these went on.
+	HandOffs    int `json:"hand_offs"`
+	Resumptions int `json:"resumptions"`
+	// Strangers is how often a client with another MaxTTL was refused for that; Intruders
+	// how often one got the lock, which must not be.
+	Strangers int `json:"strangers"`
+	Intruders int `json:"intruders"`
 	// TwoHolders and TokenOrder count the violations of the lock, which such faults can
 	// bring about; StaleWrites and LostUpdates those at the resource, which they
 	// mustn't. Value is what the resource counted: as many as there were Updates.
@@ -86,7 +97,7 @@ type SoakReport struct {
 
 // OK says whether the resource came through, and nothing was left.
 func (r SoakReport) OK() bool {
-	return r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
+	return r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
 		r.Value == int64(r.Updates) && r.Judge != judge.Broken.String() &&
 		!slices.ContainsFunc(r.Faults, func(s Suffered) bool { return s.Skipped == "" && s.Recovery < 0 })
 }
@@ -124,7 +135,7 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 		return report, err
 	}
 	s := &stage{ctx: ctx, run: r, dir: dir, act: act, part: part, cfg: cfg, ttl: soakTTL}
-	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks}
+	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
 	defer func() {
 		p := recover()
 		err = errors.Join(err, s.close())
@@ -146,10 +157,13 @@ type soaking struct {
 	options  SoakOptions
 	report   *SoakReport
 	noClocks error
-	crew     []*hand
 	began    time.Time
+	random   *rand.Rand
+	fronts   []*redisproc.Frontend // before each server, for some of the clients
+	spares   [SoakServers]*server  // that addresses lead to at times
 
 	mu   sync.Mutex
+	crew []*hand
 	got  []time.Time   // when the lock was had
 	news chan struct{} // told of it, if there is room
 	all  sync.WaitGroup
@@ -158,17 +172,25 @@ type soaking struct {
 // hand is a client at work.
 type hand struct {
 	*actor
+	ttl  time.Duration
 	work *pending
 	done chan struct{} // closed when it has answered, or is dead
 }
 
 func (k *soaking) run() {
 	k.news = make(chan struct{}, 1)
-	for i := range Crew {
-		k.crew = append(k.crew, k.hire(i))
+	for _, v := range k.s.servers {
+		front, err := redisproc.NewFrontend(v.Addr())
+		k.s.must(err)
+		k.s.closers = append(k.s.closers, func() { _ = front.Close() })
+		k.fronts = append(k.fronts, front)
+	}
+	k.crew = make([]*hand, Crew)
+	for i := range k.crew {
+		k.replace(i, soakTTL)
 	}
 	k.began = time.Now()
-	for _, fault := range Plan(k.options.Seed, k.options.For) {
+	for _, fault := range Plan(k.options.Seed, k.options.For, k.options.Faults...) {
 		k.sleepUntil(fault.At)
 		suffered := k.suffer(fault)
 		k.report.Faults = append(k.report.Faults, suffered)
@@ -180,10 +202,32 @@ func (k *soaking) run() {
 	k.finish()
 }
 
+// replace puts another client in a place of the crew.
+func (k *soaking) replace(place int, ttl time.Duration) {
+	h := k.hire(place, ttl)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.crew[place] = h
+}
+
+// at gives the client at a place, nil while there is none yet.
+func (k *soaking) at(place int) *hand {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.crew[place]
+}
+
+// proxied says which of the crew go through proxies that keep their connections.
+func proxied(place int) bool { return place%2 == 1 }
+
 // hire brings in a client, and puts it to work.
-func (k *soaking) hire(place int) *hand {
-	a := k.s.enter(entrance{resource: place == 0})
-	h := &hand{actor: a, done: make(chan struct{})}
+func (k *soaking) hire(place int, ttl time.Duration) *hand {
+	how := entrance{resource: place == 0, ttl: ttl, maxTTL: soakMaxTTL, lifetime: connLifetime}
+	if proxied(place) {
+		how.front = func(i int) string { return k.fronts[i].Addr() }
+	}
+	a := k.s.enter(how)
+	h := &hand{actor: a, ttl: ttl, done: make(chan struct{})}
 	h.work = a.begin(request{Do: doSoak, Soak: &load{Seed: k.options.Seed, Hold: 100 * time.Millisecond, Rest: 20 * time.Millisecond}})
 	k.all.Go(func() {
 		defer close(h.done)
@@ -194,9 +238,21 @@ func (k *soaking) hire(place int) *hand {
 			if said.Cycle != nil && said.Cycle.Acquired {
 				k.noticed()
 			}
+			if said.Cycle != nil && said.Cycle.Handle != "" {
+				k.pass(said.Cycle)
+			}
 		}
 	})
 	return h
+}
+
+// pass brings a handle to whom it is for.
+func (k *soaking) pass(c *cycle) {
+	for _, to := range c.To {
+		if h := k.at(to.Place); h != nil {
+			h.tell(request{Do: doHandle, Handle: c.Handle, Patience: to.After})
+		}
+	}
 }
 
 // noticed is told that somebody got the lock.
@@ -269,6 +325,9 @@ func (k *soaking) do(f Fault) (mend func()) {
 			ends = append(ends, k.hurtServer(f, k.s.servers[i]))
 		}
 	}
+	if f.Kind == Stranger {
+		k.admit()
+	}
 	for _, i := range f.Clients {
 		ends = append(ends, k.hurtClient(f, i))
 	}
@@ -293,8 +352,63 @@ func (k *soaking) hurtServer(f Fault, v *server) (mend func()) {
 		return func() { v.machine.jump(-f.By) }
 	case FlushServers:
 		s.ask(v, "FLUSHALL")
+	case AgeServers:
+		s.ask(v, "SAVE")
+		return func() {
+			v.Kill()
+			s.must(v.Restart(s.ctx))
+			// The next one that is killed comes back empty again.
+			if err := os.Remove(filepath.Join(v.Dir(), "dump.rdb")); !errors.Is(err, os.ErrNotExist) {
+				s.must(err)
+			}
+		}
+	case SwitchAddress:
+		return k.lead(v, func(i int, to string) {
+			k.fronts[i].Retarget(to)
+			for place, h := range k.crew {
+				if !proxied(place) {
+					h.links[i].Switch(to)
+				}
+			}
+		})
+	case RetargetProxy:
+		return k.lead(v, func(i int, to string) { k.fronts[i].Retarget(to) })
 	}
 	return func() {}
+}
+
+// lead leads what has a server's address to another one, which keeps its data for the
+// next time, and gives what leads it back.
+func (k *soaking) lead(v *server, to func(i int, addr string)) (back func()) {
+	i := slices.Index(k.s.servers, v)
+	if k.spares[i] == nil {
+		k.spares[i] = k.s.startServer(v.name + "~")
+	}
+	to(i, k.spares[i].Addr())
+	return func() { to(i, v.Addr()) }
+}
+
+// admit lets a client with another MaxTTL ask for the lock, until it is told what is wrong
+// with it: while the lock is taken, or servers were restarted, there are other reasons to
+// refuse it.
+func (k *soaking) admit() {
+	a := k.s.enter(entrance{ttl: soakTTL, maxTTL: soakMaxTTL + soakTTL})
+	defer func() {
+		a.kill()
+		k.s.tell(Entry{Who: a.who, What: wasKilled, Key: key})
+	}()
+	for deadline := time.Now().Add(4 * soakMaxTTL); time.Now().Before(deadline); {
+		said := a.begin(request{Do: doTry, Key: key}).await()
+		switch {
+		case said.OK:
+			k.report.Intruders++
+			return
+		case strings.Contains(said.Why, quorum.ErrSetMismatch.Error()):
+			k.report.Strangers++
+			return
+		}
+		k.sleep(soakTTL / 20)
+	}
 }
 
 func (k *soaking) hurtClient(f Fault, place int) (mend func()) {
@@ -318,7 +432,11 @@ func (k *soaking) hurtClient(f Fault, place int) (mend func()) {
 	case KillClients:
 		h.die()
 		<-h.done
-		k.crew[place] = k.hire(place)
+		k.replace(place, h.ttl)
+	case ChangeTTL:
+		h.die()
+		<-h.done
+		k.replace(place, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
 	case CutLinks:
 		for _, i := range f.Servers {
 			h.links[i].Cut()
@@ -353,7 +471,7 @@ func (k *soaking) finish() {
 		h.ask(request{Do: doClose})
 	}
 	// Whatever is left of a client that was killed goes with the TTL.
-	deadline := time.Now().Add(soakTTL + time.Second)
+	deadline := time.Now().Add(soakMaxTTL + time.Second)
 	for {
 		r.KeysLeft = 0
 		for _, v := range s.servers {
@@ -376,6 +494,13 @@ func (k *soaking) read(history []Entry) {
 		switch e.What {
 		case wasAcquired:
 			r.Acquisitions++
+			if e.Words == resumed {
+				r.Resumptions++
+			}
+		case wasReleased:
+			if e.Words == handedOff {
+				r.HandOffs++
+			}
 		case wasWritten:
 			r.Updates++
 			r.Value = e.Value
@@ -427,6 +552,7 @@ func (r SoakReport) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %v, seed %d: %d faults.\n", r.Server, r.For, r.Seed, len(r.Faults))
 	fmt.Fprintf(&b, "The lock was had %d times; %d updates were carried out, %d stale requests refused.\n", r.Acquisitions, r.Updates, r.Refusals)
+	fmt.Fprintf(&b, "Of %d leases that were handed off %d went on; a client with another MaxTTL was refused %d times, and got the lock %d times.\n", r.HandOffs, r.Resumptions, r.Strangers, r.Intruders)
 	fmt.Fprintf(&b, "At the lock: two holders %d times, tokens out of order %d times. Such faults can do that.\n", r.TwoHolders, r.TokenOrder)
 	fmt.Fprintf(&b, "At the guarded resource: %d stale writes, %d lost updates; it counted to %d of %d. The second judge: %s.\n", r.StaleWrites, r.LostUpdates, r.Value, r.Updates, r.Judge)
 	if worst, median, ok := r.recovery(); ok {

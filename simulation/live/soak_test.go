@@ -65,6 +65,7 @@ func TestSoakThatIsNotOK(t *testing.T) {
 	for name, spoil := range map[string]func(*live.SoakReport){
 		"a stale write":          func(r *live.SoakReport) { r.StaleWrites = 1 },
 		"a lost update":          func(r *live.SoakReport) { r.LostUpdates = 1 },
+		"an intruder":            func(r *live.SoakReport) { r.Intruders = 1 },
 		"a key left":             func(r *live.SoakReport) { r.KeysLeft = 1 },
 		"no lock at all":         func(r *live.SoakReport) { r.Acquisitions = 0 },
 		"an update that is gone": func(r *live.SoakReport) { r.Value = 3 },
@@ -78,7 +79,7 @@ func TestSoakThatIsNotOK(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	const length = 10 * time.Minute
+	const length = 20 * time.Minute
 	plan := live.Plan(7, length)
 	require.Equal(t, plan, live.Plan(7, length), "the same seed")
 	require.NotEqual(t, plan, live.Plan(8, length), "another seed")
@@ -88,7 +89,9 @@ func TestPlan(t *testing.T) {
 		require.Greater(t, f.At, end, "one is over before the next begins: %v", f)
 		end = f.At + f.For
 		kinds[f.Kind]++
-		require.NotEmpty(t, append(append([]int{}, f.Clients...), f.Servers...), "%v", f)
+		if f.Kind != live.Stranger {
+			require.NotEmpty(t, append(append([]int{}, f.Clients...), f.Servers...), "%v", f)
+		}
 		for _, i := range f.Clients {
 			require.Less(t, i, live.Crew)
 		}
@@ -98,6 +101,11 @@ func TestPlan(t *testing.T) {
 		require.Equal(t, f.Kind == live.JumpClocks, f.By != 0)
 	}
 	require.Less(t, end, length)
-	require.Len(t, kinds, 11, "every kind comes: %v", kinds)
-	require.Equal(t, "902ms: stop the world of c2 for 1.86s", plan[0].At.String()+": "+plan[0].String(), "on any machine, and in any version that doesn't say otherwise")
+	require.Len(t, kinds, len(live.FaultKinds()), "every kind comes: %v", kinds)
+	only := live.Plan(7, length, live.SwitchAddress, live.Stranger)
+	require.NotEmpty(t, only)
+	for _, f := range only {
+		require.Contains(t, []live.FaultKind{live.SwitchAddress, live.Stranger}, f.Kind)
+	}
+	require.Equal(t, "902ms: kill clients c2 c4", plan[0].At.String()+": "+plan[0].String(), "on any machine, and in any version that doesn't say otherwise")
 }

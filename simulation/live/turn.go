@@ -7,6 +7,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
 )
 
 // load is what a client does in a soak, until it is told to stop.
@@ -25,14 +28,24 @@ type cycle struct {
 	Written  bool `json:"written,omitempty"`
 	// Stale: the guard refused the read or the write.
 	Stale bool `json:"stale,omitempty"`
+	// Handle is the lease's, if it was handed off: to the clients at those places in the
+	// crew, one after the other.
+	Handle string        `json:"handle,omitempty"`
+	To     []destination `json:"to,omitempty"`
+}
+
+// destination is where a handle goes, and how long it takes.
+type destination struct {
+	Place int           `json:"place"`
+	After time.Duration `json:"after"`
 }
 
 // turnWait bounds the wait for the lock in one turn: shorter than any outage, so that
 // it is known when one is over.
 const turnWait = 5 * time.Second
 
-// soak takes the lock, updates and releases, over and over, and tells of each lock that
-// it got and of each turn's end.
+// soak takes the lock or a lease that was handed off, updates, and releases it or hands
+// it off, over and over. It tells of each lock that it got and of each turn's end.
 func (c *client) soak(ctx context.Context, l load, id int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -42,26 +55,47 @@ func (c *client) soak(ctx context.Context, l load, id int) error {
 	c.mu.Unlock()
 	random := rand.New(rand.NewPCG(l.Seed, uint64(c.setup.Index)))
 	for {
+		var err error
 		select {
 		case <-stop:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
+		case text := <-c.handles:
+			err = c.resume(ctx, text, random.IntN(6) == 0)
 		case <-time.After(time.Duration(random.Int64N(int64(l.Rest) + 1))):
+			err = c.wait(ctx)
 		}
-		if _, err := c.acquire(ctx, request{Do: doAcquire, Key: key, Patience: turnWait}); err != nil {
+		if err != nil {
 			continue // in the ledger
 		}
 		c.say(answer{ID: id, Event: eventTurn, Cycle: &cycle{Acquired: true}})
 		hold := time.Duration(random.Int64N(int64(l.Hold) + 1))
-		err := c.turn(ctx, hold)
-		c.say(answer{ID: id, Event: eventTurn, Cycle: &cycle{Written: err == nil, Stale: errors.Is(err, errStale)}})
+		done := &cycle{}
+		err = c.turn(ctx, hold, random, done)
+		done.Written, done.Stale = err == nil, errors.Is(err, errStale)
+		c.say(answer{ID: id, Event: eventTurn, Cycle: done})
 	}
+}
+
+// wait waits for the lock, until a handle comes.
+func (c *client) wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.mu.Lock()
+	c.waiting = cancel
+	come := len(c.handles) > 0
+	c.mu.Unlock()
+	if come {
+		return errors.New("there is a handle")
+	}
+	_, err := c.acquireUntil(ctx, request{Do: doAcquire, Key: key, Patience: turnWait})
+	return err
 }
 
 // turn is what is done with the lock. The pause lies between the look at the lease and
 // the write, where a holder is late at worst.
-func (c *client) turn(ctx context.Context, hold time.Duration) error {
+func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand, done *cycle) error {
 	err := c.read(ctx)
 	if err == nil {
 		var a answer
@@ -73,7 +107,107 @@ func (c *client) turn(ctx context.Context, hold time.Duration) error {
 		time.Sleep(hold)
 		err = c.write(ctx, request{})
 	}
+	if random.IntN(4) == 0 {
+		_ = c.withLease(func(l simulation.Lease) error { return l.Extend(ctx) }) // an error shows in the next look
+	}
 	_, looked := c.look(ctx)
+	if coordinator := c.coordinator(); coordinator != nil && random.IntN(32) == 0 {
+		_, _ = coordinator.Inspect(ctx, key) // they are to harm nothing
+		_, _ = coordinator.Verify(ctx)
+	}
+	if random.IntN(3) == 0 {
+		if done.Handle = c.handOff(ctx); done.Handle != "" {
+			done.To = c.destinations(random)
+			return errors.Join(err, looked)
+		}
+	}
 	_ = c.release(ctx) // what it found doesn't change what was done
 	return errors.Join(err, looked)
+}
+
+// destinations draws who gets a handle: mostly one client, at times two or nobody, at
+// once or late, once or twice.
+func (c *client) destinations(random *rand.Rand) []destination {
+	var all []destination
+	for range []int{0, 1, 1, 1, 1, 1, 2, 2}[random.IntN(8)] {
+		d := destination{Place: random.IntN(Crew)}
+		if random.IntN(4) == 0 {
+			d.After = time.Duration(random.Int64N(int64(soakMaxTTL)))
+		}
+		all = append(all, d)
+	}
+	if len(all) > 0 && random.IntN(8) == 0 {
+		all = append(all, all[0])
+	}
+	return all
+}
+
+// handOff hands the lease off, and gives the handle as text, "" if there is none. It is
+// written down before it begins: from here on the client is no holder.
+func (c *client) handOff(ctx context.Context) (text string) {
+	_ = c.withLease(func(l simulation.Lease) error {
+		lease, ok := l.(*quorum.Lease)
+		if !ok {
+			return nil
+		}
+		began, err := c.mark(ctx)
+		if err != nil {
+			return err
+		}
+		e := c.entry(wasReleased, began)
+		e.Words = handedOff
+		if err := c.note(ctx, e); err != nil {
+			return err
+		}
+		handle, err := lease.HandOff(ctx)
+		if err == nil {
+			text, err = handle.Text()
+		}
+		return err
+	})
+	return text
+}
+
+// expect takes in a handle, when it arrives.
+func (c *client) expect(ctx context.Context, r request) error {
+	select {
+	case <-time.After(r.Patience):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case c.handles <- r.Handle:
+	default: // more than it can see to; it expires
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting != nil {
+		c.waiting()
+	}
+	return nil
+}
+
+// errReleased: a handle was released, and gave no lease.
+var errReleased = errors.New("the handle was released")
+
+// resume goes on with a lease by its handle, or releases it.
+func (c *client) resume(ctx context.Context, text string, releases bool) error {
+	handle, err := quorum.ParseHandle(text)
+	coordinator := c.coordinator()
+	switch {
+	case err != nil:
+		return err
+	case coordinator == nil:
+		return errNoLease
+	case releases:
+		return errors.Join(errReleased, coordinator.ReleaseHandle(ctx, handle))
+	}
+	_, err = c.gain(ctx, handle.Key(), resumed, func() (simulation.Lease, error) {
+		lease, err := coordinator.Resume(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		return lease, nil
+	})
+	return err
 }

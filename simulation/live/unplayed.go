@@ -9,6 +9,8 @@ func Unplayed() map[string]string {
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about what a client makes of the answers, which are the same from real servers"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
+		soaked      = "a soak does it, and tests of package instance: TestSwitchedAddress and what is beside it"
+		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
 	)
 	return map[string]string{
@@ -21,6 +23,8 @@ func Unplayed() map[string]string {
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "who gets which vote first is chance on real servers",
 		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
+		"S28": soaked, "S28b": sameFault, "S29": soaked, "S29b": soaked,
+		"S30": handles, "S30b": timing, "S30c": handles,
 		"X3": timing, "X4": timing,
 		"X5": "a part of a play has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}

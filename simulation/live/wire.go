@@ -18,10 +18,12 @@ type request struct {
 	Patience time.Duration `json:"patience,omitempty"`
 	// Pause makes an update stop after it has looked at its lease, until a
 	// request "go" names it.
-	Pause bool   `json:"pause,omitempty"`
-	Go    int    `json:"go,omitempty"`
-	Setup *setup `json:"setup,omitempty"`
-	Soak  *load  `json:"soak,omitempty"`
+	Pause bool `json:"pause,omitempty"`
+	Go    int  `json:"go,omitempty"`
+	// Handle is a lease's, that another client has handed off. It arrives after Patience.
+	Handle string `json:"handle,omitempty"`
+	Setup  *setup `json:"setup,omitempty"`
+	Soak   *load  `json:"soak,omitempty"`
 }
 
 // The things that a client can be asked to do.
@@ -40,6 +42,7 @@ const (
 	doFreeze  = "freeze" // stop the world until the heap has been dumped
 	doSettle  = "settle" // wait until nothing is under way any more
 	doSoak    = "soak"   // lock, update, release, over and over
+	doHandle  = "handle" // go on with a lease that was handed off, in a soak
 	doClose   = "close"
 )
 
@@ -74,6 +77,7 @@ type setup struct {
 	Scenario string        `json:"scenario,omitempty"`
 	Design   string        `json:"design"`
 	TTL      time.Duration `json:"ttl"`
+	MaxTTL   time.Duration `json:"max_ttl,omitempty"` // 0: TTL
 	Timeout  time.Duration `json:"timeout"`
 	Places   []place       `json:"places"`
 	Resource door          `json:"resource"`
@@ -86,6 +90,8 @@ type place struct {
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 	DB       int    `json:"db,omitempty"`
+	// Lifetime bounds that of its connections, 0: as package instance does.
+	Lifetime time.Duration `json:"lifetime,omitempty"`
 	// Vouched is the run id that its starter vouches for.
 	Vouched string `json:"vouched,omitempty"`
 	// Replicas is how many must have a grant before it counts.

@@ -161,7 +161,7 @@ var rules = []rule{
 	{[]string{"rate"}, unfenced, surely("the allowance is for a hundredth; and servers whose clocks are seen to be off don't vote, for ever if these stay off", append(slices.Clone(anything), liveness...)...)},
 	{[]string{"rate"}, slices.Concat(writes, admits, knows), rarely("servers whose clocks are seen to be off don't vote, for ever if these stay off", liveness...)},
 	{[]string{"empty", "1sec", "fail"}, redlock, surely("servers that came up again vote a second time", harm...)},
-	{[]string{"1sec", "fail"}, minting, never("servers that came up again don't vote before what they forgot is over, and a counter that comes from another life of its server is lifted to the clock first: tokens rise also where all have lost the ends of theirs")},
+	{[]string{"1sec", "fail"}, minting, never("servers that came up again don't vote before what they forgot is over, and a counter that comes from another run of its server is lifted to the clock first: tokens rise also where all have lost the ends of theirs")},
 	{[]string{"evict"}, unfenced, rarely("keys that are dropped free their servers' votes; a lease on five survives two", harm...)},
 	{[]string{"evict"}, redlock, surely("keys that are dropped free their servers' votes, and nothing is put back", harm...)},
 	{[]string{"flush"}, unfenced, surely("a server that is flushed votes again, and nothing tells that it was", anything...)},

@@ -279,7 +279,7 @@ func toResource(f *simulation.Fault) {
 // before a write, and for so long that the lease may be over.
 func beforeWrites(f *simulation.Fault) {
 	if chosen(f, 2) == 0 && (f.Kind == simulation.Pause || f.Kind == simulation.Suspend) {
-		f.At, f.Op, f.Nth = 0, "write", 1+f.Nth%6
+		f.At, f.Op, f.Nth, f.Stale = 0, "write", 1+f.Nth%6, false
 		f.For += 2 * time.Second
 	}
 }

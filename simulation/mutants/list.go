@@ -4,7 +4,7 @@ import "slices"
 
 // All is every mutant.
 func All() []Mutant {
-	return slices.Concat(ofTime(), ofVotes(), ofTokens(), ofExtensions(), ofReleases(), ofCohorts(), ofServers(), ofScripts(), ofGuards())
+	return slices.Concat(ofTime(), ofVotes(), ofTokens(), ofExtensions(), ofOverload(), ofReleases(), ofCohorts(), ofServers(), ofHandles(), ofScripts(), ofErrors(), ofGuards())
 }
 
 // The judges.
@@ -37,6 +37,11 @@ func Searches() []Search {
 		// Keys that are dropped can make two holders; the tokens are above that.
 		{Name: "memory", Workload: "mixed", Design: "token-admit", Faults: []string{"evict", "flush", "cut"}, Except: []string{"two holders", "validity beyond reality"}, Seeds: n},
 		{Name: "cohorts", Workload: "crowd", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "cut", "lose", "step"}, Seeds: n / 4},
+		// Handles that are late, lost, repeated or sent to two receivers.
+		{Name: "relay", Workload: "relay", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "proxy", "cut", "lose", "reorder", "delay"}, Seeds: n / 2},
+		// Restarts that nothing tells of but the server. A vote that is lost while its
+		// round is under way is one less, as in S7d.
+		{Name: "between", Workload: "relay", Design: "default", Faults: []string{"proxy", "switch", "demote", "restart", "failover", "reconnect", "hang"}, Except: []string{"validity beyond reality"}, Seeds: n / 2},
 		// Instances that are no Starters are asked on goroutines.
 		{Name: "goroutines", Workload: "mixed", Design: "quarantine", Faults: []string{"cut", "lose", "hang", "restart"}, Seeds: n},
 	}

@@ -17,6 +17,9 @@ type Mutant struct {
 	Edits []Edit
 	// Judge is who is expected to catch it.
 	Judge Judge
+	// Also are scenarios and searches that are expected to catch it as well, each by
+	// itself.
+	Also []Judge
 }
 
 // Edit replaces a text, which must be there exactly once.

@@ -19,8 +19,16 @@ func ofReleases() []Mutant {
 		Edits: edit("quorum/debts.go", "\t\tdebt.erred = 0\n\t\treturn false, false\n", "\t\tdebt.erred = 0\n\t\treturn true, false\n"),
 		Judge: scenario("S9b"),
 	}, {
+		Name: "broken-connections-age-debts", Breaks: "a delete isn't given up because a proxy closes connections",
+		Edits: edit("quorum/debts.go", "now-debt.erred >= window && (last > debt.erred || permanent(vote.Err)), true", "now-debt.erred >= window, true"),
+		Judge: test("./quorum", "^TestAProxyThatClosesIsNoAnswer$"),
+	}, {
+		Name: "last-pass-drops-what-comes", Breaks: "what is owed while a Close delivers has its try, too",
+		Edits: edit("quorum/debts.go", "\td.list = slices.DeleteFunc(d.list, func(debt *debt) bool { return debt.tried })\n", "\td.list = nil\n"),
+		Judge: test("./quorum", "^TestWhatIsOwedDuringTheLastPassIsTried$"),
+	}, {
 		Name: "debts-without-bound", Breaks: "an instance that is owed too much gets nothing new to delete",
-		Edits: edit("quorum/debts.go", "return d.count.Load() >= int64(d.max)", "return d.count.Load() < 0"),
+		Edits: edit("quorum/debts.go", "\tif n < int64(d.max) {\n", "\tif n >= 0 {\n"),
 		Judge: test("./quorum", "^TestTooManyDebtsStopTheVotes$"),
 	}, {
 		Name: "releases-a-quorum", Breaks: "a release deletes on all instances",
@@ -35,12 +43,8 @@ func ofReleases() []Mutant {
 		Edits: edit("quorum/release.go", "\tl.end(ErrReleased)\n\terr := l.giveBack(ctx)\n", "\terr := l.giveBack(ctx)\n\tl.end(ErrReleased)\n"),
 		Judge: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
 	}, {
-		Name: "hand-over-out-of-order", Breaks: "what is sent under a lease that is passed on comes before the next one's SET",
-		Edits: edit("quorum/succession.go", "\tr.hold.follow(s.from)\n", ""),
-		Judge: test("./simulation/mutants/trial", "^TestHandOverFollowsStragglers$"),
-	}, {
-		Name: "hand-over-unknown-is-done", Breaks: "an old value is released where its replacement went unanswered",
-		Edits: edit("quorum/succession.go", "case vote.Outcome == Granted, vote.Outcome == Refused && vote.Err == nil:", "case vote.Outcome == Granted, vote.Outcome == Failed, vote.Outcome == Refused && vote.Err == nil:"),
-		Judge: test("./quorum", "^TestHandOver"),
+		Name: "redacts-whole-values-only", Breaks: "a part of a lock's value is hidden in texts, too",
+		Edits: edit("quorum/redact.go", "`[0-9a-fA-F]{16,}`", "`[0-9a-f]{40}`"),
+		Judge: test("./quorum", "^TestRedact$"),
 	}}
 }

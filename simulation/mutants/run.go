@@ -192,11 +192,13 @@ func (s *session) unbroken(ctx context.Context) (r Result) {
 // judgesOf gives each judge of any of the mutants, once.
 func judgesOf(list []Mutant) (plays, tests []Judge) {
 	for _, m := range list {
-		switch j := m.Judge; {
-		case j.plays() && !slices.Contains(plays, j):
-			plays = append(plays, j)
-		case !j.plays() && !slices.Contains(tests, j):
-			tests = append(tests, j)
+		for _, j := range append([]Judge{m.Judge}, m.Also...) {
+			switch {
+			case j.plays() && !slices.Contains(plays, j):
+				plays = append(plays, j)
+			case !j.plays() && !slices.Contains(tests, j):
+				tests = append(tests, j)
+			}
 		}
 	}
 	return plays, tests
@@ -237,7 +239,27 @@ func (s *session) judge(ctx context.Context, i int, m Mutant) (r Result) {
 			break
 		}
 	}
+	if r.AsExpected {
+		s.also(ctx, c, m, &r)
+	}
 	return r
+}
+
+// also brings a mutant that was caught before those who have to catch it as well.
+func (s *session) also(ctx context.Context, c *court, m Mutant, r *Result) {
+	for _, j := range m.Also {
+		v, err := c.play(ctx, Order{First: []Judge{j}, Searches: Searches()})
+		r.Runs += v.Runs
+		switch {
+		case err != nil:
+			r.Outcome, r.Says, r.AsExpected = Broken, err.Error(), false
+			return
+		case v.By == "":
+			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it as well, as is expected", j), false
+			return
+		}
+		r.By += "; " + v.By
+	}
 }
 
 // judges are those of a mutant: its own, all that play, and its packages' tests.

@@ -33,7 +33,7 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "lost-counter-starts-low", Breaks: "a counter that was lost starts above all tokens that it gave",
-		Edits: edit("instance/grant.lua", "token = clock + many", "token = counted"),
+		Edits: edit("instance/grant.lua", "token <= clock then token = clock + 1 end", "token <= clock then token = counted end"),
 		Judge: contract(),
 	}, {
 		Name: "set-not-compared", Breaks: "a client with another set of instances is refused",
@@ -41,7 +41,7 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "raise-without-holder", Breaks: "a raise is refused where the key isn't the lease's any more",
-		Edits: edit("instance/raise.lua", "if held ~= ARGV[2] then", "if not held and false then"),
+		Edits: edit("instance/raise.lua", "if held ~= ARGV[3] then", "if not held and false then"),
 		Judge: contract(),
 	}, {
 		Name: "raise-lowers", Breaks: "a raise never lowers a counter",
@@ -49,11 +49,11 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "extend-without-compare", Breaks: "only the holder's key is extended",
-		Edits: edit("instance/extend.lua", "if held ~= ARGV[2] then", "if not held then"),
+		Edits: edit("instance/extend.lua", "if held ~= ARGV[3] then", "if not held then"),
 		Judge: contract(),
 	}, {
 		Name: "extend-sets", Breaks: "an extension doesn't set a key that has gone",
-		Edits: edit("instance/extend.lua", "if held ~= ARGV[2] then", "if not held then redis.call('SET', KEYS[1], ARGV[2]) held = ARGV[2] end\nif held ~= ARGV[2] then"),
+		Edits: edit("instance/extend.lua", "if held ~= ARGV[3] then", "if not held then redis.call('SET', KEYS[1], ARGV[3]) held = ARGV[3] end\nif held ~= ARGV[3] then"),
 		Judge: contract(),
 	}, {
 		Name: "release-without-compare", Breaks: "only the holder's key is deleted",
@@ -61,11 +61,11 @@ func ofScripts() []Mutant {
 		Judge: contract(),
 	}, {
 		Name: "restore-over-others", Breaks: "a lease isn't put back over somebody else's key",
-		Edits: edit("instance/restore.lua", "if held and held ~= ARGV[2] then", "if held == '' then"),
+		Edits: edit("instance/restore.lua", "if held and held ~= ARGV[3] then", "if held == '' then"),
 		Judge: contract(),
 	}, {
 		Name: "restore-without-token", Breaks: "a lease is put back with its token",
-		Edits: edit("instance/restore.lua", "lift(KEYS[2], KEYS[3], ARGV[4], ARGV[5])", "lift(KEYS[2], KEYS[3], '1', ARGV[5])"),
+		Edits: edit("instance/restore.lua", "lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])", "lift(KEYS[2], KEYS[3], '1', ARGV[6], ARGV[8])"),
 		Judge: contract(),
 	}, {
 		Name: "replace-without-compare", Breaks: "a hand-over replaces its own old value, and nobody else's",
@@ -76,37 +76,57 @@ func ofScripts() []Mutant {
 		Edits: edit("instance/replace.lua", "if held and (replaced == '' or held ~= replaced) then", "if held and replaced ~= '' and held ~= replaced then"),
 		Judge: contract(),
 	}, {
-		Name: "spares-not-counted", Breaks: "tokens that are taken to spare are nobody else's",
-		Edits: edit("instance/batch.go", "1+cmd.Spare, &cmd.Value", "1, &cmd.Value"),
+		Name: "spares-not-counted", Breaks: "tokens that are reserved are nobody else's",
+		Edits: edit("instance/grant.lua", "pcall('INCRBY', counter, spare)", "pcall('INCRBY', counter, 0) + spare"),
 		Judge: contract(),
 	}, {
-		Name: "spares-start-low", Breaks: "a lost counter's tokens are all above those that it gave, the spare ones, too",
-		Edits: edit("instance/grant.lua", "token = clock + many", "token = clock + 1"),
+		Name: "spares-not-counted-anew", Breaks: "the same where a new period begins",
+		Edits: edit("instance/grant.lua", "string.format('%.0f', token), 'PX'", "string.format('%.0f', token - spare), 'PX'"),
+		Judge: test("./instance", "^TestReservedTokens$"),
+	}, {
+		Name: "spares-beyond-the-clock", Breaks: "reserved tokens never lift a counter above the clock",
+		Edits: edit("instance/grant.lua", "math.min(wanted or 0, clock - token)", "math.min(wanted or 0, most - token)"),
 		Judge: contract(),
+	}, {
+		Name: "grant-without-a-bound", Breaks: "no grant takes a counter far ahead of the clock",
+		Edits: edit("instance/counter.lua", "math.min(clock + ARGV[6], 9007199254740991)", "9007199254740991"),
+		Judge: contract(),
+	}, {
+		Name: "raised-without-a-grant", Breaks: "a counter that gives no token is left as it was found",
+		Edits: edit("instance/grant.lua", "pcall('DEL', counter) else pcall('DECR', counter) end", "pcall('DEL', counter) end"),
+		Judge: contract(),
+	}, {
+		Name: "lift-without-a-bound", Breaks: "no raise and no restore lifts a counter far ahead of the clock",
+		Edits: edit("instance/lift.lua", "tonumber(token) > clock + ahead then", "tonumber(token) > 9007199254740991 then"),
+		Judge: contract(),
+	}, {
+		Name: "bounds-in-one-list", Breaks: "each lock is counted for with its client's bound",
+		Edits: edit("instance/batch.go", " || cmd.Ahead != first.Ahead", ""),
+		Judge: test("./instance", "^TestCommandsOfOtherBoundsTravelApart$/^miniredis$"),
 	}, {
 		Name: "replace-without-counting", Breaks: "a hand-over's token is larger than the old one's",
-		Edits: edit("instance/replace.lua", "token, failure = count(KEYS[2], KEYS[3], found, known or life, nil, tonumber(ARGV[6]))", "token = tonumber(redis.call('GET', KEYS[2])) or clock"),
+		Edits: edit("instance/replace.lua", "token, spare, failure = count(KEYS[2], KEYS[3], found, known or run, nil, tonumber(ARGV[7]))", "token = tonumber(redis.call('GET', KEYS[2])) or clock"),
 		Judge: contract(),
 	}, {
-		Name: "life-not-compared", Breaks: "a counter that came back older than it was goes on from the clock",
-		Edits: edit("instance/grant.lua", "life ~= '' and life ~= known", "life ~= '' and not known"),
-		Judge: test("./instance", "^TestCounterOfAnotherLife$/^miniredis$"),
+		Name: "counters-run-not-compared", Breaks: "a counter that came back older than it was goes on from the clock",
+		Edits: edit("instance/grant.lua", "run ~= '' and run ~= known", "run ~= '' and not known"),
+		Judge: test("./instance", "^TestCounterOfAnotherRun$/^miniredis$"),
 	}, {
-		Name: "life-not-in-the-text", Breaks: "the same where this period had a grant in the other life",
-		Edits: edit("instance/counter.lua", "/ span .. ' ' .. life", "/ span .. ' '"),
-		Judge: test("./instance", "^TestCounterOfAnotherLife$/^miniredis$"),
+		Name: "run-not-in-the-text", Breaks: "the same where this period had a grant in the other run",
+		Edits: edit("instance/counter.lua", "/ span .. ' ' .. run", "/ span .. ' '"),
+		Judge: test("./instance", "^TestCounterOfAnotherRun$/^miniredis$"),
 	}, {
-		Name: "another-life-lowers", Breaks: "a counter that is ahead of the clock isn't set back to it",
-		Edits: edit("instance/grant.lua", " and token - many < clock then", " then"),
+		Name: "another-run-lowers", Breaks: "a counter that is ahead of the clock isn't set back to it",
+		Edits: edit("instance/grant.lua", " and token <= clock then", " then"),
 		Judge: test("./instance", "^TestCounterAheadOfTheClock$/^miniredis$"),
 	}, {
-		Name: "life-forgotten", Breaks: "a client that doesn't know the life leaves what others know",
-		Edits: edit("instance/grant.lua", "if life == '' then written = text .. known end", ""),
-		Judge: test("./instance", "^TestLifeUnknownToTheClient$/^miniredis$"),
+		Name: "run-forgotten", Breaks: "a client that doesn't know the run leaves what others know",
+		Edits: edit("instance/grant.lua", "if run == '' then written = text .. known end", ""),
+		Judge: test("./instance", "^TestRunUnknownToTheClient$/^miniredis$"),
 	}, {
-		Name: "lives-in-one-list", Breaks: "each lock is counted for in the life that its client knows",
-		Edits: edit("instance/batch.go", " || cmd.Life != first.Life", ""),
-		Judge: test("./instance", "^TestCommandsOfOtherLivesTravelApart$/^miniredis$"),
+		Name: "runs-in-one-list", Breaks: "each lock is counted for in the run that its client knows",
+		Edits: edit("instance/batch.go", " || cmd.Run != first.Run", ""),
+		Judge: test("./instance", "^TestCommandsOfOtherRunsTravelApart$/^miniredis$"),
 	}, {
 		Name: "counter-not-refreshed", Breaks: "a counter outlives each grant by its whole time",
 		Edits: edit("instance/grant.lua", "string.format('%.0f', token), 'PX', 6 * quarter)", "string.format('%.0f', token), 'KEEPTTL')"),

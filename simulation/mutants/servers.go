@@ -7,17 +7,54 @@ func ofServers() []Mutant {
 		Edits: edit("quorum/quarantine.go", "\treturn q.restart.err(Restarted, now)\n}\n\nfunc (t term)", "\treturn nil\n}\n\nfunc (t term)"),
 		Judge: scenario("M2"),
 	}, {
-		Name: "new-run-id-trusted", Breaks: "a server with another run id doesn't vote for a TTL",
-		Edits: edit("quorum/quarantine.go", "case before != \"\" && id.RunID != before:", "case before == \"\" && id.RunID != before && false:"),
-		Judge: scenario("S7"),
+		Name: "new-run-trusted", Breaks: "a server that is in another run doesn't vote for MaxTTL",
+		Edits: []Edit{
+			{"quorum/quarantine.go", "case before.RunID != \"\" && id.RunID != before.RunID:", "case false:"},
+			{"quorum/quarantine.go", "case before.ReplID != \"\" && id.ReplID != before.ReplID:", "case false:"},
+		},
+		Judge: test("./quorum", "^TestAnotherRunIDIsQuarantined$"),
+		Also:  []Judge{scenario("S29"), searching("between")},
+	}, {
+		Name: "promotion-unnoticed", Breaks: "a promotion without a restart is another run",
+		Edits: edit("quorum/quarantine.go", "case before.ReplID != \"\" && id.ReplID != before.ReplID:", "case false:"),
+		Judge: test("./quorum", "^TestAPromotionIsAnotherRun$"),
+		Also:  []Judge{searching("between")},
+	}, {
+		Name: "replicas-cost-votes", Breaks: "a replica that connects is no reason for a master to stay away",
+		Edits: edit("quorum/quarantine.go", "id.Promoted || now.Mono-seen >= backlogLife {", "id.Promoted || now.Mono-seen >= 0 {"),
+		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),
+	}, {
+		Name: "old-sight-trusted", Breaks: "a server that wasn't seen for long may have been promoted",
+		Edits: edit("quorum/quarantine.go", " || now.Mono-seen >= backlogLife {", " || now.Mono-seen >= 1000*backlogLife {"),
+		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),
+	}, {
+		Name: "lost-rights-for-ever", Breaks: "a server is asked again who it is when a command that names its run may not be sent",
+		Edits: edit("quorum/errand.go", "\t\te.m.mistrust()\n", ""),
+		Judge: test("./quorum", "^TestTheRunIsHiddenFromNowOn$"),
+	}, {
+		Name: "promotion-of-old-trusted", Breaks: "a client that starts waits for a server that was promoted at an unknown time",
+		Edits: edit("quorum/quarantine.go", "case id.Promoted:", "case false:"),
+		Judge: test("./quorum", "^TestWhoNeedsNoQuarantine$"),
 	}, {
 		Name: "young-server-trusted", Breaks: "a server that came up a moment ago doesn't vote",
-		Edits: edit("quorum/quarantine.go", "id.Uptime >= 0 && id.Uptime < q.length && !id.Durable:", "id.Uptime < 0 && id.Uptime < q.length && !id.Durable:"),
+		Edits: edit("quorum/quarantine.go", "case id.Uptime >= 0 && id.Uptime < q.length:", "case false:"),
 		Judge: test("./quorum", "^TestServersThatJustCameUpDoNotVote$"),
+	}, {
+		Name: "second-server-trusted", Breaks: "two servers that answer under one name by turns have no vote",
+		Edits: edit("quorum/quarantine.go", "case sighted != \"\" && sighted != id.ReplID:", "case false:"),
+		Judge: test("./quorum", "^TestTwoServersUnderOneName$"),
+	}, {
+		Name: "replica-votes", Breaks: "a replica has no vote, writable or not",
+		Edits: edit("quorum/member.go", "if err := roleError(id); err != nil {\n\t\t\tm.unfit = err", "if err := roleError(id); err != nil {\n\t\t\tm.unfit = nil"),
+		Judge: test("./quorum", "^TestOnlyMastersVote$"),
 	}, {
 		Name: "quarantine-too-short", Breaks: "a quarantine lasts for the longest TTL",
 		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
 		Judge: scenario("M2"),
+	}, {
+		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",
+		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {\n", "\tif id.RunID != \"\" {\n"),
+		Judge: test("./quorum", "^TestTrustIsForTheRunThatItFound$"),
 	}, {
 		Name: "probes-overtake", Breaks: "a server's answers are taken in in the order in which it gave them",
 		Edits: []Edit{
@@ -30,34 +67,37 @@ func ofServers() []Mutant {
 		Edits: []Edit{
 			{"quorum/quarantine.go", "left := t.until - now.Mono", "left := t.until - time.Duration(now.Wall.UnixNano())"},
 			{"quorum/quarantine.go", "q.jump = term{until: now.Mono + q.length", "q.jump = term{until: time.Duration(now.Wall.UnixNano()) + q.length"},
-			{"quorum/quarantine.go", "until: now.Mono + q.length, detail: fmt.Sprintf(\"it doesn't", "until: time.Duration(now.Wall.UnixNano()) + q.length, detail: fmt.Sprintf(\"it doesn't"},
-			{"quorum/quarantine.go", "until: now.Mono + q.length, detail: fmt.Sprintf(\"its run id", "until: time.Duration(now.Wall.UnixNano()) + q.length, detail: fmt.Sprintf(\"its run id"},
-			{"quorum/quarantine.go", "until: now.Mono + q.length - id.Uptime", "until: time.Duration(now.Wall.UnixNano()) + q.length - id.Uptime"},
+			{"quorum/quarantine.go", "return term{until: now.Mono + q.length", "return term{until: time.Duration(now.Wall.UnixNano()) + q.length"},
 		},
 		Judge: test("./quorum", "^TestQuarantineEndsByTheMonotonicClock$"),
 	}, {
-		Name: "vote-not-looked-at-again", Breaks: "a vote counts only from a server that was found fit after its connection was opened",
-		Edits: edit("quorum/errand.go", "s := e.m.standing(ballot.Vote.Epoch, received)", "s := standing{judged: true, life: e.life}"),
-		Judge: scenario("S7"),
+		Name: "grant-not-looked-at-again", Breaks: "a grant counts only if nobody has found another run since it was asked for",
+		Edits: edit("quorum/errand.go", "if err := e.m.standing(received).counts(e.run); err != nil {", "if err := error(nil); err != nil {"),
+		Judge: test("./quorum", "^TestGrantsOfAnEarlierRunDoNotCount$"),
 	}, {
-		Name: "plain-vote-not-looked-at-again", Breaks: "the same for instances that are no Starters",
-		Edits: edit("quorum/member.go", "if err := m.mayCount(ctx, ballot.Vote.Epoch, cmd.Life); err != nil {\n\t\treturn", "if err := error(nil); err != nil {\n\t\treturn"),
-		Judge: scenario("S7"),
+		Name: "another-runs-extension-counts", Breaks: "an extension counts only in the run that was found last",
+		Edits: edit("quorum/member.go", "\tcase s.run != run:\n", "\tcase false:\n"),
+		Judge: test("./quorum", "^TestGrantsOfAnEarlierRunDoNotCount$"),
 	}, {
-		Name: "another-lifes-vote-counts", Breaks: "a vote counts only in the life of the server that it was asked for",
-		Edits: edit("quorum/member.go", "if s.err == nil && s.life != life {", "if false && s.err == nil && s.life != life {"),
-		Judge: test("./quorum", "^TestGrantForAnotherLifeDoesNotCount$"),
-	}, {
-		Name: "life-not-sent", Breaks: "a server that came back with an older counter starts from its clock",
-		Edits: edit("quorum/errand.go", "e.sent, e.life, cmd.Life = now, life, life", "e.sent, e.life, cmd.Life = now, life, \"\""),
+		Name: "run-not-sent", Breaks: "a server is told in which run it is asked, and compares",
+		Edits: edit("quorum/errand.go", "e.sent, e.run, cmd.Run = now, run, run", "e.sent, e.run, cmd.Run = now, run, \"\""),
 		Judge: scenario("S7f"),
+		Also:  []Judge{scenario("S28"), searching("between")},
 	}, {
-		Name: "plain-life-not-sent", Breaks: "the same for instances that are no Starters",
-		Edits: edit("quorum/member.go", "\tballot = m.exchange(ctx, cmd)\n", "\tunknown := cmd\n\tunknown.Life = \"\"\n\tballot = m.exchange(ctx, unknown)\n"),
-		Judge: test("./quorum", "^TestTokensRiseThoughAllCountersComeBackOlder$"),
+		Name: "run-not-compared", Breaks: "a script does nothing in another run than it was sent for",
+		Edits: edit("instance/run.lua", "or not string.find(info, 'master_replid:' .. run, 1, true) then", "then"),
+		Judge: test("./instance", "^TestContract$/^tcp$"),
+	}, {
+		Name: "role-not-compared", Breaks: "a script does nothing on a replica, writable or not",
+		Edits: edit("instance/run.lua", "not string.find(info, 'role:master', 1, true) or ", ""),
+		Judge: test("./instance", "^TestWritableReplicaIsNotAsked$"),
+	}, {
+		Name: "old-connections-live-on", Breaks: "no connection goes on for long to a server that the name no longer leads to",
+		Edits: edit("instance/options.go", "hard.ConnMaxLifetime = hardLifetime", "hard.ConnMaxLifetime = maxLifetime"),
+		Judge: test("./instance", "^TestSwitchedAddress$"),
 	}, {
 		Name: "hidden-run-id-untold", Breaks: "the user is told of a server that hides its run id",
-		Edits: edit("quorum/member.go", "!m.toldHidden && id.RunID == \"\"", "!m.toldHidden && id.RunID == \"\" && id.Uptime < 0"),
+		Edits: edit("quorum/member.go", "!m.toldHidden && id.Run() == \"\"", "!m.toldHidden && id.Run() == \"\" && id.Uptime < 0"),
 		Judge: scenario("S7f"),
 	}, {
 		Name: "no-clock-monitor", Breaks: "a server whose clock jumped doesn't vote for a TTL",
@@ -73,7 +113,7 @@ func ofServers() []Mutant {
 		Judge: test("./drift", "^TestMonitorAddsUpSmallSteps$|^TestMonitorNoticesASlew$"),
 	}, {
 		Name: "duplicates-unnoticed", Breaks: "one server under two names votes once",
-		Edits: edit("quorum/lives.go", "taken && owner != member {", "taken && owner != member && false {"),
+		Edits: edit("quorum/registry.go", "taken && owner != member {", "taken && owner != member && false {"),
 		Judge: test("./quorum", "^TestOneServerUnderTwoNamesVotesOnce$"),
 	}, {
 		Name: "names-twice", Breaks: "two instances of one name are refused",
@@ -81,7 +121,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestNewRefusesBadInstances$"),
 	}, {
 		Name: "set-not-sent", Breaks: "clients that disagree on the set of instances get no lock",
-		Edits: edit("quorum/round.go", "Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,\n\t\t},", "Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL,\n\t\t},"),
+		Edits: edit("quorum/round.go", "Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,\n\t\t\tAhead", "Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL,\n\t\t\tAhead"),
 		Judge: scenario("S14"),
 	}}
 }

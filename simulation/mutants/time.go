@@ -19,6 +19,10 @@ func ofTime() []Mutant {
 		Edits: edit("drift/instant.go", "return max(0, to.Mono-from.Mono, to.Wall.Sub(from.Wall))", "return max(0, to.Mono-from.Mono)"),
 		Judge: scenario("S3c"),
 	}, {
+		Name: "system-clock-monotonic", Breaks: "a step of the machine's wall clock is seen",
+		Edits: edit("drift/instant.go", "return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}", "return Instant{Mono: now.Sub(r.base), Wall: now}"),
+		Judge: test("./drift", "^TestTheMachinesWallClockIsSeen$"),
+	}, {
 		Name: "no-drift", Breaks: "an allowance is made for clocks that run apart",
 		Edits: edit("drift/allowance.go", "saturate(int64(elapsed), a.Of(ttl))", "saturate(int64(elapsed), 0)"),
 		Judge: scenario("S6b"),

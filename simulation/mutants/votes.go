@@ -15,11 +15,11 @@ func ofVotes() []Mutant {
 		Edits: []Edit{
 			{"quorum/majority.go", "case t.Granted >= t.Q:", "case t.Granted > (t.N-t.Failed)/2:"},
 		},
-		Judge: scenario("X2"),
+		Judge: scenario("S4"),
 	}, {
 		Name: "failed-is-granted", Breaks: "an unknown vote is not counted as a grant",
 		Edits: edit("quorum/majority.go", "\t\tt.Failed++\n", "\t\tt.Granted++\n"),
-		Judge: scenario("X2"),
+		Judge: scenario("S4"),
 	}, {
 		Name: "failed-is-refused", Breaks: "an unknown vote is no refusal: what it may have set is deleted",
 		Edits: edit("quorum/hold.go", "if sets && !vote.Unsent {", "if false && sets && !vote.Unsent {"),
@@ -55,17 +55,17 @@ func ofVotes() []Mutant {
 		Edits: []Edit{
 			{"quorum/hold.go", "\tfanned errgroup.Group\n", "\tfanned *errgroup.Group\n\tctx    context.Context\n"},
 			{"quorum/hold.go", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n\th.fanned, h.ctx = errgroup.WithContext(context.Background())\n"},
-			{"quorum/hold.go", "ctx: ctx, group: &h.fanned, to: to}", "ctx: h.ctx, group: h.fanned, to: to}"},
-			{"quorum/errand.go", "\t\t\te.to.returned(e.m.vote(e.ctx, cmd))\n", "\t\t\tballot := e.m.vote(e.ctx, cmd)\n\t\t\te.to.returned(ballot)\n\t\t\treturn ballot.Vote.Err\n"},
+			{"quorum/hold.go", "ctx: ctx, group: &h.fanned, use: use, to: to}", "ctx: h.ctx, group: h.fanned, use: use, to: to}"},
+			{"quorum/errand.go", "\t\te.Receive(e.m.inst.Do(ctx, cmd))\n\t\treturn nil\n", "\t\tvote := e.m.inst.Do(ctx, cmd)\n\t\te.Receive(vote)\n\t\treturn vote.Err\n"},
 		},
-		Judge: scenario("S13"),
+		Judge: test("./quorum", "^TestOneErrorCostsNoOtherVote$"),
 	}, {
 		Name: "no-one-first", Breaks: "after a split round one instance is asked before the others",
-		Edits: edit("quorum/waiting.go", "w.split = !w.split && granted > 0 && refused > 0", "w.split = false && granted > 0 && refused > 0"),
+		Edits: edit("quorum/waiting.go", "w.split = !w.split && t.granted > 0 && t.refused > 0", "w.split = false && t.granted > 0 && t.refused > 0"),
 		Judge: test("./quorum", "^TestRoundAfterASplitAsksOneInstanceFirst$"),
 	}, {
 		Name: "one-first-for-ever", Breaks: "a stale key on the instance that is asked first blocks nobody for ever",
-		Edits: edit("quorum/waiting.go", "w.split = !w.split && granted > 0 && refused > 0", "w.split = w.split || granted > 0 && refused > 0"),
+		Edits: edit("quorum/waiting.go", "w.split = !w.split && t.granted > 0 && t.refused > 0", "w.split = w.split || t.granted > 0 && t.refused > 0"),
 		Judge: test("./simulation/mutants/trial", "^TestKeyThatStaysOnOneServer$"),
 	}, {
 		Name: "no-timeout", Breaks: "each instance has a time-out",

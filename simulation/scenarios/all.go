@@ -31,8 +31,11 @@ func All() []Scenario {
 		tokenAfterLock(), currentToken(), naiveMaximum(), guardOnWrites(),
 		evicted(), flushed(), evictedFromFive(),
 		oneHangs(),
+		restartBehindProxy(), promotionWithoutRestart(),
+		switchedAddress(), addressComesBack(),
+		pausedHandingOff(), lateExtension(), handleTwice(),
 		holderCrashes(), partitioned(), requestsCut(), repliesCut(),
-		wakeUpLost(), handOverLost(), cohortCrashes(),
+		wakeUpLost(), roundLost(), cohortCrashes(),
 	}
 }
 

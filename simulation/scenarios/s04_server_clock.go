@@ -60,7 +60,7 @@ func clockForward() Scenario {
 		},
 		Assumption: "servers count a TTL at about the client's rate",
 		Breaks:     "mutual exclusion, for 9.7 s",
-		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for a TTL. A lease on all five survives two jumps (S4c). Fencing saves the resource",
+		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4c). Fencing saves the resource",
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
 		Verdicts: expect(overlap, group(unguarded, []string{"redlock", "quarantine", "unwatched"})...).
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
@@ -101,7 +101,7 @@ func clockSlow() Scenario {
 // keysThatLast is what S4b and S4f have in common.
 func keysThatLast(s Scenario, fault simulation.Fault) Scenario {
 	s.Assumption = "servers count a TTL at about the client's rate"
-	s.Helps = "an alarm at a PTTL above the longest TTL in use: nobody else may delete the keys"
+	s.Helps = "an alarm at a PTTL above MaxTTL: nobody else may delete the keys"
 	s.Source = "redis/redis #416: expiries are moments of the wall clock"
 	dies := simulation.Fault{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}
 	fault.At = at(500 * ms)

@@ -28,7 +28,7 @@ func crashWithoutFsync() Scenario {
 		},
 		Assumption: "a vote once given stands",
 		Breaks:     "mutual exclusion",
-		Helps:      "a restarted server doesn't vote for the longest TTL in use (\"delayed restarts\"), which this library sees to itself; appendfsync always (S7c)",
+		Helps:      "a restarted server doesn't vote for MaxTTL (\"delayed restarts\"), which this library sees to itself, with appendfsync always (S7c), too: that setting doesn't tell whether the disk is the same one",
 		Source:     crashSource,
 		Verdicts: expect(overlap, "redlock", "unwatched").
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
@@ -71,7 +71,7 @@ func crashWithFsync() Scenario {
 		},
 		Assumption: "a vote once given stands, and here it does",
 		Breaks:     "nothing",
-		Helps:      "appendfsync always, at the price of a disk write for each vote",
+		Helps:      "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
 		Source:     crashSource,
 		Base:       simulation.Config{Persistence: simulation.KeepAll},
 		Verdicts:   expect(refusedSecond, group([]string{"setnx"}, unguarded, voting, fenced)...),
@@ -155,7 +155,7 @@ func olderCounters(s Scenario, schedule simulation.Schedule) Scenario {
 		"18 500: c1's write, under its token")...)
 	s.Assumption = "a server that two majorities share has the counter that it had"
 	s.Breaks = "tokens are no longer unique, and c2's update is lost under the eyes of a guard. No quarantine helps: it waits for votes to be over, and a counter is never over"
-	s.Helps = "a counter knows in which life of its server it was last granted from, and is lifted to the clock first in another one: clocks need to agree to within the quarantine's length, and the run id must be told (without it the library tells its user, by Hooks.Unprotected)"
+	s.Helps = "a counter knows in which run of its server it was last granted from, and is lifted to the clock first in another one: clocks need to agree to within half of MaxTTL, and the run id must be told (without it the library tells its user, by Hooks.Unprotected)"
 	// All five are asked at the same moment, so that their counters begin alike.
 	s.Base.LatencyMin, s.Base.LatencyMax = ms, ms
 	s.Schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 18_400 * ms})

@@ -43,7 +43,7 @@ func failoverToLaggard() Scenario {
 		},
 		Assumption: "a vote once given stands, also in the replica that takes over",
 		Breaks:     "mutual exclusion. WAIT for one replica and semi-synchronous replication don't help: the replica that said yes needn't be the one that takes over",
-		Helps:      "a quarantine for servers whose run id has changed",
+		Helps:      "a quarantine for servers whose run has changed: the replication ID tells a promotion, too",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
 		Verdicts: expect(overlap.reaching("a server failed over", "a server forgot what it had answered"), group([]string{"redlock", "unwatched", "wait", "setnx"}, unguarded)...).

@@ -19,7 +19,7 @@ func differentSets() Scenario {
 		},
 		Assumption: "all clients agree on the servers",
 		Breaks:     "mutual exclusion: two of three and three of five have no server in common",
-		Helps:      "a fingerprint of the set beside each key's counter; a list is changed one server at a time, with a TTL between",
+		Helps:      "a fingerprint of the set (name, version, N, Q and MaxTTL, but not the servers) beside each key's counter; a list is changed one server at a time, with MaxTTL between",
 		Source:     "the Redis document doesn't speak of it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
 		Schedule:   cut(-50*ms, 0, "C"),
 		Work: parts(map[string]simulation.Workload{
@@ -40,7 +40,7 @@ func setsNeverMet() Scenario {
 	s := differentSets()
 	s.ID, s.Title = "S14c", "Two clients have different lists of servers, and the lock is new"
 	s.Steps = s.Steps[1:]
-	s.Helps = "changing a list one server at a time, with a TTL between; a fingerprint is found only where one was left"
+	s.Helps = "changing a list one server at a time, with MaxTTL between; a fingerprint is found only where one was left"
 	s.Work = parts(map[string]simulation.Workload{
 		"c1": turn(0, 5*time.Second),
 		"c2": turn(200*ms, time.Second),

@@ -74,7 +74,9 @@ func evicted() Scenario {
 
 // flushed is S26b.
 func flushed() Scenario {
-	return forgetting("S26b", "Somebody sends FLUSHALL", "somebody sends FLUSHALL to C", simulation.Flush, "", "a server was flushed")
+	s := forgetting("S26b", "Somebody sends FLUSHALL", "somebody sends FLUSHALL to C", simulation.Flush, "", "a server was flushed")
+	s.Helps = "accounts that may not FLUSHALL, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource. Verify can't see it: here it refuses the servers for their policy"
+	return s
 }
 
 // evictedFromFive is S26c.

@@ -106,7 +106,7 @@ func lines(r simulation.Result) []line {
 		switch e.What {
 		case "acquired", "extended", "looked":
 			add(e.At, "%s %s, and believes in %d more", e.Process, e.What, e.Validity.Milliseconds())
-		case "asked", "released", "crashed", "read":
+		case "asked", "released", "handed off", "crashed", "read":
 			add(e.At, "%s %s", e.Process, e.What)
 		default:
 			add(e.At, "%s %s: %s", e.Process, e.What, e.Words)

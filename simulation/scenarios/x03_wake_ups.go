@@ -38,37 +38,36 @@ func wakeUpLost() Scenario {
 	}
 }
 
-// handOverLost is X4.
-func handOverLost() Scenario {
+// roundLost is X4.
+func roundLost() Scenario {
 	return Scenario{
 		ID:    "X4",
-		Title: "The lock passes on within a process, and the answers are lost",
+		Title: "The answers to a round are lost, and so are its deletes",
 		Steps: []string{
-			"0: two goroutines of c1 ask for the lock; one gets it, the other waits",
-			"900: what A, B and C answer to c1 is lost from now on",
-			"1 000: the first one releases it, and the second one's value replaces the first one's on all servers, in one step; c1 hears of two",
-			"1 100: the answers come again; the second one has had to give up, and tries anew",
+			"0: c1 asks for the lock; what A, B and C answer is lost",
+			"100: c1 gives the round up, and its deletes don't reach A, B and C",
+			"110: c1 tries again: its new value replaces the old one on A, B and C, in one step",
 			"3 000: c2 asks for the lock, again and again",
 		},
 		Assumption: "a message arrives",
-		Breaks:     "nothing: neither value stays behind, and never do two have the lock",
-		Helps:      "an answer that didn't come is taken for neither yes nor no: both values are deleted, each by itself",
+		Breaks:     "nothing: c1 isn't refused by the keys that it left behind itself, and no value stays behind",
+		Helps:      "a round that replaces the value of the round before, and deletes that are owed until a server answers",
 		Source:     "this list, from what Command.Replace says",
 		Base:       simulation.Config{Witness: true},
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Cut, Process: "c1", Server: "A", At: at(900 * ms), For: 200 * ms, Way: simulation.Replies},
-			{Kind: simulation.Cut, Process: "c1", Server: "B", At: at(900 * ms), For: 200 * ms, Way: simulation.Replies},
-			{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(900 * ms), For: 200 * ms, Way: simulation.Replies},
+			{Kind: simulation.Cut, Process: "c1", Server: "A", At: at(0), For: 101 * ms, Way: simulation.Replies},
+			{Kind: simulation.Cut, Process: "c1", Server: "B", At: at(0), For: 101 * ms, Way: simulation.Replies},
+			{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(0), For: 101 * ms, Way: simulation.Replies},
+			{Kind: simulation.Cut, Process: "c1", Server: "A", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests},
+			{Kind: simulation.Cut, Process: "c1", Server: "B", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests},
+			{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests},
 		},
 		Work: parts(map[string]simulation.Workload{
-			"c1": func(c *simulation.Client) {
-				c.Go(inLine(0, time.Second))
-				inLine(0, time.Second)(c)
-			},
+			"c1": inLine(0, time.Second),
 			"c2": keepTrying(3*time.Second, 20, 100*ms),
 		}),
-		Free:     []Free{{Process: "c1", After: 1_000 * ms, By: 2_000 * ms}, {Process: "c2", After: 3_000 * ms, By: 3_300 * ms}},
+		Free:     []Free{{Process: "c1", After: 101 * ms, By: 130 * ms}, {Process: "c2", After: 3_000 * ms, By: 3_300 * ms}},
 		Verdicts: expect(none.reaching("c1 write", "c2 write"), calling...),
-		Reached:  []string{"a lease was replaced by the next one", "a reply was lost", "a round was rolled back"},
+		Reached:  []string{"a value was replaced by the next one", "a reply was lost", "a round was rolled back"},
 	}
 }

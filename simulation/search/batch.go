@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 	for i := from; i < to; i++ {
 		begins(i)
 		setup, label := c.at(i)
-		result, err := c.run.play(setup)
+		result, err := c.run.play(context.Background(), setup)
 		if err != nil {
 			return Batch{}, err
 		}

@@ -29,7 +29,7 @@ func TestCrowd(t *testing.T) {
 	report := find(t, crowded("default", faults...), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{
-		"a lease was passed on without a round", "a lease was replaced by the next one", "a lease was extended",
+		"a lease was passed on without a round", "a lease was extended",
 		"a process crashed", "a quarantine began: restarted", "a quarantine began: clock jumped", "a reply came too late",
 	} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)

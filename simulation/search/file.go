@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation"
 )
@@ -28,7 +32,7 @@ const (
 // maxFile bounds the size of a replay file, and maxFaults its schedule.
 const (
 	maxFile   = 4 << 20
-	maxFaults = 10_000
+	maxFaults = 2_000
 )
 
 // File is a run that was recorded: its Setup, and what came of it.
@@ -75,7 +79,7 @@ func found(r simulation.Result) []Found {
 	all := make([]Found, len(r.Violations))
 	for i, v := range r.Violations {
 		text, _, _ := strings.Cut(v.Text, "\n")
-		all[i] = Found{Kind: v.Kind, At: v.At, Text: text}
+		all[i] = Found{Kind: simulation.ViolationKind(printable(string(v.Kind))), At: v.At, Text: printable(text)}
 	}
 	return all
 }
@@ -111,18 +115,24 @@ func (f File) Encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Save writes the file, whole or not at all.
+// Save writes the file, whole or not at all. What stands at the path is replaced, also if
+// it is a link.
 func (f File) Save(path string) error {
 	text, err := f.Encode()
 	if err != nil {
 		return err
 	}
-	temporary := path + ".tmp"
-	if err := os.WriteFile(temporary, text, 0o644); err != nil {
+	// Under a name that is nobody's: a link there would be followed.
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, os.Remove(temporary))
+	_, err = temporary.Write(text)
+	if err = errors.Join(err, temporary.Chmod(0o644), temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
 	}
 	return nil
 }
@@ -219,10 +229,38 @@ func (f File) validate(r Registry) error {
 	if len(f.Schedule) > maxFaults {
 		return fmt.Errorf("its schedule has %d faults, want at most %d", len(f.Schedule), maxFaults)
 	}
+	// Before anything of it is shown: what a terminal would take for a command is in no
+	// file that was recorded.
+	for _, v := range f.Violations {
+		if printable(string(v.Kind)) != string(v.Kind) || printable(v.Text) != v.Text {
+			return fmt.Errorf("its violation %q says %q, which has characters that can't be printed; take the file as it was written", v.Kind, v.Text)
+		}
+	}
+	for i, fault := range f.Schedule {
+		if printable(fault.Key) != fault.Key {
+			return fmt.Errorf("the key of its fault %d is %q, which has characters that can't be printed; use another key", i, fault.Key)
+		}
+	}
 	if f.About != "" && !slices.Contains(f.Kinds(), f.About) {
-		return fmt.Errorf("it is about %q, which isn't among its violations %v", f.About, f.Kinds())
+		return fmt.Errorf("it is about %q, which isn't among its violations %q", f.About, f.Kinds())
 	}
 	return r.validate(f.Setup)
+}
+
+// printable escapes, as in a Go string, what of a text can't be printed.
+func printable(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // validate says what is wrong with a Setup, without playing it to the end.
@@ -233,7 +271,7 @@ func (r Registry) validate(s Setup) error {
 	}
 	p.cfg.MaxEvents = 1 // all that Run looks at comes before
 	p.work = func(*simulation.Client) {}
-	_, err = p.play(s)
+	_, err = p.play(context.Background(), s)
 	return err
 }
 
@@ -254,9 +292,9 @@ type Replay struct {
 	SameKinds bool
 }
 
-// Replay plays a File's Setup again, and compares.
-func (f File) Replay(r Registry) (Replay, error) {
-	result, err := r.Play(f.Setup)
+// Replay plays a File's Setup again, and compares. When ctx ends the error Is ctx's.
+func (f File) Replay(ctx context.Context, r Registry) (Replay, error) {
+	result, err := r.PlayContext(ctx, f.Setup)
 	if err != nil {
 		return Replay{}, err
 	}

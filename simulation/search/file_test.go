@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func TestFileRoundTrip(t *testing.T) {
 	require.Len(t, read.Sum, 64)
 	read.Sum = ""
 	assert.Equal(t, f, read)
-	replay, err := read.Replay(registry())
+	replay, err := read.Replay(t.Context(), registry())
 	require.NoError(t, err)
 	assert.True(t, replay.Identical)
 	assert.True(t, replay.SameKinds)
@@ -61,7 +62,7 @@ func TestReplayOfAnotherRun(t *testing.T) {
 	f.Digest = strings.Repeat("0", 64)
 	f.Violations = nil
 	f.About = ""
-	replay, err := f.Replay(registry())
+	replay, err := f.Replay(t.Context(), registry())
 	require.NoError(t, err)
 	assert.False(t, replay.Identical)
 	assert.False(t, replay.SameKinds)
@@ -124,8 +125,16 @@ func TestBadFiles(t *testing.T) {
 		"absurd TTL":         {encoded(t, func(f *search.File) { f.Changes.TTL = &negative }), "ttl_ns is -1000000000 (-1s)"},
 		"absurd guard":       {encoded(t, func(f *search.File) { g := simulation.Guarding("dog"); f.Changes.Guard = &g }), `"dog"`},
 		"absurd digest":      {encoded(t, func(f *search.File) { f.Digest = "x" }), `its trace_sha256 is "x"`},
-		"too many faults":    {encoded(t, func(f *search.File) { f.Schedule = make(simulation.Schedule, 10_001) }), "10001 faults"},
-		"about nothing":      {encoded(t, func(f *search.File) { f.About = simulation.Stuck }), `it is about "stuck"`},
+		"too many faults":    {encoded(t, func(f *search.File) { f.Schedule = make(simulation.Schedule, 2_001) }), "2001 faults"},
+		"escapes in a kind":  {encoded(t, func(f *search.File) { f.Violations[0].Kind = "\x1b]0;x\a"; f.About = "" }), `"\x1b]0;x\a"`},
+		"escapes in a text":  {encoded(t, func(f *search.File) { f.Violations[0].Text = "\x1b[2J" }), `"\x1b[2J", which has characters that can't be printed`},
+		"escapes in a key": {encoded(t, func(f *search.File) {
+			f.Schedule[0] = simulation.Fault{Kind: simulation.Evict, Server: "A", Key: "k\x1b[2J"}
+		}), `the key of its fault 0 is "k\x1b[2J"`},
+		"escapes in a function": {encoded(t, func(f *search.File) {
+			f.Schedule[0] = simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 1, Func: "\x1b[2J"}
+		}), `its Func is "\x1b[2J"`},
+		"about nothing": {encoded(t, func(f *search.File) { f.About = simulation.Stuck }), `it is about "stuck"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := search.Decode(registry(), test.text)
@@ -175,4 +184,66 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, file, same)
 	})
+}
+
+// What stands under a temporary name that can be guessed is left alone, and a link at the
+// path is replaced, not followed.
+func TestSaveFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "replay.json")
+	require.NoError(t, os.WriteFile(other, []byte("precious"), 0o600))
+	require.NoError(t, os.Symlink(other, path+".tmp"))
+	require.NoError(t, os.Symlink(other, path))
+	require.NoError(t, recorded(t).Save(path))
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	assert.Equal(t, "precious", string(text))
+	at, err := os.Lstat(path)
+	require.NoError(t, err)
+	assert.True(t, at.Mode().IsRegular(), "%v", at.Mode())
+	_, err = search.Load(registry(), path)
+	require.NoError(t, err)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 3, "nothing of its own is left: %v", entries)
+
+	require.Error(t, recorded(t).Save(filepath.Join(dir, "nowhere", "replay.json")))
+}
+
+// What violations say of a user's own code may be anything.
+func TestWhatCannotBePrintedIsEscaped(t *testing.T) {
+	r := registry()
+	r.Workloads[0].Judge = func(_ search.Setup, result simulation.Result) simulation.Result {
+		result.Violations = append(result.Violations, simulation.Violation{Kind: "mine", Text: "\x1b[2J\u202e \xff, and a tab\t"})
+		return result
+	}
+	s := setup("forgetful")
+	s.Workload = r.Workloads[0].Name
+	f, err := search.Record(r, s, "mine")
+	require.NoError(t, err)
+	text, err := f.Encode()
+	require.NoError(t, err)
+	f, err = search.Decode(r, text)
+	require.NoError(t, err)
+	assert.Equal(t, `\x1b[2J\u202e \xff, and a tab\t`, f.Violations[len(f.Violations)-1].Text)
+}
+
+// A replay ends with its context.
+func TestReplayIsInterrupted(t *testing.T) {
+	f := recorded(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.Replay(ctx, registry())
+	require.ErrorIs(t, err, context.Canceled)
+
+	// In the midst of a run: the workload ends the context, and would go on for ever.
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	_, err = simulation.RunContext(ctx, 1, simulation.Config{Horizon: 1 << 62, MaxEvents: 1 << 40}, nil, func(c *simulation.Client) {
+		for c.Sleep(time.Second); ; c.Sleep(time.Second) {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, "interrupted after 1s of virtual time")
 }

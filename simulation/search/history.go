@@ -187,7 +187,7 @@ func (h *historian) take(e simulation.Event) error {
 		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.told(l, e)
 		}
-	case "released":
+	case "released", "handed off":
 		if l := h.leases[e.Lease]; l != nil {
 			l.end(e.At)
 		}

@@ -38,7 +38,7 @@ func registry() search.Registry {
 	}
 	return search.Registry{
 		Workloads: []search.Workload{
-			search.Mixed(), search.Crowd(),
+			search.Mixed(), search.Crowd(), search.Relay(),
 			misbehaves("kills the process", func(c *simulation.Client) {
 				if c.Seed() == 70 || c.Seed() == 75 {
 					fmt.Fprintln(os.Stderr, "out of order")
@@ -67,6 +67,8 @@ func registry() search.Registry {
 			{Name: "unwatched", Apply: func(c *simulation.Config) {
 				c.Quorum.RestartQuarantine, c.Quorum.ClockMonitor = quorum.Off, quorum.Off
 			}},
+			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = simulation.KeepAll }},
+			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
 		},
 	}

@@ -35,7 +35,7 @@ type Workload struct {
 }
 
 // Workloads are those that are made for searches, the usual one first.
-func Workloads() []Workload { return []Workload{Mixed(), Crowd()} }
+func Workloads() []Workload { return []Workload{Mixed(), Crowd(), Relay()} }
 
 // Design is a way to lock, by name.
 type Design struct {

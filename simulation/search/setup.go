@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/redquorum/redlock/simulation"
@@ -50,17 +51,22 @@ func (r Registry) prepare(s Setup) (run, error) {
 //
 // All errors are ErrSetup.
 func (r Registry) Play(s Setup) (simulation.Result, error) {
+	return r.PlayContext(context.Background(), s)
+}
+
+// PlayContext is Play until ctx ends; the error then Is ctx's, too.
+func (r Registry) PlayContext(ctx context.Context, s Setup) (simulation.Result, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return simulation.Result{}, err
 	}
-	return p.play(s)
+	return p.play(ctx, s)
 }
 
 // play plays the Setup that was prepared, or one that differs from it in its seed
 // and schedule alone.
-func (p run) play(s Setup) (simulation.Result, error) {
-	result, err := simulation.Run(s.Seed, p.cfg, s.Schedule, p.work)
+func (p run) play(ctx context.Context, s Setup) (simulation.Result, error) {
+	result, err := simulation.RunContext(ctx, s.Seed, p.cfg, s.Schedule, p.work)
 	if err != nil {
 		return simulation.Result{}, fmt.Errorf("%w: %w", ErrSetup, err)
 	}

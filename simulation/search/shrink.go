@@ -29,8 +29,11 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 		return Shrunk{}, err
 	}
 	sh := &shrinker{ctx: ctx, registry: r, kind: kind, best: s}
-	result, err := r.Play(s)
-	if err != nil {
+	result, err := r.PlayContext(ctx, s)
+	switch {
+	case ctx.Err() != nil:
+		return Shrunk{Setup: s}, nil
+	case err != nil:
 		return Shrunk{}, err
 	}
 	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
@@ -61,7 +64,7 @@ func (s *shrinker) try(setup Setup) bool {
 		return false
 	}
 	s.runs++
-	result, err := s.registry.Play(setup)
+	result, err := s.registry.PlayContext(s.ctx, setup)
 	if err != nil || !slices.Contains(result.Kinds(), s.kind) {
 		return false // a world that is too small for its schedule is an error
 	}
@@ -141,6 +144,7 @@ func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
 		s.field(i, func(f *simulation.Fault) { f.Shuffled = false })
 		s.field(i, func(f *simulation.Fault) { f.Frozen = false })
+		s.field(i, func(f *simulation.Fault) { f.Stale = false })
 		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.For })
 		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.By })
 		s.ppm(i)
@@ -246,9 +250,11 @@ func (s *shrinker) moment(i int) {
 	}
 }
 
-// nth tries an earlier operation.
+// nth tries an earlier operation: of very many, as readings of clocks are, only the first
+// ones.
 func (s *shrinker) nth(i int) {
-	for n := 1; n < s.best.Schedule[i].Nth; n++ {
+	const most = 64
+	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {
 		if s.field(i, func(f *simulation.Fault) { f.Nth = n }) {
 			return
 		}

@@ -29,7 +29,7 @@ func TestShrinkToOneOrTwoFaults(t *testing.T) {
 
 	file, err := search.Record(registry(), shrunk.Setup, f.Kind)
 	require.NoError(t, err)
-	replay, err := file.Replay(registry())
+	replay, err := file.Replay(t.Context(), registry())
 	require.NoError(t, err)
 	assert.True(t, replay.Identical)
 	assert.Contains(t, replay.Kinds(), f.Kind)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // between two events of the same place do the same as one at the later event. The
 // shorter ones come first, and among these the earlier ones.
 func (p run) singles(s Space) ([]simulation.Fault, error) {
-	result, err := p.play(s.Setup)
+	result, err := p.play(context.Background(), s.Setup)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +63,10 @@ func (p run) singles(s Space) ([]simulation.Fault, error) {
 				add(simulation.Fault{Kind: simulation.Pause, Process: name, Nth: nth + 1, For: l})
 				add(simulation.Fault{Kind: simulation.Suspend, Process: name, Nth: nth + 1, For: l})
 			}
+			for nth := range result.Readings[name] {
+				add(simulation.Fault{Kind: simulation.Pause, Process: name, Op: "clock", Nth: nth + 1, For: l})
+				add(simulation.Fault{Kind: simulation.Pause, Process: name, Op: "clock", Nth: nth + 1, For: l, Stale: true})
+			}
 			for _, at := range m.at[name] {
 				add(simulation.Fault{Kind: simulation.Step, Process: name, At: at, By: l})
 				add(simulation.Fault{Kind: simulation.Step, Process: name, At: at, By: -l})
@@ -72,7 +77,12 @@ func (p run) singles(s Space) ([]simulation.Fault, error) {
 			for _, at := range m.at[name] {
 				add(simulation.Fault{Kind: simulation.Restart, Server: name, At: at, For: l})
 				add(simulation.Fault{Kind: simulation.Hang, Server: name, At: at, For: l})
+				add(simulation.Fault{Kind: simulation.Demote, Server: name, At: at, For: l})
+				add(simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: name, At: at, For: l, By: 1})
 				add(simulation.Fault{Kind: simulation.Failover, Server: name, At: at, By: l})
+				for _, process := range processes {
+					add(simulation.Fault{Kind: simulation.SplitBrain, Process: process, Server: name, At: at, For: l})
+				}
 				if p.cfg.Replicas > 0 {
 					add(simulation.Fault{Kind: simulation.Lag, Server: name, At: at, For: l, By: l})
 				}

@@ -31,7 +31,7 @@ type Space struct {
 	Setup
 	How How `json:"how"`
 	// Faults restricts the kinds of faults. Default: all of them. Each and Pairs
-	// know no Lose and no Reorder, which are more than one fault.
+	// know no Lose, no Reorder and no Proxy, which do nothing at one moment.
 	Faults []simulation.Kind `json:"faults,omitempty"`
 	// Most is, for Draw, the largest number of faults in a schedule, 1 to 1000.
 	// Default 6.
@@ -200,6 +200,9 @@ func name(f simulation.Fault) string {
 	}
 	if f.Way != simulation.Both {
 		words += " " + string(f.Way)
+	}
+	if f.Op != "" {
+		words += " at its " + f.Op
 	}
 	return words
 }

@@ -210,6 +210,8 @@ func (d *drawing) labelMark(m Mark) {
 		text = "extended to " + length(m.Validity)
 	case Released:
 		text = "releases " + m.Key
+	case HandedOff:
+		text = "hands off " + m.Key
 	case Noted:
 		text = m.Words
 	case Distrusts:
@@ -259,10 +261,14 @@ func (d *drawing) labelSpan(s Span) {
 		d.note(s.Lane, s.From, s.Line, "CRASHES, starts anew", "fa")
 	case "failover":
 		d.note(s.Lane, s.From, s.Line, "FAILS OVER to a replica"+bracketed(s.Words), "fa")
+	case "split-brain":
+		d.note(s.Lane, s.From, s.Line, "SPLITS: "+s.Words+lasting, "fa")
+	case "demote":
+		d.note(s.Lane, s.From, s.Line, "DEMOTED, promoted again"+lasting, "fa")
 	case "hang":
 		d.note(s.Lane, s.From, s.Line, "HANGS"+lasting, "fa")
 	default:
-		words := map[string]string{"cut": "cut off from ", "lose": "loses messages with ", "delay": "slow to reach ", "reconnect": "loses its connection to "}[s.Kind]
+		words := map[string]string{"cut": "cut off from ", "lose": "loses messages with ", "delay": "slow to reach ", "reconnect": "loses its connection to ", "proxy": "behind a proxy to ", "switch": "led elsewhere than to "}[s.Kind]
 		if words == "" {
 			words = s.Kind + " "
 		}

@@ -126,6 +126,9 @@ func (p *parser) link(l line) bool {
 // faultWords says of a fault what isn't its time and place.
 func faultWords(l line) string {
 	var words []string
+	if who := l.fields["process"]; who != "" {
+		words = append(words, who+" still reaches the old master")
+	}
 	if by := l.int("by"); by != 0 {
 		words = append(words, "by "+signed(time.Duration(by)))
 	}
@@ -137,6 +140,9 @@ func faultWords(l line) string {
 	}
 	if l.has("frozen") || slices.Contains(l.words, "frozen") {
 		words = append(words, "its clocks stand still")
+	}
+	if l.has("reading") {
+		words = append(words, "at a reading of its clock in "+l.fields["reading"])
 	}
 	return strings.Join(words, ", ")
 }

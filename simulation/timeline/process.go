@@ -32,6 +32,11 @@ func (p *parser) process(l line) bool {
 	case "released":
 		p.mark(l, Released, "").Key = l.word(1)
 		p.endBeliefs(l, l.word(1), "released")
+	case "handed": // off
+		p.mark(l, HandedOff, "").Key = l.word(2)
+		p.endBeliefs(l, l.word(2), "handed off")
+	case "sends", "takes": // a letter
+		p.mark(l, Noted, l.from(0))
 	case "noted":
 		p.mark(l, Noted, l.from(1))
 	case "suffers":
@@ -77,8 +82,11 @@ func (p *parser) suffers(l line) bool {
 			s.Place = "replica " + n
 		}
 		p.t.Spans = append(p.t.Spans, s)
-	case "restart", "hang", "failover":
+	case "restart", "hang", "failover", "demote":
 		p.down[l.who] = len(p.t.Spans)
+		p.t.Spans = append(p.t.Spans, s)
+	case "split-brain":
+		s.Known = true
 		p.t.Spans = append(p.t.Spans, s)
 	case "reboot":
 		p.t.Spans = append(p.t.Spans, s)
@@ -86,7 +94,7 @@ func (p *parser) suffers(l line) bool {
 	}
 	if isServer(l.who) {
 		p.lane(&p.t.Servers, l.who)
-		if kind == "restart" && l.fields["keep"] == "" {
+		if kind == "restart" && l.fields["keep"] == "" || kind == "demote" {
 			p.crashed(l)
 		}
 		return true

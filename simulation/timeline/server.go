@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -83,12 +84,14 @@ func (p *parser) vote(l line, op string) bool {
 		return false
 	}
 	p.lane(&p.t.Servers, l.who)
-	i, ok := p.request(process, l.who, op, n)
+	// The old master of a server that has split answers by its name.
+	to := strings.TrimSuffix(l.who, "'")
+	i, ok := p.request(process, to, op, n)
 	if !ok {
 		// Its sending isn't in the trace: the beginning may be cut off.
 		i = len(p.t.Messages)
-		p.messages[call{process, l.who, n}] = i
-		p.t.Messages = append(p.t.Messages, p.message(l, process, l.who, op, n, None))
+		p.messages[call{process, to, n}] = i
+		p.t.Messages = append(p.t.Messages, p.message(l, process, to, op, n, None))
 	}
 	m := &p.t.Messages[i]
 	outcome := voted(l)

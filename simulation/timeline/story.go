@@ -95,6 +95,8 @@ func (s *story) marks() {
 		case Released:
 			step.Text = fmt.Sprintf("%s releases %s", m.Lane, s.named(m.Key, m.Token))
 			s.deletes(m)
+		case HandedOff:
+			step.Text = fmt.Sprintf("%s HANDS OFF %s", m.Lane, s.named(m.Key, m.Token))
 		case Noted:
 			step.Text = m.Lane + ": " + m.Words
 		case Distrusts:
@@ -137,7 +139,7 @@ func reason(words string) string {
 // suffering tells a fault that is one moment.
 func suffering(m Mark) string {
 	switch m.Words {
-	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover", "lag":
+	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover", "split-brain", "lag", "demote":
 		return "" // told as a Span, or by a mark of its own
 	case "step":
 		if m.By == 0 {
@@ -261,6 +263,10 @@ func (s *story) spans() {
 			step.Text = span.Lane + " CRASHES, and starts anew after " + length(span.Until-span.From)
 		case "failover":
 			step.Text = span.Lane + " FAILS OVER to a replica" + more
+		case "split-brain":
+			step.Text, end.Text = span.Lane+" SPLITS: a replica takes over, and "+span.Words+lasting, "the old "+span.Lane+" is demoted"
+		case "demote":
+			step.Text = span.Lane + " is DEMOTED" + lasting + ", and comes back without its data as the same run ID"
 		case "hang":
 			step.Text = span.Lane + " HANGS" + lasting
 		case "lag":
@@ -273,6 +279,10 @@ func (s *story) spans() {
 			step.Text = s.cut(span, "losing messages with") + lasting + more
 		case "delay":
 			step.Text = s.cut(span, "slow to reach") + lasting + more
+		case "proxy":
+			step.Text = s.cut(span, "behind a PROXY before") + lasting
+		case "switch":
+			step.Text = s.cut(span, "led ELSEWHERE by new connections than to") + lasting + more
 		default:
 			step.Text = fmt.Sprintf("%s suffers %s%s%s", span.Lane, strings.ToUpper(span.Kind), lasting, more)
 		}

@@ -105,6 +105,7 @@ const (
 	Looked    MarkKind = "looked"
 	Extended  MarkKind = "extended"
 	Released  MarkKind = "released"
+	HandedOff MarkKind = "handed off"
 	Noted     MarkKind = "noted"
 	Distrusts MarkKind = "distrusts"  // the library takes no votes from a server for a while
 	Suffered  MarkKind = "suffers"    // a fault, whatever its length

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
@@ -18,6 +19,7 @@ import (
 type database struct {
 	*sql.DB
 	dialect sqlguard.Dialect
+	schema  string // of the test's tables
 }
 
 // databases runs a test on SQLite and on PostgreSQL.
@@ -42,7 +44,7 @@ func inSQLite(t *testing.T) database {
 func inSQLiteWith(t *testing.T, options string) database {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "marks.db")
-	return database{open(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&"+options), sqlguard.SQLite}
+	return database{open(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&"+options), sqlguard.SQLite, "main"}
 }
 
 var schemas atomic.Int64
@@ -55,12 +57,17 @@ func inPostgreSQL(t *testing.T) database {
 	admin := open(t, "pgx", postgres.url())
 	_, err := admin.Exec("CREATE SCHEMA " + schema)
 	require.NoError(t, err)
-	return database{open(t, "pgx", postgres.url()+"&search_path="+schema), sqlguard.PostgreSQL}
+	return database{open(t, "pgx", postgres.url()+"&search_path="+schema), sqlguard.PostgreSQL, schema}
 }
 
 func (db database) guard(t *testing.T) *sqlguard.Guard {
 	t.Helper()
-	g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect})
+	return db.bounded(t, fencing.Bound{})
+}
+
+func (db database) bounded(t *testing.T, b fencing.Bound) *sqlguard.Guard {
+	t.Helper()
+	g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + "." + sqlguard.DefaultTable, Bound: b})
 	require.NoError(t, err)
 	require.NoError(t, g.CreateTable(t.Context()))
 	return g

@@ -23,8 +23,8 @@ const mark = "SELECT token FROM fencing_marks WHERE resource = $1"
 
 func TestContract(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
-		guardtest.Run(t, func(t *testing.T) fencing.Guard {
-			g := db.guard(t)
+		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+			g := db.bounded(t, b)
 			db.exec(t, "DELETE FROM fencing_marks")
 			return g
 		})
@@ -51,8 +51,8 @@ func (g byTx) Check(ctx context.Context, resource string, t fencing.Token) error
 
 func TestContractByTx(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
-		guardtest.Run(t, func(t *testing.T) fencing.Guard {
-			g := db.guard(t)
+		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+			g := db.bounded(t, b)
 			db.exec(t, "DELETE FROM fencing_marks")
 			return byTx{g, db}
 		})
@@ -313,14 +313,14 @@ func TestOtherTable(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx := t.Context()
 		db.exec(t, `CREATE TABLE "Order" (resource TEXT PRIMARY KEY, token BIGINT)`)
-		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: "Order"})
+		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + ".Order"})
 		require.NoError(t, err)
 		require.NoError(t, g.CreateTable(ctx), "it is there already")
 		require.NoError(t, g.Admit(ctx, "r", 34))
 		assert.ErrorIs(t, g.Admit(ctx, "r", 33), fencing.ErrStale)
 		db.exec(t, `UPDATE "Order" SET token = 9007199254740992`)
 		err = g.Admit(ctx, "r", 35)
-		assert.ErrorContains(t, err, "want one that is a token")
+		assert.ErrorIs(t, err, sqlguard.ErrCorrupt)
 		assert.NotErrorIs(t, err, fencing.ErrStale)
 	})
 }
@@ -368,6 +368,95 @@ func TestMarksSurviveReopening(t *testing.T) {
 			var n int64
 			require.NoError(t, conn.QueryRowContext(ctx, db.sql(mark), "r").Scan(&n))
 			assert.EqualValues(t, 34, n)
+		}
+	})
+}
+
+// TestOneTableForAllConnections: neither a search_path nor a temporary table of
+// the same name gives a connection other marks.
+func TestOneTableForAllConnections(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect}) // the default table
+		require.NoError(t, err)
+		require.NoError(t, g.CreateTable(ctx))
+		defaults := map[sqlguard.Dialect]string{sqlguard.PostgreSQL: "public.fencing_marks", sqlguard.SQLite: "main.fencing_marks"}
+		t.Cleanup(func() { _, _ = db.Exec("DROP TABLE " + defaults[db.dialect]) })
+		require.NoError(t, g.Admit(ctx, "r", 100))
+		assert.EqualValues(t, 100, db.number(t, "SELECT token FROM "+defaults[db.dialect]+" WHERE resource = 'r'"))
+
+		shadows := []string{"CREATE TEMP TABLE fencing_marks (resource TEXT PRIMARY KEY, token BIGINT)"}
+		if db.dialect == sqlguard.PostgreSQL {
+			shadows = append(shadows, "CREATE TABLE fencing_marks (resource TEXT PRIMARY KEY, token BIGINT)") // by search_path
+		}
+		for _, shadow := range shadows {
+			tx := db.begin(t, nil)
+			_, err := tx.ExecContext(ctx, shadow)
+			require.NoError(t, err)
+			assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 1), fencing.ErrStale, shadow)
+			require.NoError(t, tx.Rollback())
+		}
+	})
+}
+
+// TestSavepoint shows what the documentation warns of, and its cure: a rollback
+// to a savepoint takes a check back, and a second check notices.
+func TestSavepoint(t *testing.T) {
+	db := inPostgreSQL(t) // SQLite has one writer: nobody gets in between
+	ctx, g := t.Context(), db.guard(t)
+	begin := func() *sql.Tx {
+		tx := db.begin(t, nil)
+		_, err := tx.ExecContext(ctx, "SAVEPOINT s")
+		require.NoError(t, err)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 11))
+		_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT s")
+		require.NoError(t, err)
+		return tx
+	}
+	tx := begin()
+	require.NoError(t, g.Admit(ctx, "r", 12), "the lock is gone")
+	assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 11), fencing.ErrStale)
+	require.NoError(t, tx.Rollback())
+
+	_, err := g.Forget(ctx, "r")
+	require.NoError(t, err)
+	tx = begin()
+	require.NoError(t, g.CheckTx(ctx, tx, "r", 11), "the lock is back")
+	err = db.waiting(t, func() { require.NoError(t, tx.Commit()) }, func() error { return g.Admit(ctx, "r", 12) })
+	require.NoError(t, err)
+}
+
+// TestForgetWaits: a mark is not forgotten under a transaction that holds it.
+func TestForgetWaits(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		require.NoError(t, g.Admit(ctx, "r", 33))
+		tx := db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
+		err := db.waiting(t, func() { require.NoError(t, tx.Commit()) }, func() error {
+			known, err := g.Forget(ctx, "r")
+			assert.True(t, known)
+			return err
+		})
+		require.NoError(t, err)
+		assert.EqualValues(t, -1, db.number(t, mark, "r"))
+	})
+}
+
+// TestDocumentedRepair: the statements of the package documentation.
+func TestDocumentedRepair(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		table := db.schema + ".fencing_marks"
+		for _, repair := range []string{
+			"UPDATE " + table + " SET token = 34 WHERE resource = 'account/7'",
+			"DELETE FROM " + table + " WHERE resource = 'account/7'",
+		} {
+			db.exec(t, "DELETE FROM "+table)
+			db.exec(t, "INSERT INTO "+table+" VALUES ('account/7', 9007199254740991)")
+			require.ErrorIs(t, g.Admit(ctx, "account/7", 34), fencing.ErrStale)
+			db.exec(t, repair)
+			assert.NoError(t, g.Admit(ctx, "account/7", 34))
 		}
 	})
 }

@@ -48,6 +48,9 @@ func TestUpdate(t *testing.T) {
 		assert.NotErrorIs(t, err, fencing.ErrStale)
 		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, 0, nil), fencing.ErrNoToken)
 		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, fencing.MaxToken+1, nil), fencing.ErrBadToken)
+		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, fencing.MaxToken, nil), fencing.ErrAhead)
+		table, err = sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "accounts", Bound: fencing.Bound{Ahead: fencing.Unbounded}})
+		require.NoError(t, err)
 		assert.NoError(t, table.Update(ctx, db.DB, 7, fencing.MaxToken, map[string]any{"owner": nil}))
 		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, fencing.MaxToken-1, nil), fencing.ErrStale)
 	})
@@ -153,4 +156,79 @@ func TestNarrowFence(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoError(t, table.Admit(t.Context(), db.DB, 1, 33))
 	assert.ErrorContains(t, table.Admit(t.Context(), db.DB, 1, 1<<40), "out of range")
+}
+
+// TestForgetRow: the mark of one row is dropped, and nothing else of it.
+func TestForgetRow(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		db.exec(t, "UPDATE accounts SET fence = 9007199254740991")
+		require.ErrorIs(t, table.Admit(ctx, db.DB, 7, 34), fencing.ErrStale)
+		known, err := table.Forget(ctx, db.DB, 7)
+		require.NoError(t, err)
+		assert.True(t, known)
+		assert.NoError(t, table.Admit(ctx, db.DB, 7, 34))
+		assert.ErrorIs(t, table.Admit(ctx, db.DB, 8, 34), fencing.ErrStale, "another row keeps its mark")
+		assert.EqualValues(t, 100, db.balance(t, 7))
+		known, err = table.Forget(ctx, db.DB, 9)
+		require.NoError(t, err)
+		assert.False(t, known)
+	})
+}
+
+// TestFenceThatIsNoToken: what no holder can have left is not called stale.
+func TestFenceThatIsNoToken(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		for _, fence := range []int64{1 << 53, 1<<63 - 1} {
+			db.exec(t, "UPDATE accounts SET fence = $1", fence)
+			err := table.Update(ctx, db.DB, 7, 34, map[string]any{"balance": 0})
+			assert.ErrorIs(t, err, sqlguard.ErrCorrupt)
+			assert.NotErrorIs(t, err, fencing.ErrStale)
+		}
+		assert.EqualValues(t, 100, db.balance(t, 7))
+	})
+}
+
+// TestMissingColumn: SQLite reads a quoted name that is no column as a text,
+// which must not happen: every row has the key 'nr' then.
+func TestMissingColumn(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		db.accounts(t)
+		for _, c := range []sqlguard.TableConfig{{Key: "nr"}, {Fence: "mark"}} {
+			c.Dialect, c.Name = db.dialect, "accounts"
+			table, err := sqlguard.NewTable(c)
+			require.NoError(t, err)
+			key := any(7)
+			if c.Key != "" {
+				key = c.Key
+			}
+			err = table.Update(ctx, db.DB, key, 34, map[string]any{"balance": 0})
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), c.Key+c.Fence, "it names the column")
+			assert.NotContains(t, err.Error(), "changed 2 rows")
+			assert.NotErrorIs(t, err, sql.ErrNoRows)
+			tx := db.begin(t, nil)
+			err = table.Refusal(ctx, tx, key, 34)
+			assert.NotContains(t, err.Error(), "2 rows")
+			assert.NotContains(t, err.Error(), "converting")
+			require.NoError(t, tx.Rollback())
+		}
+		assert.EqualValues(t, 100, db.balance(t, 7))
+	})
+}
+
+// TestRowid: in SQLite the rowid is another name of the key.
+func TestRowid(t *testing.T) {
+	db := inSQLite(t)
+	ctx := t.Context()
+	db.exec(t, "CREATE TABLE numbered (id INTEGER PRIMARY KEY, fence BIGINT)")
+	db.exec(t, "INSERT INTO numbered VALUES (1, 50)")
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "numbered"})
+	require.NoError(t, err)
+	for _, column := range []string{"rowid", "OID", "_rowid_"} {
+		assert.Error(t, table.Update(ctx, db.DB, 1, 60, map[string]any{column: 7}))
+	}
+	assert.EqualValues(t, 50, db.number(t, "SELECT fence FROM numbered WHERE id = 1"))
 }

@@ -137,6 +137,14 @@ func (l *Link) Retarget(target string) {
 	l.hangUp()
 }
 
+// Switch leads new connections to another server, and leaves those that there are with
+// the old one: as an address does that is moved while both servers run.
+func (l *Link) Switch(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
+
 // Waiting is how many pieces are held on that way now.
 func (l *Link) Waiting(way Way) int {
 	l.mu.Lock()

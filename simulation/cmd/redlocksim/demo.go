@@ -133,7 +133,7 @@ func newDemo(f demoFlags, s servers, out io.Writer) (*demo, error) {
 // client is one of the two: with a Coordinator of its own, as in a process of its
 // own.
 func (d *demo) client(name string) (*quorum.Coordinator, error) {
-	return quorum.New(quorum.Config{Terms: quorum.Terms{TTL: d.ttl}, Owner: name}, d.servers.instances...)
+	return quorum.New(quorum.Config{Terms: quorum.Terms{TTL: d.ttl}, MaxTTL: d.ttl, Owner: name}, d.servers.instances...)
 }
 
 func (d *demo) close() {

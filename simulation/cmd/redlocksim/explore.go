@@ -79,7 +79,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	var span time.Duration
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	s.register(flags)
-	flags.StringVar(&workload, "workload", "mixed", "what the clients do: mixed, crowd, or a scenario's `name`")
+	flags.StringVar(&workload, "workload", "mixed", "what the clients do: mixed, crowd, relay, or a scenario's `name`")
 	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B` to play, B not included; A: goes on until -for or Ctrl-C")
 	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.DurationVar(&span, "span", 0, "the time within which faults begin (default: the workload's)")
@@ -259,6 +259,14 @@ func fault(f simulation.Fault) string {
 		words += fmt.Sprintf(", each %s", f.Way)
 	}
 	switch {
+	case f.Op == "clock":
+		words += fmt.Sprintf(", at its reading number %d of the clock", f.Nth)
+		if f.Func != "" {
+			words += " in " + f.Func
+		}
+		if f.Stale {
+			words += ", after which it goes on with the old time"
+		}
 	case f.Nth != 0 && f.Op != "":
 		words += fmt.Sprintf(", at its %s number %d", f.Op, f.Nth)
 	case f.Nth != 0:

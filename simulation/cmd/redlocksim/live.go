@@ -221,6 +221,16 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.DurationVar(&options.For, "for", time.Minute, "how long")
 	flags.Uint64Var(&options.Seed, "seed", 1, "what the faults are drawn from: the same ones for the same seed and length")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.Func("faults", "`kinds` of faults to draw, in the plan's words and separated by commas (default: all)", func(text string) error {
+		for _, name := range strings.Split(text, ",") {
+			kind := live.FaultKind(strings.TrimSpace(name))
+			if !slices.Contains(live.FaultKinds(), kind) {
+				return fmt.Errorf("no kind %q; there are %q", kind, live.FaultKinds())
+			}
+			options.Faults = append(options.Faults, kind)
+		}
+		return nil
+	})
 	flags.BoolVar(&plan, "plan", false, "print the plan of faults, and do nothing")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -232,7 +242,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return usageError{fmt.Errorf("-for is %v, want at least %v: sooner nothing happens", options.For, live.MinSoak)}
 	}
 	if plan {
-		for _, fault := range live.Plan(options.Seed, options.For) {
+		for _, fault := range live.Plan(options.Seed, options.For, options.Faults...) {
 			fmt.Fprintf(stdout, "%9.3fs  %s\n", fault.At.Seconds(), fault)
 		}
 		return nil

@@ -18,7 +18,7 @@ import (
 // judging bounds how long the second judge may think.
 const judging = 30 * time.Second
 
-func runReplay(_ context.Context, args []string, stdout, stderr io.Writer) error {
+func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var page string
 	var raw, quiet bool
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
@@ -34,8 +34,11 @@ func runReplay(_ context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return usageError{err}
 	}
-	replay, err := file.Replay(known)
-	if err != nil {
+	replay, err := file.Replay(ctx, known)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
 		return usageError{err}
 	}
 	switch {
@@ -68,7 +71,7 @@ func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 	case replay.SameKinds:
 		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since", replay.Digest, file.Digest)
 	default:
-		return fmt.Errorf("it doesn't reproduce: recorded were %v, found %v: the code has changed since", file.Kinds(), replay.Kinds())
+		return fmt.Errorf("it doesn't reproduce: recorded were %q, found %q: the code has changed since", file.Kinds(), replay.Kinds())
 	}
 }
 

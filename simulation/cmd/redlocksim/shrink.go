@@ -65,7 +65,7 @@ func keep(file search.File, kind string) (simulation.ViolationKind, error) {
 				return k, nil
 			}
 		}
-		return "", fmt.Errorf("-kind is %q, and the file has %v", kind, kinds)
+		return "", fmt.Errorf("-kind is %q, and the file has %q", kind, kinds)
 	case file.About != "":
 		return file.About, nil
 	case len(kinds) == 0:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,50 +33,6 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, c.Close(context.Background())) }()
 		test(t, c, servers)
-	})
-}
-
-// What is sent to a server under a lease that is passed on comes before the next one's
-// commands there, or a key is left that nobody owns.
-func TestHandOverFollowsStragglers(t *testing.T) {
-	withServers(t, func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server) {
-		slow := func(cmd quorum.Command) time.Duration {
-			if cmd.Op == quorum.Acquire && cmd.Replace == "" {
-				return 60 * ms
-			}
-			return 0
-		}
-		servers[3].Delay(slow, nil)
-		servers[4].Delay(slow, nil)
-		const clients = 5
-		all := make(chan struct{}) // closed when all stand in line
-		var group sync.WaitGroup
-		for range clients {
-			group.Go(func() {
-				lease, err := c.Acquire(context.Background(), "k")
-				if !assert.NoError(t, err) {
-					return
-				}
-				<-all
-				time.Sleep(ms) // those behind it wait for this very lease now
-				assert.NoError(t, lease.Release(context.Background()))
-			})
-			synctest.Wait()
-		}
-		close(all)
-		group.Wait()
-		passed := 0
-		for _, entry := range servers[0].Log() {
-			if entry.Command.Replace != "" {
-				passed++
-			}
-		}
-		require.NotZero(t, passed, "nobody passed the lock on, so that nothing is shown")
-		time.Sleep(time.Second)
-		for _, s := range servers {
-			_, _, there := s.Get("k")
-			assert.False(t, there, "%v has a key that nobody owns", s)
-		}
 	})
 }
 

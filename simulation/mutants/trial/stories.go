@@ -9,7 +9,7 @@ import (
 
 // stories are scenarios that show a mistake which no design in the list makes.
 func stories() []scenarios.Scenario {
-	return []scenarios.Scenario{raiseUnanswered(), quarantineLasts()}
+	return []scenarios.Scenario{raiseUnanswered(), quarantineLasts(), pauseBeforeExtension(), shortExtension(), stragglerBehind()}
 }
 
 const ms = time.Millisecond

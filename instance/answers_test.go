@@ -1,0 +1,236 @@
+//go:build unix
+
+package instance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// TestAnswers: what error answers mean, in the words of many servers and versions;
+// whether they say that nothing was done, if they answer a script, or if a script
+// handed them on; and that waiting doesn't help where it doesn't.
+func TestAnswers(t *testing.T) {
+	const evalsha = "EVALSHA"
+	for _, c := range []struct {
+		text    string
+		kind    error
+		says    string // the answer as it is repeated, if not as it came
+		nothing bool   // to an EVALSHA
+		within  bool   // nothing, handed on by a script
+	}{
+		{text: "NOREPLICAS Not enough good replicas to write.", kind: ErrMisconf, nothing: true, within: true},
+		{text: "READONLY You can't write against a read only replica.", kind: quorum.ErrNotMaster, nothing: true, within: true},
+		{text: "NOPERM User x has no permissions to run the 'evalsha' command", kind: ErrPermission, nothing: true},
+		{text: "MOVED 3999 127.0.0.1:6381", kind: ErrCluster, nothing: true},
+		{text: "DENIED Redis is running in protected mode because", kind: ErrProtected},
+		{text: "ERR max number of clients reached", kind: ErrMaxClients},
+		{text: "ERR DB index is out of range", kind: ErrDatabase},
+		{text: "ERR SELECT is not allowed in cluster mode", kind: ErrCluster},
+
+		// Redis 5 and 6, KeyDB: a script's command, with a code and without.
+		{
+			text: "@user_script: 160: -NOREPLICAS Not enough good replicas to write.\r\n", kind: ErrMisconf,
+			says: "(NOREPLICAS Not enough good replicas to write.)", nothing: true, within: true,
+		}, {
+			text: "ERR Error running script (call to f_abc): @user_script:3: @user_script: 3: -OOM command not allowed when used memory > 'maxmemory'.\r\n", kind: ErrOutOfMemory,
+			says: "(OOM command not allowed when used memory > 'maxmemory'.)", nothing: true, within: true,
+		}, {
+			text: "@user_script: 12: -READONLY You can't write against a read only replica.\r\n", kind: quorum.ErrNotMaster,
+			says: "(READONLY You can't write against a read only replica.)", nothing: true, within: true,
+		}, {
+			text: "ERR Error running script (call to f_0): @user_script:3: WRONGTYPE Operation against a key", kind: ErrWrongType,
+			says: "(WRONGTYPE Operation against a key)",
+		}, {
+			text: "@user_script: 7: The user executing the script can't run this command or subcommand", kind: ErrPermission,
+			says: "(The user executing the script can't run this command or subcommand)",
+		}, {
+			text: "@user_script: 7: -NOPERM this user has no permissions to run the 'incr' command\r\n", kind: ErrPermission,
+			says: "(NOPERM this user has no permissions to run the 'incr' command)",
+		}, {
+			text: "@user_script: 1: Unknown Redis command called from Lua script", kind: ErrCommand,
+			says: "(Unknown Redis command called from Lua script)",
+		}, {
+			text: "ERR Error running script (call to f_0): @user_script:1: ERR unknown command 'evalsha'", kind: ErrCommand,
+			says: "(ERR unknown command 'evalsha')",
+		},
+
+		// Redis 7.0, 7.2 and later, Valkey.
+		{text: "ERR The user executing the script can't access at least one of the keys", kind: ErrPermission},
+		{text: "NOPERM ACL failure in script: User x has no permissions to run the 'hset' command", kind: ErrPermission},
+		{text: "ERR ACL failure in script: User x has no permissions to run the 'pexpire' command script: 9f, on @user_script:5.", kind: ErrPermission},
+		{text: "ERR ACL failure in script: User x has no permissions to access the 'READONLY x' key", kind: ErrPermission},
+		{text: "ERR Unknown Redis command called from script script: f_1, on @user_script:1.", kind: ErrCommand},
+		{text: "ERR Script attempted to access keys that do not hash to the same slot script: 9f, on @user_script:5.", kind: ErrCluster},
+
+		// A command that isn't there: rename-command, proxies.
+		{text: "ERR unknown command 'EVALSHA', with args beginning with: '9f' '3' 'k' ", kind: ErrCommand, nothing: true},
+		{text: "ERR unknown command `evalsha`, with args beginning with: ", kind: ErrCommand, nothing: true},
+		{text: "ERR unknown command 'EVALSHA', with args beginning with: '9f' 'OOM x' 'script'", kind: ErrCommand, nothing: true},
+		{text: "ERR unsupported command 'evalsha'", kind: ErrCommand, nothing: true},
+		{text: "unsupported command 'evalsha'", kind: ErrCommand, nothing: true},
+		{text: "ERR Command is not available: 'EVALSHA'. See the docs", kind: ErrCommand, nothing: true},
+		{text: "ERR unknown command 'INCR'", kind: ErrCommand}, // by a script that had set the key
+
+		// Texts of a caller's choice are looked at by nobody.
+		{text: "ERR no such thing as 'READONLY x'", kind: ErrServer},
+		{text: "ERR bad key ' -OOM NOPERM unauthenticated WRONGTYPE '", kind: ErrServer},
+		{text: "WRONGTYPE Operation against a key holding the wrong kind of value", kind: ErrWrongType},
+		{text: "ERR something new", kind: ErrServer},
+	} {
+		err := serverError(c.text)
+		require.ErrorIs(t, err, c.kind, c.text)
+		require.Equal(t, c.kind, kindOf(c.text))
+		says := c.says
+		if says == "" {
+			says = "(" + strings.TrimSpace(c.text) + ")"
+		}
+		if c.kind == ErrCommand {
+			says = strings.Replace(says, ", with args"+afterArgs(says), ")", 1)
+			require.NotContains(t, err.Error(), "args", "a lock's value can be among them")
+		}
+		require.True(t, strings.HasSuffix(err.Error(), says), "%v", err)
+		require.ErrorAs(t, err, new(interface{ RedisError() }))
+		require.Equal(t, c.nothing, nothingDone(c.text, evalsha), "%q answers EVALSHA", c.text)
+		require.Equal(t, c.within, nothingDone(c.text, ""), "%q comes out of a script", c.text)
+	}
+	require.False(t, nothingDone("ERR unknown command 'EVALSHA'", "EVAL"), "it wasn't what is answered")
+	require.True(t, nothingDone("ERR unknown command 'SET'", "SET"))
+}
+
+func afterArgs(text string) string {
+	_, after, _ := strings.Cut(text, ", with args")
+	return after
+}
+
+// TestWhatWaitingCures: an error says of itself if waiting can't help.
+func TestWhatWaitingCures(t *testing.T) {
+	for text, forGood := range map[string]bool{
+		"NOAUTH x": true, "WRONGPASS x": true, "NOPERM x": true, "ERR unknown command 'x'": true, "DENIED x": true,
+		"ERR DB index is out of range": true, "MOVED x": true, "WRONGTYPE x": true, "ERR ACL failure in script: x": true,
+		"READONLY x": false, "OOM x": false, "BUSY x": false, "LOADING x": false, "MISCONF x": false, "NOREPLICAS x": false,
+		"ERR max number of clients reached": false, "ERR x": false, "REDLOCKCOUNTER x": true,
+	} {
+		require.Equal(t, forGood, isPermanent(serverError(text)), text)
+	}
+	for e, forGood := range map[*greetError]bool{
+		{kind: ErrNotRedis}: true, {kind: ErrProtected}: true, {kind: ErrMaxClients}: false,
+	} {
+		require.Equal(t, forGood, isPermanent(fmt.Errorf("dial: %w", e)), e.kind)
+	}
+}
+
+// TestRoles: INFO says in which mode a server runs, Redis and Valkey each in a field of
+// its own, and that counts for more than its role.
+func TestRoles(t *testing.T) {
+	for mode, want := range map[string]string{
+		"redis_mode:standalone": quorum.RoleMaster, "redis_mode:sentinel": quorum.RoleSentinel, "redis_mode:cluster": quorum.RoleCluster,
+		"server_mode:standalone": quorum.RoleMaster, "server_mode:sentinel": quorum.RoleSentinel, "server_mode:cluster": quorum.RoleCluster,
+		"redis_mode:standalone\r\nserver_mode:sentinel": quorum.RoleSentinel, "other_mode:cluster": quorum.RoleMaster,
+	} {
+		f := startFake(t, func(args []string) string {
+			switch {
+			case args[0] == "INFO" && args[1] == "server":
+				return bulk("# Server\r\nredis_version:7.2.4\r\n" + mode + "\r\nrun_id:" + strings.Repeat("a", 40) + "\r\nuptime_in_seconds:7\r\n")
+			case args[0] == "INFO" && args[1] == "replication":
+				return bulk("# Replication\r\nrole:master\r\n")
+			}
+			return "-NOPERM no\r\n"
+		})
+		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t))
+		require.NoError(t, err, mode)
+		require.Equal(t, want, id.Role, mode)
+	}
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+// TestErrorsHandedOnByAScript: where an error stands in a script's list, the script has
+// begun, and may have set the key, whatever the error is called.
+func TestErrorsHandedOnByAScript(t *testing.T) {
+	for text, c := range map[string]struct {
+		kind   error
+		unsent bool
+	}{
+		"-NOPERM this user has no permissions to run the 'incr' command\r\n":             {ErrPermission, false},
+		"ERR ACL failure in script: User x has no permissions to run the 'incr' command": {ErrPermission, false},
+		"ERR unknown command 'EVALSHA'":                                                  {ErrCommand, false},
+		"ERR unknown command 'incr', with args beginning with: ":                         {ErrCommand, false},
+		"-CROSSSLOT Keys in request don't hash to the same slot":                         {ErrCluster, false},
+		"@user_script: 160: -NOREPLICAS Not enough good replicas to write.\r\n":          {ErrMisconf, true},
+		"@user_script: 160: -OOM command not allowed\r\n":                                {ErrOutOfMemory, true},
+	} {
+		f := startFake(t, func(args []string) string {
+			nonce := nonceOf(args)
+			return "*3\r\n" + bulk(nonce) + ":1700000000000250\r\n" + bulk("E"+text)
+		})
+		v := failed(t, open(t, "redis://"+f.addr, Config{}).Do(within(t), acquire("k", value())), c.kind)
+		require.Equal(t, c.unsent, v.Unsent, text)
+		require.NotContains(t, v.Err.Error(), "user_script")
+	}
+}
+
+// TestServersThatLackCommands: what is renamed away isn't waited for, nothing has to be
+// deleted where nothing was done, and waiters are told that they can't be called.
+func TestServersThatLackCommands(t *testing.T) {
+	for lacking, c := range map[string]struct {
+		listens, enlists, acquires, releases bool
+		unsent                               bool
+	}{
+		"EVALSHA":   {listens: true, unsent: true},
+		"INCR":      {listens: true, enlists: true, releases: true},
+		"SUBSCRIBE": {enlists: true, acquires: true, releases: true},
+		"PUBLISH":   {enlists: true, acquires: true, releases: true},
+		"RPUSH":     {listens: true, acquires: true, releases: true},
+		"DEL":       {listens: true, enlists: true, acquires: true},
+	} {
+		t.Run(lacking, func(t *testing.T) {
+			r, s := real(t, Config{}, "--rename-command", lacking, "")
+			v := r.Do(within(t), acquire("k", "v"))
+			if c.acquires {
+				granted(t, v)
+			} else {
+				failed(t, v, ErrCommand)
+				require.True(t, isPermanent(v.Err))
+				require.Equal(t, c.unsent, v.Unsent)
+			}
+			s.MustAsk("SET", "held", "somebody")
+			if v = r.Do(within(t), enlist("held", "me")); c.enlists {
+				require.NoError(t, v.Err)
+			} else {
+				failed(t, v, ErrCommand)
+				require.True(t, isPermanent(v.Err))
+			}
+			s.MustAsk("SET", "mine", "v")
+			if v = r.Do(within(t), command(quorum.Release, "mine", "v")); c.releases {
+				granted(t, v)
+			} else {
+				failed(t, v, ErrCommand)
+				require.True(t, isPermanent(v.Err))
+			}
+			ear, err := r.Listen(within(t))
+			if c.listens {
+				require.NoError(t, err)
+				require.NoError(t, ear.Close())
+				return
+			}
+			require.ErrorIs(t, err, ErrCommand)
+			require.True(t, isPermanent(err))
+		})
+	}
+}
+
+// TestLongAnswers are cut, and what can't be printed is quoted.
+func TestLongAnswers(t *testing.T) {
+	err := serverError("OOM " + strings.Repeat("é", 10_000))
+	require.ErrorIs(t, err, ErrOutOfMemory)
+	require.Less(t, len(err.Error()), maxAnswer+len(ErrOutOfMemory.Error())+10)
+	require.True(t, strings.HasSuffix(err.Error(), "é...)"), "%v", err)
+	require.Equal(t, `"ERR \x1b[2J\nx"`, readable([]byte("ERR \x1b[2J\nx\r\n")))
+	require.Equal(t, "ERR é", readable([]byte("ERR é\r\n")))
+}

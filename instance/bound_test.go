@@ -1,0 +1,262 @@
+//go:build unix
+
+package instance
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// How far a counter may be ahead of the server's clock.
+
+// tooFar checks for the failure of a command for which a counter would be too far ahead.
+func tooFar(t testing.TB, v quorum.Vote, token fencing.Token, permanent bool) *quorum.CounterError {
+	t.Helper()
+	failed(t, v, quorum.ErrCounter)
+	var counter *quorum.CounterError
+	require.ErrorAs(t, v.Err, &counter)
+	require.Equal(t, token, counter.Token)
+	require.Equal(t, ahead, counter.Most)
+	require.Equal(t, permanent, counter.Permanent(), "%v", v.Err)
+	return counter
+}
+
+// pastTheLast checks for the failure of a command that finds the clock past the last token.
+func pastTheLast(t testing.TB, v quorum.Vote) {
+	t.Helper()
+	failed(t, v, quorum.ErrCounter)
+	var counter *quorum.CounterError
+	require.ErrorAs(t, v.Err, &counter)
+	require.Greater(t, counter.Token, fencing.MaxToken)
+	require.True(t, counter.Permanent())
+	require.ErrorContains(t, v.Err, "the server's clock is in the year 22")
+	require.ErrorContains(t, v.Err, "set its clock right")
+}
+
+// TestCounterAheadOfTheClock: one that is a little ahead goes on, also in a new run, and
+// nothing is reserved. One that is further ahead than Ahead gives nothing, and is left as
+// it was found.
+func TestCounterAheadOfTheClock(t *testing.T) {
+	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
+		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
+		for _, known := range []string{"one", "two"} {
+			for _, this := range []bool{true, false} { // whether the text is of this period
+				have := func(token fencing.Token) {
+					counted(ask, "k", 41, set1.String(), known)
+					if this {
+						g.token(known)
+					}
+					ask("SET", CounterKey("k"), uint64(token), "KEEPTTL")
+				}
+				near := at(ahead - 5*time.Second)
+				have(near)
+				require.Equal(t, near+1, g.token("two"))
+				require.Equal(t, near+1, g.last, "none is reserved")
+				require.Equal(t, "two", g.known())
+				require.Equal(t, near+2, g.token("two"))
+
+				for token, permanent := range map[fencing.Token]bool{
+					at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken - 1: true, fencing.MaxToken: true,
+				} {
+					have(token)
+					cmd := g.command("two")
+					before, left := ask("GET", SetKey("k")), ask("PTTL", CounterKey("k"))
+					v := g.vote(cmd)
+					require.True(t, v.Unsent, "nothing is left to delete")
+					counter := tooFar(t, v, token+1, permanent)
+					require.WithinDuration(t, time.Now(), counter.Clock, 10*time.Second)
+					require.Equal(t, token.String(), ask("GET", CounterKey("k")), "it is left as it was found")
+					require.InDelta(t, left, ask("PTTL", CounterKey("k")), 10_000)
+					require.Equal(t, before, ask("GET", SetKey("k")))
+				}
+			}
+		}
+	})
+}
+
+// TestRepairCommand: what the error tells the operator to enter works.
+func TestRepairCommand(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := open(t, s.URL(), Config{})
+	ask := asker(t, r)
+	host, port, _ := strings.Cut(s.Addr(), ":")
+	for _, key := range []string{"orders:42", "with space", "ünïcode $HOME `x`", "quote'd", "line\nbreak", "\xff\x01"} {
+		granted(t, r.Do(within(t), acquire(key, "v")))
+		ask("DEL", key)
+		ask("SET", CounterKey(key), uint64(fencing.MaxToken-1))
+		err := tooFar(t, r.Do(within(t), acquire(key, "v")), fencing.MaxToken, true)
+		require.ErrorContains(t, err, "days ahead of the server's clock")
+		_, command, _ := strings.Cut(err.Error(), " with redis-cli")
+		cmd := exec.Command("sh", "-c", "redis-cli -h "+host+" -p "+port+command)
+		if line, prompt := strings.CutPrefix(command, ", at its prompt: "); prompt {
+			cmd = exec.Command("redis-cli", "-h", host, "-p", port)
+			cmd.Stdin = strings.NewReader(line + "\n")
+		}
+		output, failure := cmd.CombinedOutput()
+		require.NoError(t, failure)
+		require.Equal(t, "2", strings.TrimSpace(string(output)), "%q: %v", key, err)
+		v := granted(t, r.Do(within(t), acquire(key, "v")))
+		require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token))
+	}
+	long := strings.Repeat("x", 1000)
+	ask("SET", CounterKey(long), uint64(fencing.MaxToken-1))
+	err := tooFar(t, r.Do(within(t), acquire(long, "v")), fencing.MaxToken, true)
+	require.Less(t, len(err.Error()), 600)
+	require.ErrorContains(t, err, "{resource}:redlock:set")
+}
+
+// TestLiftsAreBounded: no client lifts a counter further ahead of the server's clock than
+// its commands say, whatever token it brings.
+func TestLiftsAreBounded(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
+		for _, op := range []quorum.Op{quorum.Raise, quorum.Restore} {
+			have := func(token any) quorum.Command {
+				ask("FLUSHALL")
+				if token != nil {
+					counted(ask, "k", token, set1.String(), "one")
+				}
+				if op == quorum.Raise {
+					ask("SET", "k", "v")
+				}
+				return command(op, "k", "v")
+			}
+			for _, before := range []any{nil, 41} {
+				cmd := have(before)
+				cmd.Token = at(ahead - 5*time.Second)
+				granted(t, r.Do(within(t), cmd))
+				require.Equal(t, cmd.Token.String(), tokenIn(ask, "k"))
+
+				for token, permanent := range map[fencing.Token]bool{at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken: true} {
+					cmd = have(before)
+					cmd.Token = token
+					v := r.Do(within(t), cmd)
+					tooFar(t, v, token, permanent)
+					require.ErrorContains(t, v.Err, "set the clock of this server right")
+					if before == nil {
+						require.Nil(t, tokenIn(ask, "k"))
+						require.Nil(t, ask("GET", SetKey("k")))
+					} else {
+						require.Equal(t, "41", tokenIn(ask, "k"))
+					}
+					if op == quorum.Restore {
+						require.True(t, v.Unsent)
+						require.Nil(t, ask("GET", "k"), "a lease isn't put back without its token")
+					}
+				}
+			}
+			// One that has it already isn't lifted.
+			cmd := have(uint64(fencing.MaxToken - 1))
+			cmd.Token = fencing.MaxToken - 5
+			granted(t, r.Do(within(t), cmd))
+			require.Equal(t, (fencing.MaxToken - 1).String(), tokenIn(ask, "k"))
+		}
+	})
+}
+
+// TestServerClocksFarAhead: a counter that is lost on a server whose clock is hours ahead
+// starts there; it gives nothing more when the clock has been set back. With a clock past
+// the last token nothing can start.
+func TestServerClocksFarAhead(t *testing.T) {
+	r, m := mini(t, Config{})
+	g := &granter{t: t, r: r, ask: asker(t, r), run: runOf(t, r), called: "one"}
+	m.SetTime(time.Now().Add(5 * time.Hour))
+	g.fromClock("one")
+	m.SetTime(time.Now())
+	tooFar(t, g.vote(g.command("one")), g.last+1, true)
+
+	for _, late := range []time.Time{time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC), time.UnixMicro(int64(fencing.MaxToken))} {
+		for _, have := range []any{nil, "0"} {
+			m.SetTime(time.Now())
+			g.ask("FLUSHALL")
+			if have != nil {
+				g.ask("SET", CounterKey("k"), have)
+			}
+			m.SetTime(late)
+			v := g.vote(g.command("one"))
+			require.True(t, v.Unsent, "%v", v.Err)
+			pastTheLast(t, v)
+			require.Nil(t, tokenIn(g.ask, "k"), "no counter is left that couldn't be counted from")
+		}
+		counted(g.ask, "k", 41, set1.String(), "one")
+		require.EqualValues(t, 42, g.token("one"), "a counter that is there goes on")
+		g.in("two")
+		before := tokenIn(g.ask, "k")
+		pastTheLast(t, g.vote(g.command("two")))
+		require.Equal(t, before, tokenIn(g.ask, "k"))
+	}
+	// The last tokens that there are.
+	m.SetTime(time.UnixMicro(int64(fencing.MaxToken) - 5))
+	counted(g.ask, "k", uint64(fencing.MaxToken-1), set1.String(), "one")
+	require.Equal(t, fencing.MaxToken, g.token("one"))
+	var counter *quorum.CounterError
+	require.ErrorAs(t, g.vote(g.command("one")).Err, &counter)
+	require.Equal(t, fencing.MaxToken+1, counter.Token)
+}
+
+// TestReservedTokens: as many as asked for, where the clock has ticked them already.
+func TestReservedTokens(t *testing.T) {
+	r, m := mini(t, Config{})
+	ask := asker(t, r)
+	now := time.UnixMicro(1_800_000_000_000_000)
+	m.SetTime(now)
+	for behind, want := range map[int64]int{1000: 9, 10: 9, 9: 8, 5: 4, 1: 0, 0: 0, -1: 0, -1000: 0} {
+		for _, this := range []bool{true, false} {
+			counted(ask, "k", 41, set1.String(), "one")
+			if this {
+				granted(t, r.Do(within(t), acquire("k", "v")))
+				ask("DEL", "k")
+			}
+			ask("SET", CounterKey("k"), now.UnixMicro()-behind, "KEEPTTL")
+			cmd := acquire("k", "v")
+			cmd.Spare = 9
+			v := granted(t, r.Do(within(t), cmd))
+			require.Equal(t, want, v.Spare, "%d behind", behind)
+			require.Equal(t, now.UnixMicro()-behind+1+int64(want), int64(v.Token))
+			require.Equal(t, v.Token.String(), tokenIn(ask, "k"))
+			ask("DEL", "k")
+		}
+	}
+}
+
+// TestCommandsOfOtherBoundsTravelApart: a list has one bound.
+func TestCommandsOfOtherBoundsTravelApart(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		token := fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
+		// Several times, as the first may be answered before the others are there.
+		for round := range 10 {
+			key := func(i int) string { return fmt.Sprintf("k%d-%d", round, i) }
+			for i := range 12 {
+				counted(ask, key(i), uint64(token), set1.String(), "one")
+			}
+			var box ballotBox
+			near := make(map[string]bool)
+			box.start(r, command(quorum.Look, "x", "look"), 10*time.Second) // goes alone
+			for i := range 12 {
+				cmd := acquire(key(i), value())
+				if near[cmd.Value] = i%2 == 0; !near[cmd.Value] {
+					cmd.Ahead = time.Hour
+				}
+				box.start(r, cmd, 10*time.Second)
+			}
+			for holder, v := range box.await(t, 13) {
+				switch {
+				case holder == "look":
+				case near[holder]:
+					tooFar(t, v, token+1, true)
+				default:
+					require.Equal(t, token+1, granted(t, v).Token)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,174 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// counterOn reads a resource's counter on a server.
+func counterOn(t testing.TB, s *instancetest.Server, key string) fencing.Token {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(s.MustAsk("GET", instance.CounterKey(key)), "$"), 10, 64)
+	require.NoError(t, err)
+	return fencing.Token(n)
+}
+
+// clockOf reads a server's clock as a token.
+func clockOf(t testing.TB, r *instance.Redis) fencing.Token {
+	t.Helper()
+	vote := r.Do(t.Context(), quorum.Command{Op: quorum.Tick})
+	require.NoError(t, vote.Err)
+	return fencing.Token(vote.Clock.UnixMicro())
+}
+
+// TestTokensRiseAtAnyRate: goroutines of one process follow each other as fast as a server
+// on the same machine answers, each in a round of its own that reserves as many tokens as it
+// can get. Then the server loses its data. Its clock is above all that it gave.
+func TestTokensRiseAtAnyRate(t *testing.T) {
+	const (
+		maxTTL  = 100 * time.Millisecond
+		rounds  = 4_000
+		workers = 8
+	)
+	s := instancetest.Start(t, instancetest.Config{Unix: true})
+	group, err := instance.OpenAll(instance.Config{}, s.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, group.Close()) })
+	var decided atomic.Int64
+	enough := make(chan struct{})
+	one, err := quorum.New(quorum.Config{
+		Terms: quorum.Terms{TTL: maxTTL}, MaxTTL: maxTTL,
+		Hooks: quorum.Hooks{RoundDecided: func(context.Context, quorum.RoundEnd) {
+			if decided.Add(1) == rounds {
+				close(enough)
+			}
+		}},
+	}, group.Instances()...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = one.Close(context.Background()) })
+	require.NoError(t, one.Trust(t.Context()))
+	// A lease isn't handed to a waiter that wants another TTL.
+	two, err := one.WithTerms(func(terms *quorum.Terms) { terms.TTL = maxTTL - time.Millisecond })
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var last atomic.Uint64
+	var done atomic.Bool
+	work := func(c *quorum.Coordinator) error {
+		lease, err := c.Acquire(ctx, "k")
+		if err != nil {
+			return err
+		}
+		if token := uint64(lease.Token()); token > last.Load() {
+			last.Store(token) // it has the lock, or had it when it read that
+		}
+		_ = lease.Release(ctx) // on a busy machine it may have expired
+		return nil
+	}
+	require.NoError(t, work(one))
+	var running sync.WaitGroup
+	for i := range workers {
+		c := []*quorum.Coordinator{one, two}[i%2]
+		running.Go(func() {
+			for !done.Load() {
+				if err := work(c); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	select {
+	case <-enough:
+	case <-ctx.Done():
+	}
+	done.Store(true)
+	running.Wait()
+	clock := clockOf(t, group.Members()[0])
+	require.LessOrEqual(t, counterOn(t, s, "k"), clock+1, "reserved tokens have lifted it above the clock")
+
+	s.Kill()
+	s.Restart()
+	lease, err := one.Acquire(ctx, "k") // waits for the quarantine's end
+	require.NoError(t, err)
+	require.Greater(t, uint64(lease.Token()), last.Load())
+	require.NoError(t, lease.Release(ctx))
+}
+
+// TestPoisonedCounters: a counter that somebody set to the last token but one, on one server
+// of five, keeps nobody from locking and isn't spread. On all five Acquire fails at once, and
+// says by which command to repair that, which does.
+func TestPoisonedCounters(t *testing.T) {
+	servers := instancetest.StartN(t, 5, instancetest.Config{})
+	urls := make([]string, len(servers))
+	for i, s := range servers {
+		urls[i] = s.URL()
+	}
+	group, err := instance.OpenAll(instance.Config{}, urls...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, group.Close()) })
+	locks, err := quorum.New(quorum.Config{}, group.Instances()...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	require.NoError(t, locks.Trust(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cycle := func() fencing.Token {
+		lease, err := locks.Acquire(ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, locks.Settle(ctx))
+		return lease.Token()
+	}
+	last := cycle()
+	poison := func(s *instancetest.Server) {
+		s.MustAsk("SET", instance.CounterKey("k"), (fencing.MaxToken - 1).String())
+	}
+	poison(servers[3])
+	for range 5 {
+		next := cycle()
+		require.Greater(t, next, last)
+		last = next
+	}
+	for i, s := range servers {
+		if i == 3 {
+			require.Equal(t, fencing.MaxToken-1, counterOn(t, s, "k"))
+		} else {
+			require.LessOrEqual(t, counterOn(t, s, "k"), clockOf(t, group.Members()[i])+fencing.Token(time.Second/time.Microsecond))
+		}
+	}
+
+	for _, s := range servers {
+		poison(s)
+	}
+	_, err = locks.Acquire(ctx, "k")
+	require.ErrorIs(t, err, quorum.ErrCounter)
+	require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	require.NotErrorIs(t, err, quorum.ErrInterrupted)
+	_, after, found := strings.Cut(err.Error(), " with redis-cli ")
+	require.True(t, found, err)
+	command, _, _ := strings.Cut(after, "; ")
+	require.Equal(t, "DEL '{k}:redlock' '{k}:redlock:set'", command)
+	for _, s := range servers {
+		host, port, _ := strings.Cut(s.Addr(), ":")
+		output, err := exec.CommandContext(ctx, "sh", "-c", "redis-cli -h "+host+" -p "+port+" "+command).CombinedOutput()
+		require.NoError(t, err, "%s", output)
+	}
+	require.Greater(t, cycle(), last, "from the clock")
+}

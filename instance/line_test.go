@@ -1,0 +1,176 @@
+//go:build unix
+
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// answerAll grants whatever a script is asked.
+func answerAll(args []string) string {
+	switch {
+	case args[0] == "WAIT":
+		return ":1\r\n"
+	case isList(args):
+		return many(args, func(string) string { return ":1\r\n" })
+	default:
+		return scriptReply(args, "1", "", 0, "1")
+	}
+}
+
+// keepings are the commands that keep what is held, and a release.
+func keepings() []quorum.Command {
+	raise, restore := command(quorum.Raise, "k", value()), command(quorum.Restore, "k", value())
+	raise.Token, restore.Token = 3, 3
+	return []quorum.Command{command(quorum.Release, "k", value()), command(quorum.Extend, "k", value()), raise, restore}
+}
+
+// sentAs gives the value of the first lock that a command is about.
+func sentAs(args []string) string {
+	i := slices.IndexFunc(args, func(arg string) bool { return len(arg) == 40 && arg != args[1] })
+	if i < 0 {
+		return ""
+	}
+	return args[i]
+}
+
+// TestWhatIsHeldGoesFirst: a queue of acquisitions that takes several exchanges waits when
+// a lease is to be extended; a release waits only for what keeps leases.
+func TestWhatIsHeldGoesFirst(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{})
+	// As if as many exchanges as may be were under way.
+	r.pipe.mu.Lock()
+	r.pipe.called = maxFlying
+	r.pipe.mu.Unlock()
+	var box ballotBox
+	const n = 3 * maxBatch
+	for i := range n {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	}
+	held := keepings()
+	for range maxBatch {
+		// More than go out together: within an exchange the order doesn't matter.
+		held = append([]quorum.Command{command(quorum.Release, "r", value())}, held...)
+	}
+	for _, cmd := range held {
+		box.start(r, cmd, time.Minute)
+	}
+	r.pipe.mu.Lock()
+	r.pipe.called = 0
+	r.pipe.mu.Unlock()
+	f.release()
+	box.start(r, command(quorum.Look, "x", value()), time.Minute)
+	box.await(t, n+len(held)+1)
+	sent := f.commands()
+	for i, cmd := range held[maxBatch+1:] {
+		require.Equal(t, cmd.Value, sentAs(sent[i]), "%v: command %d", cmd.Op, i)
+	}
+	require.Equal(t, releaseScript.sha, sent[3][1])
+}
+
+// TestWhatIsHeldIsLetWait for a server that is late, however many acquisitions do.
+func TestWhatIsHeldIsLetWait(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{})
+	var box, first, others ballotBox
+	first.start(r, acquire("first", value()), 20*time.Millisecond)
+	first.await(t, 1) // it was not answered in time
+	const n = maxWaiting + 10
+	for i := range n {
+		others.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	}
+	require.EqualValues(t, 10, others.n.Load(), "the rest is refused")
+	held := keepings()
+	for _, cmd := range held {
+		box.start(r, cmd, time.Minute)
+	}
+	require.Zero(t, box.n.Load())
+	f.release()
+	for value, v := range box.await(t, len(held)) {
+		require.Equal(t, quorum.Granted, granted(t, v).Outcome, value)
+	}
+	refused := 0
+	for _, v := range others.await(t, n) {
+		if errors.Is(v.Err, quorum.ErrOverloaded) {
+			refused++
+		}
+	}
+	require.Equal(t, 10, refused)
+}
+
+// TestAcquisitionsLeaveAnExchange to what is held: with replicas to wait for, each may take
+// long, and all would be under way.
+func TestAcquisitionsLeaveAnExchange(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{Replicas: 1, ReplicaTimeout: time.Second})
+	var box ballotBox
+	for i := range maxFlying + 3 {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	}
+	exchanges := func() int {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.flying) + r.pipe.called
+	}
+	require.Equal(t, maxFlying-1, exchanges())
+	extend := command(quorum.Extend, "k", value())
+	box.start(r, extend, time.Minute)
+	require.Equal(t, maxFlying, exchanges())
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(f.commands(), func(args []string) bool { return sentAs(args) == extend.Value })
+	}, 10*time.Second, time.Millisecond)
+	f.release()
+	box.await(t, maxFlying+4)
+}
+
+// TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.
+func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{})
+	var box, first ballotBox
+	first.start(r, acquire("first", value()), 20*time.Millisecond)
+	first.await(t, 1) // it was not answered in time
+	const n = 2 * crowdKept
+	for i := range n {
+		box.start(r, command(quorum.Extend, fmt.Sprint("k", i), value()), time.Minute)
+	}
+	// The first one's exchange may have ended meanwhile; its connection says nothing.
+	require.Eventually(t, func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.flying)+r.pipe.called > 1
+	}, 10*time.Second, time.Millisecond)
+	f.release()
+	for _, v := range box.await(t, n) {
+		granted(t, v)
+	}
+	require.LessOrEqual(t, f.connections(), maxFlying)
+}
+
+// TestSentAgainKeepsItsPlace: calls that have to be sent again come before those of their
+// rank that have not been sent.
+func TestSentAgainKeepsItsPlace(t *testing.T) {
+	made := func(op quorum.Op, key string) *call { return &call{cmd: quorum.Command{Op: op, Key: key}} }
+	var l line
+	l.add(made(quorum.Acquire, "5"))
+	l.add(made(quorum.Extend, "3"))
+	l.add(made(quorum.Release, "4"))
+	l.putBack([]*call{made(quorum.Extend, "1"), made(quorum.Acquire, "5a"), made(quorum.Extend, "2")})
+	keys := func(calls []*call) (keys []string) {
+		for _, c := range calls {
+			keys = append(keys, c.cmd.Key)
+		}
+		return keys
+	}
+	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, false)))
+	require.Zero(t, l.len())
+}

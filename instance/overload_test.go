@@ -1,0 +1,168 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/embedded"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// processor is the time of a server that carries out one command after the other.
+type processor struct {
+	each time.Duration // what a command takes
+	turn chan struct{} // not a Mutex: whoever waits for one keeps virtual time from passing
+}
+
+func newProcessor(each time.Duration) *processor {
+	return &processor{each: each, turn: make(chan struct{}, 1)}
+}
+
+// connect gives a connection on which the server reads commands as fast as it carries
+// them out. Whatever is sent meanwhile waits, as in a socket's buffer.
+func (p *processor) connect(server net.Conn) net.Conn {
+	client, middle := net.Pipe()
+	sent := make(chan []byte, 1<<16)
+	go func() {
+		defer close(sent)
+		for {
+			chunk := make([]byte, 64<<10)
+			n, err := middle.Read(chunk)
+			if err != nil {
+				return
+			}
+			sent <- chunk[:n]
+		}
+	}()
+	go func() {
+		for chunk := range sent {
+			p.turn <- struct{}{}
+			// A value and a script's hash have 40 bytes: so one for each lock, and one for
+			// each command.
+			time.Sleep(p.each * time.Duration(bytes.Count(chunk, []byte("$40\r\n"))))
+			<-p.turn
+			_, _ = server.Write(chunk) // if it fails, so does the other direction
+		}
+		_ = server.Close()
+	}()
+	go func() {
+		defer func() { _ = middle.Close() }()
+		chunk := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(chunk)
+			if err != nil {
+				return
+			}
+			if _, err := middle.Write(chunk[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	return client
+}
+
+// TestOverload holds leases on five servers, and asks for new ones at four times the rate
+// that the servers can serve, for two TTLs. No lease is lost, what is refused is told
+// why, and about as many locks are taken as the servers can serve.
+//
+// Time is virtual: it passes only when every goroutine waits for it. So how fast this
+// machine is has no part in it.
+func TestOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const (
+			each     = 2 * time.Millisecond // 500 commands a second
+			capacity = 200                  // locks a second: two commands each, beside the extensions
+			leases   = 50
+			ttl      = 3 * time.Second
+		)
+		cluster, err := embedded.StartPiped(5)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, cluster.Close()) }()
+		var instances []quorum.Instance
+		for i := range 5 {
+			server, cpu := cluster.Server(i), newProcessor(each)
+			client := redis.NewClient(instance.Harden(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
+				conn, err := server.Dial()
+				if err != nil {
+					return nil, err
+				}
+				return cpu.connect(conn), nil
+			}}))
+			defer func() { require.NoError(t, client.Close()) }()
+			inst, err := instance.New(client, instance.Config{Name: fmt.Sprint("s", i), VouchedRunID: server.RunID()})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, inst.Close()) }()
+			instances = append(instances, inst)
+		}
+		var lost, extended, failed atomic.Int64
+		locks, err := quorum.New(quorum.Config{
+			Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: 300 * time.Millisecond,
+			Hooks: quorum.Hooks{
+				Lost: func(e quorum.LeaseEvent) { lost.Add(1) },
+				RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
+					if e.Op == quorum.Extend && e.Err == nil {
+						extended.Add(1)
+					} else if e.Op == quorum.Extend {
+						failed.Add(1)
+					}
+				},
+			},
+		}, instances...)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, locks.Close(t.Context())) }()
+
+		var held []*quorum.Lease
+		for i := range leases {
+			lease, err := locks.Acquire(t.Context(), fmt.Sprint("held-", i))
+			require.NoError(t, err)
+			lease.KeepAlive()
+			held = append(held, lease)
+		}
+
+		var tries sync.WaitGroup
+		var won, refused, others atomic.Int64
+		began := time.Now()
+		for n := 0; time.Since(began) < 2*ttl; n++ {
+			tries.Go(func() {
+				lease, err := locks.TryAcquire(t.Context(), fmt.Sprint("wanted-", n))
+				switch {
+				case err == nil:
+					won.Add(1)
+					_ = lease.Release(t.Context()) // what isn't delivered is owed
+				case errors.Is(err, quorum.ErrOverloaded):
+					refused.Add(1)
+				default:
+					others.Add(1)
+				}
+			})
+			time.Sleep(time.Second / (4 * capacity))
+		}
+		tries.Wait()
+		t.Logf("%d locks in %v, %d were refused at once, %d failed otherwise; %d extensions, %d failed",
+			won.Load(), time.Since(began), refused.Load(), others.Load(), extended.Load(), failed.Load())
+		assert.Zero(t, lost.Load(), "leases lost")
+		assert.Less(t, failed.Load(), extended.Load()/4, "extensions that had to be tried again")
+		assert.Greater(t, won.Load(), int64(capacity), "locks taken: new ones don't starve")
+		assert.Greater(t, refused.Load(), 10*others.Load(), "most of what can't be served is refused at once")
+		for _, lease := range held {
+			require.NoError(t, lease.Err())
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.NoError(t, locks.Settle(t.Context()))
+	})
+}

@@ -1,0 +1,121 @@
+package quorum
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// roundOf is a round with these votes, in which a quorum is q.
+func roundOf(q int, votes ...Vote) *round {
+	r := &round{cmd: Command{Ahead: 5 * time.Microsecond}}
+	r.settled.Majority = Majority{N: len(votes), Q: q}
+	for _, vote := range votes {
+		r.ballots = append(r.ballots, Ballot{Vote: vote})
+	}
+	return r
+}
+
+// at is a vote for a token at a clock, both in microseconds, with reserved tokens.
+func at(token, clock int64, spare int) Vote {
+	return Vote{Outcome: Granted, Token: fencing.Token(token), Spare: spare, Clock: time.UnixMicro(clock)}
+}
+
+func TestChoose(t *testing.T) {
+	unknown := Vote{Outcome: Granted, Token: 20}
+	for name, c := range map[string]struct {
+		votes        []Vote
+		token, first fencing.Token
+		agree        int
+	}{
+		"equal":                        {[]Vote{at(20, 20, 0), at(20, 20, 0), {Err: ErrPending}}, 20, 20, 2},
+		"the largest":                  {[]Vote{at(17, 20, 0), at(20, 20, 0), at(18, 20, 0)}, 20, 20, 3},
+		"one alone":                    {[]Vote{at(20, 1, 0)}, 20, 20, 1},
+		"as far as the clock lets it":  {[]Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
+		"further":                      {[]Vote{at(26, 20, 0), at(11, 20, 0)}, 11, 11, 1},
+		"a counter far ahead":          {[]Vote{at(1000, 1000, 0), at(20, 20, 0), at(19, 20, 0)}, 20, 20, 2},
+		"a clock far behind":           {[]Vote{at(20, 20, 0), at(5, 10, 0), at(19, 20, 0)}, 20, 20, 2},
+		"a clock far behind, with all": {[]Vote{at(20, 20, 0), at(20, 10, 0), at(19, 20, 0)}, 20, 20, 3},
+		"two, and the higher ones":     {[]Vote{at(20, 20, 0), at(1000, 1000, 0), at(19, 20, 0), at(999, 1000, 0)}, 1000, 1000, 2},
+		"a clock that isn't known":     {[]Vote{at(1000, 1000, 0), unknown}, 1000, 1000, 2},
+		"reserved":                     {[]Vote{at(20, 20, 4), at(20, 20, 4), at(20, 20, 4)}, 20, 16, 3},
+		"fewer reserved":               {[]Vote{at(20, 20, 4), at(20, 20, 2), at(20, 20, 4)}, 20, 18, 3},
+		"a first token that is higher": {[]Vote{at(20, 20, 4), at(19, 20, 1), at(17, 20, 9)}, 20, 18, 3},
+		"none reserved below":          {[]Vote{at(20, 20, 4), at(10, 20, 0), at(16, 20, 4)}, 20, 16, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := len(c.votes)/2 + 1
+			if len(c.votes) == 4 {
+				q = 2 // so that there are two choices
+			}
+			token, spare, agree := roundOf(q, c.votes...).choose()
+			require.Equal(t, c.token, token)
+			require.Equal(t, c.agree, agree)
+			require.Equal(t, c.first, token-fencing.Token(spare))
+		})
+	}
+}
+
+// The choice does what its contract says, for any votes: it finds a quorum if there is
+// one, and the tokens suit everybody who is in it.
+func TestChoiceSuitsAQuorum(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	found := 0
+	for range 20_000 {
+		n := 1 + random.IntN(6)
+		q := n/2 + 1
+		votes := make([]Vote, n)
+		for i := range votes {
+			clock := 100 + random.Int64N(12)
+			token := clock + random.Int64N(12) - 6
+			votes[i] = at(min(token, clock+5), clock, random.IntN(4))
+			if random.IntN(6) == 0 {
+				votes[i] = Vote{Outcome: []Outcome{Refused, Failed}[random.IntN(2)], Err: ErrPending}
+			}
+		}
+		r := roundOf(q, votes...)
+		token, spare, agree := r.choose()
+		first := token - fencing.Token(spare)
+
+		// By looking at each set of votes.
+		most, highest := 0, fencing.Token(0)
+		for set := range 1 << n {
+			size, top, limit, all := 0, fencing.Token(0), int64(1<<62), true
+			for i, vote := range votes {
+				if set&(1<<i) != 0 {
+					all = all && vote.Outcome == Granted
+					size, top, limit = size+1, max(top, vote.Token), min(limit, max(vote.Clock.UnixMicro()+5, int64(vote.Token)))
+				}
+			}
+			if !all || size == 0 || int64(top) > limit {
+				continue
+			}
+			most = max(most, size)
+			if size >= q {
+				highest = max(highest, top)
+			}
+		}
+		require.Equal(t, most >= q, agree >= q, "%+v", votes)
+		if agree < q {
+			require.Equal(t, most, agree, "%+v", votes)
+			continue
+		}
+		found++
+		require.Equal(t, highest, token, "%+v", votes)
+		settled := 0
+		for _, vote := range votes {
+			if vote.Outcome == Granted && vote.Token <= token && int64(token) <= max(vote.Clock.UnixMicro()+5, int64(vote.Token)) {
+				settled++
+				require.LessOrEqual(t, firstOf(&vote), first)
+			}
+		}
+		require.Equal(t, settled, agree)
+		require.LessOrEqual(t, first, token)
+		require.LessOrEqual(t, spare, 3)
+	}
+	require.Greater(t, found, 1000)
+}

@@ -1,0 +1,131 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// However many acquisitions an instance hasn't answered, a lease can be extended there, and
+// released.
+func TestAcquisitionsLeaveRoomForWhatIsHeld(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.lag(99*ms, 2) // just within its timeout
+		before := f.count(2, quorum.Acquire)
+		for i := range 20 {
+			f.acquire(fmt.Sprint("other", i)) // won by the two others
+		}
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		assert.Equal(t, 6, f.count(2, quorum.Acquire)-before, "acquisitions, of MaxInFlight 8")
+		assert.Equal(t, 1, f.count(2, quorum.Extend))
+		go func() { _ = lease.Release(f.ctx) }() // behind the extension
+		time.Sleep(99 * ms)
+		synctest.Wait()
+		assert.Equal(t, 1, f.count(2, quorum.Release)-1, "beside the warm-up's")
+	}, func(cfg *quorum.Config) { cfg.MaxInFlight = 8 })
+}
+
+// TryAcquire is told that nothing was asked, and why; Acquire waits, and has the lock when
+// there is time for it.
+func TestOverloadIsToldOrWaitedFor(t *testing.T) {
+	var mu sync.Mutex
+	var told []error
+	play(t, 3, func(f *fixture) {
+		mu.Lock()
+		told = nil
+		mu.Unlock()
+		f.warm()
+		f.slow(20*ms, 20*ms)
+		var rounds sync.WaitGroup
+		for i := range 6 { // as many as MaxInFlight lets
+			rounds.Go(func() {
+				lease, err := f.TryAcquire(f.ctx, fmt.Sprint("k", i))
+				if assert.NoError(t, err) {
+					assert.NoError(t, lease.Release(f.ctx))
+				}
+			})
+		}
+		synctest.Wait()
+		at := time.Now()
+		_, err := f.TryAcquire(f.ctx, "late")
+		require.ErrorIs(t, err, quorum.ErrOverloaded)
+		require.NotErrorIs(t, err, quorum.ErrTaken)
+		require.NotErrorIs(t, err, quorum.ErrNoQuorum)
+		require.Zero(t, time.Since(at))
+		var round *quorum.RoundError
+		require.ErrorAs(t, err, &round)
+		assert.Empty(t, round.Votes)
+		for _, says := range []string{"6 rounds", "MaxInFlight", `acquire "late"`, "no instance was asked"} {
+			assert.ErrorContains(t, err, says)
+		}
+		mu.Lock()
+		assert.ErrorIs(t, told[len(told)-1], quorum.ErrOverloaded, "hooks are told as well")
+		mu.Unlock()
+
+		lease, err := f.Acquire(f.ctx, "late")
+		require.NoError(t, err)
+		assert.Less(t, time.Since(at), time.Second)
+		require.NoError(t, lease.Release(f.ctx))
+		rounds.Wait()
+		for i := range f.servers {
+			assert.Zero(t, f.count(i, quorum.Enlist), "and bothers no server meanwhile")
+		}
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.MaxInFlight = 8
+		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e.Err)
+		}
+	})
+}
+
+// With a majority that hangs, rounds are begun no faster than they end, and the lock is had
+// when the servers are back.
+func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
+	playOnce(t, 3, func(f *fixture) {
+		f.warm()
+		f.each((*quorumtest.Server).Hang, 0, 1)
+		var rounds sync.WaitGroup
+		overloaded, failed := 0, 0
+		var mu sync.Mutex
+		for i := range 2000 {
+			rounds.Go(func() {
+				_, err := f.TryAcquire(f.ctx, fmt.Sprint("k", i))
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(err, quorum.ErrOverloaded) {
+					overloaded++
+				} else {
+					assert.ErrorIs(t, err, quorum.ErrNoQuorum)
+					failed++
+				}
+			})
+			time.Sleep(ms)
+		}
+		rounds.Wait()
+		assert.Greater(t, overloaded, 1000)
+		assert.Greater(t, failed, 100)
+		f.resume()
+		f.trust()
+		lease, err := f.Acquire(f.ctx, "again")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

@@ -1,0 +1,395 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// A waiter's hook that takes long doesn't keep anybody's Release.
+func TestReleaseDoesNotWaitForAWaitersHook(t *testing.T) {
+	for name, cohorts := range map[string]quorum.Switch{"handed on": quorum.On, "one by one": quorum.Off} {
+		t.Run(name, func(t *testing.T) {
+			var slow atomic.Bool
+			playCalls(t, 3, func(f *fixture) {
+				f.warm()
+				first := f.acquire("k")
+				slow.Store(true)
+				var group sync.WaitGroup
+				for range 3 {
+					group.Go(func() {
+						lease, err := f.Acquire(f.ctx, "k")
+						if !assert.NoError(f.t, err) {
+							return
+						}
+						time.Sleep(time.Second)
+						at := time.Now()
+						assert.NoError(f.t, lease.Release(f.ctx))
+						assert.Equal(f.t, at, time.Now())
+					})
+				}
+				synctest.Wait()
+				at := time.Now()
+				require.NoError(f.t, first.Release(f.ctx))
+				require.Equal(f.t, at, time.Now())
+				group.Wait()
+				slow.Store(false)
+				f.requireNothingLeft()
+			}, func(cfg *quorum.Config) {
+				cfg.TTL, cfg.Cohorts = 10*time.Minute, cohorts
+				cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
+					if slow.Load() && e.Key == "k" {
+						time.Sleep(30 * time.Second)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A waiter that is cancelled at the moment at which it is handed the lock hands it on,
+// or the lock is freed.
+func TestHandedToWhoHasGone(t *testing.T) {
+	for _, behind := range []int{0, 1} {
+		t.Run(fmt.Sprintf("%d behind", behind), func(t *testing.T) {
+			for range 50 { // which of two events a goroutine sees first is the scheduler's choice
+				playCallsOnce(t, 3, func(f *fixture) {
+					f.warm()
+					w := newCrew(f, f.Coordinator, 1)
+					ctx, cancel := context.WithCancel(f.ctx)
+					defer cancel()
+					gone := make(chan error, 1)
+					w.group.Go(func() {
+						lease, err := f.Acquire(ctx, "k")
+						if err == nil {
+							err = lease.Release(f.ctx)
+						}
+						gone <- err
+					})
+					synctest.Wait()
+					for range behind {
+						w.join(f.ctx, f.Coordinator)
+					}
+					w.next()
+					w.let <- struct{}{} // it releases now
+					cancel()
+					require.NoError(f.t, <-w.errs)
+					if err := <-gone; err != nil {
+						require.ErrorIs(f.t, err, context.Canceled)
+					}
+					for range behind {
+						w.next()
+						w.release()
+					}
+					w.group.Wait()
+					f.requireNothingLeft()
+					f.acquire("k")
+				})
+			}
+		})
+	}
+}
+
+// Goroutines that do nothing under the lock follow each other without a round, like those
+// that hold it for long.
+func TestMomentaryLeasesAreHandedOn(t *testing.T) {
+	var rounds atomic.Int64
+	playCallsOnce(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		const workers, turns = 8, 500
+		rounds.Store(0)
+		var group sync.WaitGroup
+		for range workers {
+			group.Go(func() {
+				for range turns {
+					lease, err := f.Acquire(f.ctx, "k")
+					if !assert.NoError(f.t, err) || !assert.NoError(f.t, lease.Release(f.ctx)) {
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		f.t.Logf("%d leases in %d rounds", workers*turns, rounds.Load())
+		assert.Less(f.t, rounds.Load(), int64(workers*turns/8))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) { rounds.Add(1) }
+	})
+}
+
+// Terms mean the same wherever the holder is: it takes as many tries and as long, and the
+// error is the same, but for who has the lock.
+func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
+	type outcome struct {
+		tries  int
+		waited time.Duration
+	}
+	for name, terms := range map[string]quorum.Terms{
+		"one try": {MaxTries: 1}, "two tries": {MaxTries: 2}, "seven tries": {MaxTries: 7},
+		"a time": {MaxWait: time.Second}, "both": {MaxTries: 3, MaxWait: time.Minute},
+	} {
+		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playCallsOnce, "polls": playOnce} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				var outcomes []outcome
+				for _, where := range []string{"elsewhere", "here", "behind others", "behind others elsewhere"} {
+					play(t, 3, func(f *fixture) {
+						f.warm()
+						holder := f.Coordinator
+						if where == "elsewhere" || where == "behind others elsewhere" {
+							holder = f.other(func(cfg *quorum.Config) { cfg.Owner = "them" })
+						}
+						lease, err := holder.TryAcquire(f.ctx, "k")
+						require.NoError(f.t, err)
+						synctest.Wait() // it has the key on all servers: a quorum was enough to return
+						ctx, cancel := context.WithCancel(f.ctx)
+						var group sync.WaitGroup
+						if where == "behind others" || where == "behind others elsewhere" {
+							group.Go(func() {
+								_, err := f.Acquire(ctx, "k")
+								assert.ErrorIs(f.t, err, context.Canceled)
+							})
+							synctest.Wait()
+						}
+						bounded, err := f.WithTerms(func(t *quorum.Terms) { terms.TTL = t.TTL; *t = terms })
+						require.NoError(f.t, err)
+						began := time.Now()
+						_, err = bounded.Acquire(f.ctx, "k")
+						waited := requireWaitError(f.t, err, quorum.ErrExhausted)
+						require.ErrorIs(f.t, err, quorum.ErrTaken)
+						var round *quorum.RoundError
+						require.ErrorAs(f.t, err, &round)
+						require.NotNil(f.t, round.Holder)
+						assert.Equal(f.t, holder == f.Coordinator, round.Holder.Here)
+						assert.InDelta(f.t, lease.Validity(), round.Holder.Remaining, float64(90*time.Second))
+						if holder == f.Coordinator {
+							assert.Contains(f.t, err.Error(), "held by this process for another 59m")
+						} else {
+							assert.Contains(f.t, err.Error(), "held by another client for another ")
+						}
+						if terms.MaxTries > 0 {
+							outcomes = append(outcomes, outcome{waited.Tries, time.Since(began)})
+						} else {
+							assert.Positive(f.t, waited.Tries)
+							outcomes = append(outcomes, outcome{0, time.Since(began)})
+						}
+						cancel()
+						group.Wait()
+						require.NoError(f.t, lease.Release(f.ctx))
+						f.requireNothingLeft()
+					}, func(cfg *quorum.Config) {
+						cfg.TTL = time.Hour
+						cfg.Random = &sharedDice{dice: dice{number: 0x9e3779b97f4a7c15}}
+					})
+				}
+				for _, o := range outcomes {
+					assert.Equal(t, outcomes[0], o, "%v", outcomes)
+				}
+				if terms.MaxTries > 0 {
+					assert.Equal(t, terms.MaxTries, outcomes[0].tries)
+				}
+				if terms.MaxTries == 1 {
+					assert.Zero(t, outcomes[0].waited)
+				}
+			})
+		}
+	}
+}
+
+// A waiter with few tries gets the lock if it is released in time.
+func TestMaxTriesBehindALocalHolderThatReleases(t *testing.T) {
+	playCalls(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		time.AfterFunc(100*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Equal(f.t, 100*ms, f.elapsed())
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.MaxTries = 2
+		cfg.Random = &sharedDice{dice: dice{number: uint64(400 * ms)}}
+	})
+}
+
+// A waiter that never got to ask, behind one that finds no quorum, says so.
+func TestTriesBehindOneThatFindsNoQuorum(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.kill(0, 1)
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		group.Go(func() { _, _ = f.Acquire(ctx, "k") })
+		time.Sleep(time.Second)
+		once, err := f.WithTerms(func(t *quorum.Terms) { t.MaxTries = 1 })
+		require.NoError(f.t, err)
+		_, err = once.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.NotErrorIs(f.t, err, quorum.ErrTaken)
+		cancel()
+		group.Wait()
+		f.each(func(s *quorumtest.Server) { s.Start(true) }, 0, 1)
+	})
+}
+
+// Who has a lock, and asks for it again, would wait for itself.
+func TestHeldByCaller(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		refused := func(ctx context.Context, key string) {
+			f.t.Helper()
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			_, err := f.Acquire(ctx, key)
+			require.ErrorIs(f.t, err, quorum.ErrHeldByCaller)
+			require.NotErrorIs(f.t, err, quorum.ErrTaken)
+			_, err = f.TryAcquire(ctx, key)
+			require.ErrorIs(f.t, err, quorum.ErrHeldByCaller)
+			require.ErrorContains(f.t, err, fmt.Sprintf("%q", key))
+			require.ErrorIs(f.t, f.Do(ctx, key, nil), quorum.ErrHeldByCaller)
+			view, err := f.WithTerms(func(*quorum.Terms) {})
+			require.NoError(f.t, err)
+			_, err = view.TryAcquire(ctx, key)
+			require.ErrorIs(f.t, err, quorum.ErrHeldByCaller)
+		}
+		other := f.other()
+		var after context.Context
+		require.NoError(f.t, f.Do(f.ctx, "a", func(ctx context.Context, a *quorum.Lease) error {
+			refused(ctx, "a")
+			refused(a.Context(), "a")
+			return f.Do(ctx, "b", func(ctx context.Context, b *quorum.Lease) error {
+				refused(ctx, "a")
+				refused(context.WithoutCancel(ctx), "b")
+				c, err := f.TryAcquire(ctx, "c")
+				require.NoError(f.t, err)
+				refused(c.Context(), "a")
+				require.NoError(f.t, c.Release(ctx))
+				token, ok := fencing.FromContext(ctx)
+				assert.True(f.t, ok)
+				assert.Equal(f.t, b.Token(), token)
+				token, _ = fencing.FromContext(a.Context())
+				assert.Equal(f.t, a.Token(), token)
+
+				// Of another Coordinator it says nothing.
+				_, err = other.TryAcquire(ctx, "a")
+				require.ErrorIs(f.t, err, quorum.ErrTaken)
+				after = ctx
+				return nil
+			})
+		}))
+		// The leases are over.
+		lease, err := f.Acquire(context.WithoutCancel(after), "a")
+		require.NoError(f.t, err)
+		within := lease.Within(f.ctx)
+		refused(within, "a")
+		require.NoError(f.t, lease.Release(within))
+		again, err := f.Acquire(context.WithoutCancel(within), "a")
+		require.NoError(f.t, err)
+		require.NoError(f.t, again.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// The answers to a round are lost, and so are its deletes: the next one isn't refused by
+// what the waiter itself has left behind.
+func TestRetryIsNotRefusedByItself(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) {
+			values := map[string]bool{}
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Key != "k" {
+					return quorumtest.Fate{}
+				}
+				values[cmd.Value] = true
+				switch {
+				case len(values) > 1:
+					return quorumtest.Fate{}
+				case cmd.Op == quorum.Acquire:
+					return quorumtest.Fate{End: quorumtest.LoseReply}
+				default:
+					return quorumtest.Fate{End: quorumtest.LoseRequest}
+				}
+			})
+		})
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
+		time.Sleep(2 * time.Second) // the old value's deletes arrive
+		synctest.Wait()
+		assert.Len(f.t, lease.Instances(), 3)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		require.NoError(f.t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.MaxTries = 2
+		// Soon enough for the delete to be still unanswered.
+		cfg.Random = &sharedDice{dice: dice{number: uint64(ms)}}
+	})
+}
+
+// Where nobody is called, processes that want a lock without a delay of their own share it.
+// One may have many turns before it knows that there are others, so there are many.
+func TestPollingIsFair(t *testing.T) {
+	for _, clients := range []int{3, 5} {
+		for _, hold := range []time.Duration{0, ms, 30 * ms, 300 * ms} {
+			t.Run(fmt.Sprintf("%d clients hold it for %v", clients, hold), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t, 3, func(cfg *quorum.Config) { cfg.TTL, cfg.ClockMonitor = time.Minute, quorum.Off })
+					f.warm()
+					f.lag(100 * time.Microsecond)
+					const turns = 1000
+					had := make([]int, clients)
+					row, longest, last := 0, 0, -1
+					ctx, cancel := context.WithCancel(f.ctx)
+					defer cancel()
+					var group sync.WaitGroup
+					n := 0 // guarded by the lock
+					for i := range clients {
+						c := f.other()
+						group.Go(func() {
+							for {
+								lease, err := c.Acquire(ctx, "k")
+								if err != nil {
+									assert.ErrorIs(t, err, context.Canceled)
+									return
+								}
+								had[i]++
+								if n++; n == turns {
+									cancel()
+								}
+								if last != i {
+									row, last = 0, i
+								}
+								row++
+								longest = max(longest, row)
+								time.Sleep(hold)
+								assert.NoError(t, lease.Release(f.ctx))
+							}
+						})
+					}
+					group.Wait()
+					t.Logf("turns %v in %v, %d in a row", had, f.elapsed(), longest)
+					for _, n := range had {
+						assert.LessOrEqual(t, n, turns/2, "%v", had)
+						assert.GreaterOrEqual(t, n, turns/clients/2, "%v", had)
+					}
+					f.requireNothingLeft()
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package quorum_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// older lets a server come back with the counter of "k" that it had before that many
+// grants, as from a disk that is written once a second.
+func (f *fixture) older(s *quorumtest.Server, grants fencing.Token) {
+	s.PutCounter("k", s.Counter("k")-grants, f.Set().String())
+	s.Restart(true)
+}
+
+// cycle takes the lock and gives it back.
+func (f *fixture) cycle() fencing.Token {
+	f.t.Helper()
+	lease := f.acquire("k")
+	require.NoError(f.t, lease.Release(f.ctx))
+	f.requireNothingLeft()
+	return lease.Token()
+}
+
+// A command whose grant counts names the run in which the server is known, if it is;
+// the others don't.
+func TestCommandsNameTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		identity func(*quorum.Identity)
+		watch    quorum.Switch
+		known    bool
+	}{
+		"known":       {nil, quorum.On, true},
+		"not watched": {nil, quorum.Off, false},
+		"hidden": {func(id *quorum.Identity) {
+			id.RunID, id.ReplID, id.Uptime = "", "", -1
+		}, quorum.On, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				if c.identity != nil {
+					f.identify(c.identity)
+				}
+				lease := f.acquire("k")
+				require.NoError(t, lease.Extend(f.ctx))
+				require.NoError(t, lease.Release(f.ctx))
+				f.requireNothingLeft()
+				for i, s := range f.servers {
+					want := ""
+					if c.known {
+						want = s.ReplID()
+					}
+					for _, e := range f.log(i) {
+						if op := e.Command.Op; op == quorum.Acquire || op == quorum.Extend {
+							assert.Equal(t, want, e.Command.Run)
+						} else {
+							assert.Empty(t, e.Command.Run, "%v", e.Command.Op)
+						}
+					}
+					assert.Equal(t, want, s.Run("k"))
+				}
+			}, func(cfg *quorum.Config) { cfg.RestartQuarantine = c.watch })
+		})
+	}
+}
+
+// All servers come back with the counters of a second ago. The record of the run is
+// as old as the counter, so the first grant starts from the clock.
+func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
+	for name, c := range map[string]struct {
+		vouch bool
+		wait  time.Duration
+	}{
+		"after the quarantine": {false, maxTTL},
+		"vouched for":          {true, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				var last fencing.Token
+				for range 5 {
+					last = f.cycle()
+				}
+				f.each(func(s *quorumtest.Server) { f.older(s, 3) })
+				if c.vouch {
+					require.NoError(t, f.Trust(f.ctx))
+				}
+				f.recognize()
+				time.Sleep(c.wait)
+				lifted := f.cycle()
+				assert.Greater(t, lifted, last)
+				assert.Equal(t, fencing.Token(f.servers[0].Clock().UnixMicro())+1, lifted, "from the clock")
+				assert.Equal(t, lifted+1, f.cycle(), "and once in a run")
+			})
+		})
+	}
+}
+
+// What is left of the assumption: a server that hides its run goes on from the
+// counter that it came back with, and the user is told so.
+func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
+	var told atomic.Int32
+	playOnce(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", max(id.Uptime, time.Hour) })
+		first := f.cycle()
+		f.each(func(s *quorumtest.Server) { f.older(s, 1) })
+		time.Sleep(maxTTL)
+		assert.Equal(t, first, f.cycle())
+		assert.EqualValues(t, 3, told.Load())
+	}, func(c *quorum.Config) { c.Hooks.Unprotected = func(quorum.UnprotectedEvent) { told.Add(1) } })
+}
+
+// The servers are restarted under the command, with older counters. They see that it
+// names another run, and set nothing; so no token is given twice.
+func TestServersAreRestartedUnderTheCommand(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.cycle()
+		last := f.cycle()
+		for _, s := range f.servers {
+			restarts := 0
+			s.OnCommand(func(cmd quorum.Command) {
+				if cmd.Op == quorum.Acquire && restarts == 0 {
+					restarts++
+					f.older(s, 1)
+				}
+			})
+		}
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "the error says what was found")
+		require.NoError(t, f.Settle(f.ctx))
+		for i, s := range f.servers {
+			log := f.log(i)
+			asked := log[len(log)-1]
+			require.Equal(t, quorum.Acquire, asked.Command.Op)
+			assert.ErrorIs(t, asked.Vote.Err, quorum.ErrOtherRun)
+			assert.NotEqual(t, s.ReplID(), asked.Command.Run)
+		}
+		f.trust()
+		time.Sleep(ms) // more microseconds than tokens were given
+		assert.Greater(t, f.cycle(), last)
+	})
+}
+
+// An Acquire waits until the quarantine is over.
+func TestAcquireOutlastsARestart(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		last := f.cycle()
+		f.each(func(s *quorumtest.Server) { s.Restart(true) })
+		from := f.elapsed()
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, f.elapsed()-from, maxTTL)
+		assert.Greater(t, lease.Token(), last)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// A promotion without a restart keeps the run ID. The server may lack what was granted
+// while it was a replica, so it is another run all the same.
+func TestAPromotionIsAnotherRun(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", ms, 3, 4)
+		first := f.acquire("k")
+		other := f.other()
+		_, err := other.Verify(f.ctx)
+		require.NoError(t, err)
+		time.Sleep(50 * ms)
+		f.servers[2].Delete("k")
+		f.servers[2].Promote()
+		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+		_, err = other.TryAcquire(f.ctx, "k")
+		require.NoError(t, first.Err())
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		assert.ErrorContains(t, err, "its replication ID changed from")
+	})
+}
+
+// A master's first replica, or a backup, gives it another replication ID, perhaps all
+// masters at one time. They have forgotten nothing, and go on voting.
+func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("held")
+		for range 3 {
+			f.each((*quorumtest.Server).Attach)
+			require.NoError(t, lease.Extend(f.ctx))
+			next, err := f.Acquire(f.ctx, "k")
+			require.NoError(t, err)
+			require.NoError(t, next.Release(f.ctx))
+			require.NoError(t, f.Settle(f.ctx))
+			time.Sleep(8 * time.Second)
+			assert.Less(t, f.elapsed(), 30*time.Second, "nobody waited for a quarantine")
+		}
+
+		// After a time in which the server could have been promoted, and have forgotten
+		// its former replication ID, nobody can tell.
+		f.kill()
+		time.Sleep(2 * time.Minute)
+		f.each(func(s *quorumtest.Server) {
+			run := s.RunID()
+			s.Start(true)
+			s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Uptime = run, time.Hour })
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+}
+
+// A user loses the right to see the run while the client works. The server is asked again
+// who it is, and votes as one that hides it, after a quarantine.
+func TestTheRunIsHiddenFromNowOn(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+		f.each(func(s *quorumtest.Server) {
+			s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
+			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+				if cmd.Run != "" {
+					return quorumtest.Fate{Err: permanentError{true}}
+				}
+				return quorumtest.Fate{}
+			})
+		})
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		time.Sleep(ms)
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		f.acquire("k")
+	})
+}
+
+// Two servers answer under one name by turns: an address was switched, and connections
+// to the old one live on. Whatever the probe finds, neither has a vote, as another
+// client may have the other's.
+func TestTwoServersUnderOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		second := quorumtest.NewServer("A", nil)
+		second.SetIdentity(func(id *quorum.Identity) { id.Uptime = time.Hour })
+		s := &switched{Server: f.servers[0], second: second}
+		c, err := quorum.New(f.cfg, s)
+		require.NoError(t, err)
+		defer c.Close(f.ctx)
+		first, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+
+		s.commands.Store(true) // probes still reach the old one
+		for range 3 {
+			_, err = c.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			assert.Empty(t, second.Keys(), "nothing was set")
+			time.Sleep(maxTTL / 2)
+		}
+		require.Error(t, first.Err())
+		s.commands.Store(false)
+		_, err = c.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		_, err = c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+	})
+}
+
+// switched is two servers under one name: commands and probes reach the second one if
+// told so.
+type switched struct {
+	*quorumtest.Server
+	second           *quorumtest.Server
+	commands, probes atomic.Bool
+}
+
+func (s *switched) Probe(ctx context.Context) (quorum.Identity, error) {
+	if s.probes.Load() {
+		return s.second.Probe(ctx)
+	}
+	return s.Server.Probe(ctx)
+}
+
+func (s *switched) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	if s.commands.Load() {
+		return s.second.Do(ctx, cmd)
+	}
+	return s.Server.Do(ctx, cmd)
+}
+
+// The extension of a lease counts where a restarted server has kept the key, but not
+// from another server than the one that was probed.
+func TestExtensionsOfAnotherRun(t *testing.T) {
+	play(t, 1, func(f *fixture) {
+		lease := f.acquire("k")
+		f.servers[0].Restart(true)
+		err := lease.Extend(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrNotExtended)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.NoError(t, lease.Err(), "the old deadline stands")
+		require.NoError(t, lease.Release(f.ctx), "it was there")
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		second := quorumtest.NewServer("A", nil)
+		s := &switched{Server: f.servers[0], second: second}
+		c, err := quorum.New(f.cfg, s)
+		require.NoError(t, err)
+		defer c.Close(f.ctx)
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		second.Put("k", lease.Value(), time.Minute) // as a replica has it
+		s.commands.Store(true)
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrOtherRun)
+	})
+}
+
+// A probe finds another server while the answer of the first one is on its way. By then
+// somebody else may have the second one's vote, so the first one's doesn't count.
+func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
+	for _, op := range []quorum.Op{quorum.Acquire, quorum.Extend} {
+		t.Run(op.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 1)
+				second := quorumtest.NewServer("A", nil)
+				second.SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+				s := &switched{Server: f.servers[0], second: second}
+				c, err := quorum.New(f.cfg, s)
+				require.NoError(t, err)
+				defer c.Close(f.ctx)
+				lease, err := c.TryAcquire(f.ctx, "held")
+				require.NoError(t, err)
+				f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate { return quorumtest.Fate{After: 20 * ms} })
+				answer := make(chan error, 1)
+				go func() {
+					if op == quorum.Extend {
+						answer <- lease.Extend(f.ctx)
+						return
+					}
+					_, err := c.TryAcquire(f.ctx, "k")
+					answer <- err
+				}()
+				time.Sleep(ms)
+				s.probes.Store(true)
+				_, _ = c.Verify(f.ctx)
+				require.NoError(t, c.Trust(f.ctx)) // so that no quarantine stands in the way
+				err = <-answer
+				require.ErrorIs(t, err, quorum.ErrOtherRun)
+				log := f.log(0)
+				require.Equal(t, quorum.Granted, log[len(log)-1].Vote.Outcome, "it did grant")
+			})
+		})
+	}
+}
+
+// tardy is a server whose first answer to a probe is long in coming to who asked.
+type tardy struct {
+	*quorumtest.Server
+	asked atomic.Int32
+}
+
+func (s *tardy) Probe(ctx context.Context) (quorum.Identity, error) {
+	id, err := s.Server.Probe(ctx)
+	if s.asked.Add(1) == 1 {
+		time.Sleep(20 * ms)
+	}
+	return id, err
+}
+
+// An answer that was given before a restart isn't taken in after one that was given
+// since: the run that has ended would be taken for the present one.
+func TestProbesDoNotOvertakeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		s := &tardy{Server: f.servers[0]}
+		c, err := quorum.New(f.cfg, s)
+		require.NoError(t, err)
+		defer c.Close(f.ctx)
+
+		var group sync.WaitGroup
+		defer group.Wait()
+		group.Go(func() {
+			_, err := c.Verify(f.ctx)
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		require.EqualValues(t, 1, s.asked.Load(), "it is on its way")
+		f.servers[0].Restart(false)
+
+		_, err = c.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "it is another run")
+		group.Wait()
+		time.Sleep(maxTTL)
+
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Equal(t, f.servers[0].ReplID(), f.servers[0].Run("k"), "the grant was made in it")
+	})
+}

@@ -1,0 +1,362 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// clockOp is the Op of a fault that falls at a reading of the clock.
+const clockOp = "clock"
+
+// maxClockFaults bounds the faults of a Schedule that fall at readings of the clock:
+// the run is played once more for each.
+const maxClockFaults = 64
+
+// A process that is stopped at a reading of its clock may hold locks at that moment, and
+// its other goroutines may wait for these: nothing that waits for a mutex is at rest for
+// testing/synctest, and the driver would wait forever. So nobody is kept waiting for the
+// length of the pause. Instead the process runs ahead: its clock shows the end of the
+// pause at once, and all that it asks of the world from then on is put off until that
+// moment. Until then nothing reaches it. Since it shares nothing with the rest of the
+// world but its clock and what it asks and is told, it can't tell the difference.
+//
+// Which reading is the n-th must not depend on the order in which goroutines run. A
+// reading's place is its round (from one moment at which all goroutines stand to the
+// next) and, within a round, its stack: readings of one round are counted in the order of
+// their stacks. That order is known only when the round is over. So the run is played
+// up to there, and then again with the stop at a known place.
+
+// readings follows the readings of those processes that are to be stopped at one. The
+// code under test runs while it is used, so it has a lock.
+type readings struct {
+	w      *world
+	faults []*byReading
+
+	mu    sync.Mutex
+	round []read         // in this round
+	stops []*stop        // at known places
+	held  []*heldReading // wait for the others to come to rest
+	found *stop          // a place that was looked for
+}
+
+// byReading is a fault that happens at a process's n-th reading of its clock.
+type byReading struct {
+	Fault
+	known bool  // it has a stop
+	seen  []int // by process, over all its lives
+}
+
+// read is one reading of a clock.
+type read struct {
+	p       *process
+	at      int64 // true time, as the process sees it
+	callers [32]uintptr
+	n       int
+}
+
+// stop is where a process is stopped.
+type stop struct {
+	fault   int // its number among readings.faults
+	process int
+	round   uint64
+	place   string
+	nth     int // among those at the place in the round
+
+	passed int
+	done   bool
+}
+
+// heldReading is a goroutine that waits for its reading.
+type heldReading struct {
+	stop  *stop
+	read  read
+	fresh chan bool // whether to read again
+}
+
+func (w *world) watchReadings(f Fault) {
+	if w.readings == nil {
+		w.readings = &readings{w: w}
+	}
+	w.readings.faults = append(w.readings.faults, &byReading{Fault: f, seen: make([]int, w.cfg.Processes)})
+	for _, p := range w.processes {
+		p.watched = w.watches(p)
+	}
+}
+
+// stopAll sets what was found in runs before this one.
+func (r *readings) stopAll(stops []*stop) {
+	for _, s := range stops {
+		s.passed, s.done = 0, false
+		r.faults[s.fault].known = true
+	}
+	r.stops = stops
+}
+
+// watches reports whether readings of the process are followed.
+func (w *world) watches(p *process) bool {
+	return w.readings != nil && p.index < w.cfg.Processes &&
+		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return matches(f.Process, p.name) })
+}
+
+// stopsAtReading notes a reading of the process's clock, and stops the process there if
+// a fault says so. The reading has to be made again if fresh.
+func (p *process) stopsAtReading() (fresh bool) {
+	p.readings.Add(1)
+	if !p.watched || p.dead.Load() {
+		return false
+	}
+	r := p.w.readings
+	one := read{p: p, at: p.present()}
+	one.n = runtime.Callers(2, one.callers[:])
+	r.mu.Lock()
+	r.round = append(r.round, one)
+	at := r.stopAt(&one)
+	if at == nil {
+		r.mu.Unlock()
+		return false
+	}
+	h := &heldReading{stop: at, read: one, fresh: make(chan bool, 1)}
+	r.held = append(r.held, h)
+	if len(r.held) == 1 {
+		go r.letGo()
+	}
+	r.mu.Unlock()
+	return <-h.fresh
+}
+
+// stopAt is the stop at the reading's place.
+func (r *readings) stopAt(one *read) *stop {
+	round := r.w.round.Load()
+	for _, s := range r.stops {
+		if !s.done && s.round == round && s.process == one.p.index && s.place == one.place() {
+			return s
+		}
+	}
+	return nil
+}
+
+// letGo lets readings go on that wait, when all else stands: those at one place
+// together, because nothing tells them apart. It runs on a goroutine of its own, for
+// which the driver waits.
+func (r *readings) letGo() {
+	for {
+		awaitRest()
+		r.mu.Lock()
+		first := slices.MinFunc(r.held, func(a, b *heldReading) int { return cmp.Compare(a.stop.fault, b.stop.fault) })
+		s := first.stop
+		group := slices.Clone(r.held)
+		group = slices.DeleteFunc(group, func(h *heldReading) bool { return h.stop != s })
+		r.held = slices.DeleteFunc(r.held, func(h *heldReading) bool { return h.stop == s })
+		fresh := false
+		if s.passed += len(group); s.passed >= s.nth {
+			s.done = true
+			f := r.faults[s.fault].Fault
+			first.read.p.stop(f, first.read.function())
+			fresh = !f.Stale
+		}
+		over := len(r.held) == 0
+		for _, h := range group {
+			h.fresh <- fresh
+		}
+		r.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// decided is a place that was looked for and found in this run.
+func (r *readings) decided() *stop {
+	if r == nil {
+		return nil
+	}
+	return r.found
+}
+
+// counted ends a round. For the driver.
+func (r *readings) counted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.round) == 0 {
+		return
+	}
+	for i, f := range r.faults {
+		if f.known || r.found != nil {
+			continue
+		}
+		for _, p := range r.w.processes {
+			if p.index < len(f.seen) && p.watched && matches(f.Process, p.name) {
+				r.count(i, f, p)
+			}
+		}
+	}
+	r.round = r.round[:0]
+}
+
+func (r *readings) count(i int, f *byReading, p *process) {
+	var mine []read
+	for _, one := range r.round {
+		if one.p.index == p.index && one.at >= int64(f.At) && (f.Func == "" || f.Func == one.function()) {
+			mine = append(mine, one)
+		}
+	}
+	nth := f.Nth - f.seen[p.index]
+	if f.seen[p.index] += len(mine); nth < 1 || nth > len(mine) {
+		return
+	}
+	places := make([]string, len(mine))
+	for j := range mine {
+		places[j] = mine[j].place()
+	}
+	slices.Sort(places)
+	place := places[nth-1]
+	r.found = &stop{fault: i, process: p.index, round: r.w.round.Load(), place: place, nth: nth - slices.Index(places, place)}
+}
+
+// frames gives the reading's callers outside of this package's clock.
+func (o *read) frames(yield func(runtime.Frame) bool) {
+	for frames := runtime.CallersFrames(o.callers[:o.n]); ; {
+		f, more := frames.Next()
+		if !strings.Contains(f.Function, "/simulation.(*Clock).") && !yield(f) || !more {
+			return
+		}
+	}
+}
+
+// place names the reading by its stack.
+func (o *read) place() string {
+	var b strings.Builder
+	for f := range o.frames {
+		_, _ = fmt.Fprintf(&b, "%s:%06d\n", f.Function, f.Line) // it can't fail
+	}
+	return b.String()
+}
+
+// function is who reads the clock: the first caller outside of package drift, with the
+// last element of its package's path.
+func (o *read) function() string {
+	for f := range o.frames {
+		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		if !strings.HasPrefix(name, "drift.") {
+			return name
+		}
+	}
+	return ""
+}
+
+// readingCounts is how often each process read its clock.
+func (w *world) readingCounts() map[string]int {
+	counts := make(map[string]int, len(w.processes))
+	for _, p := range w.processes {
+		if p != w.witness {
+			counts[p.name] = int(p.readings.Load())
+		}
+	}
+	return counts
+}
+
+// present is the true time up to which the process has run.
+func (p *process) present() int64 { return max(p.w.now.Load(), p.resumes.Load()) }
+
+// ahead reports whether the process runs ahead of the world.
+func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
+
+// stop stops the process at a reading of its clock, while all its goroutines stand.
+func (p *process) stop(f Fault, where string) {
+	until := p.present() + int64(f.For)
+	// Itself at the moment of the stop, which may be one to come.
+	p.post(&stopped{p: p, fault: f, until: until, where: where})
+	p.clock.foresee(until, f.Kind == Suspend, f.Frozen)
+	p.resumes.Store(until)
+}
+
+// stopped is a process's stop at a reading of its clock.
+type stopped struct {
+	p     *process
+	fault Fault
+	until int64
+	where string
+}
+
+func (s *stopped) order() opOrder { return opOrder{process: s.p.index, kind: isStop} }
+
+func (s *stopped) apply(w *world) {
+	if s.p.gone() {
+		return
+	}
+	w.count.add(stoppedAtReading)
+	f := s.fault
+	w.tell(f, s.p.name, s.where)
+	if f.Kind == Suspend {
+		s.p.suspend(s.until, f.Frozen, f.Shuffled)
+	} else {
+		s.p.pause(s.until, f.Shuffled)
+	}
+}
+
+// late is an operation of a process that runs ahead.
+type late struct {
+	op
+	p     *process
+	until int64
+}
+
+// putOff takes out of the operations those of processes that run ahead, to be carried
+// out together when their time has come.
+func (w *world) putOff(ops []op) []op {
+	if w.readings == nil {
+		return ops
+	}
+	var later []*lateOps
+	kept := ops[:0]
+	for _, o := range ops {
+		l, ok := o.(*late)
+		if !ok || l.p.gone() {
+			if ok {
+				o = l.op
+			}
+			kept = append(kept, o)
+			continue
+		}
+		at := slices.IndexFunc(later, func(b *lateOps) bool { return b.p == l.p && b.until == l.until })
+		if at < 0 {
+			at = len(later)
+			later = append(later, &lateOps{p: l.p, until: l.until})
+		}
+		later[at].ops = append(later[at].ops, l.op)
+	}
+	slices.SortFunc(later, func(a, b *lateOps) int { return cmp.Or(cmp.Compare(a.until, b.until), a.p.index-b.p.index) })
+	for _, b := range later {
+		b.p.late = append(b.p.late, b)
+		w.ahead(b.until, b)
+	}
+	return kept
+}
+
+// lateOps is operations at the moment to which they were put off.
+type lateOps struct {
+	p     *process
+	until int64
+	ops   []op
+}
+
+func (l *lateOps) live() bool { return len(l.ops) > 0 }
+
+func (l *lateOps) happen(w *world) {
+	if l.p.pausedUntil > w.now.Load() { // it was stopped once more meanwhile
+		w.ahead(l.p.pausedUntil, l)
+		return
+	}
+	l.p.late = slices.DeleteFunc(l.p.late, func(o *lateOps) bool { return o == l })
+	l.carryOut(w)
+}
+
+func (l *lateOps) carryOut(w *world) {
+	ops := l.ops
+	l.ops = nil
+	w.carryOut(ops)
+}

@@ -1,0 +1,116 @@
+package search_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/judge"
+)
+
+// relayed is a search with the relay and such faults.
+func relayed(design string, faults ...simulation.Kind) search.Space {
+	return search.Space{Setup: search.Setup{Workload: search.Relay().Name, Design: design}, How: search.Draw, Faults: faults}
+}
+
+// between are the faults of what stands between clients and servers.
+var between = []simulation.Kind{
+	simulation.Proxy, simulation.Switch, simulation.Demote, simulation.Restart, simulation.Failover, simulation.Hang, simulation.Reconnect, simulation.Cut, simulation.Lose,
+}
+
+// A lease that is handed off stays one, whatever happens to handles, messages, processes
+// and servers.
+func TestRelay(t *testing.T) {
+	t.Run("messages and processes", func(t *testing.T) {
+		report := find(t, relayed("guarded",
+			simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
+			simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Delay, simulation.Reconnect, simulation.Demote, simulation.Proxy), few())
+		assert.Empty(t, report.Kinds())
+		for _, what := range []string{
+			"a lease was handed off", "a lease was resumed", "a lease was extended", "a process crashed", "a value was replaced by the next one",
+			"a process was paused", "a server was demoted", "no lease: " + quorum.ErrLost.Error(),
+		} {
+			assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+		}
+	})
+	t.Run("what stands between", func(t *testing.T) {
+		report := find(t, relayed("default", between...), few())
+		assert.Empty(t, report.Kinds())
+		for _, what := range []string{
+			"a lease was resumed", "a proxy kept a connection", "an address was switched", "a switched address led to the other server",
+			"a server was asked in another run than its own", "a server was demoted", "a quarantine began: restarted",
+		} {
+			assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+		}
+		// The same faults bite where nobody compares runs.
+		for _, design := range []string{"unwatched", "hidden"} {
+			kind(t, find(t, relayed(design, between...), few()), simulation.TwoHolders)
+		}
+	})
+	t.Run("vouched for", func(t *testing.T) {
+		report := find(t, relayed("durable", simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Hang, simulation.Cut, simulation.Proxy), few())
+		assert.Empty(t, report.Kinds())
+		assert.Positive(t, report.Counts["a server was restarted"])
+		assert.Positive(t, report.Counts["a process was rebooted"])
+	})
+}
+
+// A setup has one outcome, though handles pass between processes and connections lead to
+// several servers.
+func TestRelayIsDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for seed := range few() / 2 {
+		cfg := search.Relay().Base
+		if seed%2 == 0 {
+			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+		}
+		cfg.Replicas = int(seed % 3)
+		schedule := simulation.Draw(seed, cfg, 8, search.Relay().Span)
+		if seed%3 == 0 {
+			schedule = simulation.DrawOf(seed, cfg, between, 8, search.Relay().Span)
+		}
+		digest := ""
+		for procs := range 2 {
+			runtime.GOMAXPROCS(1 + procs)
+			r, err := simulation.Run(seed, cfg, schedule, search.Relay().Work(cfg, search.Relay().Rounds))
+			require.NoError(t, err)
+			if digest == "" {
+				digest = r.Digest
+			}
+			require.Equal(t, digest, r.Digest, "seed %d", seed)
+		}
+	}
+}
+
+// The second judge sees a hand-off as the first does: the sender's lock ends with it, and
+// the receiver's begins with a larger token.
+func TestTheJudgesAgreeOnARelay(t *testing.T) {
+	broken, resumed := 0, 0
+	for _, design := range []string{"default", "unwatched", "forgetful", "hidden"} {
+		for seed := range few() {
+			s := search.Setup{Workload: search.Relay().Name, Design: design, Seed: seed}
+			s.Schedule = simulation.DrawOf(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, search.Relay().Span)
+			r, err := registry().Play(s)
+			require.NoError(t, err)
+			ops, err := search.Operations(r)
+			require.NoError(t, err, "%s", r.Trace)
+			verdict, err := judge.Check(ops, 0)
+			require.NoError(t, err)
+			for question, answer := range map[simulation.ViolationKind]judge.Answer{simulation.TwoHolders: verdict.Exclusion, simulation.TokenOrder: verdict.Tokens} {
+				require.Equal(t, slices.Contains(r.Kinds(), question), answer == judge.Broken, "%s seed %d: %s\n%v\n%v\n%s", design, seed, question, s.Schedule, r.Violations, r.Trace)
+			}
+			if verdict.Exclusion == judge.Broken {
+				broken++
+			}
+			resumed += r.Counts["a lease was resumed"]
+		}
+	}
+	assert.Positive(t, broken)
+	assert.Positive(t, resumed)
+}

@@ -1,0 +1,105 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+)
+
+// A server that has split in two is two of them: the one that a replica has become, which
+// keeps the name, and the old master, which those processes still reach whose way to it
+// wasn't cut. The old one is demoted at the end: it copies the new one's data.
+
+// server gives the server that a process reaches at a place: over the connection that it
+// has, or else by opening one.
+func (p *process) server(place int) *server {
+	if to := p.links[place].to; to != nil {
+		return to
+	}
+	return p.address(place)
+}
+
+// address gives the server that a new connection leads to.
+func (p *process) address(place int) *server {
+	s := p.w.places[place].server
+	switch {
+	case s.old != nil && matches(s.oldFor, p.name):
+		return s.old
+	case s.moved && matches(s.movedFor, p.name):
+		return s.other
+	}
+	return s
+}
+
+// split puts a replica beside the server. The process that is named, or all, still reach
+// the old one.
+func (s *server) split(f Fault) {
+	w, now := s.w, s.w.now.Load()
+	if !s.up || s.old != nil || s.other != nil {
+		return
+	}
+	w.count.add(serverSplit)
+	end := int64(never)
+	if f.For != 0 {
+		end = now + int64(f.For)
+	}
+	// It goes on as it is, but for its replicas, which follow the new one.
+	old := &server{
+		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
+		life: s.life, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started, trouble: end, hungUntil: s.hungUntil, shown: maps.Clone(s.shown),
+	}
+	s.old, s.oldFor = old, f.Process
+	old.connectCalls()
+	for _, address := range slices.Sorted(maps.Keys(s.ears)) {
+		if e := s.ears[address]; e.p.server(e.place) == old {
+			if old.ears == nil {
+				old.ears = map[string]*ear{}
+			}
+			old.ears[address] = e
+			delete(s.ears, address)
+		}
+	}
+	stays := func(r *request) bool { return r.call.p.server(r.call.place) == old }
+	for _, r := range s.waiting {
+		if stays(r) {
+			old.waiting = append(old.waiting, r)
+		}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, stays)
+	if old.hungUntil > now {
+		w.ahead(old.hungUntil, &restored{s: old, by: Fault{Kind: Hang}})
+	}
+	for _, b := range s.blocked {
+		if stays(b.r) {
+			b.s = old
+			old.blocked = append(old.blocked, b)
+		}
+	}
+	s.blocked = slices.DeleteFunc(s.blocked, func(b *withheld) bool { return b.s == old })
+	s.kill()
+	s.promote(max(0, f.Replica-1), now, now-int64(f.By))
+	s.trouble = end
+	if s.showAll() > 0 {
+		w.count.add(writesLost)
+	}
+	if end != never {
+		w.ahead(end, &healed{s: s, old: old})
+	}
+}
+
+// healed is the end of a split.
+type healed struct{ s, old *server }
+
+func (h *healed) live() bool { return h.old.up }
+
+func (h *healed) happen(w *world) {
+	h.old.kill() // its connections break, and who opens another one reaches the new master
+	h.s.old = nil
+	h.s.trouble = max(h.s.trouble, w.now.Load())
+	w.trace.at(w.now.Load(), h.s.name).s("is back").end()
+	for db := range h.old.data {
+		h.old.data[db] = newDatabase()
+	}
+	if h.old.showAll() > 0 {
+		w.count.add(writesLost)
+	}
+}

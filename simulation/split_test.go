@@ -1,0 +1,118 @@
+package simulation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// splitInTwo is a world in which A splits in two at 500, and c1 and c2 have only A in
+// common: c1 reaches B and C, and c2 D and E.
+func splitInTwo(length time.Duration) simulation.Schedule {
+	s := simulation.Schedule{{Kind: simulation.SplitBrain, Process: "c1", Server: "A", At: 500 * ms, For: length}}
+	for process, servers := range map[string]string{"c1": "DE", "c2": "BC"} {
+		for _, server := range servers {
+			s = append(s, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: 400 * ms})
+		}
+	}
+	slices.SortFunc(s, func(a, b simulation.Fault) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return s
+}
+
+// holdAndTry has c1 hold the lock for as long as that is possible, and c2 ask for it.
+func holdAndTry(c *simulation.Client) {
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
+	}
+	if c.Index == 0 {
+		c.SleepUntil(time.Second)
+		if lease := take(c); lease != nil {
+			c.KeepAlive(lease)
+			c.Sleep(6 * time.Second)
+			_ = c.Release(lease)
+		}
+		return
+	}
+	for c.SleepUntil(1200 * ms); ; c.Sleep(200 * ms) {
+		if lease := take(c); lease != nil {
+			_ = c.Release(lease)
+			return
+		}
+	}
+}
+
+func TestSplitBrain(t *testing.T) {
+	play := func(t *testing.T, length time.Duration, quarantine quorum.Switch) (simulation.Result, string) {
+		cfg := simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, RestartQuarantine: quarantine}}
+		r, err := simulation.Run(1, cfg, splitInTwo(length), holdAndTry)
+		require.NoError(t, err)
+		require.Equal(t, 1, r.Counts["a server split in two"])
+		return r, string(r.Trace)
+	}
+	t.Run("without quarantine", func(t *testing.T) {
+		r, trace := play(t, 3*time.Second, quorum.Off)
+		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+		assert.Contains(t, trace, "500.000000 A suffers split-brain for=3000000000 process=c1")
+		granted := func(server, process string) bool {
+			for line := range strings.Lines(trace) {
+				if strings.Contains(line, " "+server+" acquire "+process+"#") && strings.Contains(line, "granted") {
+					return true
+				}
+			}
+			return false
+		}
+		assert.True(t, granted("A'", "c1"), "the old master grants to c1")
+		assert.True(t, granted("A", "c2"), "the new one to c2")
+		assert.False(t, granted("A", "c1") || granted("A'", "c2"))
+		_, after, found := strings.Cut(trace, "3500.000000 A is back")
+		require.True(t, found)
+		assert.Contains(t, trace, "3500.000000 A' has key=k gone", "what the old one did alone is lost")
+		assert.NotContains(t, after, "A' extend", "nobody reaches it any more")
+		assert.Contains(t, after, "A extend c1#", "c1 reaches the new one")
+	})
+	t.Run("quarantine", func(t *testing.T) {
+		// It keeps c2 from A for a TTL. It can't know that the old one goes on.
+		r, trace := play(t, 5*time.Second, quorum.On)
+		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+		assert.Contains(t, trace, "c2 distrusts A")
+		at := slices.IndexFunc(r.History, func(e simulation.Event) bool { return e.Process == "c2" && e.What == "acquired" })
+		require.GreaterOrEqual(t, at, 0)
+		assert.Greater(t, r.History[at].At, 2500*ms, "not before the quarantine was over")
+	})
+	t.Run("without an end", func(t *testing.T) {
+		_, trace := play(t, 0, quorum.Off)
+		assert.NotContains(t, trace, "A is back")
+		assert.Contains(t, trace, "A' release c1#")
+	})
+}
+
+// Whatever goes wrong with servers beside it, the same seed gives the same run, and nothing
+// gets stuck.
+func TestSplitBrainsAmongOtherFaults(t *testing.T) {
+	kinds := []simulation.Kind{simulation.SplitBrain, simulation.Hang, simulation.Restart, simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot}
+	counts := map[string]int{}
+	for seed := range some(90) {
+		cfg := contended()
+		cfg.Replicas = int(seed % 3)
+		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
+		schedule := simulation.DrawOf(seed, cfg, kinds, 8, 10*time.Second)
+		one, err := simulation.Run(seed, cfg, schedule, contend)
+		require.NoError(t, err)
+		two, err := simulation.Run(seed, cfg, schedule, contend)
+		require.NoError(t, err)
+		require.Equal(t, one.Digest, two.Digest, "seed %d: %s", seed, difference(one.Trace, two.Trace))
+		for _, kind := range one.Kinds() {
+			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v", seed, schedule)
+		}
+		counts["split"] += one.Counts["a server split in two"]
+	}
+	assert.Positive(t, counts["split"])
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
@@ -31,13 +32,18 @@ func table(head string, rows [][]string) string {
 
 // validities asks the library for its defaults and what is left of a TTL.
 func validities() (string, error) {
+	atRest, err := instance.Open("redis://server", instance.Config{})
+	if err != nil {
+		return "", err
+	}
+	defer atRest.Close()
 	var rows [][]string
 	for _, ttl := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute} {
 		cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}}
 		if def, err := completed(quorum.Config{}); err != nil {
 			return "", err
-		} else if ttl > def.MaxTTL {
-			cfg.MaxTTL = ttl
+		} else if least := ttl + atRest.ConnLife(); least > def.MaxTTL {
+			cfg.MaxTTL = least
 		}
 		cfg, err := completed(cfg)
 		if err != nil {

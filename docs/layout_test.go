@@ -36,7 +36,7 @@ var policy = map[string][]string{
 	"quorum/quorumtest": {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
-	"instance":              {"fencing", "quorum", "github.com/redis/go-redis/v9"},
+	"instance":              {"drift", "fencing", "quorum", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 

@@ -46,7 +46,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 		workers = 8
 	)
 	s := instancetest.Start(t, instancetest.Config{Unix: true})
-	group, err := instance.OpenAll(instance.Config{}, s.URL())
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, s.URL())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, group.Close()) })
 	var decided atomic.Int64

@@ -42,6 +42,14 @@ type Config struct {
 	// server. Up to 64 letters and digits.
 	VouchedRunID string
 
+	// FixedAddress says that the address never leads to another server while the first
+	// one lives, as the address of a machine of its own does, and that of a service,
+	// a proxy or a name that is switched does not. Then TTL may be as long as
+	// quorum.Config.MaxTTL; otherwise the time for which connections live comes off,
+	// see Redis.ConnLife. If it isn't so, two clients can hold one lock for that time
+	// after the address has moved. Default false.
+	FixedAddress bool
+
 	// TLS says whom to trust over a rediss:// URL, and who this client is: RootCAs
 	// for a CA of your own, Certificates where the server asks for one, ServerName
 	// where the certificate has another name than the URL. Only Open and OpenAll

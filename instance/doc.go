@@ -51,7 +51,9 @@
 //
 // A connection goes on to its server though the address has moved to another one. So
 // connections are replaced after redis.Options.ConnMaxLifetime, 5 s by Harden; New refuses
-// more than 30 s.
+// more than 30 s. That and DialTimeout come off the longest TTL, see Redis.ConnLife and
+// Config.FixedAddress. A client that was not made with Harden's options counts a
+// connection's age by a clock that stands still while the machine is suspended.
 //
 // # How commands travel
 //

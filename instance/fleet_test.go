@@ -227,7 +227,7 @@ func TestFleetWorker(t *testing.T) {
 		return // not a worker: there is nothing to test here
 	}
 	ctx := t.Context()
-	group, err := instance.OpenAll(instance.Config{}, strings.Split(os.Getenv(fleetURLs), ",")...)
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, strings.Split(os.Getenv(fleetURLs), ",")...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, group.Close()) }()
 	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: fleetTTL}, MaxTTL: fleetTTL, BackoffMax: 50 * time.Millisecond, Owner: name}, group.Instances()...)

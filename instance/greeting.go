@@ -6,16 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
 )
 
-// greeted makes each connection a greeting, until the server has been greeted.
-func greeted(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+// greeted makes each connection a greeting, until the server has been greeted. No command
+// is sent on it when it is older than life, but for a subscription, which has no vote.
+func greeted(dial func(ctx context.Context, network, addr string) (net.Conn, error), life time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	reader := drift.SystemReader()
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		old := age{reader: reader, begun: reader.Now(), life: life}
+		if ctx.Value(oneDial{}) != nil {
+			old.life = math.MaxInt64
+		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -24,7 +34,7 @@ func greeted(dial func(ctx context.Context, network, addr string) (net.Conn, err
 		case *noConn, *greeting, *pollable: // of options that were hardened before
 			return conn, nil
 		}
-		g := &greeting{Conn: conn}
+		g := &greeting{Conn: conn, age: old}
 		if raw, ok := conn.(syscall.Conn); ok {
 			return &pollable{g, raw}, nil
 		}
@@ -42,6 +52,7 @@ func greeted(dial func(ctx context.Context, network, addr string) (net.Conn, err
 //   - What isn't Redis can be told by its first byte, for good.
 type greeting struct {
 	net.Conn
+	age
 	over  atomic.Bool
 	heard bool // anything yet
 	reply replyBounds
@@ -54,10 +65,37 @@ type pollable struct {
 }
 
 // SyscallConn is what go-redis asks a pooled connection's health through.
-func (p *pollable) SyscallConn() (syscall.RawConn, error) { return p.raw.SyscallConn() }
+func (p *pollable) SyscallConn() (syscall.RawConn, error) {
+	if err := p.tooOld(); err != nil {
+		return nil, err
+	}
+	return p.raw.SyscallConn()
+}
+
+// age is how old a connection may become.
+type age struct {
+	reader *drift.Reader
+	begun  drift.Instant // the dial
+	life   time.Duration
+}
+
+// tooOld is an error if no command may be sent any more.
+//
+// Invariant: what quorum.Connected promises of the time that a command takes to go to
+// another server. go-redis sees to the same, but by a clock that stands still while a
+// machine is suspended.
+func (a *age) tooOld() error {
+	if d := drift.Elapsed(a.begun, a.reader.Now()); d > a.life {
+		return fmt.Errorf("%w: it is %v old, and its address may lead to another server by now", ErrConnection, d.Round(time.Millisecond))
+	}
+	return nil
+}
 
 // Write ends the greeting with the first command that isn't a part of it.
 func (g *greeting) Write(p []byte) (int, error) {
+	if err := g.tooOld(); err != nil {
+		return 0, err
+	}
 	if !g.over.Load() {
 		if greets(p) {
 			g.reply.total, g.reply.elements = 0, 0

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
@@ -284,9 +285,55 @@ func TestTheGreetingEnds(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	_, ok := conn.(syscall.Conn)
 	require.True(t, ok)
-	conn2, err := greeted(func(context.Context, string, string) (net.Conn, error) { return conn, nil })(t.Context(), "", "")
+	conn2, err := greeted(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, time.Minute)(t.Context(), "", "")
 	require.NoError(t, err)
 	require.Same(t, conn, conn2, "once")
+}
+
+// A connection is older than its life as soon as the machine was suspended for that long,
+// which go-redis's clock doesn't show.
+func TestNothingIsSentOnAnOldConnection(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	open := func(ctx context.Context, life time.Duration) net.Conn {
+		conn, err := greeted(dial, life)(ctx, "tcp", s.Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	old := open(within(t), 0)
+	_, err := old.Write([]byte("PING\r\n"))
+	require.ErrorIs(t, err, ErrConnection)
+	require.ErrorContains(t, err, "another server")
+	_, err = old.(syscall.Conn).SyscallConn()
+	require.ErrorIs(t, err, ErrConnection, "go-redis makes another one, and no command fails")
+
+	for _, conn := range []net.Conn{
+		open(within(t), time.Hour),
+		open(context.WithValue(within(t), oneDial{}, new(atomic.Bool)), 0), // a subscription
+	} {
+		_, err := conn.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		_, err = conn.(syscall.Conn).SyscallConn()
+		require.NoError(t, err)
+	}
+
+	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
+	require.Equal(t, 5*time.Second, r.ConnLife())
+	require.Zero(t, open1(t, &redis.Options{Addr: s.Addr()}, Config{FixedAddress: true}).ConnLife())
+}
+
+// open1 opens an instance on a client with such options.
+func open1(t *testing.T, opt *redis.Options, cfg Config) *Redis {
+	t.Helper()
+	client := redis.NewClient(Harden(opt))
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	r, err := New(client, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
 }
 
 // TestGreets tells go-redis's greeting from all else.

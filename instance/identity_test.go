@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
@@ -22,10 +23,12 @@ import (
 // which it vouches. A majority of one shows whose vote counts without any luck.
 func one(t *testing.T, addr string, ttl time.Duration) *quorum.Coordinator {
 	t.Helper()
-	group, err := instance.OpenAll(instance.Config{}, "redis://"+addr)
+	client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	inst, err := instance.New(client, instance.Config{})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, group.Close()) })
-	c, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: ttl / 5}, group.Instances()...)
+	t.Cleanup(func() { require.NoError(t, inst.Close()) })
+	c, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + inst.ConnLife(), InstanceTimeout: ttl / 5}, inst)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
 	require.NoError(t, c.Trust(t.Context()))

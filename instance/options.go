@@ -34,8 +34,8 @@ const (
 	hardIOTimeout   = 2 * time.Second
 	hardPoolSize    = 64
 	hardBuffer      = 4 << 10
-	// hardLifetime bounds for how long commands go to a server that the name no longer
-	// leads to, see checkOptions.
+	// hardLifetime bounds for how long commands go to a server that the address no longer
+	// leads to, see connLife.
 	hardLifetime = 5 * time.Second
 	maxLifetime  = 30 * time.Second
 )
@@ -90,9 +90,15 @@ func Harden(opt *redis.Options) *redis.Options {
 			*n.size = n.value
 		}
 	}
-	hard.Dialer = lateDialer(greeted(dialer(&hard)))
+	hard.Dialer = lateDialer(greeted(dialer(&hard), connLife(&hard)))
 	hard.OnConnect = greet(&hard)
 	return &hard
+}
+
+// connLife is for how long after its address has moved a command may still be sent to the
+// server that it led to before: the address is looked up when a dial begins.
+func connLife(opt *redis.Options) time.Duration {
+	return opt.DialTimeout + opt.ConnMaxLifetime + max(0, opt.ConnMaxLifetimeJitter)
 }
 
 // master takes the one kind of client that can be an instance, if its options

@@ -104,7 +104,7 @@ func TestOverload(t *testing.T) {
 				return cpu.connect(conn), nil
 			}}))
 			defer func() { require.NoError(t, client.Close()) }()
-			inst, err := instance.New(client, instance.Config{Name: fmt.Sprint("s", i), VouchedRunID: server.RunID()})
+			inst, err := instance.New(client, instance.Config{Name: fmt.Sprint("s", i), VouchedRunID: server.RunID(), FixedAddress: true})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, inst.Close()) }()
 			instances = append(instances, inst)

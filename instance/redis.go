@@ -34,7 +34,10 @@ type Redis struct {
 	set atomic.Pointer[setText]
 }
 
-var _ quorum.Starter = (*Redis)(nil)
+var (
+	_ quorum.Starter   = (*Redis)(nil)
+	_ quorum.Connected = (*Redis)(nil)
+)
 
 // setText keeps the spelling of a Set.
 type setText struct {
@@ -87,6 +90,16 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 
 // Name gives Config.Name, or the client's address.
 func (r *Redis) Name() string { return r.name }
+
+// ConnLife is how old a connection may become, counted from when its dial began: the
+// client's DialTimeout, ConnMaxLifetime and ConnMaxLifetimeJitter together. 0 with
+// Config.FixedAddress.
+func (r *Redis) ConnLife() time.Duration {
+	if r.cfg.FixedAddress {
+		return 0
+	}
+	return connLife(r.client.Options())
+}
 
 // Client gives the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }

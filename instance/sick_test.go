@@ -48,7 +48,7 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 				}
 				return f
 			}).URL()
-			group, err := instance.OpenAll(instance.Config{}, urls...)
+			group, err := instance.OpenAll(instance.Config{FixedAddress: true}, urls...)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, group.Close()) }()
 			locks, err := quorum.New(quorum.Config{InstanceTimeout: 250 * time.Millisecond}, group.Instances()...)

@@ -71,7 +71,7 @@ func TestUnreliableReplies(t *testing.T) {
 
 	coordinators := make([]*quorum.Coordinator, clients)
 	for i := range coordinators {
-		group, err := instance.OpenAll(instance.Config{}, proxied...)
+		group, err := instance.OpenAll(instance.Config{FixedAddress: true}, proxied...)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, group.Close()) }()
 		c, err := quorum.New(quorum.Config{

@@ -159,7 +159,7 @@ func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
 			well = sick
 		}
 	}
-	group, err := instance.OpenAll(instance.Config{}, w.urls...)
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, w.urls...)
 	require.NoError(t, err)
 	w.group = group
 	// For so long a delete that found nothing is repeated, before all is settled.
@@ -446,7 +446,7 @@ func TestEveryWayIn(t *testing.T) {
 		}
 		servers = append(servers, s)
 	}
-	group, err := instance.OpenAll(instance.Config{}, urls...)
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, urls...)
 	require.NoError(t, err)
 	w := &whole{t: t, group: group, servers: servers}
 	w.Coordinator, err = quorum.New(quorum.Config{Quorum: 5}, group.Instances()...)

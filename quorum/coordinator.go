@@ -30,6 +30,7 @@ type Coordinator struct {
 // core is what all views of a Coordinator share.
 type core struct {
 	cfg        Config
+	connLife   time.Duration // the longest of an instance, see Connected
 	majority   Majority
 	members    []*member
 	clock      clock.Clock
@@ -79,6 +80,7 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 	reader := newReader(cfg.Clock)
 	c := &core{
 		cfg:        cfg,
+		connLife:   connLife(instances),
 		majority:   Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
 		reader:     reader,
@@ -86,10 +88,39 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 		random:     cfg.Random,
 		admission:  newAdmission(cfg.InstanceTimeout, cfg.MaxInFlight),
 	}
+	if err := c.validate(cfg.Terms); err != nil {
+		return nil, err
+	}
 	c.members = newMembers(c, instances)
 	c.hearings = newHearings(c, instances)
 	c.locals = newLocals(&c.cfg, reader, !c.canCall())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
+}
+
+func connLife(instances []Instance) (longest time.Duration) {
+	for _, inst := range instances {
+		if connected, ok := inst.(Connected); ok {
+			longest = max(longest, connected.ConnLife())
+		}
+	}
+	return longest
+}
+
+// validate checks terms, also against the instances.
+//
+// Invariant: a vote of a server that an instance's address no longer leads to stands for
+// no longer than MaxTTL after the move. It was asked for within connLife of the move, and
+// stands for a TTL. So it has expired when the quarantine is over that others keep for the
+// server to which the address leads now: they can't have seen that one before the move.
+func (c *core) validate(terms Terms) error {
+	if err := terms.validate(c.cfg); err != nil {
+		return err
+	}
+	if c.cfg.RestartQuarantine == On && terms.TTL+c.connLife > c.cfg.MaxTTL {
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
+			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, terms.TTL, c.cfg.MaxTTL, c.connLife)
+	}
+	return nil
 }
 
 // newReader makes the reader of a clock: of clock.New()'s, which is the machine's own,
@@ -131,7 +162,7 @@ func newMembers(c *core, instances []Instance) []*member {
 func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 	terms := c.terms
 	change(&terms)
-	if err := terms.validate(c.cfg); err != nil {
+	if err := c.validate(terms); err != nil {
 		return nil, err
 	}
 	return &Coordinator{core: c.core, terms: terms}, nil

@@ -71,7 +71,9 @@
 //     and a client with another one is refused (ErrSetMismatch). The fingerprint does
 //     not name the servers: a client that lists as many other servers isn't noticed. Nor
 //     is anything with Fencing Off.
-//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL.
+//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL, and
+//     one that is longer than MaxTTL less the time for which a connection may lead to an
+//     old server after its address has moved (Connected).
 //     A program that locks the same keys without this library isn't noticed.
 //  7. Nobody else writes the lock's keys ("key", "{key}:redlock" and
 //     "{key}:redlock:set"; the list of those who wait, "{key}:redlock:waiters", is no

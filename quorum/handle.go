@@ -209,7 +209,7 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	if h.maxLife > 0 && (terms.MaxLife == 0 || h.maxLife < terms.MaxLife) {
 		terms.MaxLife = h.maxLife
 	}
-	if err := terms.validate(c.cfg); err != nil {
+	if err := c.validate(terms); err != nil {
 		return Terms{}, 0, fmt.Errorf("handle: %w", err)
 	}
 	// How long it was on its way is only known by two processes' clocks. Where they

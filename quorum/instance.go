@@ -63,6 +63,22 @@ type Ear interface {
 	Close() error
 }
 
+// Connected is what an Instance may be, too: one that keeps connections open, or asks its
+// server through something that does. An Instance that isn't one sends each command to the
+// server that its name leads to at that moment.
+type Connected interface {
+	Instance
+
+	// ConnLife is for how long after the instance's address has come to lead to another
+	// server commands may still be sent to the server before. It never changes. 0 if the
+	// address never moves.
+	//
+	// A vote that was got in this time stands for a TTL, while others already count from
+	// when they first saw the new server. So the Coordinator refuses a TTL that is longer
+	// than MaxTTL less the longest ConnLife.
+	ConnLife() time.Duration
+}
+
 // Starter is what an Instance may also be, to be asked without a goroutine for each
 // command: it may then send those of many callers together. An Instance that isn't
 // one is asked by Do, on goroutines of the Coordinator's.

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,14 +139,14 @@ func TestSwitchedAddressOfAQuorum(t *testing.T) {
 
 // A client that still has connections to the old server can get a lease from it until they
 // end. As long as these and the lease together last no longer than the quarantine that
-// others keep for the new server, there is one holder.
+// others keep for the new server, there is one holder. The library sees to that where its
+// instances say how long connections live.
 func TestLeaseOverAnOldConnection(t *testing.T) {
 	const lives, ttl = 5 * time.Second, 10 * time.Second
 	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain }),
 		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, By: lives},
 		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: 1050 * ms})
-	cfg := simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: lives + ttl}}
-	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+	work := func(c *simulation.Client) {
 		_, _ = c.Coordinator.Verify(c.Context())
 		if c.Index == 0 {
 			c.SleepUntil(5900 * ms)
@@ -159,12 +160,25 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 				return
 			}
 		}
-	})
+	}
+	run := func(connLife, maxTTL time.Duration) (simulation.Result, error) {
+		return simulation.Run(1, simulation.Config{ConnLife: connLife, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL}}, schedule, work)
+	}
+	r, err := run(lives, lives+ttl)
 	require.NoError(t, err)
 	require.Empty(t, r.Violations)
 	assert.Equal(t, 2, r.Counts["a lease was acquired"])
 	assert.Contains(t, string(r.Trace), "A acquire c1#", "over the old connection")
 	assert.Contains(t, string(r.Trace), "A~ acquire c2#")
+
+	r, err = run(lives, lives+ttl-time.Millisecond)
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(r.Violations), "5s of it are for connections", "the library refuses such terms")
+	assert.Zero(t, r.Counts["a lease was acquired"])
+
+	r, err = run(0, ttl)
+	require.NoError(t, err)
+	assert.Contains(t, r.Kinds(), simulation.TwoHolders, "connections that nobody tells of")
 }
 
 // A master that was demoted and promoted again has kept its run ID and no data, and no

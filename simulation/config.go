@@ -38,6 +38,11 @@ type Config struct {
 	// twice.
 	Aliases []Alias
 
+	// ConnLife is for how long after a Switch a client's commands may go to the server
+	// before, as its instances tell the library (quorum.Connected). Faults don't heed it:
+	// Switch.By is what happens. 0 to a minute, default 0.
+	ConnLife time.Duration `json:",omitempty"`
+
 	// Guard is what stands before the resource. Default: nothing.
 	Guard Guarding
 
@@ -154,6 +159,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
+	case c.ConnLife < 0 || c.ConnLife > time.Minute:
+		return fmt.Errorf("%w: ConnLife is %v, want 0 to 1m", ErrConfig, c.ConnLife)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
 	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:

@@ -13,9 +13,11 @@ type instance struct {
 	place int
 }
 
-var _ quorum.Instance = instance{}
+var _ quorum.Connected = instance{}
 
 func (i instance) Name() string { return i.p.w.places[i.place].name }
+
+func (i instance) ConnLife() time.Duration { return i.p.w.cfg.ConnLife }
 
 func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	c := &call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, ctx: ctx}

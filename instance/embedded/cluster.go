@@ -72,7 +72,7 @@ func (c *Cluster) add(name string, piped bool) error {
 	c.clients = append(c.clients, client)
 	// Nobody can have locked on a server that has just been made. After its
 	// first restart that can't be said any more.
-	inst, err := instance.New(client, instance.Config{Name: name, VouchedRunID: s.RunID()})
+	inst, err := instance.New(client, instance.Config{Name: name, VouchedRunID: s.RunID(), FixedAddress: true})
 	if err != nil {
 		return fmt.Errorf("embedded: making the client of %s: %w", name, err)
 	}

@@ -83,7 +83,7 @@ func measureOverload(ctx context.Context, c overloadCase, progress func(string))
 	for i, addr := range f.addrs() {
 		urls[i] = "redis://" + addr
 	}
-	group, err := instance.OpenAll(instance.Config{}, urls...)
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, urls...)
 	if err != nil {
 		return result, err
 	}

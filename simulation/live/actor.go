@@ -40,7 +40,7 @@ type entrance struct {
 	front func(i int) string
 	// ttl and maxTTL are other ones than the stage's.
 	ttl, maxTTL time.Duration
-	// lifetime bounds that of its connections, 0: as package instance does.
+	// lifetime is place.Lifetime.
 	lifetime time.Duration
 }
 

@@ -252,13 +252,16 @@ func openPlaces(p *simulation.Process, places []place) (closeAll func() error, e
 // open opens one instance, and gives what closes it.
 func open(url string, at place, cfg instance.Config) (inst *instance.Redis, closeAll func() error, err error) {
 	if at.Lifetime == 0 {
+		cfg.FixedAddress = true
 		if inst, err = instance.Open(url, cfg); err != nil {
 			return nil, nil, err
 		}
 		return inst, inst.Close, nil
 	}
-	// No URL says how long connections live.
-	client := redis.NewClient(instance.Harden(&redis.Options{Addr: at.Addr, DB: at.DB, Username: at.User, Password: at.Password, ConnMaxLifetime: at.Lifetime}))
+	// No URL says how long connections live, which begins with the dial.
+	client := redis.NewClient(instance.Harden(&redis.Options{
+		Addr: at.Addr, DB: at.DB, Username: at.User, Password: at.Password, DialTimeout: at.Lifetime / 2, ConnMaxLifetime: at.Lifetime / 2,
+	}))
 	if inst, err = instance.New(client, cfg); err != nil {
 		return nil, nil, errors.Join(err, client.Close())
 	}

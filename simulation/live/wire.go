@@ -90,7 +90,8 @@ type place struct {
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 	DB       int    `json:"db,omitempty"`
-	// Lifetime bounds that of its connections, 0: as package instance does.
+	// Lifetime is for how long connections go on to a server when the address has moved, 0
+	// if it doesn't move.
 	Lifetime time.Duration `json:"lifetime,omitempty"`
 	// Vouched is the run id that its starter vouches for.
 	Vouched string `json:"vouched,omitempty"`

@@ -52,6 +52,14 @@ func ofServers() []Mutant {
 		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
 		Judge: scenario("M2"),
 	}, {
+		Name: "connections-outlive-the-quarantine", Breaks: "a TTL and the life of a connection are no longer than MaxTTL",
+		Edits: edit("quorum/coordinator.go", "terms.TTL+c.connLife > c.cfg.MaxTTL", "terms.TTL > c.cfg.MaxTTL"),
+		Judge: test("./simulation", "^TestLeaseOverAnOldConnection$"),
+	}, {
+		Name: "old-connections-are-asked", Breaks: "no command is sent on a connection that is older than ConnLife",
+		Edits: edit("instance/greeting.go", "d > a.life {", "d > a.life && false {"),
+		Judge: test("./instance", "^TestNothingIsSentOnAnOldConnection$"),
+	}, {
 		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",
 		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {\n", "\tif id.RunID != \"\" {\n"),
 		Judge: test("./quorum", "^TestTrustIsForTheRunThatItFound$"),

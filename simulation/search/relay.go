@@ -13,13 +13,13 @@ import (
 // off, resume a handle or release it, and look at the lock. Where servers keep all that
 // they answered (simulation.KeepAll) they also vouch for them when they start.
 //
-// Of three servers each vote counts. MaxTTL is larger than the TTL, because a connection may live on for a TTL when its
-// address has moved (see simulation.Draw), and a lease for a TTL more.
+// Of three servers each vote counts. A connection may live on for a TTL when its address
+// has moved, see simulation.Draw.
 func Relay() Workload {
 	return Workload{
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
-			Servers: 3, Processes: 3, Witness: true,
+			Servers: 3, Processes: 3, Witness: true, ConnLife: 4 * time.Second,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}, MaxTTL: 9 * time.Second},
 		},
 		Rounds: 3, Span: 12 * time.Second,

@@ -258,6 +258,8 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 		}
 		// Also at the end of the pause: a call may have come while a place was asked for.
 		switch news := w.waiter.look(true); {
+		case news.given != nil:
+			return way{}, true // for turn to take
 		case news.called:
 			// The release that called was on its way to all of them before, and only
 			// this process was called: there is no need to feel one's way.

@@ -105,7 +105,7 @@ func (h *hearing) use() {
 	h.users++
 	if !h.running {
 		h.running = true
-		h.c.background.startStanding(h.run)
+		h.c.background.startStanding(h.keep)
 	}
 }
 
@@ -124,8 +124,8 @@ func (h *hearing) open() string {
 	return h.address
 }
 
-// run opens an Ear, and another one when it is lost, until nobody needs it.
-func (h *hearing) run() {
+// keep opens an Ear, and another one when it is lost, until nobody needs it.
+func (h *hearing) keep() {
 	pause := reopenMin
 	for {
 		h.mu.Lock()
@@ -185,6 +185,7 @@ func (h *hearing) serve(ear Ear) (idle bool) {
 			}
 		}
 	}()
+	run := h.run()
 	h.setAddress(ear.Address())
 	defer func() {
 		h.setAddress("")
@@ -201,9 +202,16 @@ func (h *hearing) serve(ear Ear) (idle bool) {
 			if h.idle() {
 				return true
 			}
+			// The address may lead to another server, which notifies nobody here.
+			if h.run() != run {
+				return false
+			}
 		}
 	}
 }
+
+// run is the server's run that the last probe found.
+func (h *hearing) run() string { return h.member.standing(h.c.reader.Now()).run }
 
 func (h *hearing) setAddress(address string) {
 	h.mu.Lock()

@@ -60,6 +60,10 @@ func ofServers() []Mutant {
 		Edits: edit("instance/greeting.go", "d > a.life {", "d > a.life && false {"),
 		Judge: test("./instance", "^TestNothingIsSentOnAnOldConnection$"),
 	}, {
+		Name: "subscription-to-another-run", Breaks: "waiters are notified by the server that has the votes",
+		Edits: edit("quorum/wakeup.go", "if h.run() != run {", "if false {"),
+		Judge: test("./quorum", "^TestEarIsLost$"),
+	}, {
 		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",
 		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {\n", "\tif id.RunID != \"\" {\n"),
 		Judge: test("./quorum", "^TestTrustIsForTheRunThatItFound$"),

@@ -157,12 +157,11 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S26b", Fault: "FLUSHALL on C",
-			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
-			Parts: []Part{{Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(func(s *stage) { s.ask(s.victim(), "FLUSHALL") }),
+			TTL: longTTL, Parts: parts("default", "token-admit"), script: oneVoteLost(func(s *stage) { s.ask(s.victim(), "FLUSHALL") }),
 		},
 		{
 			Scenario: "S26c", Fault: "DEL of the key on C and D, and c1's lease is on all five",
-			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"}, Parts: parts("redlock", "default"), script: onAllFive("", func(s *stage) {
+			TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", func(s *stage) {
 				s.ask(s.server("C"), "DEL", key)
 				s.ask(s.server("D"), "DEL", key)
 			}),

@@ -48,7 +48,6 @@ func forgetting(id, title, what string, kind simulation.Kind, key, counted strin
 		ID:    id,
 		Title: title,
 		Steps: []string{
-			"before: the servers' maxmemory-policy is volatile-ttl",
 			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
 			"50: " + what,
 			"200: c2 gets the lock on C, D and E",
@@ -56,35 +55,37 @@ func forgetting(id, title, what string, kind simulation.Kind, key, counted strin
 		},
 		Assumption: "a vote once given stands",
 		Breaks:     "mutual exclusion; the run id stays the same, so that no quarantine notices",
-		Helps:      "noeviction, which Verify insists on, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource",
 		Source:     evictionSource,
-		Base:       simulation.Config{Eviction: "volatile-ttl"},
 		Verdicts: expect(overlap.reaching(counted), group([]string{"setnx"}, unguarded, voting)...).
 			and(breaks(simulation.TwoHolders).reaching(counted, "c2 acquired", "the guard refused a read"), "token-admit", "idempotent").
-			and(breaks(simulation.TwoHolders).reaching(counted, "c2 acquired", "the guard refused a write"), "token-write").
-			and(none.reaching("c1 refused", "c2 refused"), "verified"),
-		Variants: []designs.Design{verified()},
+			and(breaks(simulation.TwoHolders).reaching(counted, "c2 acquired", "the guard refused a write"), "token-write"),
 	}, simulation.Fault{Kind: kind, Key: key, At: at(50 * ms)})
 }
 
 // evicted is S26.
 func evicted() Scenario {
-	return forgetting("S26", "A server whose memory is full evicts the lock", "C evicts the lock's key", simulation.Evict, key, "a key was evicted")
+	s := forgetting("S26", "A server whose memory is full evicts the lock", "C evicts the lock's key", simulation.Evict, key, "a key was evicted")
+	s.Base.Eviction, s.Variants = "volatile-ttl", []designs.Design{verified()}
+	s.Steps = append([]string{"before: the servers' maxmemory-policy is volatile-ttl"}, s.Steps...)
+	s.Helps = "noeviction, which Verify insists on, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource"
+	s.Verdicts["verified"] = none.reaching("c1 refused", "c2 refused")
+	return s
 }
 
 // flushed is S26b.
 func flushed() Scenario {
 	s := forgetting("S26b", "Somebody sends FLUSHALL", "somebody sends FLUSHALL to C", simulation.Flush, "", "a server was flushed")
-	s.Helps = "accounts that may not FLUSHALL, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource. Verify can't see it: here it refuses the servers for their policy"
+	s.Helps = "accounts that may not FLUSHALL, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource. Verify can't see it"
+	s.NoCure = "nothing tells a client that the server forgot; a lease on all five survives one such loss (S26c)"
 	return s
 }
 
 // evictedFromFive is S26c.
 func evictedFromFive() Scenario {
 	s := forgetting("S26c", "Two servers evict a lock that is on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
-	s.Steps[1], s.Steps[3] = "0: c1 gets the lock on all five", "200: c2 asks, and gets C and D"
+	s.Steps[0], s.Steps[2] = "0: c1 gets the lock on all five", "200: c2 asks, and gets C and D"
 	s.Breaks, s.Helps = "nothing: a lease on five survives two losses", "more votes than a quorum"
-	s.Schedule, s.Alone, s.Variants = nil, nil, nil
+	s.Schedule, s.Alone = nil, nil
 	for _, server := range []string{"C", "D"} {
 		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Evict, Server: server, Key: key, At: at(50 * ms)})
 	}

@@ -35,14 +35,14 @@ func suspended() Scenario {
 		Title: "The holder's machine is suspended",
 		Steps: []string{
 			"0: c1 gets the lock",
-			"1 000 to 60 000: c1's machine is suspended; its monotonic clock stands still, the wall clock is right afterwards",
+			"1 000 to 60 000: c1's machine is suspended; its monotonic clock (CLOCK_MONOTONIC, which Go reads) stands still, the wall clock is right afterwards",
 			"10 100: c2 gets the lock, writes, releases",
 			"60 500: c1 has used a second and a half by its monotonic clock, and looks at its lease",
 		},
 		Assumption: "the client's monotonic clock measures time",
 		Breaks:     "mutual exclusion, for a client that counts by the monotonic clock alone, as the designs on one server do here",
-		Helps:      "the larger of the monotonic and the wall clock's count",
-		Source:     "clock_gettime(2), CLOCK_MONOTONIC; golang/go #24595; Antirez's advice, the monotonic clock, is the wrong one here",
+		Helps:      "the larger of the monotonic and the wall clock's count; on Linux also CLOCK_BOOTTIME, a monotonic clock that includes suspension, which Go's time package doesn't read",
+		Source:     "clock_gettime(2), CLOCK_MONOTONIC and CLOCK_BOOTTIME; golang/go #24595 asked for CLOCK_BOOTTIME and was closed; Antirez's advice, the monotonic clock, is the wrong one here unless it is CLOCK_BOOTTIME",
 		Verdicts: expect(none.without("c1 write"), group([]string{"redlock", "quarantine", "monitor", "default", "textbook", "wall-clock"}, fenced)...).
 			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), unguarded...),
 	}, false)

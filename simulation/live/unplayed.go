@@ -17,7 +17,7 @@ func Unplayed() map[string]string {
 		"S2b": "a connection delivers nothing twice; only a client that sends again does",
 		"S3b": clientClock, "S5": clientClock, "S5b": clientClock,
 		"S3c": suspended, "S3d": suspended, "S15": suspended, "S15b": suspended,
-		"S4e": sameFault, "S4f": rates, "S6": rates, "S6b": rates,
+		"S4e": sameFault, "S4f": rates, "S6": rates, "S6b": rates, "S6c": rates,
 		"S7d": timing, "S7e": timing, "S7f": sameFault, "S8d": sameFault, "S9c": sameFault, "S9m": timing,
 		"S10b": "the library's door to real servers sends nothing twice, and can't be brought to",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,

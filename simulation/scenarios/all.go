@@ -14,7 +14,7 @@ func All() []Scenario {
 		pauseBeforeCheck(), pausedAndSteppedBack(), suspendedBeforeCheck(), frozenBeforeCheck(),
 		clockForward(), clockBack(), clocksForward(), twoClocksForward(), clocksApart(), clockSlow(),
 		clientClockBack(), clientClockForward(),
-		clockRates(), coveredRates(),
+		clockRates(), coveredRates(), tenths(),
 		crashWithoutFsync(), crashWithinASecond(), crashWithFsync(), voteFromAnEarlierLife(), voteFoundMissing(), countersASecondOld(),
 		failoverToLaggard(), failoverToEqual(), replicasBehind(), replicasWithOlderCounters(),
 		lateSet(), setInAHungServer(), lateSetOnOne(), sameValueAgain(),

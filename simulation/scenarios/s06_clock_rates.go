@@ -1,7 +1,8 @@
 package scenarios
 
 import (
-	"github.com/redquorum/redlock/quorum"
+	"time"
+
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -46,10 +47,8 @@ func clockRates() Scenario {
 			// out of service.
 			and(none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired"), group(watching, fenced)...).
 			and(none.reaching("c1 acquired", "c2 refused"), "setnx"),
-		Variants: append(unwatched(), withSetting("allowance-9", "this library with a drift allowance of 9 %, and without clock monitor", "default", func(c *simulation.Config) {
-			c.Quorum.Drift, c.Quorum.ClockMonitor = nine, quorum.Off
-		})),
-		Reached: []string{"c1 asked", "c2 asked"},
+		Variants: append(unwatched(), allowance("allowance-9", 9)),
+		Reached:  []string{"c1 asked", "c2 asked"},
 	}
 }
 
@@ -89,5 +88,48 @@ func coveredRates() Scenario {
 			and(breaks(simulation.StaleWrite, simulation.TwoHolders), unguarded...).
 			and(none, group(voting[:3], fenced, []string{"default", "textbook"})...),
 		Reached: []string{"c1 looked", "c2 write"},
+	}
+}
+
+// tenths is S6c: the error that antirez allows for, against the allowance that the
+// Redis document makes.
+func tenths() Scenario {
+	return Scenario{
+		ID:    "S6c",
+		Title: "Clocks run apart by antirez's ten percent",
+		Steps: []string{
+			"before: the servers' clocks count 10 s in 9 s, and c1's in 11 s",
+			"0: c1 gets the lock, valid to 9 898 by its own clock, which is 10 887; its keys live to 9 000",
+			"9 100: c2 gets the lock",
+			"9 790: c1 looks at its lease, and writes",
+		},
+		Assumption: "a process can count 5 seconds with an error of at most 10 %",
+		Breaks:     "mutual exclusion, for 1.8 s with an allowance of 1 %, and for 0.8 s with one of 10 %",
+		Helps:      "an allowance of 1 - 0.9/1.1, which is 18.2 %: one clock is fast and the other one slow. The clock monitor lets none of these servers vote, which is safe and no more",
+		Source:     "Antirez, \"Is Redlock safe?\", section \"Let's talk about system models\": one process counts 4.5 seconds for 5, and another one 5.5. The code of redlock-rb, by the same author, allows for 1 % and 2 ms",
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Rate, Server: simulation.Any, PPM: 111_111},
+			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: -90_909},
+		},
+		Work: parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				until(c, 0)
+				if lease := take(c); lease != nil {
+					update(c, lease)
+					until(c, 8_900*ms) // 9 790 true ones
+					if c.Valid(lease) {
+						update(c, lease)
+					}
+				}
+			},
+			"c2": turn(9_100*ms, 2*time.Second),
+		}),
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "redlock", "quarantine", "textbook", "unwatched", "allowance-10").
+			and(breaks(simulation.StaleWrite, simulation.TwoHolders), unguarded...).
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read"), "unwatched-fenced").
+			and(none.reaching("c1 write", "c2 acquired"), "allowance-19").
+			and(none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired"), group(watching, fenced)...),
+		Variants: append(unwatched(), allowance("allowance-10", 10), allowance("allowance-19", 19)),
+		Reached:  []string{"c1 asked", "c2 asked"},
 	}
 }

@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"fmt"
+
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
@@ -34,8 +36,15 @@ func unwatched() []designs.Design {
 	}
 }
 
-// nine is an allowance for clocks of nine hundredths.
-var nine = drift.Allowance{PPM: 90_000, Floor: 2 * ms}
+// allowance is the library with a drift allowance of so many percent, and without
+// its clock monitor.
+func allowance(name string, percent int64) designs.Design {
+	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
+	return withSetting(name, title, "default", func(c *simulation.Config) {
+		c.Quorum.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
+		c.Quorum.ClockMonitor = quorum.Off
+	})
+}
 
 // keptAlive is the library with KeepAlive.
 func keptAlive() []designs.Design {

@@ -290,10 +290,26 @@ func (b *batch) addReleases(calls []*call) {
 func (b *batch) addQuestions(c *call) {
 	for i := range questions {
 		q := &questions[i]
+		if i == askMark {
+			b.addMark(c)
+			continue
+		}
 		a := b.add(q.args[0].(string), q.form, c)
 		a.args = append(a.args, q.args[1:]...)
 		a.sink.limit = maxInfo
 	}
+}
+
+// addMark adds the script of a Probe, in full: it is sent too rarely for servers to be
+// asked whether they know it.
+func (b *batch) addMark(c *call) {
+	r, before := b.pipe.r, ""
+	if found := r.found.Load(); found != nil {
+		before = *found
+	}
+	c.byText = true
+	a := b.answering(markScript, c, 1)
+	a.args = append(a.args, &r.markKey, &a.nonce, before)
 }
 
 // addSingle adds what goes by a command of its own, and reports whether it doesn't

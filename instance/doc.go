@@ -37,6 +37,12 @@
 // channels &redlock:wake:*) locks and releases all the same, and polls while it
 // waits.
 //
+// And there is "{redlock}:served:" with the instance's name behind it, see MarkKey. A
+// client that starts learns from it how long the name has led to the server. Every Probe
+// looks at it, and writes it where there is none. A user without the right to that key
+// locks all the same, but quorum.Identity.Hidden says so: a client of that user that
+// starts can't notice that the name led to another server a moment ago.
+//
 // Servers from Redis 5 on will do: the scripts read the server's clock before
 // they write.
 //

@@ -38,7 +38,7 @@ var (
 	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set); for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
 
 	// ErrCommand: what answers doesn't have a command, or doesn't let it through
 	// (rename-command, a proxy).

@@ -85,7 +85,7 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 		// owed has been delivered.
 		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenLine(t, s, key) })
 		// The one that came back empty has no counter before it votes again.
-		require.Subset(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey)}, keys, "on %s", s.Addr())
+		require.Subset(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey), instance.MarkKey(s.Addr())}, keys, "on %s", s.Addr())
 	}
 }
 

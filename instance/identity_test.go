@@ -137,6 +137,38 @@ func TestSwitchedAddress(t *testing.T) {
 	require.Equal(t, "$-1", servers[1].MustAsk("GET", "held"))
 }
 
+// An address is moved to a spare server that has been up for longer than a quarantine
+// lasts, and a client that has seen neither starts. The lease that rests on the first
+// server's vote runs on, and the client gets none before it is over.
+func TestSpareServerBehindAnAddress(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	servers := instancetest.StartN(t, 2, instancetest.Config{})
+	link, err := redisproc.NewLink(servers[0].Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = link.Close() })
+	const ttl = 2 * time.Second
+	a := one(t, link.Addr(), ttl)
+	time.Sleep(2*ttl + time.Second) // uptimes are rounded down
+	first, err := a.TryAcquire(t.Context(), "k")
+	require.NoError(t, err)
+	link.Switch(servers[1].Addr())
+
+	group, err := instance.OpenAll(instance.Config{}, "redis://"+link.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, group.Close()) })
+	b, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: ttl / 5}, group.Instances()...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	_, err = b.TryAcquire(t.Context(), "k")
+	require.NoError(t, first.Err())
+	require.ErrorIs(t, err, quorum.ErrQuarantined)
+	require.ErrorContains(t, err, "no client has used this name for this server before")
+	second, err := b.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	require.Zero(t, first.Validity(), "two leases at once")
+	require.Greater(t, second.Token(), first.Token())
+}
+
 // A replica that takes writes does nothing, although it has its master's replication ID.
 func TestWritableReplicaIsNotAsked(t *testing.T) {
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--replica-read-only", "no", "--repl-diskless-sync-delay", "0"}})

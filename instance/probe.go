@@ -3,8 +3,10 @@ package instance
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -31,9 +33,11 @@ const (
 	askSave
 	askTime
 	askCommands
+	askMark
 )
 
-// questions are all read-only. One section an INFO: servers before 7.0 take no
+// questions are read-only, but for the last one, which is a script: it writes a key of its
+// own where there is none (see mark.lua). One section an INFO: servers before 7.0 take no
 // more.
 var questions = [...]question{
 	askServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
@@ -44,11 +48,13 @@ var questions = [...]question{
 	askSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	askTime:        {[]any{"TIME"}, isPair, "clock"},
 	askCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
+	askMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 }
 
 // Probe asks the server who it is, as quorum.Instance says, and with
 // DialectAuto which commands it has. All is asked on one connection, so the
-// answers are one server's.
+// answers are one server's. If the server is a master, Probe leaves the mark there that
+// MarkKey is the key of, unless there is one; it needs no right to that.
 func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 	if ctx.Err() != nil {
 		return quorum.Identity{}, contextEnded(ctx, nil)
@@ -60,7 +66,7 @@ func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 		return quorum.Identity{}, vote.Err
 	}
 	defer r.recycle(c)
-	id := quorum.Identity{Uptime: -time.Second}
+	id := quorum.Identity{Uptime: -time.Second, Served: -time.Second}
 	if err := r.identify(&id, c.answers); err != nil {
 		return quorum.Identity{}, err
 	}
@@ -71,7 +77,7 @@ func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 	p := &probe{id: id, asks: asks}
 	for i := range asks {
-		if text, bad := asks[i].sink.failure(); bad && !isHidden(text) {
+		if text, bad := asks[i].sink.failure(); bad && i != askMark && !isHidden(text) {
 			return serverError(text)
 		}
 	}
@@ -82,6 +88,7 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 		return err
 	}
 	p.clock()
+	p.mark(&r.found)
 	if p.err != nil {
 		return p.err
 	}
@@ -282,6 +289,39 @@ func (p *probe) clock() {
 	}
 	p.id.Clock = time.Time{}
 	p.garbled(askTime)
+}
+
+// mark reads how long the name is known to have led to this run of the server, and keeps
+// which run that is.
+func (p *probe) mark(found *atomic.Pointer[string]) {
+	s := &p.asks[askMark].sink
+	if text, bad := s.failure(); bad {
+		switch kindOf(text) {
+		case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:
+			// There is no mark, and none can be written now. Nor can votes be given, and
+			// when they can, a client must not count them sooner than with a mark.
+			p.id.Served = 0
+		default:
+			text, _, _ = strings.Cut(text, " script: ") // where in it
+			p.hide(askMark, text)
+		}
+		return
+	}
+	a, ok := decodeScript(s.raw)
+	switch {
+	case !ok || a.outcome > scriptGranted:
+		p.garbled(askMark)
+	case a.outcome == scriptRefused:
+		// A replica.
+	default:
+		run := string(a.text)
+		runID, replID, _ := strings.Cut(run, "/")
+		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
+		if p.id.RunID != "" && runID != p.id.RunID || p.id.ReplID != "" && replID != p.id.ReplID {
+			p.id.Served = 0 // it has begun another run since it told the rest
+		}
+		found.Store(&run)
+	}
 }
 
 // dialect reads which commands the server has. On any doubt it is none of them.

@@ -50,6 +50,8 @@ var (
 	lookLua string
 	//go:embed tick.lua
 	tickLua string
+	//go:embed mark.lua
+	markLua string
 )
 
 // The scripts. Those that take many locks at once answer with a list, which
@@ -67,6 +69,7 @@ var (
 	extendScript      = newScript(nowLua, runLua, answerLua, extendLua)
 	lookScript        = newScript(nowLua, answerLua, tokenLua, lookLua)
 	tickScript        = newScript(nowLua, runLua, answerLua, tickLua)
+	markScript        = newScript(nowLua, answerLua, markLua)
 	enlistScript      = newScript(nowLua, answerLua, enlistLua)
 	withdrawScript    = newScript(nowLua, answerLua, waitersLua, withdrawLua)
 )

@@ -144,10 +144,10 @@ func TestLimitedUser(t *testing.T) {
 	r := open(t, "redis://locker:pw@"+s.Addr(), Config{})
 	id, err := r.Probe(within(t))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{Uptime: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
+	require.Equal(t, quorum.Identity{Uptime: -time.Second, Served: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
 	require.Len(t, id.Hidden, len(questions))
 	for _, why := range id.Hidden {
-		require.Contains(t, why, ": NOPERM")
+		require.Regexp(t, ": NOPERM|: ERR The user executing the script can't|: ERR ACL failure in script", why)
 	}
 	bare := acquire("k", "v")
 	bare.Fence, bare.Clock = false, true
@@ -243,6 +243,7 @@ func TestProbeAnswers(t *testing.T) {
 		"CONFIG GET appendfsync":             "*2\r\n" + bulk("appendfsync") + bulk("always"),
 		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
 		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
+		"mark":                               "abc/def 7000000",
 		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 	}
 	with := func(key, value string) map[string]string {
@@ -256,12 +257,21 @@ func TestProbeAnswers(t *testing.T) {
 		return m
 	}
 	probe := func(t *testing.T, answers map[string]string) (quorum.Identity, error) {
-		f := startFake(t, func(args []string) string { return answers[strings.Join(args, " ")] })
+		f := startFake(t, func(args []string) string {
+			if args[0] != "EVAL" {
+				return answers[strings.Join(args, " ")]
+			}
+			answer := answers["mark"]
+			if run, age, ok := strings.Cut(answer, " "); ok && !strings.HasPrefix(answer, "-") {
+				return scriptReply(args, "1", run, 0, age)
+			}
+			return answer
+		})
 		return open(t, "redis://"+f.addr, Config{}).Probe(within(t))
 	}
 	id, err := probe(t, with("", ""))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Uptime: 60 * time.Second, Role: "master", Persistence: "aof always",
+	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
 		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005)}, id)
 
 	for key, test := range map[string]struct {
@@ -272,6 +282,7 @@ func TestProbeAnswers(t *testing.T) {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
 		"INFO replication":                   {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
+		"mark":                               {"abc/another 7000000", func(id quorum.Identity) bool { return id.Served == 0 && len(id.Hidden) == 0 }},
 		"INFO memory":                        {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
 		"CONFIG GET appendfsync":             {"*0\r\n", func(id quorum.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
 		"TIME":                               {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},

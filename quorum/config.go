@@ -116,7 +116,7 @@ type Config struct {
 
 	// RestartQuarantine keeps an instance from voting until MaxTTL (and the drift
 	// allowance on it) after it came up, was promoted, or turned out to be another
-	// server, whatever it keeps on disk; has it lift counters that may be older than
+	// server, or after the first client came to it by its name, whatever it keeps on disk; has it lift counters that may be older than
 	// the tokens it gave; and notices that two instances are one server.
 	RestartQuarantine Switch
 

@@ -49,9 +49,11 @@
 //     server that it is meant for, by its replication ID, and the server compares it in
 //     the step in which it carries the command out. A server that is found in another
 //     run is in quarantine, whatever it says of its disk. A client that starts knows no
-//     earlier run: it waits for a server that came up less than a quarantine ago, or that
-//     may have been promoted. A run that somebody vouches for (Coordinator.Trust,
-//     instance.Config.VouchedRunID) is spared that first wait, and nothing else. The
+//     earlier run. So clients leave a mark on each server, for its name and its run
+//     (Identity.Served), and a client that starts ignores the server's votes until the
+//     mark is as old as a quarantine is long. A run that somebody vouches for
+//     (Coordinator.Trust, instance.Config.VouchedRunID) is spared that first wait, and
+//     nothing else. The
 //     first grant in a new run lifts the counter to the server's clock. That is above
 //     all tokens that were given before: no server counts further ahead of its own clock
 //     than half of MaxTTL (Command.Ahead), and the quarantine lasts for MaxTTL. The other
@@ -59,10 +61,15 @@
 //     its replacement, must agree with the time that passed to within half of MaxTTL. If
 //     it doesn't, tokens may fall by the excess. A server whose clock is ahead of others by
 //     more than that may be unable to agree on a token with them (ErrTokenRace); Verify
-//     notes such clocks. Not noticed: FLUSHALL; eviction, but Verify insists on the policy
-//     noeviction; anything of a server that hides its run (Hooks.Unprotected tells); and,
-//     by a client that starts, that a name leads to another server that has been up for
-//     long.
+//     notes such clocks. Not noticed: FLUSHALL, by clients that run; eviction, but Verify
+//     insists on the policy noeviction; anything of a server that hides its run
+//     (Hooks.Unprotected tells). And a client that starts does not notice that a name has
+//     just come back to a server that it led to a quarantine ago or earlier, if that server
+//     stayed in the same run and the client is the first to find it: no client that used
+//     the other server has probed it since. Where no mark can be kept (Identity.Hidden and
+//     Verify tell), a client that starts waits only for a server that came up less than a
+//     quarantine ago or may have been promoted: it does not notice that a name leads to
+//     another server that has been up for long.
 //  4. Instances are independent. Run IDs are compared, so that one server under
 //     two names has one vote. What servers share beyond that (a machine, a disk, a
 //     source of power) is not noticed.

@@ -332,7 +332,8 @@ type QuarantineReason uint8
 // The reasons.
 const (
 	// Restarted: the server came up or was promoted less than MaxTTL ago, or is not
-	// the one that was here before; it may lack votes that were given.
+	// the one that was here before, or no client has used its name for it for as long;
+	// it may lack votes that were given.
 	Restarted QuarantineReason = iota + 1
 	// ClockJumped: the server's clock was stepped; it may have expired votes
 	// early.

@@ -27,8 +27,8 @@ type Instance interface {
 	// ctx, whatever the server does.
 	Do(ctx context.Context, cmd Command) Vote
 
-	// Probe asks the server who it is and how it is set up. What the server
-	// doesn't tell (an account without the right to ask, say) is left zero and
+	// Probe asks the server who it is and how it is set up. It writes one thing there,
+	// the mark that Identity.Served tells of. What the server doesn't tell (an account without the right to ask, say) is left zero and
 	// listed in Identity.Hidden; an error means that it didn't answer, or that
 	// it can't be an instance at all.
 	Probe(ctx context.Context) (Identity, error)
@@ -370,12 +370,21 @@ type Identity struct {
 	ReplID string
 
 	// Promoted says that the server may have taken over from another one during this
-	// run, or resumed another one's history, and doesn't tell when.
+	// run, or resumed another one's history, and doesn't tell when. Served tells when
+	// clients first found it so.
 	Promoted bool
 
 	// Uptime is how long the server has been up, by its own clock, in whole
 	// seconds, rounded down. Negative if hidden.
 	Uptime time.Duration
+
+	// Served is how long this instance's name is known to have led to the present run of
+	// the server, by the server's own clock. The first client that probes a master under
+	// the name leaves a mark there, which names the run; Served is the mark's age, so it
+	// is zero for the client that leaves it. A client that found another run under the
+	// name before leaves the mark anew. Zero also if the server is a master that can't
+	// write now. Negative if no mark can be kept: Hidden says why, if it is a master.
+	Served time.Duration
 
 	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster,
 	// "slave". Only a master votes. Empty if hidden.

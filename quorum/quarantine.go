@@ -65,16 +65,42 @@ func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 		}
 	case before.RunID != "" || before.ReplID != "":
 		// Known before.
-	case id.Promoted:
+	case id.Promoted && id.Served < 0:
 		// Also if somebody vouches for its process, which is the same after a demotion.
 		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
-	case id.Vouched:
-	case id.Uptime >= 0 && id.Uptime < q.length:
-		// Uptime is rounded down, so this counts from no earlier than the start.
-		q.restart = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
-		q.restart.until -= id.Uptime
+	case id.Vouched && !id.Promoted:
+	default:
+		// The longer one, because a server that hides its run is never known.
+		if t := q.firstSight(id, now); t.until > q.restart.until {
+			q.restart = t
+		}
 	}
 	return q.news(was, now)
+}
+
+// firstSight is the quarantine of a server that this client has never seen before.
+//
+// Invariant: the votes of a server count only when its name has led to its present run
+// for a whole quarantine. What the server says of itself can't tell that: a spare server
+// may have been up for days when the name is moved to it, while leases rest on votes of
+// the server that the name led to before. Only clients can tell, by the mark that they
+// leave on the server (Identity.Served). A promotion is a new run, so the mark tells when
+// the name first led to that, too.
+func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
+	switch {
+	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
+		since := "no client has used this name for this server before"
+		if id.Served > 0 {
+			since = fmt.Sprintf("this name has been used for this server for %v only", id.Served.Round(time.Millisecond))
+		}
+		t = q.from(now, "%s: it may have led to another server, whose votes still count, or this one was promoted or lost its data", since)
+		t.until -= id.Served
+	case id.Uptime >= 0 && id.Uptime < q.length:
+		// Uptime is rounded down, so this counts from no earlier than the start.
+		t = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
+		t.until -= id.Uptime
+	}
+	return t
 }
 
 // answeredBy takes in that a master answered that isn't in the run that was asked for. It

@@ -86,11 +86,19 @@ func TestWhoNeedsNoQuarantine(t *testing.T) {
 	}{
 		"vouched":                       {func(id *quorum.Identity) { id.Vouched = true }, true},
 		"says that all is on disk":      {func(id *quorum.Identity) { id.Persistence = "aof always" }, false},
-		"promoted at an unknown time":   {func(id *quorum.Identity) { id.Uptime, id.Promoted = 100*time.Hour, true }, false},
+		"promoted at an unknown time":   {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, -1 }, false},
+		"promoted before it was served": {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, time.Hour }, true},
+		"promoted a moment ago":         {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, 0 }, false},
 		"vouched, but promoted":         {func(id *quorum.Identity) { id.Vouched, id.Promoted = true, true }, false},
-		"up for long":                   {func(id *quorum.Identity) { id.Uptime = 100 * time.Hour }, true},
+		"vouched, but not served":       {func(id *quorum.Identity) { id.Vouched, id.Served = true, 0 }, true},
+		"up and served for long":        {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL }, true},
+		"up for long, served for less":  {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL-1 }, false},
+		"up for long, never served":     {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, 0 }, false},
+		"up for long, the rest hidden":  {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, -1 }, true},
+		"served for longer than up":     {func(id *quorum.Identity) { id.Uptime, id.Served = 0, time.Hour }, false},
 		"hidden: nothing is told":       {func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
-		"uptime alone is hidden":        {func(id *quorum.Identity) { id.Uptime = -1 }, true},
+		"uptime alone is hidden":        {func(id *quorum.Identity) { id.Uptime = -1 }, false},
+		"uptime and mark are hidden":    {func(id *quorum.Identity) { id.Uptime, id.Served = -1, -1 }, true},
 		"run ID alone is hidden":        {func(id *quorum.Identity) { id.RunID = "" }, false},
 		"aof everysec loses a second":   {func(id *quorum.Identity) { id.Persistence = "aof everysec" }, false},
 		"nothing is known of its files": {func(id *quorum.Identity) { id.Persistence = "" }, false},
@@ -149,6 +157,65 @@ func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
 			})
 		}
 	}
+}
+
+// C1 holds A, B and C. The name C is moved to a spare server that has been up for days,
+// and C2, which starts then, asks C, D and E. It has never seen the first C, and nothing
+// that the second one says of itself is odd: only that no client has used the name for it.
+func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", ms, 3, 4)
+		first := f.acquire("k")
+		synctest.Wait()
+		require.Equal(t, []string{"A", "B", "C"}, first.Instances())
+		time.Sleep(50 * ms)
+		f.servers[2].Restart(false)
+		f.identify(func(id *quorum.Identity) { id.Uptime = 100 * time.Hour }, 2)
+		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
+
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, first.Err())
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		q := quarantineOf(t, err)
+		assert.Equal(t, maxTTL, q.Remaining)
+		for _, part := range []string{"no client has used this name for this server before", "in 10.102s", "wait", "Coordinator.Trust"} {
+			assert.ErrorContains(t, q, part)
+		}
+
+		// Who starts later waits for what is left.
+		time.Sleep(4 * time.Second)
+		_, err = f.other().TryAcquire(f.ctx, "k")
+		q = quarantineOf(t, err)
+		assert.Equal(t, maxTTL-4*time.Second, q.Remaining)
+		assert.ErrorContains(t, q, "used for this server for 4s only")
+		time.Sleep(maxTTL - 4*time.Second)
+		second, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.Zero(t, first.Validity(), "two holders at once")
+		assert.Greater(t, second.Token(), first.Token())
+	})
+}
+
+// A promotion costs each client that starts one wait, and only if it starts soon after
+// the first client that found the server in its new run.
+func TestAPromotionIsWaitedForOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.Uptime = 100 * time.Hour })
+		f.each((*quorumtest.Server).Promote)
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		// A replica that connects draws a new replication ID, too.
+		f.each((*quorumtest.Server).Attach)
+		_, err = f.other().TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(maxTTL)
+		_, err = f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+	})
 }
 
 // The restart comes between the look at the server and the SET: the server sees that

@@ -176,8 +176,11 @@ func (m *member) notes(id Identity) []string {
 	if id.Persistence != "" && id.Persistence != "aof always" {
 		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
 	}
-	if id.Promoted {
-		notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
+	if m.watchRestarts && id.Served < 0 && id.Run() != "" {
+		notes = append(notes, "no mark can be kept on it: a client that starts will not notice that its name led to another server a moment ago; allow its user the key of the mark (instance.MarkKey)")
+		if id.Promoted {
+			notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
+		}
 	}
 	for _, h := range id.Hidden {
 		notes = append(notes, "hidden: "+h)

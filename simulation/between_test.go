@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -218,6 +219,56 @@ func TestDemotion(t *testing.T) {
 	assert.True(t, ids[2].Promoted)
 	assert.Greater(t, ids[2].Uptime, ids[0].Uptime)
 	assert.NotContains(t, string(r.Trace), "is cut off")
+}
+
+// Clients leave a mark on a server for each name and run of it, as they do on real ones:
+// see quorum.Identity.Served.
+func TestMarks(t *testing.T) {
+	served := func(t *testing.T, schedule simulation.Schedule, probes map[time.Duration]time.Duration) {
+		t.Helper()
+		var inst quorum.Instance
+		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
+			inst = p.Instances[0]
+			c, err := quorum.New(p.Config, p.Instances...)
+			return simulation.Library(c), err
+		}}
+		found := map[time.Duration]time.Duration{}
+		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+			for _, at := range slices.Sorted(maps.Keys(probes)) {
+				c.SleepUntil(at)
+				id, err := inst.Probe(c.Context())
+				require.NoError(t, err)
+				found[at] = id.Served.Round(ms)
+				if id.Served < 0 {
+					found[at] = -1
+				}
+			}
+		})
+		require.NoError(t, err)
+		require.Equal(t, probes, found)
+	}
+	fault := func(kind simulation.Kind, at, length time.Duration) simulation.Fault {
+		return simulation.Fault{Kind: kind, Server: "A", At: at, For: length}
+	}
+	const sec = time.Second
+	const age = time.Hour
+	t.Run("a server that has been served for long", func(t *testing.T) {
+		served(t, nil, map[time.Duration]time.Duration{sec: age + sec, 2 * sec: age + 2*sec})
+	})
+	t.Run("another run", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("data that is lost", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("a replica", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Demote, 2*sec, 2*sec)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: -1, 5 * sec: 0, 6 * sec: sec})
+	})
+	t.Run("an address that moves and comes back", func(t *testing.T) {
+		move := fault(simulation.Switch, 2*sec, 2*sec)
+		move.Process, move.By = simulation.Any, ms
+		served(t, simulation.Schedule{move}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
+	})
 }
 
 // Whatever goes wrong beside them, the same seed gives the same run, and nothing gets stuck.

@@ -174,6 +174,7 @@ func (f Fault) hit(w *world, s *server) {
 			s.data[db].repeat(e)
 			s.append(e, nil)
 		}
+		clear(s.marks)
 		s.showAll()
 	case Restart:
 		if s.up {

@@ -38,8 +38,9 @@ type server struct {
 	started  int64  // by its own wall clock
 	id       string // the run ID
 	replID   string
-	promoted bool  // it was a replica before
-	trouble  int64 // the last true time at which something was wrong with it, -1: none yet
+	promoted bool            // it was a replica before
+	marks    map[string]mark // by the place's name, see quorum.Identity.Served
+	trouble  int64           // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
@@ -68,6 +69,7 @@ func newServer(w *world, index int, name string) *server {
 	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), trouble: -1}
 	s.begin()
 	s.started = epoch - int64(w.cfg.ServerAge)
+	s.marks = make(map[string]mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectCalls()
 	return s
@@ -129,7 +131,9 @@ func (s *server) receive(r *request) {
 	}
 	switch {
 	case c.probe:
-		r.reply(&answer{id: s.identity()})
+		id := s.identity()
+		s.leaveMark(id, c.p, c.place)
+		r.reply(&answer{id: id})
 	case c.raw != nil && c.name == "wait":
 		s.wait(r)
 	case c.raw != nil:
@@ -178,6 +182,7 @@ func (s *server) command(r *request) Reply {
 	if reply.Err == nil && c.raw.writes() {
 		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
 		if len(keys) == 0 { // of all keys
+			clear(s.marks)
 			s.showAll()
 		}
 	}
@@ -288,6 +293,39 @@ func (s *server) showAll() (lost int) {
 		}
 	}
 	return lost
+}
+
+// mark is what clients leave on a server, for each name that it goes by.
+type mark struct {
+	run   string // the replication ID
+	since int64  // by the server's wall clock
+}
+
+// serve marks the server as if its clients had known it since it started. The servers
+// that an address leads to later aren't marked: nobody has come to them by the address.
+func (s *server) serve() {
+	for _, place := range s.w.places {
+		if place.server == s {
+			s.marks[place.name] = mark{s.replID, s.started}
+		}
+	}
+}
+
+// leaveMark is what a Probe does beside asking. The mark is no part of the log: it is of
+// one run of the server, and what is made anew from the log is in another one.
+func (s *server) leaveMark(id *quorum.Identity, p *process, place int) {
+	id.Served = -1
+	if s.demoted || s.w.cfg.HideRunID {
+		return
+	}
+	now, name := s.wall.at(s.w.now.Load()), s.w.places[place].name
+	m, found := s.marks[name], p.found[place]
+	if m.run != s.replID || m.since > now || found != "" && found != s.replID {
+		m = mark{s.replID, now}
+		s.marks[name] = m
+	}
+	p.found[place] = s.replID
+	id.Served = time.Duration(now - m.since).Truncate(time.Microsecond)
 }
 
 func (s *server) identity() *quorum.Identity {

@@ -46,6 +46,7 @@ func (s *server) split(f Fault) {
 	old := &server{
 		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
 		life: s.life, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started, trouble: end, hungUntil: s.hungUntil, shown: maps.Clone(s.shown),
+		marks: maps.Clone(s.marks),
 	}
 	s.old, s.oldFor = old, f.Process
 	old.connectCalls()

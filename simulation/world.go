@@ -134,6 +134,9 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	for _, a := range cfg.Aliases {
 		w.places = append(w.places, place{name: a.Name, server: w.servers[slices.Index(cfg.serverNames(), a.Server)], database: a.Database})
 	}
+	for _, s := range w.servers {
+		s.serve()
+	}
 	w.resource = newResource(w)
 	for i, name := range cfg.processNames() {
 		p := newProcess(w, i, name)

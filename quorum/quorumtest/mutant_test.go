@@ -501,6 +501,14 @@ func TestCheckFindsMutants(t *testing.T) {
 				return id
 			}
 		}()}, "probe"},
+		"each probe leaves a mark": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Served = 0
+			return id
+		}}, "probe"},
+		"the mark outlives the run": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Served += time.Hour
+			return id
+		}}, "restart"},
 		"probe hides without a word": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
 			id.Eviction = ""
 			return id

@@ -1052,7 +1052,7 @@ func checkProbe(c *check) {
 	hides := len(id.Hidden) > 0
 	for field, empty := range map[string]bool{
 		"RunID": id.RunID == "", "ReplID": id.ReplID == "", "Role": id.Role == "", "Persistence": id.Persistence == "", "Eviction": id.Eviction == "",
-		"Uptime": id.Uptime < 0, "Clock": id.Clock.IsZero(),
+		"Uptime": id.Uptime < 0, "Clock": id.Clock.IsZero(), "Served": id.Served < 0,
 	} {
 		assert.True(c.t, !empty || hides, "%s is missing, and Hidden doesn't say why", field)
 	}
@@ -1068,6 +1068,12 @@ func checkProbe(c *check) {
 	require.Equal(c.t, id.Run(), again.Run(), "the run changes only with a restart or a promotion")
 	require.GreaterOrEqual(c.t, again.Uptime, id.Uptime)
 	require.LessOrEqual(c.t, again.Uptime-id.Uptime, c.clock.Since(before)+time.Second)
+	if id.Served >= 0 {
+		require.GreaterOrEqual(c.t, again.Served, id.Served, "the mark is left once in a run")
+		require.LessOrEqual(c.t, again.Served-id.Served, c.clock.Since(before)+grain)
+		c.clock.Sleep(10 * grain)
+		require.Greater(c.t, c.probe().Served, again.Served, "the mark is left once in a run")
+	}
 	require.Equal(c.t, id.Vouched, again.Vouched)
 	require.Equal(c.t, id.Dialect, again.Dialect)
 }
@@ -1080,6 +1086,7 @@ func checkRestart(c *check) {
 	}
 	c.granted(c.acquire("a", "v"))
 	before := c.probe()
+	restarted := c.clock.Now()
 	raw.Restart(false)
 	vote := c.answered(c.look("a"))
 	require.Equal(c.t, quorum.Granted, vote.Outcome, "the server has kept the key")
@@ -1095,6 +1102,9 @@ func checkRestart(c *check) {
 	}
 	if after.Uptime >= 0 {
 		require.Less(c.t, after.Uptime, time.Minute)
+	}
+	if after.Served >= 0 {
+		require.LessOrEqual(c.t, after.Served, c.clock.Since(restarted)+grain, "the mark is of the old run")
 	}
 	require.False(c.t, after.Vouched, "nobody vouches for a server that has forgotten")
 }

@@ -43,6 +43,7 @@ type Server struct {
 	replID   string
 	promoted bool
 	started  time.Time     // by the server's wall clock
+	mark     mark          // of the clients that came by the server's name
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
@@ -50,6 +51,12 @@ type Server struct {
 	lose   bool  // calls are lost
 	unfit  error // why it can't call anybody
 	listen int   // how many Ears were opened
+}
+
+// mark is what Identity.Served tells of.
+type mark struct {
+	run   string    // the run ID and the replication ID
+	since time.Time // by the server's wall clock
 }
 
 // request is a command on its way, or a probe if cmd is zero.
@@ -80,7 +87,8 @@ type Entry struct {
 const maxLog = 1 << 16
 
 // NewServer starts a server without data. It tells the time by clk; nil is the
-// real clock, or the virtual one inside a testing/synctest bubble.
+// real clock, or the virtual one inside a testing/synctest bubble. Its name counts as
+// used from then on (Identity.Served); for each later run, from that run's first Probe.
 func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
@@ -88,6 +96,7 @@ func NewServer(name string, clk clock.Clock) *Server {
 	s := &Server{name: name, clock: clk}
 	s.clear()
 	s.up()
+	s.mark = mark{s.runID + "/" + s.replID, s.started}
 	return s
 }
 
@@ -250,6 +259,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.vote = quorum.Vote{Err: r.fate.Err}
 	case r.cmd.Op == 0:
 		r.id = s.identity(wall)
+		s.leaveMark(&r.id, wall)
 	default:
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = quorum.Vote{Unsent: true, Err: other}
@@ -273,6 +283,7 @@ func (s *Server) identity(wall time.Time) quorum.Identity {
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
 		Uptime:      max(0, wall.Sub(s.started).Truncate(time.Second)),
+		Served:      unset,
 		Role:        "master",
 		Persistence: "none",
 		Eviction:    "noeviction",
@@ -285,6 +296,24 @@ func (s *Server) identity(wall time.Time) quorum.Identity {
 		s.edit(&id)
 	}
 	return id
+}
+
+// unset is an Identity.Served that nobody has edited.
+const unset = -time.Hour
+
+// leaveMark is what a Probe does beside asking.
+func (s *Server) leaveMark(id *quorum.Identity, wall time.Time) {
+	run := id.RunID + "/" + id.ReplID
+	switch {
+	case id.Served != unset:
+		return
+	case run == "/" || id.Role != "" && id.Role != quorum.RoleMaster:
+		id.Served = -1 // the mark is of a master's run
+		return
+	case s.mark.run != run || s.mark.since.After(wall):
+		s.mark = mark{run, wall}
+	}
+	id.Served = wall.Sub(s.mark.since)
 }
 
 // Hang stops the server as a SIGSTOP does: connections stay, commands are
@@ -384,7 +413,7 @@ func (s *Server) Attach() {
 
 // clear forgets all data.
 func (s *Server) clear() {
-	s.data = newStore()
+	s.data, s.mark = newStore(), mark{}
 	s.data.call = s.call
 }
 
@@ -418,7 +447,8 @@ func (s *Server) StepClock(d time.Duration) {
 
 // SetIdentity sets what edits each Identity before Probe gives it: to hide a
 // field, to make the server a replica, or to give it the RunID of another one. A
-// command's Run is compared with what comes of it. Nil leaves the truth.
+// command's Run is compared with what comes of it. Identity.Served is that of the run
+// that comes of it, unless it is set. Nil leaves the truth.
 func (s *Server) SetIdentity(edit func(*quorum.Identity)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

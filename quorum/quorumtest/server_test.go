@@ -145,6 +145,7 @@ func TestServerRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, s.RunID(), first.RunID)
 		assert.Equal(t, 2*time.Second, first.Uptime)
+		assert.Equal(t, 2500*time.Millisecond, first.Served)
 		vote := s.Do(t.Context(), acquire("v"))
 		require.Equal(t, quorum.Granted, vote.Outcome)
 
@@ -166,6 +167,7 @@ func TestServerRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, first.RunID, second.RunID)
 		assert.Zero(t, second.Uptime)
+		assert.Zero(t, second.Served)
 		assert.NotEqual(t, first.ReplID, second.ReplID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 		assert.Equal(t, vote.Token, s.Counter("k"))
@@ -183,9 +185,18 @@ func TestServerRuns(t *testing.T) {
 		assert.NotEqual(t, second.RunID, third.RunID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 
+		time.Sleep(time.Millisecond)
+		s.FlushAll()
+		flushed, err := s.Probe(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, third.Run(), flushed.Run())
+		assert.Zero(t, flushed.Served, "the mark has gone with the data")
+		s.Put("k", "v", time.Minute)
+
 		s.Promote()
 		promoted, err := s.Probe(t.Context())
 		require.NoError(t, err)
+		assert.Zero(t, promoted.Served)
 		assert.Equal(t, third.RunID, promoted.RunID)
 		assert.NotEqual(t, third.ReplID, promoted.ReplID)
 		assert.Equal(t, []string{"k"}, s.Keys())
@@ -195,6 +206,7 @@ func TestServerRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, first.RunID, twin.RunID)
 		assert.Equal(t, "slave", twin.Role)
+		assert.Negative(t, twin.Served)
 	})
 }
 

@@ -1,0 +1,159 @@
+//go:build unix
+
+package instance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// served is what a new client under a name is told.
+func served(t *testing.T, url, name string) time.Duration {
+	t.Helper()
+	id, err := open(t, url, Config{Name: name}).Probe(within(t))
+	require.NoError(t, err)
+	require.Empty(t, id.Hidden)
+	return id.Served
+}
+
+// The mark is left by the first client of a name in a run of the server, and lasts for
+// that run, in its database.
+func TestMark(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
+	require.Zero(t, served(t, s.URL(), "a"))
+	began := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	age := served(t, s.URL(), "a")
+	require.GreaterOrEqual(t, age, 20*time.Millisecond)
+	require.LessOrEqual(t, age, time.Since(began)+time.Second)
+	require.Zero(t, served(t, s.URL(), "b{}*:1"), "another name")
+	require.Equal(t, ":1", s.MustAsk("EXISTS", MarkKey("b{}*:1")))
+	require.Zero(t, served(t, s.URL()+"?db=3", "a"), "another database")
+	require.Equal(t, ":-1", s.MustAsk("PTTL", MarkKey("a")))
+
+	for what, again := range map[string]func(){
+		"all data is lost":                func() { s.MustAsk("FLUSHALL") },
+		"another run, with the same data": func() { s.Restart() },
+		"a promotion": func() {
+			s.MustAsk("REPLICAOF", "127.0.0.1", "1")
+			s.MustAsk("REPLICAOF", "NO", "ONE")
+		},
+		"a clock that was set back": func() {
+			run, _, _ := strings.Cut(s.MustAsk("GET", MarkKey("a")), " ")
+			s.MustAsk("SET", MarkKey("a"), fmt.Sprint(run, " ", time.Now().Add(time.Hour).UnixMicro()))
+		},
+		"what isn't a mark": func() { s.MustAsk("SET", MarkKey("a"), "x") },
+	} {
+		time.Sleep(time.Millisecond)
+		require.NotZero(t, served(t, s.URL(), "a"))
+		again()
+		require.Zero(t, served(t, s.URL(), "a"), what)
+	}
+}
+
+// A mark that can't be kept is no reason for a Probe to fail: it says so.
+func TestMarkThatCannotBeKept(t *testing.T) {
+	t.Parallel() // it waits for a replica
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"}})
+	probe := func(user, name string) quorum.Identity {
+		t.Helper()
+		id, err := open(t, "redis://"+user+s.Addr(), Config{Name: name}).Probe(within(t))
+		require.NoError(t, err)
+		require.Equal(t, "master", id.Role)
+		return id
+	}
+	require.Zero(t, probe("", "a").Served)
+	hidden := func(id quorum.Identity) {
+		t.Helper()
+		require.Negative(t, id.Served)
+		require.Len(t, id.Hidden, 1)
+		require.Contains(t, id.Hidden[0], "since when clients have come to it by this name: ")
+	}
+	s.MustAsk("ACL", "SETUSER", "keys", "on", ">pw", "~orders:*", "+@all")
+	hidden(probe("keys:pw@", "a"))
+	s.MustAsk("ACL", "SETUSER", "words", "on", ">pw", "~*", "+@all", "-set")
+	hidden(probe("words:pw@", "b"))
+	require.Empty(t, probe("words:pw@", "a").Hidden, "it has only to be read")
+	s.MustAsk("ACL", "SETUSER", "quiet", "on", ">pw", "~*", "+@all", "-@scripting")
+	hidden(probe("quiet:pw@", "a"))
+	s.MustAsk("RPUSH", MarkKey("c"), "x")
+	hidden(probe("", "c"))
+
+	// A server that can't write can't vote, and so it need not be trusted.
+	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
+	require.NotZero(t, probe("", "a").Served)
+	full := probe("", "d")
+	require.Zero(t, full.Served)
+	require.Empty(t, full.Hidden)
+	s.MustAsk("CONFIG", "SET", "maxmemory", "0")
+	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
+	require.Zero(t, probe("", "d").Served)
+	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
+
+	replica := instancetest.Start(t, instancetest.Config{Args: []string{"--replica-read-only", "no"}})
+	host, port, _ := strings.Cut(s.Addr(), ":")
+	replica.MustAsk("REPLICAOF", host, port)
+	require.Eventually(t, func() bool {
+		return strings.Contains(replica.MustAsk("INFO", "replication"), "master_link_status:up")
+	}, 10*time.Second, 5*time.Millisecond)
+	for _, name := range []string{"a", "e"} {
+		id, err := open(t, replica.URL(), Config{Name: name}).Probe(within(t))
+		require.NoError(t, err)
+		require.Equal(t, "slave", id.Role)
+		require.Negative(t, id.Served)
+		require.Empty(t, id.Hidden)
+	}
+	require.Equal(t, ":0", replica.MustAsk("EXISTS", MarkKey("e")))
+	node := instancetest.Start(t, instancetest.Config{Args: []string{"--cluster-enabled", "yes"}})
+	id, err := open(t, node.URL(), Config{}).Probe(within(t))
+	require.NoError(t, err)
+	require.Equal(t, quorum.RoleCluster, id.Role)
+}
+
+// An address leads to another server for a while. A client that saw both leaves the mark
+// on the first one anew, though it was never restarted.
+func TestMarkOfAnAddressThatComesBack(t *testing.T) {
+	servers := instancetest.StartN(t, 2, instancetest.Config{})
+	link, err := redisproc.NewLink(servers[0].Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = link.Close() })
+	url, r := "redis://"+link.Addr(), open(t, "redis://"+link.Addr(), Config{})
+	probe := func() quorum.Identity {
+		t.Helper()
+		for tries := 0; ; tries++ {
+			id, err := r.Probe(within(t))
+			if err == nil {
+				return id
+			}
+			require.Less(t, tries, 100, "%v", err) // the old connections break first
+		}
+	}
+	to := func(s *instancetest.Server) {
+		link.Retarget(s.Addr())
+		link.Reset()
+	}
+	first := probe()
+	time.Sleep(5 * time.Millisecond)
+	require.GreaterOrEqual(t, probe().Served, 5*time.Millisecond)
+
+	to(servers[1])
+	second := probe()
+	require.NotEqual(t, first.RunID, second.RunID)
+	require.Zero(t, second.Served)
+	to(servers[0])
+	began := time.Now()
+	back := probe()
+	require.Equal(t, first.RunID, back.RunID)
+	require.Zero(t, back.Served, "the second server had votes meanwhile")
+	require.LessOrEqual(t, served(t, url, ""), time.Since(began)+time.Second)
+	time.Sleep(5 * time.Millisecond)
+	require.GreaterOrEqual(t, probe().Served, 5*time.Millisecond, "once")
+}

@@ -23,7 +23,7 @@ func Unplayed() map[string]string {
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "who gets which vote first is chance on real servers",
 		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
-		"S28": soaked, "S28b": sameFault, "S29": soaked, "S29b": soaked,
+		"S28": soaked, "S28b": sameFault, "S29": soaked, "S29b": soaked, "S29c": soaked,
 		"S30": handles, "S30b": timing, "S30c": handles,
 		"X3": timing, "X4": timing,
 		"X5": "a part of a play has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",

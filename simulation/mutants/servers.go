@@ -33,8 +33,32 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestTheRunIsHiddenFromNowOn$"),
 	}, {
 		Name: "promotion-of-old-trusted", Breaks: "a client that starts waits for a server that was promoted at an unknown time",
-		Edits: edit("quorum/quarantine.go", "case id.Promoted:", "case false:"),
+		Edits: edit("quorum/quarantine.go", "case id.Promoted && id.Served < 0:", "case false:"),
 		Judge: test("./quorum", "^TestWhoNeedsNoQuarantine$"),
+	}, {
+		Name: "spare-server-trusted", Breaks: "a server that has been up for long doesn't vote before its name has led to it for a quarantine",
+		Edits: edit("quorum/quarantine.go", "case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):", "case false:"),
+		Judge: scenario("S29c"),
+	}, {
+		Name: "vouched-promotion-trusted", Breaks: "who vouches for a process doesn't vouch for its promotion",
+		Edits: edit("quorum/quarantine.go", "case id.Vouched && !id.Promoted:", "case id.Vouched:"),
+		Judge: test("./quorum", "^TestWhoNeedsNoQuarantine$"),
+	}, {
+		Name: "mark-outlives-its-run", Breaks: "a server's mark is of its present run",
+		Edits: edit("instance/mark.lua", "if theirs ~= run or", "if not theirs or"),
+		Judge: test("./instance", "^TestMark$"),
+	}, {
+		Name: "mark-left-anew", Breaks: "a mark says when the first client came, not the last one",
+		Edits: edit("instance/mark.lua", "if theirs ~= run or", "if true or"),
+		Judge: test("./instance", "^TestMark$"),
+	}, {
+		Name: "mark-of-a-name-that-comes-back", Breaks: "who found another run under a name in between leaves the mark anew",
+		Edits: edit("instance/mark.lua", " or ARGV[2] ~= '' and ARGV[2] ~= run then", " then"),
+		Judge: test("./instance", "^TestMarkOfAnAddressThatComesBack$"),
+	}, {
+		Name: "full-server-trusted", Breaks: "a server on which no mark can be left now isn't trusted for that",
+		Edits: edit("instance/probe.go", "case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:", "case quorum.ErrNotMaster:"),
+		Judge: test("./instance", "^TestMarkThatCannotBeKept$"),
 	}, {
 		Name: "young-server-trusted", Breaks: "a server that came up a moment ago doesn't vote",
 		Edits: edit("quorum/quarantine.go", "case id.Uptime >= 0 && id.Uptime < q.length:", "case false:"),

@@ -32,7 +32,7 @@ func All() []Scenario {
 		evicted(), flushed(), evictedFromFive(),
 		oneHangs(),
 		restartBehindProxy(), promotionWithoutRestart(),
-		switchedAddress(), addressComesBack(),
+		switchedAddress(), addressComesBack(), addressOfASpare(),
 		pausedHandingOff(), lateExtension(), handleTwice(),
 		holderCrashes(), partitioned(), requestsCut(), repliesCut(),
 		wakeUpLost(), roundLost(), cohortCrashes(),

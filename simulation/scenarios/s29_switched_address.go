@@ -41,6 +41,38 @@ func switchedAddress() Scenario {
 	return s
 }
 
+// addressOfASpare is S29c.
+func addressOfASpare() Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    "S29c",
+		Title: "An address leads to a spare server that has run for long, and a client starts",
+		Steps: []string{
+			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
+			"50: C's address leads to a spare server, which has been up as long, and has none of its keys. Connections that are open go on to the old C",
+			"80: c2 is deployed anew; 100: it starts, and has never seen the old C",
+			"1 300: c2 gets the lock on the new C, on D and on E",
+			"5 000: c1 goes on under its lease, whose vote of C nobody has lost",
+		},
+		Assumption: "a server that has been up for long has all votes that were given under its name",
+		Breaks:     "mutual exclusion: nothing that the spare server says of itself is odd, and the client has nothing to compare it with",
+		Helps:      "clients leave a mark on each server, for its name and its run; a server without a mark of some age doesn't vote for MaxTTL, however long it has been up",
+		Source:     "a spare server is kept running, and the address is moved to it before a deployment",
+		Verdicts: expect(overlap, group([]string{"redlock", "unwatched", "run-hidden", "setnx"}, unguarded)...).
+			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
+			and(refusedSecond.reaching("a quarantine began: restarted"), group([]string{"quarantine"}, watching, fenced)...),
+		Variants: append(unwatched(), runHidden()),
+		Reached:  []string{"an address was switched", "a process was rebooted"},
+	}, simulation.Fault{})
+	to := func(server string) simulation.Schedule {
+		return simulation.Schedule{
+			{Kind: simulation.Switch, Process: simulation.Any, Server: server, At: at(50 * ms)},
+			{Kind: simulation.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms},
+		}
+	}
+	s.Schedule, s.Alone = append(cut(-50*ms, 0, "DE"), to("C")...), to("A")
+	return s
+}
+
 // addressComesBack is S29b.
 func addressComesBack() Scenario {
 	s := Scenario{

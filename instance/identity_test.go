@@ -19,9 +19,17 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// one is a Coordinator of a client of its own on the one server at an address, for
-// which it vouches. A majority of one shows whose vote counts without any luck.
+// one is a newcomer that vouches for its server.
 func one(t *testing.T, addr string, ttl time.Duration) *quorum.Coordinator {
+	t.Helper()
+	c := newcomer(t, addr, ttl)
+	require.NoError(t, c.Trust(t.Context()))
+	return c
+}
+
+// newcomer is a Coordinator of a client of its own on the one server at an address. A
+// majority of one shows whose vote counts without any luck.
+func newcomer(t *testing.T, addr string, ttl time.Duration) *quorum.Coordinator {
 	t.Helper()
 	client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
@@ -31,7 +39,6 @@ func one(t *testing.T, addr string, ttl time.Duration) *quorum.Coordinator {
 	c, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + inst.ConnLife(), InstanceTimeout: ttl / 5}, inst)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
-	require.NoError(t, c.Trust(t.Context()))
 	return c
 }
 
@@ -153,12 +160,7 @@ func TestSpareServerBehindAnAddress(t *testing.T) {
 	require.NoError(t, err)
 	link.Switch(servers[1].Addr())
 
-	group, err := instance.OpenAll(instance.Config{}, "redis://"+link.Addr())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, group.Close()) })
-	b, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: ttl / 5}, group.Instances()...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	b := newcomer(t, link.Addr(), ttl)
 	_, err = b.TryAcquire(t.Context(), "k")
 	require.NoError(t, first.Err())
 	require.ErrorIs(t, err, quorum.ErrQuarantined)

@@ -181,14 +181,15 @@ func (m *member) leave() {
 
 // tick reads the server's clock, and finds out whether it is the one that was probed.
 func (m *member) tick() {
-	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: m.standing(m.reader.Now()).run})
+	run := m.standing(m.reader.Now()).run
+	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: run})
 	var other *RunError
 	switch now := m.reader.Now(); {
 	case errors.As(ballot.Vote.Err, &other):
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == Granted:
 		m.mu.Lock()
-		m.quarantine.confirmed(now)
+		m.quarantine.confirmed(run, now)
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
 		m.mistrust()

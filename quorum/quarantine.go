@@ -123,8 +123,13 @@ func (q *quarantine) answeredBy(other *RunError) (unknown bool) {
 	return true
 }
 
-// confirmed takes in that the server was in its run at that time.
-func (q *quarantine) confirmed(now drift.Instant) { q.seen = max(q.seen, now.Mono) }
+// confirmed takes in that a server did what it was asked for in a run. What was asked for
+// in no run in particular shows nothing: any server does that.
+func (q *quarantine) confirmed(run string, now drift.Instant) {
+	if run != "" && run == q.id.Run() {
+		q.seen = max(q.seen, now.Mono)
+	}
+}
 
 func (q *quarantine) from(now drift.Instant, detail string, args ...any) term {
 	return term{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}

@@ -408,3 +408,39 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		assert.Equal(t, f.servers[0].ReplID(), f.servers[0].Run("k"), "the grant was made in it")
 	})
 }
+
+// A tick that was sent while nobody knew the server shows nothing of the run that it was
+// in before: a server that was demoted and promoted meanwhile, and has given up its second
+// replication ID since, must not pass for one whose first replica came.
+func TestATickInNoRunConfirmsNone(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		require.NoError(f.t, f.acquire("warm").Release(f.ctx))
+		f.quiesce()
+		other := f.other()
+		f.servers[2].EndWith(quorumtest.Refuse)
+		held, err := other.TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		f.quiesce()
+		require.Equal(f.t, []string{"A", "B"}, held.Instances())
+		f.servers[2].SetFate(nil)
+		require.NoError(f.t, other.Settle(f.ctx))
+
+		// A can't be reached, and is a replica of an empty server for a moment.
+		f.servers[0].EndWith(quorumtest.Refuse)
+		time.Sleep(5 * time.Second)
+		f.servers[0].FlushAll()
+		f.servers[0].Attach()
+		time.Sleep(65 * time.Second)
+		back := time.Now()
+		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			if cmd.Op == 0 && time.Since(back) < 10*time.Second { // a probe
+				return quorumtest.Fate{End: quorumtest.LoseReply}
+			}
+			return quorumtest.Fate{}
+		})
+		time.Sleep(25 * time.Second) // two ticks
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrQuarantined)
+		require.NoError(f.t, held.Err())
+	}, func(c *quorum.Config) { c.MaxTTL, c.TTL = 10*time.Minute, 5*time.Minute })
+}

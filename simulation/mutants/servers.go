@@ -77,7 +77,7 @@ func ofServers() []Mutant {
 		Judge: scenario("M2"),
 	}, {
 		Name: "connections-outlive-the-quarantine", Breaks: "a TTL and the life of a connection are no longer than MaxTTL",
-		Edits: edit("quorum/coordinator.go", "terms.TTL+c.connLife > c.cfg.MaxTTL", "terms.TTL > c.cfg.MaxTTL"),
+		Edits: edit("quorum/coordinator.go", "ttl+c.connLife > c.cfg.MaxTTL", "ttl > c.cfg.MaxTTL"),
 		Judge: test("./simulation", "^TestLeaseOverAnOldConnection$"),
 	}, {
 		Name: "old-connections-are-asked", Breaks: "no command is sent on a connection that is older than ConnLife",
@@ -87,6 +87,10 @@ func ofServers() []Mutant {
 		Name: "subscription-to-another-run", Breaks: "waiters are notified by the server that has the votes",
 		Edits: edit("quorum/wakeup.go", "if h.run() != run {", "if false {"),
 		Judge: test("./quorum", "^TestEarIsLost$"),
+	}, {
+		Name: "confirmed-in-no-run", Breaks: "a server is seen in a run only by a command that names it",
+		Edits: edit("quorum/quarantine.go", "if run != \"\" && run == q.id.Run() {", "if true {"),
+		Judge: test("./quorum", "^TestATickInNoRunConfirmsNone$"),
 	}, {
 		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",
 		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {\n", "\tif id.RunID != \"\" {\n"),

@@ -290,8 +290,8 @@ func (t Terms) validate(c Config) error {
 	if err := wholeMillis("TTL", t.TTL); err != nil {
 		return err
 	}
-	if t.TTL > c.MaxTTL {
-		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, t.TTL, c.MaxTTL)
+	if err := c.covers(t.TTL); err != nil {
+		return err
 	}
 	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {
 		return fmt.Errorf("%w: MinValidity %v, MaxTries %d, MaxWait %v, MaxLife %v: none may be negative, zero means no bound", ErrConfig, t.MinValidity, t.MaxTries, t.MaxWait, t.MaxLife)
@@ -303,6 +303,14 @@ func (t Terms) validate(c Config) error {
 	if eaten := 2*c.InstanceTimeout + c.Drift.Of(t.TTL); t.TTL-eaten <= t.MinValidity {
 		return fmt.Errorf("%w: TTL is %v, but two InstanceTimeouts (%v each) and the drift allowance (%v) can leave %v of it, which is no more than MinValidity (%v): raise TTL or lower the others",
 			ErrConfig, t.TTL, c.InstanceTimeout, c.Drift.Of(t.TTL), t.TTL-eaten, t.MinValidity)
+	}
+	return nil
+}
+
+// covers refuses a TTL above MaxTTL.
+func (c *Config) covers(ttl time.Duration) error {
+	if ttl > c.MaxTTL {
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, ttl, c.MaxTTL)
 	}
 	return nil
 }

@@ -107,18 +107,26 @@ func connLife(instances []Instance) (longest time.Duration) {
 }
 
 // validate checks terms, also against the instances.
+func (c *core) validate(terms Terms) error {
+	if err := terms.validate(c.cfg); err != nil {
+		return err
+	}
+	return c.covers(terms.TTL)
+}
+
+// covers refuses a TTL that is longer than what other clients wait for.
 //
 // Invariant: a vote of a server that an instance's address no longer leads to stands for
 // no longer than MaxTTL after the move. It was asked for within connLife of the move, and
 // stands for a TTL. So it has expired when the quarantine is over that others keep for the
 // server to which the address leads now: they can't have seen that one before the move.
-func (c *core) validate(terms Terms) error {
-	if err := terms.validate(c.cfg); err != nil {
+func (c *core) covers(ttl time.Duration) error {
+	if err := c.cfg.covers(ttl); err != nil {
 		return err
 	}
-	if c.cfg.RestartQuarantine == On && terms.TTL+c.connLife > c.cfg.MaxTTL {
+	if c.cfg.RestartQuarantine == On && ttl+c.connLife > c.cfg.MaxTTL {
 		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
-			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, terms.TTL, c.cfg.MaxTTL, c.connLife)
+			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
 	return nil
 }

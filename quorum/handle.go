@@ -146,9 +146,6 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	way := &way{replace: *handle.value, resumes: true}
 	lease, roundErr := view.tryOnce(ctx, handle.key, 1, way)
 	if roundErr != nil {
-		if errors.Is(roundErr.Verdict, ErrTaken) {
-			roundErr.Verdict, roundErr.Holder = ErrLost, nil // another holder's key, or none, is in its place
-		}
 		return nil, roundErr
 	}
 	if lease.token <= handle.token && c.cfg.Fencing == On {
@@ -209,8 +206,12 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	if h.maxLife > 0 && (terms.MaxLife == 0 || h.maxLife < terms.MaxLife) {
 		terms.MaxLife = h.maxLife
 	}
-	if err := c.validate(terms); err != nil {
-		return Terms{}, 0, fmt.Errorf("handle: %w", err)
+	fit := c.covers(terms.TTL)
+	if terms.MaxLife == 0 { // a lease near its MaxLife may have any TTL
+		fit = c.validate(terms)
+	}
+	if fit != nil {
+		return Terms{}, 0, fmt.Errorf("handle: %w", fit)
 	}
 	// How long it was on its way is only known by two processes' clocks. Where they
 	// disagree the life is longer than MaxLife by less than a TTL, for the keys expire.
@@ -219,8 +220,8 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 		return terms, lived, nil
 	}
 	terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
-	if c.cfg.Drift.Validity(terms.TTL, 0) <= 0 {
-		return Terms{}, 0, expired(fmt.Sprintf("its life has reached MaxLife, %v", terms.MaxLife))
+	if c.cfg.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
+		return Terms{}, 0, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
 	}
 	return terms, lived, nil
 }

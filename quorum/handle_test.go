@@ -497,6 +497,49 @@ func TestResumeOfWhatIsLost(t *testing.T) {
 	}
 }
 
+// Too few answers to tell are no sign that the lease is lost.
+func TestResumeTellsUnknownFromLost(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.occupy("k", time.Hour, 0)
+		lease := f.acquire("k")
+		f.quiesce()
+		require.Equal(f.t, []string{"B", "C", "D", "E"}, lease.Instances())
+		handle := f.handOff(lease)
+		f.hang(3, 4)
+		_, err := f.other().Resume(f.ctx, handle)
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.NotErrorIs(f.t, err, quorum.ErrLost)
+		f.resume(3, 4)
+	})
+}
+
+// A lease may be handed on for as long as its life lasts, though what is left of that is
+// no TTL that anybody would ask for.
+func TestHandlesNearTheirMaxLife(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(9 * time.Second)
+		require.NoError(f.t, lease.Extend(f.ctx))
+		time.Sleep(5*time.Second + 850*ms)
+		for range 3 { // 150 ms are left of 15 s
+			var err error
+			lease, err = f.other().Resume(f.ctx, f.handOff(lease))
+			require.NoError(f.t, err)
+			require.LessOrEqual(f.t, lease.Validity(), 150*ms)
+		}
+		handle := f.handOff(lease)
+		_, err := f.other(func(c *quorum.Config) { c.MinValidity = time.Second }).Resume(f.ctx, handle)
+		require.ErrorIs(f.t, err, quorum.ErrExpired)
+		require.ErrorContains(f.t, err, "MinValidity is 1s")
+	}, func(c *quorum.Config) { c.TTL, c.MaxTTL, c.MaxLife = 10*time.Second, 10*time.Second, 15*time.Second })
+	play(t, 3, func(f *fixture) {
+		handle := f.handOff(f.acquire("k"))
+		lease, err := f.other(func(c *quorum.Config) { c.TTL, c.MaxLife = 2*time.Second, 5*time.Second }).Resume(f.ctx, handle)
+		require.NoError(f.t, err, "the receiver's MaxLife is shorter than the handle's TTL")
+		require.LessOrEqual(f.t, lease.Validity(), 5*time.Second)
+	}, func(c *quorum.Config) { c.MaxTTL = 10 * time.Second })
+}
+
 func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")

@@ -566,7 +566,14 @@ func (r *round) reason() error {
 	if others > 0 && r.tally.Failed < r.tally.Blocking() && (others == r.tally.Refused || others >= r.tally.Blocking()) {
 		return ErrSetMismatch
 	}
-	return r.tally.Reason()
+	switch {
+	case !r.resumes:
+		return r.tally.Reason()
+	case r.tally.Refused >= r.tally.Blocking():
+		return ErrLost // another holder's key, or none, is in the lease's place
+	default:
+		return ErrNoQuorum // it may still have a quorum
+	}
 }
 
 // isOtherSet reports whether a vote was refused because the clients disagree on the

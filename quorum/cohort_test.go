@@ -278,7 +278,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 			playCalls(t, 5, func(f *fixture) {
 				f.warm()
 				f.lag(ms)
-				other := f.other()
+				other := f.distant(137 * time.Microsecond)
 				if c.known {
 					lease, err := other.Acquire(f.ctx, "k")
 					require.NoError(f.t, err)

@@ -105,7 +105,12 @@ func makeFixture(t *testing.T, n int, kind fixture, overrides ...func(*quorum.Co
 
 func (f *fixture) newCoordinator(cfg quorum.Config) *quorum.Coordinator {
 	f.t.Helper()
-	c, err := quorum.New(cfg, f.instances()...)
+	return f.newCoordinatorOn(cfg, f.instances())
+}
+
+func (f *fixture) newCoordinatorOn(cfg quorum.Config, instances []quorum.Instance) *quorum.Coordinator {
+	f.t.Helper()
+	c, err := quorum.New(cfg, instances...)
 	require.NoError(f.t, err)
 	f.clients = append(f.clients, c)
 	f.t.Cleanup(func() {
@@ -125,6 +130,41 @@ func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 		override(&cfg)
 	}
 	return f.newCoordinator(cfg)
+}
+
+// distant is another client whose commands to servers that call take d longer to arrive.
+//
+// All servers see the commands of two clients in the same order, unless the commands
+// arrive at the same moment: then each server sees the one whose goroutine runs first.
+// Where all times are multiples of a millisecond that happens often. It doesn't happen
+// if d is an odd number of microseconds.
+func (f *fixture) distant(d time.Duration) *quorum.Coordinator {
+	f.t.Helper()
+	instances := make([]quorum.Instance, len(f.servers))
+	for i, s := range f.servers {
+		far := distantServer{quorumtest.Listening{Server: s}, d}
+		if instances[i] = far; f.starts {
+			instances[i] = startingDistant{far}
+		}
+	}
+	return f.newCoordinatorOn(f.cfg, instances)
+}
+
+type (
+	distantServer struct {
+		quorumtest.Listening
+		d time.Duration
+	}
+	startingDistant struct{ distantServer }
+)
+
+func (s distantServer) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	time.Sleep(s.d)
+	return s.Listening.Do(ctx, cmd)
+}
+
+func (s startingDistant) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	quorumtest.Started(s, nil, cmd, timeout, to)
 }
 
 func (f *fixture) instances() []quorum.Instance {

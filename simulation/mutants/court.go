@@ -22,7 +22,10 @@ type court struct {
 	source  Source
 	folder  string // for whatever is written
 	overlay string // "" for the source as it is
-	cpu     time.Duration
+	// replaced has the path of each text that the mutant has instead of a file's.
+	replaced map[string]string
+	programs *programs
+	cpu      time.Duration
 	// binaries are what was built, by package and way.
 	binaries map[string]string
 }
@@ -36,14 +39,17 @@ var errBuild = errors.New("it doesn't compile")
 // hasty is how most is built: what the compiler would make quicker, it takes longer to
 // make than is won. All tests of a package must be built as usual, for some of them
 // count allocations.
-var hasty = []string{"-gcflags", module + "/...=-N -l"}
+var (
+	hasty      = []string{"-gcflags", module + "/...=" + strings.Join(hastyFlags, " ")}
+	hastyFlags = []string{"-N", "-l"}
+)
 
 // all is the pattern of all tests.
 const all = "."
 
 // play has the trial play an order.
 func (c *court) play(ctx context.Context, order Order) (Verdict, error) {
-	binary, err := c.build(ctx, "./simulation/mutants/trial", append([]string{"build"}, hasty...)...)
+	binary, err := c.build(ctx, "./simulation/mutants/trial", false, true)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -76,11 +82,7 @@ func died(stderr string) bool {
 
 // test runs a package's tests: those that the pattern names, or all.
 func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) {
-	how := []string{"test", "-c", "-vet=off"}
-	if pattern != all {
-		how = append(how, hasty...)
-	}
-	binary, err := c.build(ctx, pkg, how...)
+	binary, err := c.build(ctx, pkg, true, pattern != all)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -103,9 +105,9 @@ func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) 
 	return v, nil
 }
 
-// build makes a program of a package, in the given way.
-func (c *court) build(ctx context.Context, pkg string, how ...string) (string, error) {
-	key := strings.Join(append(how, pkg), " ")
+// build makes a program of a package, its test program if test is set.
+func (c *court) build(ctx context.Context, pkg string, test, quick bool) (string, error) {
+	key := fmt.Sprint(pkg, test, quick)
 	if binary, ok := c.binaries[key]; ok {
 		return binary, nil
 	}
@@ -113,8 +115,34 @@ func (c *court) build(ctx context.Context, pkg string, how ...string) (string, e
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
+	err := errNotRelinked
+	if quick && c.overlay != "" {
+		err = c.relink(ctx, pkg, test, binary)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = c.goBuild(ctx, pkg, test, quick, binary)
+	}
+	if err != nil {
+		return "", err
+	}
+	if c.binaries == nil {
+		c.binaries = map[string]string{}
+	}
+	c.binaries[key] = binary
+	return binary, nil
+}
+
+// goBuild has the go tool make the program.
+func (c *court) goBuild(ctx context.Context, pkg string, test, quick bool, binary string) error {
+	args := []string{"build"}
+	if test {
+		args = []string{"test", "-c", "-vet=off"}
+	}
+	if quick {
+		args = append(args, hasty...)
+	}
 	// Several mutants are built at once, so that each gets one processor.
-	args := append(how, "-p", "1", "-ldflags", "-s -w", "-o", binary)
+	args = append(args, "-p", "1", "-ldflags", "-s -w", "-o", binary)
 	if c.overlay != "" {
 		args = append(args, "-overlay", c.overlay)
 	}
@@ -123,15 +151,11 @@ func (c *court) build(ctx context.Context, pkg string, how ...string) (string, e
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+c.folder)
 	if err := c.run(ctx, cmd, c.source.root, nil, &output, &output); err != nil {
 		if ctx.Err() != nil {
-			return "", err
+			return err
 		}
-		return "", fmt.Errorf("%w: %s", errBuild, compilerSays(output.String()))
+		return fmt.Errorf("%w: %s", errBuild, compilerSays(output.String()))
 	}
-	if c.binaries == nil {
-		c.binaries = map[string]string{}
-	}
-	c.binaries[key] = binary
-	return binary, nil
+	return nil
 }
 
 // run runs a command, and adds up what it cost. When the context ends the command is

@@ -1,10 +1,51 @@
 package mutants
 
 import (
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// A program is relinked if what other packages know of the mutant's is the same. Else the
+// linker refuses it, and the go tool builds it.
+func TestRelink(t *testing.T) {
+	source, err := Open(t.Context(), ".")
+	require.NoError(t, err)
+	var all programs
+	for name, test := range map[string]struct {
+		edit     Edit
+		relinked bool
+	}{
+		"a function":      {Edit{"fencing/memory.go", "case c.Limit < 0:", "case c.Limit < -1:"}, true},
+		"fewer lines":     {Edit{"fencing/memory.go", "\tcase c.Limit < 0:\n\t\treturn fmt.Errorf(\"fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit\", c.Limit)\n", ""}, true},
+		"more lines":      {Edit{"fencing/memory.go", "package fencing\n", "package fencing\n\n"}, false},
+		"what it exports": {Edit{"fencing/token.go", "type Token uint64", "type Token uint"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Mutant{Name: "m", Edits: []Edit{test.edit}}
+			c := &court{source: source, folder: t.TempDir(), programs: &all}
+			var err error
+			c.overlay, c.replaced, err = source.overlay(m, c.folder)
+			require.NoError(t, err)
+			binary := filepath.Join(c.folder, "test")
+			err = c.relink(t.Context(), "./fencing", true, binary)
+			if test.relinked {
+				require.NoError(t, err)
+				require.NoError(t, exec.CommandContext(t.Context(), binary, "-test.run", "^$").Run())
+				return
+			}
+			require.ErrorIs(t, err, errNotRelinked)
+			require.ErrorContains(t, err, "fingerprint mismatch")
+			if name == "what it exports" {
+				_, err = c.build(t.Context(), "./fencing", true, true)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
 
 // What a failed test is called and says is read from what it writes.
 func TestFailure(t *testing.T) {

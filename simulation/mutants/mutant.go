@@ -79,7 +79,17 @@ func (e Edit) apply(text string) (string, error) {
 	case n != 1:
 		return "", fmt.Errorf("%w: %s has %d times what is to be replaced there, want it once: %q", ErrStale, e.File, n, e.Old)
 	}
-	return strings.Replace(text, e.Old, e.New, 1), nil
+	return strings.Replace(text, e.Old, e.padded(), 1), nil
+}
+
+// padded is New with as many lines as Old where it has fewer, if lines can be added: what
+// stands behind it keeps its place, which relink needs.
+func (e Edit) padded() string {
+	fewer := strings.Count(e.Old, "\n") - strings.Count(e.New, "\n")
+	if fewer <= 0 || !strings.HasSuffix(e.Old, "\n") || e.New != "" && !strings.HasSuffix(e.New, "\n") {
+		return e.New
+	}
+	return e.New + strings.Repeat("\n", fewer)
 }
 
 // Select gives the mutants of those names, in the list's order, or all if there are

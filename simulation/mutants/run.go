@@ -133,6 +133,8 @@ type session struct {
 	folder  string
 	options Options
 	telling sync.Mutex
+	// programs are those of the source as it is.
+	programs programs
 }
 
 // follow tells of a job's beginning and its end.
@@ -160,7 +162,7 @@ func (s *session) open(name string) (c *court, end func(), err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, nil, err
 	}
-	return &court{source: s.source, folder: folder}, func() { _ = os.RemoveAll(folder) }, nil // Run tells, if it stays
+	return &court{source: s.source, folder: folder, programs: &s.programs}, func() { _ = os.RemoveAll(folder) }, nil // Run tells, if it stays
 }
 
 // unbroken shows the source as it is to the mutants' own judges.
@@ -227,7 +229,7 @@ func (s *session) judge(ctx context.Context, i int, m Mutant) (r Result) {
 	}
 	defer end()
 	defer func() { r.CPU = c.cpu }()
-	if c.overlay, err = s.source.overlay(m, c.folder); err != nil {
+	if c.overlay, c.replaced, err = s.source.overlay(m, c.folder); err != nil {
 		r.Says = err.Error()
 		return r
 	}

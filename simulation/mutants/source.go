@@ -85,26 +85,26 @@ func (s Source) broken(m Mutant) (map[string]string, error) {
 func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
 
 // overlay writes the mutant's files and what tells the go tool of them into a folder
-// of its own, and gives the latter's path.
-func (s Source) overlay(m Mutant, folder string) (string, error) {
+// of its own. It gives the latter's path, and where each file's new text is.
+func (s Source) overlay(m Mutant, folder string) (path string, replace map[string]string, err error) {
 	texts, err := s.broken(m)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	replace := map[string]string{}
+	replace = map[string]string{}
 	for file, text := range texts {
 		broken := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
 		if err := os.WriteFile(broken, []byte(text), 0o600); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		replace[s.path(file)] = broken
 	}
 	raw, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := filepath.Join(folder, "overlay.json")
-	return path, os.WriteFile(path, raw, 0o600)
+	path = filepath.Join(folder, "overlay.json")
+	return path, replace, os.WriteFile(path, raw, 0o600)
 }
 
 // packages lists the packages that the mutant changes.

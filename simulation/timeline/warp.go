@@ -1,0 +1,70 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// warp maps a stretch of time to a width: evenly, but for a least distance between
+// two moments, so that what happens within a round trip can be told apart beside a
+// lease of ten seconds.
+type warp struct {
+	moments []time.Duration
+	at      []float64
+}
+
+const (
+	leastGap = 3.0
+	// mostGaps is the share of the width that least distances may take: the rest stays
+	// even.
+	mostGaps = 0.25
+)
+
+// newWarp maps from..until to x..x+width. Moments outside of it are ignored.
+func newWarp(moments []time.Duration, from, until time.Duration, x, width float64) warp {
+	inside := []time.Duration{from, until}
+	for _, m := range moments {
+		if m > from && m < until {
+			inside = append(inside, m)
+		}
+	}
+	slices.Sort(inside)
+	w := warp{moments: slices.Compact(inside)}
+	w.at = make([]float64, len(w.moments))
+	n := len(w.moments) - 1
+	least := 0.0
+	if n > 0 {
+		least = min(leastGap, mostGaps*width/float64(n))
+	}
+	even := width - least*float64(n)
+	for i, m := range w.moments {
+		w.at[i] = x + least*float64(i)
+		if until > from {
+			w.at[i] += even * share(m-from, until-from)
+		}
+	}
+	return w
+}
+
+// x is where a time is drawn. What lies outside is drawn at the edge.
+func (w warp) x(t time.Duration) float64 {
+	i, exact := slices.BinarySearch(w.moments, t)
+	switch {
+	case i == 0:
+		return w.at[0]
+	case i == len(w.moments):
+		return w.at[len(w.at)-1]
+	case exact:
+		return w.at[i]
+	}
+	return w.at[i-1] + share(t-w.moments[i-1], w.moments[i]-w.moments[i-1])*(w.at[i]-w.at[i-1])
+}
+
+func (w warp) from() time.Duration  { return w.moments[0] }
+func (w warp) until() time.Duration { return w.moments[len(w.moments)-1] }
+
+// shows reports whether a time is within what is drawn.
+func (w warp) shows(t time.Duration) bool { return t >= w.from() && t <= w.until() }
+
+// overlaps reports whether a stretch of time is, in part at least.
+func (w warp) overlaps(from, until time.Duration) bool { return from <= w.until() && until >= w.from() }

@@ -6,15 +6,38 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
 )
+
+// store stands for the resource that the lock protects.
+func store(_ context.Context, _ string, _ fencing.Token) error { return nil }
+
+// A lock on three servers, and a write that the lock protects.
+func Example() {
+	servers, err := instance.OpenAll(instance.Config{}, "redis://a:6379", "redis://b:6379", "redis://c:6379")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer servers.Close()
+	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = locks.Do(context.Background(), "orders:42", func(ctx context.Context, lease *quorum.Lease) error {
+		// ctx ends with the lease. The store refuses a smaller token than it has seen.
+		return store(ctx, "shipped", lease.Token())
+	})
+	log.Println(err) // the error says what each server did
+}
 
 // From URLs to a lock. The servers here run inside the process; a program has
 // URLs such as redis://user:password@host:6379/0.

@@ -74,7 +74,7 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {
 		"simulation/live", "simulation/matrix", "simulation/report",
 		"fencing", "instance", "instance/embedded", "quorum",
-		"simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline",
+		"simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search", "simulation/search/judge", "simulation/timeline", "golang.org/x/sys",
 	},
 	"docs": {},
 }

@@ -199,11 +199,11 @@ func TestVerdictTable(t *testing.T) {
 		}
 		return "?"
 	}
-	assert.Equal(t, "X", column("S1", "default"))
+	assert.Equal(t, "v", column("S1", "default"))
 	assert.Equal(t, ".", column("S1", "token-admit"))
-	assert.Equal(t, "X", column("S4", "redlock"))
+	assert.Equal(t, "v", column("S4", "redlock"))
 	assert.Equal(t, ".", column("S4", "monitor"))
-	assert.Equal(t, "X", column("S17", "setpx-del"))
+	assert.Equal(t, "v", column("S17", "setpx-del"))
 	assert.Contains(t, rows["S4"], "A server's clock jumps forward")
 	assert.NotContains(t, b.String(), "S2 ")
 	for _, row := range r.Verdicts() {

@@ -44,8 +44,8 @@ func (r Result) VerdictTable(w io.Writer) error {
 		}
 		fmt.Fprintln(b, strings.TrimRight(line+string(title), " "))
 	}
-	fmt.Fprintln(b, "\n\"X\": violated, as the scenario says; \".\": nothing found, as it says; \"!\": not as it says; blank: not")
-	fmt.Fprintln(b, "played. +3: three more, flaws and variants, as the scenario says.")
+	fmt.Fprintln(b, "\nv: violated. \".\": held. \"!\": not as the scenario says. Blank: not played. +3: three more")
+	fmt.Fprintln(b, "designs, flaws and variants, that end as the scenario says.")
 	return b.Flush()
 }
 
@@ -57,7 +57,7 @@ func sign(row report.VerdictRow) string {
 	case !row.OK:
 		return "!"
 	case len(row.Expected) > 0:
-		return "X"
+		return "v" // violated, as it must be
 	}
 	return "."
 }

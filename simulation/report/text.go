@@ -130,14 +130,19 @@ func (t *textTable) line(s string) {
 	_ = t.w.WriteByte('\n')
 }
 
-// wrapped breaks a text between words.
-func (t *textTable) wrapped(text, indent string) {
-	line := indent
+// wrapped breaks a text between words. All but its first line are indented further.
+func (t *textTable) wrapped(text, indent string) { t.broken(text, indent, indent+"  ") }
+
+// paragraph breaks a text between words.
+func (t *textTable) paragraph(text string) { t.broken(text, "", "") }
+
+func (t *textTable) broken(text, first, others string) {
+	line := first
 	for _, word := range strings.Fields(text) {
 		word = strings.TrimRight(fit(word, min(t.width-6, utf8.RuneCountInString(word))), " ")
 		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width && strings.TrimSpace(line) != "" {
 			t.line(line)
-			line = indent + "  "
+			line = others
 		}
 		if strings.TrimSpace(line) != "" {
 			line += " "

@@ -1,6 +1,7 @@
 // Command redlocksim shows what Redlock does and does not promise, by running it.
 //
-//	redlocksim                                       designs against scenarios and faults; the page redlock-report.html
+//	redlocksim                                       eight faults against five designs; the page redlock-report.html
+//	redlocksim -all                                  all designs against all scenarios and faults
 //	redlocksim list S4                               what is played, and how it must end
 //	redlocksim run S4 -design redlock                who believes what, what is true, and where it breaks
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
@@ -119,7 +120,7 @@ func carryOut(ctx context.Context, c command, args []string, stdout, stderr io.W
 
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: redlocksim [COMMAND] [flags]")
-	fmt.Fprintln(w, "Without a command: which scenarios break which lock designs, and designs against faults.")
+	fmt.Fprintln(w, "Without a command: how often eight faults break five locks, and a page with all locks, faults and scenarios.")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
 	}

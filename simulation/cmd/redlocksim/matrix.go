@@ -42,12 +42,14 @@ func (f *matrixFlags) validate() error {
 	return nil
 }
 
-// runAll is the program without a command: which scenarios break which designs, and
-// designs against faults.
+// runAll is the program without a command: eight faults against five designs on one
+// screen, and the page with all of it.
 func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
+	var all bool
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
 	f.register(flags, "redlock-report.html")
+	flags.BoolVar(&all, "all", false, "all designs, faults and scenarios here, too, not only on the page")
 	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "how many seeds each scenario is played with, for each design")
 	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "how many seeds each point of the page's curves is played with, 0 for no curves")
 	if err := parse(flags, args, stderr); err != nil {
@@ -60,6 +62,15 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if err != nil && r.Runs == 0 {
 		return err
 	}
+	if all {
+		return errors.Join(err, f.tables(stdout, r), f.tell(ctx, stdout, r, "redlocksim"))
+	}
+	screen := screen{out: stdout, width: columns(stdout)}
+	return errors.Join(err, f.firstScreen(ctx, screen, r))
+}
+
+// tables writes what the first screen leaves out.
+func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
 	if err := r.VerdictTable(stdout); err != nil {
 		return err
@@ -70,7 +81,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	paragraph(stdout, "", "Of designs whose resource looks at tokens ("+strings.Join(fenced(), ", ")+") what counts is harm to the data, not who believes to have the lock. "+
 		"redlocksim matrix has each cell's confidence interval, kinds and first seed; redlocksim list the scenarios, designs and faults; redlocksim run a timeline.")
-	return errors.Join(err, f.tell(ctx, stdout, r, "redlocksim"))
+	return nil
 }
 
 func fenced() []string {
@@ -159,11 +170,10 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	}
 	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
 	if p := newProgress(stderr); p != nil {
-		last := time.Time{}
 		pool.Progress = func(runs, of int) {
-			if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
-				last = now
-				fmt.Fprintf(p.out, "\r\x1b[K%d of %d runs", runs, of)
+			if now := time.Now(); now.Sub(p.last) > 100*time.Millisecond {
+				p.last = now
+				fmt.Fprintf(p.out, "\r\x1b[K%d of %d runs%s", runs, of, p.left(now, uint64(runs), uint64(of)))
 			}
 		}
 		defer p.clear()

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -27,11 +30,63 @@ func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// Without a command: all scenarios, all cells and the page, in 100 columns and without
-// colours.
+// Without a command: an answer that fits on a screen, however narrow that is, and where
+// to go on.
+func TestFirstScreen(t *testing.T) {
+	for _, columns := range []int{80, 60, 50} {
+		t.Setenv("COLUMNS", strconv.Itoa(columns))
+		out, errs := does(t, exitOK, "-seeds", "2", "-scenario-seeds", "0", "-html", "")
+		assert.Empty(t, errs)
+		assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
+		for line := range strings.Lines(out) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), columns, line)
+		}
+		for _, words := range []string{
+			`(?m)^How often a lock fails, of 2 runs each:$`, `(?m)^a client is paused .* none$`, `(?m)^the network is cut `, `When\s+a\s+client\s+is\s+paused,\s+one\s+Redis\s+fails\s+in `,
+			`(?m)^Next:$`, `(?m)^  ` + goRun + ` run S1( |$)`, `(?m)^  ` + goRun + ` demo( |$)`, `(?m)^  ` + goRun + ` -all( |$)`,
+		} {
+			assert.Regexp(t, words, out)
+		}
+		assert.NotContains(t, out, "\x1b")
+	}
+}
+
+// A verdict that isn't as expected takes the place of what could be tried next.
+func TestFirstScreenOfTheUnexpected(t *testing.T) {
+	var out bytes.Buffer
+	screen{&out, 60}.next([]error{errors.New("S4 with redlock: found none"), errors.New("default under cut")})
+	assert.Equal(t, "NOT AS EXPECTED: 2 verdicts. To see them all: go run\n./simulation/cmd/redlocksim -all. The first: S4 with\nredlock: found none\n", out.String())
+}
+
+func TestColumns(t *testing.T) {
+	for value, want := range map[string]int{"60": 60, "200": 80, "0": 80, "": 80, "wide": 80} {
+		t.Setenv("COLUMNS", value)
+		assert.Equal(t, want, columns(&bytes.Buffer{}), "%q", value)
+	}
+	file, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer file.Close()
+	assert.Equal(t, 80, columns(file), "no terminal")
+}
+
+// The time that is left is that of the rest at the rate so far.
+func TestTimeRemaining(t *testing.T) {
+	p := &progress{began: time.Unix(0, 0)}
+	for _, test := range []struct {
+		seconds, done, of uint64
+		want              string
+	}{
+		{10, 100, 200, ", 10 s left"}, {10, 100, 1100, ", 100 s left"}, {10, 10, 1000, ", 17 min left"},
+		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""}, {10, 5, math.MaxUint64, ""},
+	} {
+		assert.Equal(t, test.want, p.left(time.Unix(int64(test.seconds), 0), test.done, test.of), "%+v", test)
+	}
+}
+
+// With -all: all scenarios, all cells and the page, in 100 columns and without colours.
 func TestAll(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-seeds", "1", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page)
+	out, errs := does(t, exitOK, "-all", "-seeds", "1", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page)
 	assert.Empty(t, errs)
 	assert.NotContains(t, out, "\x1b")
 	for line := range strings.Lines(out) {

@@ -41,7 +41,21 @@ func (p *progress) show(b search.Batch) {
 		of = fmt.Sprintf(" of %d", p.to-b.From)
 	}
 	rate := float64(b.Runs) / max(now.Sub(p.began).Seconds(), 1e-3)
-	fmt.Fprintf(p.out, "\r\x1b[K%d%s runs, %.0f/s, %d with violations", b.Runs, of, rate, b.Violating)
+	fmt.Fprintf(p.out, "\r\x1b[K%d%s runs, %.0f/s, %d with violations%s", b.Runs, of, rate, b.Violating, p.left(now, b.Runs, p.to-b.From))
+}
+
+// left says how long the rest takes if it goes on like this: ", 9 s left". It says
+// nothing in the first second, when that is a guess.
+func (p *progress) left(now time.Time, done, of uint64) string {
+	gone := now.Sub(p.began)
+	if gone < time.Second || done == 0 || done >= of || of > math.MaxUint64>>1 {
+		return ""
+	}
+	left := time.Duration(gone.Seconds() * (float64(of)/float64(done) - 1) * float64(time.Second))
+	if left <= 100*time.Second {
+		return fmt.Sprintf(", %d s left", int(math.Ceil(left.Seconds())))
+	}
+	return fmt.Sprintf(", %d min left", int(math.Ceil(left.Minutes())))
 }
 
 func (p *progress) clear() { fmt.Fprint(p.out, "\r\x1b[K") }

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strconv"
+)
+
+// mostColumns is how wide the first screen gets: lines that are longer are hard to
+// read, however wide the terminal is.
+const mostColumns = 80
+
+// columns is how many columns the first screen may use. COLUMNS goes first, as it does
+// for other programs: who sets it means it.
+func columns(out io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, mostColumns)
+	}
+	if f, ok := out.(*os.File); ok {
+		if n := terminalColumns(f); n > 0 {
+			return min(n, mostColumns)
+		}
+	}
+	return mostColumns
+}

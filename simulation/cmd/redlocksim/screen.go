@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/matrix"
+)
+
+// screen is a terminal of so many columns.
+type screen struct {
+	out   io.Writer
+	width int
+}
+
+// text writes a text, broken at blanks.
+func (s screen) text(text string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > s.width {
+			fmt.Fprintln(s.out, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	fmt.Fprintln(s.out, line)
+}
+
+// nextCommands are the commands to try after the first screen, and what they show.
+var nextCommands = [][2]string{
+	{"run S1", "one pause, step by step"},
+	{"demo", "the same pause, live"},
+	{"-all", "every lock, fault, scenario"},
+}
+
+// roomy is how many columns a screen has at least that also has lines for what the next
+// commands show.
+const roomy = 60
+
+const goRun = "go run ./simulation/cmd/redlocksim"
+
+// firstScreen is what a new user sees: the answer, and where to go on. It fits on a
+// screen.
+func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result) error {
+	if err := r.Summary().Text(s.out, s.width); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out)
+	unexpected := r.Unexpected()
+	safe, violated := r.Safe()
+	s.text(fmt.Sprintf("%d runs. Where no violation is expected there were %d in %d.", r.Runs, violated, safe))
+	if f.html != "" {
+		if err := f.page(r, "redlocksim"); err != nil {
+			return err
+		}
+		s.text("Pictures, reasons and all tables: " + f.html)
+	}
+	fmt.Fprintln(s.out)
+	s.next(unexpected)
+	return verdict(ctx, unexpected)
+}
+
+// next says where to go on: to what wasn't as expected, if there is something.
+func (s screen) next(unexpected []error) {
+	if len(unexpected) > 0 {
+		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), goRun, unexpected[0]))
+		return
+	}
+	fmt.Fprintln(s.out, "Next:")
+	for _, n := range nextCommands {
+		command := "  " + goRun + " " + n[0]
+		if len(goRun)+11+4+len(n[1]) <= s.width {
+			fmt.Fprintf(s.out, "%-*s  %s\n", len(goRun)+11, command, n[1])
+			continue
+		}
+		fmt.Fprintln(s.out, command)
+		if s.width >= roomy {
+			fmt.Fprintln(s.out, "      "+n[1])
+		}
+	}
+}

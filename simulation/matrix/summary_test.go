@@ -1,0 +1,43 @@
+package matrix
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// The summary's rows and columns are in the matrix, and its numbers are the matrix's.
+func TestSummary(t *testing.T) {
+	p := DefaultPlan()
+	for _, d := range chosenDesigns {
+		_, err := designs.ByName(d.Name)
+		require.NoError(t, err)
+		require.True(t, slices.Contains(p.Designs, d.Name), d.Name)
+	}
+	p.Designs, p.Faults, p.Seeds, p.ScenarioSeeds, p.CurveSeeds = nil, nil, 3, 0, 0
+	for _, d := range chosenDesigns {
+		p.Designs = append(p.Designs, d.Name)
+	}
+	for _, f := range chosenFaults {
+		p.Faults = append(p.Faults, f.Name)
+	}
+	r, err := Play(t.Context(), p, Pool{})
+	require.NoError(t, err)
+	s, m := r.Summary(), r.Matrix()
+	require.Len(t, s.Cells, 8)
+	for i := range s.Faults {
+		require.Len(t, s.Cells[i], 5)
+		for j := range s.Designs {
+			assert.Equal(t, m.At(j, i), s.At(i, j))
+		}
+	}
+	require.Len(t, s.Conclusions, 2)
+	assert.Contains(t, s.Conclusions[0], "one Redis fails in "+s.At(0, 0).Word()+" of the runs")
+	assert.Contains(t, s.Conclusions[0], "harm is done in none of 3.")
+	assert.Contains(t, s.Conclusions[1], "this library in none of 9")
+	assert.Empty(t, Result{}.Summary().Cells)
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Summary is a few faults against a few designs, in words, for readers who want to
+// know what was found before they read how.
+type Summary struct {
+	Designs []Choice `json:"designs"` // the columns
+	Faults  []Choice `json:"faults"`  // the rows
+	// Cells has a slice for each fault with a Cell for each design, in their orders.
+	Cells [][]Cell `json:"cells"`
+	// Note says what counts as a violation.
+	Note string `json:"note,omitempty"`
+	// Conclusions are sentences with numbers from the cells.
+	Conclusions []string `json:"conclusions,omitempty"`
+}
+
+// Choice is a row or a column of a Summary.
+type Choice struct {
+	Name  string `json:"name"`  // as the matrix has it
+	Words string `json:"words"` // what it is
+	// Head is a column's heading: two lines of at most 10 letters. Short is the same
+	// with at most 6.
+	Head  [2]string `json:"-"`
+	Short [2]string `json:"-"`
+}
+
+// At is a cell; the zero Cell where there is none.
+func (s Summary) At(fault, design int) Cell {
+	if fault < 0 || fault >= len(s.Cells) || design < 0 || design >= len(s.Cells[fault]) {
+		return Cell{}
+	}
+	return s.Cells[fault][design]
+}
+
+// Word is a cell in a word: how often there was a violation, "none", "?" if there was
+// none but nothing was shown, or "-" if it wasn't played.
+func (c Cell) Word() string {
+	mark := ""
+	if c.Unexpected {
+		mark = "!"
+	}
+	switch {
+	case c.Runs == 0:
+		return "-"
+	case c.Violated > 0:
+		return percent(c.Rate()) + mark
+	case !c.proves():
+		return "?" + mark
+	default:
+		return "none" + mark
+	}
+}
+
+// Text writes the summary for a terminal of so many columns, 50 or more.
+func (s Summary) Text(w io.Writer, width int) error {
+	t := &textTable{w: bufio.NewWriter(w), width: max(50, width)}
+	t.summary(s)
+	return t.w.Flush()
+}
+
+// columnWidths are those of a column, with the blank before it, for each kind of
+// heading.
+const (
+	headWidth  = 11
+	shortWidth = 7
+	leastWidth = 5
+)
+
+func (t *textTable) summary(s Summary) {
+	if len(s.Cells) == 0 {
+		return
+	}
+	first := 0
+	for _, f := range s.Faults {
+		first = max(first, utf8.RuneCountInString(f.Words))
+	}
+	first = min(first, t.width-leastWidth*len(s.Designs))
+	each, heads := leastWidth, [][2]string{}
+	for i, d := range s.Designs {
+		switch n := len(s.Designs); {
+		case first+n*headWidth <= t.width:
+			each, heads = headWidth, append(heads, d.Head)
+		case first+n*shortWidth <= t.width:
+			each, heads = shortWidth, append(heads, d.Short)
+		default: // letters, which are explained below
+			heads = append(heads, [2]string{1: string(rune('a' + i))})
+		}
+	}
+	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.runs()))))
+	t.line("")
+	for i := range 2 {
+		row := strings.Repeat(" ", first)
+		for _, h := range heads {
+			row += fmt.Sprintf("%*s", each, h[i])
+		}
+		if strings.TrimSpace(row) != "" {
+			t.line(row)
+		}
+	}
+	t.line(strings.Repeat("─", first+each*len(s.Designs)))
+	for i, f := range s.Faults {
+		row := fit(f.Words, first)
+		for j := range s.Designs {
+			row += fmt.Sprintf("%*s", each, s.At(i, j).Word())
+		}
+		t.line(row)
+	}
+	t.line("")
+	if each == leastWidth {
+		for i, d := range s.Designs {
+			t.paragraph(fmt.Sprintf("%c: %s", 'a'+i, d.Words))
+		}
+	}
+	t.paragraph(s.Note + s.legend())
+	if len(s.Conclusions) > 0 {
+		t.line("")
+		t.paragraph(strings.Join(s.Conclusions, " "))
+	}
+}
+
+// runs is how many runs a cell has at most.
+func (s Summary) runs() int {
+	most := 0
+	for _, row := range s.Cells {
+		for _, c := range row {
+			most = max(most, c.Runs)
+		}
+	}
+	return most
+}
+
+// legend explains the signs that occur.
+func (s Summary) legend() string {
+	var words []string
+	for _, sign := range []struct {
+		means string
+		is    func(Cell) bool
+	}{
+		{"\"?\": none, but the fault never had its effect.", func(c Cell) bool { return c.Runs > 0 && c.Violated == 0 && !c.proves() }},
+		{"\"!\": not as expected.", func(c Cell) bool { return c.Unexpected }},
+		{"\"-\": not played.", func(c Cell) bool { return c.Runs == 0 }},
+	} {
+		if slices.ContainsFunc(s.Cells, func(row []Cell) bool { return slices.ContainsFunc(row, sign.is) }) {
+			words = append(words, " "+sign.means)
+		}
+	}
+	return strings.Join(words, "")
+}

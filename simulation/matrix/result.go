@@ -44,6 +44,9 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		Runs: sum.Runs, Violated: sum.Violated.Runs, Kinds: map[string]int{}, First: map[string]uint64{},
 		Unexpected: r.judge(fault, d) != nil,
 	}
+	if want, ok := ExpectationOf(fault, d.Name); ok {
+		c.Expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
+	}
 	for kind, f := range sum.Kinds {
 		if Promised(d, kind) {
 			c.Kinds[string(kind)], c.First[string(kind)] = f.Runs, f.First

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -10,7 +11,7 @@ import (
 )
 
 // Timelines are runs to look at, chosen from a Result: of each scenario one that is
-// violated, of each fault one, and whatever wasn't as expected.
+// violated, of each cell that is violated the first run, and whatever wasn't as expected.
 type Timelines struct {
 	runs     []report.TimelineRun
 	verdicts map[string]string // IDs of runs, by scenario and design
@@ -20,15 +21,22 @@ type Timelines struct {
 // surprises is how many runs that weren't as expected are shown at most.
 const surprises = 20
 
-// Timelines plays these runs again, with their traces.
+// Timelines plays these runs again, with their traces. Those that most readers ask for
+// come first, because a page may not have room for all of them.
 func (r Result) Timelines() (*Timelines, error) {
 	t := &Timelines{verdicts: map[string]string{}, cells: map[string]string{}}
+	first, others := r.shownCells()
+	for _, cell := range first {
+		if err := t.cell(cell); err != nil {
+			return nil, err
+		}
+	}
 	for _, row := range r.shownVerdicts() {
 		if err := t.verdict(row); err != nil {
 			return nil, err
 		}
 	}
-	for _, cell := range r.shownCells() {
+	for _, cell := range others {
 		if err := t.cell(cell); err != nil {
 			return nil, err
 		}
@@ -100,17 +108,14 @@ type cell struct {
 	seed   uint64
 }
 
-// shownCells are the cells with a timeline: of each fault the last Redlock that is
-// violated, with a guard and without, or else the last design that is; and what wasn't
-// as expected.
-func (r Result) shownCells() []cell {
-	var shown []cell
+// shownCells are the cells with a timeline: all that are violated. What wasn't as
+// expected and what the summary has comes first.
+func (r Result) shownCells() (first, others []cell) {
 	for _, name := range r.Plan.Faults {
 		f, err := ByName(name)
 		if err != nil {
 			continue // the plan was checked
 		}
-		var plain, fenced, other *cell
 		for _, design := range r.Plan.Designs {
 			d, err := designs.ByName(design)
 			sum := r.of(ofCell, name, design)
@@ -118,27 +123,16 @@ func (r Result) shownCells() []cell {
 				continue
 			}
 			c := cell{f, d, sum.Violated.First}
-			switch {
-			case r.judge(name, d) != nil && len(shown) < surprises:
-				shown = append(shown, c)
-			case d.Group != designs.Redlock:
-				other = &c
-			case Fenced(d):
-				fenced = &c
-			default:
-				plain = &c
-			}
-		}
-		if plain == nil && fenced == nil {
-			plain = other
-		}
-		for _, c := range []*cell{plain, fenced} {
-			if c != nil {
-				shown = append(shown, *c)
+			chosen := slices.ContainsFunc(chosenFaults, func(c report.Choice) bool { return c.Name == name }) &&
+				slices.ContainsFunc(chosenDesigns, func(c report.Choice) bool { return c.Name == design })
+			if chosen || r.judge(name, d) != nil {
+				first = append(first, c)
+			} else {
+				others = append(others, c)
 			}
 		}
 	}
-	return shown
+	return first, others
 }
 
 func (t *Timelines) cell(c cell) error {
@@ -146,7 +140,14 @@ func (t *Timelines) cell(c cell) error {
 	if err != nil {
 		return err
 	}
-	t.cells[c.fault.Name+"/"+c.design.Name] = t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Trace)
+	id := t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Trace)
+	t.cells[c.fault.Name+"/"+c.design.Name] = id
+	run := &t.runs[len(t.runs)-1]
+	for _, kind := range result.Kinds() {
+		if Promised(c.design, kind) {
+			run.Kinds = append(run.Kinds, string(kind))
+		}
+	}
 	return nil
 }
 

@@ -36,10 +36,14 @@ func (c Curve) draw(w io.Writer, inline bool) error {
 }
 
 const (
-	chartWidth = 720.0
-	plotLeft   = 78.0
-	plotRight  = chartWidth - 24
-	plotHeight = 300.0
+	// chartWidth is little more than that of a phone: a chart's letters can be read
+	// there, and a wide screen has room for three of them side by side.
+	chartWidth = 440.0
+	plotLeft   = 74.0
+	plotRight  = chartWidth - 20
+	plotHeight = 240.0
+	// titleLetters is how many letters of a title fit into a line.
+	titleLetters = 44
 )
 
 // chart is a Curve being drawn.
@@ -124,7 +128,7 @@ func (s *span) settle() {
 	if s.low == s.high {
 		s.high = s.low + max(1, math.Abs(s.low))
 	}
-	step := nice((s.high - s.low) / 6)
+	step := nice((s.high - s.low) / 5)
 	from, to := math.Floor(s.low/step+1e-9), math.Ceil(s.high/step-1e-9)
 	for i := from; i <= to && len(s.ticks) < 50; i++ {
 		s.ticks = append(s.ticks, i*step)
@@ -228,7 +232,9 @@ func (ch *chart) px(x, y float64) (float64, float64) {
 func (ch *chart) render(inline bool) []byte {
 	id := "c-" + safeID(ch.c.ID)
 	legend := ch.legend()
-	ch.top = 44 + 20*float64(len(legend)) + 10
+	title := folded(ch.c.Title, titleLetters)
+	head := 24 + 20*float64(len(title))
+	ch.top = head + 20*float64(len(legend)) + 10
 	height := ch.top + plotHeight + 58
 	fmt.Fprintf(&ch.out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-c" id="%s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%s" height="%s" viewBox="0 0 %[2]s %[3]s">`+"\n",
 		id, f(chartWidth), f(height))
@@ -237,13 +243,15 @@ func (ch *chart) render(inline bool) []byte {
 		fmt.Fprintf(&ch.out, "<style>%s%s</style>\n", palette.CSS("svg"), chartStyle)
 	}
 	fmt.Fprintf(&ch.out, `<rect class="paper" width="%s" height="%s"/>`+"\n", f(chartWidth), f(height))
-	ch.text(16, 26, "h", "start", ch.c.Title)
+	for i, line := range title {
+		ch.text(12, 26+20*float64(i), "h", "start", line)
+	}
 	ch.axes()
 	ch.series()
 	for row, entries := range legend {
 		x := plotLeft
 		for _, i := range entries {
-			y := 48 + 20*float64(row)
+			y := head + 4 + 20*float64(row)
 			ch.sample(i, x, y)
 			ch.text(x+38, y+4, "", "start", ch.c.Series[i].Name)
 			x += ch.entryWidth(i)
@@ -403,6 +411,19 @@ func (ch *chart) describe() string {
 
 func (ch *chart) text(x, y float64, class, anchor, text string) {
 	fmt.Fprintf(&ch.out, `<text x="%s" y="%s" class="%s" text-anchor="%s">%s</text>`+"\n", f(x), f(y), class, anchor, escaped(text))
+}
+
+// folded breaks a text into lines of so many letters, between words.
+func folded(text string, letters int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > letters {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
 }
 
 // f writes a coordinate with one decimal.

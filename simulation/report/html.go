@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/timeline"
@@ -24,8 +23,9 @@ var (
 )
 
 // HTML writes the report as one page that loads nothing, in light or dark as the
-// reader's system asks. All of it can be read without scripts and reached with the
-// keyboard. A trace that isn't one is said so on the page.
+// reader's system asks, and that stays below a megabyte. What was found can be read
+// without scripts and reached with the keyboard; the script draws the runs that a
+// reader opens. A trace that isn't one is said so on the page.
 func HTML(w io.Writer, r Report) error {
 	p, err := newPage(r)
 	if err != nil {
@@ -35,11 +35,17 @@ func HTML(w io.Writer, r Report) error {
 		"grouped": func(n int) string { return grouped(int64(n)) },
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
 		"kinds":   kindsText,
-		"link":    p.link,
+		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	// The runs get the room that the rest leaves.
+	var rest bytes.Buffer
+	if err := t.Execute(&rest, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	p.Data = template.JS(p.runs.data(mostBytes - rest.Len())) //nolint:gosec // JSON, in which < is escaped
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
@@ -56,49 +62,37 @@ func kindsText(kinds []string) string {
 // page is a Report with what the template can't work out.
 type page struct {
 	Report
-	CSS template.CSS
-	JS  template.JS
+	CSS  template.CSS
+	JS   template.JS
+	Data template.JS
 
 	Parts         []part
+	Figures       []figureView
+	Summarized    *summaryView
+	Cards         []cardView
 	Rows          []row
-	Found         []found
-	Sources       []Axis
+	Faults        []faultView
+	Stories       []storyView
 	VerdictsOK    int
 	MutantsCaught int
 	Curves        []curveView
 	Timelines     []timelineView
 
-	anchors map[string]string // of timelines, by their IDs
+	runs    runs
+	anchors map[string]bool // of what has been put on the page
 }
 
 type part struct{ ID, Name string }
 
-type row struct {
-	Axis
-	Cells []cellView
-}
-
-type cellView struct {
-	Class, Head, Link string
-	Small             []string
-}
-
-// found is a cell in full.
-type found struct {
-	Design, Fault, Interval, Command string
-	Violated, Runs                   int
-	Kinds                            []kindCount
-	Seed                             uint64
-}
-
-type kindCount struct {
-	Name  string
-	Runs  int
-	First string // seed, "" if it isn't known
+// figureView is a run of the opening.
+type figureView struct {
+	SVG     template.HTML
+	Command string
 }
 
 type curveView struct {
 	Curve
+	Anchor         string
 	SVG            template.HTML
 	XLabel, YLabel string
 	Points         []pointView
@@ -109,9 +103,11 @@ type pointView struct {
 	Runs         int
 }
 
+// timelineView is a run that has a place of its own on the page.
 type timelineView struct {
 	TimelineRun
 	Anchor, Broken, Trouble string
+	Run                     int // of the page's data, -1 if it is drawn here
 	SVG                     template.HTML
 	Story                   []stepView
 }
@@ -123,9 +119,8 @@ func newPage(r Report) (*page, error) {
 		r.Title = "Lock designs under faults"
 	}
 	p := &page{
-		Report: r, anchors: map[string]string{},
-		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + chartStyle), //nolint:gosec // all of it is this package's
-		JS:  template.JS(pageJS),                                                          //nolint:gosec // as above
+		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
+		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + timeline.SketchStyle() + chartStyle), //nolint:gosec // all of it is this module's
 	}
 	taken := map[string]bool{}
 	for _, t := range r.Timelines {
@@ -133,14 +128,14 @@ func newPage(r Report) (*page, error) {
 		if taken[anchor] {
 			return nil, fmt.Errorf("two timelines have the ID %q, or one that differs only in what isn't a letter or a digit; links need different ones", t.ID)
 		}
-		taken[anchor], p.anchors[t.ID] = true, anchor
+		taken[anchor] = true
 	}
-	p.matrix()
-	for _, v := range r.Verdicts {
-		if v.OK {
-			p.VerdictsOK++
-		}
+	p.runs = sketchRuns(r.Timelines)
+	if err := p.opening(); err != nil {
+		return nil, err
 	}
+	p.cells()
+	p.stories()
 	for _, m := range r.Mutants {
 		if m.Caught {
 			p.MutantsCaught++
@@ -151,87 +146,65 @@ func newPage(r Report) (*page, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.anchors[view.Anchor] = true
 		p.Curves = append(p.Curves, view)
 	}
-	for i, t := range r.Timelines {
-		p.Timelines = append(p.Timelines, viewTimeline(i, t, p.anchors[t.ID]))
-	}
+	p.timelines()
+	// These lead to what is on the page by now.
+	p.matrix()
+	p.summary()
+	p.arguments()
 	p.parts()
 	return p, nil
 }
 
-// link is where a timeline is, or "".
-func (p *page) link(id string) string { return p.anchors[id] }
+// link is an anchor with its sign if it is on the page, else "".
+func (p *page) link(anchor string) string {
+	if !p.anchors[anchor] {
+		return ""
+	}
+	return "#" + anchor
+}
 
 func (p *page) parts() {
 	for _, o := range []struct {
 		id, name string
-		n        int
+		shown    bool
 	}{
-		{"matrix", "Designs and faults", len(p.Matrix.Designs)}, {"verdicts", "Scenarios and verdicts", len(p.Verdicts)},
-		{"curves", "Curves", len(p.Curves)}, {"unreached", "Never reached", len(p.Unreached)}, {"mutants", "Mutants", len(p.Mutants)},
-		{"live", "On real servers", len(p.Live)}, {"timelines", "Timelines", len(p.Timelines)},
+		{"summary", "In short", p.Summarized != nil}, {"arguments", "The debate", len(p.Cards) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"matrix", "All designs and faults", len(p.Rows) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
+		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0}, {"mutants", "Mutants", len(p.Mutants) > 0},
+		{"live", "On real servers", len(p.Live) > 0}, {"timelines", "Timelines", len(p.Timelines) > 0}, {"about", "About", p.About()},
 	} {
-		if o.n > 0 {
+		if o.shown {
 			p.Parts = append(p.Parts, part{o.id, o.name})
 		}
 	}
-}
-
-func (p *page) matrix() {
-	m := p.Report.Matrix
-	for i, design := range m.Designs {
-		r := row{Axis: design}
-		for j, fault := range m.Faults {
-			c := m.At(i, j)
-			r.Cells = append(r.Cells, p.cell(c))
-			if c.Violated == 0 {
-				continue
-			}
-			f := found{
-				Design: design.Name, Fault: fault.Name, Interval: c.intervalText(), Command: c.Command,
-				Violated: c.Violated, Runs: c.Runs, Seed: c.Seed,
-			}
-			for _, kind := range c.kinds() {
-				count := kindCount{Name: kind, Runs: c.Kinds[kind]}
-				if seed, known := c.First[kind]; known {
-					count.First = strconv.FormatUint(seed, 10)
-				}
-				f.Kinds = append(f.Kinds, count)
-			}
-			p.Found = append(p.Found, f)
-		}
-		p.Rows = append(p.Rows, r)
-	}
-	for _, a := range slices.Concat(m.Designs, m.Faults) {
-		if a.Source != "" {
-			p.Sources = append(p.Sources, a)
-		}
+	if len(p.Parts) < 3 {
+		p.Parts = nil // nobody needs help to find these
 	}
 }
 
-// cell is a cell as the page shows it: by a word, a colour and the numbers.
-func (p *page) cell(c Cell) cellView {
-	low, high := c.Interval()
-	v := cellView{Link: p.link(c.Timeline)}
-	switch {
-	case c.Runs == 0:
-		return cellView{Class: "quiet", Head: "·"}
-	case c.Violated > 0:
-		v.Class, v.Head = "bad", exact(c.Rate())+" %"
-		v.Small = []string{fmt.Sprintf("%s to %s %%", exact(low), exact(high)), fmt.Sprintf("seed %d", c.Seed)}
-	case c.proves():
-		v.Class, v.Head = "none", "none"
-		v.Small = []string{fmt.Sprintf("of %s, < %s %%", grouped(int64(c.Runs)), exact(high))}
-	default:
-		v.Class, v.Head = "unproved", "unproven"
-		v.Small = []string{"of " + grouped(int64(c.Runs))}
+// About reports whether there is anything to say about how the report was made.
+func (p *page) About() bool {
+	return len(p.Notes) > 0 || p.Version != "" || p.Seeds != "" || p.Runs > 0 || p.Command != ""
+}
+
+func (p *page) opening() error {
+	if p.Opening == nil {
+		return nil
 	}
-	if c.Unexpected {
-		v.Class += " unexpected"
-		v.Small = append(v.Small, "not as expected")
+	sketches, err := p.Opening.sketches()
+	if err != nil {
+		return err
 	}
-	return v
+	for i, s := range sketches {
+		var svg bytes.Buffer
+		// A Buffer takes everything.
+		_ = timeline.WriteSketches(&svg, timeline.SketchOptions{ID: fmt.Sprintf("o%d", i+1), Inline: true}, s)
+		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the trace, texts escaped
+	}
+	return nil
 }
 
 func viewCurve(c Curve) (curveView, error) {
@@ -240,9 +213,12 @@ func viewCurve(c Curve) (curveView, error) {
 		return curveView{}, err
 	}
 	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
-	v := curveView{Curve: c, SVG: template.HTML(svg.String()), XLabel: ch.x.label(), YLabel: ch.y.label()} //nolint:gosec // drawn here, texts escaped
+	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: ch.x.label(), YLabel: ch.y.label()} //nolint:gosec // drawn here, texts escaped
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
+			if p.Runs == 0 && !c.simulated(p.X) {
+				continue // of a line, what stands beside what was simulated is enough
+			}
 			y := ch.y.text(p.Y)
 			if p.bounded() {
 				y += fmt.Sprintf(" (%s to %s)", ch.y.text(p.Low), ch.y.text(p.High))
@@ -253,12 +229,43 @@ func viewCurve(c Curve) (curveView, error) {
 	return v, nil
 }
 
-func viewTimeline(i int, run TimelineRun, anchor string) timelineView {
-	v := timelineView{TimelineRun: run, Anchor: anchor}
-	t, err := timeline.Parse([]byte(run.Trace))
+// simulated reports whether there is a point at x that was simulated, or nothing that
+// was simulated at all.
+func (c Curve) simulated(x float64) bool {
+	any := false
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			any = any || p.Runs > 0
+			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
+				return true
+			}
+		}
+	}
+	return !any
+}
+
+// timelines are the runs that no cell and no scenario shows.
+func (p *page) timelines() {
+	for i, run := range p.Report.Timelines {
+		if p.runs.shown[run.ID] && !run.Full {
+			continue
+		}
+		v := timelineView{TimelineRun: run, Anchor: "t-" + safeID(run.ID), Run: -1}
+		if run.Full {
+			v.draw(i)
+		} else {
+			v.Run, v.Trouble = p.runs.index(run.ID), p.runs.trouble[run.ID]
+		}
+		p.Timelines = append(p.Timelines, v)
+	}
+}
+
+// draw draws all of the run.
+func (v *timelineView) draw(i int) {
+	t, err := timeline.Parse([]byte(v.Trace))
 	if err != nil {
 		v.Trouble = err.Error()
-		return v
+		return
 	}
 	var kinds []string
 	for _, violation := range t.Violations {
@@ -267,10 +274,11 @@ func viewTimeline(i int, run TimelineRun, anchor string) timelineView {
 		}
 	}
 	v.Broken = strings.Join(kinds, ", ")
-	var svg bytes.Buffer
+	var small, svg bytes.Buffer
 	// The page has the title already; a Buffer takes everything.
-	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: run.Title})
-	v.SVG = template.HTML(svg.String()) //nolint:gosec // drawn from the trace, texts escaped
+	_ = timeline.WriteSketches(&small, timeline.SketchOptions{ID: fmt.Sprintf("k%d", i+1), Inline: true, Label: v.Title + ", small"}, t.Sketch("", v.Kinds...))
+	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: v.Title})
+	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the trace, texts escaped
 	for _, s := range t.Story() {
 		step := stepView{At: timeline.Clock(s.At), Text: s.Text}
 		switch {
@@ -281,5 +289,4 @@ func viewTimeline(i int, run TimelineRun, anchor string) timelineView {
 		}
 		v.Story = append(v.Story, step)
 	}
-	return v
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,7 +47,7 @@ func html(t *testing.T, r report.Report) string {
 }
 
 var (
-	hidden  = regexp.MustCompile(`(?s)<(script|style)>.*?</(script|style)>`)
+	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="application/json" id="runs")?>.*?</(script|style)>`)
 	tags    = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z0-9:-]+(?:="[^"]*")?)*)\s*(/?)>`)
 	attr    = regexp.MustCompile(`([a-zA-Z0-9:-]+)="([^"]*)"`)
 	void    = []string{"meta", "link", "br", "img", "hr", "input"}
@@ -114,12 +115,52 @@ func TestHTML(t *testing.T) {
 	assert.Equal(t, page, html(t, r), "same report, same bytes")
 	golden(t, "report.html", page)
 	for _, want := range []string{
-		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "unproven", "✓ agrees", "✗ differs",
-		"✗ survived", "not run: no replica was configured", `<a href="#t-clock-jumps"><strong>100 %</strong></a>`, "This trace can't be drawn",
-		"TWO HOLDERS", "The same in words", "C&#39;s clock JUMPS by",
+		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", "✓ agrees", "✗ differs",
+		"✗ survived", "not run: no replica was configured", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`, "This trace can't be drawn",
+		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`, "TWO HOLDERS", "C: clock JUMPS by",
+		`<a href="#cell-default-loss">none</a>`, `<article id="argument-clock">`, `<li><a href="#scenario-S4">S4: breaks 1 of 1 designs</a></li>`, "<li>a scenario that wasn&#39;t played</li>",
+		`<meta property="og:title" content="Lock designs under faults">`, `<meta property="og:description" content="When a client`, `<meta property="og:image" content="report.png">`,
 	} {
 		assert.Contains(t, page, want)
 	}
+}
+
+// A page about one run shows it, large and small, without a click.
+func TestHTMLOfOneRun(t *testing.T) {
+	page := html(t, report.Report{Title: "S4", Description: "Found: two holders.", Timelines: []report.TimelineRun{{ID: "run", Title: "S4", Trace: clockJumps(t), Full: true}}})
+	checkHTML(t, page)
+	assert.Contains(t, page, `<details class="timeline" id="t-run" open>`)
+	assert.Contains(t, page, `class="rl-t"`)
+	assert.Contains(t, page, `class="rl-k"`)
+	assert.Contains(t, page, "The same in words")
+	assert.Contains(t, page, `<p class="lead">Found: two holders.</p>`)
+	assert.NotContains(t, page, "<nav")
+}
+
+// However much there is to show, a page stays below a megabyte, and every cell leads to
+// its evidence.
+func TestPageIsBounded(t *testing.T) {
+	r := report.Report{Opening: sample(t).Opening}
+	trace := clockJumps(t)
+	for i := range 40 {
+		r.Matrix.Designs = append(r.Matrix.Designs, report.Axis{Name: fmt.Sprintf("design-%d", i)})
+		var cells []report.Cell
+		for j := range 24 {
+			if i == 0 {
+				r.Matrix.Faults = append(r.Matrix.Faults, report.Axis{Name: fmt.Sprintf("f%d", j)})
+			}
+			id := fmt.Sprintf("%d-%d", i, j)
+			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
+			// Each trace is another one.
+			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Trace: strings.ReplaceAll(trace, "c1", fmt.Sprintf("c%d", i*24+j))})
+		}
+		r.Matrix.Cells = append(r.Matrix.Cells, cells)
+	}
+	page := html(t, r)
+	assert.Less(t, len(page), 1_000_000)
+	assert.Contains(t, page, ",null", "some runs had no room")
+	checkHTML(t, page)
+	assert.Equal(t, 40*24, strings.Count(page, `<td class="bad"><a href="#cell-design-`))
 }
 
 func TestHTMLOfLittle(t *testing.T) {
@@ -150,7 +191,7 @@ func TestHTMLEscapes(t *testing.T) {
 		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Trace: "0.000000 c1 asked " + bad + "\n1.000000 VIOLATION two holders " + bad + "\n"}},
 	})
 	checkHTML(t, page)
-	assert.Equal(t, 1, strings.Count(page, "<script>"), "only the page's own")
+	assert.Equal(t, 2, strings.Count(page, "<script"), "only the page's own")
 }
 
 func TestTwoTimelinesOfOneID(t *testing.T) {
@@ -162,6 +203,10 @@ func TestTwoTimelinesOfOneID(t *testing.T) {
 
 func TestJSONRoundTrip(t *testing.T) {
 	r := sample(t)
+	r.Image = "" // what only pages and terminals need isn't data
+	for i := range r.Summary.Designs {
+		r.Summary.Designs[i].Head, r.Summary.Designs[i].Short = [2]string{}, [2]string{}
+	}
 	var b bytes.Buffer
 	require.NoError(t, r.JSON(&b))
 	var back report.Report
@@ -182,7 +227,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "Markdown": r.Matrix.Markdown(full{}), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "preview": r.Preview(full{}), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}, 80), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "Markdown": r.Matrix.Markdown(full{}), "SVG": r.Curves[0].SVG(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

@@ -45,6 +45,8 @@ type Cell struct {
 	Timeline string `json:"timeline,omitempty"`
 	// Command repeats the first run that was violated.
 	Command string `json:"command,omitempty"`
+	// Expected says what was expected, and why.
+	Expected string `json:"-"`
 }
 
 // Rate is the share of runs that were violated, 0 to 1.

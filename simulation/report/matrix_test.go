@@ -131,5 +131,5 @@ func TestFirstSeeds(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text.String(), table.String()))
 	assert.NotContains(t, table.String(), "redlock / empty")
 	require.NoError(t, report.HTML(&page, report.Report{Matrix: m}))
-	assert.Contains(t, page.String(), "two holders (16, from seed 3), stale write (5, from seed 0)")
+	assert.Contains(t, page.String(), "two holders: 16 (first seed 3). stale write: 5 (first seed 0).")
 }

@@ -24,9 +24,18 @@ type Report struct {
 	Seeds string `json:"seeds,omitempty"`
 	// Runs is how many runs there were in all.
 	Runs int `json:"runs,omitempty"`
-	// Notes are paragraphs of plain text below the title.
+	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string `json:"notes,omitempty"`
+	// Description is the page in two sentences, for those who see only a link to it.
+	Description string `json:"description,omitempty"`
+	// Address is where the page will be published, "" if that isn't known, and Image
+	// the address of its preview image, which may be relative. See Preview.
+	Address string `json:"-"`
+	Image   string `json:"-"`
 
+	Opening   *Opening      `json:"opening,omitempty"`
+	Summary   *Summary      `json:"summary,omitempty"`
+	Arguments []Argument    `json:"arguments,omitempty"`
 	Matrix    Matrix        `json:"matrix"`
 	Verdicts  []VerdictRow  `json:"verdicts,omitempty"`
 	Curves    []Curve       `json:"curves,omitempty"`
@@ -109,6 +118,11 @@ type TimelineRun struct {
 	Command string `json:"command,omitempty"`
 	// Words say what is to be seen.
 	Words string `json:"words,omitempty"`
+	// Kinds are the kinds of violations that a small drawing shows. Empty: all.
+	Kinds []string `json:"kinds,omitempty"`
+	// Full draws all of the run on the page, for one that is about this run. Others
+	// are drawn small, when the reader opens them.
+	Full bool `json:"full,omitempty"`
 	// Trace is the run's trace, as simulation.Run gives it.
 	Trace string `json:"trace"`
 }

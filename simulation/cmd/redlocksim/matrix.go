@@ -23,13 +23,15 @@ type matrixFlags struct {
 	plan    matrix.Plan
 	workers int
 	html    string
+	address string
 }
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	f.plan = matrix.DefaultPlan()
 	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "how many seeds each cell is played with; 1000 is a night's work")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes play; what is found doesn't depend on it")
-	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
+	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
+	flags.StringVar(&f.address, "url", "", addressUsage)
 }
 
 func (f *matrixFlags) validate() error {
@@ -240,16 +242,20 @@ func (f *matrixFlags) page(r matrix.Result, command string) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(f.html)
+	opening, err := matrix.Opening()
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.HTML(out, f.report(r, command, timelines)), out.Close())
+	summary := r.Summary()
+	page := f.report(r, command, timelines)
+	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
+	page.Description = strings.Join(summary.Conclusions, " ")
+	return writePage(f.html, f.address, page)
 }
 
 func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timelines) report.Report {
 	page := report.Report{
-		Title: "Lock designs under faults", Version: version(),
+		Title: "What breaks a lock on Redis", Version: version(),
 		Command: fmt.Sprintf("go run ./simulation/cmd/%s -seeds %d", command, f.plan.Seeds), Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",

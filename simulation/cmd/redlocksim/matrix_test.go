@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,9 +103,40 @@ func TestAll(t *testing.T) {
 	assert.Contains(t, out, "The report with curves and timelines: "+page)
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
-	for _, part := range []string{"<h2 id=\"matrix\"", "<h2 id=\"verdicts\"", "<h2 id=\"curves\"", "<h2 id=\"timelines\"", "redlocksim run S4"} {
+	for _, part := range []string{
+		"<h2 id=\"summary\"", "<h2 id=\"arguments\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
+		`<meta property="og:image" content="report.png">`,
+	} {
 		assert.Contains(t, string(html), part)
 	}
+	assert.FileExists(t, strings.TrimSuffix(page, ".html")+".png")
+}
+
+// The page is small, and each of its cells leads to an anchor that is there.
+func TestPageOfAll(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "report.html")
+	does(t, exitOK, "-seeds", "8", "-scenario-seeds", "1", "-curve-seeds", "2", "-html", page, "-url", "https://locks.example/a/")
+	content, err := os.ReadFile(page)
+	require.NoError(t, err)
+	html := string(content)
+	assert.Less(t, len(html), 1_000_000)
+	assert.Less(t, strings.Count(html, "<"), 30_000)
+	cells := regexp.MustCompile(`<td class="(?:bad|none|unproved)[^"]*">(.*?)</td>`).FindAllStringSubmatch(html, -1)
+	assert.Greater(t, len(cells), 400)
+	for _, cell := range cells {
+		link := regexp.MustCompile(`^<a href="#([^"]+)">[^<]+</a>$`).FindStringSubmatch(cell[1])
+		if assert.NotNil(t, link, "a cell is no link: %s", cell[0]) {
+			assert.Contains(t, html, ` id="`+link[1]+`"`)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(html, -1) {
+		assert.Contains(t, html, ` id="`+link[1]+`"`)
+	}
+	assert.Equal(t, 8, strings.Count(html, `<article id="argument-`))
+	assert.Contains(t, html, `<meta property="og:url" content="https://locks.example/a/">`)
+	assert.Contains(t, html, `<meta property="og:image" content="https://locks.example/a/report.png">`)
+	_, errs := does(t, exitUsage, "run", "S4", "-html", page, "-url", "https://bad host")
+	assert.Contains(t, errs, "invalid")
 }
 
 func TestMatrixFormats(t *testing.T) {
@@ -198,6 +230,7 @@ func TestRun(t *testing.T) {
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(html), "<svg")
+	assert.Contains(t, string(html), `id="t-run" open>`, "the run is shown without a click")
 	assert.NotContains(t, string(html), "http://localhost")
 
 	var first, second runJSON

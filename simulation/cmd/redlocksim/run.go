@@ -32,12 +32,13 @@ type played struct {
 // runRun plays one run of a scenario, or of a fault of the matrix, and tells what
 // happens in it.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var design, page, data string
+	var design, page, address, data string
 	var seed uint64
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
-	flags.StringVar(&page, "html", "", "write the timeline as a page to this `file`")
+	flags.StringVar(&page, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
+	flags.StringVar(&address, "url", "", addressUsage)
 	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
 	name, err := parseWith(flags, args, "scenario or fault", stderr)
 	if err != nil {
@@ -52,7 +53,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", found(p.result), p.expected)
 	if page != "" {
-		if err := write(page, p.html); err != nil {
+		if err := writePage(page, address, p.report()); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "the timeline as a page: %s\n", page)
@@ -144,13 +145,13 @@ func (p played) heading() string {
 	return fmt.Sprintf("%s: %s · %s · seed %d", p.name, p.title, p.design.Name, p.seed)
 }
 
-func (p played) html(w io.Writer) error {
+func (p played) report() report.Report {
 	command := fmt.Sprintf("redlocksim run %s -design %s -seed %d", p.name, p.design.Name, p.seed)
-	return report.HTML(w, report.Report{
+	return report.Report{
 		Title: p.heading(), Version: version(), Command: command, Runs: 1,
-		Notes:     []string{"Expected: " + p.expected + ". Found: " + found(p.result) + "."},
-		Timelines: []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Trace: string(p.result.Trace)}},
-	})
+		Description: "Expected: " + p.expected + ". Found: " + found(p.result) + ".",
+		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Trace: string(p.result.Trace), Full: true}},
+	}
 }
 
 // runJSON is a run as data.

@@ -1,0 +1,48 @@
+package report
+
+// Argument is one point of a debate, and what the runs have to say about it.
+type Argument struct {
+	// ID names it within the report: letters, digits and dashes.
+	ID string `json:"id"`
+	// Claim is the point in a few words.
+	Claim string `json:"claim"`
+	Sides []Side `json:"sides"`
+	// Verdict says who is right, and Why says why.
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
+	// Evidence is where the page shows it.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Side is what one person says.
+type Side struct {
+	Name  string `json:"name"`
+	Words string `json:"words"`
+}
+
+// Evidence names a part of the report: a scenario, a curve, or a cell by its design
+// and fault.
+type Evidence struct {
+	Text     string `json:"text"`
+	Scenario string `json:"scenario,omitempty"`
+	Curve    string `json:"curve,omitempty"`
+	Design   string `json:"design,omitempty"`
+	Fault    string `json:"fault,omitempty"`
+}
+
+func (e Evidence) anchor() string {
+	switch {
+	case e.Scenario != "":
+		return scenarioAnchor(e.Scenario)
+	case e.Curve != "":
+		return curveAnchor(e.Curve)
+	}
+	return cellAnchor(e.Design, e.Fault)
+}
+
+// Where the parts of a page are.
+
+func scenarioAnchor(id string) string        { return "scenario-" + safeID(id) }
+func curveAnchor(id string) string           { return "curve-" + safeID(id) }
+func faultAnchor(name string) string         { return "fault-" + safeID(name) }
+func cellAnchor(design, fault string) string { return "cell-" + safeID(design) + "-" + safeID(fault) }

@@ -1,0 +1,242 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// row is a design in the matrix.
+type row struct {
+	Axis
+	Cells []cellView
+}
+
+// cellView is a cell in a table: a word, a colour, and a link to its evidence.
+type cellView struct{ Class, Head, Link string }
+
+// faultView is a column in full.
+type faultView struct {
+	Axis
+	Anchor string
+	Cells  []evidenceView
+}
+
+// evidenceView is a cell in full.
+type evidenceView struct {
+	Anchor, Design, Class, Head, Interval, Expected, Command string
+	Kinds                                                    []kindCount
+	Unreached                                                []string
+	Run                                                      int // of the page's data, -1 if there is none
+}
+
+type kindCount struct {
+	Name  string
+	Runs  int
+	First string // seed, "" if it isn't known
+}
+
+// class is a cell's colour, by what it shows.
+func (c Cell) class() string {
+	class := ""
+	switch {
+	case c.Runs == 0:
+		class = "quiet"
+	case c.Violated > 0:
+		class = "bad"
+	case c.proves():
+		class = "none"
+	default:
+		class = "unproved"
+	}
+	if c.Unexpected {
+		class += " unexpected"
+	}
+	return class
+}
+
+// cells is all that is known of each cell, fault by fault.
+func (p *page) cells() {
+	m := p.Report.Matrix
+	for j, fault := range m.Faults {
+		f := faultView{Axis: fault, Anchor: faultAnchor(fault.Name)}
+		p.anchors[f.Anchor] = true
+		for i, design := range m.Designs {
+			c := m.At(i, j)
+			if c.Runs == 0 {
+				continue
+			}
+			e := evidenceView{
+				Anchor: cellAnchor(design.Name, fault.Name), Design: design.Name, Class: c.class(), Head: c.Word(),
+				Expected: c.Expected, Command: c.Command, Run: p.runs.index(c.Timeline), Unreached: c.Unreached,
+			}
+			_, high := c.Interval()
+			if c.Violated > 0 {
+				e.Interval = fmt.Sprintf("%s of %s runs: %s", grouped(int64(c.Violated)), grouped(int64(c.Runs)), c.intervalText())
+			} else {
+				e.Interval = fmt.Sprintf("none of %s runs: at most %s %% is likely", grouped(int64(c.Runs)), exact(high))
+			}
+			for _, kind := range c.kinds() {
+				count := kindCount{Name: kind, Runs: c.Kinds[kind]}
+				if seed, known := c.First[kind]; known {
+					count.First = strconv.FormatUint(seed, 10)
+				}
+				e.Kinds = append(e.Kinds, count)
+			}
+			if p.anchors[e.Anchor] {
+				continue // two names that differ in signs alone; the first has the anchor
+			}
+			p.anchors[e.Anchor] = true
+			f.Cells = append(f.Cells, e)
+		}
+		p.Faults = append(p.Faults, f)
+	}
+}
+
+// matrix is the table of everything.
+func (p *page) matrix() {
+	m := p.Report.Matrix
+	for i, design := range m.Designs {
+		r := row{Axis: design}
+		for j, fault := range m.Faults {
+			c := m.At(i, j)
+			r.Cells = append(r.Cells, p.cell(c, design.Name, fault.Name))
+		}
+		p.Rows = append(p.Rows, r)
+	}
+}
+
+func (p *page) cell(c Cell, design, fault string) cellView {
+	v := cellView{Class: c.class(), Head: c.Word(), Link: p.link(cellAnchor(design, fault))}
+	if c.Runs == 0 {
+		v.Head, v.Link = "·", ""
+	}
+	return v
+}
+
+// summaryView is the summary as a table.
+type summaryView struct {
+	Runs        string
+	Designs     []Choice
+	Rows        []summaryRow
+	Note        string
+	Conclusions []string
+}
+
+type summaryRow struct {
+	Words, Link string
+	Cells       []cellView
+}
+
+func (p *page) summary() {
+	s := p.Summary
+	if s == nil || len(s.Cells) == 0 {
+		return
+	}
+	v := &summaryView{Runs: grouped(int64(s.runs())), Designs: s.Designs, Note: s.Note + s.legend(), Conclusions: s.Conclusions}
+	for i, fault := range s.Faults {
+		r := summaryRow{Words: fault.Words, Link: p.link(faultAnchor(fault.Name))}
+		for j, design := range s.Designs {
+			r.Cells = append(r.Cells, p.cell(s.At(i, j), design.Name, fault.Name))
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	p.Summarized = v
+}
+
+// cardView is an argument.
+type cardView struct {
+	Argument
+	Anchor string
+	Links  []linkView
+}
+
+type linkView struct{ Text, Link string }
+
+func (p *page) arguments() {
+	for _, a := range p.Arguments {
+		card := cardView{Argument: a, Anchor: "argument-" + safeID(a.ID)}
+		for _, e := range a.Evidence {
+			card.Links = append(card.Links, linkView{e.Text, p.link(e.anchor())})
+		}
+		p.Cards = append(p.Cards, card)
+	}
+}
+
+// storyView is a scenario with how it ended for each design.
+type storyView struct {
+	ID, Anchor, Title, Source, Steps string
+	Broken, Played                   int
+	Wrong                            bool
+	Endings                          []ending
+	Shown                            []shownRun
+}
+
+// ending is one way to end, and the designs that did.
+type ending struct {
+	Kinds, Expected string
+	Designs         []string
+	OK              bool
+	Seed            string // where it isn't as expected
+	Unreached       []string
+}
+
+// shownRun is a run of a scenario.
+type shownRun struct {
+	Title, Command string
+	Run            int
+}
+
+// stories is the scenarios, each with its rows.
+func (p *page) stories() {
+	runs := map[string]TimelineRun{}
+	for _, t := range p.Report.Timelines {
+		runs[t.ID] = t
+	}
+	at := map[string]int{}
+	for _, v := range p.Verdicts {
+		i, known := at[v.Scenario]
+		if !known {
+			i = len(p.Stories)
+			at[v.Scenario] = i
+			story := storyView{ID: v.Scenario, Anchor: scenarioAnchor(v.Scenario), Title: v.Title, Source: v.Source}
+			p.anchors[story.Anchor] = true
+			p.Stories = append(p.Stories, story)
+		}
+		s := &p.Stories[i]
+		s.Played++
+		if len(v.Seen) > 0 {
+			s.Broken++
+		}
+		if v.OK {
+			p.VerdictsOK++
+		} else {
+			s.Wrong = true
+		}
+		s.end(v)
+		if run, ok := runs[v.Timeline]; ok {
+			s.Steps = run.Words
+			s.Shown = append(s.Shown, shownRun{Title: v.Design, Command: run.Command, Run: p.runs.index(run.ID)})
+		}
+	}
+}
+
+// end adds a row to those that ended in the same way.
+func (s *storyView) end(v VerdictRow) {
+	e := ending{Kinds: kindsText(v.Seen), Expected: kindsText(v.Expected), Designs: []string{v.Design}, OK: v.OK, Unreached: v.Unreached}
+	if !v.OK {
+		e.Seed = strconv.FormatUint(v.Seed, 10)
+	}
+	for i := range s.Endings {
+		o := &s.Endings[i]
+		if o.OK && e.OK && o.Kinds == e.Kinds && o.Expected == e.Expected && slices.Equal(o.Unreached, e.Unreached) {
+			o.Designs = append(o.Designs, v.Design)
+			return
+		}
+	}
+	s.Endings = append(s.Endings, e)
+}
+
+// List names the designs of an ending.
+func (e ending) List() string { return strings.Join(e.Designs, ", ") }

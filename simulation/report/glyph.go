@@ -1,0 +1,52 @@
+package report
+
+import "encoding/hex"
+
+// glyphs has the letters from the blank to the tilde as five columns of dots each, from
+// left to right, the lowest bit at the top. The standard library draws no text, and
+// a preview's few words aren't worth a dependency.
+var glyphs = func() []byte {
+	columns, err := hex.DecodeString("" +
+		"000000000000005f00000007000700147f147f14242a7f2a12231308646236495620500008070300" +
+		"001c2241000041221c002a1c7f1c2a08083e08080080703000080808080800006060002010080402" +
+		"3e5149453e00427f400072494949462141494d331814127f1027454545393c4a4949314121110907" +
+		"3649494936464949291e000014000000403400000008142241141414141400412214080201590906" +
+		"3e415d594e7c1211127c7f494949363e414141227f4141413e7f494949417f090909013e41415173" +
+		"7f0808087f00417f41002040413f017f081422417f404040407f021c027f7f0408107f3e4141413e" +
+		"7f090909063e4151215e7f09192946264949493203017f01033f4040403f1f2040201f3f4038403f" +
+		"631408146303047804036159494d43007f4141410204081020004141417f04020102044040404040" +
+		"000307080020545478407f284444383844444428384444287f385454541800087e090218a4a49c78" +
+		"7f0804047800447d40002040403d007f1028440000417f40007c047804787c080404783844444438" +
+		"fc1824241818242418fc7c08040408485454542404043f44243c4040207c1c2040201c3c4030403c" +
+		"44281028444c9090907c4464544c440008364100000077000000413608000201020402")
+	if err != nil {
+		panic("report: the glyphs: " + err.Error())
+	}
+	return columns
+}()
+
+const (
+	glyphColumns = 5
+	glyphRows    = 8
+)
+
+// glyph is a letter's columns. What it doesn't have is drawn as what is nearest to it.
+func glyph(r rune) []byte {
+	switch r {
+	case '…':
+		return []byte{0x40, 0, 0x40, 0, 0x40}
+	case '·':
+		return []byte{0, 0, 0x08, 0, 0}
+	case '–', '—':
+		r = '-'
+	case '“', '”':
+		r = '"'
+	case '’':
+		r = '\''
+	}
+	if r < ' ' || r > '~' {
+		r = '?'
+	}
+	at := int(r-' ') * glyphColumns
+	return glyphs[at : at+glyphColumns]
+}

@@ -10,8 +10,8 @@ import (
 // read, however wide the terminal is.
 const mostColumns = 80
 
-// columns is how many columns the first screen may use. COLUMNS goes first, as it does
-// for other programs: who sets it means it.
+// columns is how many columns the first screen may use. COLUMNS overrides the terminal's
+// own size, as it does for other programs.
 func columns(out io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return min(n, mostColumns)

@@ -81,7 +81,7 @@ func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	if err := r.Matrix().Table(stdout, width); err != nil {
 		return err
 	}
-	paragraph(stdout, "", "Of designs whose resource looks at tokens ("+strings.Join(fenced(), ", ")+") what counts is harm to the data, not who believes to have the lock. "+
+	paragraph(stdout, "", "Designs whose resource checks tokens ("+strings.Join(fenced(), ", ")+") are judged by harm to the data, not by what clients believe. "+
 		"redlocksim matrix has each cell's confidence interval, kinds and first seed; redlocksim list the scenarios, designs and faults; redlocksim run a timeline.")
 	return nil
 }
@@ -259,7 +259,7 @@ func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timeline
 		Command: fmt.Sprintf("go run ./simulation/cmd/%s -seeds %d", command, f.plan.Seeds), Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
-			"Of designs whose resource looks at tokens (" + strings.Join(fenced(), ", ") + ") what counts in the matrix is harm to the data, not who believes to have the lock.",
+			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
 		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
 	}

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/matrix"
 	"github.com/redquorum/redlock/simulation/report"
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
@@ -34,10 +34,22 @@ func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
 // Without a command: an answer that fits on a screen, however narrow that is, and where
 // to go on.
 func TestFirstScreen(t *testing.T) {
+	plan := matrix.Plan{Seeds: 2}
+	for _, d := range (matrix.Result{}).Summary().Designs {
+		plan.Designs = append(plan.Designs, d.Name)
+	}
+	for _, f := range (matrix.Result{}).Summary().Faults {
+		plan.Faults = append(plan.Faults, f.Name)
+	}
+	require.Len(t, plan.Designs, 5)
+	require.Len(t, plan.Faults, 8)
+	plan.Scenarios = []string{"S1"}
+	r, err := matrix.Play(t.Context(), plan, matrix.Pool{})
+	require.NoError(t, err)
 	for _, columns := range []int{80, 60, 50} {
-		t.Setenv("COLUMNS", strconv.Itoa(columns))
-		out, errs := does(t, exitOK, "-seeds", "2", "-scenario-seeds", "0", "-html", "")
-		assert.Empty(t, errs)
+		var text bytes.Buffer
+		require.NoError(t, (&matrixFlags{}).firstScreen(t.Context(), screen{&text, columns}, r))
+		out := text.String()
 		assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
 		for line := range strings.Lines(out) {
 			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), columns, line)
@@ -64,6 +76,7 @@ func TestColumns(t *testing.T) {
 		t.Setenv("COLUMNS", value)
 		assert.Equal(t, want, columns(&bytes.Buffer{}), "%q", value)
 	}
+	t.Setenv("COLUMNS", "")
 	file, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	defer file.Close()
@@ -84,10 +97,11 @@ func TestTimeRemaining(t *testing.T) {
 	}
 }
 
-// With -all: all scenarios, all cells and the page, in 100 columns and without colours.
+// All of it: every scenario and every cell in the terminal, in 100 columns and without
+// colours, and the page.
 func TestAll(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-all", "-seeds", "1", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page)
+	out, errs := does(t, exitOK, "-all", "-seeds", "2", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page, "-url", "https://locks.example/a/")
 	assert.Empty(t, errs)
 	assert.NotContains(t, out, "\x1b")
 	for line := range strings.Lines(out) {
@@ -103,39 +117,37 @@ func TestAll(t *testing.T) {
 	assert.Contains(t, out, "The report with curves and timelines: "+page)
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
-	for _, part := range []string{
-		"<h2 id=\"summary\"", "<h2 id=\"arguments\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
-		`<meta property="og:image" content="report.png">`,
-	} {
-		assert.Contains(t, string(html), part)
-	}
+	checkPage(t, string(html))
 	assert.FileExists(t, strings.TrimSuffix(page, ".html")+".png")
 }
 
-// The page is small, and each of its cells leads to an anchor that is there.
-func TestPageOfAll(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "report.html")
-	does(t, exitOK, "-seeds", "8", "-scenario-seeds", "1", "-curve-seeds", "2", "-html", page, "-url", "https://locks.example/a/")
-	content, err := os.ReadFile(page)
-	require.NoError(t, err)
-	html := string(content)
+// checkPage holds the page to what it promises: it is small, has all its parts, and each
+// of its cells leads to an anchor that is there.
+func checkPage(t *testing.T, html string) {
+	t.Helper()
 	assert.Less(t, len(html), 1_000_000)
 	assert.Less(t, strings.Count(html, "<"), 30_000)
+	for _, part := range []string{
+		"<h2 id=\"summary\"", "<h2 id=\"arguments\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
+		`<meta property="og:url" content="https://locks.example/a/">`, `<meta property="og:image" content="https://locks.example/a/report.png">`,
+	} {
+		assert.Contains(t, html, part)
+	}
 	cells := regexp.MustCompile(`<td class="(?:bad|none|unproved)[^"]*">(.*?)</td>`).FindAllStringSubmatch(html, -1)
 	assert.Greater(t, len(cells), 400)
 	for _, cell := range cells {
-		link := regexp.MustCompile(`^<a href="#([^"]+)">[^<]+</a>$`).FindStringSubmatch(cell[1])
-		if assert.NotNil(t, link, "a cell is no link: %s", cell[0]) {
-			assert.Contains(t, html, ` id="`+link[1]+`"`)
-		}
+		assert.Regexp(t, `^<a href="#[^"]+">[^<]+</a>$`, cell[1], "a cell is a link")
 	}
 	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(html, -1) {
-		assert.Contains(t, html, ` id="`+link[1]+`"`)
+		if !strings.Contains(html, ` id="`+link[1]+`"`) {
+			t.Errorf("a link leads nowhere: %s", link[1])
+		}
 	}
 	assert.Equal(t, 8, strings.Count(html, `<article id="argument-`))
-	assert.Contains(t, html, `<meta property="og:url" content="https://locks.example/a/">`)
-	assert.Contains(t, html, `<meta property="og:image" content="https://locks.example/a/report.png">`)
-	_, errs := does(t, exitUsage, "run", "S4", "-html", page, "-url", "https://bad host")
+}
+
+func TestAddressOfAPage(t *testing.T) {
+	_, errs := does(t, exitUsage, "run", "S4", "-html", filepath.Join(t.TempDir(), "a.html"), "-url", "https://bad host")
 	assert.Contains(t, errs, "invalid")
 }
 

@@ -43,7 +43,10 @@
 //	                 the time that its answer took isn't counted (S3)
 //	tair-cas         the same by Tair's own commands
 //	replica-async    + a replica that takes over, without the newest locks (S8)
-//	replica-wait     + a lock counts when a replica has it, which may not be the one that takes over (S8)
+//	wait-some        + a lock counts when one of two replicas has it, which may not be the one that takes over (S8)
+//	wait-one         the same with one replica, which is the one that takes over; if it is down nobody gets the lock (S8e)
+//	wait-all         the same with two, and both must have it; if one is down nobody gets the lock (S8e)
+//	wait-late        wait-one, counted from after the WAIT: the time that it took isn't the holder's (S8f)
 //	semisync         + the server waits for a replica, until it no longer does (S8)
 //	redlock          + a majority of independent servers, and the time counts from before the first
 //	                 command; servers that forget (S7, S8) or whose clock jumps (S4) break it
@@ -85,6 +88,8 @@
 //	partial-extend     an extension by any server at all is enough (S11c)
 //	extend-releases    an extension that isn't won deletes the keys (S11e)
 //	expire-at          the key expires at a time of the client's wall clock (S4)
+//	wait-long        WAIT for longer than the lease lasts, which counts from after it (S8g)
+//	wait-forever     WAIT without a time-out, under the client's (S8h)
 //	retried-set        the client under the lock sends SET NX again (S10)
 //	sets-differ        clients don't agree on the servers (S14); cure: "sets-checked"
 //

@@ -59,6 +59,13 @@ func flaw(name, title, source, breaks string, t Textbook) Design {
 	}
 }
 
+// waitFlaw is a row that differs from wait-one in its WAIT.
+func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*recipe)) Design {
+	d := waiting(name, title, w, 1, source, breaks, changes...).cured("wait-one")
+	d.Group, d.Promises = Flaws, "as wait-one"
+	return d
+}
+
 func flaws() []Design {
 	return []Design{
 		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
@@ -108,6 +115,14 @@ func flaws() []Design {
 			Cure:     "setpx-cad",
 			Apply:    onOne(with(correct, func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt })),
 		},
+		waitFlaw("wait-long", "WAIT for longer than the lease lasts, its lease counted from after it",
+			"redisson/redisson issue 4798, where the time-out of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",
+			"replicas that lag by more than the lease: it is over when it is handed out (S8g)",
+			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *recipe) { r.early = false }),
+		waitFlaw("wait-forever", "WAIT without a time-out of its own, under the client's",
+			"the Redis command reference, WAIT: a time-out of 0 blocks for ever; redisson/redisson issue 3859 is about the client's time-out below it",
+			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
+			wait{replicas: 1, throws: true}),
 		{
 			Name: "retried-set", Title: "the client under the lock sends SET NX again by itself", Group: Flaws, Servers: 5,
 			Source:   "go-redis with its default MaxRetries of 3, and other clients that send again what wasn't answered; under this library's quorum package, whose Instance promises not to",

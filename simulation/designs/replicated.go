@@ -1,30 +1,37 @@
 package designs
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
-// waited is a recipe whose writes are followed by WAIT for one replica. If none has
-// answered in time the lock isn't had, and is given back.
-func waited(r recipe, timeout time.Duration) recipe {
-	wait := func(s session) error {
-		reply, err := s.do("WAIT", "1", fmt.Sprint(timeout.Milliseconds()))
-		if err == nil && reply.Int < 1 {
-			err = quorum.ErrNotReplicated
-		}
-		return err
-	}
+// wait is WAIT for so many replicas.
+type wait struct {
+	replicas int
+	atMost   time.Duration // what the server is told; 0: for ever
+	// client is how long the client waits for the answer. 0: ReadTimeout.
+	client time.Duration
+	// throws: an error of WAIT goes up, and nobody releases the key.
+	throws bool
+}
+
+// after is a recipe whose writes are followed by WAIT. If too few replicas have
+// answered in time the lock isn't had, and is released.
+func (w wait) after(r recipe) recipe {
 	acquire, extend := r.acquire, r.extend
 	r.acquire = func(s session) (bool, error) {
 		if had, err := acquire(s); err != nil || !had {
 			return false, err
 		}
-		if err := wait(s); err != nil {
-			_, _ = r.release(s) // if this fails it expires
+		if err := w.send(s); err != nil {
+			if !w.throws || errors.Is(err, quorum.ErrNotReplicated) {
+				_, _ = r.release(s) // if this fails it expires
+			}
 			return false, err
 		}
 		return true, nil
@@ -33,10 +40,18 @@ func waited(r recipe, timeout time.Duration) recipe {
 		if extended, err := extend(s); err != nil || !extended {
 			return false, err
 		}
-		err := wait(s)
+		err := w.send(s)
 		return err == nil, err
 	}
 	return r
+}
+
+func (w wait) send(s session) error {
+	reply, err := s.doWithin(cmp.Or(w.client, ReadTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
+	if err == nil && reply.Int < int64(w.replicas) {
+		err = quorum.ErrNotReplicated
+	}
+	return err
 }
 
 func replicated() []Design {
@@ -46,30 +61,50 @@ func replicated() []Design {
 		Promises: "as setpx-cad, and it is there when the master fails",
 		Breaks:   "a master that fails before its replica has the key (S8)",
 		Cure:     "redlock",
-		Apply:    and(onOne(correct), replicas),
-	}, {
-		Name: "replica-wait", Title: "+ WAIT for one replica", Group: Replicated, Servers: 1,
-		Source:   "Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
-		Promises: "the lock is had only when a replica has it",
-		Breaks:   "the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)",
-		Cure:     "redlock",
-		Apply:    and(onOne(waited(correct, time.Second)), replicas),
-	}, {
-		Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
-		Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
-		Promises: "a write that was answered is on a replica",
-		Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
-		Cure:     "redlock",
-		Apply:    and(onOne(correct), replicas, semiSynchronous),
-	}}
+		Apply:    and(onOne(correct), replicas(2)),
+	},
+		waiting("wait-one", "+ WAIT for the one replica there is", aSecond(1), 1,
+			"the Redis command reference, WAIT, \"Consistency and WAIT\", which promises less than a failover to this replica keeps",
+			"a replica that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
+		waiting("wait-all", "+ WAIT for all of two replicas", aSecond(2), 2,
+			"redisson/redisson issue 3994 expects it of a lock",
+			"one replica of two that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
+		waiting("wait-some", "+ WAIT for one of two replicas", aSecond(1), 2,
+			"Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
+			"the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)"),
+		waiting("wait-late", "wait-one, its lease counted from after the WAIT", aSecond(1), 1,
+			"code that starts its clock when the lock call returns, as articles do; redisson/redisson issue 4211 measures WAITs of 20 to 300 ms",
+			"a replica that is slow to answer: the server forgets the key that much earlier than the holder believes (S8f)",
+			func(r *recipe) { r.early = false }).cured("wait-one"),
+		{
+			Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
+			Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
+			Promises: "a write that was answered is on a replica",
+			Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
+			Cure:     "redlock",
+			Apply:    and(onOne(correct), replicas(2), semiSynchronous),
+		}}
 }
 
-// replicas gives each server two of them, unless the run has some already: WAIT for
-// one leaves another that may be the one that takes over.
-func replicas(cfg *simulation.Config) {
-	if cfg.Replicas == 0 {
-		cfg.Replicas = 2
+// aSecond is how long WAIT may take at most: Redisson's default.
+func aSecond(replicas int) wait { return wait{replicas: replicas, atMost: time.Second} }
+
+// waiting is a row of a lock that is had when so many of its replicas have it. The
+// lease counts from before the SET, unless a change says otherwise.
+func waiting(name, title string, w wait, have int, source, breaks string, changes ...func(*recipe)) Design {
+	r := with(w.after(correct), func(r *recipe) { r.early = true })
+	for _, change := range changes {
+		change(&r)
 	}
+	return Design{
+		Name: name, Title: title, Group: Replicated, Servers: 1, Source: source, Breaks: breaks,
+		Promises: "the lock is had only when a replica has it", Cure: "redlock", Apply: and(onOne(r), replicas(have)),
+	}
+}
+
+// replicas gives each server so many of them.
+func replicas(n int) func(*simulation.Config) {
+	return func(cfg *simulation.Config) { cfg.Replicas = n }
 }
 
 // semiSynchronous lets servers wait for a replica for as long as Tair's do by

@@ -40,19 +40,19 @@ func TestFailover(t *testing.T) {
 	}{
 		{
 			name: "the replica has it", lag: simulation.Fault{By: ms, For: time.Second}, over: simulation.Fault{At: at(time.Second)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": none, "replica-wait": none, "semisync": none},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": none, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
 		},
 		{
 			name: "no replica has it yet", lag: simulation.Fault{For: 1500 * ms}, over: simulation.Fault{At: at(300 * ms)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": none, "semisync": none},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
 		},
 		{
 			name: "the other replica has it", lag: simulation.Fault{Replica: 2, For: 10 * time.Second}, over: simulation.Fault{At: at(time.Second), Replica: 2},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": two, "semisync": two},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-all": none, "wait-some": two, "semisync": two}, // the others have no second one
 		},
 		{
 			name: "no replica has it for long", lag: simulation.Fault{For: 10 * time.Second}, over: simulation.Fault{At: at(800 * ms)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "replica-wait": none, "semisync": two},
+			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": two},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,8 +71,14 @@ func TestFailover(t *testing.T) {
 
 // Without a replica's word in time the lock isn't had, and doesn't stand in the way.
 func TestWaitFallsShort(t *testing.T) {
+	for _, name := range []string{"wait-one", "wait-all", "wait-some", "wait-late"} {
+		testWaitFallsShort(t, name)
+	}
+}
+
+func testWaitFallsShort(t *testing.T, name string) {
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second}}
-	r := play(t, "replica-wait", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+	r := play(t, name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
 			_, err := c.TryAcquire(key)
@@ -88,4 +94,38 @@ func TestWaitFallsShort(t *testing.T) {
 		},
 	}), none...)
 	assert.Equal(t, 1, r.Counts["a WAIT fell short"])
+}
+
+// A lease that counts from before the SET is worth what is left when WAIT answers.
+func TestWaitIsCounted(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
+	for name, early := range map[string]bool{"wait-one": true, "wait-all": true, "wait-some": true, "wait-late": false} {
+		play(t, name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				c.SleepUntil(at(0))
+				lease := take(c)
+				if assert.NotNil(t, lease) {
+					assert.Equal(t, early, lease.Validity() < 9200*ms, "%s: %v", name, lease.Validity())
+					assert.NoError(t, c.Extend(lease))
+					assert.Equal(t, early, lease.Validity() < 9200*ms, "%s: %v", name, lease.Validity())
+				}
+			},
+		}), none...)
+	}
+}
+
+// A lease that is over when WAIT answers is given up.
+func TestWaitOutlastsTheLease(t *testing.T) {
+	cfg := simulation.Config{}
+	cfg.Quorum.TTL = 500 * ms
+	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
+	for name, want := range map[string]error{"wait-one": quorum.ErrTooSlow, "wait-late": nil, "wait-long": nil} {
+		play(t, name, cfg, schedule, parts(map[string]simulation.Workload{
+			"c1": func(c *simulation.Client) {
+				c.SleepUntil(at(0))
+				_, err := c.TryAcquire(key)
+				assert.ErrorIs(t, err, want, name)
+			},
+		}), none...)
+	}
 }

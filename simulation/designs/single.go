@@ -32,6 +32,10 @@ type recipe struct {
 	release func(s session) (bool, error)
 	// lasts says that the lock has no expiry.
 	lasts bool
+	// early says that the validity counts from before the first command was sent, as
+	// the Redis document has it, and not from the last answer. Then a lock that is over
+	// when the answer comes isn't had.
+	early bool
 	// first, if not nil, fetches a fencing token when the resource is first used,
 	// and current each time that it is.
 	first, current func(s session) (fencing.Token, error)
@@ -52,7 +56,11 @@ type session struct {
 
 // do sends one command and waits for its answer for as long as clients do.
 func (s session) do(args ...string) (simulation.Reply, error) {
-	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, ReadTimeout)
+	return s.doWithin(ReadTimeout, args...)
+}
+
+func (s session) doWithin(timeout time.Duration, args ...string) (simulation.Reply, error) {
+	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, timeout)
 	defer cancel()
 	reply, err := s.lock.server.Do(ctx, args...)
 	if err == nil {
@@ -116,6 +124,7 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 		return nil, err
 	}
 	lease := &singleLease{session: session{ctx: ctx, lock: l, key: key, value: value}}
+	sent := l.reader.Now()
 	had, err := l.recipe.acquire(lease.session)
 	switch {
 	case err != nil:
@@ -125,7 +134,10 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	case !had:
 		return nil, quorum.ErrTaken
 	}
-	lease.begin()
+	if lease.begin(sent); l.recipe.early && lease.Validity() <= 0 {
+		_, _ = l.recipe.release(lease.session) // if this fails it expires
+		return nil, quorum.ErrTooSlow
+	}
 	return lease, nil
 }
 
@@ -141,18 +153,21 @@ type singleLease struct {
 	session session
 
 	mu       sync.Mutex
-	got      drift.Instant
+	start    drift.Instant // from which the validity counts
 	token    fencing.Token // that was fetched at the first use
 	released bool
 }
 
-// begin notes that the lock is had now. The articles' code counts from here, where
-// the answer has come: how long that took it doesn't know.
-func (l *singleLease) begin() {
-	now := l.session.lock.reader.Now()
+// begin starts the validity. The articles' code counts from here, where the answer
+// has come: it doesn't know how long that took.
+func (l *singleLease) begin(sent drift.Instant) {
+	start := sent
+	if !l.session.lock.recipe.early {
+		start = l.session.lock.reader.Now()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.got = now
+	l.start = start
 }
 
 func (l *singleLease) Key() string   { return l.session.key }
@@ -197,8 +212,7 @@ func (l *singleLease) Show(ctx context.Context) fencing.Token {
 	return token
 }
 
-// Validity is the TTL less what has passed since the answer, by the monotonic
-// clock.
+// Validity is the TTL less what has passed since the start, by the monotonic clock.
 func (l *singleLease) Validity() time.Duration {
 	now := l.session.lock.reader.Now()
 	l.mu.Lock()
@@ -209,12 +223,13 @@ func (l *singleLease) Validity() time.Duration {
 	case l.session.lock.recipe.lasts:
 		return forever
 	}
-	return l.session.lock.patience.terms.TTL - (now.Mono - l.got.Mono)
+	return l.session.lock.patience.terms.TTL - (now.Mono - l.start.Mono)
 }
 
 func (l *singleLease) Extend(ctx context.Context) error {
 	session := l.session
 	session.ctx = ctx
+	sent := session.lock.reader.Now()
 	extended, err := session.lock.recipe.extend(session)
 	switch {
 	case err != nil:
@@ -222,7 +237,7 @@ func (l *singleLease) Extend(ctx context.Context) error {
 	case !extended:
 		return quorum.ErrLost
 	}
-	l.begin()
+	l.begin(sent)
 	return nil
 }
 

@@ -76,7 +76,7 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S8", Fault: "kill -9 of the master C; the replica that a proxy has cut off is promoted, the other one has the key",
-			TTL: longTTL, Parts: parts("replica-async", "replica-wait", "redlock", "wait", "default"), script: failover(true, "1"),
+			TTL: longTTL, Parts: parts("replica-async", "wait-some", "redlock", "wait", "default"), script: failover(true, "1"),
 		},
 		{
 			Scenario: "S8b", Fault: "the same, and the replica is promoted that has the key",
@@ -84,7 +84,7 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S8c", Fault: "both replicas are cut off, one is promoted",
-			TTL: longTTL, Parts: []Part{{Design: "replica-async"}, {Design: "replica-wait", Declines: true}}, script: failover(false, "1"),
+			TTL: longTTL, Parts: []Part{{Design: "replica-async"}, {Design: "wait-some", Declines: true}}, script: failover(false, "1"),
 		},
 		{
 			Scenario: "S9", Fault: "a proxy keeps c1's SETs to C, D and E until c1 has lost and deleted",

@@ -90,7 +90,7 @@ func TestReplicasAreBehind(t *testing.T) {
 	require.NoError(t, err)
 	lags := 0
 	for seed := range uint64(50) {
-		_, s := f.Setting(seed, design(t, "replica-wait"))
+		_, s := f.Setting(seed, design(t, "wait-some"))
 		for _, one := range s {
 			if one.Kind == simulation.Lag {
 				lags++

@@ -17,6 +17,7 @@ func All() []Scenario {
 		clockRates(), coveredRates(), tenths(),
 		crashWithoutFsync(), crashWithinASecond(), crashWithFsync(), voteFromAnEarlierLife(), voteFoundMissing(), countersASecondOld(),
 		failoverToLaggard(), failoverToEqual(), replicasBehind(), replicasWithOlderCounters(),
+		replicaDown(), countedFromWait(), waitPastLease(), waitPastTimeout(),
 		lateSet(), setInAHungServer(), lateSetOnOne(), sameValueAgain(),
 		repliesLost(), sentAgain(),
 		extensionRevives(), extensionCountedLate(), extensionInPart(), extensionAfterRelease(), extensionFrees(), extensionForEver(),
@@ -34,6 +35,7 @@ func All() []Scenario {
 		restartBehindProxy(), promotionWithoutRestart(),
 		switchedAddress(), addressComesBack(), addressOfASpare(),
 		pausedHandingOff(), lateExtension(), handleTwice(),
+		splitBrain(),
 		holderCrashes(), partitioned(), requestsCut(), repliesCut(),
 		wakeUpLost(), roundLost(), cohortCrashes(),
 	}

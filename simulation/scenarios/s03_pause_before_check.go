@@ -43,7 +43,8 @@ func pauseBeforeCheck() Scenario {
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", second example; Antirez, on claim 2, shows that it doesn't hold",
 		Verdicts: expect(none.reaching("c2 write", tooLate).without("c1 acquired"), group(voting, fenced)...).
 			and(none.reaching("c2 write").without("c1 acquired"), "textbook", "wall-clock").
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), unguarded...).
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late...).
+			and(none.reaching("c2 write", tooLate).without("c1 acquired"), "wait-some").
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "no-elapsed-check", "late-start").
 			// The key has no expiry: none at all, or none as long as c1 is paused between
 			// its two commands.
@@ -70,7 +71,7 @@ func pausedAndSteppedBack() Scenario {
 		Verdicts: expect(none.reaching("c2 write").without("c1 acquired"), "textbook").
 			and(none.reaching("c2 write", tooLate).without("c1 acquired"), group(voting, fenced)...).
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), "setpx-del", "setpx-cad", "replica-async", "replica-wait", "semisync", "tair-cas"),
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late...),
 		Reached: []string{"a process was paused"},
 	}, simulation.Fault{Kind: simulation.Pause, For: 12 * time.Second}, simulation.Fault{Kind: simulation.Step, By: -12 * time.Second})
 }
@@ -92,7 +93,7 @@ func suspendedBeforeCheck() Scenario {
 		Source:     "clock_gettime(2) on CLOCK_MONOTONIC, which doesn't count time that the system is suspended; golang/go #24595",
 		Verdicts: expect(none.reaching("c2 write").without("c1 acquired"), "textbook", "wall-clock").
 			and(none.reaching("c2 write", tooLate).without("c1 acquired"), group(voting, fenced)...).
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), "setpx-del", "setpx-cad", "replica-async", "replica-wait", "semisync", "tair-cas"),
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), group(late, []string{"wait-some"})...),
 		Reached: []string{"a process was paused"},
 	}, simulation.Fault{Kind: simulation.Suspend, For: 12 * time.Second})
 }
@@ -113,7 +114,7 @@ func frozenBeforeCheck() Scenario {
 		Helps:      "a fencing token: c1's is the smaller one, though it was handed out later",
 		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
 		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 write"), "redlock", "quarantine", "monitor", "topup").
-			and(breaks(simulation.TwoHolders).reaching("c1 write"), "setpx-del", "setpx-cad", "replica-async", "replica-wait", "semisync", "tair-cas").
+			and(breaks(simulation.TwoHolders).reaching("c1 write"), group(late, []string{"wait-some"})...).
 			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "default").
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit", "idempotent"),

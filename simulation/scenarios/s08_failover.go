@@ -18,10 +18,10 @@ func failover(server string, replica int, when time.Duration) simulation.Fault {
 	return simulation.Fault{Kind: simulation.Failover, Server: server, Replica: replica, At: at(when)}
 }
 
-// waiting is the library without its quarantine, with votes that count when one
-// replica has them.
+// waiting is the library without its quarantine, with votes that count when one of
+// several replicas has them.
 func waiting() designs.Design {
-	return withSetting("wait", "this library with WAIT for one replica, and without quarantine and clock monitor", "default", func(c *simulation.Config) {
+	return withSetting("wait", "this library with WAIT for one of several replicas, and without quarantine and clock monitor", "default", func(c *simulation.Config) {
 		c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off
 		c.WaitReplicas = 1
 	})
@@ -42,11 +42,12 @@ func failoverToLaggard() Scenario {
 			"5 000: c1 goes on under its lease",
 		},
 		Assumption: "a vote once given stands, also in the replica that takes over",
-		Breaks:     "mutual exclusion. WAIT for one replica and semi-synchronous replication don't help: the replica that said yes needn't be the one that takes over",
-		Helps:      "a quarantine for servers whose run has changed: the replication ID tells a promotion, too",
+		Breaks:     "mutual exclusion. WAIT for one of several replicas and semi-synchronous replication don't help: the replica that acknowledged needn't be the one that takes over",
+		Helps:      "WAIT for all replicas, which refuses the lock here and whenever a replica is down (S8e); a quarantine for servers whose run has changed: the replication ID tells a promotion, too",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
 		Verdicts: expect(overlap.reaching("a server failed over", "a server forgot what it had answered"), group([]string{"redlock", "unwatched", "wait", "setnx"}, unguarded)...).
+			and(none.reaching("c1 refused", "c2 acquired", "a server failed over").without("c1 acquired"), "wait-one", "wait-all").
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
 			and(refusedSecond.reaching("a quarantine began: restarted", "a server failed over"), group([]string{"quarantine"}, watching, fenced)...),
 		Variants: append(unwatched(), waiting()),
@@ -68,7 +69,7 @@ func failoverToEqual() Scenario {
 			"200: c2 asks, and gets D and E",
 		},
 		Assumption: "a vote once given stands, and here it does",
-		Breaks:     "nothing: S8 is a matter of chance, and WAIT makes the odds better",
+		Breaks:     "nothing: S8 is a matter of chance, and WAIT for one of several replicas makes the odds better",
 		Helps:      "luck, or a promotion that asks who is up to date",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
@@ -108,7 +109,7 @@ func replicasBehind() Scenario {
 		},
 		Assumption: "a vote once given stands, also in the replica that takes over",
 		Breaks:     "mutual exclusion",
-		Helps:      "WAIT, whose answer is looked at: this once (S8 is where it doesn't help)",
+		Helps:      "WAIT, whose answer is looked at. For one of several replicas it is not enough (S8)",
 		Source:     failoverSource + "; redisson/redisson #3994, where the answer wasn't looked at; Alibaba Cloud on Tair's semi-synchronous mode, which falls back after 500 ms",
 		Base:       simulation.Config{Replicas: 2},
 		Schedule:   simulation.Schedule{lag("A", 0, 1_400*ms), failover("A", 1, 1_200*ms)},
@@ -127,7 +128,7 @@ func replicasBehind() Scenario {
 		}),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired"), "replica-async", "setpx-cad", "setpx-del", "tair-cas").
 			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
-			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "replica-wait"),
+			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one", "wait-all", "wait-some", "wait-late"),
 		Reached: []string{"a server failed over", "c2 acquired"},
 	}
 }

@@ -58,7 +58,7 @@ func lateSetOnOne() Scenario {
 		Breaks:     "nothing: one dead key is one vote less",
 		Helps:      "the quorum, and deletes that are repeated while the SET may still arrive",
 		Source:     "madelson/DistributedLock waits for the SET before it deletes; others leave the key (S9)",
-		Schedule:   late("acquire", 800*ms, "E"),
+		Schedule:   delayed("acquire", 800*ms, "E"),
 		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 50 * ms}},
 		Work: parts(map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {

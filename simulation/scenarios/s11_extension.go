@@ -33,8 +33,8 @@ func extending(when, work time.Duration) simulation.Workload {
 	}
 }
 
-// late makes c1's first commands of a kind to servers late.
-func late(op string, by time.Duration, servers string) simulation.Schedule {
+// delayed makes c1's first commands of a kind to servers late.
+func delayed(op string, by time.Duration, servers string) simulation.Schedule {
 	var s simulation.Schedule
 	for _, server := range servers {
 		s = append(s, simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: string(server), Op: op, Nth: 1, By: by})
@@ -160,7 +160,7 @@ func extensionAfterRelease() Scenario {
 		Helps:      "what puts a lease back is sent in order with the release, never after it, and is deleted again when it turns up late",
 		Source:     "samcook/RedLock.net, whose script sets a key that has gone (see #49), renews by a timer of its own",
 		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 50 * ms}},
-		Schedule: append(late("restore", 300*ms, "DE"),
+		Schedule: append(delayed("restore", 300*ms, "DE"),
 			simulation.Fault{Kind: simulation.Evict, Server: "D", Key: key, At: at(4 * time.Second)},
 			simulation.Fault{Kind: simulation.Evict, Server: "E", Key: key, At: at(4 * time.Second)},
 			simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "D", Op: "acquire", Nth: 2, By: 300 * ms},
@@ -198,7 +198,7 @@ func extensionFrees() Scenario {
 		Helps:      "a failed extension changes nothing: the old deadline stands",
 		Source:     "rslock (read): a failed extension unlocks on all instances, while the guard that the holder has goes on",
 		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 50 * ms}},
-		Schedule:   late("extend", time.Minute, "CDE"),
+		Schedule:   delayed("extend", time.Minute, "CDE"),
 		Work: parts(map[string]simulation.Workload{
 			"c1": extending(3*time.Second, 5*time.Second),
 			"c2": turn(4*time.Second, 3*time.Second),

@@ -27,7 +27,7 @@ func notAtomic() Scenario {
 			"c2": turn(60*time.Second, 0),
 		}),
 		Verdicts: expect(breaks(simulation.NeverFree).reaching("c2 refused"), "setnx", "setnx-expire").
-			and(none.reaching("c2 write"), "setpx-del", "setpx-cad", "tair-cas", "replica-async", "replica-wait", "semisync").
+			and(none.reaching("c2 write"), "setpx-del", "setpx-cad", "tair-cas", "replica-async", "wait-some", "semisync").
 			and(none.reaching("c2 write"), group(voting, fenced)...),
 		Reached: []string{"a process crashed"},
 	}

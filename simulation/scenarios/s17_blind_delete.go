@@ -39,7 +39,7 @@ func blindDelete() Scenario {
 			"c3": turn(10_600*ms, 200*ms),
 		}),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c3 acquired"), "setnx-expire", "setpx-del").
-			and(none.reaching("c3 refused"), "setpx-cad", "tair-cas", "replica-async", "replica-wait", "semisync").
+			and(none.reaching("c3 refused"), "setpx-cad", "tair-cas", "replica-async", "wait-some", "semisync").
 			and(none.reaching("c3 refused"), group([]string{"redlock", "quarantine", "monitor", "default"}, fenced)...),
 		Reached: []string{"c1 released", "c2 acquired"},
 	}

@@ -127,7 +127,7 @@ func lateExtension() Scenario {
 		Helps:      "Resume replaces the value, on each server in one step",
 		Source:     handOffSource,
 		Base:       simulation.Config{Processes: 3},
-		Schedule:   late("extend", 3*time.Second, "CDE"),
+		Schedule:   delayed("extend", 3*time.Second, "CDE"),
 		Work: parts(map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {
 				until(c, 0)

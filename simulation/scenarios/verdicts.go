@@ -9,7 +9,10 @@ import (
 // The designs in groups that mostly fare alike.
 var (
 	// unguarded use one server, and give their keys a TTL.
-	unguarded = []string{"setnx-expire", "setpx-del", "setpx-cad", "replica-async", "replica-wait", "semisync", "tair-cas"}
+	unguarded = []string{"setnx-expire", "setpx-del", "setpx-cad", "replica-async", "wait-some", "semisync", "tair-cas"}
+	// late are those of them whose validity counts from the last answer, that of SET NX
+	// PX: nobody counts how long it took.
+	late = []string{"setpx-del", "setpx-cad", "tair-cas", "replica-async", "wait-late", "semisync"}
 	// voting use five servers, and a resource that looks at nothing.
 	voting = []string{"redlock", "quarantine", "monitor", "topup", "default"}
 	// watching are those of them that watch the servers' clocks, and their

@@ -29,6 +29,10 @@ type Config struct {
 	// the servers and aliases.
 	Locker func(Process) (Locker, error) `json:"-"`
 
+	// Scripts are the Go forms of Lua scripts by their texts, for EVAL, beside those
+	// that are well known (CompareDel and others).
+	Scripts map[string]Script `json:"-"`
+
 	// Plain gives processes instances that are no quorum.Starters: the library asks
 	// them by Do, on goroutines of its own. By default it does as it does with
 	// package instance.
@@ -175,6 +179,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
+	}
+	if err := c.validateScripts(); err != nil {
+		return err
 	}
 	return c.validateAliases()
 }

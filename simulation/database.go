@@ -17,9 +17,12 @@ import (
 // from in, has keys of its own in Redis and can't be reached here.
 type database struct {
 	*quorumtest.Data
+	scripts map[string]Script // by canonical text, beside those that are well known
 }
 
-func newDatabase() database { return database{quorumtest.NewData()} }
+func newDatabase(scripts map[string]Script) database {
+	return database{quorumtest.NewData(), scripts}
+}
 
 // What Redis answers, word by word.
 var (
@@ -28,6 +31,8 @@ var (
 	//lint:ignore ST1005 as the server has it
 	errReadOnly = errors.New("READONLY You can't write against a read only replica.")
 	errOverflow = errors.New("ERR increment or decrement would overflow")
+	//lint:ignore ST1005 as the server has it
+	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 
 var okReply = Reply{Text: "OK"}
@@ -44,38 +49,65 @@ func truth(is bool) Reply {
 
 func failure(err error) Reply { return Reply{Err: err} }
 
+// kind is what a key must hold for a command.
+type kind uint8
+
+const (
+	anyKind kind = iota
+	textKind
+	hashKind
+)
+
 // command is one of the commands that a database carries out.
 type command struct {
 	// most and least are how many arguments it takes after its name; most < 0 is
 	// for any number.
 	least, most int
 	run         func(d database, args []string, now time.Time) Reply
+	// check, if set, looks at the arguments before the key is looked at.
+	check func(args []string) error
+	// on is what its first argument, a key, must hold if it exists.
+	on kind
+	// reads says that it changes nothing.
+	reads bool
 }
 
 var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"SET":           {2, -1, database.set},
-		"SETNX":         {2, 2, database.setNX},
-		"GET":           {1, 1, database.get},
-		"DEL":           {1, -1, database.del},
-		"EXISTS":        {1, -1, database.exists},
-		"INCR":          {1, 1, database.incr},
-		"EXPIRE":        {2, 2, expirer(time.Second, false)},
-		"PEXPIRE":       {2, 2, expirer(time.Millisecond, false)},
-		"PEXPIREAT":     {2, 2, expirer(time.Millisecond, true)},
-		"PERSIST":       {1, 1, database.persist},
-		"TTL":           {1, 1, lifetime(time.Second)},
-		"PTTL":          {1, 1, lifetime(time.Millisecond)},
-		"CAD":           {2, 2, database.cad},
-		"CAS":           {3, 5, database.cas},
-		"DELEX":         {1, 3, database.delex},
-		"COMPAREDEL":    {2, 2, database.compareDel},
-		"COMPAREEXPIRE": {3, 3, database.compareExpire},
-		"TIME":          {0, 0, database.time},
-		"PING":          {0, 0, func(database, []string, time.Time) Reply { return Reply{Text: "PONG"} }},
-		"FLUSHALL":      {0, 0, database.flushAll},
+		"SET":           {least: 2, most: -1, run: database.set},
+		"SETNX":         {least: 2, most: 2, run: database.setNX},
+		"SETEX":         {least: 3, most: 3, run: setter("setex", time.Second)},
+		"PSETEX":        {least: 3, most: 3, run: setter("psetex", time.Millisecond)},
+		"GET":           {least: 1, most: 1, run: database.get, on: textKind, reads: true},
+		"GETDEL":        {least: 1, most: 1, run: database.getDel, on: textKind},
+		"DEL":           {least: 1, most: -1, run: database.del},
+		"EXISTS":        {least: 1, most: -1, run: database.exists, reads: true},
+		"INCR":          {least: 1, most: 1, run: database.incr, on: textKind},
+		"EXPIRE":        {least: 2, most: 2, run: expirer(time.Second, false)},
+		"PEXPIRE":       {least: 2, most: 2, run: expirer(time.Millisecond, false)},
+		"PEXPIREAT":     {least: 2, most: 2, run: expirer(time.Millisecond, true)},
+		"PERSIST":       {least: 1, most: 1, run: database.persist},
+		"TTL":           {least: 1, most: 1, run: lifetime(time.Second), reads: true},
+		"PTTL":          {least: 1, most: 1, run: lifetime(time.Millisecond), reads: true},
+		"CAD":           {least: 2, most: 2, run: database.cad, on: textKind},
+		"CAS":           {least: 3, most: 5, run: database.cas, on: textKind},
+		"DELEX":         {least: 1, most: 3, run: database.delex},
+		"COMPAREDEL":    {least: 2, most: 2, run: database.compareDel, on: textKind},
+		"COMPAREEXPIRE": {least: 3, most: 3, run: database.compareExpire, on: textKind},
+		"HSET":          {least: 3, most: -1, run: database.hSet, check: pairs, on: hashKind},
+		"HSETNX":        {least: 3, most: 3, run: database.hSetNX, on: hashKind},
+		"HGET":          {least: 2, most: 2, run: database.hGet, on: hashKind, reads: true},
+		"HDEL":          {least: 2, most: -1, run: database.hDel, on: hashKind},
+		"HEXISTS":       {least: 2, most: 2, run: database.hExists, on: hashKind, reads: true},
+		"HLEN":          {least: 1, most: 1, run: database.hLen, on: hashKind, reads: true},
+		"HINCRBY":       {least: 3, most: 3, run: database.hIncrBy, check: increment, on: hashKind},
+		"EVAL":          {least: 2, most: -1, run: database.eval},
+		"TIME":          {run: database.time, reads: true},
+		"PING":          {run: func(database, []string, time.Time) Reply { return Reply{Text: "PONG"} }, reads: true},
+		"FLUSHALL":      {run: database.flushAll},
+		multi:           {least: 1, most: -1, run: database.multi},
 	}
 }
 
@@ -84,14 +116,37 @@ func (d database) do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
 		return failure(unknown([]string{""}))
 	}
-	cmd, ok := commands[strings.ToUpper(args[0])]
-	if !ok {
-		return failure(unknown(args))
+	cmd, err := lookUp(args)
+	if err != nil {
+		return failure(err)
 	}
-	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
-		return failure(fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(args[0])))
+	if cmd.check != nil {
+		if err := cmd.check(args[1:]); err != nil {
+			return failure(err)
+		}
+	}
+	if cmd.on != anyKind {
+		if value, _, exists := d.Holder(args[1], now); exists && isHash(value) != (cmd.on == hashKind) {
+			return failure(errWrongType)
+		}
 	}
 	return cmd.run(d, args[1:], now)
+}
+
+// lookUp gives the command that args begin with, if they are enough and not too many.
+func lookUp(args []string) (command, error) {
+	cmd, ok := commands[strings.ToUpper(args[0])]
+	if !ok {
+		return cmd, unknown(args)
+	}
+	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
+		return cmd, wrongNumber(args[0])
+	}
+	return cmd, nil
+}
+
+func wrongNumber(name string) error {
+	return fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
 }
 
 func unknown(args []string) error {
@@ -190,6 +245,9 @@ func (d database) set(args []string, now time.Time) Reply {
 		return failure(err)
 	}
 	old, expires, exists := d.Holder(key, now)
+	if exists && isHash(old) && (c.get || c.ifEq) {
+		return failure(errWrongType)
+	}
 	met := !(c.nx && exists || c.xx && !exists || c.ifEq && !(exists && old == c.equal))
 	if met {
 		switch {
@@ -216,6 +274,27 @@ func (d database) setNX(args []string, now time.Time) Reply {
 		d.PutUntil(args[0], args[1], time.Time{})
 	}
 	return truth(!exists)
+}
+
+// setter makes SETEX and PSETEX.
+func setter(name string, unit time.Duration) func(database, []string, time.Time) Reply {
+	return func(d database, args []string, now time.Time) Reply {
+		expires, err := expiry(name, args[1], unit, false, now)
+		if err == nil && !expires.After(now) {
+			err = invalidExpire(name)
+		}
+		if err != nil {
+			return failure(err)
+		}
+		d.PutUntil(args[0], args[2], expires)
+		return okReply
+	}
+}
+
+func (d database) getDel(args []string, now time.Time) Reply {
+	reply := d.get(args, now)
+	d.Delete(args[0], now)
+	return reply
 }
 
 func (d database) get(args []string, now time.Time) Reply {

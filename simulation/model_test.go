@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string
 	id, err := real.Probe(t.Context())
 	require.NoError(t, err)
 	return &pair{
-		t: t, serverRun: id.Run(), random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(), words: words,
+		t: t, serverRun: id.Run(), random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
 		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
 	}
 }
@@ -99,8 +100,14 @@ func (p *pair) ask(ctx context.Context, args []string) Reply {
 		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end", 1, args[1], args[2]}
 	case "COMPAREEXPIRE":
 		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('pexpire',KEYS[1],ARGV[2]) else return 0 end", 1, args[1], args[2], args[3]}
+	case multi:
+		return p.transact(ctx, args)
 	}
-	result, err := p.real.Client().Do(ctx, words...).Result()
+	return p.form(p.real.Client().Do(ctx, words...).Result())
+}
+
+// form gives an answer in the form that the model has.
+func (p *pair) form(result any, err error) Reply {
 	switch value := result.(type) {
 	case nil:
 		if errors.Is(err, redis.Nil) {
@@ -121,10 +128,36 @@ func (p *pair) ask(ctx context.Context, args []string) Reply {
 	}
 }
 
+// transact sends a transaction to the real server.
+func (p *pair) transact(ctx context.Context, args []string) Reply {
+	queued, err := Transacted(args[1:])
+	require.NoError(p.t, err)
+	pipe := p.real.Client().TxPipeline()
+	for _, cmd := range queued {
+		words := make([]any, len(cmd))
+		for i, arg := range cmd {
+			words[i] = arg
+		}
+		pipe.Do(ctx, words...)
+	}
+	done, err := pipe.Exec(ctx)
+	if err != nil && strings.HasPrefix(err.Error(), "EXECABORT") {
+		return failure(err)
+	}
+	all := Reply{All: make([]Reply, len(done))}
+	for i, cmd := range done {
+		all.All[i] = p.form(cmd.(*redis.Cmd).Result())
+		if err := all.All[i].Err; err != nil {
+			all.All[i].Err = errors.New(err.Error()) // of the type that the model's have
+		}
+	}
+	return all
+}
+
 // settle waits for keys that are about to expire: in between the two might differ
 // about the moment.
 func (p *pair) settle() {
-	for _, key := range p.keys {
+	for _, key := range append([]string{"h"}, p.keys...) {
 		// As of then: by now it may have gone from the model, and not yet from the other.
 		_, expires, ok := p.model.Holder(key, p.last)
 		if !ok || expires.IsZero() || expires.Sub(p.last) > time.Second {
@@ -157,9 +190,13 @@ func (p *pair) ms() string {
 }
 
 func (p *pair) command() []string {
-	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch"}, p.words...)
+	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch",
+		"SETEX", "PSETEX", "GETDEL", "HSET", "HSET", "HSETNX", "HGET", "HDEL", "HEXISTS", "HLEN", "HINCRBY", "EVAL", "EVAL", multi}, p.words...)
 	name := p.of(names...)
 	key := p.key()
+	if p.random.IntN(8) == 0 && slices.Contains([]string{"SET", "SETEX", "SETNX", "GET", "GETDEL", "DEL", "EXISTS", "INCR", "PEXPIRE", "PERSIST"}, name) {
+		key = "h" // a hash, mostly, which the library's commands leave alone
+	}
 	switch name {
 	case "SET":
 		args := []string{p.of("SET", "set"), key, p.value()}
@@ -197,12 +234,46 @@ func (p *pair) command() []string {
 		return []string{name, key, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000-p.random.IntN(2)*120_000), 10)}
 	case "COMPAREEXPIRE":
 		return []string{name, key, p.value(), p.of("60000", "3", "0", "-5")}
+	case "SETEX":
+		return []string{name, key, p.of("60", "3600", "0", "-1", "x"), p.value()}
+	case "PSETEX":
+		return []string{name, key, p.ms(), p.value()}
+	case "HSET":
+		return []string{name, "h", p.of("f", "g"), p.value(), p.of("f", "g"), p.value()}[:4+p.random.IntN(3)]
+	case "HSETNX":
+		return []string{name, "h", p.of("f", "g"), p.value()}
+	case "HGET", "HEXISTS":
+		return []string{name, "h", p.of("f", "g")}
+	case "HDEL":
+		return []string{name, "h", p.of("f", "g"), p.of("f", "g")}[:3+p.random.IntN(2)]
+	case "HLEN":
+		return []string{name, "h"}
+	case "HINCRBY":
+		return []string{name, "h", p.of("f", "g"), p.of("1", "-1", "9223372036854775807", "-9223372036854775808", "x")}
+	case "EVAL":
+		script := p.of(CompareDel, CompareExpire, SetNXPX, SetNXThenExpire, CompareExpireOrSet, CompareDelOrGone)
+		return []string{name, script, "1", key, p.value(), p.of("60000", "3")}
+	case multi:
+		return Transaction(p.queued(), p.queued(), p.queued())
 	case "TIME", "PING", "FLUSHALL":
 		return []string{name}
 	case "nosuch":
 		return []string{p.of("nosuch", "GET", "SET", "PTTL", "SETNX"), key, "b", "c"}[:1+p.random.IntN(4)]
 	default:
 		return []string{name, key}
+	}
+}
+
+// queued is a command of a transaction. One that Redis doesn't know aborts all.
+func (p *pair) queued() []string {
+	for {
+		cmd := p.command()
+		switch name := strings.ToUpper(cmd[0]); {
+		case name == multi || name == "TIME" || strings.HasPrefix(name, "COMPARE") || strings.HasSuffix(name, "TTL"):
+		case len(cmd) > 3 && slices.Contains(cmd, "3"): // an end that is near
+		default:
+			return cmd
+		}
 	}
 }
 
@@ -359,7 +430,8 @@ func TestModelDoesAsRedisDoes(t *testing.T) {
 					p.compare()
 				}
 			}
-			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired"} {
+			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired",
+				"setex", "psetex", "getdel", "hset", "hsetnx", "hget", "hdel", "hexists", "hlen", "hincrby", "eval", "multi"} {
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}
 		})

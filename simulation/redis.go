@@ -11,7 +11,10 @@ import (
 // Redis 7 and, where it is said, elsewhere:
 //
 //	SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] [IFEQ value]   IFEQ: Redis 8.4, Valkey 8.1
-//	SETNX, GET, DEL, EXISTS, INCR, EXPIRE, PEXPIRE, PEXPIREAT, PERSIST, TTL, PTTL
+//	SETNX, SETEX, PSETEX, GET, GETDEL, DEL, EXISTS, INCR, EXPIRE, PEXPIRE, PEXPIREAT, PERSIST, TTL, PTTL
+//	HSET, HSETNX, HGET, HDEL, HEXISTS, HLEN, HINCRBY
+//	EVAL script numkeys key ... arg ...                                            a script that is well known, such as CompareDel, or in Config.Scripts
+//	MULTI ... EXEC                                                                 see Transaction
 //	CAD key value, CAS key old new PX ms                                           Tair
 //	DELEX key IFEQ value                                                           Redis 8.4
 //	WAIT replicas ms, TIME, PING, FLUSHALL
@@ -38,6 +41,8 @@ type Reply struct {
 	Text string
 	// Err is an error that was answered.
 	Err error
+	// All is the answers to a Transaction's commands.
+	All []Reply
 }
 
 // rawCommand is one of Redis's commands as it is sent.
@@ -73,24 +78,40 @@ func (d door) Do(ctx context.Context, args ...string) (Reply, error) {
 }
 
 // keys are those that the command names; none for one that concerns all or none.
-func (c *rawCommand) keys() []string {
-	if len(c.args) < 2 {
+func (c *rawCommand) keys() []string { return keysOf(c.args) }
+
+func keysOf(args []string) []string {
+	if len(args) < 2 {
 		return nil
 	}
-	switch strings.ToUpper(c.args[0]) {
+	switch strings.ToUpper(args[0]) {
 	case "TIME", "PING", "FLUSHALL", "WAIT":
 		return nil
 	case "DEL", "EXISTS":
-		return c.args[1:]
+		return args[1:]
+	case "EVAL":
+		if len(args) < 3 {
+			return nil
+		}
+		keys, _, _ := scriptKeys(args[1:]) // none if they can't be told
+		return keys
+	case multi:
+		queued, _ := Transacted(args[1:]) // none if they can't be told
+		var keys []string
+		for _, cmd := range queued {
+			for _, key := range keysOf(cmd) {
+				if !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+		return keys
 	}
-	return c.args[1:2]
+	return args[1:2]
 }
 
 // writes reports whether the command may change data.
 func (c *rawCommand) writes() bool {
-	switch strings.ToUpper(c.args[0]) {
-	case "GET", "EXISTS", "TTL", "PTTL", "TIME", "PING", "WAIT":
-		return false
-	}
-	return true
+	name := strings.ToUpper(c.args[0])
+	return name != "WAIT" && !commands[name].reads
 }

@@ -83,7 +83,7 @@ func (w *world) databases() []database {
 	}
 	all := make([]database, n)
 	for i := range all {
-		all[i] = newDatabase()
+		all[i] = newDatabase(w.scripts)
 	}
 	return all
 }
@@ -167,6 +167,8 @@ func (s *server) command(r *request) Reply {
 		line.s("error")
 	case reply.Null:
 		line.s("null")
+	case reply.All != nil:
+		line.n("replies", int64(len(reply.All)))
 	case reply.Text == "OK":
 		line.s("ok")
 	case reply.Text != "":

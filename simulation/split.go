@@ -98,7 +98,7 @@ func (h *healed) happen(w *world) {
 	h.s.trouble = max(h.s.trouble, w.now.Load())
 	w.trace.at(w.now.Load(), h.s.name).s("is back").end()
 	for db := range h.old.data {
-		h.old.data[db] = newDatabase()
+		h.old.data[db] = newDatabase(w.scripts)
 	}
 	if h.old.showAll() > 0 {
 		w.count.add(writesLost)

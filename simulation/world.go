@@ -40,7 +40,8 @@ type world struct {
 	orders  []opOrder
 
 	logs    bool // servers keep logs: somebody will read them
-	reboots int  // processes that have crashed and will start again
+	scripts map[string]Script
+	reboots int // processes that have crashed and will start again
 
 	servers   []*server
 	places    []place // what processes have links to: the servers, and the aliases
@@ -122,6 +123,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	}
 	w.check.w = w
 	w.trace.off = cfg.NoTrace
+	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
 		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Restart && f.Keep != KeepNothing
 	})

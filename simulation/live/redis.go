@@ -51,11 +51,42 @@ func (r *raw) Do(ctx context.Context, args ...string) (simulation.Reply, error) 
 	case name == "COMPAREEXPIRE" && len(args) == 4:
 		args = []string{"EVAL", compareExpire, "1", args[1], args[2], args[3]}
 	}
+	if name == "MULTI" {
+		return r.transact(ctx, args[1:])
+	}
+	return reply(name, r.client.Do(ctx, words(args)...))
+}
+
+// transact sends what simulation.Transaction has made.
+func (r *raw) transact(ctx context.Context, args []string) (simulation.Reply, error) {
+	queued, err := simulation.Transacted(args)
+	if err != nil {
+		return simulation.Reply{}, err
+	}
+	pipe := r.client.TxPipeline()
+	answers := make([]*redis.Cmd, len(queued))
+	for i, cmd := range queued {
+		answers[i] = pipe.Do(ctx, words(cmd)...)
+	}
+	var answered redis.Error
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !errors.As(err, &answered) {
+		return simulation.Reply{}, err
+	}
+	all := simulation.Reply{All: make([]simulation.Reply, len(queued))}
+	for i, cmd := range queued {
+		if all.All[i], err = reply(strings.ToUpper(cmd[0]), answers[i]); err != nil {
+			return simulation.Reply{}, err
+		}
+	}
+	return all, nil
+}
+
+func words(args []string) []any {
 	words := make([]any, len(args))
 	for i, arg := range args {
 		words[i] = arg
 	}
-	return reply(name, r.client.Do(ctx, words...))
+	return words
 }
 
 // reply puts an answer into the simulation's words.

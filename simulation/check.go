@@ -94,6 +94,8 @@ type holding struct {
 	token  fencing.Token
 	value  string
 	quorum int
+	// servers is how many are to have the key, where nothing is demanded.
+	servers int
 	// resumed: it isn't a new lease, but one that was handed off.
 	resumed bool
 
@@ -217,8 +219,9 @@ func (c *checker) acquired(h *holding, r *record) {
 
 // real compares a validity with what the instances have.
 func (c *checker) real(h *holding) {
-	if h.quorum == 0 || h.value == "" {
-		return // nothing can be demanded
+	needed := max(h.quorum, h.servers)
+	if needed == 0 || h.value == "" {
+		return // nothing is known
 	}
 	s := h.p.clock.present()
 	// The first true time at which either clock says that the lease is over.
@@ -228,6 +231,9 @@ func (c *checker) real(h *holding) {
 		if h.p.serverKeeps(i, place.database, h, until) {
 			longEnough++
 		}
+	}
+	if longEnough < needed {
+		c.w.count.add(overvalued)
 	}
 	if longEnough < h.quorum {
 		c.violation(Overvalued, "%v was told %v of %q, which only %d instances have for so long; a quorum is %d",

@@ -116,6 +116,9 @@ func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
 	}
 	h.token, h.value, h.quorum = lease.Token(), lease.Value(), c.quorum(lease)
+	if of, ok := lease.(interface{ Servers() int }); ok {
+		h.servers = of.Servers()
+	}
 	c.holdings[lease] = h
 	c.record(&record{kind: acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	return lease, nil

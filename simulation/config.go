@@ -177,7 +177,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: SemiSync is %v without Replicas: nobody is there to wait for", ErrConfig, c.SemiSync)
 	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, c.Persistence):
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
-	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent}, c.Guard):
+	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}
 	if err := c.validateScripts(); err != nil {

@@ -67,8 +67,13 @@ const (
 	addressMoved
 	otherReached
 	connectionKept
+	overvalued
 	counters // how many
 )
+
+// LongerThanKept is what Result.Counts calls a lease that was handed out, or extended,
+// with more validity than its servers keep its key: see Lease.
+const LongerThanKept = "a lease was promised for longer than its servers keep it"
 
 var counterNames = [counters]string{
 	requestLost:         "a request was lost",
@@ -125,6 +130,7 @@ var counterNames = [counters]string{
 	addressMoved:        "an address was switched",
 	otherReached:        "a switched address led to the other server",
 	connectionKept:      "a proxy kept a connection",
+	overvalued:          LongerThanKept,
 }
 
 // verdicts are the errors that a lock may give, from the particular to the

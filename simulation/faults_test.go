@@ -293,9 +293,15 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 		hold(0)(c)
 	}})
 	play(t, simulation.Config{}, schedule, inTurn, simulation.LostUpdate, simulation.StaleWrite)
-	r := play(t, simulation.Config{Guard: simulation.GuardIdempotent}, schedule, inTurn, none...)
-	assert.Equal(t, 1, r.Counts["a request arrived twice"])
-	assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+	for _, guard := range []simulation.Guarding{simulation.GuardIdempotent, simulation.GuardRepeats} {
+		r := play(t, simulation.Config{Guard: guard}, schedule, inTurn, none...)
+		assert.Equal(t, 1, r.Counts["a request arrived twice"])
+		assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+	}
+	// A write that is late is no repetition.
+	late := simulation.Schedule{{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
+	play(t, simulation.Config{Guard: simulation.GuardIdempotent}, late, inTurn, none...)
+	play(t, simulation.Config{Guard: simulation.GuardRepeats}, late, inTurn, simulation.LostUpdate, simulation.StaleWrite)
 
 	// A client that tries again does the same by itself.
 	lost := simulation.Schedule{{Kind: simulation.Cut, Process: "c1", Server: simulation.Resource, Way: simulation.Replies, For: 500 * ms}}
@@ -308,7 +314,7 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 		require.NoError(t, c.Write(lease, 8, 1))
 	}
 	play(t, simulation.Config{Processes: 1}, lost, again, simulation.LostUpdate)
-	r = play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
+	r := play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
 	assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
 
 	// A SET NX that a proxy sends again after the release leaves a ghost, for a TTL.
@@ -486,4 +492,52 @@ func TestWithoutTrace(t *testing.T) {
 	assert.NotEmpty(t, with.Digest)
 	with.Trace, with.Digest = nil, ""
 	assert.Equal(t, with, without)
+}
+
+// A lease that is promised for too long is counted where nothing is demanded, and is a
+// violation where something is.
+func TestPromisedForTooLong(t *testing.T) {
+	slow := simulation.Config{Servers: 1, Processes: 1, LatencyMin: 5 * ms, LatencyMax: 5 * ms}
+	for servers := range 2 {
+		cfg := slow
+		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+			return lateLocker{&bare{p: p, ttl: 10 * time.Second}, servers}, nil
+		}
+		r := play(t, cfg, nil, func(c *simulation.Client) {
+			lease := take(c)
+			require.NotNil(t, lease)
+			require.NoError(t, c.Extend(lease))
+		}, none...)
+		assert.Equal(t, 2*servers, r.Counts[simulation.LongerThanKept])
+	}
+}
+
+// lateLocker counts its leases from the answers.
+type lateLocker struct {
+	*bare
+	servers int
+}
+
+type lateLease struct {
+	*bareLease
+	servers int
+}
+
+func (l lateLocker) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	lease, err := l.bare.TryAcquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	late := &lateLease{lease.(*bareLease), l.servers}
+	late.until = l.p.Config.Clock.Now().Add(l.ttl)
+	return late, nil
+}
+
+func (l *lateLease) Quorum() int  { return 0 }
+func (l *lateLease) Servers() int { return l.servers }
+
+func (l *lateLease) Extend(ctx context.Context) error {
+	err := l.bareLease.Extend(ctx)
+	l.until = l.p.Config.Clock.Now().Add(l.ttl)
+	return err
 }

@@ -19,4 +19,12 @@ const (
 	// refused. A Write of the same value and version as the one before it, under
 	// the same lease, is that one again.
 	GuardIdempotent Guarding = "idempotent"
+	// GuardRepeats knows writes as GuardIdempotent does, and looks at no token.
+	GuardRepeats Guarding = "repeats"
 )
+
+// Tokens reports whether the guard looks at tokens.
+func (g Guarding) Tokens() bool { return g != Unguarded && g != GuardRepeats }
+
+// numbers reports whether the resource knows writes by their numbers.
+func (g Guarding) numbers() bool { return g == GuardIdempotent || g == GuardRepeats }

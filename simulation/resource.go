@@ -31,8 +31,8 @@ type done struct {
 	answer acted
 }
 
-// ErrOutOfOrder is a GuardIdempotent resource's answer to a write that arrives after
-// a later one of the same lease.
+// ErrOutOfOrder is the answer of a resource that knows writes by their numbers to one
+// that arrives after a later one of the same lease.
 var ErrOutOfOrder = errors.New("simulation: a later write under this lease was carried out before")
 
 // actKind is what a process asks of the resource.
@@ -72,7 +72,7 @@ type acted struct {
 
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
-	if w.cfg.Guard != Unguarded {
+	if w.cfg.Guard.Tokens() {
 		// By the simulated time, in which the tokens are. A Bound without Ahead
 		// cannot be refused.
 		now := func() time.Time { return time.Unix(0, epoch+w.now.Load()) }
@@ -117,7 +117,7 @@ func (r *resource) apply(c *call) acted {
 	}
 	line().n("version", int64(reg.version)).n("value", reg.value).end()
 	answer := acted{value: reg.value, version: reg.version}
-	if a.kind == writing && w.cfg.Guard == GuardIdempotent {
+	if a.kind == writing && w.cfg.Guard.numbers() {
 		if reg.done == nil {
 			reg.done = map[*holding]done{}
 		}

@@ -167,9 +167,7 @@ func (s *server) command(r *request) Reply {
 		line.s("error")
 	case reply.Null:
 		line.s("null")
-	case reply.All != nil:
-		line.n("replies", int64(len(reply.All)))
-	case reply.Text == "OK":
+	case reply.Text == "OK" || reply.All != nil:
 		line.s("ok")
 	case reply.Text != "":
 		line.s("text")

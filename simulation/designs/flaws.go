@@ -59,6 +59,26 @@ func flaw(name, title, source, breaks string, t Textbook) Design {
 	}
 }
 
+// oneFlaw is a row that differs from setpx-cad in one line of its recipe.
+func oneFlaw(name, title, source, breaks string, change func(*recipe)) Design {
+	return Design{
+		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
+		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: onOne(with(correct, change)),
+	}
+}
+
+// spinning tries again every 50 ms.
+func spinning(r *recipe, bound func(*patience)) {
+	r.acquire = evalSetNXPX
+	r.waits = func(p *patience) {
+		p.every = 50 * time.Millisecond
+		bound(p)
+	}
+}
+
+// spins is how many tries the bounded loop has: five seconds' worth of pauses.
+const spins = 100
+
 // waitFlaw is a row that differs from wait-one in its WAIT.
 func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*recipe)) Design {
 	d := waiting(name, title, w, 1, source, breaks, changes...).cured("wait-one")
@@ -107,13 +127,46 @@ func flaws() []Design {
 		flaw("extend-releases", "an extension that isn't won deletes the keys",
 			"rslock, exec_or_retry; redlock-rb, lock_instances",
 			"answers that get lost: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
+		flaw("m-of-n", "M of N servers are enough, where M need not be a majority: 2 of 5",
+			"any library that lets its users choose the quorum: redlock-universal does",
+			"two clients with M servers each (S18b)", Textbook{Enough: 2}),
+		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
+			"rueidislock, unless FallbackSETPX is set",
+			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4e, S4g, without any jump)",
+			func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt }),
+		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
+			"redis/redis issue 5231, whose author was led there by the commands' names",
+			"a second client: SETEX overwrites, so that whoever asks gets the lock (S32)",
+			func(r *recipe) { r.acquire = setEX }),
+		oneFlaw("get-then-del", "released by GET, a comparison in the client, and DEL",
+			"common in articles; redis-py's Lock before 3.0 (redis/redis-py pull request 1031); eclipse-leshan/leshan pull request 837",
+			"a pause or a late packet between the two commands: DEL takes the next holder's key (S17b)",
+			func(r *recipe) { r.release = getThenDel }),
+		oneFlaw("same-value", "the same value for every client: a constant, a thread ID",
+			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
+			"a holder that is late deletes, and extends, the next one's lock: the comparison can't tell them apart (S17)",
+			func(r *recipe) { r.value = "1" }),
+		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
+			"redsync v4 WithSetNXOnExtend, on one server",
+			"a holder that is late takes the lock anew and believes that it always had it (S11a)",
+			func(r *recipe) { r.extend = compareExpireOrSet }),
+		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
+			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
+			"a server that can't be reached, or a key that stays: the caller waits for ever (S33, S33b). Each waiter sends 20 commands a second",
+			func(r *recipe) { spinning(r, func(p *patience) { p.forever = true }) }).cured("spin-bounded"),
+		oneFlaw("spin-bounded", "the same, at most 100 times",
+			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
+			"a server that doesn't answer: tries are counted, not time, and each takes the client's time-out (S33)",
+			func(r *recipe) {
+				spinning(r, func(p *patience) { p.terms.MaxTries, p.terms.MaxWait = spins, 0 })
+			}),
 		{
-			Name: "expire-at", Title: "SET NX PXAT: the key expires at a time on the client's wall clock", Group: Flaws, Servers: 1,
-			Source:   "rueidislock, unless FallbackSETPX is set",
-			Promises: "as setpx-cad; the server and its holder agree on when it is over",
-			Breaks:   "a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4, without any jump)",
-			Cure:     "setpx-cad",
-			Apply:    onOne(with(correct, func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt })),
+			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
+			Source:   "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
+			Promises: "each write is carried out once, so that a second holder does no harm",
+			Breaks:   "a holder that is late: its write is no repetition, but the first of its kind (S1, S2)",
+			Cure:     "idempotent",
+			Apply:    and(onOne(correct), guarded(simulation.GuardRepeats)),
 		},
 		waitFlaw("wait-long", "WAIT for longer than the lease lasts, its lease counted from after it",
 			"redisson/redisson issue 4798, where the time-out of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",

@@ -1,5 +1,7 @@
 package designs
 
+import "github.com/redquorum/redlock/simulation"
+
 // The commands that the recipes are made of.
 
 func setNX(s session) (bool, error)         { return s.is("SETNX", s.key, s.value) }
@@ -24,6 +26,28 @@ func setNXThenExpire(s session) (bool, error) {
 	// Nobody looks at this answer: the key was set a moment ago.
 	_, err := expire(s)
 	return err == nil, err
+}
+
+// setEX overwrites what is there, whoever set it.
+func setEX(s session) (bool, error) { return s.is("SETEX", s.key, s.seconds(), s.value) }
+
+// evalSetNXPX is setNXPX by a script, which changes nothing about it.
+func evalSetNXPX(s session) (bool, error) {
+	return s.is("EVAL", simulation.SetNXPX, "1", s.key, s.value, s.ms())
+}
+
+// getThenDel takes two commands for what must be one.
+func getThenDel(s session) (bool, error) {
+	reply, err := s.do("GET", s.key)
+	if err != nil || reply.Text != s.value {
+		return false, err
+	}
+	return del(s)
+}
+
+// compareExpireOrSet extends, and sets the key where it has gone.
+func compareExpireOrSet(s session) (bool, error) {
+	return s.is("EVAL", simulation.CompareExpireOrSet, "1", s.key, s.value, s.ms())
 }
 
 // tairExtend and tairRelease are Tair's commands for what others need scripts for.

@@ -23,6 +23,10 @@ type patience struct {
 	clock  clock.Clock
 	random io.Reader
 	terms  quorum.Terms
+	// every, if not 0, is the pause between two tries, the same each time.
+	every time.Duration
+	// forever ignores Terms' bounds.
+	forever bool
 }
 
 // acquire tries until the lock is had, within Terms.MaxTries and Terms.MaxWait
@@ -39,7 +43,7 @@ func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease
 			return nil, drawErr
 		}
 		waited := p.clock.Since(start)
-		if p.terms.MaxTries > 0 && n >= p.terms.MaxTries || p.terms.MaxWait > 0 && waited+pause >= p.terms.MaxWait {
+		if !p.forever && (p.terms.MaxTries > 0 && n >= p.terms.MaxTries || p.terms.MaxWait > 0 && waited+pause >= p.terms.MaxWait) {
 			return nil, fmt.Errorf("%w after %d tries in %v: %w", quorum.ErrExhausted, n, waited, err)
 		}
 		// Looked at before and after, rather than in a select: when the process has
@@ -55,6 +59,9 @@ func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease
 }
 
 func (p patience) pause() (time.Duration, error) {
+	if p.every != 0 {
+		return p.every, nil
+	}
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
 		return 0, fmt.Errorf("designs: no random numbers: %w", err)

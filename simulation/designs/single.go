@@ -36,6 +36,10 @@ type recipe struct {
 	// the Redis document has it, and not from the last answer. Then a lock that is over
 	// when the answer comes isn't had.
 	early bool
+	// value, if not "", is what all locks' keys are set to.
+	value string
+	// waits, if set, changes how Acquire waits.
+	waits func(*patience)
 	// first, if not nil, fetches a fencing token when the resource is first used,
 	// and current each time that it is.
 	first, current func(s session) (fencing.Token, error)
@@ -113,13 +117,16 @@ func onOne(r recipe) func(*simulation.Config) {
 			}
 			s := &single{recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random}
 			s.patience = patience{clock: p.Config.Clock, random: p.Config.Random, terms: p.Config.Terms}
+			if r.waits != nil {
+				r.waits(&s.patience)
+			}
 			return s, nil
 		}
 	}
 }
 
 func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
-	value, err := newValue(l.random)
+	value, err := l.newValue()
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +146,13 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 		return nil, quorum.ErrTooSlow
 	}
 	return lease, nil
+}
+
+func (l *single) newValue() (string, error) {
+	if l.recipe.value != "" {
+		return l.recipe.value, nil
+	}
+	return newValue(l.random)
 }
 
 func (l *single) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
@@ -176,6 +190,9 @@ func (l *singleLease) Value() string { return l.session.value }
 // Quorum is 0: what such a lock believes of its validity is more than what is true
 // by design, on every run, and isn't worth a remark.
 func (l *singleLease) Quorum() int { return 0 }
+
+// Servers is 1: how often it is more is counted.
+func (l *singleLease) Servers() int { return 1 }
 
 // Token is 0: none comes with the lock.
 func (l *singleLease) Token() fencing.Token { return 0 }

@@ -33,6 +33,8 @@ type Textbook struct {
 	NoTimeout bool
 	// HalfIsEnough takes N/2 servers for a quorum (S18).
 	HalfIsEnough bool
+	// Enough, if not 0, is how many servers are a quorum, whatever N is (S18b).
+	Enough int
 	// QuorumOfReachable takes the majority of those servers that answered for a
 	// quorum (S14).
 	QuorumOfReachable bool
@@ -185,6 +187,8 @@ func (l *textbook) rollBack(ctx context.Context, key, value string, votes []quor
 func (l *textbook) quorum(votes []quorum.Vote) int {
 	n := len(l.instances)
 	switch {
+	case l.Enough != 0:
+		return l.Enough
 	case l.HalfIsEnough:
 		return max(1, n/2)
 	case l.QuorumOfReachable:

@@ -95,7 +95,11 @@ func (e Expectation) within(runs int) Expectation {
 
 var (
 	setnx    = []string{"setnx"}
-	expiring = []string{"setnx-expire", "setpx-del", "setpx-cad", "tair-cas", "replica-async", "replica-wait", "semisync"}
+	expiring = []string{"setnx-expire", "setpx-del", "setpx-cad", "tair-cas", "replica-async", "wait-one", "wait-all", "wait-some", "wait-late", "semisync"}
+	// acknowledged are locks that every replica which may take over has acknowledged, and
+	// waiting those that wait for any; both count from before the SET.
+	acknowledged = []string{"wait-one", "wait-all"}
+	waiting      = append(slices.Clone(acknowledged), "wait-some")
 	// counting are locks on one server with tokens, and a resource that looks at them
 	// on writes.
 	counting = []string{"token-after", "token-current"}
@@ -116,6 +120,7 @@ var (
 	belief    = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued}
 	anything  = append(slices.Clone(harm), simulation.Overvalued)
 	liveness  = []simulation.ViolationKind{simulation.NeverFree, simulation.NoProgress}
+	apart     = append(slices.Clone(anything), simulation.TokenOrder)
 	dataAlone = []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate}
 )
 
@@ -124,6 +129,7 @@ var rules = []rule{
 	// One server.
 	{nil, setnx, surely("a key without an expiry stays when its holder doesn't release it")},
 	{nil, expiring, rarely("the validity counts from the answer, without an allowance: for the time that the answer took the server has forgotten a lease that its holder still has", harm...)},
+	{nil, waiting, rarely("the validity counts from before the SET, but without an allowance for clocks", harm...)},
 	{[]string{"hang", "cut", "lose", "late"}, expiring, rarely("as ever; and who waits for seconds for an answer that was lost, again and again, doesn't get on", append(slices.Clone(harm), simulation.NoProgress)...)},
 	{[]string{"pause", "sleep"}, expiring, surely("a holder that is stopped between its look at the lease and its write is late, whatever the lock", harm...)},
 	{[]string{"packt"}, expiring, surely("a write that is late on its way finds the next holder's data, whatever the lock", harm...)},
@@ -132,6 +138,9 @@ var rules = []rule{
 	{[]string{"rate"}, expiring, surely("a server whose clock is fast forgets early, and nothing is allowed for it", harm...)},
 	{[]string{"empty", "1sec", "evict", "flush"}, expiring, surely("the server is the only one that knew of the lock", harm...)},
 	{[]string{"fail"}, expiring, surely("the replica that takes over hasn't heard of the lock, or another one had when it was waited for", harm...)},
+	{[]string{"fail"}, []string{"wait-late"}, surely("the lease counts from after the WAIT: the server forgets the key before the holder does", harm...)},
+	{[]string{"split"}, expiring, surely("the old master and the new one know nothing of each other's keys", harm...)},
+	{[]string{"fail", "split"}, acknowledged, never("whichever replica takes over has the key, an old master has none left that could acknowledge, and the lease counts from before the SET")},
 	{[]string{"all"}, expiring, surely("each of these things breaks it alone")},
 	{nil, []string{"setpx-del"}, surely("a release that comes after the lease's end deletes the next holder's lock", harm...)},
 	{nil, []string{"setnx-expire"}, surely("a release that comes after the lease's end deletes the next holder's lock; and the lock is held for ever if the EXPIRE doesn't come", append(slices.Clone(harm), liveness...)...)},
@@ -142,6 +151,7 @@ var rules = []rule{
 	{[]string{"hang", "cut", "lose", "late"}, counting, rarely("as ever; and who waits for seconds for an answer that was lost, again and again, doesn't get on", append(slices.Clone(dataAlone), simulation.NoProgress)...)},
 	{[]string{"pause", "sleep"}, counting, surely("a holder that is late has the larger token, or the next holder's", dataAlone...)},
 	{[]string{"packt", "again"}, counting, surely("reads aren't checked: a late write slips in between the next holder's read and its write", dataAlone...)},
+	{[]string{"split"}, counting, surely("the old master and the new one count each for itself", dataAlone...)},
 	{[]string{"empty", "1sec", "fail", "evict", "flush"}, counting, rarely("the counter is lost with the lock, and begins anew", dataAlone...)},
 	{[]string{"empty", "1sec", "flush"}, counting, surely("the counter is lost with the lock, and begins anew", dataAlone...)},
 	{[]string{"all"}, counting, rarely("each of these things breaks it alone")},
@@ -160,7 +170,10 @@ var rules = []rule{
 	{[]string{"step"}, watching, rarely("a jump in the midst of a round is seen when it is over; until the servers that jumped vote again nobody else gets the lock", simulation.Overvalued)},
 	{[]string{"rate"}, unfenced, surely("the allowance is for a hundredth; and servers whose clocks are seen to be off don't vote, for ever if these stay off", append(slices.Clone(anything), liveness...)...)},
 	{[]string{"rate"}, slices.Concat(writes, admits, knows), rarely("servers whose clocks are seen to be off don't vote, for ever if these stay off", liveness...)},
-	{[]string{"empty", "1sec", "fail"}, redlock, surely("servers that came up again vote a second time", harm...)},
+	{[]string{"empty", "1sec", "fail"}, redlock, surely("servers that came up again vote a second time", anything...)},
+	{[]string{"split"}, unfenced, surely("where servers that a majority can't do without split, each side has a majority, and the new masters vote once their quarantine is over", apart...).within(400)},
+	{[]string{"split"}, redlock, surely("a server that is two votes twice", apart...)},
+	{[]string{"split"}, slices.Concat(writes, admits, knows), rarely("each side has a majority, and counts for itself: tokens of the two aren't ordered", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
 	{[]string{"1sec", "fail"}, minting, never("servers that came up again don't vote before what they forgot is over, and a counter that comes from another run of its server is lifted to the clock first: tokens rise also where all have lost the ends of theirs")},
 	{[]string{"evict"}, unfenced, rarely("keys that are dropped free their servers' votes; a lease on five survives two", harm...)},
 	{[]string{"evict"}, redlock, surely("keys that are dropped free their servers' votes, and nothing is put back", harm...)},
@@ -173,15 +186,20 @@ var rules = []rule{
 
 	// The largest of counters that nobody brings together.
 	{nil, naive, rarely("the server that two majorities share needn't be the one with the largest counter", append(slices.Clone(dataAlone), append(slices.Clone(liveness), simulation.TokenOrder)...)...)},
-	{[]string{"pause", "sleep", "empty", "cut", "lose", "evict", "flush", "packt", "again"}, naive, surely("the server that two majorities share needn't be the one with the largest counter, and reads aren't checked", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
+	{[]string{"pause", "sleep", "empty", "split", "cut", "lose", "evict", "flush", "packt", "again"}, naive, surely("the server that two majorities share needn't be the one with the largest counter, and reads aren't checked", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
 
 	// Flaws, where they are what breaks a column in which others hold: a column that
 	// breaks nobody would prove nothing.
-	{[]string{"none"}, []string{"half-quorum"}, surely("two halves of the servers are two majorities")},
+	{[]string{"slow"}, []string{"half-quorum"}, surely("two halves of the servers are two majorities")},
 	{[]string{"cut", "hang"}, []string{"half-quorum"}, surely("as ever: two halves")},
+	{[]string{"slow"}, []string{"setex"}, surely("SETEX overwrites: whoever asks gets the lock")},
+	{[]string{"slow"}, []string{"same-value"}, surely("a release that comes after the lease's end deletes the next holder's lock, which has the same value", harm...)},
+	{[]string{"again"}, []string{"repeats-only"}, rarely("the resource knows each write again", harm...)},
+	{[]string{"packt"}, []string{"repeats-only"}, surely("a write that is late is no repetition", harm...)},
+	{[]string{"fail"}, []string{"wait-long"}, surely("the lease counts from after the WAIT, which may outlast it", append(slices.Clone(harm), simulation.NoProgress)...)},
 	{[]string{"wall"}, []string{"wall-clock", "expire-at"}, surely("the wall clock is all that it goes by", anything...)},
 	{[]string{"drift"}, []string{"no-drift"}, surely("no allowance for the servers' clocks", belief...)},
 	{[]string{"hang", "cut", "lose", "late"}, []string{"late-start"}, surely("the time counts from the answers, which are late", anything...)},
 	{[]string{"cut", "lose"}, []string{"no-timeout"}, surely("waits for an answer that was lost, for ever", simulation.Stuck)},
-	{[]string{"none", "kept", "crash"}, []string{"sets-differ"}, surely("clients that don't agree on the servers have majorities that don't meet", harm...)},
+	{[]string{"slow", "kept", "crash"}, []string{"sets-differ"}, surely("clients that don't agree on the servers have majorities that don't meet", harm...)},
 }

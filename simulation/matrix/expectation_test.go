@@ -65,6 +65,7 @@ func TestPromises(t *testing.T) {
 		assert.Equal(t, fenced, Fenced(d), name)
 		assert.Equal(t, !fenced, Promised(d, simulation.TwoHolders), name)
 		assert.Equal(t, !fenced, Promised(d, simulation.Overvalued), name)
+		assert.False(t, harms(d, simulation.Overvalued), name)
 		for _, kind := range []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.NeverFree, simulation.NoProgress, simulation.Stuck} {
 			assert.True(t, Promised(d, kind), "%s: %s", name, kind)
 		}
@@ -77,6 +78,7 @@ func made(fault, design string, runs int, kinds ...simulation.ViolationKind) Res
 	for _, k := range kinds {
 		sum.find(k, found{Runs: 1, First: 7})
 		sum.Violated = found{Runs: 1, First: 7}
+		sum.Broken = 1
 	}
 	return Result{
 		Plan: Plan{Designs: []string{design}, Faults: []string{fault}, Seeds: uint64(runs)}, Ended: true,
@@ -124,6 +126,24 @@ func TestJudgement(t *testing.T) {
 	interrupted := made("pause", "default", soon)
 	interrupted.Ended = false
 	assert.Empty(t, interrupted.Unexpected(), "nobody knows what the rest would have shown")
+}
+
+// A lease that is promised for too long is held against the designs that promise it
+// won't be, and counts in no cell.
+func TestOvervaluedCountsInNoCell(t *testing.T) {
+	f, err := ByName("rate")
+	require.NoError(t, err)
+	for _, name := range []string{"setpx-cad", "redlock"} {
+		d := design(t, name)
+		assert.True(t, Promised(d, simulation.Overvalued) && !harms(d, simulation.Overvalued), name)
+		p := Plan{Designs: []string{name}, Faults: []string{f.Name}, Seeds: 10}
+		r, err := Play(t.Context(), p, Pool{})
+		require.NoError(t, err)
+		cell := r.Matrix().Cells[0][0]
+		assert.Positive(t, cell.Overvalued, name)
+		assert.NotContains(t, cell.Kinds, string(simulation.Overvalued), name)
+		assert.Less(t, cell.Violated, cell.Runs, name)
+	}
 }
 
 // Beliefs don't count where the resource looks at tokens.

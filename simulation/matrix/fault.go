@@ -48,7 +48,8 @@ func Faults() []Fault {
 		restart = "a server was restarted"
 	)
 	return []Fault{{
-		Name: "none", Title: "nothing goes wrong", Source: "what every design is made for",
+		Name: "slow", Title: "no fault, but some work takes longer than its lease",
+		Source: "the Redis document, \"Making the algorithm more reliable: Extending the lock\"",
 	}, {
 		Name: "pause", Title: "clients stop for up to two TTLs, as in a garbage collection: at some moment, or right before an operation",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
@@ -102,6 +103,11 @@ func Faults() []Fault {
 		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
 		Needs:  []string{"a server failed over", forgot},
 		kinds:  []simulation.Kind{simulation.Failover}, shape: oftenAll,
+	}, {
+		Name: "split", Title: "servers fail over, and the old master goes on for one of the clients",
+		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
+		Needs:  []string{"a server split in two", forgot},
+		kinds:  []simulation.Kind{simulation.SplitBrain}, shape: oftenAll,
 	}, {
 		Name: "hang", Title: "servers stop and go on, with all that they had been asked meanwhile",
 		Source: "redisson/redisson issue 1636",
@@ -217,7 +223,7 @@ func chosen(f *simulation.Fault, n int) int { return int(f.At/time.Microsecond) 
 // server: replicas that are well have everything within a few milliseconds.
 func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Schedule) {
 	for _, f := range s {
-		if f.Kind == simulation.Failover && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
+		if (f.Kind == simulation.Failover || f.Kind == simulation.SplitBrain) && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
 			lag := simulation.Fault{Kind: simulation.Lag, Server: f.Server, At: max(0, f.At-2*time.Second), For: 4 * time.Second}
 			if chosen(&f, 3) > 0 {
 				lag.Replica = f.Replica

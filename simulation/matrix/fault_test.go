@@ -41,7 +41,7 @@ func TestFaultsAreSound(t *testing.T) {
 	}
 	_, err := ByName("earthquake")
 	require.ErrorIs(t, err, ErrUnknown)
-	require.ErrorContains(t, err, `"earthquake"; there are none, pause, `)
+	require.ErrorContains(t, err, `"earthquake"; there are slow, pause, `)
 }
 
 // A column has faults of its own sort alone, and all designs get the same.
@@ -65,7 +65,7 @@ func TestSchedules(t *testing.T) {
 	for _, f := range Faults() {
 		for seed := range uint64(200) {
 			_, s := f.Setting(seed, design(t, "redlock"))
-			if f.Name == "none" {
+			if f.Name == "slow" {
 				require.Empty(t, s)
 				continue
 			}

@@ -108,7 +108,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var told atomic.Int64
-		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"none", "pause"}, Seeds: 2 * chunk}
+		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
 		r, err := Play(ctx, p, Pool{Workers: workers, Command: process(asWorker), Progress: func(runs, of int) {
 			assert.Equal(t, 8*chunk, of)
 			told.Store(int64(runs))
@@ -124,9 +124,9 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestWorkersThatFail(t *testing.T) {
-	p := Plan{Designs: []string{"redlock"}, Faults: []string{"none"}, Seeds: 1}
+	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 1}
 	_, err := Play(t.Context(), p, Pool{Workers: 2, Command: process(asDying)})
-	require.ErrorContains(t, err, "a worker process ended while it played cell none with redlock, seeds 0:1")
+	require.ErrorContains(t, err, "a worker process ended while it played cell slow with redlock, seeds 0:1")
 	require.ErrorContains(t, err, "exit status 7")
 	require.ErrorContains(t, err, "out of order")
 
@@ -136,7 +136,7 @@ func TestWorkersThatFail(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Serve(strings.NewReader(`{"part":"cell","a":"none","b":"redlock","from":0,"to":2}{"part":"cell","a":"x"}{"part":"verdict","a":"S1","b":"x"}{"part":"curve","a":"pause","b":"9/9"}{"part":"song"}`), &out))
+	require.NoError(t, Serve(strings.NewReader(`{"part":"cell","a":"slow","b":"redlock","from":0,"to":2}{"part":"cell","a":"x"}{"part":"verdict","a":"S1","b":"x"}{"part":"curve","a":"pause","b":"9/9"}{"part":"song"}`), &out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 5)
 	require.Contains(t, lines[0], `"runs":2`)
@@ -154,9 +154,9 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no") }
 func TestBadPlans(t *testing.T) {
 	good := Pool{}
 	for says, p := range map[string]Plan{
-		"no such design": {Designs: []string{"x"}, Faults: []string{"none"}},
+		"no such design": {Designs: []string{"x"}, Faults: []string{"slow"}},
 		"no fault":       {Designs: []string{"redlock"}, Faults: []string{"x"}},
-		"named twice":    {Designs: []string{"redlock", "redlock"}, Faults: []string{"none"}},
+		"named twice":    {Designs: []string{"redlock", "redlock"}, Faults: []string{"slow"}},
 		"some of both":   {Designs: []string{"redlock"}},
 		"no scenario":    {Scenarios: []string{"S99"}},
 		"at most":        {Seeds: 1 << 60},

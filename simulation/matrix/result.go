@@ -41,14 +41,14 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		return report.Cell{}
 	}
 	c := report.Cell{
-		Runs: sum.Runs, Violated: sum.Violated.Runs, Kinds: map[string]int{}, First: map[string]uint64{},
+		Runs: sum.Runs, Violated: sum.Violated.Runs, Overvalued: sum.Overvalued, Kinds: map[string]int{}, First: map[string]uint64{},
 		Unexpected: r.judge(fault, d) != nil,
 	}
 	if want, ok := ExpectationOf(fault, d.Name); ok {
 		c.Expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
 	}
 	for kind, f := range sum.Kinds {
-		if Promised(d, kind) {
+		if harms(d, kind) {
 			c.Kinds[string(kind)], c.First[string(kind)] = f.Runs, f.First
 		}
 	}
@@ -85,7 +85,7 @@ func (r Result) judge(fault string, d designs.Design) error {
 			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
 		}
 	}
-	if want.Likelihood == Surely && sum.Violated.Runs == 0 && sum.Runs >= want.Within && r.Ended {
+	if want.Likelihood == Surely && sum.Broken == 0 && sum.Runs >= want.Within && r.Ended {
 		return fmt.Errorf("%s under %q: nothing found in %d runs, and something was expected, because %s", d.Name, fault, sum.Runs, want.Why)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (r Result) Safe() (runs, violated int) {
 	for t, sum := range r.sums {
 		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && want.Likelihood == Never {
 			runs += sum.Runs
-			violated += sum.Violated.Runs
+			violated += sum.Broken
 		}
 	}
 	return runs, violated

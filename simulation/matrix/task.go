@@ -41,6 +41,10 @@ type tally struct {
 	Runs     int   `json:"runs"`
 	Events   int   `json:"events"`
 	Violated found `json:"violated"` // runs with any violation that counts
+	// Broken is how many runs broke what the design promises.
+	Broken int `json:"broken,omitempty"`
+	// Overvalued is how many runs had a lease that was promised for too long.
+	Overvalued int `json:"overvalued,omitempty"`
 	// Kinds are the runs in which each kind was found, whether it counts or not.
 	Kinds map[simulation.ViolationKind]found `json:"kinds,omitempty"`
 	// Counts is how often things happened that checks depend on.
@@ -66,6 +70,8 @@ func (f *found) add(g found) {
 func (t *tally) add(u tally) {
 	t.Runs += u.Runs
 	t.Events += u.Events
+	t.Broken += u.Broken
+	t.Overvalued += u.Overvalued
 	t.Violated.add(u.Violated)
 	t.Wrong.add(u.Wrong)
 	t.Sum += u.Sum
@@ -100,6 +106,9 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.Vio
 	}
 	for what, n := range r.Counts {
 		t.Counts[what] += n
+	}
+	if r.Counts[simulation.LongerThanKept] > 0 {
+		t.Overvalued++
 	}
 	violated := found{}
 	for _, v := range r.Violations {

@@ -30,7 +30,10 @@ type Axis struct {
 // Cell is one design under one fault.
 type Cell struct {
 	Runs     int `json:"runs"`     // 0: not played
-	Violated int `json:"violated"` // runs in which any check found something
+	Violated int `json:"violated"` // runs in which any check found harm
+	// Overvalued is the runs in which a lease was handed out for longer than its servers
+	// keep its key. They are counted for all designs, and not among Violated.
+	Overvalued int `json:"overvalued,omitempty"`
 	// Kinds counts the runs in which each kind of violation was found.
 	Kinds map[string]int `json:"kinds,omitempty"`
 	// First is the first seed that shows each of these kinds; it may be left out.

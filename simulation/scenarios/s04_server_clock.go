@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -172,5 +173,55 @@ func clocksApart() Scenario {
 			and(refusedSecond.reaching("a clock was stepped"), group([]string{"setnx"}, unguarded, voting, fenced)...),
 	}, simulation.Fault{})
 	s.Schedule, s.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
+	return s
+}
+
+// twoMinutesAhead is S4g.
+func twoMinutesAhead() Scenario {
+	s := clocksApart()
+	s.ID, s.Title = "S4g", "One server's clock is two minutes ahead, as it always was"
+	s.Steps = []string{
+		"before: C's clock is two minutes ahead of all others",
+		"0: c1 gets the lock on A, B and C; D and E can't be reached by it. A key that expires at a time on c1's clock has expired when C sets it",
+		"100: with tokens c1 gives up: C counts from its clock, further ahead than A and B can be raised, and without D and E there is no quorum but with C",
+		"200: c2 asks",
+		"5 000: c1 goes on",
+	}
+	s.Schedule = append(cut(-50*ms, 0, "DE"), ahead("C"))
+	s.Alone = simulation.Schedule{ahead("A")}
+	s.Breaks = "mutual exclusion, for who sends the moment of expiry (PXAT) rather than a time to live. Where tokens are minted, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
+	vs := verdicts(s.Verdicts)
+	vs.and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), group([]string{"default"}, fenced)...)
+	return s
+}
+
+// ahead lets a server's clock be two minutes ahead from the beginning.
+func ahead(server string) simulation.Fault {
+	return simulation.Fault{Kind: simulation.Step, Server: server, By: 2 * time.Minute}
+}
+
+// twoMinutesSetRight is S4h.
+func twoMinutesSetRight() Scenario {
+	right := func(server string) simulation.Fault {
+		return simulation.Fault{Kind: simulation.Step, Server: server, At: at(500 * ms), By: -2 * time.Minute}
+	}
+	s := keysThatLast(Scenario{
+		ID:    "S4h",
+		Title: "One server's clock was two minutes ahead, and is set right",
+		Steps: []string{
+			"before: C's clock is two minutes ahead of all others",
+			"0: c1 gets the lock, and dies before it writes",
+			"500: C's clock is set right, so that its key lives for two minutes more",
+			"10 100 to 15 000: c2 asks again and again",
+		},
+		Breaks: "liveness, for who has that server alone: the lock is blocked for two minutes",
+	}, simulation.Fault{})
+	s.Helps, s.NoCure = "other servers, whose clocks were right: a majority of them has forgotten the key", ""
+	dies := s.Schedule[0]
+	s.Schedule = simulation.Schedule{dies, ahead("C"), right("C")}
+	s.Alone = simulation.Schedule{dies, ahead("A"), right("A")}
+	s.Verdicts = expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded)...).
+		and(none.reaching("c2 write"), group(voting, fenced)...)
+	s.Reached = []string{"a process crashed", "c1 acquired", "a clock was stepped"}
 	return s
 }

@@ -78,7 +78,7 @@ func extensionRevives() Scenario {
 			},
 			"c2": turn(10_010*ms, 0),
 		}),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "extend-sets").
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "extend-sets", "set-on-extend").
 			and(none.reaching("c1 noted").without("c1 write"), "textbook").
 			and(none.reaching("c1 noted").without("c1 write"), group([]string{"redlock", "quarantine", "monitor", "default"}, fenced, unguarded)...),
 		Reached: []string{"c2 write", "c2 released"},

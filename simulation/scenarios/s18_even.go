@@ -42,3 +42,28 @@ func even() Scenario {
 			and(none.reaching("c1 refused", "c2 refused").without("c1 acquired", "c2 acquired"), group(voting, fenced, []string{"textbook"})...),
 	}
 }
+
+// mOfN is S18b.
+func mOfN() Scenario {
+	s := even()
+	s.ID, s.Title = "S18b", "M of N need not be a majority: two of five servers are taken for enough"
+	s.Steps = []string{
+		"0: c1 reaches A, B and C first, c2 D and E; c1 gets three, c2 two",
+		"who takes two for enough has the lock twice; both are done at 5 000; c1 works",
+	}
+	s.Helps = "a quorum of N/2+1, which nobody can set"
+	s.Source = "redlock-universal lets its users choose the quorum"
+	s.Base.Servers = 0
+	s.Schedule = nil
+	for _, server := range "ABCDE" {
+		late := "c2"
+		if server > 'C' {
+			late = "c1"
+		}
+		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Delay, Process: late, Server: string(server), Op: "acquire", Nth: 1, By: 10 * ms})
+	}
+	s.Verdicts = expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c2 acquired"), "m-of-n", "half-quorum").
+		and(none.reaching("c2 refused").without("c2 acquired"), group(voting, fenced, []string{"textbook"})...)
+	s.Reached = []string{"c1 acquired"}
+	return s
+}

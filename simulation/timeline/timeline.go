@@ -374,7 +374,7 @@ func (m Message) watching() bool {
 // acquiring reports whether the message asks for a key.
 func (m Message) acquiring() bool {
 	switch m.Op {
-	case "acquire", "set", "setnx", "cas":
+	case "acquire", "set", "setnx", "setex", "psetex", "cas":
 		return true
 	}
 	return false
@@ -382,12 +382,18 @@ func (m Message) acquiring() bool {
 
 // setting reports whether the message, if it had its effect, gave a key its
 // sender's value.
-func (m Message) setting() bool { return m.acquiring() || m.Op == "restore" || m.Op == "extend" }
+func (m Message) setting() bool {
+	switch m.Op {
+	case "restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby":
+		return true // of scripts and transactions nobody knows better
+	}
+	return m.acquiring()
+}
 
 // deleting reports whether the message, if it had its effect, took a key away.
 func (m Message) deleting() bool {
 	switch m.Op {
-	case "release", "del", "cad", "delex", "comparedel":
+	case "release", "del", "getdel", "cad", "delex", "comparedel":
 		return true
 	}
 	return false

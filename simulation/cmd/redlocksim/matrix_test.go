@@ -183,7 +183,7 @@ func TestMatrixIsInterrupted(t *testing.T) {
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
 	<-ctx.Done()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitFail, run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "none"}, &out, &errs))
+	require.Equal(t, exitFail, run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "slow"}, &out, &errs))
 	assert.Contains(t, out.String(), "redlock")
 	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
 }

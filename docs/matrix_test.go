@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 
 func init() {
 	generators["matrix"] = func([]string) (string, error) { return matrixTable() }
+	generators["overvalued"] = func([]string) (string, error) { return overvaluedTable() }
 	generators["safe"] = func([]string) (string, error) { return safeRuns() }
 	generators["curves"] = func([]string) (string, error) { return curveLinks() }
 	for _, id := range curveIDs {
@@ -148,6 +150,31 @@ func matrixTable() (string, error) {
 		fmt.Fprintf(&words, "- `%s`: %s\n", f.Name, f.Title)
 	}
 	return words.String(), nil
+}
+
+// overvaluedTable has the columns in which clocks, delays or nothing at all decide how
+// long a key lives.
+func overvaluedTable() (string, error) {
+	r, err := recorded()
+	if err != nil {
+		return "", err
+	}
+	shown := []string{"slow", "late", "drift", "rate", "step"}
+	var rows [][]string
+	for i, d := range r.Matrix.Designs {
+		row := []string{"`" + d.Name + "`"}
+		played := false
+		for _, name := range shown {
+			c := r.Matrix.At(i, slices.IndexFunc(r.Matrix.Faults, func(f report.Axis) bool { return f.Name == name }))
+			played = played || c.Runs > 0
+			c.Violated, c.Unreached = c.Overvalued, nil
+			row = append(row, percent(c))
+		}
+		if played {
+			rows = append(rows, row)
+		}
+	}
+	return table("design | "+strings.Join(shown, " | "), rows), nil
 }
 
 func percent(c report.Cell) string {

@@ -72,7 +72,9 @@
 //     another server that has been up for long.
 //  4. Instances are independent. Run IDs are compared, so that one server under
 //     two names has one vote. What servers share beyond that (a machine, a disk, a
-//     source of power) is not noticed.
+//     source of power) is not noticed. Nor is a server that is two: where a replica
+//     takes over and the old master goes on for some clients (split brain), each of the
+//     two votes once the new one's quarantine is over.
 //  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint,
 //     which is its name, version, N, Q and MaxTTL, is kept beside each key's counter,
 //     and a client with another one is refused (ErrSetMismatch). The fingerprint does

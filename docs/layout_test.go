@@ -61,6 +61,9 @@ var policy = map[string][]string{
 	"simulation/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/report", "simulation/scenarios"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
+	"simulation/testbed": {
+		"simulation", "simulation/designs", "simulation/matrix", "simulation/report", "simulation/scenarios", "simulation/search", "simulation/timeline",
+	},
 	"simulation/mutants":       {},
 	"simulation/mutants/trial": {"quorum", "simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
 

@@ -64,7 +64,13 @@ var ErrUnknown = errors.New("designs: no such design")
 
 // All is every design, in the order of the table's rows.
 func All() []Design {
-	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws())
+	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws(), Registered())
+}
+
+// LockBy makes a Config's processes lock by a Locker of your own, before a resource that
+// looks at nothing. It is what Design.Apply is for a design that is no Recipe.
+func LockBy(locker func(simulation.Process) (simulation.Locker, error)) func(*simulation.Config) {
+	return func(cfg *simulation.Config) { cfg.Guard, cfg.Locker = simulation.Unguarded, locker }
 }
 
 // ByName gives the design of that name, or an error that Is ErrUnknown and lists

@@ -60,18 +60,18 @@ func flaw(name, title, source, breaks string, t Textbook) Design {
 }
 
 // oneFlaw is a row that differs from setpx-cad in one line of its recipe.
-func oneFlaw(name, title, source, breaks string, change func(*recipe)) Design {
+func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: onOne(with(correct, change)),
+		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
 	}
 }
 
 // spinning tries again every 50 ms.
-func spinning(r *recipe, bound func(*patience)) {
-	r.acquire = evalSetNXPX
-	r.waits = func(p *patience) {
-		p.every = 50 * time.Millisecond
+func spinning(r *Recipe, bound func(*Patience)) {
+	r.Acquire = evalSetNXPX
+	r.Waits = func(p *Patience) {
+		p.Every = 50 * time.Millisecond
 		bound(p)
 	}
 }
@@ -80,7 +80,7 @@ func spinning(r *recipe, bound func(*patience)) {
 const spins = 100
 
 // waitFlaw is a row that differs from wait-one in its WAIT.
-func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*recipe)) Design {
+func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*Recipe)) Design {
 	d := waiting(name, title, w, 1, source, breaks, changes...).cured("wait-one")
 	d.Group, d.Promises = Flaws, "as wait-one"
 	return d
@@ -133,32 +133,32 @@ func flaws() []Design {
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4e, S4g, without any jump)",
-			func(r *recipe) { r.acquire, r.extend = setNXPXAT, expireAt }),
+			func(r *Recipe) { r.Acquire, r.Extend = setNXPXAT, expireAt }),
 		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
 			"redis/redis issue 5231, whose author was led there by the commands' names",
 			"a second client: SETEX overwrites, so that whoever asks gets the lock (S32)",
-			func(r *recipe) { r.acquire = setEX }),
+			func(r *Recipe) { r.Acquire = setEX }),
 		oneFlaw("get-then-del", "released by GET, a comparison in the client, and DEL",
 			"common in articles; redis-py's Lock before 3.0 (redis/redis-py pull request 1031); eclipse-leshan/leshan pull request 837",
 			"a pause or a late packet between the two commands: DEL takes the next holder's key (S17b)",
-			func(r *recipe) { r.release = getThenDel }),
+			func(r *Recipe) { r.Release = getThenDel }),
 		oneFlaw("same-value", "the same value for every client: a constant, a thread ID",
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
 			"a holder that is late deletes, and extends, the next one's lock: the comparison can't tell them apart (S17)",
-			func(r *recipe) { r.value = "1" }),
+			func(r *Recipe) { r.Value = "1" }),
 		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
 			"redsync v4 WithSetNXOnExtend, on one server",
 			"a holder that is late takes the lock anew and believes that it always had it (S11a)",
-			func(r *recipe) { r.extend = compareExpireOrSet }),
+			func(r *Recipe) { r.Extend = compareExpireOrSet }),
 		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
 			"a server that can't be reached, or a key that stays: the caller waits for ever (S33, S33b). Each waiter sends 20 commands a second",
-			func(r *recipe) { spinning(r, func(p *patience) { p.forever = true }) }).cured("spin-bounded"),
+			func(r *Recipe) { spinning(r, func(p *Patience) { p.Forever = true }) }).cured("spin-bounded"),
 		oneFlaw("spin-bounded", "the same, at most 100 times",
 			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
 			"a server that doesn't answer: tries are counted, not time, and each takes the client's time-out (S33)",
-			func(r *recipe) {
-				spinning(r, func(p *patience) { p.terms.MaxTries, p.terms.MaxWait = spins, 0 })
+			func(r *Recipe) {
+				spinning(r, func(p *Patience) { p.Terms.MaxTries, p.Terms.MaxWait = spins, 0 })
 			}),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
@@ -166,12 +166,12 @@ func flaws() []Design {
 			Promises: "each write is carried out once, so that a second holder does no harm",
 			Breaks:   "a holder that is late: its write is no repetition, but the first of its kind (S1, S2)",
 			Cure:     "idempotent",
-			Apply:    and(onOne(correct), guarded(simulation.GuardRepeats)),
+			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
 		waitFlaw("wait-long", "WAIT for longer than the lease lasts, its lease counted from after it",
 			"redisson/redisson issue 4798, where the time-out of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",
 			"replicas that lag by more than the lease: it is over when it is handed out (S8g)",
-			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *recipe) { r.early = false }),
+			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *Recipe) { r.Early = false }),
 		waitFlaw("wait-forever", "WAIT without a time-out of its own, under the client's",
 			"the Redis command reference, WAIT: a time-out of 0 blocks for ever; redisson/redisson issue 3859 is about the client's time-out below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",

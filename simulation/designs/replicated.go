@@ -22,21 +22,21 @@ type wait struct {
 
 // after is a recipe whose writes are followed by WAIT. If too few replicas have
 // answered in time the lock isn't had, and is released.
-func (w wait) after(r recipe) recipe {
-	acquire, extend := r.acquire, r.extend
-	r.acquire = func(s session) (bool, error) {
+func (w wait) after(r Recipe) Recipe {
+	acquire, extend := r.Acquire, r.Extend
+	r.Acquire = func(s Session) (bool, error) {
 		if had, err := acquire(s); err != nil || !had {
 			return false, err
 		}
 		if err := w.send(s); err != nil {
 			if !w.throws || errors.Is(err, quorum.ErrNotReplicated) {
-				_, _ = r.release(s) // if this fails it expires
+				_, _ = r.Release(s) // if this fails it expires
 			}
 			return false, err
 		}
 		return true, nil
 	}
-	r.extend = func(s session) (bool, error) {
+	r.Extend = func(s Session) (bool, error) {
 		if extended, err := extend(s); err != nil || !extended {
 			return false, err
 		}
@@ -46,8 +46,8 @@ func (w wait) after(r recipe) recipe {
 	return r
 }
 
-func (w wait) send(s session) error {
-	reply, err := s.doWithin(cmp.Or(w.client, ReadTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
+func (w wait) send(s Session) error {
+	reply, err := s.DoWithin(cmp.Or(w.client, ReadTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
 	if err == nil && reply.Int < int64(w.replicas) {
 		err = quorum.ErrNotReplicated
 	}
@@ -61,7 +61,7 @@ func replicated() []Design {
 		Promises: "as setpx-cad, and it is there when the master fails",
 		Breaks:   "a master that fails before its replica has the key (S8)",
 		Cure:     "redlock",
-		Apply:    and(onOne(correct), replicas(2)),
+		Apply:    and(OnOneServer(correct), replicas(2)),
 	},
 		waiting("wait-one", "+ WAIT for the one replica there is", aSecond(1), 1,
 			"the Redis command reference, WAIT, \"Consistency and WAIT\", which promises less than a failover to this replica keeps",
@@ -75,14 +75,14 @@ func replicated() []Design {
 		waiting("wait-late", "wait-one, its lease counted from after the WAIT", aSecond(1), 1,
 			"code that starts its clock when the lock call returns, as articles do; redisson/redisson issue 4211 measures WAITs of 20 to 300 ms",
 			"a replica that is slow to answer: the server forgets the key that much earlier than the holder believes (S8f)",
-			func(r *recipe) { r.early = false }).cured("wait-one"),
+			func(r *Recipe) { r.Early = false }).cured("wait-one"),
 		{
 			Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
 			Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
 			Promises: "a write that was answered is on a replica",
 			Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
 			Cure:     "redlock",
-			Apply:    and(onOne(correct), replicas(2), semiSynchronous),
+			Apply:    and(OnOneServer(correct), replicas(2), semiSynchronous),
 		}}
 }
 
@@ -91,14 +91,14 @@ func aSecond(replicas int) wait { return wait{replicas: replicas, atMost: time.S
 
 // waiting is a row of a lock that is had when so many of its replicas have it. The
 // lease counts from before the SET, unless a change says otherwise.
-func waiting(name, title string, w wait, have int, source, breaks string, changes ...func(*recipe)) Design {
-	r := with(w.after(correct), func(r *recipe) { r.early = true })
+func waiting(name, title string, w wait, have int, source, breaks string, changes ...func(*Recipe)) Design {
+	r := with(w.after(correct), func(r *Recipe) { r.Early = true })
 	for _, change := range changes {
 		change(&r)
 	}
 	return Design{
 		Name: name, Title: title, Group: Replicated, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "the lock is had only when a replica has it", Cure: "redlock", Apply: and(onOne(r), replicas(have)),
+		Promises: "the lock is had only when a replica has it", Cure: "redlock", Apply: and(OnOneServer(r), replicas(have)),
 	}
 }
 

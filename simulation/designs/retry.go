@@ -18,21 +18,27 @@ import (
 // designs but the library's own: what redlock-py and redlock-rb take by default.
 const RetryDelay = 200 * time.Millisecond
 
-// patience is one waiting for a lock: try, pause, try again.
-type patience struct {
-	clock  clock.Clock
-	random io.Reader
-	terms  quorum.Terms
-	// every, if not 0, is the pause between two tries, the same each time.
-	every time.Duration
-	// forever ignores Terms' bounds.
-	forever bool
+// Patience is how a lock is waited for: try, pause, try again.
+type Patience struct {
+	Clock  clock.Clock
+	Random io.Reader
+	Terms  quorum.Terms
+	// Every, if not 0, is the pause between two tries, the same each time. Default: a
+	// random one of up to RetryDelay.
+	Every time.Duration
+	// Forever ignores Terms' bounds.
+	Forever bool
 }
 
-// acquire tries until the lock is had, within Terms.MaxTries and Terms.MaxWait
+// PatienceOf is a process's, by its Config.
+func PatienceOf(p simulation.Process) Patience {
+	return Patience{Clock: p.Config.Clock, Random: p.Config.Random, Terms: p.Config.Terms}
+}
+
+// Acquire tries until the lock is had, within Terms.MaxTries and Terms.MaxWait
 // and for as long as ctx lives.
-func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease, error)) (simulation.Lease, error) {
-	start := p.clock.Now()
+func (p Patience) Acquire(ctx context.Context, try func(n int) (simulation.Lease, error)) (simulation.Lease, error) {
+	start := p.Clock.Now()
 	for n := 1; ; n++ {
 		lease, err := try(n)
 		if err == nil {
@@ -42,8 +48,8 @@ func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease
 		if drawErr != nil {
 			return nil, drawErr
 		}
-		waited := p.clock.Since(start)
-		if !p.forever && (p.terms.MaxTries > 0 && n >= p.terms.MaxTries || p.terms.MaxWait > 0 && waited+pause >= p.terms.MaxWait) {
+		waited := p.Clock.Since(start)
+		if !p.Forever && (p.Terms.MaxTries > 0 && n >= p.Terms.MaxTries || p.Terms.MaxWait > 0 && waited+pause >= p.Terms.MaxWait) {
 			return nil, fmt.Errorf("%w after %d tries in %v: %w", quorum.ErrExhausted, n, waited, err)
 		}
 		// Looked at before and after, rather than in a select: when the process has
@@ -51,27 +57,27 @@ func (p patience) acquire(ctx context.Context, try func(n int) (simulation.Lease
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", quorum.ErrInterrupted, context.Cause(ctx))
 		}
-		<-p.clock.After(pause)
+		<-p.Clock.After(pause)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", quorum.ErrInterrupted, context.Cause(ctx))
 		}
 	}
 }
 
-func (p patience) pause() (time.Duration, error) {
-	if p.every != 0 {
-		return p.every, nil
+func (p Patience) pause() (time.Duration, error) {
+	if p.Every != 0 {
+		return p.Every, nil
 	}
 	var b [8]byte
-	if _, err := io.ReadFull(p.random, b[:]); err != nil {
+	if _, err := io.ReadFull(p.Random, b[:]); err != nil {
 		return 0, fmt.Errorf("designs: no random numbers: %w", err)
 	}
 	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(RetryDelay)), nil
 }
 
-// newValue draws what a lock's key is set to: 20 bytes, as the Redis document has
+// NewValue draws what a lock's key is set to: 20 bytes, as the Redis document has
 // it.
-func newValue(random io.Reader) (string, error) {
+func NewValue(random io.Reader) (string, error) {
 	var b [20]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return "", fmt.Errorf("designs: no random numbers: %w", err)

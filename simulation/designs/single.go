@@ -23,47 +23,51 @@ const ReadTimeout = 3 * time.Second
 // forever is the validity of a lock without an expiry.
 const forever = 365 * 24 * time.Hour
 
-// recipe is a lock on one server as an article writes it down: the commands, in
-// their order, and what is made of the answers. Each part reports whether the lock
-// is had, was extended, was released; an error means that nobody knows.
-type recipe struct {
-	acquire func(s session) (bool, error)
-	extend  func(s session) (bool, error)
-	release func(s session) (bool, error)
-	// lasts says that the lock has no expiry.
-	lasts bool
-	// early says that the validity counts from before the first command was sent, as
+// Recipe is a lock on one server as an article writes it down: the commands, in
+// their order, and what is made of the answers. Acquire, Extend and Release report
+// whether the lock is had, was extended, was released; an error means that nobody knows.
+type Recipe struct {
+	Acquire func(s Session) (bool, error)
+	Extend  func(s Session) (bool, error)
+	Release func(s Session) (bool, error)
+	// Lasts says that the lock has no expiry.
+	Lasts bool
+	// Early says that the validity counts from before the first command was sent, as
 	// the Redis document has it, and not from the last answer. Then a lock that is over
 	// when the answer comes isn't had.
-	early bool
-	// value, if not "", is what all locks' keys are set to.
-	value string
-	// waits, if set, changes how Acquire waits.
-	waits func(*patience)
-	// first, if not nil, fetches a fencing token when the resource is first used,
-	// and current each time that it is.
-	first, current func(s session) (fencing.Token, error)
+	Early bool
+	// Value, if not "", is what all locks' keys are set to. By default each has a random
+	// one.
+	Value string
+	// Waits, if set, changes how Acquire of a Locker waits.
+	Waits func(*Patience)
+	// First, if not nil, fetches a fencing token when the resource is first used,
+	// and Current each time that it is.
+	First, Current func(s Session) (fencing.Token, error)
 }
 
 // with is a recipe with a change.
-func with(r recipe, change func(*recipe)) recipe {
+func with(r Recipe, change func(*Recipe)) Recipe {
 	change(&r)
 	return r
 }
 
-// session is one client's talk with the server about one lock.
-type session struct {
-	ctx        context.Context
-	lock       *single
-	key, value string
+// Session is one client's talk with the server about one lock: Key is to be set to
+// Value.
+type Session struct {
+	Key, Value string
+
+	ctx  context.Context
+	lock *single
 }
 
-// do sends one command and waits for its answer for as long as clients do.
-func (s session) do(args ...string) (simulation.Reply, error) {
-	return s.doWithin(ReadTimeout, args...)
+// Do sends one command and waits for its answer for as long as clients do.
+func (s Session) Do(args ...string) (simulation.Reply, error) {
+	return s.DoWithin(ReadTimeout, args...)
 }
 
-func (s session) doWithin(timeout time.Duration, args ...string) (simulation.Reply, error) {
+// DoWithin is Do with a time-out of its own.
+func (s Session) DoWithin(timeout time.Duration, args ...string) (simulation.Reply, error) {
 	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, timeout)
 	defer cancel()
 	reply, err := s.lock.server.Do(ctx, args...)
@@ -73,42 +77,45 @@ func (s session) doWithin(timeout time.Duration, args ...string) (simulation.Rep
 	return reply, err
 }
 
-// is sends a command whose answer is OK or 1 for yes.
-func (s session) is(args ...string) (bool, error) {
-	reply, err := s.do(args...)
+// Is sends a command whose answer is OK or 1 for yes.
+func (s Session) Is(args ...string) (bool, error) {
+	reply, err := s.Do(args...)
 	return err == nil && (reply.Text == "OK" || reply.Int == 1), err
 }
 
-// ms is the TTL as PX takes it.
-func (s session) ms() string { return strconv.FormatInt(s.lock.patience.terms.TTL.Milliseconds(), 10) }
+// Milliseconds is the TTL as PX takes it.
+func (s Session) Milliseconds() string { return Milliseconds(s.lock.patience.Terms.TTL) }
 
-// seconds is the TTL as EXPIRE takes it, rounded up.
-func (s session) seconds() string {
-	return strconv.FormatInt(int64((s.lock.patience.terms.TTL+time.Second-1)/time.Second), 10)
+// Milliseconds is a time as PX takes it.
+func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// Seconds is the TTL as EXPIRE takes it, rounded up.
+func (s Session) Seconds() string {
+	return strconv.FormatInt(int64((s.lock.patience.Terms.TTL+time.Second-1)/time.Second), 10)
 }
 
-// deadline is the end of a TTL from now on the client's wall clock, as PXAT takes it.
-func (s session) deadline() string {
-	return strconv.FormatInt(s.lock.clock.Now().Add(s.lock.patience.terms.TTL).UnixMilli(), 10)
+// Deadline is the end of a TTL from now on the client's wall clock, as PXAT takes it.
+func (s Session) Deadline() string {
+	return strconv.FormatInt(s.lock.clock.Now().Add(s.lock.patience.Terms.TTL).UnixMilli(), 10)
 }
 
-// counter is the key of the resource's counter, where a recipe has one.
-func (s session) counter() string { return s.key + ":token" }
+// Counter is the key of the resource's counter, where a recipe has one.
+func (s Session) Counter() string { return s.Key + ":token" }
 
 // single is a lock on one server: the first that there is.
 type single struct {
-	recipe   recipe
+	recipe   Recipe
 	server   simulation.Redis
 	clock    clock.Clock
 	reader   *drift.Reader
 	random   io.Reader
-	patience patience
+	patience Patience
 }
 
 var _ simulation.Locker = (*single)(nil)
 
-// onOne makes a Config's processes lock by the recipe.
-func onOne(r recipe) func(*simulation.Config) {
+// OnOneServer makes a Config's processes lock by the recipe.
+func OnOneServer(r Recipe) func(*simulation.Config) {
 	return func(cfg *simulation.Config) {
 		cfg.Guard = simulation.Unguarded
 		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
@@ -116,9 +123,9 @@ func onOne(r recipe) func(*simulation.Config) {
 				return nil, fmt.Errorf("%w: there is no server to lock on", quorum.ErrConfig)
 			}
 			s := &single{recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random}
-			s.patience = patience{clock: p.Config.Clock, random: p.Config.Random, terms: p.Config.Terms}
-			if r.waits != nil {
-				r.waits(&s.patience)
+			s.patience = PatienceOf(p)
+			if r.Waits != nil {
+				r.Waits(&s.patience)
 			}
 			return s, nil
 		}
@@ -130,9 +137,9 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	if err != nil {
 		return nil, err
 	}
-	lease := &singleLease{session: session{ctx: ctx, lock: l, key: key, value: value}}
+	lease := &singleLease{session: Session{ctx: ctx, lock: l, Key: key, Value: value}}
 	sent := l.reader.Now()
-	had, err := l.recipe.acquire(lease.session)
+	had, err := l.recipe.Acquire(lease.session)
 	switch {
 	case err != nil:
 		// It may have been carried out. The articles' code doesn't ask: the error
@@ -141,22 +148,22 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	case !had:
 		return nil, quorum.ErrTaken
 	}
-	if lease.begin(sent); l.recipe.early && lease.Validity() <= 0 {
-		_, _ = l.recipe.release(lease.session) // if this fails it expires
+	if lease.begin(sent); l.recipe.Early && lease.Validity() <= 0 {
+		_, _ = l.recipe.Release(lease.session) // if this fails it expires
 		return nil, quorum.ErrTooSlow
 	}
 	return lease, nil
 }
 
 func (l *single) newValue() (string, error) {
-	if l.recipe.value != "" {
-		return l.recipe.value, nil
+	if l.recipe.Value != "" {
+		return l.recipe.Value, nil
 	}
-	return newValue(l.random)
+	return NewValue(l.random)
 }
 
 func (l *single) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
-	return l.patience.acquire(ctx, func(int) (simulation.Lease, error) { return l.TryAcquire(ctx, key) })
+	return l.patience.Acquire(ctx, func(int) (simulation.Lease, error) { return l.TryAcquire(ctx, key) })
 }
 
 // Close has nothing to close: there is nothing in the background.
@@ -164,7 +171,7 @@ func (l *single) Close(context.Context) error { return nil }
 
 // singleLease is a lock that was had on one server.
 type singleLease struct {
-	session session
+	session Session
 
 	mu       sync.Mutex
 	start    drift.Instant // from which the validity counts
@@ -176,7 +183,7 @@ type singleLease struct {
 // has come: it doesn't know how long that took.
 func (l *singleLease) begin(sent drift.Instant) {
 	start := sent
-	if !l.session.lock.recipe.early {
+	if !l.session.lock.recipe.Early {
 		start = l.session.lock.reader.Now()
 	}
 	l.mu.Lock()
@@ -184,8 +191,8 @@ func (l *singleLease) begin(sent drift.Instant) {
 	l.start = start
 }
 
-func (l *singleLease) Key() string   { return l.session.key }
-func (l *singleLease) Value() string { return l.session.value }
+func (l *singleLease) Key() string   { return l.session.Key }
+func (l *singleLease) Value() string { return l.session.Value }
 
 // Quorum is 0: what such a lock believes of its validity is more than what is true
 // by design, on every run, and isn't worth a remark.
@@ -204,13 +211,13 @@ func (l *singleLease) Show(ctx context.Context) fencing.Token {
 	session.ctx = ctx
 	recipe := session.lock.recipe
 	switch {
-	case recipe.current != nil:
-		token, err := recipe.current(session)
+	case recipe.Current != nil:
+		token, err := recipe.Current(session)
 		if err != nil {
 			return 0
 		}
 		return token
-	case recipe.first == nil:
+	case recipe.First == nil:
 		return 0
 	}
 	l.mu.Lock()
@@ -219,7 +226,7 @@ func (l *singleLease) Show(ctx context.Context) fencing.Token {
 	if token != 0 {
 		return token
 	}
-	token, err := recipe.first(session)
+	token, err := recipe.First(session)
 	if err != nil {
 		return 0
 	}
@@ -237,17 +244,17 @@ func (l *singleLease) Validity() time.Duration {
 	switch {
 	case l.released:
 		return 0
-	case l.session.lock.recipe.lasts:
+	case l.session.lock.recipe.Lasts:
 		return forever
 	}
-	return l.session.lock.patience.terms.TTL - (now.Mono - l.start.Mono)
+	return l.session.lock.patience.Terms.TTL - (now.Mono - l.start.Mono)
 }
 
 func (l *singleLease) Extend(ctx context.Context) error {
 	session := l.session
 	session.ctx = ctx
 	sent := session.lock.reader.Now()
-	extended, err := session.lock.recipe.extend(session)
+	extended, err := session.lock.recipe.Extend(session)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", quorum.ErrNotExtended, err)
@@ -268,7 +275,7 @@ func (l *singleLease) Release(ctx context.Context) error {
 	}
 	session := l.session
 	session.ctx = ctx
-	released, err := session.lock.recipe.release(session)
+	released, err := session.lock.recipe.Release(session)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", quorum.ErrUnreachable, err)

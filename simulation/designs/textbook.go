@@ -72,7 +72,7 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 	l := &textbook{
 		Textbook: t, instances: p.Instances, clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random,
 		ttl: p.Config.TTL, timeout: p.Config.InstanceTimeout, allowance: p.Config.Drift,
-		patience: patience{clock: p.Config.Clock, random: p.Config.Random, terms: p.Config.Terms},
+		patience: PatienceOf(p),
 	}
 	if l.timeout == 0 {
 		// As the library's, so that the two can be compared.
@@ -97,13 +97,13 @@ type textbook struct {
 	ttl       time.Duration
 	timeout   time.Duration
 	allowance drift.Allowance
-	patience  patience
+	patience  Patience
 }
 
 var _ simulation.Locker = (*textbook)(nil)
 
 func (l *textbook) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
-	value, err := newValue(l.random)
+	value, err := NewValue(l.random)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +112,10 @@ func (l *textbook) TryAcquire(ctx context.Context, key string) (simulation.Lease
 
 func (l *textbook) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
 	value := ""
-	return l.patience.acquire(ctx, func(n int) (simulation.Lease, error) {
+	return l.patience.Acquire(ctx, func(n int) (simulation.Lease, error) {
 		if n == 1 || !l.ReuseValue {
 			var err error
-			if value, err = newValue(l.random); err != nil {
+			if value, err = NewValue(l.random); err != nil {
 				return nil, err
 			}
 		}

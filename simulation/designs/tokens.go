@@ -9,8 +9,8 @@ import (
 )
 
 // incr raises the counter by one and takes it for the token.
-func incr(s session) (fencing.Token, error) {
-	reply, err := s.do("INCR", s.counter())
+func incr(s Session) (fencing.Token, error) {
+	reply, err := s.Do("INCR", s.Counter())
 	if err != nil || reply.Int < 0 {
 		return 0, err
 	}
@@ -19,7 +19,7 @@ func incr(s session) (fencing.Token, error) {
 
 // acquireAndIncr counts each lock that is had, in two commands. A lock that wasn't
 // counted isn't taken for one.
-func acquireAndIncr(s session) (bool, error) {
+func acquireAndIncr(s Session) (bool, error) {
 	if had, err := setNXPX(s); err != nil || !had {
 		return false, err
 	}
@@ -28,8 +28,8 @@ func acquireAndIncr(s session) (bool, error) {
 }
 
 // readCounter takes the counter, as it stands now, for the token.
-func readCounter(s session) (fencing.Token, error) {
-	reply, err := s.do("GET", s.counter())
+func readCounter(s Session) (fencing.Token, error) {
+	reply, err := s.Do("GET", s.Counter())
 	if err != nil || reply.Null {
 		return 0, err
 	}
@@ -74,14 +74,14 @@ func tokens() []Design {
 		Promises: "a later holder has a larger token",
 		Breaks:   "a holder that is late fetches its token after the next holder did, and has the larger one (S20)",
 		Cure:     "token-write",
-		Apply:    and(onOne(with(correct, func(r *recipe) { r.first = incr })), guarded(simulation.GuardWrites)),
+		Apply:    and(OnOneServer(with(correct, func(r *Recipe) { r.First = incr })), guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-current", Title: "a token that is the counter as it stands", Group: Tokens, Servers: 1,
 		Source:   "Redisson, RedissonFencedLock.getToken(): GET of the counter, whoever raised it last",
 		Promises: "a later holder has a larger token",
 		Breaks:   "a holder that is late shows the next holder's token (S21)",
 		Cure:     "token-write",
-		Apply: and(onOne(with(correct, func(r *recipe) { r.acquire, r.current = acquireAndIncr, readCounter })),
+		Apply: and(OnOneServer(with(correct, func(r *Recipe) { r.Acquire, r.Current = acquireAndIncr, readCounter })),
 			guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-naive-max", Title: "the largest of per-server counters, and no more", Group: Tokens, Servers: 5,

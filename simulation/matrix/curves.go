@@ -37,6 +37,15 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return Promised(d, k) })}, nil
 }
 
+// yours is a series for each design that was registered.
+func yours(xs []float64, play func(design string) func(float64, uint64) (outcome, error)) []series {
+	var all []series
+	for _, d := range designs.Registered() {
+		all = append(all, series{name: d.Name, points: at(xs, play(d.Name))})
+	}
+	return all
+}
+
 // look lets who watches the servers see them.
 func look(c *simulation.Client) {
 	if c.Coordinator == nil {
@@ -80,11 +89,11 @@ func pauses() curve {
 		id: "pause", title: "A pause between the check and the write",
 		words: "The holder looks at its lease at a moment drawn from all of it, and is stopped before it writes. The share of writes that come after the next holder is the pause's share of the lease. The lock makes no difference; a resource that looks at tokens does.",
 		x:     report.Scale{Label: "length of the pause", Unit: "TTL"}, y: report.Scale{Label: "runs with a violation", Percent: true},
-		series: []series{
+		series: append([]series{
 			{name: "setpx-cad", points: at(xs, play("setpx-cad"))},
 			{name: "default", points: at(xs, play("default"))},
 			{name: "token-admit", points: at(xs, play("token-admit"))},
-		},
+		}, yours(xs, play)...),
 		lines: []report.Series{line("calculated, without a guard", steps(0, 1.5, 0.0125), func(x float64) float64 {
 			return min(1, max(0, (x*float64(ttl)-float64(next-lasts))/float64(lasts)))
 		})},
@@ -175,11 +184,11 @@ func crashes() curve {
 		id: "crash", title: "Servers that restart empty during a lease",
 		words: "Each of five servers forgets the lease with the probability p. On a bare majority one that does is enough; on all five it takes three. Servers that came up lately and don't vote make it none.",
 		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
-		series: []series{
+		series: append([]series{
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
 			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, forgets))},
 			{name: "quarantine, lease on 3 of 5", often: 2, points: at(xs, losing("quarantine", 3, forgets))},
-		},
+		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, forgets) })...),
 		lines: []report.Series{
 			line("1-(1-p)³", steps(0, .5, .01), func(p float64) float64 { return atLeast(1, 3, p) }),
 			line("3 or more of 5", steps(0, .5, .01), func(p float64) float64 { return atLeast(3, 5, p) }),
@@ -196,11 +205,11 @@ func failovers() curve {
 		id: "failover", title: "Failovers that lose the lock, on one pair and on five",
 		words: "A failover to an asynchronous replica loses the lock with the probability k. That all of N lose it has the probability k to the N, which is often quoted; two holders take no more than one of a bare majority, or three of five.",
 		x:     report.Scale{Label: "k, for one failover", Log: true, Percent: true}, y: report.Scale{Label: "runs with two holders", Log: true, Percent: true},
-		series: []series{
+		series: append([]series{
 			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, loses))},
 			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, loses))},
-		},
+		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, loses) })...),
 		lines: []report.Series{
 			line("k", fine, func(k float64) float64 { return k }),
 			line("1-(1-k)³", fine, func(k float64) float64 { return atLeast(1, 3, k) }),

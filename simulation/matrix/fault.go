@@ -193,6 +193,12 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 	return cfg, append(schedule, behind(schedule, cfg)...)
 }
 
+// PlaySchedule plays one run of what the clients do, with a schedule of your own.
+func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
+	cfg, _ := f.Setting(seed, d)
+	return play(seed, cfg, schedule)
+}
+
 // Play plays one run.
 func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
 	cfg, schedule := f.Setting(seed, d)
@@ -291,7 +297,7 @@ func beforeWrites(f *simulation.Fault) {
 }
 
 // Rows is the designs of the matrix by default: all but the flaws, which scenarios
-// look at one by one.
+// look at one by one, and those that were registered.
 func Rows() []designs.Design {
-	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws })
+	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws || d.Group == designs.Yours })
 }

@@ -41,6 +41,19 @@ func DefaultPlan() Plan {
 	return p
 }
 
+// PlanFor sets these designs beside a few that are well known, under all faults, and in
+// the curves if they were registered.
+func PlanFor(names ...string) Plan {
+	p := DefaultPlan()
+	p.Designs, p.Listed, p.ScenarioSeeds = nil, false, 0
+	for _, name := range append(names, "setpx-cad", "redlock", "default", "token-admit") {
+		if !slices.Contains(p.Designs, name) {
+			p.Designs = append(p.Designs, name)
+		}
+	}
+	return p
+}
+
 // ErrPlan is wrapped by the error for a Plan or a Pool that makes no sense.
 var ErrPlan = errors.New("matrix: bad plan")
 

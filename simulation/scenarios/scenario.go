@@ -158,6 +158,17 @@ func (s Scenario) Play(seed uint64, d designs.Design) (simulation.Result, error)
 	return s.Judge(r), nil
 }
 
+// PlaySchedule plays one run of the scenario's clients with a schedule of your own. What
+// the scenario demands for its own schedule isn't demanded then.
+func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
+	cfg, _ := s.Setting(d)
+	r, err := simulation.Run(seed, cfg, schedule, s.Work)
+	if err != nil {
+		return r, fmt.Errorf("%s with %s: %w", s.ID, d.Name, err)
+	}
+	return r, nil
+}
+
 // Judge adds what the scenario itself demands of a run, see Free.
 func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {

@@ -32,11 +32,12 @@ type played struct {
 // runRun plays one run of a scenario, or of a fault of the matrix, and tells what
 // happens in it.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var design, page, address, data string
+	var design, page, address, data, schedule string
 	var seed uint64
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
+	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, a JSON list (see simulation.ReadSchedule)")
 	flags.StringVar(&page, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
 	flags.StringVar(&address, "url", "", addressUsage)
 	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
@@ -45,6 +46,9 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	p, err := playOne(name, design, seed)
+	if err == nil && schedule != "" {
+		p, err = p.withSchedule(schedule)
+	}
 	if err != nil {
 		return usageError{err}
 	}

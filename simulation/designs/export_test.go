@@ -1,0 +1,4 @@
+package designs
+
+// Forget takes back what was registered.
+func Forget() { registered.designs = nil }

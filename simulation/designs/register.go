@@ -1,0 +1,55 @@
+package designs
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// Yours is the group of designs that were registered.
+const Yours Group = "yours"
+
+// ErrRegister is wrapped by the error for a Design that can't be registered.
+var ErrRegister = errors.New("designs: can't be registered")
+
+var registered struct {
+	sync.Mutex
+	designs []Design
+}
+
+// Register adds a design of your own to All, for as long as the program runs. It needs a
+// Name, which nobody else has, and Apply; Servers is 5 unless it is 1, and Title the Name
+// unless there is one. Register before anything is played: a worker process must know the
+// same designs.
+func Register(d Design) error {
+	if d.Servers != 1 {
+		d.Servers = 5
+	}
+	if d.Title == "" {
+		d.Title = d.Name
+	}
+	d.Group = Yours
+	switch _, err := ByName(d.Name); {
+	case !validName.MatchString(d.Name):
+		return fmt.Errorf("%w: the name %q, want letters, digits and dashes", ErrRegister, d.Name)
+	case err == nil:
+		return fmt.Errorf("%w: the name %q is taken", ErrRegister, d.Name)
+	case d.Apply == nil:
+		return fmt.Errorf("%w: %s has no Apply", ErrRegister, d.Name)
+	}
+	registered.Lock()
+	defer registered.Unlock()
+	registered.designs = append(registered.designs, d)
+	return nil
+}
+
+// Registered is the designs that were registered, in their order.
+func Registered() []Design {
+	registered.Lock()
+	defer registered.Unlock()
+	return slices.Clone(registered.designs)
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)

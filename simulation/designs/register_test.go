@@ -1,0 +1,47 @@
+package designs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+func TestRegister(t *testing.T) {
+	defer designs.Forget()
+	apply := designs.OnOneServer(designs.Recipe{})
+	for name, d := range map[string]designs.Design{
+		"letters, digits and dashes": {Name: "My Lock", Apply: apply},
+		"is taken":                   {Name: "redlock", Apply: apply},
+		"no Apply":                   {Name: "mine"},
+	} {
+		err := designs.Register(d)
+		require.ErrorIs(t, err, designs.ErrRegister)
+		assert.ErrorContains(t, err, name)
+	}
+	require.NoError(t, designs.Register(designs.Design{Name: "mine", Servers: 1, Apply: apply}))
+	require.ErrorContains(t, designs.Register(designs.Design{Name: "mine", Apply: apply}), "is taken")
+	mine := design(t, "mine")
+	assert.Equal(t, "mine", mine.Title)
+	assert.Equal(t, designs.Yours, mine.Group)
+	all := designs.All()
+	assert.Equal(t, "mine", all[len(all)-1].Name)
+	assert.Len(t, designs.Registered(), 1)
+}
+
+// A lock is a design as soon as it is a Locker, and a recipe has what tutorials need.
+func TestLockBy(t *testing.T) {
+	locker := func(p simulation.Process) (simulation.Locker, error) {
+		cfg := design(t, "setpx-cad").Configure(simulation.Config{})
+		return cfg.Locker(p)
+	}
+	d := designs.Design{Apply: designs.LockBy(locker)}
+	cfg := d.Configure(simulation.Config{Guard: simulation.GuardAdmits, Processes: 1})
+	assert.Equal(t, simulation.Unguarded, cfg.Guard)
+	r, err := simulation.Run(1, cfg, nil, func(c *simulation.Client) { update(c, take(c)) })
+	require.NoError(t, err)
+	assert.Equal(t, 1, did(r, "c1", "write"))
+}

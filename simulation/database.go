@@ -31,7 +31,6 @@ var (
 	//lint:ignore ST1005 as the server has it
 	errReadOnly = errors.New("READONLY You can't write against a read only replica.")
 	errOverflow = errors.New("ERR increment or decrement would overflow")
-	//lint:ignore ST1005 as the server has it
 	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 

@@ -12,19 +12,22 @@ func Unplayed() map[string]string {
 		soaked      = "a soak does it, and tests of package instance: TestSwitchedAddress and what is beside it"
 		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
+		clientAlone = "it is about the client alone: the commands do the same on real servers, which a test of package simulation compares"
 	)
 	return map[string]string{
 		"S2b": "a connection delivers nothing twice; only a client that sends again does",
 		"S3b": clientClock, "S5": clientClock, "S5b": clientClock,
 		"S3c": suspended, "S3d": suspended, "S15": suspended, "S15b": suspended,
-		"S4e": sameFault, "S4f": rates, "S6": rates, "S6b": rates, "S6c": rates,
-		"S7d": timing, "S7e": timing, "S7f": sameFault, "S8d": sameFault, "S9c": sameFault, "S9m": timing,
+		"S4e": sameFault, "S4g": sameFault, "S4h": sameFault, "S4f": rates, "S6": rates, "S6b": rates, "S6c": rates,
+		"S7d": timing, "S7e": timing, "S7f": sameFault, "S8d": sameFault, "S8e": sameFault, "S8f": timing, "S8g": timing, "S8h": sameFault, "S9c": sameFault, "S9m": timing,
 		"S10b": "the library's door to real servers sends nothing twice, and can't be brought to",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "who gets which vote first is chance on real servers",
-		"S14c": sameFault, "X2b": sameFault, "X2c": sameFault,
+		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault, "X2b": sameFault, "X2c": sameFault,
 		"S28": soaked, "S28b": sameFault, "S29": soaked, "S29b": soaked, "S29c": soaked,
 		"S30": handles, "S30b": timing, "S30c": handles,
+		"S31": "two masters behind one address need a proxy of their own for each client",
+		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"X3": timing, "X4": timing,
 		"X5": "a part of a play has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}

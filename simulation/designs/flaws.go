@@ -152,7 +152,7 @@ func flaws() []Design {
 			func(r *Recipe) { r.Extend = compareExpireOrSet }),
 		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
-			"a server that can't be reached, or a key that stays: the caller waits for ever (S33, S33b). Each waiter sends 20 commands a second",
+			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). Each waiter sends 20 commands a second",
 			func(r *Recipe) { spinning(r, func(p *Patience) { p.Forever = true }) }).cured("spin-bounded"),
 		oneFlaw("spin-bounded", "the same, at most 100 times",
 			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
@@ -173,7 +173,7 @@ func flaws() []Design {
 			"replicas that lag by more than the lease: it is over when it is handed out (S8g)",
 			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *Recipe) { r.Early = false }),
 		waitFlaw("wait-forever", "WAIT without a time-out of its own, under the client's",
-			"the Redis command reference, WAIT: a time-out of 0 blocks for ever; redisson/redisson issue 3859 is about the client's time-out below it",
+			"the Redis command reference, WAIT: a time-out of 0 blocks forever; redisson/redisson issue 3859 is about the client's time-out below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
 			wait{replicas: 1, throws: true}),
 		{

@@ -13,7 +13,7 @@ import (
 // wait is WAIT for so many replicas.
 type wait struct {
 	replicas int
-	atMost   time.Duration // what the server is told; 0: for ever
+	atMost   time.Duration // what the server is told; 0: forever
 	// client is how long the client waits for the answer. 0: ReadTimeout.
 	client time.Duration
 	// throws: an error of WAIT goes up, and nobody releases the key.

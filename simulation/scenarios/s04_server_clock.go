@@ -189,7 +189,7 @@ func twoMinutesAhead() Scenario {
 	}
 	s.Schedule = append(cut(-50*ms, 0, "DE"), ahead("C"))
 	s.Alone = simulation.Schedule{ahead("A")}
-	s.Breaks = "mutual exclusion, for who sends the moment of expiry (PXAT) rather than a time to live. Where tokens are minted, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
+	s.Breaks = "mutual exclusion, if a client sends the moment of expiry (PXAT) rather than a time to live. Where tokens are minted, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
 	vs := verdicts(s.Verdicts)
 	vs.and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), group([]string{"default"}, fenced)...)
 	return s
@@ -214,7 +214,7 @@ func twoMinutesSetRight() Scenario {
 			"500: C's clock is set right, so that its key lives for two minutes more",
 			"10 100 to 15 000: c2 asks again and again",
 		},
-		Breaks: "liveness, for who has that server alone: the lock is blocked for two minutes",
+		Breaks: "liveness, if there is that server alone: the lock is blocked for two minutes",
 	}, simulation.Fault{})
 	s.Helps, s.NoCure = "other servers, whose clocks were right: a majority of them has forgotten the key", ""
 	dies := s.Schedule[0]

@@ -29,8 +29,8 @@ var (
 	errSyntax     = errors.New("ERR syntax error")
 	errNotInteger = errors.New("ERR value is not an integer or out of range")
 	//lint:ignore ST1005 as the server has it
-	errReadOnly = errors.New("READONLY You can't write against a read only replica.")
-	errOverflow = errors.New("ERR increment or decrement would overflow")
+	errReadOnly  = errors.New("READONLY You can't write against a read only replica.")
+	errOverflow  = errors.New("ERR increment or decrement would overflow")
 	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 

@@ -10,7 +10,7 @@ import (
 // chosenDesigns are the summary's columns: each adds one thing to the one before it.
 var chosenDesigns = []report.Choice{
 	{Name: "setpx-cad", Words: "one Redis with SET NX PX", Head: [2]string{"one Redis,", "SET NX PX"}, Short: [2]string{"SET", "NX PX"}},
-	{Name: "replica-wait", Words: "the same with replicas and WAIT", Head: [2]string{"", "+ WAIT"}, Short: [2]string{"", "+ WAIT"}},
+	{Name: "wait-one", Words: "the same with one replica and WAIT", Head: [2]string{"", "+ WAIT"}, Short: [2]string{"", "+ WAIT"}},
 	{Name: "redlock", Words: "Redlock as documented", Head: [2]string{"Redlock as", "documented"}, Short: [2]string{"Red-", "lock"}},
 	{Name: "default", Words: "this library", Head: [2]string{"this", "library"}, Short: [2]string{"this", "lib"}},
 	{Name: "token-admit", Words: "this library and a token check at the resource", Head: [2]string{"+ token", "check"}, Short: [2]string{"+token", "check"}},
@@ -34,7 +34,7 @@ var chosenFaults = []report.Choice{
 func (r Result) Summary() report.Summary {
 	s := report.Summary{
 		Designs: chosenDesigns, Faults: chosenFaults,
-		Note: "A lock fails if two clients hold it at once, if it is handed out for longer than the servers keep it, or if a late write does harm. With a token check only harm counts.",
+		Note: "A lock fails if two clients hold it at once or a late write does harm. With a token check only harm counts.",
 	}
 	played := false
 	for _, f := range chosenFaults {

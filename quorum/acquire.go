@@ -110,8 +110,8 @@ func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
 
 // handOut gives a lease to its holder.
 func (c *Coordinator) handOut(ctx context.Context, lease *Lease) *Lease {
-	if c.cfg.Hooks.Acquired != nil {
-		c.cfg.Hooks.Acquired(ctx, lease.event(nil))
+	if acquired := c.cfg.Hooks.Acquired; acquired != nil {
+		c.tell(lease, func() { acquired(ctx, lease.event(nil)) })
 	}
 	if c.terms.KeepAlive {
 		lease.KeepAlive()

@@ -321,3 +321,53 @@ func TestWaitForTheLockAloneIsNotTold(t *testing.T) {
 		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { t.Error(e) }
 	})
 }
+
+// bug is a hook's, for the key "boom".
+func bug(key string) {
+	if key == "boom" {
+		panic("a hook's bug")
+	}
+}
+
+// A hook may panic in a handler whose server recovers. Its round isn't counted as under way
+// from then on: neither against MaxInFlight nor as the one whose time is taken.
+func TestPanickingHookLeavesNoRoundBehind(t *testing.T) {
+	playOnce(t, 3, func(f *fixture) {
+		for range 20 {
+			require.PanicsWithValue(t, "a hook's bug", func() { _, _ = f.TryAcquire(f.ctx, "boom") })
+		}
+		time.Sleep(time.Second)
+		var leases []*quorum.Lease
+		for i := range 20 {
+			leases = append(leases, f.acquire(fmt.Sprint("k", i)))
+		}
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(f.ctx))
+		}
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.MaxInFlight = 24 // which lets 18 rounds be under way
+		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { bug(e.Key) }
+	})
+}
+
+// A lease that was won, and that nobody is given because a hook panics, is released.
+func TestPanickingHookLeavesNoLeaseBehind(t *testing.T) {
+	for name, hooks := range map[string]quorum.Hooks{
+		"RoundDecided": {RoundDecided: func(_ context.Context, e quorum.RoundEnd) { bug(e.Key) }},
+		"Acquired":     {Acquired: func(_ context.Context, e quorum.LeaseEvent) { bug(e.Key) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playOnce(t, 3, func(f *fixture) {
+				other := f.other(func(cfg *quorum.Config) { cfg.Hooks = quorum.Hooks{} })
+				for _, take := range []func(context.Context, string) (*quorum.Lease, error){f.Acquire, f.TryAcquire} {
+					require.PanicsWithValue(t, "a hook's bug", func() { _, _ = take(f.ctx, "boom") })
+					f.requireNothingLeft()
+					lease, err := other.TryAcquire(f.ctx, "boom")
+					require.NoError(t, err)
+					require.NoError(t, lease.Release(f.ctx))
+				}
+			}, func(cfg *quorum.Config) { cfg.Hooks = hooks })
+		})
+	}
+}

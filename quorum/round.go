@@ -167,9 +167,15 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	if err != nil {
 		return nil, c.notAdmitted(ctx, key, try, asked, err)
 	}
+	left := false
+	defer func() {
+		// Also after a panic in a hook, which a server may recover from, as net/http does.
+		if !left {
+			c.admission.leave(sample, false, asked)
+		}
+	}()
 	value, err := c.newValue()
 	if err != nil {
-		c.admission.leave(sample, false, asked)
 		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
@@ -185,6 +191,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
 	c.admission.leave(sample, verdict == nil || verdict == ErrTaken, now)
+	left = true
 
 	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
@@ -203,11 +210,25 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 		}
 		return nil, roundErr
 	}
+	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
 		end.Token, end.Validity, end.Ballots = r.first(), validity, r.snapshot()
-		hooks.RoundDecided(ctx, end)
+		c.tell(lease, func() { hooks.RoundDecided(ctx, end) })
 	}
-	return newLease(c, r, start), nil
+	return lease, nil
+}
+
+// tell calls a hook before its caller is given the lease. If the hook panics, nobody is
+// given it. Then it is released, so that its keys don't stay for a TTL.
+func (c *core) tell(lease *Lease, hook func()) {
+	told := false
+	defer func() {
+		if !told {
+			c.discard(lease)
+		}
+	}()
+	hook()
+	told = true
 }
 
 // notAdmitted is the error of a round that there is no time for. Hooks are told of it like

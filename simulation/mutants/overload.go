@@ -43,6 +43,10 @@ func ofOverload() []Mutant {
 		Edits: edit("quorum/admission.go", "\tif float64(a.underWay) >= a.limit {\n", "\tif float64(a.underWay) >= a.most {\n"),
 		Judge: test("./instance", "^TestOverload$"),
 	}, {
+		Name: "panic-counts-forever", Breaks: "a round whose hook panics isn't counted any more",
+		Edits: edit("quorum/round.go", "\t\tif !left {\n\t\t\tc.admission.leave(sample, false, asked)\n", "\t\tif !left && c == nil {\n\t\t\tc.admission.leave(sample, false, asked)\n"),
+		Judge: test("./quorum", "^TestPanickingHookLeavesNoRoundBehind$"),
+	}, {
 		Name: "lateness-seen-late", Breaks: "a queue is noticed before the first round in it has ended",
 		Edits: edit("quorum/admission.go", "\t\ta.judge(now.Mono - a.sample)\n", ""),
 		Judge: test("./quorum", "^TestNoMoreRoundsBehindALateOne$"),

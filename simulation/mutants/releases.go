@@ -43,6 +43,10 @@ func ofReleases() []Mutant {
 		Edits: edit("quorum/release.go", "\tl.end(ErrReleased)\n\terr := l.giveBack(ctx)\n", "\terr := l.giveBack(ctx)\n\tl.end(ErrReleased)\n"),
 		Judge: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
 	}, {
+		Name: "lease-lost-by-a-panic", Breaks: "a lease that no caller is given, because a hook panics, is released",
+		Edits: edit("quorum/round.go", "\t\tif !told {\n\t\t\tc.discard(lease)\n", "\t\tif !told {\n"),
+		Judge: test("./quorum", "^TestPanickingHookLeavesNoLeaseBehind$"),
+	}, {
 		Name: "redacts-whole-values-only", Breaks: "a part of a lock's value is hidden in texts, too",
 		Edits: edit("quorum/redact.go", "`[0-9a-fA-F]{16,}`", "`[0-9a-f]{40}`"),
 		Judge: test("./quorum", "^TestRedact$"),

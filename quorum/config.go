@@ -75,9 +75,11 @@ type Config struct {
 	// the price of availability. Fewer than N/2+1 is refused.
 	Quorum int
 
-	// InstanceTimeout bounds each command to each instance. Default: a
+	// InstanceTimeout bounds each command to each instance, but for extensions by
+	// Lease.KeepAlive: while much validity is left, these wait for an answer for up
+	// to four times as long, because a late one is as good. Default: a
 	// hundredth of TTL, but 50 ms to 500 ms, and at most a quarter of TTL. At
-	// least 1 ms.
+	// least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration
 
 	// Drift is the allowance for clocks that run at different rates. Default
@@ -148,7 +150,8 @@ type Config struct {
 	// random, from zero to a bound that doubles from the one to the other
 	// (full jitter). Who will be called when the lock is released looks by itself
 	// after a random pause of up to BackoffMax, in case the call is lost. Nobody
-	// pauses for longer than the holder's key can live. Defaults 10 ms and 500 ms.
+	// pauses for longer than the holder's key can live. Defaults 10 ms and 500 ms, at
+	// most a year.
 	BackoffMin, BackoffMax time.Duration
 
 	// WakeUps has those who wait for a lock called when it is released, on
@@ -251,6 +254,9 @@ func (c Config) validate(n int) error {
 	if c.InstanceTimeout < time.Millisecond {
 		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
 	}
+	if c.InstanceTimeout > maxMaxTTL { // else what is computed with it could overflow
+		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
+	}
 	if err := wholeMillis("MaxTTL", c.MaxTTL); err != nil {
 		return err
 	}
@@ -278,6 +284,9 @@ func (c Config) validate(n int) error {
 	}
 	if c.BackoffMax < c.BackoffMin {
 		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffMin, which is %v", ErrConfig, c.BackoffMax, c.BackoffMin)
+	}
+	if c.BackoffMax > maxMaxTTL { // the same
+		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
 	if err := validateOwner(c.Owner); err != nil {
 		return err

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,7 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"Quorum above N", quorum.Config{Quorum: 6}, []string{"Quorum is 6", "3 to 5"}},
 		{"InstanceTimeout too short", quorum.Config{InstanceTimeout: 999 * time.Microsecond}, []string{"InstanceTimeout is 999µs", "at least 1ms"}},
 		{"InstanceTimeout negative", quorum.Config{InstanceTimeout: -1}, []string{"InstanceTimeout is -1ns", "at least 1ms"}},
+		{"InstanceTimeout without an end", quorum.Config{InstanceTimeout: math.MaxInt64}, []string{"InstanceTimeout is 2562047h47m16.854775807s", "less than half of TTL"}},
 		{"Drift rate", quorum.Config{Drift: drift.Allowance{PPM: 600_000}}, []string{"Drift", "600000", "0 to 500000"}},
 		{"Drift floor", quorum.Config{Drift: drift.Allowance{Floor: -1}}, []string{"Drift", "-1ns", "0 to 1h"}},
 		{"CounterTTL too short", quorum.Config{CounterTTL: 299 * time.Second}, []string{"CounterTTL is 4m59s", "at least 5m0s"}},
@@ -65,6 +67,7 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"BackoffMin", quorum.Config{BackoffMin: -ms}, []string{"BackoffMin is -1ms", "more than zero"}},
 		{"BackoffMax negative", quorum.Config{BackoffMax: -ms}, []string{"BackoffMax is -1ms", "at least BackoffMin, which is 10ms"}},
 		{"BackoffMax under BackoffMin", quorum.Config{BackoffMin: time.Second, BackoffMax: 500 * ms}, []string{"BackoffMax is 500ms", "BackoffMin, which is 1s"}},
+		{"BackoffMax without an end", quorum.Config{BackoffMax: math.MaxInt64}, []string{"BackoffMax is 2562047h47m16.854775807s", "at most 8760h0m0s"}},
 		{"Owner too long", quorum.Config{Owner: strings.Repeat("x", 65)}, []string{"Owner has 65 bytes", "at most 64"}},
 		{"Owner with a space", quorum.Config{Owner: "two words"}, []string{`Owner "two words"`, "' '", "printable ASCII"}},
 		{"Owner not ASCII", quorum.Config{Owner: "é"}, []string{"Owner", "printable ASCII"}},

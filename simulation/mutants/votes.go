@@ -11,6 +11,10 @@ func ofVotes() []Mutant {
 		Edits: edit("quorum/config.go", "c.Quorum < least || c.Quorum > n", "c.Quorum < least-n || c.Quorum > n"),
 		Judge: test("./quorum", "^TestQuorumUnderTheMajorityIsAnError$"),
 	}, {
+		Name: "timeout-without-end", Breaks: "an InstanceTimeout that no TTL allows is refused, however large",
+		Edits: edit("quorum/config.go", "\tif c.InstanceTimeout > maxMaxTTL {", "\tif false {"),
+		Judge: test("./quorum", "^TestConfigRefusesBadValues$"),
+	}, {
 		Name: "quorum-of-reachable", Breaks: "the quorum is one of all instances",
 		Edits: []Edit{
 			{"quorum/majority.go", "case t.Granted >= t.Q:", "case t.Granted > (t.N-t.Failed)/2:"},

@@ -24,8 +24,9 @@ import (
 //
 // One round at a time is the sample, as one packet is timed in each round trip.
 type admission struct {
-	target time.Duration // a round that takes longer is late
-	most   float64
+	timeout time.Duration // InstanceTimeout
+	target  time.Duration // a round that takes no longer isn't late
+	most    float64
 
 	mu       sync.Mutex
 	underWay int
@@ -34,19 +35,27 @@ type admission struct {
 	sampling bool          // there is a sample
 	judged   bool          // it was found to be late already
 	late     int           // how many samples in a row were late
-	quickest time.Duration // what a sample took, target at the most
+	crowd    int           // how many rounds were under way during the sample, at most
 	took     time.Duration // what the last late sample took, at least
+
+	// What a round takes without a queue: what the quickest sample took, 0 before the first
+	// that was won, and when that was found.
+	quickest, foundAt time.Duration
 }
 
 const (
-	// latePart is the part of InstanceTimeout from which on a round is late. It leaves room
-	// for the queue to grow until the limit is felt: what has waited for half of its
+	// latePart is the part of InstanceTimeout from which on a round may be late. It leaves
+	// room for the queue to grow until the limit is felt: what has waited for half of its
 	// timeout is seldom worth sending.
 	latePart = 4
-	// lateFactor is how much longer than the quickest round a late one takes at least. On
-	// a long way to the servers each round takes a good part of InstanceTimeout. It is
-	// less than latePart: rounds that time out are late in any case.
+	// lateFactor is how much longer than the quickest round a late one takes at least. On a
+	// long way to the servers each round takes a good part of InstanceTimeout, and twice
+	// that if it has to settle a token, though nothing waits in a queue.
 	lateFactor = 3
+	// quickestLife is for how long the quickest round is the measure. Then the way to the
+	// servers may have become longer: a sample replaces it that had few others beside it,
+	// so that it can't have waited for them.
+	quickestLife = 30 * time.Second
 	// hiccup is what the limit is left at by one late sample, which may come of a pause of
 	// this process or of a server.
 	hiccup = 64
@@ -56,8 +65,7 @@ const (
 
 func newAdmission(timeout time.Duration, maxInFlight int) *admission {
 	most := float64(forWanted(maxInFlight))
-	target := timeout / latePart
-	return &admission{target: target, most: most, limit: most, quickest: target}
+	return &admission{timeout: timeout, target: timeout / latePart, most: most, limit: most}
 }
 
 // enter lets a round begin, and says whether it is the sample; or says why it may not
@@ -67,31 +75,32 @@ func (a *admission) enter(now drift.Instant) (sample bool, err error) {
 	defer a.mu.Unlock()
 	if a.sampling {
 		// Not only at its end: by then as many more would be under way.
-		a.judge(now.Mono - a.sample)
+		a.judge(now.Mono-a.sample, false)
 	}
 	if float64(a.underWay) >= a.limit {
-		return false, &overloadError{underWay: a.underWay, full: a.limit == a.most, took: a.took, target: a.target}
+		return false, &overloadError{underWay: a.underWay, full: a.limit == a.most, took: a.took, bound: min(a.bound(), a.timeout)}
 	}
 	a.underWay++
 	if a.sampling {
+		a.crowd = max(a.crowd, a.underWay)
 		return false, nil
 	}
-	a.sampling, a.judged, a.sample = true, false, now.Mono
+	a.sampling, a.judged, a.sample, a.crowd = true, false, now.Mono, a.underWay
 	return true, nil
 }
 
-// leave takes in that a round was decided, and whether by answers: one that failed at once
-// says nothing of how long they take.
-func (a *admission) leave(sample, answered bool, now drift.Instant) {
+// leave takes in that a round was decided. Only one that was won or refused says how long
+// answers take: another one may have failed at once.
+func (a *admission) leave(sample bool, verdict error, now drift.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if sample {
-		took := now.Mono - a.sample
+		took, answered := now.Mono-a.sample, verdict == nil || verdict == ErrTaken
 		a.sampling = false
-		if answered {
-			a.quickest = min(a.quickest, took)
+		if verdict == nil {
+			a.measure(took, now.Mono)
 		}
-		a.judge(took)
+		a.judge(took, !answered && took >= a.timeout)
 		if answered && !a.judged {
 			a.late, a.limit = 0, min(a.limit+a.limit/16, a.most)
 		}
@@ -99,13 +108,31 @@ func (a *admission) leave(sample, answered bool, now drift.Instant) {
 	a.underWay--
 }
 
-// judge lowers the limit if the sample is late, once. After the first late one no more
+// measure takes in what a sample took that was won. One that is refused says less, because
+// fewer instances decide it, and perhaps only the nearest.
+func (a *admission) measure(took, now time.Duration) {
+	if a.quickest == 0 || took <= a.quickest || a.crowd <= leastRounds && now-a.foundAt > quickestLife {
+		a.quickest, a.foundAt = max(took, 1), now
+	}
+}
+
+// bound is what a late round takes at least. Before the first sample that was won nothing is
+// known of the way to the servers: then a round is late that has outlasted its commands.
+func (a *admission) bound() time.Duration {
+	if a.quickest == 0 {
+		return 2 * a.timeout
+	}
+	return max(a.target, lateFactor*a.quickest)
+}
+
+// judge lowers the limit if the sample is late, once. It is late if it timed out, however
+// long the way is, or takes as long as only a queue explains. After the first late one no more
 // rounds are let in than there are; after each further one in a row half as many. So the
 // queue stops growing at once, a pause costs nobody a lock, and an overload is met within
 // a few round trips. A limit that isn't nearly reached isn't lowered again: it isn't these
 // rounds that are too many.
-func (a *admission) judge(took time.Duration) {
-	if a.judged || took <= a.target || took < lateFactor*a.quickest {
+func (a *admission) judge(took time.Duration, timedOut bool) {
+	if a.judged || !timedOut && (took <= a.target || took < a.bound()) {
 		return
 	}
 	a.judged, a.took = true, took
@@ -122,9 +149,9 @@ func (a *admission) judge(took time.Duration) {
 // overloadError says why a round was not begun. It is written out only when somebody reads
 // it: there may be many of them, when time is short.
 type overloadError struct {
-	underWay     int
-	full         bool // as many as MaxInFlight lets
-	took, target time.Duration
+	underWay    int
+	full        bool // as many as MaxInFlight lets
+	took, bound time.Duration
 }
 
 func (e *overloadError) Error() string {
@@ -132,7 +159,7 @@ func (e *overloadError) Error() string {
 		return fmt.Sprintf("%v: %d rounds for locks are under way; try again later, or raise Config.MaxInFlight", ErrOverloaded, e.underWay)
 	}
 	return fmt.Sprintf("%v: %d rounds for locks are under way, and they took %v and more, where %v is too long for any more of them; try again later, or ask for fewer locks at once",
-		ErrOverloaded, e.underWay, e.took.Round(time.Millisecond), e.target)
+		ErrOverloaded, e.underWay, e.took.Round(time.Millisecond), e.bound)
 }
 
 func (e *overloadError) Unwrap() error { return ErrOverloaded }

@@ -38,18 +38,22 @@ func (g *gate) begin(n int) (admitted int, sample bool) {
 	return admitted, sample
 }
 
-// end ends n rounds.
-func (g *gate) end(n int, sample bool) {
+// end ends n rounds with a verdict.
+func (g *gate) end(n int, sample bool, verdict error) {
 	for i := range n {
-		g.leave(sample && i == 0, true, g.instant())
+		g.leave(sample && i == 0, verdict, g.instant())
 	}
 }
 
-// round has n begin at once and take so long, and gives how many were let in.
-func (g *gate) round(n int, took time.Duration) int {
+// round has n begin at once and be won after so long, and gives how many were let in.
+func (g *gate) round(n int, took time.Duration) int { return g.rounds(n, took, nil) }
+
+// rounds has n begin at once and end with a verdict after so long, and gives how many were
+// let in.
+func (g *gate) rounds(n int, took time.Duration, verdict error) int {
 	admitted, sample := g.begin(n)
 	g.now += took
-	g.end(admitted, sample)
+	g.end(admitted, sample, verdict)
 	return admitted
 }
 
@@ -110,16 +114,46 @@ func TestLateRoundsAreThinnedOut(t *testing.T) {
 	require.Greater(t, n, 10, "not at once")
 }
 
-// On a long way each round takes a good part of the timeout, which is no overload.
+// On a long way each round takes a good part of the timeout, and a round that settles a token
+// twice that, which is no overload.
 func TestALongWayIsNoOverload(t *testing.T) {
-	g := newGate(t)
-	for range 20 {
-		require.Equal(t, 3072, g.round(3072, 150*time.Millisecond))
-		require.Equal(t, 3072, g.round(3072, 299*time.Millisecond))
+	for _, way := range []time.Duration{120, 250, 330, 399} {
+		g := newGate(t)
+		for range 20 {
+			require.Equal(t, 3072, g.round(3072, way*time.Millisecond))
+			require.Equal(t, 3072, g.round(3072, 2*way*time.Millisecond))
+		}
+		g.rounds(3072, 400*time.Millisecond, ErrNoQuorum)
+		g.rounds(3072, 400*time.Millisecond, ErrNoQuorum)
+		require.Equal(t, 1536, g.round(3072, way*time.Millisecond), "but timeouts are one")
 	}
-	g.round(3072, 400*time.Millisecond)
-	g.round(3072, 400*time.Millisecond)
-	require.Equal(t, 1536, g.round(3072, 150*time.Millisecond), "but timeouts are one")
+}
+
+// A way that becomes longer is taken for a queue at first, and no longer than that.
+func TestALongerWayIsNoOverloadForLong(t *testing.T) {
+	g := newGate(t)
+	g.round(3072, time.Millisecond)
+	for range 6 {
+		g.round(3072, 330*time.Millisecond)
+	}
+	require.Less(t, g.round(3072, 330*time.Millisecond), 300)
+	n := 0
+	for ; g.round(3072, 330*time.Millisecond) < 3072; n++ {
+		require.Less(t, n, 300)
+	}
+	require.Greater(t, n, 100, "not at once")
+}
+
+// A round that one near instance refuses says nothing of those that are won.
+func TestNearRefusalsAreNoMeasure(t *testing.T) {
+	g := newGate(t)
+	g.round(1, 250*time.Millisecond)
+	for range 20 {
+		g.rounds(100, time.Millisecond, ErrTaken)
+		for range 3 {
+			require.Equal(t, 3072, g.round(3072, 250*time.Millisecond))
+		}
+	}
 }
 
 // A limit that isn't reached isn't lowered for what others do to the servers.
@@ -142,7 +176,7 @@ func TestRoundsThatFailAtOnceRaiseNothing(t *testing.T) {
 	for range 1000 {
 		sample, err := g.enter(g.instant())
 		require.NoError(t, err)
-		g.leave(sample, false, g.instant())
+		g.leave(sample, ErrNoQuorum, g.instant())
 	}
 	require.Equal(t, 16, g.round(1000, 2*time.Millisecond))
 	require.Equal(t, 17, g.round(1000, 2*time.Millisecond), "and two milliseconds are in time still")

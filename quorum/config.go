@@ -137,8 +137,9 @@ type Config struct {
 	// MaxInFlight bounds the unanswered commands to one instance; above it
 	// their votes fail at once with ErrOverloaded. A quarter of it is kept for
 	// extensions and releases. The rest also bounds the rounds for locks that are
-	// under way at one time; when they begin to take longer than a quarter of
-	// InstanceTimeout, fewer are begun (ErrOverloaded). Default 4096.
+	// under way at one time. When rounds time out, or take longer than a quarter of
+	// InstanceTimeout and three times as long as the quickest one that was won, fewer
+	// are begun (ErrOverloaded). Default 4096.
 	MaxInFlight int
 
 	// MaxDebts bounds the deletes that one instance may be owed; above it the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,4 +129,33 @@ func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	})
+}
+
+// Servers that are far away and idle are not overloaded, however many rounds begin at once.
+func TestFarAwayServersAreNotOverloaded(t *testing.T) {
+	for _, way := range []time.Duration{30 * ms, 60 * ms, 80 * ms, 99 * ms} {
+		t.Run(way.String(), func(t *testing.T) {
+			playOnce(t, 3, func(f *fixture) {
+				f.slow(way/2, way/2)
+				f.recognize()
+				var failed atomic.Int32
+				for wave := range 12 {
+					var rounds sync.WaitGroup
+					for i := range 200 {
+						rounds.Go(func() {
+							time.Sleep(time.Duration(i) * ms / 2)
+							lease, err := f.TryAcquire(f.ctx, fmt.Sprint("k", wave%3, "-", i))
+							if err != nil {
+								failed.Add(1)
+								return
+							}
+							assert.NoError(t, lease.Release(f.ctx))
+						})
+					}
+					rounds.Wait()
+					require.Zero(t, failed.Load(), "of 200 in wave %d", wave)
+				}
+			})
+		})
+	}
 }

@@ -171,7 +171,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	defer func() {
 		// Also after a panic in a hook, which a server may recover from, as net/http does.
 		if !left {
-			c.admission.leave(sample, false, asked)
+			c.admission.leave(sample, ErrInterrupted, asked)
 		}
 	}()
 	value, err := c.newValue()
@@ -190,7 +190,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	now := c.reader.Now()
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.leave(sample, verdict == nil || verdict == ErrTaken, now)
+	c.admission.leave(sample, verdict, now)
 	left = true
 
 	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}

@@ -44,16 +44,32 @@ func ofOverload() []Mutant {
 		Judge: test("./instance", "^TestOverload$"),
 	}, {
 		Name: "panic-counts-forever", Breaks: "a round whose hook panics isn't counted any more",
-		Edits: edit("quorum/round.go", "\t\tif !left {\n\t\t\tc.admission.leave(sample, false, asked)\n", "\t\tif !left && c == nil {\n\t\t\tc.admission.leave(sample, false, asked)\n"),
+		Edits: edit("quorum/round.go", "\t\tif !left {\n", "\t\tif !left && c == nil {\n"),
 		Judge: test("./quorum", "^TestPanickingHookLeavesNoRoundBehind$"),
 	}, {
 		Name: "lateness-seen-late", Breaks: "a queue is noticed before the first round in it has ended",
-		Edits: edit("quorum/admission.go", "\t\ta.judge(now.Mono - a.sample)\n", ""),
+		Edits: edit("quorum/admission.go", "\t\ta.judge(now.Mono-a.sample, false)\n", ""),
 		Judge: test("./quorum", "^TestNoMoreRoundsBehindALateOne$"),
 	}, {
 		Name: "limit-for-good", Breaks: "after an overload as many rounds are let in as before",
 		Edits: edit("quorum/admission.go", "min(a.limit+a.limit/16, a.most)", "a.limit"),
 		Judge: test("./quorum", "^TestLateRoundsAreThinnedOut$"),
+	}, {
+		Name: "far-away-is-overloaded", Breaks: "a long way to the servers is no queue",
+		Edits: edit("quorum/admission.go", "a.quickest, a.foundAt = max(took, 1), now", "a.quickest, a.foundAt = min(max(took, 1), a.target), now"),
+		Judge: test("./quorum", "^TestFarAwayServersAreNotOverloaded$"),
+	}, {
+		Name: "longer-way-is-overloaded", Breaks: "a way that has become longer is no queue forever",
+		Edits: edit("quorum/admission.go", "now-a.foundAt > quickestLife", "now < 0"),
+		Judge: test("./quorum", "^TestALongerWayIsNoOverloadForLong$"),
+	}, {
+		Name: "near-refusals-measure", Breaks: "a round that one near instance refuses is no measure for others",
+		Edits: edit("quorum/admission.go", "\t\tif verdict == nil {\n", "\t\tif answered {\n"),
+		Judge: test("./quorum", "^TestNearRefusalsAreNoMeasure$"),
+	}, {
+		Name: "timeouts-in-time", Breaks: "rounds that time out are too many on a long way, too",
+		Edits: edit("quorum/admission.go", "a.judge(took, !answered && took >= a.timeout)", "a.judge(took, false)"),
+		Judge: test("./quorum", "^TestALongWayIsNoOverload$"),
 	}, {
 		Name: "overload-is-hopeless", Breaks: "Acquire waits when it wasn't admitted",
 		Edits: edit("quorum/waiting.go", " && !errors.Is(err.Verdict, ErrOverloaded)\n", "\n"),

@@ -242,7 +242,7 @@ func (b *batch) addList(s *script, calls []*call, keys int) *ask {
 	p = strconv.AppendInt(p, int64(len(a.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), a.nonce.b...), "\r\n"...)
 	a.prefix, a.sink.prefix = p, p
-	a.sink.limit = maxReply + 64*len(calls)
+	a.sink.limit = maxReply + maxElement*len(calls)
 	return a
 }
 

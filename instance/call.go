@@ -64,9 +64,14 @@ const (
 	ended
 )
 
-// maxReply is the longest answer to a command, in bytes: a Look at a key that
-// is no lock may find a long value.
-const maxReply = 64 << 10
+const (
+	// maxReply is the longest answer to a command, in bytes: far longer than any that a
+	// server gives.
+	maxReply = 64 << 10
+	// maxElement is how much longer it is for each lock of a list: the longest text that
+	// grant.lua repeats, and what is around it.
+	maxElement = 512 + 16
+)
 
 // bytesArg is an argument that lies in a buffer.
 type bytesArg struct{ b []byte }

@@ -10,7 +10,9 @@ local function judge(key, found)
     if not found then return nil, nil, '' end
   end
   local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
-  if not theirs then
+  -- These take some 250 bytes. A longer text is none of this library's, and is not
+  -- repeated in an answer that has other locks' votes as well.
+  if not theirs or #found > 512 then
     return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
   end
   if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end

@@ -1,5 +1,6 @@
 -- Look: read the lock, and the counter with fencing; write nothing.
--- KEYS: lock, and counter with fencing. ARGV: nonce.
+-- KEYS: lock, and counter with fencing. ARGV: nonce. A value that is longer than any
+-- lock's is cut: too long an answer would cost the connection, and what else goes over it.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 local token, failure = 0, nil
@@ -10,4 +11,4 @@ end
 if not held then
   return answer(1, false, 0, token)
 end
-return answer(0, held, redis.call('PTTL', KEYS[1]), token)
+return answer(0, string.sub(held, 1, 16384), redis.call('PTTL', KEYS[1]), token)

@@ -120,6 +120,55 @@ func TestWaitingCommandsTravelTogether(t *testing.T) {
 	require.Equal(t, 1, f.connections())
 }
 
+// TestLongTextsHurtNoOtherLock: whoever may write the keys of some locks can't fail a command
+// for another lock, though they go out together.
+func TestLongTextsHurtNoOtherLock(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
+		var box ballotBox
+		cmds := []quorum.Command{acquire("first", value())}
+		for i := range maxBatch - 4 {
+			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // as long as one that is repeated may be
+			switch i {
+			case 7:
+				text = strings.Repeat("A", 100<<10) + " 1/1 r"
+			case 8:
+				text = set1.String() + " 1/1 " + strings.Repeat("A", 100<<10)
+			}
+			ask("SET", SetKey(key), text)
+			cmds = append(cmds, acquire(key, value()))
+		}
+		ask("SET", "long", strings.Repeat("A", 100<<10))
+		look := command(quorum.Look, "long", value())
+		cmds = append(cmds, look, acquire("last", value()))
+
+		// They wait as if as many exchanges as may be were under way.
+		r.pipe.mu.Lock()
+		r.pipe.called = maxFlying
+		r.pipe.mu.Unlock()
+		for _, cmd := range cmds {
+			box.start(r, cmd, 10*time.Second)
+		}
+		r.pipe.mu.Lock()
+		r.pipe.called = 0
+		r.pipe.mu.Unlock()
+		box.start(r, acquire("another", value()), 10*time.Second)
+		votes := box.await(t, len(cmds)+1)
+		for _, cmd := range cmds {
+			vote := votes[cmd.Value]
+			switch {
+			case cmd.Op == quorum.Look:
+				require.Len(t, refused(t, vote).Holder, 16<<10)
+			case cmd.Key == "forged7" || cmd.Key == "forged8":
+				failed(t, vote, quorum.ErrCounter)
+			case strings.HasPrefix(cmd.Key, "forged"):
+				require.ErrorIs(t, vote.Err, quorum.ErrSetMismatch)
+			default:
+				granted(t, vote)
+			}
+		}
+	})
+}
+
 // TestListsAreBounded by maxBatch, and all of a longer line is sent.
 func TestListsAreBounded(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })

@@ -40,6 +40,14 @@ func ofScripts() []Mutant {
 		Edits: edit("instance/grant.lua", "if theirs ~= set and not", "if theirs == '' and not"),
 		Judge: contract(),
 	}, {
+		Name: "long-text-repeated", Breaks: "a text that somebody wrote beside a counter fails no other lock's command",
+		Edits: edit("instance/grant.lua", "if not theirs or #found > 512 then", "if not theirs then"),
+		Judge: test("./instance", "^TestLongTextsHurtNoOtherLock$/^miniredis$"),
+	}, {
+		Name: "long-value-repeated", Breaks: "the same of a value that somebody wrote in a lock's place",
+		Edits: edit("instance/look.lua", "string.sub(held, 1, 16384)", "held"),
+		Judge: test("./instance", "^TestLongTextsHurtNoOtherLock$/^miniredis$"),
+	}, {
 		Name: "raise-without-holder", Breaks: "a raise is refused where the key isn't the lease's any more",
 		Edits: edit("instance/raise.lua", "if held ~= ARGV[3] then", "if not held and false then"),
 		Judge: contract(),

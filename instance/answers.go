@@ -43,7 +43,7 @@ var codes = map[string]meaning{
 	"CLUSTERDOWN": {kind: ErrCluster},
 	"CROSSSLOT":   {kind: ErrCluster},
 	"WRONGTYPE":   {kind: ErrWrongType},
-	badCounter:    {quorum.ErrCounter, "see its keys {resource}:redlock and {resource}:redlock:set; delete both while nobody holds the lock"},
+	badCounter:    {quorum.ErrCounter, "see its keys {resource}:redlock and {resource}:redlock:set; delete both when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
 	"DENIED":      {kind: ErrProtected},
 }
 

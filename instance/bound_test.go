@@ -95,6 +95,7 @@ func TestRepairCommand(t *testing.T) {
 		ask("SET", CounterKey(key), uint64(fencing.MaxToken-1))
 		err := tooFar(t, r.Do(within(t), acquire(key, "v")), fencing.MaxToken, true)
 		require.ErrorContains(t, err, "days ahead of the server's clock")
+		require.ErrorContains(t, err, "when nobody has held the lock for MaxTTL (30s), and no sooner")
 		_, command, _ := strings.Cut(err.Error(), " with redis-cli")
 		cmd := exec.Command("sh", "-c", "redis-cli -h "+host+" -p "+port+command)
 		if line, prompt := strings.CutPrefix(command, ", at its prompt: "); prompt {

@@ -137,7 +137,9 @@ func counterError(text string, cmd *quorum.Command) *quorum.CounterError {
 	case clock >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
 	default:
-		e.Repair = "if its clock is right, somebody else wrote the counter: delete it on this server, while nobody holds the lock, with " + deletion(cmd.Key)
+		// MaxTTL, as for a counter that is lost otherwise: see round.go in package quorum.
+		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
+			"and no sooner, or tokens may fall, delete it on this server with %s", 2*cmd.Ahead, deletion(cmd.Key))
 	}
 	return e
 }

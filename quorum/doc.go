@@ -144,7 +144,7 @@
 //     The document leaves delayed restarts to the operator, and needs none with fsync
 //     at each write.
 //  6. An extension doesn't count an instance to which the lease had to be put back, nor
-//     one whose clock is in quarantine. It ends the lease at once when so many say
+//     one that is in quarantine, whether or not the key is still there. It ends the lease at once when so many say
 //     "not yours" that no quorum can have it; otherwise the old deadline stands.
 //  7. Each lease has a fencing token, which the document only recommends.
 //  8. Goroutines of one process may follow each other under one value (Config.Cohorts),

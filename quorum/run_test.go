@@ -296,8 +296,36 @@ func (s *switched) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	return s.Server.Do(ctx, cmd)
 }
 
-// The extension of a lease counts where a restarted server has kept the key, but not
-// from another server than the one that was probed.
+// A lease is not extended by a server that is in another run, though it has kept the key: nor
+// if a majority was restarted with all data, and ends at its deadline then.
+func TestALeaseEndsIfAMajorityWasRestarted(t *testing.T) {
+	for name, do := range map[string]func(*quorumtest.Server){
+		"restarted": func(s *quorumtest.Server) { s.Restart(true) }, "promoted": (*quorumtest.Server).Promote,
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				lease := f.acquire("k")
+				synctest.Wait()
+				require.Len(f.t, lease.Instances(), 3)
+				f.each(do, 0)
+				time.Sleep(time.Second)
+				require.NoError(f.t, lease.Extend(f.ctx), "the others are a quorum")
+				f.each(do, 1)
+				time.Sleep(time.Second)
+				err := lease.Extend(f.ctx)
+				require.ErrorIs(f.t, err, quorum.ErrNotExtended)
+				require.ErrorIs(f.t, err, quorum.ErrQuarantined)
+				require.NoError(f.t, lease.Err(), "the old deadline stands")
+				time.Sleep(lease.Validity())
+				require.ErrorIs(f.t, lease.Err(), quorum.ErrExpired)
+				time.Sleep(10 * time.Second)
+				require.NoError(f.t, f.acquire("k").Release(f.ctx))
+			})
+		})
+	}
+}
+
+// The same where there is but one server, and where another one answers under its name.
 func TestExtensionsOfAnotherRun(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		lease := f.acquire("k")

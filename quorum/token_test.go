@@ -375,6 +375,35 @@ func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
+// The repair of a counter: it is deleted by hand when nobody has held the lock for MaxTTL, on
+// one server or on all. Clocks may be apart by half of MaxTTL.
+func TestTokensRiseAfterARepair(t *testing.T) {
+	for name, repair := range map[string]func(f *fixture){
+		"on all servers": func(f *fixture) { f.each((*quorumtest.Server).FlushAll) },
+		"on one server": func(f *fixture) {
+			f.servers[1].PutCounter("k", fencing.MaxToken, f.Set().String())
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(f.t, err, quorum.ErrCounter)
+			f.servers[1].FlushAll()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playOnce(t, 3, func(f *fixture) {
+				f.servers[0].StepClock(5*time.Second - 10*ms)
+				f.servers[2].EndWith(quorumtest.Refuse)
+				lease := f.acquire("k") // its token is of A's clock, and B is raised to it
+				before := lease.Token()
+				require.NoError(t, lease.Release(f.ctx))
+				time.Sleep(10 * time.Second)
+				f.servers[2].SetFate(nil)
+				f.servers[0].EndWith(quorumtest.Refuse)
+				repair(f)
+				assert.Greater(t, f.acquire("k").Token(), before)
+			})
+		})
+	}
+}
+
 // An acquisition that was lost at any point leaves counters that only rose.
 func TestCountersNeverFall(t *testing.T) {
 	play(t, 3, func(f *fixture) {

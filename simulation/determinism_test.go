@@ -107,6 +107,15 @@ func some(n uint64) uint64 {
 	return n / 5
 }
 
+// few is some, and fewer with the race detector: a run is the same with it as without it,
+// and takes more than ten times as long.
+func few(n uint64) uint64 {
+	if raced && !long {
+		return n / 12
+	}
+	return some(n)
+}
+
 // runs is how many seeds the determinism of is tested.
 func runs() uint64 {
 	switch {
@@ -186,10 +195,14 @@ func TestSameSeedSameTrace(t *testing.T) {
 
 // half spares the double run some of the seeds.
 func half(n uint64) uint64 {
-	if long {
+	switch {
+	case long:
 		return n
+	case raced:
+		return n / 4
+	default:
+		return n / 2
 	}
-	return n / 2
 }
 
 // difference shows where two traces part.
@@ -208,7 +221,7 @@ func difference(a, b []byte) string {
 // Both clocks and all servers are right, no process is paused, and messages take
 // their time or get lost: then nothing may go wrong, with or without a guard.
 func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
-	for seed := range some(150) {
+	for seed := range few(150) {
 		cfg := contended()
 		schedule := simulation.Schedule{
 			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},

@@ -465,6 +465,17 @@ func TestCounters(t *testing.T) {
 		hold0(c)
 	})
 	counted["a server was asked in another run than its own"] += r.Counts["a server was asked in another run than its own"]
+	// These two are rare among the drawn schedules.
+	for _, f := range []simulation.Fault{
+		{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
+		{Kind: simulation.Pause, Process: "c1", Op: "read", Nth: 1, For: 12 * time.Second},
+	} {
+		_, work := pauseAfterTheCheck()
+		r = run(t, 1, simulation.Config{Guard: simulation.GuardIdempotent}, simulation.Schedule{f}, work)
+		for _, what := range []string{"the resource recognised a repeated write", "the guard refused a read"} {
+			counted[what] += r.Counts[what]
+		}
+	}
 	missing := func() []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 			// Errors that no acquisition ends with, commands that the workload doesn't send.

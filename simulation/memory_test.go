@@ -11,7 +11,7 @@ import (
 func TestMemoryIsFlat(t *testing.T) {
 	n := uint64(80)
 	if raced {
-		n = 20
+		n = 10
 	}
 	if long {
 		n = 50_000

@@ -51,8 +51,11 @@ func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	every := 41
-	if long {
+	switch {
+	case long:
 		every = 1
+	case raced:
+		every = 83
 	}
 	plain, err := simulation.Run(1, heldInTurn(), nil, holdInTurn)
 	require.NoError(t, err)

@@ -80,7 +80,7 @@ func watchAndContend(c *simulation.Client) {
 
 func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
-	violations, counts := sweep(t, some(300), cfg, guarded)
+	violations, counts := sweep(t, few(300), cfg, guarded)
 	assert.Empty(t, violations)
 	for _, what := range []string{"a quarantine began: restarted", "a quarantine began: clock jumped", "a process crashed", "a reply came too late", "a lease was extended"} {
 		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)

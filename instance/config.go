@@ -36,7 +36,8 @@ type Config struct {
 
 	// VouchedRunID is a run ID of the server (run_id in INFO server) for which you
 	// vouch: it came up with all votes that were ever given, because it is new and
-	// nobody has locked on it, say. A client that starts then doesn't wait for that
+	// nobody has locked on it, say; and its address has led to no other server within
+	// quorum.Config.MaxTTL. A client that starts then doesn't wait for that
 	// run's quarantine. It spares no other run, and no client that has seen another
 	// run of the server before. OpenAll refuses it: give it to Open or New, server by
 	// server. Up to 64 letters and digits.
@@ -49,6 +50,13 @@ type Config struct {
 	// see Redis.ConnLife. If it isn't so, two clients can hold one lock for that time
 	// after the address has moved. Default false.
 	FixedAddress bool
+
+	// AddressLag is for how long after the address has moved a new connection of this
+	// client may still lead to the server before, because a resolver remembers the answer
+	// (the time to live of a DNS name), or a proxy its connections. It comes off the
+	// longest TTL, too, and must not be set with FixedAddress. Not negative. Default 0:
+	// the move reaches all clients at one moment.
+	AddressLag time.Duration
 
 	// TLS says whom to trust over a rediss:// URL, and who this client is: RootCAs
 	// for a CA of your own, Certificates where the server asks for one, ServerName
@@ -87,6 +95,12 @@ func (cfg Config) validate() (Config, error) {
 		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, want 1ms to %v", ErrConfig, t, maxReplicaTimeout)
 	case t%time.Millisecond != 0:
 		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, the server counts in whole milliseconds", ErrConfig, t)
+	}
+	switch {
+	case cfg.AddressLag < 0:
+		return Config{}, fmt.Errorf("%w: Config.AddressLag is %v, want zero or more", ErrConfig, cfg.AddressLag)
+	case cfg.AddressLag > 0 && cfg.FixedAddress:
+		return Config{}, fmt.Errorf("%w: Config.AddressLag is %v, but FixedAddress says that the address never moves; set one of them", ErrConfig, cfg.AddressLag)
 	}
 	if len(cfg.VouchedRunID) > 64 {
 		return Config{}, fmt.Errorf("%w: Config.VouchedRunID has %d bytes, a run id has 40", ErrConfig, len(cfg.VouchedRunID))

@@ -322,6 +322,7 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 
 	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
 	require.Equal(t, 5*time.Second, r.ConnLife())
+	require.Equal(t, 37*time.Second, open1(t, &redis.Options{Addr: s.Addr()}, Config{AddressLag: 30 * time.Second}).ConnLife())
 	require.Zero(t, open1(t, &redis.Options{Addr: s.Addr()}, Config{FixedAddress: true}).ConnLife())
 }
 

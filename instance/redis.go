@@ -38,10 +38,7 @@ type Redis struct {
 	set atomic.Pointer[setText]
 }
 
-var (
-	_ quorum.Starter   = (*Redis)(nil)
-	_ quorum.Connected = (*Redis)(nil)
-)
+var _ quorum.Starter = (*Redis)(nil)
 
 // setText keeps the spelling of a Set.
 type setText struct {
@@ -95,14 +92,14 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 // Name gives Config.Name, or the client's address.
 func (r *Redis) Name() string { return r.name }
 
-// ConnLife is how old a connection may become, counted from when its dial began: the
-// client's DialTimeout, ConnMaxLifetime and ConnMaxLifetimeJitter together. 0 with
-// Config.FixedAddress.
+// ConnLife is how old a connection may become, counted from when its dial began (the
+// client's DialTimeout, ConnMaxLifetime and ConnMaxLifetimeJitter together), and
+// Config.AddressLag. 0 with Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
 	if r.cfg.FixedAddress {
 		return 0
 	}
-	return connLife(r.client.Options())
+	return connLife(r.client.Options()) + r.cfg.AddressLag
 }
 
 // Client gives the go-redis client, for the caller's own commands.

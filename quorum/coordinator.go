@@ -30,7 +30,7 @@ type Coordinator struct {
 // core is what all views of a Coordinator share.
 type core struct {
 	cfg        Config
-	connLife   time.Duration // the longest of an instance, see Connected
+	connLife   time.Duration // the longest of an instance, see Instance
 	majority   Majority
 	members    []*member
 	clock      clock.Clock
@@ -99,9 +99,7 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 
 func connLife(instances []Instance) (longest time.Duration) {
 	for _, inst := range instances {
-		if connected, ok := inst.(Connected); ok {
-			longest = max(longest, connected.ConnLife())
-		}
+		longest = max(longest, inst.ConnLife())
 	}
 	return longest
 }

@@ -82,7 +82,7 @@
 //     is anything with Fencing Off.
 //  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL, and
 //     one that is longer than MaxTTL less the time for which a connection may lead to an
-//     old server after its address has moved (Connected).
+//     old server after its address has moved (Instance.ConnLife).
 //     A program that locks the same keys without this library isn't noticed.
 //  7. Nobody else writes the lock's keys ("key", "{key}:redlock" and
 //     "{key}:redlock:set"; the list of those who wait, "{key}:redlock:waiters", is no
@@ -102,8 +102,8 @@
 //     without the lock.
 //  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/operations.md
 //     says how to change each of them while clients run.
-//  7. Call Trust only for servers on which nothing was ever locked. It counts for one
-//     Coordinator and the run that it finds, so don't leave it in code that runs at
+//  7. Call Trust only for servers on which nothing was ever locked, and whose names have
+//     led to no other server within MaxTTL. It counts for one Coordinator and the run that it finds, so don't leave it in code that runs at
 //     each start: after a restart without data it would make two holders.
 //
 // # Waiting

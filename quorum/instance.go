@@ -32,6 +32,16 @@ type Instance interface {
 	// listed in Identity.Hidden; an error means that it didn't answer, or that
 	// it can't be an instance at all.
 	Probe(ctx context.Context) (Identity, error)
+
+	// ConnLife is for how long after its name has come to lead to another server
+	// commands may still be sent to the server before: because connections stay open, or
+	// because something in between does the same. It never changes. 0 if the name never
+	// moves.
+	//
+	// A vote that was got in this time stands for a TTL, while others already count from
+	// when they first saw the new server. So the Coordinator refuses a TTL that is longer
+	// than MaxTTL less the longest ConnLife.
+	ConnLife() time.Duration
 }
 
 // Listener is what an Instance may be, too: one whose server calls those who wait
@@ -61,22 +71,6 @@ type Ear interface {
 
 	// Close ends Hear, also one that is under way, and gives up the connection.
 	Close() error
-}
-
-// Connected is what an Instance may be, too: one that keeps connections open, or asks its
-// server through something that does. An Instance that isn't one sends each command to the
-// server that its name leads to at that moment.
-type Connected interface {
-	Instance
-
-	// ConnLife is for how long after the instance's address has come to lead to another
-	// server commands may still be sent to the server before. It never changes. 0 if the
-	// address never moves.
-	//
-	// A vote that was got in this time stands for a TTL, while others already count from
-	// when they first saw the new server. So the Coordinator refuses a TTL that is longer
-	// than MaxTTL less the longest ConnLife.
-	ConnLife() time.Duration
 }
 
 // Starter is what an Instance may also be, to be asked without a goroutine for each

@@ -189,15 +189,16 @@ func (m *member) notes(id Identity) []string {
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is
-// named: they have given no vote that they forgot. It lifts the quarantine of
+// named: they have given no vote that they forgot, and their names have led to no other
+// server within MaxTTL, on whose vote a lease may still rest. It lifts the quarantine of
 // servers that have just been set up for the first time; a later restart is
 // quarantined again. It has no effect on quarantines for clocks that jumped.
 //
 // It counts for this Coordinator alone, in memory. So don't leave it in code that runs
 // at each start of a service: a process that starts after a server lost its data would
 // vouch for that server, and the lock would have two holders. That is what the
-// quarantine is for. instance.Config.VouchedRunID names one run and can stay. Errors: ErrConfig for an unknown name, and what instances
-// failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
+// quarantine is for. instance.Config.VouchedRunID names one run and can stay, unless its server is moved to another name.
+// Errors: ErrConfig for an unknown name, and what instances failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)

@@ -43,7 +43,7 @@ type Config struct {
 	Aliases []Alias
 
 	// ConnLife is for how long after a Switch a client's commands may go to the server
-	// before, as its instances tell the library (quorum.Connected). Faults don't heed it:
+	// before, as its instances tell the library (quorum.Instance.ConnLife). Faults don't heed it:
 	// Switch.By is what happens. 0 to a minute, default 0.
 	ConnLife time.Duration `json:",omitempty"`
 

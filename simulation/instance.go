@@ -13,7 +13,7 @@ type instance struct {
 	place int
 }
 
-var _ quorum.Connected = instance{}
+var _ quorum.Instance = instance{}
 
 func (i instance) Name() string { return i.p.w.places[i.place].name }
 

@@ -54,9 +54,9 @@
 // # Caches, proxies and redirects
 //
 // A cache that answers a read on behalf of the server has not shown the token to
-// the guard. So every answer has "Vary: Fencing-Token", which makes a
-// shared cache ask the server at least once for each token; where reads must
-// always arrive, have the handler answer with "Cache-Control: no-store".
+// the guard. So every answer has "Vary: Fencing-Token", unless the handler sets Vary
+// itself rather than adding to it. That makes a shared cache ask the server at least once
+// for each token; where reads must always arrive, have the handler answer with "Cache-Control: no-store".
 //
 // A proxy takes out every header that the request's Connection header names (RFC
 // 9110, section 7.6.1), so a request with "Connection: Fencing-Token" arrives

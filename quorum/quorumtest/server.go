@@ -118,6 +118,9 @@ func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	return vote
 }
 
+// ConnLife is 0: the name never leads to another server.
+func (s *Server) ConnLife() time.Duration { return 0 }
+
 // Probe asks the server who it is, see quorum.Instance.
 func (s *Server) Probe(ctx context.Context) (quorum.Identity, error) {
 	r, vote := s.send(ctx, quorum.Command{})

@@ -20,9 +20,12 @@ const Unbounded time.Duration = math.MaxInt64
 // A mark never falls, so a single token that is too large refuses every holder
 // after it. A guard cannot ask the lock's servers what they have handed out, but
 // it can ask a clock. A counter that was lost starts from its server's clock, in
-// microseconds since 1970, and rises more slowly than that clock. So no real
-// token is ahead of the fastest clock among the lock's servers. Tokens of other
-// services that are small counters are far below the bound and pass as well.
+// microseconds since 1970, and no server counts further ahead of its own clock
+// than half of quorum.Config.MaxTTL. So no real token is further ahead than that
+// of the latest time that a clock of the lock's servers has shown. That may be
+// later than all of them show now: a clock that was ahead and has been set right
+// leaves tokens that are ahead by as much. Tokens of other services that are
+// small counters are far below the bound and pass as well.
 //
 // The clock is that of the process that has the guard. The store of the marks
 // has a clock too, but the process refuses the token before it costs the store
@@ -36,8 +39,9 @@ type Bound struct {
 	// Ahead is how far a token may be ahead of the clock when the token is read
 	// as microseconds since 1970. 0 means DefaultAhead, and Unbounded means that
 	// every token up to MaxToken is believed. It must not be negative. It has to
-	// cover the difference between this machine's clock and those of the lock's
-	// servers.
+	// cover half of the lock's MaxTTL and the difference between this machine's
+	// clock and those of the lock's servers, also of one that was ahead and has
+	// been set right.
 	Ahead time.Duration
 
 	// Now gives the time. It is called for every token, from several goroutines

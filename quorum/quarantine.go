@@ -45,7 +45,7 @@ const backlogLife = time.Minute
 // may do so at one time, so that isn't a reason to stay away. It can be told from a
 // promotion, after which a server keeps a second replication ID (Identity.Promoted) for
 // repl-backlog-ttl at least: so the server must have been seen in the run before less
-// than that ago. Where repl-backlog-ttl is set to less than backlogLife, a demotion and
+// than that ago, as a master. Where repl-backlog-ttl is set to less than backlogLife, a demotion and
 // a promotion within it can pass unnoticed.
 func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 	before, sighted, seen := q.id, q.sighted, q.seen
@@ -60,7 +60,8 @@ func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 	case sighted != "" && sighted != id.ReplID:
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
 	case before.ReplID != "" && id.ReplID != before.ReplID:
-		if id.RunID == "" || id.ReplID == "" || id.Promoted || now.Mono-seen >= backlogLife {
+		replica := before.Role != "" && before.Role != RoleMaster
+		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || now.Mono-seen >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
 		}
 	case before.RunID != "" || before.ReplID != "":

@@ -217,6 +217,23 @@ func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
 	})
 }
 
+// A server that was seen as a replica has been promoted when it is a master again, also if
+// it has no second replication ID any more.
+func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
+	play(t, 1, func(f *fixture) {
+		lease := f.acquire("k")
+		f.servers[0].Attach()
+		f.servers[0].SetIdentity(func(id *quorum.Identity) { id.Role = "slave" })
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotMaster)
+		f.servers[0].FlushAll() // it follows an empty master
+		f.servers[0].Attach()
+		f.servers[0].SetIdentity(nil)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.NoError(t, lease.Err())
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+}
+
 // A user loses the right to see the run while the client works. The server is asked again
 // who it is, and votes as one that hides it, after a quarantine.
 func TestTheRunIsHiddenFromNowOn(t *testing.T) {

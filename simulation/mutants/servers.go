@@ -20,6 +20,10 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestAPromotionIsAnotherRun$"),
 		Also:  []Judge{searching("between")},
 	}, {
+		Name: "replica-that-returns-trusted", Breaks: "a server that was seen as a replica was promoted when it is a master again",
+		Edits: edit("quorum/quarantine.go", "id.Promoted || replica ||", "id.Promoted || replica && id.Promoted ||"),
+		Judge: test("./quorum", "^TestAReplicaThatIsAMasterAgainIsQuarantined$"),
+	}, {
 		Name: "replicas-cost-votes", Breaks: "a replica that connects is no reason for a master to stay away",
 		Edits: edit("quorum/quarantine.go", "id.Promoted || now.Mono-seen >= backlogLife {", "id.Promoted || now.Mono-seen >= 0 {"),
 		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),

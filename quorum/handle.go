@@ -215,7 +215,8 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	}
 	// How long it was on its way is only known by two processes' clocks. Where they
 	// disagree the life is longer than MaxLife by less than a TTL, for the keys expire.
-	lived = h.lived + max(0, now.Sub(h.sent))
+	// A forged handle may say that it was sent in another millennium.
+	lived = h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
 	if terms.MaxLife == 0 {
 		return terms, lived, nil
 	}

@@ -431,7 +431,14 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		require.NoError(t, lease.Extend(f.ctx))
 		time.Sleep(3 * time.Second)
-		_, err = brief.Resume(f.ctx, f.handOff(lease))
+		handle = f.handOff(lease)
+		_, err = brief.Resume(f.ctx, handle)
+		require.ErrorIs(t, err, quorum.ErrExpired)
+
+		// Nor is it if somebody wrote that it was sent in another millennium.
+		sent := text(t, handle)
+		at := strings.LastIndex(sent, `"sent":"`) + len(`"sent":"`)
+		_, err = brief.Resume(f.ctx, parse(t, sent[:at]+"1066"+sent[at+4:]))
 		require.ErrorIs(t, err, quorum.ErrExpired)
 		assert.ErrorContains(t, err, "MaxLife")
 	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })

@@ -8,6 +8,10 @@ func ofHandles() []Mutant {
 		Judge: test("./quorum", "^TestHandingOffEndsTheLease$"),
 		Also:  []Judge{searching("relay")},
 	}, {
+		Name: "millennia-overflow", Breaks: "MaxLife bounds a lease whose handle says that it was sent in another millennium",
+		Edits: edit("quorum/handle.go", "min(max(0, now.Sub(h.sent)), math.MaxInt64/4)", "max(0, min(now.Sub(h.sent), math.MaxInt64))"),
+		Judge: test("./quorum", "^TestMaxLifeGoesAlong$"),
+	}, {
 		Name: "extension-not-awaited", Breaks: "an extension under way is waited for before a lease is handed off",
 		Edits: edit("quorum/handle.go", "\tcase extending <- struct{}{}:\n\t\tdefer func() { <-extending }()\n", "\tdefault:\n\t\t_ = extending\n"),
 		Judge: test("./quorum", "^TestHandingOffWaitsForAnExtension$"),

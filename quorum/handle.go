@@ -97,19 +97,22 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		l.mu.Unlock()
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
-	l.released = true // from here on nobody else ends it but its deadline
+	// In one step, so that a release at the same time either is before this, or finds that
+	// the lease was handed off.
+	ends, first := l.endLocked(ErrHandedOff)
+	if !first { // its deadline or Close came first, and it can still be released
+		why := l.over
+		l.mu.Unlock()
+		return Handle{}, why
+	}
+	l.released = true
 	value := l.hold.value
 	h := Handle{
 		key: l.hold.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
-	if !l.end(ErrHandedOff) {
-		l.mu.Lock()
-		l.released = false // its deadline or Close came first, and it can still be released
-		l.mu.Unlock()
-		return Handle{}, l.Err()
-	}
+	l.tellEnd(ErrHandedOff, ends)
 	// Waiters of this process have to ask the instances from now on.
 	c.locals.freed(l)
 	select {

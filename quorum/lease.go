@@ -244,9 +244,19 @@ func (l *Lease) expiry() error {
 // it is told before anything is deleted, and before anybody is woken to compete.
 func (l *Lease) end(why error) bool {
 	l.mu.Lock()
+	ends, first := l.endLocked(why)
+	l.mu.Unlock()
+	if first {
+		l.tellEnd(why, ends)
+	}
+	return first
+}
+
+// endLocked ends the lease unless it has ended, and gives the contexts that tellEnd is to
+// end with it. l.mu is held.
+func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool) {
 	if l.over != nil {
-		l.mu.Unlock()
-		return false
+		return nil, false
 	}
 	now := l.hold.c.reader.Now()
 	l.over = why
@@ -254,13 +264,16 @@ func (l *Lease) end(why error) bool {
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
 		l.overAt = deadline
 	}
-	ends := slices.Collect(maps.Values(l.ends))
+	ends = slices.Collect(maps.Values(l.ends))
 	clear(l.ends)
 	if l.done != nil {
 		close(l.done)
 	}
-	l.mu.Unlock()
+	return ends, true
+}
 
+// tellEnd tells those that depend on the lease that it has ended.
+func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
 	for _, end := range ends {
 		end(why)
 	}
@@ -270,7 +283,6 @@ func (l *Lease) end(why error) bool {
 			lost(l.event(why))
 		}
 	}
-	return true
 }
 
 // watch starts the goroutine that ends the lease at its deadline. A lease that

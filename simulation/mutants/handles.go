@@ -4,7 +4,7 @@ package mutants
 func ofHandles() []Mutant {
 	return []Mutant{{
 		Name: "handed-off-lives-on", Breaks: "handing a lease off ends it for its holder",
-		Edits: edit("quorum/handle.go", "\tif !l.end(ErrHandedOff) {\n", "\tif false {\n"),
+		Edits: edit("quorum/handle.go", "\tends, first := l.endLocked(ErrHandedOff)\n", "\tends, first := []context.CancelCauseFunc(nil), l.over == nil\n"),
 		Judge: test("./quorum", "^TestHandingOffEndsTheLease$"),
 		Also:  []Judge{searching("relay")},
 	}, {

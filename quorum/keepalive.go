@@ -15,6 +15,9 @@ import (
 // A goroutine keeps the lease alive, not its holder: work that hangs for ever
 // keeps the lock for ever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	start := !l.kept && l.over == nil
 	l.kept = true

@@ -16,8 +16,8 @@ import (
 )
 
 // Lease is a lock that was taken, for a time. It is safe for concurrent use. What a holder
-// does with a nil Lease by mistake is an error and no panic: it is never valid, has no
-// token, and can't be extended, handed off or released (ErrConfig).
+// does with a nil Lease by mistake is an error and no panic: it has nothing, its contexts
+// and Done have ended, and it can't be extended, handed off or released (ErrConfig).
 //
 // Holding a Lease means: until Validity is used up, no other client has one on
 // the same key, as long as the assumptions of the package documentation hold.
@@ -68,7 +68,12 @@ func makeLease(c *Coordinator, detached context.Context, h *hold, token fencing.
 }
 
 // Key is the resource.
-func (l *Lease) Key() string { return l.hold.key }
+func (l *Lease) Key() string {
+	if l == nil {
+		return ""
+	}
+	return l.hold.key
+}
 
 // String names the lease, and gives nothing away by which it could be released.
 func (l *Lease) String() string {
@@ -95,6 +100,9 @@ func (l *Lease) LogValue() slog.Value {
 // who follow each other (see Config.Cohorts) share it, which Token doesn't. Empty once
 // the lease was passed on, for the value is the next one's then.
 func (l *Lease) Value() string {
+	if l == nil {
+		return ""
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.passed {
@@ -114,7 +122,7 @@ func (l *Lease) Token() fencing.Token {
 
 // Votes is every instance's vote, with those that came after the round was won.
 func (l *Lease) Votes() []Ballot {
-	if l.round == nil {
+	if l == nil || l.round == nil {
 		return nil
 	}
 	return l.round.snapshot()
@@ -122,7 +130,12 @@ func (l *Lease) Votes() []Ballot {
 
 // Instances names those that are known to have the lease now: more than a quorum
 // means that it survives the loss of some.
-func (l *Lease) Instances() []string { return l.hold.on() }
+func (l *Lease) Instances() []string {
+	if l == nil {
+		return nil
+	}
+	return l.hold.on()
+}
 
 // Validity is how long the holder may still act: the TTL, less the time since
 // just before it was asked for by the monotonic or the wall clock (whichever
@@ -156,6 +169,9 @@ func (l *Lease) leftLocked() time.Duration {
 // Deadline is when the validity is used up, by the wall clock; for a lease that is
 // over, when it ended.
 func (l *Lease) Deadline() time.Time {
+	if l == nil {
+		return time.Time{}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != nil {
@@ -165,7 +181,7 @@ func (l *Lease) Deadline() time.Time {
 }
 
 // Err is nil while the lease is valid, and then says why it is not: ErrExpired,
-// ErrReleased, ErrHandedOff, ErrLost or ErrClosed.
+// ErrReleased, ErrHandedOff, ErrLost or ErrClosed; ErrConfig for a nil lease.
 func (l *Lease) Err() error {
 	if l == nil {
 		return errNoLease
@@ -178,9 +194,19 @@ func (l *Lease) Err() error {
 
 // Done is closed when the lease has ended, at its deadline at the latest.
 func (l *Lease) Done() <-chan struct{} {
+	if l == nil {
+		return ended
+	}
 	l.watch()
 	return l.ended()
 }
+
+// ended is the Done of what has never begun.
+var ended = func() chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}()
 
 // ended is closed when the lease has ended, if anything is there to end it in time
 // (see watch).

@@ -1,9 +1,11 @@
 package quorum_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
@@ -310,14 +313,64 @@ func TestLeaseIsPrintedByItsName(t *testing.T) {
 	})
 }
 
-// A nil lease is what Acquire gives with an error; to use it is a mistake, and no panic.
+// A nil lease is what Acquire gives with an error; to use it is a mistake, and no panic. It
+// says so wherever it can, and else has nothing.
 func TestNilLease(t *testing.T) {
 	var lease *quorum.Lease
-	assert.Zero(t, lease.Validity())
-	assert.Zero(t, lease.Token())
-	_, err := lease.HandOff(t.Context())
-	for _, err := range []error{err, lease.Err(), lease.Extend(t.Context()), lease.Release(t.Context())} {
-		assert.ErrorIs(t, err, quorum.ErrConfig)
+	args := map[reflect.Type]reflect.Value{
+		reflect.TypeFor[context.Context](): reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
 	}
-	assert.Equal(t, "no lease", fmt.Sprint(lease))
+	closed := func(done <-chan struct{}) bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	nothing := func(t *testing.T, v any) {
+		switch v := v.(type) {
+		case error:
+			assert.ErrorIs(t, v, quorum.ErrConfig)
+			assert.ErrorContains(t, v, "the lease is nil")
+		case <-chan struct{}:
+			assert.True(t, closed(v))
+		case context.Context:
+			assert.True(t, closed(v.Done()))
+			assert.ErrorIs(t, v.Err(), context.Canceled)
+			assert.ErrorIs(t, context.Cause(v), quorum.ErrConfig)
+			_, has := fencing.FromContext(v)
+			assert.False(t, has, "an outer lease's token isn't this one's")
+		default:
+			assert.Zero(t, v)
+		}
+	}
+	for i := range reflect.TypeOf(lease).NumMethod() {
+		m := reflect.TypeOf(lease).Method(i)
+		t.Run(m.Name, func(t *testing.T) {
+			switch m.Name {
+			case "String", "Format":
+				assert.Equal(t, "no lease", fmt.Sprint(lease))
+				return
+			case "LogValue":
+				assert.Equal(t, "no lease", lease.LogValue().String())
+				return
+			}
+			in := []reflect.Value{reflect.ValueOf(lease)}
+			for at := 1; at < m.Type.NumIn(); at++ {
+				arg, known := args[m.Type.In(at)]
+				require.True(t, known, "%v", m.Type.In(at))
+				in = append(in, arg)
+			}
+			require.NotPanics(t, func() {
+				for _, result := range m.Func.Call(in) {
+					require.True(t, result.IsValid())
+					if result.Type() == reflect.TypeFor[error]() {
+						require.False(t, result.IsNil(), "an error is due")
+					}
+					nothing(t, result.Interface())
+				}
+			})
+		})
+	}
 }

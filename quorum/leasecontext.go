@@ -22,6 +22,9 @@ import (
 //
 // The context has no Deadline of its own, since an extension moves it.
 func (l *Lease) Context() context.Context {
+	if l == nil {
+		return l.Within(context.Background())
+	}
 	l.mu.Lock()
 	own := l.own
 	l.mu.Unlock()
@@ -40,8 +43,12 @@ func (l *Lease) Context() context.Context {
 // Within is a context like Context that also ends when parent does, and has its values.
 func (l *Lease) Within(parent context.Context) context.Context {
 	// A lease without a token hides that of an outer one.
-	parent = fencing.NewContext(parent, l.token)
+	parent = fencing.NewContext(parent, l.Token())
 	inner, cancel := context.WithCancelCause(parent)
+	if l == nil {
+		cancel(errNoLease)
+		return inner
+	}
 	l.endWith(inner, cancel)
 	l.watch()
 	return &leaseContext{Context: inner, lease: l}

@@ -40,6 +40,10 @@ func ofErrors() []Mutant {
 		Edits: edit("quorum/errors.go", "case ballot.Vote.Err == ErrPending:", "case ballot.Vote.Err == ErrPending && false:"),
 		Judge: test("./quorum", "^TestPendingVotesAreNoFailures$"),
 	}, {
+		Name: "nil-lease-goes-on", Breaks: "the contexts of a nil lease have ended",
+		Edits: edit("quorum/leasecontext.go", "\t\tcancel(errNoLease)\n", ""),
+		Judge: test("./quorum", "^TestNilLease$"),
+	}, {
 		Name: "raises-not-counted", Breaks: "raises that fail for good are not waited for",
 		Edits: edit("quorum/waiting.go", "range [][]Ballot{err.Votes, err.Raises} {", "range [][]Ballot{err.Votes} {"),
 		Judge: test("./quorum", "^TestTokenRaceShowsTheRaises$"),

@@ -63,7 +63,8 @@ func (h Handle) Deadline() time.Time { return h.deadline }
 
 // HandOff ends the lease here, without releasing it, and gives it in a form for another
 // process. It waits for an extension that is under way, and for answers of instances
-// that are still to come: for InstanceTimeout at most, and no longer than ctx. The
+// that are still to come: no longer than ctx, and without one for some InstanceTimeouts
+// where an instance hangs, because each extension of KeepAlive waits for up to four. The
 // contexts of the lease end with ErrHandedOff, and so does whatever is done with it
 // afterwards.
 //

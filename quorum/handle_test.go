@@ -303,6 +303,48 @@ func TestHandingOffWaitsForAnExtension(t *testing.T) {
 	})
 }
 
+// Its promise where instances hang and the keeper is extending: some InstanceTimeouts, or the
+// context. A lease whose extension is undecided is still held.
+func TestHandingOffWaitsForTheKeeper(t *testing.T) {
+	for hung, wants := range map[int]error{1: nil, 3: quorum.ErrInterrupted} {
+		for _, patient := range []bool{true, false} {
+			t.Run(fmt.Sprint(hung, patient), func(t *testing.T) {
+				playOnce(t, 5, func(f *fixture) {
+					lease := f.acquire("k")
+					synctest.Wait()
+					lease.KeepAlive()
+					for i := range hung {
+						f.hang(i)
+					}
+					for f.count(4, quorum.Extend) == 0 {
+						time.Sleep(ms)
+						synctest.Wait()
+					}
+					ctx, cancel, at := f.ctx, func() {}, time.Now()
+					if !patient {
+						ctx, cancel = context.WithTimeout(f.ctx, 50*ms)
+					}
+					defer cancel()
+					_, err := lease.HandOff(ctx)
+					took := time.Since(at)
+					if patient {
+						require.NoError(t, err)
+						require.ErrorIs(t, lease.Err(), quorum.ErrHandedOff)
+						assert.LessOrEqual(t, took, 4*f.Config().InstanceTimeout)
+					} else {
+						require.ErrorIs(t, err, wants)
+						assert.Equal(t, 50*ms, took)
+						assert.Equal(t, wants != nil, lease.Err() == nil)
+					}
+					for i := range hung {
+						f.resume(i)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestResumeInAnotherProcess(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -427,7 +469,6 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 
 		// What has reached it isn't resumed.
 		lease = f.acquire("i")
-		require.NoError(t, err)
 		time.Sleep(9 * time.Second)
 		require.NoError(t, lease.Extend(f.ctx))
 		time.Sleep(3 * time.Second)

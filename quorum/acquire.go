@@ -8,9 +8,10 @@ import (
 
 // TryAcquire tries once to take the lock on key.
 //
-// Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrTaken, ErrNoQuorum,
-// ErrTooSlow, ErrTokenRace as *RoundError, ErrInterrupted with ctx's error if
-// that ended first, ErrClosed. On an error nothing stays behind: what was set has
+// Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
+// *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch,
+// ErrOverloaded, ErrInterrupted with ctx's error if that ended first, ErrClosed, and a
+// failure of Config.Random. On an error nothing stays behind: what was set has
 // been deleted on every instance that answered, and is owed to the others.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, Acquire, key); err != nil {
@@ -32,9 +33,9 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 // has the lock already is told so (ErrHeldByCaller).
 //
 // Errors: those of TryAcquire for what waiting can't cure and for a ctx that had
-// ended before, else a *WaitError: it
-// Is ErrExhausted for the bounds and ErrInterrupted (with ctx's error) for the
-// context, and has the last round's error beside it.
+// ended before, else a *WaitError: it Is ErrExhausted for the bounds, ErrInterrupted
+// (with ctx's error) for the context and ErrClosed for Close, and has the last round's
+// error beside it.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, Acquire, key); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 // cause says which.
 //
 // The error is Acquire's if the lock was not taken; else work's, joined with an
-// ErrLost if the lease was over before work had ended, or with Release's
+// ErrLost or ErrClosed if the lease was over before work had ended, or with Release's
 // ErrNotHeld if its keys turned out to have gone: either says that work went on
 // without the lock. A panic in work passes on after the release.
 func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error) error {

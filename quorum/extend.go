@@ -21,8 +21,9 @@ import (
 // old deadline stands; another try may succeed in the first case. If so many
 // instances say that the key is not the lease's that no quorum can have it, the
 // lease ends at once, and the error Is ErrLost. Past the deadline the answer is
-// ErrExpired, and nobody is asked. Other errors: ErrReleased, and ErrInterrupted
-// with ctx's error, after which the outcome is unknown and the old deadline stands.
+// ErrExpired, and nobody is asked. Other errors: ErrReleased, ErrHandedOff and ErrClosed
+// if the lease ended by that, ErrConfig for a nil lease, and ErrInterrupted with ctx's
+// error, after which the outcome is unknown and the old deadline stands.
 func (l *Lease) Extend(ctx context.Context) error {
 	if l == nil {
 		return errNoLease

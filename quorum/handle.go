@@ -73,7 +73,7 @@ func (h Handle) Deadline() time.Time { return h.deadline }
 //
 // Errors: ErrInterrupted with ctx's error, after which the lease is still held here, and
 // why the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
-// ErrClosed).
+// ErrClosed); ErrConfig for a nil lease.
 func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
 		return Handle{}, errNoLease
@@ -131,13 +131,14 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 // Resume takes over a lease that was handed off: with its TTL, counted from here, and a
 // value and a token of its own. It doesn't matter what the sender's clock shows, but a
 // handle whose deadline has passed here as well is refused with ErrExpired, and nobody
-// is asked.
+// is asked. It takes scripts on the instances, also with Fencing Off (see Command.Replace).
 //
 // Errors: ErrConfig for a handle of another set of instances, of a TTL above MaxTTL, or
 // of a token that isn't below the instances' counters; ErrExpired; ErrLost if so many
 // instances say that the key is not the lease's that no quorum can have it; and those of
-// TryAcquire. After an error from the instances the lease is given up: what was replaced
-// has been deleted again. ReleaseHandle frees the rest before it expires.
+// TryAcquire but ErrHeldByCaller and ErrTaken. After an error from the instances the lease
+// is given up: what was replaced has been deleted again. ReleaseHandle frees the rest
+// before it expires.
 func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
 	terms, lived, err := c.fits(handle)
 	if err != nil {
@@ -162,8 +163,8 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	return view.handOut(ctx, lease), nil
 }
 
-// ReleaseHandle releases a lease by its handle. Errors are those of Lease.Release, and
-// ErrConfig.
+// ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
+// set of instances, ErrNotHeld, ErrUnreachable, ErrClosed.
 func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.readable(handle); err != nil {
 		return err

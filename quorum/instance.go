@@ -250,9 +250,10 @@ type Command struct {
 	Set Set
 
 	// Replace is a value that Acquire may overwrite as if the key were free: that of
-	// the caller's own last round, which was lost and may have left the key behind.
-	// Empty otherwise, and always for an Acquire without Fence where an instance of
-	// the set is no Listener.
+	// the caller's own last round, which was lost and may have left the key behind, or
+	// that of a lease that was handed off and is resumed. Empty otherwise. For an
+	// Acquire without Fence it takes a script; where an instance of the set is no
+	// Listener, it is sent only to resume a lease.
 	Replace string
 
 	// Wake asks Release to call the first waiter in the key's line. Only sent to

@@ -49,7 +49,7 @@ type InstanceReport struct {
 //
 // The Report is complete even if the error isn't nil. The error joins, instance by
 // instance, everything in Report.Instances[i].Err as *InstanceError; errors.Is
-// finds what it is about.
+// finds what it is about. Else it is ErrInterrupted with ctx's error, or ErrClosed.
 func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)

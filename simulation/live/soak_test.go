@@ -18,7 +18,7 @@ import (
 func TestSoak(t *testing.T) {
 	onServers(t)
 	length := 12 * time.Second
-	if testing.Short() {
+	if testing.Short() || raced {
 		length = 6 * time.Second
 	}
 	var told []live.Suffered

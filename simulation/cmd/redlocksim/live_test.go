@@ -41,18 +41,18 @@ func TestLive(t *testing.T) {
 		t.Setenv(d.variable, "")
 	}
 	page := filepath.Join(t.TempDir(), "live.html")
-	code, stdout, stderr := redlocksim(t, "live", "-only", "X2", "-html", page)
+	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-html", page)
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	require.Contains(t, stdout, "all as the simulation predicts")
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "X2")
+	require.Contains(t, string(text), "S13")
 	require.Contains(t, string(text), "agrees")
 	for _, d := range dialects {
 		require.Contains(t, stdout, "skipped: "+d.variable+" is not set")
 	}
 
-	code, stdout, stderr = redlocksim(t, "live", "-only", "X2", "-format", "json")
+	code, stdout, stderr = redlocksim(t, "live", "-only", "S13", "-format", "json")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	var report live.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
@@ -71,23 +71,23 @@ func TestLiveDialects(t *testing.T) {
 		t.Setenv(d.variable, "")
 	}
 	t.Setenv("VALKEY9_SERVER", server)
-	code, stdout, stderr := redlocksim(t, "live", "-only", "X2")
+	code, stdout, stderr := redlocksim(t, "live", "-only", "S13")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	require.Contains(t, stdout, "\nVALKEY9_SERVER\n")
 	require.Equal(t, 2, strings.Count(stdout, "all as the simulation predicts"))
 
 	t.Setenv("VALKEY9_SERVER", filepath.Join(t.TempDir(), "valkey-server"))
-	code, _, stderr = redlocksim(t, "live", "-only", "X2")
+	code, _, stderr = redlocksim(t, "live", "-only", "S13")
 	require.Equal(t, exitFail, code)
 	require.Contains(t, stderr, "VALKEY9_SERVER")
 }
 
 func TestSoakCommand(t *testing.T) {
 	needsServer(t)
-	code, stdout, stderr := redlocksim(t, "soak", "-for", "6s", "-seed", "3")
+	code, stdout, stderr := redlocksim(t, "soak", "-for", "5s", "-seed", "3")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	require.Contains(t, stdout, "0 stale writes, 0 lost updates")
-	code, planned, _ := redlocksim(t, "soak", "-for", "6s", "-seed", "3", "-plan")
+	code, planned, _ := redlocksim(t, "soak", "-for", "5s", "-seed", "3", "-plan")
 	require.Equal(t, exitOK, code)
 	require.NotEmpty(t, planned)
 	for line := range strings.Lines(planned) {

@@ -100,6 +100,9 @@ func TestTimeRemaining(t *testing.T) {
 // All of it: every scenario and every cell in the terminal, in 100 columns and without
 // colours, and the page.
 func TestAll(t *testing.T) {
+	if raced {
+		t.Skip("it is the matrix, which is played by the next test, and all scenarios, which their package plays")
+	}
 	page := filepath.Join(t.TempDir(), "report.html")
 	out, errs := does(t, exitOK, "-all", "-seeds", "2", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page, "-url", "https://locks.example/a/")
 	assert.Empty(t, errs)
@@ -160,7 +163,7 @@ func TestMatrixFormats(t *testing.T) {
 	assert.Regexp(t, `(?m)^redlock +\d+% +\.$`, text)
 	assert.Regexp(t, `redlock / empty: \d+ % \([\d.]+ to [\d.]+ %\), two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
 
-	markdown, _ := does(t, exitOK, with("-format", "markdown")...)
+	markdown, _ := does(t, exitOK, with("-format", "markdown", "-seeds", "2")...)
 	assert.True(t, strings.HasPrefix(markdown, "| design | empty | cut |\n"), markdown)
 
 	one, _ := does(t, exitOK, with("-format", "json", "-workers", "1")...)

@@ -93,9 +93,9 @@ func TestExploreIsInterrupted(t *testing.T) {
 }
 
 func TestExhaust(t *testing.T) {
-	code, stdout, stderr := said(t.Context(), "exhaust", "S1", "-faults", "pause,crash", "-lengths", "12s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
+	code, stdout, stderr := said(t.Context(), "exhaust", "X1", "-faults", "pause,crash", "-lengths", "12s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
-	assert.Regexp(t, `every single fault in S1 with default, seed 0: \d\d+ runs`, stdout)
+	assert.Regexp(t, `every single fault in X1 with default, seed 0: \d\d+ runs`, stdout)
 	assert.Regexp(t, `(?m)^lost update +pause c1 +\d+  at operation \d+ for 1[25]s$`, stdout)
 	assert.Regexp(t, `pairs of faults: 30 runs of the \d+ that there are`, stdout)
 	assert.Contains(t, stdout, "cases 0:30, 30 runs")
@@ -211,10 +211,14 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
 	r := registry()
 	broken := 0
+	mixed := some(20)
+	if raced && !long {
+		mixed /= 2
+	}
 	for _, w := range []struct {
 		search.Workload
 		seeds uint64
-	}{{search.Mixed(), some(20)}, {search.Crowd(), some(5)}} {
+	}{{search.Mixed(), mixed}, {search.Crowd(), some(5)}} {
 		for _, d := range r.Designs {
 			cfg := w.Base
 			d.Apply(&cfg)
@@ -229,9 +233,12 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	assert.Greater(t, broken, int(some(50)))
 }
 
+// long says that tests of many runs take all of them.
+var long = os.Getenv("REDLOCK_LONG") != ""
+
 // some is how many of n seeds a test takes: all of them only if that is asked for.
 func some(n uint64) uint64 {
-	if os.Getenv("REDLOCK_LONG") != "" {
+	if long {
 		return n
 	}
 	return n / 5

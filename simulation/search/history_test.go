@@ -29,7 +29,7 @@ func TestTheJudgesAgree(t *testing.T) {
 	compared, broken := 0, 0
 	seeds := uint64(400)
 	if testing.Short() || raced {
-		seeds = 60
+		seeds = 24
 	}
 	for _, design := range []string{"default", "guarded", "forgetful", "unwatched", "unfenced"} {
 		for seed := range seeds {

@@ -18,8 +18,7 @@ func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
 	space.Faults = []simulation.Kind{simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut, simulation.Delay}
-	report := find(t, space, 200)
-	f := kind(t, report, simulation.TwoHolders)
+	f := first(t, space, simulation.TwoHolders)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
 	t.Logf("%d runs: from %d faults to %+v, changes %+v", shrunk.Runs, len(f.Setup.Schedule), shrunk.Setup.Schedule, shrunk.Setup.Changes)

@@ -25,7 +25,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestAReplicaThatIsAMasterAgainIsQuarantined$"),
 	}, {
 		Name: "replicas-cost-votes", Breaks: "a replica that connects is no reason for a master to stay away",
-		Edits: edit("quorum/quarantine.go", "id.Promoted || now.Mono-seen >= backlogLife {", "id.Promoted || now.Mono-seen >= 0 {"),
+		Edits: edit("quorum/quarantine.go", "id.Promoted || replica || now.Mono-seen >= backlogLife {", "id.Promoted || replica || now.Mono-seen >= 0 {"),
 		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),
 	}, {
 		Name: "old-sight-trusted", Breaks: "a server that wasn't seen for long may have been promoted",

@@ -44,7 +44,7 @@ func ofTime() []Mutant {
 		Judge: test("./quorum", "^TestWatcherSeesAWallClockThatJumped$"),
 	}, {
 		Name: "context-outlives-loss", Breaks: "a lease's context ends when the lease is lost or released",
-		Edits: edit("quorum/lease.go", "ends := slices.Collect(maps.Values(l.ends))", "ends := slices.Collect(maps.Values(l.ends))[:0]"),
+		Edits: edit("quorum/lease.go", "ends = slices.Collect(maps.Values(l.ends))", "ends = slices.Collect(maps.Values(l.ends))[:0]"),
 		Judge: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
 	}}
 }

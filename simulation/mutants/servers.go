@@ -80,7 +80,7 @@ func ofServers() []Mutant {
 		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
 		Judge: scenario("M2"),
 	}, {
-		Name: "connections-outlive-the-quarantine", Breaks: "a TTL and the life of a connection are no longer than MaxTTL",
+		Name: "connection-outlives-quarantine", Breaks: "a TTL and the life of a connection are no longer than MaxTTL",
 		Edits: edit("quorum/coordinator.go", "ttl+c.connLife > c.cfg.MaxTTL", "ttl > c.cfg.MaxTTL"),
 		Judge: test("./simulation", "^TestLeaseOverAnOldConnection$"),
 	}, {

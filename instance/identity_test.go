@@ -3,9 +3,15 @@
 package instance_test
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,4 +256,248 @@ func field(info, name string) string {
 	_, rest, _ := strings.Cut(info, name+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
 	return value
+}
+
+// named is a client on an instance's name, over an address of its own.
+func named(t *testing.T, name, addr string) *instance.Redis {
+	t.Helper()
+	client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
+	t.Cleanup(func() { _ = client.Close() })
+	inst, err := instance.New(client, instance.Config{Name: name})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = inst.Close() })
+	return inst
+}
+
+// knowing is a Coordinator that has asked its servers before, and waited until they vote.
+func knowing(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...quorum.Instance) *quorum.Coordinator {
+	t.Helper()
+	c := starting(t, ttl, edit, insts...)
+	l, err := c.Acquire(t.Context(), "before")
+	require.NoError(t, err)
+	require.NoError(t, l.Release(t.Context()))
+	return c
+}
+
+func starting(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...quorum.Instance) *quorum.Coordinator {
+	t.Helper()
+	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + 400*time.Millisecond, InstanceTimeout: ttl / 5}
+	if edit != nil {
+		edit(&cfg)
+	}
+	c, err := quorum.New(cfg, insts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// A proxy turns to another server between two requests of one Probe. A client that knew
+// the first one doesn't take the mixture for the same server after a new replica.
+func TestAProbeOfTwoServersFails(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	servers := instancetest.StartN(t, 2, instancetest.Config{})
+	const ttl = 2 * time.Second
+	a, b := servers[0].Addr(), servers[1].Addr()
+	front := newRouter(t, func([]string) string { return a })
+	holder := knowing(t, ttl, nil, named(t, "x", front.addr()))
+	other := knowing(t, ttl, nil, named(t, "x", front.addr()))
+	held, err := holder.TryAcquire(t.Context(), "k")
+	require.NoError(t, err)
+	var turned atomic.Bool
+	turn := func(request []string) string {
+		if turned.Load() {
+			return b
+		}
+		turned.Store(len(request) == 2 && strings.EqualFold(request[0], "INFO") && request[1] == "server")
+		return a
+	}
+	front.route.Store(&turn)
+	_, err = other.Verify(t.Context())
+	require.ErrorContains(t, err, "the answers come from two servers")
+	require.ErrorContains(t, err, "it is asked again")
+	_, err = other.TryAcquire(t.Context(), "k")
+	require.Error(t, err)
+	require.NotZero(t, held.Validity())
+
+	// Request by request either of them: nobody gets a second lease.
+	turns := func([]string) string { return []string{a, b}[rand.IntN(2)] }
+	front.route.Store(&turns)
+	for held.Validity() > 0 {
+		_, err := other.TryAcquire(t.Context(), "k")
+		require.False(t, err == nil && held.Validity() > 0, "two leases at once")
+	}
+}
+
+// A proxy answers with an error while its server is away. That isn't taken for a server
+// that hides its run: not by a client that starts, not by one that knows the server.
+func TestAProxysErrorHidesNothing(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for name, starts := range map[string]bool{"a client that starts": true, "a running client": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := instancetest.Start(t, instancetest.Config{})
+			front, err := redisproc.NewFrontend(s.Addr())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, front.Close()) })
+			const ttl = 2 * time.Second
+			unprotected := func(cfg *quorum.Config) {
+				cfg.Hooks.Unprotected = func(e quorum.UnprotectedEvent) { t.Error("unprotected: ", e) }
+			}
+			holder := knowing(t, ttl, unprotected, named(t, "x", front.Addr()))
+			other := starting(t, ttl, unprotected, named(t, "x", front.Addr()))
+			if !starts {
+				_, _ = other.Verify(t.Context())
+			}
+			held, err := holder.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+			s.Kill()
+			_, err = other.TryAcquire(t.Context(), "k")
+			require.Error(t, err)
+			_, _ = other.Verify(t.Context())
+			s.Restart()
+			for held.Validity() > 0 {
+				_, err = other.TryAcquire(t.Context(), "k")
+				require.False(t, err == nil && held.Validity() > 0, "two leases at once")
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// The proxy's error meets the mark's script alone, and the name leads to a spare server.
+func TestAProxysErrorHidesNoMark(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	servers := instancetest.StartN(t, 2, instancetest.Config{})
+	const ttl = 2 * time.Second
+	a, b := servers[0].Addr(), servers[1].Addr()
+	front := newRouter(t, func([]string) string { return a })
+	holder := knowing(t, ttl, nil, named(t, "x", front.addr()))
+	time.Sleep(2 * time.Second) // uptimes are rounded down
+	held, err := holder.TryAcquire(t.Context(), "k")
+	require.NoError(t, err)
+	var failed atomic.Bool
+	turn := func(request []string) string {
+		if strings.EqualFold(request[0], "EVAL") && failed.CompareAndSwap(false, true) {
+			return "-ERR upstream failure\r\n"
+		}
+		return b
+	}
+	front.route.Store(&turn)
+	_, err = starting(t, ttl, nil, named(t, "x", front.addr())).TryAcquire(t.Context(), "k")
+	require.NotZero(t, held.Validity())
+	require.Error(t, err, "two leases at once")
+}
+
+// router is a proxy that sends each request to the server that route names, as twemproxy
+// and Envoy do. Where route gives an error answer, the router answers itself.
+type router struct {
+	listener net.Listener
+	route    atomic.Pointer[func(request []string) string]
+	all      sync.WaitGroup
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+func newRouter(t *testing.T, route func(request []string) string) *router {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &router{listener: l}
+	r.route.Store(&route)
+	r.all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.mu.Lock()
+			r.conns = append(r.conns, conn)
+			r.mu.Unlock()
+			r.all.Go(func() { r.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.mu.Lock()
+		for _, c := range r.conns {
+			_ = c.Close()
+		}
+		r.mu.Unlock()
+		r.all.Wait()
+	})
+	return r
+}
+
+func (r *router) serve(client net.Conn) {
+	defer client.Close()
+	rd := bufio.NewReader(client)
+	back := map[string]net.Conn{}
+	replies := map[string]*bufio.Reader{}
+	defer func() {
+		for _, c := range back {
+			_ = c.Close()
+		}
+	}()
+	for {
+		var raw strings.Builder
+		var words []string
+		if item(&raw, rd, &words) != nil {
+			return
+		}
+		target := (*r.route.Load())(words)
+		if strings.HasPrefix(target, "-") {
+			if _, err := io.WriteString(client, target); err != nil {
+				return
+			}
+			continue
+		}
+		if back[target] == nil {
+			conn, err := net.Dial("tcp", target)
+			if err != nil {
+				return
+			}
+			back[target], replies[target] = conn, bufio.NewReader(conn)
+		}
+		var reply strings.Builder
+		if _, err := io.WriteString(back[target], raw.String()); err != nil {
+			return
+		}
+		if item(&reply, replies[target], nil) != nil {
+			return
+		}
+		if _, err := io.WriteString(client, reply.String()); err != nil {
+			return
+		}
+	}
+}
+
+func (r *router) addr() string { return r.listener.Addr().String() }
+
+// item copies one request or answer, and collects a request's words.
+func item(to *strings.Builder, from *bufio.Reader, words *[]string) error {
+	line, err := from.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	to.WriteString(line)
+	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
+	switch line[0] {
+	case '*':
+		for ; err == nil && n > 0; n-- {
+			err = item(to, from, words)
+		}
+		return err
+	case '$':
+		if err == nil && n >= 0 {
+			text := make([]byte, n+2)
+			if _, err = io.ReadFull(from, text); err == nil {
+				to.Write(text)
+				if words != nil {
+					*words = append(*words, string(text[:n]))
+				}
+			}
+		}
+		return err
+	}
+	return nil
 }

@@ -10,9 +10,14 @@
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then return answer(0, false, 0, 0) end
 local run = (string.match(server, 'run_id:(%S+)') or '') .. '/' .. (string.match(replication, 'master_replid:(%S+)') or '')
-if run == '/' then return redis.error_reply('ERR INFO has no run_id and no master_replid') end
+if run == '/' then return redis.error_reply('ERR a mark is not supported: INFO has no run_id and no master_replid') end
 local clock = now[1] * 1000000 + now[2]
-local theirs, since = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%d+)$')
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'table' then
+  if not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+  held = false -- no mark, and replaced
+end
+local theirs, since = string.match(held or '', '^(%S+) (%d+)$')
 since = tonumber(since)
 if theirs ~= run or since > clock or ARGV[2] ~= '' and ARGV[2] ~= run then
   since = clock

@@ -51,6 +51,10 @@ func TestMark(t *testing.T) {
 			s.MustAsk("SET", MarkKey("a"), fmt.Sprint(run, " ", time.Now().Add(time.Hour).UnixMicro()))
 		},
 		"what isn't a mark": func() { s.MustAsk("SET", MarkKey("a"), "x") },
+		"what isn't a text": func() {
+			s.MustAsk("DEL", MarkKey("a"))
+			s.MustAsk("RPUSH", MarkKey("a"), "x")
+		},
 	} {
 		time.Sleep(time.Millisecond)
 		require.NotZero(t, served(t, s.URL(), "a"))
@@ -84,8 +88,6 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	require.Empty(t, probe("words:pw@", "a").Hidden, "it has only to be read")
 	s.MustAsk("ACL", "SETUSER", "quiet", "on", ">pw", "~*", "+@all", "-@scripting")
 	hidden(probe("quiet:pw@", "a"))
-	s.MustAsk("RPUSH", MarkKey("c"), "x")
-	hidden(probe("", "c"))
 
 	// A server that can't write can't vote, and so it need not be trusted.
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")

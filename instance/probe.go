@@ -1,7 +1,9 @@
 package instance
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -53,7 +55,7 @@ var questions = [...]question{
 
 // Probe asks the server who it is, as quorum.Instance says, and with
 // DialectAuto which commands it has. All is asked on one connection, so the
-// answers are one server's. If the server is a master, Probe leaves the mark there that
+// answers are one server's; a Probe fails if a proxy mixed those of two. If the server is a master, Probe leaves the mark there that
 // MarkKey is the key of, unless there is one; it needs no right to that.
 func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 	if ctx.Err() != nil {
@@ -77,7 +79,7 @@ func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
 func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 	p := &probe{id: id, asks: asks}
 	for i := range asks {
-		if text, bad := asks[i].sink.failure(); bad && i != askMark && !isHidden(text) {
+		if text, bad := asks[i].sink.failure(); bad && i != askMark && !isHidden(i, text) {
 			return serverError(text)
 		}
 	}
@@ -106,13 +108,26 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 	return nil
 }
 
-// isHidden reports whether an error answer says that the server won't tell, as
+// isHidden reports whether an error answer to a part says that the server won't tell, as
 // opposed to can't now. Servers that don't know a command say so in words of
 // their own, which have no kind.
-func isHidden(text string) bool {
-	kind := kindOf(text)
-	return kind == ErrPermission || kind == ErrServer || kind == ErrCommand
+//
+// Invariant: a run is hidden only by a server that says so. What a proxy answers while its
+// server is away has no kind either, and the server that comes back isn't known.
+func isHidden(part int, text string) bool {
+	switch kindOf(text) {
+	case ErrPermission, ErrCommand:
+		return true
+	case ErrServer:
+		return part != askServer && part != askReplication && part != askMark || strings.Contains(text, "not supported")
+	}
+	return false
 }
+
+// errMixed is the failure of a Probe whose answers aren't one server's.
+var errMixed = errors.New("instance: the answers come from two servers, or from two runs of one server")
+
+func orNone(id string) string { return cmp.Or(id, "none") }
 
 // probe reads the answers into an Identity. err is the first that can't be read.
 type probe struct {
@@ -137,8 +152,12 @@ func (p *probe) told(part int) (*reply, bool) {
 }
 
 func (p *probe) garbled(part int) {
+	p.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, questions[part].args, p.asks[part].sink.raw))
+}
+
+func (p *probe) fail(err error) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%w: %v answered %.60q", ErrReply, questions[part].args, p.asks[part].sink.raw)
+		p.err = err
 	}
 }
 
@@ -302,6 +321,11 @@ func (p *probe) mark(found *atomic.Pointer[string]) {
 			// when they can, a client must not count them sooner than with a mark.
 			p.id.Served = 0
 		default:
+			// What is no master doesn't vote, mark or not.
+			if !isHidden(askMark, text) && (p.id.Role == "" || p.id.Role == quorum.RoleMaster) {
+				p.fail(serverError(text))
+				return
+			}
 			text, _, _ = strings.Cut(text, " script: ") // where in it
 			p.hide(askMark, text)
 		}
@@ -316,10 +340,15 @@ func (p *probe) mark(found *atomic.Pointer[string]) {
 	default:
 		run := string(a.text)
 		runID, replID, _ := strings.Cut(run, "/")
-		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
+		// Invariant: an Identity is of one server in one run. The answers are those of
+		// several requests, between which a proxy may turn to another server; the script's
+		// alone are one step.
 		if p.id.RunID != "" && runID != p.id.RunID || p.id.ReplID != "" && replID != p.id.ReplID {
-			p.id.Served = 0 // it has begun another run since it told the rest
+			p.fail(fmt.Errorf("%w: INFO told the run ID %.8s and the replication ID %.8s, and a script the run ID %.8s and the replication ID %.8s; it is asked again",
+				errMixed, orNone(p.id.RunID), orNone(p.id.ReplID), orNone(runID), orNone(replID)))
+			return
 		}
+		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
 		found.Store(&run)
 	}
 }

@@ -282,7 +282,7 @@ func TestProbeAnswers(t *testing.T) {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
 		"INFO replication":                   {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
-		"mark":                               {"abc/another 7000000", func(id quorum.Identity) bool { return id.Served == 0 && len(id.Hidden) == 0 }},
+		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id quorum.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
 		"INFO memory":                        {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
 		"CONFIG GET appendfsync":             {"*0\r\n", func(id quorum.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
 		"TIME":                               {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
@@ -297,6 +297,21 @@ func TestProbeAnswers(t *testing.T) {
 	} {
 		_, err := probe(t, with(key, answer))
 		require.ErrorIs(t, err, ErrLoading)
+	}
+	// What is told of one part hides nothing for good where a run hangs on it.
+	away := "-ERR upstream failure\r\n"
+	for _, key := range []string{"INFO server", "INFO replication", "mark"} {
+		_, err := probe(t, with(key, away))
+		require.ErrorIs(t, err, ErrServer, key)
+		require.ErrorContains(t, err, "upstream failure", key)
+		id, err := probe(t, with(key, "-ERR section is not supported\r\n"))
+		require.NoError(t, err, key)
+		require.NotEmpty(t, id.Hidden, key)
+	}
+	for _, run := range []string{"abc/another", "another/def"} {
+		_, err := probe(t, with("mark", run+" 7000000"))
+		require.ErrorIs(t, err, errMixed)
+		require.ErrorContains(t, err, "the replication ID def")
 	}
 	for key, answer := range map[string]string{
 		"INFO server": "+OK\r\n", "TIME": "*2\r\n+a\r\n+b\r\n", "CONFIG GET save": "*1\r\n+save\r\n",

@@ -180,16 +180,21 @@ func (m *member) leave() {
 }
 
 // tick reads the server's clock, and finds out whether it is the one that was probed.
+//
+// Invariant: no server is asked in no run for longer than it hides its run. It may have
+// hidden it for a moment only, as a proxy does that answers for it.
 func (m *member) tick() {
-	run := m.standing(m.reader.Now()).run
+	sent := m.reader.Now()
+	s := m.standing(sent)
+	run, hidden := s.run, m.watchRestarts && s.known && s.run == ""
 	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: run})
 	var other *RunError
-	switch now := m.reader.Now(); {
+	switch {
 	case errors.As(ballot.Vote.Err, &other):
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == Granted:
 		m.mu.Lock()
-		m.quarantine.confirmed(run, now)
+		m.quarantine.confirmed(run, sent)
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
 		m.mistrust()
@@ -198,7 +203,12 @@ func (m *member) tick() {
 	}
 	ctx, cancel := m.clock.WithTimeout(context.Background(), m.timeout)
 	defer cancel()
-	_, _ = m.judge(ctx) // what it finds is kept, and told by hooks
+	// What they find is kept, and told by hooks.
+	if hidden {
+		_, _ = m.identify(ctx)
+	} else {
+		_, _ = m.judge(ctx)
+	}
 }
 
 // wantsClock reports whether a command should bring the server's clock for the
@@ -345,7 +355,7 @@ func (m *member) probe(ctx context.Context) (Identity, error) {
 			// Another machine's clock isn't this one's after a jump.
 			m.monitor = drift.Monitor{MaxRate: m.monitor.MaxRate, Tolerance: m.monitor.Tolerance}
 		}
-		verdict = m.quarantine.identify(id, received)
+		verdict = m.quarantine.identify(id, sent, received)
 	}
 	m.probed = true
 	hidden := m.watchRestarts && m.unfit == nil && !m.toldHidden && id.Run() == ""

@@ -22,7 +22,7 @@ type quarantine struct {
 	length time.Duration // MaxTTL and the drift allowance on it
 
 	id      Identity      // what the last probe found; only RunID, ReplID and Role are kept
-	seen    time.Duration // when the server was last known to be in that run
+	seen    drift.Instant // when the server was last asked that answered in that run
 	sighted string        // the replication ID of another server that answered since
 
 	restart term // why and until when: it may have been restarted or replaced
@@ -47,9 +47,13 @@ const backlogLife = time.Minute
 // repl-backlog-ttl at least: so the server must have been seen in the run before less
 // than that ago, as a master. Where repl-backlog-ttl is set to less than backlogLife, a demotion and
 // a promotion within it can pass unnoticed.
-func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
+//
+// Invariant: that time is never taken for shorter than it was. It counts from when the
+// server was asked, because it may have answered right then, and by the larger of two
+// clocks, because the monotonic one stands still while the client's machine is suspended.
+func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineError {
 	before, sighted, seen := q.id, q.sighted, q.seen
-	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Role: id.Role}, "", now.Mono
+	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Role: id.Role}, "", sent
 	was := q.restart
 	switch {
 	case before.RunID != "" && id.RunID != before.RunID:
@@ -61,7 +65,7 @@ func (q *quarantine) identify(id Identity, now drift.Instant) *QuarantineError {
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
 	case before.ReplID != "" && id.ReplID != before.ReplID:
 		replica := before.Role != "" && before.Role != RoleMaster
-		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || now.Mono-seen >= backlogLife {
+		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
 		}
 	case before.RunID != "" || before.ReplID != "":
@@ -126,9 +130,9 @@ func (q *quarantine) answeredBy(other *RunError) (unknown bool) {
 
 // confirmed takes in that a server did what it was asked for in a run. What was asked for
 // in no run in particular shows nothing: any server does that.
-func (q *quarantine) confirmed(run string, now drift.Instant) {
-	if run != "" && run == q.id.Run() {
-		q.seen = max(q.seen, now.Mono)
+func (q *quarantine) confirmed(run string, sent drift.Instant) {
+	if run != "" && run == q.id.Run() && sent.Mono > q.seen.Mono {
+		q.seen = sent
 	}
 }
 

@@ -564,3 +564,21 @@ func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 		})
 	}
 }
+
+// A server that hides its run is asked again who it is with each reading of its clock. It
+// may have hidden it for a moment only.
+func TestAHiddenRunIsAskedForAgain(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		f.identify(truth)
+		time.Sleep(maxTTL)
+		lease := f.acquire("k") // it knows the run, and has waited
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Equal(t, f.servers[0].ReplID(), f.servers[0].Run("k"))
+		f.each(func(s *quorumtest.Server) { s.Restart(false) })
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+}

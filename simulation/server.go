@@ -344,7 +344,7 @@ func (s *server) identity() *quorum.Identity {
 		Clock:       time.UnixMicro(now / 1000),
 	}
 	if s.w.cfg.HideRunID {
-		id.RunID, id.ReplID, id.Hidden = "", "", []string{"run ID and replication ID: the simulation hides them"}
+		id.RunID, id.ReplID, id.Promoted, id.Hidden = "", "", false, []string{"run ID and replication ID: the simulation hides them"}
 	}
 	return id
 }

@@ -25,11 +25,11 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestAReplicaThatIsAMasterAgainIsQuarantined$"),
 	}, {
 		Name: "replicas-cost-votes", Breaks: "a replica that connects is no reason for a master to stay away",
-		Edits: edit("quorum/quarantine.go", "id.Promoted || replica || now.Mono-seen >= backlogLife {", "id.Promoted || replica || now.Mono-seen >= 0 {"),
+		Edits: edit("quorum/quarantine.go", "id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {", "id.Promoted || replica || drift.Elapsed(seen, now) >= 0 {"),
 		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),
 	}, {
 		Name: "old-sight-trusted", Breaks: "a server that wasn't seen for long may have been promoted",
-		Edits: edit("quorum/quarantine.go", " || now.Mono-seen >= backlogLife {", " || now.Mono-seen >= 1000*backlogLife {"),
+		Edits: edit("quorum/quarantine.go", " || drift.Elapsed(seen, now) >= backlogLife {", " || drift.Elapsed(seen, now) >= 1000*backlogLife {"),
 		Judge: test("./quorum", "^TestAReplicaThatConnectsCostsNoVote$"),
 	}, {
 		Name: "lost-rights-for-ever", Breaks: "a server is asked again who it is when a command that names its run may not be sent",
@@ -64,6 +64,22 @@ func ofServers() []Mutant {
 		Edits: edit("instance/probe.go", "case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:", "case quorum.ErrNotMaster:"),
 		Judge: test("./instance", "^TestMarkThatCannotBeKept$"),
 	}, {
+		Name: "mixed-answers-trusted", Breaks: "the answers to a probe are one server's",
+		Edits: edit("instance/probe.go", "if p.id.RunID != \"\" && runID != p.id.RunID ||", "if false && runID != p.id.RunID || false &&"),
+		Judge: test("./instance", "^TestAProbeOfTwoServersFails$"),
+	}, {
+		Name: "passing-errors-hide", Breaks: "a run is hidden only by a server that says so",
+		Edits: edit("instance/probe.go", "return part != askServer && part != askReplication && part != askMark || ", "return true || "),
+		Judge: test("./instance", "^TestAProxysErrorHidesNothing$|^TestAProxysErrorHidesNoMark$"),
+	}, {
+		Name: "hidden-for-ever", Breaks: "a server that hides its run is asked for it again",
+		Edits: edit("quorum/member.go", "\tif hidden {\n\t\t_, _ = m.identify(ctx)", "\tif hidden && false {\n\t\t_, _ = m.identify(ctx)"),
+		Judge: test("./quorum", "^TestAHiddenRunIsAskedForAgain$"),
+	}, {
+		Name: "suspensions-uncounted", Breaks: "the time since a server was seen in a run counts by two clocks",
+		Edits: edit("quorum/quarantine.go", "drift.Elapsed(seen, now) >= backlogLife {", "now.Mono-seen.Mono >= backlogLife {"),
+		Judge: test("./quorum", "^TestASuspendedClientDoesNotMissAPromotion$"),
+	}, {
 		Name: "young-server-trusted", Breaks: "a server that came up a moment ago doesn't vote",
 		Edits: edit("quorum/quarantine.go", "case id.Uptime >= 0 && id.Uptime < q.length:", "case false:"),
 		Judge: test("./quorum", "^TestServersThatJustCameUpDoNotVote$"),
@@ -93,7 +109,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestEarIsLost$"),
 	}, {
 		Name: "confirmed-in-no-run", Breaks: "a server is seen in a run only by a command that names it",
-		Edits: edit("quorum/quarantine.go", "if run != \"\" && run == q.id.Run() {", "if true {"),
+		Edits: edit("quorum/quarantine.go", "if run != \"\" && run == q.id.Run() && sent", "if sent"),
 		Judge: test("./quorum", "^TestATickInNoRunConfirmsNone$"),
 	}, {
 		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -50,6 +51,10 @@ type Violation struct {
 	// At is the true time.
 	At   time.Duration
 	Text string
+	// Overdue says that a request took effect at the resource after its holder's lease
+	// was over, or after a later request under the same lease. No lock can prevent
+	// that: it is the holder who must notice (assumption 1 of package quorum).
+	Overdue bool
 }
 
 // String is one line, and more lines for what has a stack.
@@ -62,8 +67,7 @@ type Event struct {
 	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "handed off", "crashed", "read", "write", "noted"
 	Key     string
 	Token   fencing.Token
-	// Goroutine is which of the process's own it was (asked and what came of it,
-	// looked, released), see Client.Goroutine.
+	// Goroutine is which of the process's own it was, see Client.Goroutine.
 	Goroutine int
 	// Lease is its number, from 1, in the order of acquisition; 0 if there is none.
 	Lease int
@@ -71,6 +75,15 @@ type Event struct {
 	Validity time.Duration
 	// Words says more, where there is more to say.
 	Words string
+}
+
+// Who names a goroutine of a process: "c1" is the first, and "c1.1" the first that it
+// started by Client.Go.
+func Who(process string, goroutine int) string {
+	if goroutine == 0 {
+		return process
+	}
+	return process + "." + strconv.Itoa(goroutine)
 }
 
 // checker looks at all that happens, as it happens.
@@ -89,11 +102,13 @@ type checker struct {
 
 // holding is one lease, as its holder sees it.
 type holding struct {
-	p      *process
-	key    string
-	token  fencing.Token
-	value  string
-	quorum int
+	p *process
+	// goroutine is whose of the process's own it is.
+	goroutine int
+	key       string
+	token     fencing.Token
+	value     string
+	quorum    int
 	// servers is how many are to have the key, where nothing is demanded.
 	servers int
 	// resumed: it isn't a new lease, but one that was handed off.
@@ -168,17 +183,19 @@ func (h *holding) after(o *holding) bool {
 	}
 }
 
-func (h *holding) String() string { return fmt.Sprintf("%s (token %d)", h.p.name, h.token) }
+func (h *holding) String() string {
+	return fmt.Sprintf("%s (token %d)", Who(h.p.name, h.goroutine), h.token)
+}
 
 func (c *checker) violation(kind ViolationKind, format string, args ...any) {
-	now := c.w.now.Load()
-	text := fmt.Sprintf(format, args...)
-	c.violations = append(c.violations, Violation{Kind: kind, At: time.Duration(now), Text: text})
-	line := c.w.trace.at(now, "VIOLATION").s(string(kind))
-	if kind != Stuck && kind != LeftOver && kind != Panicked { // stacks differ from run to run
-		line.s(text)
-	}
-	line.end()
+	c.found(Violation{Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+// found takes in a violation of this moment.
+func (c *checker) found(v Violation) {
+	v.At = time.Duration(c.w.now.Load())
+	c.violations = append(c.violations, v)
+	c.w.trace.violation(v)
 }
 
 // keys lists the locks that were asked for, sorted.
@@ -244,27 +261,46 @@ func (c *checker) real(h *holding) {
 // effect looks at an operation that the resource is about to carry out.
 func (c *checker) effect(a act, reg *register) {
 	h := a.holding
-	c.note(h.p, Event{What: a.kind.String(), Key: h.key, Token: h.token, Lease: h.number, Words: fmt.Sprintf("version %d value %d", a.version, a.value)})
+	c.note(h.p, Event{
+		What: a.kind.String(), Goroutine: a.goroutine, Key: h.key, Token: h.token, Lease: h.number,
+		Words: fmt.Sprintf("version %d value %d", a.version, a.value),
+	})
+	over := !h.holds(c.w.now.Load())
+	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
+		c.found(Violation{Kind: kind, Overdue: overdue, Text: fmt.Sprintf(format, args...)})
+	}
 	// By the time of sending: a packet that is late has no holder any more, and
 	// no lock is to blame for it.
 	for _, o := range c.holdings[h.number:] {
 		if o.key == h.key && o.gotAt <= a.sent {
-			c.violation(TwoHolders, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
+			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break
 		}
 	}
-	if a.kind == writing && !h.holds(c.w.now.Load()) {
-		c.w.count.add(writeAfterLease)
-	}
-	if reg.latest.after(h) && a.kind == writing {
-		c.violation(StaleWrite, "%v wrote %q after %v had used it", h, h.key, reg.latest)
-	}
-	if a.kind == writing && a.version != reg.version {
-		c.violation(LostUpdate, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
+	if a.kind == writing {
+		c.write(a, reg, over, found)
 	}
 	if !reg.latest.after(h) {
 		reg.latest = h
 	}
+}
+
+// write looks at a write that the resource is about to carry out. over says that its
+// holder's lease is.
+func (c *checker) write(a act, reg *register, over bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
+	h := a.holding
+	if over {
+		c.w.count.add(writeAfterLease)
+	}
+	if reg.latest.after(h) {
+		found(StaleWrite, over, "%v wrote %q after %v had used it", h, h.key, reg.latest)
+	}
+	lost, own := a.version != reg.version, reg.writer == h
+	if lost {
+		// A write that took effect too late also spoils the one that it came in between.
+		found(LostUpdate, over || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
+	}
+	reg.writer, reg.overdue = h, over || lost && own
 }
 
 // crashed ends what a process held.
@@ -335,6 +371,7 @@ func (r *record) apply(w *world) {
 			line.n("token", int64(h.token))
 		}
 	}
+	line.goroutine(r.goroutine)
 	if r.kind == acquired || r.kind == looked {
 		line.n("validity", int64(e.Validity))
 	}
@@ -398,19 +435,29 @@ func (x *prolonged) apply(w *world) {
 		return
 	}
 	now, validity := w.now.Load(), x.left(x.p)
-	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).n("validity", int64(validity)).end()
-	w.count.add(leaseExtended)
 	e := Event{What: "extended", Key: x.key, Token: x.token, Validity: validity}
-	for _, h := range slices.Backward(w.check.holdings) {
-		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
-			if h.told(validity); !x.over(x.p) {
-				w.check.real(h)
-			}
-			e.Lease = h.number
-			break
+	h := w.check.held(x, now)
+	if h != nil {
+		e.Lease, e.Goroutine = h.number, h.goroutine
+	}
+	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).goroutine(e.Goroutine).n("validity", int64(validity)).end()
+	w.count.add(leaseExtended)
+	if h != nil {
+		if h.told(validity); !x.over(x.p) {
+			w.check.real(h)
 		}
 	}
 	w.check.note(x.p, e)
+}
+
+// held is the lease that was extended, nil if its holder has given it up.
+func (c *checker) held(x *prolonged, now int64) *holding {
+	for _, h := range slices.Backward(c.holdings) {
+		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
+			return h
+		}
+	}
+	return nil
 }
 
 // tally counts what the library told a hook.

@@ -98,6 +98,7 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (Leas
 // gain asks for a lease, and records what came of it.
 func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 	c.settle()
+	h.goroutine = c.Goroutine
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}

@@ -22,6 +22,8 @@ type register struct {
 	value   int64
 	version uint64   // counts its writes
 	latest  *holding // the latest of those whose operations took effect
+	writer  *holding // whose write the last one was
+	overdue bool     // that write took effect too late, see Violation.Overdue
 	done    map[*holding]done
 }
 
@@ -93,7 +95,7 @@ func (r *resource) apply(c *call) acted {
 	// Begun when nothing comes between: a check that finds something writes a line
 	// of its own.
 	line := func() *trace {
-		return w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).n("token", int64(a.token))
+		return w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).goroutine(a.goroutine).n("token", int64(a.token))
 	}
 	if last := reg.done[a.holding]; a.kind == writing && a.number <= last.number {
 		if a.number == last.number {

@@ -46,6 +46,27 @@ func (r Result) Kinds() []ViolationKind {
 	return slices.Compact(kinds)
 }
 
+// With is the Result with one more violation: one that the checks can't know of,
+// because it is the scenario that demands something. It stands in the trace, at its
+// moment, as those of the checks do, so that everything that is made of the trace shows
+// it. The Result itself stays as it is.
+func (r Result) With(v Violation) Result {
+	later := slices.IndexFunc(r.Violations, func(o Violation) bool { return o.At > v.At })
+	if later < 0 {
+		later = len(r.Violations)
+	}
+	r.Violations = slices.Insert(slices.Clone(r.Violations), later, v)
+	if r.Trace == nil {
+		return r
+	}
+	var line trace
+	line.violation(v)
+	at := (&trace{text: r.Trace}).upTo(v.At)
+	r.Trace = slices.Concat(r.Trace[:at], line.text, r.Trace[at:])
+	r.Digest = digestOf(r.Trace)
+	return r
+}
+
 // Run plays one run: processes that run work against servers, in virtual time and
 // with the faults of schedule. Same arguments, same Result, on any machine.
 //

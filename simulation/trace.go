@@ -1,10 +1,12 @@
 package simulation
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // trace is what happened, a line of text for each thing: the true time in
@@ -25,8 +27,12 @@ func (t *trace) finish() (text []byte, digest string) {
 	}
 	length := int64(len(t.text))
 	usual.Store(max(length+length/8, usual.Load()-usual.Load()/16))
-	sum := sha256.Sum256(t.text)
-	return t.text, hex.EncodeToString(sum[:])
+	return t.text, digestOf(t.text)
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // at begins a line.
@@ -91,6 +97,39 @@ func (t *trace) n(name string, n int64) *trace {
 	t.text = append(t.text, '=')
 	t.text = strconv.AppendInt(t.text, n, 10)
 	return t
+}
+
+// goroutine adds which of its process's goroutines a line is about, if it isn't the
+// first.
+func (t *trace) goroutine(n int) *trace {
+	if n == 0 {
+		return t
+	}
+	return t.n("goroutine", int64(n))
+}
+
+// violation adds the line of a violation.
+func (t *trace) violation(v Violation) {
+	line := t.at(int64(v.At), "VIOLATION").s(string(v.Kind))
+	if v.Kind != Stuck && v.Kind != LeftOver && v.Kind != Panicked { // stacks differ from run to run
+		line.s(v.Text)
+	}
+	line.end()
+}
+
+// upTo is how much of the text is about moments up to at.
+func (t *trace) upTo(at time.Duration) int {
+	n := 0
+	for line := range bytes.Lines(t.text) {
+		whole, rest, _ := bytes.Cut(line, []byte("."))
+		fraction, _, _ := bytes.Cut(rest, []byte(" "))
+		// A line that begins otherwise belongs to the one before it.
+		if ns, err := strconv.ParseInt(string(whole)+string(fraction), 10, 64); err == nil && ns > int64(at) {
+			break
+		}
+		n += len(line)
+	}
+	return n
 }
 
 func (t *trace) end() {

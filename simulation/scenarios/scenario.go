@@ -169,11 +169,11 @@ func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulatio
 	return r, nil
 }
 
-// Judge adds what the scenario itself demands of a run, see Free.
+// Judge records in a run what the scenario itself demands and didn't get, see Free.
 func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {
 		if v, broken := f.judge(r.History); broken {
-			r.Violations = append(slices.Clip(r.Violations), v)
+			r = r.With(v)
 		}
 	}
 	return r

@@ -103,13 +103,14 @@ func lines(r simulation.Result) []line {
 		all = append(all, line{at, fmt.Sprintf("%6d %s", (at - time.Second).Milliseconds(), fmt.Sprintf(format, args...))})
 	}
 	for _, e := range r.History {
+		who := simulation.Who(e.Process, e.Goroutine)
 		switch e.What {
 		case "acquired", "extended", "looked":
-			add(e.At, "%s %s, and believes in %d more", e.Process, e.What, e.Validity.Milliseconds())
+			add(e.At, "%s %s, and believes in %d more", who, e.What, e.Validity.Milliseconds())
 		case "asked", "released", "handed off", "crashed", "read":
-			add(e.At, "%s %s", e.Process, e.What)
+			add(e.At, "%s %s", who, e.What)
 		default:
-			add(e.At, "%s %s: %s", e.Process, e.What, e.Words)
+			add(e.At, "%s %s: %s", who, e.What, e.Words)
 		}
 	}
 	for text := range strings.Lines(string(r.Trace)) {

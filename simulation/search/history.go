@@ -204,12 +204,7 @@ func (h *historian) take(e simulation.Event) error {
 }
 
 // client is what the judge calls the lease's holder: one that does one thing at a time.
-func (l *lease) client() string {
-	if l.goroutine == 0 {
-		return l.process
-	}
-	return fmt.Sprintf("%s.%d", l.process, l.goroutine)
-}
+func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
 
 // told takes in a validity: its holder believes on, or begins to believe anew.
 func (h *historian) told(l *lease, e simulation.Event) {

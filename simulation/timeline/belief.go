@@ -58,10 +58,14 @@ func (d *drawing) beliefs(l *lane) {
 				name += ", token " + d.token(b.Token)
 				short += " " + d.token(b.Token)
 			}
+			full := "believes that it " + name
+			tip := fmt.Sprintf("%s %s, %s to %s ms", b.who(), full, Clock(b.From), Clock(b.Until))
+			if b.Goroutine > 0 {
+				full, name, short = b.who()+" "+full, b.who()+" "+name, b.who()+" "+short
+			}
 			d.series(l.name, func(line, tint string) {
 				d.bar(b.From, b.Until, top, fmt.Sprintf(`style="fill:%s;stroke:%s;stroke-width:1.5"`, tint, line),
-					fmt.Sprintf("%s believes that it %s, %s to %s ms", l.name, name, Clock(b.From), Clock(b.Until)),
-					"believes that it "+name, name, short, "holds")
+					tip, full, name, short, "holds")
 			})
 		}
 		for _, s := range truth {

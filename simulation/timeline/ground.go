@@ -106,7 +106,7 @@ func (d *drawing) violations() {
 		if o.Until < d.axis.from() || o.From > d.axis.until() {
 			continue
 		}
-		from, until, first, second := d.axis.x(o.From), d.axis.x(o.Until), d.lanes[o.First], d.lanes[o.Second]
+		from, until, first, second := d.axis.x(o.From), d.axis.x(o.Until), d.lanes[processOf(o.First)], d.lanes[processOf(o.Second)]
 		if first.y > second.y {
 			first, second = second, first
 		}

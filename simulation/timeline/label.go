@@ -160,10 +160,10 @@ func (d *drawing) label() {
 		d.labelSpan(s)
 	}
 	for _, a := range t.Accesses {
-		text := fmt.Sprintf("%s's %s: version %d", a.Process, a.Op, a.Version)
+		text := fmt.Sprintf("%s's %s: version %d", a.who(), a.Op, a.Version)
 		class := "s"
 		if a.Refused {
-			text, class = fmt.Sprintf("%s's %s: REFUSED", a.Process, a.Op), "fa"
+			text, class = fmt.Sprintf("%s's %s: REFUSED", a.who(), a.Op), "fa"
 		}
 		if a.Token != 0 {
 			text += ", token " + d.token(a.Token)
@@ -234,6 +234,9 @@ func (d *drawing) labelMark(m Mark) {
 		text, class = "has "+m.Key+" no more", "fa"
 	case Suffered:
 		text, class = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(suffering(m), m.Lane), "'s")), "fa"
+	}
+	if m.Goroutine > 0 && text != "" {
+		text = m.who() + " " + text
 	}
 	d.note(m.Lane, m.At, m.Line, text, class)
 }

@@ -149,7 +149,7 @@ func faultWords(l line) string {
 
 func (p *parser) mark(l line, kind MarkKind, words string) *Mark {
 	p.t.Marks = append(p.t.Marks, Mark{
-		At: l.at, Lane: l.who, Kind: kind, Words: words, Line: l.number,
+		At: l.at, Lane: l.who, Goroutine: l.goroutine(), Kind: kind, Words: words, Line: l.number,
 		Token: l.uint("token"), Validity: l.length("validity"), By: time.Duration(l.int("by")), PPM: l.int("ppm"),
 	})
 	return &p.t.Marks[len(p.t.Marks)-1]

@@ -19,7 +19,7 @@ func (p *parser) process(l line) bool {
 		p.mark(l, MarkKind(verb), "")
 	case "crashes":
 		p.mark(l, Crashed, "")
-		p.endBeliefs(l, "", "crashed")
+		p.crashes(l)
 	case "asked", "refused":
 		p.mark(l, MarkKind(verb), l.from(2)).Key = l.word(1)
 		p.asked[l.who] = l.word(1)
@@ -90,7 +90,7 @@ func (p *parser) suffers(l line) bool {
 		p.t.Spans = append(p.t.Spans, s)
 	case "reboot":
 		p.t.Spans = append(p.t.Spans, s)
-		p.endBeliefs(l, "", "crashed")
+		p.crashes(l)
 	}
 	if isServer(l.who) {
 		p.lane(&p.t.Servers, l.who)
@@ -202,7 +202,7 @@ func (p *parser) clock(l line) *clock {
 // acquired opens a belief.
 func (p *parser) acquired(l line) {
 	p.t.Beliefs = append(p.t.Beliefs, Belief{
-		Process: l.who, Key: l.word(1), Token: l.uint("token"), From: l.at, Line: l.number,
+		Process: l.who, Goroutine: l.goroutine(), Key: l.word(1), Token: l.uint("token"), From: l.at, Line: l.number,
 	})
 	p.rest(len(p.t.Beliefs)-1, l)
 }
@@ -225,7 +225,7 @@ func (p *parser) renewed(l line) {
 	}
 	for i := len(p.t.Beliefs) - 1; i >= 0; i-- {
 		b := &p.t.Beliefs[i]
-		if b.Process != l.who || b.Key != l.word(1) || l.has("token") && b.Token != l.uint("token") || b.End != "" {
+		if b.Process != l.who || b.Goroutine != l.goroutine() || b.Key != l.word(1) || l.has("token") && b.Token != l.uint("token") || b.End != "" {
 			continue
 		}
 		if b.Until < l.at {
@@ -243,18 +243,33 @@ func (p *parser) renewed(l line) {
 	}
 }
 
-// endBeliefs ends what a process believed, of one key or (with "") of all.
+// endBeliefs ends what a goroutine believed of a key.
 func (p *parser) endBeliefs(l line, key, why string) {
 	for i := range p.t.Beliefs {
 		b := &p.t.Beliefs[i]
-		if b.Process != l.who || b.End != "" || key != "" && b.Key != key || l.has("token") && b.Token != l.uint("token") {
-			continue
+		if b.Process == l.who && b.Goroutine == l.goroutine() && b.Key == key && (!l.has("token") || b.Token == l.uint("token")) {
+			b.end(l.at, why)
 		}
-		if b.Until <= l.at {
-			b.End = "ran out"
-			continue
+	}
+}
+
+// crashes ends all that a process believed.
+func (p *parser) crashes(l line) {
+	for i := range p.t.Beliefs {
+		if b := &p.t.Beliefs[i]; b.Process == l.who {
+			b.end(l.at, "crashed")
 		}
-		b.Until, b.End = l.at, why
+	}
+}
+
+// end ends a belief, if it hasn't ended before.
+func (b *Belief) end(at time.Duration, why string) {
+	switch {
+	case b.End != "":
+	case b.Until <= at:
+		b.End = "ran out"
+	default:
+		b.Until, b.End = at, why
 	}
 }
 

@@ -34,6 +34,59 @@ func TestEveryScenarioCanBeDrawn(t *testing.T) {
 	}
 }
 
+// A timeline and a verdict say the same of a run, whoever found what was violated: the
+// simulation's checks, or the scenario itself.
+func TestTimelinesAndVerdictsAgree(t *testing.T) {
+	const nothing = "Nothing was violated."
+	for _, s := range scenarios.All() {
+		for _, d := range s.Designs() {
+			r, err := s.Play(0, d)
+			require.NoError(t, err)
+			tl, err := timeline.Parse(r.Trace)
+			require.NoError(t, err)
+			found := map[string]bool{}
+			for _, k := range r.Kinds() {
+				found[string(k)] = true
+			}
+			drawn := map[string]bool{}
+			for _, v := range tl.Violations {
+				drawn[v.Kind] = true
+			}
+			assert.Equal(t, found, drawn, "%s %s", s.ID, d.Name)
+			assert.Len(t, tl.Violations, len(r.Violations), "%s %s", s.ID, d.Name)
+			shown := text(t, tl, timeline.TextOptions{})
+			assert.Equal(t, len(found) == 0, strings.Contains(shown, nothing), "%s %s:\n%s", s.ID, d.Name, shown)
+			for kind := range found {
+				assert.Contains(t, shown, "!! "+strings.ToUpper(kind), "%s %s", s.ID, d.Name)
+			}
+		}
+	}
+}
+
+// Two goroutines of one process are told apart, in words and in pictures.
+func TestGoroutinesAreToldApart(t *testing.T) {
+	s, err := scenarios.ByID("X5")
+	require.NoError(t, err)
+	d, err := s.Design("default")
+	require.NoError(t, err)
+	r, err := s.Play(1, d)
+	require.NoError(t, err)
+	tl := parse(t, r.Trace)
+	shown := strings.Join(strings.Fields(text(t, tl, timeline.TextOptions{})), " ")
+	for _, words := range []string{"c1.1 the next that it started", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
+		assert.True(t, strings.Contains(shown, words), words)
+	}
+	var svg strings.Builder
+	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{}))
+	assert.True(t, strings.Contains(svg.String(), "c2.1 believes that it holds k"))
+	both := "1.000000 c1 acquired k validity=9000000000\n2.000000 c1 acquired k goroutine=1 validity=9000000000\n3.000000 c1 released k\n"
+	overlaps := parse(t, []byte(both)).Overlaps()
+	require.Len(t, overlaps, 1)
+	assert.Equal(t, "c1", overlaps[0].First)
+	assert.Equal(t, "c1.1", overlaps[0].Second)
+	assert.Equal(t, ms, overlaps[0].Until-overlaps[0].From, "only the first released it")
+}
+
 // A delete that doesn't look takes another's key away, and that is told.
 func TestAnothersKey(t *testing.T) {
 	s, err := scenarios.ByID("S17")

@@ -208,7 +208,7 @@ func (p *parser) resource(l line) bool {
 	p.t.UsesResource = true
 	refused, repeated := slices.Contains(l.words, "refused"), slices.Contains(l.words, "repeated")
 	a := Access{
-		At: l.at, Sent: None, Process: process, Op: l.word(0), Key: l.fields["key"], Token: l.uint("token"),
+		At: l.at, Sent: None, Process: process, Goroutine: l.goroutine(), Op: l.word(0), Key: l.fields["key"], Token: l.uint("token"),
 		Refused: refused, Repeated: repeated, Version: l.int("version"), Value: l.int("value"), Line: l.number,
 	}
 	if i, ok := p.messages[call{process, Resource, n}]; ok {

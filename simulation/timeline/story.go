@@ -18,7 +18,8 @@ type Step struct {
 	Alarm bool
 	Fault bool
 
-	line int // of the trace, to order what happens at one moment
+	who  string // the goroutine whose it is
+	line int    // of the trace, to order what happens at one moment
 }
 
 // Story tells the run: what was asked and answered, what went wrong, what was
@@ -50,7 +51,12 @@ type story struct {
 	steps []Step
 }
 
-func (s *story) add(step Step) { s.steps = append(s.steps, step) }
+func (s *story) add(step Step) {
+	if step.who == "" {
+		step.who = step.Lane
+	}
+	s.steps = append(s.steps, step)
+}
 
 // short writes the tokens in a text by their short names. Token 0 is none.
 func (s *story) short(text string) string {
@@ -72,35 +78,36 @@ func (s *story) named(key string, token uint64) string {
 }
 
 func (s *story) marks() {
-	asked := map[string]Mark{} // by process: what it waits for
+	asked := map[string]Mark{} // by goroutine: what it waits for
 	for _, m := range s.t.Marks {
-		step := Step{At: m.At, Lane: m.Lane, line: m.Line}
+		who := m.who()
+		step := Step{At: m.At, Lane: m.Lane, who: who, line: m.Line}
 		switch m.Kind {
 		case Started, Ended, Calls: // of a call that arrives there is a mark of its own
 			continue
 		case Asked:
-			asked[m.Lane] = m
-			step.Text = m.Lane + " asks for " + m.Key
+			asked[who] = m
+			step.Text = who + " asks for " + m.Key
 		case Acquired:
-			step.Text = fmt.Sprintf("%s GETS %s, valid for %s%s", m.Lane, s.named(m.Key, m.Token), length(m.Validity), s.votes(asked[m.Lane], m))
+			step.Text = fmt.Sprintf("%s GETS %s, valid for %s%s", who, s.named(m.Key, m.Token), length(m.Validity), s.votes(asked[who], m))
 		case Refused:
-			step.Text = fmt.Sprintf("%s is refused: %s%s", m.Lane, reason(m.Words), s.votes(asked[m.Lane], m))
+			step.Text = fmt.Sprintf("%s is refused: %s%s", who, reason(m.Words), s.votes(asked[who], m))
 		case Looked:
-			step.Text = fmt.Sprintf("%s looks: %s left", m.Lane, length(m.Validity))
+			step.Text = fmt.Sprintf("%s looks: %s left", who, length(m.Validity))
 			if m.Validity <= 0 {
-				step.Text = m.Lane + " looks: nothing left"
+				step.Text = who + " looks: nothing left"
 			}
 		case Extended:
-			step.Text = fmt.Sprintf("%s extends %s: valid for %s", m.Lane, s.named(m.Key, m.Token), length(m.Validity))
+			step.Text = fmt.Sprintf("%s extends %s: valid for %s", who, s.named(m.Key, m.Token), length(m.Validity))
 		case Released:
-			step.Text = fmt.Sprintf("%s releases %s", m.Lane, s.named(m.Key, m.Token))
+			step.Text = fmt.Sprintf("%s releases %s", who, s.named(m.Key, m.Token))
 			s.deletes(m)
 		case HandedOff:
-			step.Text = fmt.Sprintf("%s HANDS OFF %s", m.Lane, s.named(m.Key, m.Token))
+			step.Text = fmt.Sprintf("%s HANDS OFF %s", who, s.named(m.Key, m.Token))
 		case Noted:
-			step.Text = m.Lane + ": " + m.Words
+			step.Text = who + ": " + m.Words
 		case Distrusts:
-			step.Text = m.Lane + " distrusts " + m.Words
+			step.Text = who + " distrusts " + m.Words
 			if m.Validity > 0 {
 				step.Text += " for " + length(m.Validity)
 			}
@@ -320,7 +327,7 @@ func (s *story) cut(span Span, what string) string {
 func (s *story) ends() {
 	for _, b := range s.t.Beliefs {
 		if b.End == "ran out" {
-			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s is over", b.Process, s.named(b.Key, b.Token))})
+			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s is over", b.who(), s.named(b.Key, b.Token))})
 		}
 	}
 	// Keys of one attempt that expire within a moment are one step.
@@ -380,9 +387,9 @@ const late = 100 * time.Millisecond
 
 func (s *story) accesses() {
 	for _, a := range s.t.Accesses {
-		text := fmt.Sprintf("%s's %s arrives", a.Process, a.Op)
+		text := fmt.Sprintf("%s's %s arrives", a.who(), a.Op)
 		if a.Op == "write" {
-			text = fmt.Sprintf("%s's WRITE arrives", a.Process)
+			text = fmt.Sprintf("%s's WRITE arrives", a.who())
 		}
 		if a.Sent != None && a.At-a.Sent > late {
 			text += ", sent " + length(a.At-a.Sent) + " ago"
@@ -411,7 +418,7 @@ func folded(steps []Step) []Step {
 	for i := 0; i < len(steps); {
 		n := 0
 		for i+2*n+1 < len(steps) && try(steps[i+2*n], steps[i+2*n+1]) &&
-			steps[i+2*n].Lane == steps[i].Lane && outcome(steps[i+2*n+1].Text) == outcome(steps[i+1].Text) {
+			steps[i+2*n].who == steps[i].who && outcome(steps[i+2*n+1].Text) == outcome(steps[i+1].Text) {
 			n++
 		}
 		if n == 0 {
@@ -421,11 +428,11 @@ func folded(steps []Step) []Step {
 		}
 		last := steps[i+2*n-1]
 		if n == 1 {
-			last.Text = steps[i].Text + " and" + strings.TrimPrefix(last.Text, last.Lane)
+			last.Text = steps[i].Text + " and" + strings.TrimPrefix(last.Text, last.who)
 			out, i = append(out, last), i+2
 			continue
 		}
-		last.Text = fmt.Sprintf("%s asks %d times and %s", last.Lane, n, outcome(strings.TrimPrefix(last.Text, last.Lane+" ")))
+		last.Text = fmt.Sprintf("%s asks %d times and %s", last.who, n, outcome(strings.TrimPrefix(last.Text, last.who+" ")))
 		out = append(out, last)
 		i += 2 * n
 	}
@@ -454,7 +461,7 @@ func repeated(steps []Step) []Step {
 
 // try reports whether two steps are a process's question and its refusal.
 func try(a, b Step) bool {
-	return a.Lane == b.Lane && strings.HasPrefix(a.Text, a.Lane+" asks ") && strings.HasPrefix(b.Text, b.Lane+" is refused")
+	return a.who == b.who && strings.HasPrefix(a.Text, a.who+" asks ") && strings.HasPrefix(b.Text, b.who+" is refused")
 }
 
 // outcome is a refusal without who voted how.

@@ -21,7 +21,7 @@ func (t *Timeline) Summary() []string {
 		if end == "" {
 			end = "the trace ends"
 		}
-		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.Process, what, Clock(b.From), Clock(b.Until), end)
+		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), end)
 		if wrong := t.untrue(b, truth); wrong > 0 {
 			s += fmt.Sprintf("; for %s of it too few instances had its key", length(wrong))
 		}

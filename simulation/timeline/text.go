@@ -103,6 +103,9 @@ func (p *page) legend() {
 	text := fmt.Sprintf("Under a process: %s = it believes that it holds the lock, %s = it doesn't run. "+
 		"Under an instance, whose key it has: %s, . nobody's, x down, ? hangs. A lock is true on %d of %d.",
 		hold, paused, strings.Join(who, ", "), p.t.Quorum(), len(p.t.Servers))
+	if p.t.severalGoroutines() {
+		text += " c1 is also the process's first goroutine, c1.1 the next that it started."
+	}
 	for _, l := range wrap(text, p.o.Width) {
 		p.line(p.paint(dim, l))
 	}
@@ -174,7 +177,8 @@ func (p *page) state(process string, now Step) string {
 	at := now.At
 	// Of one moment, only what comes before the step.
 	begun := func(from time.Duration, line int) bool { return from < at || from == at && line <= now.line }
-	holds, runs, asks, dead := false, true, false, false
+	holds, runs, dead := false, true, false
+	asks := map[int]bool{} // by goroutine
 	token := ""
 	for _, b := range p.t.Beliefs {
 		if b.Process == process && begun(b.From, b.Line) && (at < b.Until || b.End == "") {
@@ -192,13 +196,14 @@ func (p *page) state(process string, now Step) string {
 		}
 		switch m.Kind {
 		case Asked:
-			asks = true
+			asks[m.Goroutine] = true
 		case Acquired, Refused:
-			asks = false
+			delete(asks, m.Goroutine)
 		case Crashed, Ended:
 			dead = true
 		case Started:
-			dead, asks = false, false
+			dead = false
+			clear(asks)
 		}
 	}
 	wide := p.process >= 8
@@ -217,9 +222,9 @@ func (p *page) state(process string, now Step) string {
 		return "paused"
 	case !runs:
 		return "z"
-	case asks && wide:
+	case len(asks) > 0 && wide:
 		return "asks"
-	case asks:
+	case len(asks) > 0:
 		return "a"
 	default:
 		return "."

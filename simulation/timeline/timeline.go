@@ -121,12 +121,14 @@ const (
 
 // Mark is something that happened in one lane at one moment.
 type Mark struct {
-	At       time.Duration `json:"at_ns"`
-	Lane     string        `json:"lane"`
-	Kind     MarkKind      `json:"kind"`
-	Key      string        `json:"key,omitempty"`
-	Token    uint64        `json:"token,omitempty"`
-	Validity time.Duration `json:"validity_ns,omitempty"`
+	At   time.Duration `json:"at_ns"`
+	Lane string        `json:"lane"`
+	// Goroutine is which of a process's own it was, 0 for its first.
+	Goroutine int           `json:"goroutine,omitempty"`
+	Kind      MarkKind      `json:"kind"`
+	Key       string        `json:"key,omitempty"`
+	Token     uint64        `json:"token,omitempty"`
+	Validity  time.Duration `json:"validity_ns,omitempty"`
 	// Words is the fault's kind, the reason of a refusal, a note, ...
 	Words string `json:"words,omitempty"`
 	// By and PPM are how far, or how fast, a clock was moved.
@@ -156,11 +158,13 @@ type Span struct {
 // Belief is a stretch of time in which a process believed that it held a lock: it
 // had been told so, had not released it, and by its own clocks validity was left.
 type Belief struct {
-	Process string        `json:"process"`
-	Key     string        `json:"key"`
-	Token   uint64        `json:"token"`
-	From    time.Duration `json:"from_ns"`
-	Until   time.Duration `json:"until_ns"`
+	Process string `json:"process"`
+	// Goroutine is which of the process's own believed it, 0 for its first.
+	Goroutine int           `json:"goroutine,omitempty"`
+	Key       string        `json:"key"`
+	Token     uint64        `json:"token"`
+	From      time.Duration `json:"from_ns"`
+	Until     time.Duration `json:"until_ns"`
 	// End is how it ended: "released", "ran out", "crashed", or "" if the
 	// trace ends before.
 	End  string `json:"end"`
@@ -188,13 +192,14 @@ type Tenure struct {
 
 // Access is an operation as the resource carried it out, or refused it.
 type Access struct {
-	At      time.Duration `json:"at_ns"`
-	Sent    time.Duration `json:"sent_ns"` // None if the trace doesn't say
-	Process string        `json:"process"`
-	Op      string        `json:"op"` // "read" or "write"
-	Key     string        `json:"key,omitempty"`
-	Token   uint64        `json:"token"`
-	Refused bool          `json:"refused"` // by the guard
+	At        time.Duration `json:"at_ns"`
+	Sent      time.Duration `json:"sent_ns"` // None if the trace doesn't say
+	Process   string        `json:"process"`
+	Goroutine int           `json:"goroutine,omitempty"` // of the process, that asked
+	Op        string        `json:"op"`                  // "read" or "write"
+	Key       string        `json:"key,omitempty"`
+	Token     uint64        `json:"token"`
+	Refused   bool          `json:"refused"` // by the guard
 	// Repeated says that it had been carried out before, and was only answered.
 	Repeated bool  `json:"repeated,omitempty"`
 	Version  int64 `json:"version"`
@@ -283,11 +288,11 @@ func (t *Timeline) Truth() []Stretch {
 	return all
 }
 
-// Overlap is a stretch of time in which two processes both believed that they held
-// one lock.
+// Overlap is a stretch of time in which two processes, or two goroutines of one, both
+// believed that they held one lock.
 type Overlap struct {
 	Key    string
-	First  string // who got it first
+	First  string // who got it first: a process, or with a number one more of its goroutines
 	Second string
 	From   time.Duration
 	Until  time.Duration
@@ -299,8 +304,8 @@ func (t *Timeline) Overlaps() []Overlap {
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			if a.Key == b.Key && a.Process != b.Process && from < until {
-				all = append(all, Overlap{Key: a.Key, First: a.Process, Second: b.Process, From: from, Until: until})
+			if a.Key == b.Key && a.who() != b.who() && from < until {
+				all = append(all, Overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
 			}
 		}
 	}

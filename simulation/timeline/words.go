@@ -120,6 +120,9 @@ func (l line) int(name string) int64 {
 	return n
 }
 
+// goroutine is which of its process's goroutines the line is about, 0 for the first.
+func (l line) goroutine() int { return int(max(0, l.int("goroutine"))) }
+
 func (l line) uint(name string) uint64 {
 	n, err := strconv.ParseUint(l.fields[name], 10, 64)
 	if err != nil {

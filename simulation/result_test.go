@@ -1,0 +1,105 @@
+package simulation_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// What is added to a Result stands in the trace at its moment, in the order of time.
+func TestWith(t *testing.T) {
+	before := run(t, 1, simulation.Config{}, nil, hold(0))
+	require.Empty(t, before.Violations)
+	early := before.With(simulation.Violation{Kind: simulation.NoProgress, At: time.Second / 2, Text: "c2 never got it"})
+	late := simulation.Violation{Kind: simulation.NeverFree, At: time.Hour, Text: "nor did anybody"}
+	both := before.With(late).With(early.Violations[0])
+
+	assert.Empty(t, before.Violations, "the first one stays as it is")
+	assert.Equal(t, []simulation.ViolationKind{simulation.NoProgress}, early.Kinds())
+	assert.Equal(t, append(early.Violations, late), both.Violations)
+	lines := bytes.SplitAfter(both.Trace, []byte("\n"))
+	at := 0
+	for i, line := range lines {
+		if bytes.HasPrefix(line, []byte("500.000000 VIOLATION no progress c2 never got it")) {
+			at = i
+		}
+	}
+	require.Positive(t, at)
+	assert.True(t, bytes.HasPrefix(lines[at-1], []byte("0.")) || bytes.HasPrefix(lines[at-1], []byte("1.")), "%s", lines[at-1])
+	assert.True(t, bytes.HasPrefix(lines[at+1], []byte("1000.")), "%s", lines[at+1])
+	assert.True(t, bytes.HasSuffix(both.Trace, []byte("3600000.000000 VIOLATION never free nor did anybody\n")))
+	sum := sha256.Sum256(both.Trace)
+	assert.Equal(t, hex.EncodeToString(sum[:]), both.Digest)
+
+	untraced := run(t, 1, simulation.Config{NoTrace: true}, nil, hold(0)).With(late)
+	assert.Len(t, untraced.Violations, 1)
+	assert.Empty(t, untraced.Trace)
+	assert.Empty(t, untraced.Digest)
+}
+
+// A violation is overdue where the holder acted after its lease, or undid its own work:
+// no lock can prevent that. It isn't where two clients both held the lock.
+func TestOverdue(t *testing.T) {
+	second := func(c *simulation.Client) {
+		c.SleepUntil(at(10_200 * ms))
+		hold(0)(c)
+	}
+	late := byName(map[string]simulation.Workload{"c1": hold(0), "c2": second})
+	write := func(kind simulation.Kind, length time.Duration) simulation.Schedule {
+		f := simulation.Fault{Kind: kind, Process: "c1", Op: "write", Nth: 1}
+		if kind == simulation.Pause {
+			f.For = length
+		} else {
+			f.Server, f.By = simulation.Resource, length
+		}
+		return simulation.Schedule{f}
+	}
+	forgetful := contended()
+	forgetful.Forgetful = true
+	for name, test := range map[string]struct {
+		cfg      simulation.Config
+		schedule simulation.Schedule
+		work     simulation.Workload
+		overdue  bool
+	}{
+		"paused before the write":  {simulation.Config{}, write(simulation.Pause, 12*time.Second), late, true},
+		"a write that is late":     {simulation.Config{}, write(simulation.Delay, 90*time.Second), late, true},
+		"a write that comes twice": {simulation.Config{}, write(simulation.Duplicate, 2*ms), hold(0), true},
+		"servers that grant all":   {forgetful, nil, contend, false},
+	} {
+		r := run(t, 1, test.cfg, test.schedule, test.work)
+		require.NotEmpty(t, r.Violations, name)
+		for _, v := range r.Violations {
+			if v.Kind != simulation.TokenOrder && v.Kind != simulation.Overvalued {
+				assert.Equal(t, test.overdue, v.Overdue, "%s: %v", name, v)
+			}
+		}
+	}
+}
+
+// Goroutines of one process have names of their own in traces and in what checks say.
+func TestWho(t *testing.T) {
+	assert.Equal(t, "c1", simulation.Who("c1", 0))
+	assert.Equal(t, "c1.2", simulation.Who("c1", 2))
+	cfg := simulation.Config{Processes: 1, Forgetful: true}
+	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
+		c.Go(hold(time.Second))
+		c.SleepUntil(at(100 * ms))
+		hold(time.Second)(c)
+	})
+	assert.Contains(t, string(r.Trace), "c1 asked k goroutine=1\n")
+	assert.Regexp(t, `resource write c1#\d+ goroutine=1 token=`, string(r.Trace))
+	for _, e := range r.History {
+		if e.What == "write" && e.Goroutine == 1 {
+			return
+		}
+	}
+	assert.Fail(t, "no write of the second goroutine", "%v", r.History)
+}

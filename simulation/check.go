@@ -27,7 +27,8 @@ const (
 	// before this one was asked for, or was handed out twice.
 	TokenOrder ViolationKind = "token order"
 	// Overvalued: at the moment when a lease was handed out or extended, fewer
-	// than a quorum of instances had its key for as long as its validity.
+	// than a quorum of instances had its key for as long as its validity, or had had it
+	// when they voted.
 	Overvalued ViolationKind = "validity beyond reality"
 	// NoProgress: nobody got a lock for all of Config.Progress, though processes
 	// tried all the time and a quorum of servers was well and in reach.
@@ -266,6 +267,8 @@ func (c *checker) effect(a act, reg *register) {
 		Words: fmt.Sprintf("version %d value %d", a.version, a.value),
 	})
 	over := !h.holds(c.w.now.Load())
+	// Whoever is late is turned away by a resource that was shown a later token.
+	late := over && (a.kind == reading || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
 	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
 		c.found(Violation{Kind: kind, Overdue: overdue, Text: fmt.Sprintf(format, args...)})
 	}
@@ -278,29 +281,29 @@ func (c *checker) effect(a act, reg *register) {
 		}
 	}
 	if a.kind == writing {
-		c.write(a, reg, over, found)
+		c.write(a, reg, late, found)
+		if over {
+			c.w.count.add(writeAfterLease)
+		}
 	}
 	if !reg.latest.after(h) {
 		reg.latest = h
 	}
 }
 
-// write looks at a write that the resource is about to carry out. over says that its
-// holder's lease is.
-func (c *checker) write(a act, reg *register, over bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
+// write looks at a write that the resource is about to carry out. late says that its
+// holder is, and that the resource can't know.
+func (c *checker) write(a act, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
 	h := a.holding
-	if over {
-		c.w.count.add(writeAfterLease)
-	}
 	if reg.latest.after(h) {
-		found(StaleWrite, over, "%v wrote %q after %v had used it", h, h.key, reg.latest)
+		found(StaleWrite, late, "%v wrote %q after %v had used it", h, h.key, reg.latest)
 	}
 	lost, own := a.version != reg.version, reg.writer == h
 	if lost {
 		// A write that took effect too late also spoils the one that it came in between.
-		found(LostUpdate, over || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
+		found(LostUpdate, late || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
 	}
-	reg.writer, reg.overdue = h, over || lost && own
+	reg.writer, reg.overdue = h, late || lost && own
 }
 
 // crashed ends what a process held.

@@ -37,7 +37,8 @@
 //
 //  1. Holders notice their deadline: the time from looking at the clock to the
 //     effect at the resource is shorter than the validity. Nothing can enforce that: a
-//     GC pause, a stopped process, a suspended machine or a delayed packet breaks it.
+//     GC pause, a stopped process, a suspended machine, or a packet that is late or
+//     arrives twice breaks it.
 //     A lease has a context that ends at its deadline, by the larger of two clocks.
 //     Where that is too late, only a resource that checks the Token is safe.
 //  2. Instances count a TTL at about the client's rate, and their clocks don't

@@ -27,17 +27,19 @@ type Batch struct {
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
 	Violating uint64 `json:"violating"`
-	// Findings is what was found, by kind of violation and by fault, sorted.
+	// Findings is what was found, by kind of violation, fault and cause, sorted.
 	Findings []Finding `json:"findings,omitempty"`
 	// Hits is, for Each, every Setup with a violation.
 	Hits []Hit `json:"hits,omitempty"`
 }
 
-// Finding is one kind of violation in the runs with one kind of fault.
+// Finding is one kind of violation of one cause, in the runs with one kind of fault.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
 	// Fault names the faults that were added, for Each and Pairs.
 	Fault string `json:"fault,omitempty"`
+	// Cause is why, in all of these runs.
+	Cause Cause `json:"cause"`
 	// Runs is how many runs showed it.
 	Runs uint64 `json:"runs"`
 	// First is the number of the first of them, Setup is that one, and Text is what
@@ -53,9 +55,9 @@ type Hit struct {
 	Kinds  []simulation.ViolationKind `json:"kinds"`
 }
 
-// compare orders findings by their kinds and faults.
+// compare orders findings by their kinds, faults and causes.
 func (f Finding) compare(g Finding) int {
-	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(f.Fault, g.Fault))
+	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(f.Fault, g.Fault), strings.Compare(string(f.Cause), string(g.Cause)))
 }
 
 // play plays the Setups from one number up to another. begins is told each number
@@ -91,9 +93,10 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 		b.Hits = append(b.Hits, Hit{Number: i, Kinds: kinds})
 	}
 	for _, kind := range kinds {
-		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind })
+		late := overdue(r, kind)
+		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && v.Overdue == late })
 		text, _, _ := strings.Cut(r.Violations[first].Text, "\n") // below it are stacks
-		b.find(Finding{Kind: kind, Fault: label, Runs: 1, First: i, Setup: setup, Text: text})
+		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
 }
 
@@ -143,12 +146,12 @@ func (b *Batch) Unreached() []string {
 	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
 }
 
-// Kinds lists the kinds of violations with the first finding of each, by number,
-// and how many runs showed it with any fault.
+// Kinds lists the kinds of violations and their causes with the first finding of each,
+// by number, and how many runs showed it with any fault.
 func (b *Batch) Kinds() []Finding {
 	var kinds []Finding
 	for _, f := range b.Findings {
-		i := slices.IndexFunc(kinds, func(k Finding) bool { return k.Kind == f.Kind })
+		i := slices.IndexFunc(kinds, func(k Finding) bool { return k.Kind == f.Kind && k.Cause == f.Cause })
 		if i < 0 {
 			kinds = append(kinds, f)
 			continue

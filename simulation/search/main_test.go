@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,6 +13,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
 )
+
+// killedBefore names a file that is there when a worker has been killed.
+const killedBefore = "SEARCH_TEST_KILLED"
 
 // asWorker makes the test binary a worker process.
 const asWorker = "-worker-process"
@@ -43,6 +47,17 @@ func registry() search.Registry {
 				if c.Seed() == 70 || c.Seed() == 75 {
 					fmt.Fprintln(os.Stderr, "out of order")
 					os.Exit(7)
+				}
+				if lease, err := c.TryAcquire("k"); err == nil {
+					_ = c.Release(lease)
+				}
+			}),
+			misbehaves("survives a kill", func(c *simulation.Client) {
+				// Somebody else kills the worker while it plays a Setup that does no harm.
+				if _, err := os.Stat(os.Getenv(killedBefore)); c.Seed() == 40 && err != nil {
+					_ = os.WriteFile(os.Getenv(killedBefore), nil, 0o600)
+					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+					select {}
 				}
 				if lease, err := c.TryAcquire("k"); err == nil {
 					_ = c.Release(lease)

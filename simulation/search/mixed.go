@@ -119,8 +119,12 @@ func get(c *simulation.Client, way int) simulation.Lease {
 	return nil
 }
 
-// update adds one to the resource, unless the lease turns out to be over.
+// update adds one to the resource, unless the lease turns out to be over. It reads and
+// writes nothing without a look at the lease: what goes wrong then isn't the holder's.
 func update(c *simulation.Client, lease simulation.Lease, thinks time.Duration) {
+	if !c.Valid(lease) {
+		return
+	}
 	value, version, err := c.Read(lease)
 	if err != nil {
 		return

@@ -34,14 +34,14 @@ type Options struct {
 type Report struct {
 	// Batch covers the Setups from Options.From on, without a gap, up to its To.
 	Batch
-	// Deaths is the Setups that killed their worker process, by number. They don't
+	// Deaths is the Setups that killed their worker process twice, by number. They don't
 	// count as runs.
 	Deaths []Death
 	// Ended says that everything that was asked for was played.
 	Ended bool
 }
 
-// Death is a Setup that killed its worker process.
+// Death is a Setup that killed its worker process twice.
 type Death struct {
 	Number uint64
 	Setup  Setup
@@ -177,10 +177,13 @@ func (s *search) work(ctx context.Context) {
 	}
 }
 
-// playAll plays a range, and if a Setup kills the worker then what is before and
-// behind it.
+// playAll plays a range. A Setup whose worker dies is played once more by another one,
+// because somebody else may have killed the first: only if that dies, too, is it the
+// Setup's doing, and what is before and behind it is played without it.
 func (s *search) playAll(ctx context.Context, p *player, o order) (played, error) {
 	whole := played{batch: Batch{From: o.From, To: o.From}}
+	suspect := map[uint64]bool{} // Setups that may have killed a worker
+	idle := 0                    // workers in a row that died before they played anything
 	for rest := []order{o}; len(rest) > 0; {
 		if *p == nil {
 			started, err := s.start()
@@ -193,17 +196,26 @@ func (s *search) playAll(ctx context.Context, p *player, o order) (played, error
 		b, err := (*p).play(ctx, part)
 		if d, dead := asDeath(err); dead {
 			*p = nil // it has ended
-			if !d.began {
+			switch {
+			case ctx.Err() != nil: // whoever interrupts may kill workers, too
+				return whole, ctx.Err()
+			case !d.began && idle > 0:
 				return whole, fmt.Errorf("search: a worker process ended before it played anything: %w", d)
+			case !d.began:
+				idle++
+			case suspect[d.number]:
+				setup, _ := s.cases.at(d.number)
+				whole.deaths = append(whole.deaths, Death{Number: d.number, Setup: setup, How: d.Error()})
+				rest = slices.Concat(split(part, d.number), rest[1:])
+			default:
+				suspect[d.number] = true
 			}
-			setup, _ := s.cases.at(d.number)
-			whole.deaths = append(whole.deaths, Death{Number: d.number, Setup: setup, How: d.Error()})
-			rest = slices.Concat(split(part, d.number), rest[1:])
 			continue
 		}
 		if err != nil {
 			return whole, err
 		}
+		idle = 0
 		whole.batch.merge(b)
 		rest = rest[1:]
 		if b.To != part.To {

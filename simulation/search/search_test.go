@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -121,6 +122,32 @@ func TestWorkersThatDie(t *testing.T) {
 			assert.Contains(t, d.How, "out of order")
 		}
 	}
+}
+
+// A Setup whose worker somebody else killed is played again, and not blamed.
+func TestWorkersThatAreKilled(t *testing.T) {
+	space := search.Space{Setup: search.Setup{Workload: "survives a kill", Design: "default"}, How: search.Draw}
+	mark := filepath.Join(t.TempDir(), "killed")
+	t.Setenv(killedBefore, mark)
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 70, Workers: 1, Command: worker})
+	require.NoError(t, err)
+	assert.FileExists(t, mark)
+	assert.Empty(t, report.Deaths)
+	assert.True(t, report.Ended)
+	assert.Equal(t, uint64(70), report.Runs)
+	assert.Equal(t, find(t, space, 70).Batch, report.Batch)
+
+	// One that died before it played anything is replaced.
+	started := 0
+	once := func() *exec.Cmd {
+		if started++; started == 1 {
+			return exec.Command("false")
+		}
+		return worker()
+	}
+	again, err := search.Search(t.Context(), registry(), space, search.Options{To: 70, Workers: 1, Command: once})
+	require.NoError(t, err)
+	assert.Equal(t, report, again)
 }
 
 // A run that doesn't come to its end is given up after a while.
@@ -260,12 +287,16 @@ func TestBadSpaces(t *testing.T) {
 		`no fault "rain"`:                             func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
 		"at most 2000 faults":                         func(s *search.Space, _ *search.Options) { s.Most = 2000 },
 		"a span of -1ns":                              func(s *search.Space, _ *search.Options) { s.Span = -1 },
-		"a length of -1ns":                            func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
-		"rounds is 100, want 1 to 3":                  func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
-		"servers is -1":                               func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
-		"from 2 to 1":                                 func(_ *search.Space, o *search.Options) { o.From = 2 },
-		"-1 workers":                                  func(_ *search.Space, o *search.Options) { o.Workers = -1 },
-		"without a Command":                           func(_ *search.Space, o *search.Options) { o.Workers = 1 },
+		"cover none of the faults [flush evict]": func(s *search.Space, _ *search.Options) {
+			s.Within, s.Faults = true, []simulation.Kind{simulation.Flush, simulation.Evict}
+		},
+		`Within is for "draw" alone`: func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
+		"a length of -1ns":           func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
+		"rounds is 100, want 1 to 3": func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
+		"servers is -1":              func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
+		"from 2 to 1":                func(_ *search.Space, o *search.Options) { o.From = 2 },
+		"-1 workers":                 func(_ *search.Space, o *search.Options) { o.Workers = -1 },
+		"without a Command":          func(_ *search.Space, o *search.Options) { o.Workers = 1 },
 	} {
 		err := search1(change)
 		require.ErrorIs(t, err, search.ErrSetup, "%s", says)

@@ -17,8 +17,8 @@ import (
 func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
-	space.Faults = []simulation.Kind{simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut, simulation.Delay}
-	f := first(t, space, simulation.TwoHolders)
+	space.Faults = []simulation.Kind{simulation.Duplicate, simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut}
+	f := first(t, space, simulation.LostUpdate)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
 	t.Logf("%d runs: from %d faults to %+v, changes %+v", shrunk.Runs, len(f.Setup.Schedule), shrunk.Setup.Schedule, shrunk.Setup.Changes)

@@ -33,6 +33,9 @@ type Space struct {
 	// Faults restricts the kinds of faults. Default: all of them. Each and Pairs
 	// know no Lose, no Reorder and no Proxy, which do nothing at one moment.
 	Faults []simulation.Kind `json:"faults,omitempty"`
+	// Within restricts Draw to faults that the assumptions of package quorum cover.
+	// Whatever is found then is a bug.
+	Within bool `json:"within,omitempty"`
 	// Most is, for Draw, the largest number of faults in a schedule, 1 to 1000.
 	// Default 6.
 	Most int `json:"most,omitempty"`
@@ -114,6 +117,10 @@ func (s Space) validate() error {
 	switch {
 	case !slices.Contains([]How{Draw, Each, Pairs}, s.How):
 		return fmt.Errorf("How is %q, want %q, %q or %q", s.How, Draw, Each, Pairs)
+	case s.Within && s.How != Draw:
+		return fmt.Errorf("Within is for %q alone, and How is %q", Draw, s.How)
+	case s.Within && len(s.kinds()) == 0:
+		return fmt.Errorf("the assumptions cover none of the faults %v, so that there is nothing to draw within them", s.Faults)
 	case s.Most < 1 || s.Most > 1000:
 		return fmt.Errorf("at most %d faults, want 1 to 1000", s.Most)
 	case s.Span < 1 || s.Span > longestTTL:
@@ -207,11 +214,23 @@ func name(f simulation.Fault) string {
 	return words
 }
 
-// draw draws the schedule of a seed.
-func (c *cases) draw(seed uint64) simulation.Schedule {
-	kinds := c.space.Faults
+// kinds are the kinds of faults that are drawn.
+func (s Space) kinds() []simulation.Kind {
+	kinds := s.Faults
 	if len(kinds) == 0 {
 		kinds = simulation.Kinds()
 	}
-	return simulation.DrawOf(seed, c.run.cfg, kinds, c.space.Most, c.space.Span)
+	if s.Within {
+		kinds = coverable(kinds)
+	}
+	return kinds
+}
+
+// draw draws the schedule of a seed.
+func (c *cases) draw(seed uint64) simulation.Schedule {
+	drawn := simulation.DrawOf(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.space.Span)
+	if c.space.Within {
+		return within(drawn, c.run.cfg)
+	}
+	return drawn
 }

@@ -1,0 +1,121 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Cause says why a run shows a violation, as far as one run tells.
+type Cause string
+
+// The causes.
+const (
+	// Covered: the assumptions cover all that went wrong, so that a promise is broken.
+	Covered Cause = "covered"
+	// Overdue: a request took effect at the resource too late, which no lock prevents.
+	Overdue Cause = "overdue"
+	// Uncovered: something went wrong that the assumptions don't cover. It needn't be
+	// what the violation is due to.
+	Uncovered Cause = "uncovered"
+)
+
+// causeOf is the cause of a kind of violation in a run.
+func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result) Cause {
+	switch {
+	case unexcused(kind):
+		return Covered
+	case overdue(r, kind):
+		return Overdue
+	case len(breaches(s.Schedule, p.cfg)) > 0:
+		return Uncovered
+	}
+	return Covered
+}
+
+// overdue reports whether all violations of a kind are, see simulation.Violation.
+func overdue(r simulation.Result, kind simulation.ViolationKind) bool {
+	return !slices.ContainsFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && !v.Overdue })
+}
+
+// Blame says what a violation breaks: assumptions that didn't hold, or else a promise.
+type Blame struct {
+	// Breaches is the assumptions that the run breaks.
+	Breaches []Breach
+	// Promise is broken if there are none; 0: what was found is wrong, but no promise
+	// speaks of it.
+	Promise Promise
+}
+
+// Blame says what a kind of violation in a Setup's run breaks. It counts each fault, so
+// the Setup should be one that Shrink made: there each fault has a part in it.
+//
+// All errors are ErrSetup.
+func (r Registry) Blame(s Setup, kind simulation.ViolationKind) (Blame, error) {
+	p, err := r.prepare(s)
+	if err != nil {
+		return Blame{}, err
+	}
+	result, err := p.play(context.Background(), s)
+	switch {
+	case err != nil:
+		return Blame{}, err
+	case !slices.Contains(result.Kinds(), kind):
+		return Blame{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
+	}
+	switch p.causeOf(kind, s, result) {
+	case Overdue:
+		return Blame{Breaches: []Breach{{1, lateness(s.Schedule)}}}, nil
+	case Uncovered:
+		return Blame{Breaches: breaches(s.Schedule, p.cfg)}, nil
+	}
+	return Blame{Promise: promiseOf(kind)}, nil
+}
+
+// Excused reports whether an assumption was broken, so that no promise is.
+func (b Blame) Excused() bool { return len(b.Breaches) > 0 }
+
+// String is a line for each assumption that is broken, or one for the promise.
+func (b Blame) String() string {
+	switch {
+	case b.Excused():
+		lines := make([]string, len(b.Breaches))
+		for i, one := range b.Breaches {
+			lines[i] = one.String()
+		}
+		return strings.Join(lines, "\n")
+	case b.Promise == 0:
+		return "no promise: it is wrong whatever was promised"
+	}
+	return fmt.Sprintf("promise %d (%v): the assumptions cover all that went wrong", int(b.Promise), b.Promise)
+}
+
+// lateness is why a request took effect too late.
+func lateness(schedule simulation.Schedule) string {
+	var ways []string
+	add := func(format string, args ...any) {
+		if way := fmt.Sprintf(format, args...); !slices.Contains(ways, way) {
+			ways = append(ways, way)
+		}
+	}
+	for _, f := range schedule {
+		atResource := f.Server == simulation.Resource
+		switch {
+		case f.Kind == simulation.Pause:
+			add("%s was paused after its look at the lease", named(f.Process))
+		case f.Kind == simulation.Suspend:
+			add("the machine of %s was suspended after its look at the lease", named(f.Process))
+		case atResource && (f.Kind == simulation.Delay || f.Kind == simulation.Reorder):
+			add("a request of %s was late on its way to the resource", named(f.Process))
+		case atResource && f.Kind == simulation.Duplicate:
+			add("a request of %s reached the resource twice", named(f.Process))
+		}
+	}
+	if len(ways) == 0 {
+		return "a request took effect when its holder's lease was over"
+	}
+	return strings.Join(ways, "; ")
+}

@@ -1,0 +1,115 @@
+package search_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// Promises and assumptions have the numbers and the words of package quorum.
+func TestNamesAreThoseOfPackageQuorum(t *testing.T) {
+	doc, err := os.ReadFile("../../quorum/doc.go")
+	require.NoError(t, err)
+	list := func(heading string) []string {
+		_, text, found := strings.Cut(string(doc), "// # "+heading+"\n")
+		require.True(t, found, heading)
+		text, _, _ = strings.Cut(text, "// # ")
+		text = regexp.MustCompile(`\n// +`).ReplaceAllString(text, " ")
+		var points []string
+		for n := 1; ; n++ {
+			_, after, found := strings.Cut(text, fmt.Sprintf(" %d. ", n))
+			if !found {
+				return points
+			}
+			points, text = append(points, after), after
+		}
+	}
+	promised := list("What is guaranteed")
+	require.Len(t, promised, 5)
+	for i, text := range promised {
+		name := search.Promise(i + 1).String()
+		assert.True(t, strings.HasPrefix(strings.ToLower(text), name+". "), "%s: %s", name, text)
+	}
+	assumed := list("What is assumed")
+	require.Len(t, assumed, 7)
+	for i, text := range assumed {
+		name := search.Assumption(i + 1).String()
+		assert.Regexp(t, "^"+strings.ToUpper(name[:1])+regexp.QuoteMeta(name[1:])+`[.:( ]`, text)
+	}
+}
+
+// What is found breaks the assumption that it is about, and a promise only where the
+// assumptions cover all that went wrong.
+func TestBlame(t *testing.T) {
+	for _, test := range []struct {
+		workload, design string
+		faults           []simulation.Kind
+		kind             simulation.ViolationKind
+		want             string // a pattern
+	}{
+		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, `^assumption 1 \(holders notice their deadline\): c\d was paused after its look at the lease$`},
+		{"mixed", "default", []simulation.Kind{simulation.Duplicate}, simulation.LostUpdate, `^assumption 1 .*: a request of c\d reached the resource twice$`},
+		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, `assumption 2 \(instances count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
+		{"mixed", "default", []simulation.Kind{simulation.Flush}, simulation.TwoHolders, `^assumption 3 \(a vote once given stands\): [A-E] was flushed`},
+		{"mixed", "default", []simulation.Kind{simulation.SplitBrain}, simulation.TwoHolders, `^assumption 3 .*: [A-E] went on answering beside`},
+		{"crowd", "default", []simulation.Kind{simulation.Switch, simulation.Reboot}, simulation.TwoHolders, `^assumption 3 .*: the address of [A-E] led a client that started to another server`},
+		{"mixed", "unwatched", []simulation.Kind{simulation.Restart}, simulation.TwoHolders, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},
+		{"mixed", "forgetful", []simulation.Kind{simulation.Cut}, simulation.TwoHolders, `^promise 1 \(mutual exclusion\)`},
+	} {
+		t.Run(fmt.Sprintf("%s %s %v", test.workload, test.design, test.faults), func(t *testing.T) {
+			space := search.Space{Setup: search.Setup{Workload: test.workload, Design: test.design}, How: search.Draw, Faults: test.faults}
+			for from := uint64(0); from < 8_000; from += 100 {
+				report, err := search.Search(t.Context(), registry(), space, search.Options{From: from, To: from + 100})
+				require.NoError(t, err)
+				for _, f := range report.Kinds() {
+					if f.Kind != test.kind {
+						continue
+					}
+					shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
+					require.NoError(t, err)
+					blame, err := registry().Blame(shrunk.Setup, f.Kind)
+					require.NoError(t, err)
+					if matched, err := regexp.MatchString(test.want, blame.String()); err == nil && matched {
+						assert.Equal(t, strings.HasPrefix(test.want, "^promise"), !blame.Excused())
+						return
+					}
+					t.Logf("seed %d: %v, %v", f.First, blame, shrunk.Setup.Schedule)
+				}
+			}
+			assert.Fail(t, "not found", "%s", test.want)
+		})
+	}
+	for _, s := range []search.Setup{{Workload: "sing"}, setup("default")} {
+		_, err := registry().Blame(s, simulation.TwoHolders)
+		require.ErrorIs(t, err, search.ErrSetup)
+	}
+}
+
+// Within the assumptions nothing is found in the library as it is, and much where
+// servers grant everything.
+func TestWithin(t *testing.T) {
+	for _, workload := range []string{"mixed", "relay", "crowd"} {
+		for design, finds := range map[string]bool{"default": false, "guarded": false, "forgetful": true} {
+			space := search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Within: true}
+			report := find(t, space, few()*2)
+			for _, f := range report.Kinds() {
+				assert.Equal(t, search.Covered, f.Cause, "%s %s seed %d: %s", workload, design, f.First, f.Text)
+			}
+			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Kinds())
+			for _, never := range []string{"a server was flushed", "a key was evicted", "a server split in two"} {
+				assert.Zero(t, report.Counts[never], "%s", never)
+			}
+			for _, reached := range []string{"a process was paused", "a clock was stepped", "a server was restarted", "a server failed over", "a request was lost"} {
+				assert.Positive(t, report.Counts[reached], "%s", reached)
+			}
+		}
+	}
+}

@@ -133,15 +133,15 @@ func (r *retired) happen(w *world) {
 	}
 }
 
-// serverKeeps reports whether a server that the process knows by the name of a place has
-// the lease's key until a moment. Whether the address still leads there is not what is
+// serverKeeps asks of a server that the process knows by the name of a place whether it
+// has, or had, the lease's key until a moment. Whether the address still leads there is not what is
 // asked: its vote was given.
-func (p *process) serverKeeps(place, database int, h *holding, until int64) bool {
+func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
 	s := p.w.places[place].server
 	if s.other == nil {
-		return p.server(place).keeps(database, h, until)
+		return keeps(p.server(place), database, h, until)
 	}
-	return s.keeps(database, h, until) || s.other.keeps(database, h, until)
+	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
 }
 
 // demote makes the server the replica of an empty master: nothing of what it had is left,

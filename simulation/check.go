@@ -27,8 +27,7 @@ const (
 	// before this one was asked for, or was handed out twice.
 	TokenOrder ViolationKind = "token order"
 	// Overvalued: at the moment when a lease was handed out or extended, fewer
-	// than a quorum of instances had its key for as long as its validity, or had had it
-	// when they voted.
+	// than a quorum of instances had its key for as long as its validity.
 	Overvalued ViolationKind = "validity beyond reality"
 	// NoProgress: nobody got a lock for all of Config.Progress, though processes
 	// tried all the time and a quorum of servers was well and in reach.
@@ -52,10 +51,11 @@ type Violation struct {
 	// At is the true time.
 	At   time.Duration
 	Text string
-	// Overdue says that a request took effect at the resource after its holder's lease
-	// was over, or after a later request under the same lease. No lock can prevent
-	// that: it is the holder who must notice (assumption 1 of package quorum).
-	Overdue bool
+	// Assumption is the number of that assumption of package quorum which the check saw
+	// broken, so that this breaks no promise; 0 if it saw none. 1: a request took effect
+	// at the resource after its holder's lease was over, or after a later request under
+	// the same lease. 3: a server forgot its vote before the answer had arrived.
+	Assumption int
 }
 
 // String is one line, and more lines for what has a stack.
@@ -244,19 +244,27 @@ func (c *checker) real(h *holding) {
 	s := h.p.clock.present()
 	// The first true time at which either clock says that the lease is over.
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
-	longEnough := 0
+	longEnough, forgot := 0, 0
 	for i, place := range c.w.places {
-		if h.p.serverKeeps(i, place.database, h, until) {
+		switch {
+		case h.p.serverKeeps(i, place.database, h, until, (*server).keeps):
 			longEnough++
+		case h.p.serverKeeps(i, place.database, h, until, (*server).forgot):
+			forgot++
 		}
 	}
 	if longEnough < needed {
 		c.w.count.add(overvalued)
 	}
-	if longEnough < h.quorum {
-		c.violation(Overvalued, "%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
-			h, time.Duration(h.validity), h.key, longEnough, h.quorum)
+	if longEnough >= h.quorum {
+		return
 	}
+	v := Violation{Kind: Overvalued, Text: fmt.Sprintf("%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+		h, time.Duration(h.validity), h.key, longEnough, h.quorum)}
+	if longEnough+forgot >= h.quorum {
+		v.Assumption = 3
+	}
+	c.found(v)
 }
 
 // effect looks at an operation that the resource is about to carry out.
@@ -270,7 +278,11 @@ func (c *checker) effect(a act, reg *register) {
 	// Whoever is late is turned away by a resource that was shown a later token.
 	late := over && (a.kind == reading || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
 	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
-		c.found(Violation{Kind: kind, Overdue: overdue, Text: fmt.Sprintf(format, args...)})
+		v := Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
+		if overdue {
+			v.Assumption = 1
+		}
+		c.found(v)
 	}
 	// By the time of sending: a packet that is late has no holder any more, and
 	// no lock is to blame for it.

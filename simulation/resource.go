@@ -23,7 +23,7 @@ type register struct {
 	version uint64   // counts its writes
 	latest  *holding // the latest of those whose operations took effect
 	writer  *holding // whose write the last one was
-	overdue bool     // that write took effect too late, see Violation.Overdue
+	overdue bool     // that write took effect too late: assumption 1 was broken
 	done    map[*holding]done
 }
 

@@ -44,9 +44,9 @@ func TestWith(t *testing.T) {
 	assert.Empty(t, untraced.Digest)
 }
 
-// A violation is overdue where the holder acted after its lease, or undid its own work:
-// no lock can prevent that. It isn't where two clients both held the lock.
-func TestOverdue(t *testing.T) {
+// A holder that acts after its lease, or undoes its own work, breaks assumption 1: no lock
+// can prevent that. Two clients that both hold the lock break a promise.
+func TestAssumptionsThatChecksSee(t *testing.T) {
 	second := func(c *simulation.Client) {
 		c.SleepUntil(at(10_200 * ms))
 		hold(0)(c)
@@ -67,18 +67,18 @@ func TestOverdue(t *testing.T) {
 		cfg      simulation.Config
 		schedule simulation.Schedule
 		work     simulation.Workload
-		overdue  bool
+		broken   int // the assumption
 	}{
-		"paused before the write":  {simulation.Config{}, write(simulation.Pause, 12*time.Second), late, true},
-		"a write that is late":     {simulation.Config{}, write(simulation.Delay, 90*time.Second), late, true},
-		"a write that comes twice": {simulation.Config{}, write(simulation.Duplicate, 2*ms), hold(0), true},
-		"servers that grant all":   {forgetful, nil, contend, false},
+		"paused before the write":  {simulation.Config{}, write(simulation.Pause, 12*time.Second), late, 1},
+		"a write that is late":     {simulation.Config{}, write(simulation.Delay, 90*time.Second), late, 1},
+		"a write that comes twice": {simulation.Config{}, write(simulation.Duplicate, 2*ms), hold(0), 1},
+		"servers that grant all":   {forgetful, nil, contend, 0},
 	} {
 		r := run(t, 1, test.cfg, test.schedule, test.work)
 		require.NotEmpty(t, r.Violations, name)
 		for _, v := range r.Violations {
 			if v.Kind != simulation.TokenOrder && v.Kind != simulation.Overvalued {
-				assert.Equal(t, test.overdue, v.Overdue, "%s: %v", name, v)
+				assert.Equal(t, test.broken, v.Assumption, "%s: %v", name, v)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ type server struct {
 
 	wall     line
 	data     []database // by number
-	forgot   []forgotten
+	memories []memory
 	log      []entry // what changed the data since it was empty, if w.logs
 	life     uint64  // counts its lives from 1
 	up       bool
@@ -430,7 +430,7 @@ func (s *server) promote(replica int, ended, until int64) {
 
 // recall makes the data anew from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.forgot = append(s.forgot, forgotten{at: s.w.now.Load(), clock: s.clock(), data: s.data})
+	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: s.data})
 	s.data = s.w.databases()
 	all := s.log
 	s.log = s.log[:0]
@@ -476,23 +476,27 @@ func (s *server) wake() {
 	}
 }
 
-// forgotten is the data of a server up to a moment at which it lost some of it, or all.
-type forgotten struct {
+// memory is the data of a server up to a moment at which it lost some of it, or all.
+type memory struct {
 	at    int64 // true time
 	clock time.Time
 	data  []database
 }
 
 // keeps reports whether the server has the lease's key in a database up to the true time
-// until, as things stand now, or had it when the holder had asked and has forgotten it
-// since. That vote was given. A quarantine stands in for it, and the holder can't know:
-// the answer may have been on its way.
+// until, as things stand now.
 func (s *server) keeps(number int, h *holding, until int64) bool {
-	has := func(data []database, now time.Time) bool {
-		value, expires, ok := data[number].Holder(h.key, now)
-		return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
-	}
-	return has(s.data, s.clock()) || slices.ContainsFunc(s.forgot, func(f forgotten) bool {
-		return f.at >= h.askedAt && has(f.data, f.clock)
+	return s.has(s.data[number], s.clock(), h, until)
+}
+
+// forgot reports whether it had it at some time after the holder had asked.
+func (s *server) forgot(number int, h *holding, until int64) bool {
+	return slices.ContainsFunc(s.memories, func(m memory) bool {
+		return m.at >= h.askedAt && s.has(m.data[number], m.clock, h, until)
 	})
+}
+
+func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
+	value, expires, ok := data.Holder(h.key, now)
+	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
 }

@@ -105,3 +105,19 @@ func TestVerdictInWords(t *testing.T) {
 	assert.Equal(t, "none", scenarios.Verdict{}.String())
 	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}}.String())
 }
+
+// A lease that is short of a vote because the server forgot it on the way breaks an
+// assumption. Two holders that come of it break a promise, which some designs don't make.
+func TestAssumptionsThatChecksSee(t *testing.T) {
+	s, err := scenarios.ByID("S7d")
+	require.NoError(t, err)
+	for _, name := range []string{"default", "unwatched"} {
+		d, err := s.Design(name)
+		require.NoError(t, err)
+		r, err := s.Play(1, d)
+		require.NoError(t, err)
+		for _, v := range r.Violations {
+			assert.Equal(t, map[simulation.ViolationKind]int{simulation.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
+		}
+	}
+}

@@ -44,7 +44,7 @@ const slewing = 2_000
 
 // breach says which assumption a fault of a schedule breaks, and false if the assumptions
 // cover it: then all promises must be kept. It knows nothing of assumption 1, which
-// depends on the moment: the checks see that, see simulation.Violation.Overdue.
+// depends on the moment: the checks see that, see simulation.Violation.
 func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Config) (Breach, bool) {
 	among := func(kind simulation.Kind) bool {
 		return slices.ContainsFunc(schedule, func(o simulation.Fault) bool {

@@ -84,7 +84,10 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 	for what, n := range r.Counts {
 		b.Counts[what] += n
 	}
-	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return !c.counts(i, k) })
+	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
+		// A moment may break an assumption though no fault does by what it is.
+		return !c.counts(i, k) || c.space.Within && c.run.causeOf(k, setup, r) != Covered
+	})
 	if len(kinds) == 0 {
 		return
 	}
@@ -93,8 +96,8 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 		b.Hits = append(b.Hits, Hit{Number: i, Kinds: kinds})
 	}
 	for _, kind := range kinds {
-		late := overdue(r, kind)
-		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && v.Overdue == late })
+		saw := observed(r, kind) // else the first one is told in which nobody saw an assumption broken
+		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
 		text, _, _ := strings.Cut(r.Violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}

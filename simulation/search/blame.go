@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,8 @@ type Cause string
 const (
 	// Covered: the assumptions cover all that went wrong, so that a promise is broken.
 	Covered Cause = "covered"
-	// Overdue: a request took effect at the resource too late, which no lock prevents.
-	Overdue Cause = "overdue"
+	// Observed: the checks saw an assumption broken, see simulation.Violation.
+	Observed Cause = "observed"
 	// Uncovered: something went wrong that the assumptions don't cover. It needn't be
 	// what the violation is due to.
 	Uncovered Cause = "uncovered"
@@ -28,17 +29,28 @@ func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result
 	switch {
 	case unexcused(kind):
 		return Covered
-	case overdue(r, kind):
-		return Overdue
+	case observed(r, kind) != 0:
+		return Observed
 	case len(breaches(s.Schedule, p.cfg)) > 0:
 		return Uncovered
 	}
 	return Covered
 }
 
-// overdue reports whether all violations of a kind are, see simulation.Violation.
-func overdue(r simulation.Result, kind simulation.ViolationKind) bool {
-	return !slices.ContainsFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && !v.Overdue })
+// observed is the assumption that the checks saw broken in all violations of a kind, 0 if
+// in one they saw none.
+func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
+	seen := Assumption(0)
+	for _, v := range r.Violations {
+		if v.Kind != kind {
+			continue
+		}
+		if v.Assumption == 0 {
+			return 0
+		}
+		seen = cmp.Or(seen, Assumption(v.Assumption))
+	}
+	return seen
 }
 
 // Blame says what a violation breaks: assumptions that didn't hold, or else a promise.
@@ -67,7 +79,10 @@ func (r Registry) Blame(s Setup, kind simulation.ViolationKind) (Blame, error) {
 		return Blame{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
 	}
 	switch p.causeOf(kind, s, result) {
-	case Overdue:
+	case Observed:
+		if a := observed(result, kind); a != 1 {
+			return Blame{Breaches: []Breach{{a, "a server forgot its vote before the answer had arrived"}}}, nil
+		}
 		return Blame{Breaches: []Breach{{1, lateness(s.Schedule)}}}, nil
 	case Uncovered:
 		return Blame{Breaches: breaches(s.Schedule, p.cfg)}, nil

@@ -122,6 +122,10 @@ func (f File) Save(path string) error {
 	if err != nil {
 		return err
 	}
+	// Root could put a file in the place of a device.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0 {
+		return fmt.Errorf("search: %s is no file, and is not replaced by one", path)
+	}
 	// Under a name that is nobody's: a link there would be followed.
 	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -42,6 +42,9 @@ type Design struct {
 	Name, Title string
 	// Apply changes a Config so that a run's processes lock in this way.
 	Apply func(*simulation.Config)
+	// Promises says that it is the library as it is, which makes the promises of package
+	// quorum. What breaks one of them in another design is no bug of the library.
+	Promises bool
 }
 
 // Registry knows workloads and designs by name. Names in a Setup mean those of the

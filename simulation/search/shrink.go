@@ -18,7 +18,7 @@ type Shrunk struct {
 }
 
 // Shrink makes a Setup smaller for as long as it shows a violation of the same
-// kind, overdue or not as before: fewer faults; fewer clients, servers and rounds; shorter faults, and rounder
+// kind, with the same assumption that the checks see broken, if there is one: fewer faults; fewer clients, servers and rounds; shorter faults, and rounder
 // numbers. The same Setup always comes to the same. When ctx ends it gives what it
 // has by then.
 //
@@ -39,7 +39,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
 		return Shrunk{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
 	}
-	sh.overdue = overdue(result, kind)
+	sh.observed = observed(result, kind)
 	sh.smaller(p)
 	// Numbers once: the least one is made round by enlarging it, so that another
 	// time would begin from the start.
@@ -54,7 +54,7 @@ type shrinker struct {
 	ctx      context.Context
 	registry Registry
 	kind     simulation.ViolationKind
-	overdue  bool // all violations of the kind are, and the smaller Setup's as well
+	observed Assumption // that the checks see broken, in the smaller Setup as well
 	best     Setup
 	runs     int
 	taken    int // steps that were taken
@@ -67,7 +67,7 @@ func (s *shrinker) try(setup Setup) bool {
 	}
 	s.runs++
 	result, err := s.registry.PlayContext(s.ctx, setup)
-	if err != nil || !slices.Contains(result.Kinds(), s.kind) || overdue(result, s.kind) != s.overdue {
+	if err != nil || !slices.Contains(result.Kinds(), s.kind) || observed(result, s.kind) != s.observed {
 		return false // a world that is too small for its schedule is an error
 	}
 	s.best = setup

@@ -33,8 +33,8 @@ type Space struct {
 	// Faults restricts the kinds of faults. Default: all of them. Each and Pairs
 	// know no Lose, no Reorder and no Proxy, which do nothing at one moment.
 	Faults []simulation.Kind `json:"faults,omitempty"`
-	// Within restricts Draw to faults that the assumptions of package quorum cover.
-	// Whatever is found then is a bug.
+	// Within restricts Draw to faults that the assumptions of package quorum cover, and to
+	// violations in which the checks see none broken. Whatever is found then is a bug.
 	Within bool `json:"within,omitempty"`
 	// Most is, for Draw, the largest number of faults in a schedule, 1 to 1000.
 	// Default 6.

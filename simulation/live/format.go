@@ -116,17 +116,28 @@ func indent(text string) string {
 
 func (r Report) text(w io.Writer) error {
 	var b strings.Builder
+	b.WriteString(r.interrupted())
 	fmt.Fprintln(&b, Heading())
 	for _, line := range r.Lines {
 		fmt.Fprintln(&b, line.Text())
 	}
-	fmt.Fprintf(&b, "\n%s\n\n%s\n", Legend, r.Summary())
+	fmt.Fprintf(&b, "\n%s\n\n%s\n", Legend, r.sums())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Summary is the report in a sentence or two.
-func (r Report) Summary() string {
+// interrupted is a paragraph that says how much was played, "" if all was.
+func (r Report) interrupted() string {
+	if len(r.Lines) >= r.Planned {
+		return ""
+	}
+	return fmt.Sprintf("INTERRUPTED after %d of %d plays. Only these are counted.\n\n", len(r.Lines), r.Planned)
+}
+
+// Summary is the report in a sentence or two, after how much of it was played.
+func (r Report) Summary() string { return r.interrupted() + r.sums() }
+
+func (r Report) sums() string {
 	scenarios := map[string]bool{}
 	for _, line := range r.Lines {
 		if line.Skipped == "" {
@@ -147,6 +158,7 @@ func (r Report) Summary() string {
 
 func (r Report) markdown(w io.Writer) error {
 	var b strings.Builder
+	b.WriteString(r.interrupted())
 	fmt.Fprintf(&b, "| scenario | what is done | design | predicted by the simulation | seen live | agrees |\n| --- | --- | --- | --- | --- | --- |\n")
 	words := func(all []simulation.ViolationKind) string {
 		if len(all) == 0 {
@@ -174,7 +186,7 @@ func (r Report) markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.Summary())
+	fmt.Fprintf(&b, "\n%s\n", r.sums())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

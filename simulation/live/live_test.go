@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -132,14 +133,14 @@ func TestUnknownActs(t *testing.T) {
 	require.Contains(t, report.Lines[len(report.Lines)-1].Err, "prayer")
 }
 
-// A run that is interrupted leaves nothing.
+// A run that is interrupted leaves nothing, and has what was played until then.
 func TestInterruptedRun(t *testing.T) {
 	onServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lines := 0
 	began := time.Now()
-	_, err := live.Run(ctx, live.Options{Acts: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
+	report, err := live.Run(ctx, live.Options{Acts: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
 		if lines++; lines == 1 {
 			cancel()
 		}
@@ -147,6 +148,17 @@ func TestInterruptedRun(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 1, lines)
 	require.Less(t, time.Since(began), time.Minute)
+	require.Len(t, report.Lines, 1)
+	require.Equal(t, 1, report.Played+report.Skipped)
+	require.Greater(t, report.Planned, 5)
+	heading := fmt.Sprintf("INTERRUPTED after 1 of %d plays. Only these are counted.\n\n", report.Planned)
+	require.True(t, strings.HasPrefix(report.Summary(), heading), report.Summary())
+	for _, format := range []string{"text", "markdown"} {
+		var text strings.Builder
+		require.NoError(t, live.WriteReport(&text, report, format))
+		require.True(t, strings.HasPrefix(text.String(), heading), text.String())
+		require.Equal(t, 1, strings.Count(text.String(), "INTERRUPTED"))
+	}
 }
 
 // Nor does one that is killed, and so can't clean up.

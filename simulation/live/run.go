@@ -74,6 +74,9 @@ type Report struct {
 	// Server is what was played on: "redis 7.0.15".
 	Server string `json:"server"`
 	Lines  []Line `json:"lines"`
+	// Planned is how many lines there were to be. There are fewer if the run was
+	// interrupted: those that were not played to their end are left out.
+	Planned int `json:"planned"`
 	// Played and Skipped count the lines, Disagreements those that aren't OK.
 	Played        int           `json:"played"`
 	Skipped       int           `json:"skipped"`
@@ -138,7 +141,8 @@ func (r *run) library() (string, error) {
 // sees with what the simulation predicts. What disagrees is in the Report and no
 // error. When Run returns, nothing that it started runs any more, and no file is left.
 //
-// The error Is ErrNoServer if there is no server to start, or ctx's.
+// The error Is ErrNoServer if there is no server to start, or ctx's; then the Report has
+// what was played until ctx ended.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
 	if options.Parallel <= 0 {
@@ -160,19 +164,27 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 			report.Lines = append(report.Lines, Line{Scenario: act.Scenario, Form: act.Form, Fault: act.Fault, Design: part.Design})
 		}
 	}
+	report.Planned = len(report.Lines)
+	over := make([]bool, report.Planned)
 	var plays errgroup.Group
 	plays.SetLimit(options.Parallel)
 	var told sync.Mutex
 	i := 0
 	for _, act := range options.Acts {
 		for _, part := range act.Parts {
-			line := &report.Lines[i]
+			line, over := &report.Lines[i], &over[i]
 			i++
 			plays.Go(func() error {
+				if ctx.Err() != nil {
+					return nil
+				}
 				r.play(ctx, act, part, line)
-				if options.Progress != nil && ctx.Err() == nil {
-					told.Lock()
-					defer told.Unlock()
+				told.Lock()
+				defer told.Unlock()
+				if ctx.Err() != nil {
+					return nil // the line says nothing but that
+				}
+				if *over = true; options.Progress != nil {
 					options.Progress(*line)
 				}
 				return nil
@@ -180,6 +192,13 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 		}
 	}
 	_ = plays.Wait() // errors are in the lines
+	kept := report.Lines[:0]
+	for i, line := range report.Lines {
+		if over[i] {
+			kept = append(kept, line)
+		}
+	}
+	report.Lines = kept
 	report.Took = time.Since(began)
 	report.count()
 	return report, context.Cause(ctx)

@@ -67,6 +67,10 @@ type SoakReport struct {
 	Seed   uint64        `json:"seed"`
 	For    time.Duration `json:"for_ns"`
 	Faults []Suffered    `json:"faults"`
+	// Ended says that it was not interrupted. Else Lasted and Faults end where it was,
+	// the counts are those up to there, and nobody looked for keys that were left.
+	Ended  bool          `json:"ended"`
+	Lasted time.Duration `json:"lasted_ns"`
 
 	// Acquisitions is how often the lock was had, Updates how many writes the resource
 	// has carried out, Refusals how many reads and writes its guard has refused.
@@ -95,9 +99,9 @@ type SoakReport struct {
 	KeysLeft int `json:"keys_left"`
 }
 
-// OK says whether the resource came through, and nothing was left.
+// OK says whether it ended, the resource came through, and nothing was left.
 func (r SoakReport) OK() bool {
-	return r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
+	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
 		r.Value == int64(r.Updates) && r.Judge != judge.Broken.String() &&
 		!slices.ContainsFunc(r.Faults, func(s Suffered) bool { return s.Skipped == "" && s.Recovery < 0 })
 }
@@ -106,7 +110,8 @@ func (r SoakReport) OK() bool {
 // the plan of Plan befalls them. The resource has a guard that admits tokens. When Soak
 // returns, nothing that it started runs any more, and no file is left.
 //
-// The error Is ErrNoServer, or ctx's; a bad For is one as well.
+// The error Is ErrNoServer, or ctx's; a bad For is one as well. When ctx ends the Report
+// has what there was until then.
 func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err error) {
 	if options.For < MinSoak {
 		return report, fmt.Errorf("live: a soak of %v is too short for anything to happen, want at least %v", options.For, MinSoak)
@@ -138,6 +143,9 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
 	defer func() {
 		p := recover()
+		if ctx.Err() != nil {
+			k.salvage()
+		}
 		err = errors.Join(err, s.close())
 		k.all.Wait() // who listens to a client goes with it
 		if end, ok := p.(stopped); ok {
@@ -199,7 +207,28 @@ func (k *soaking) run() {
 		}
 	}
 	k.sleepUntil(k.options.For)
+	k.report.Lasted = time.Since(k.began)
 	k.finish()
+	k.report.Ended = true
+}
+
+// salvage counts what there is of a soak that was interrupted.
+func (k *soaking) salvage() {
+	if k.began.IsZero() {
+		return // nothing had begun
+	}
+	if k.report.Lasted = time.Since(k.began); k.report.Ended {
+		return
+	}
+	defer func() {
+		// What can't be read any more is missing, and the interruption is the error.
+		if p := recover(); p != nil {
+			if _, ok := p.(stopped); !ok {
+				panic(p)
+			}
+		}
+	}()
+	k.read(k.s.history())
 }
 
 // replace puts another client in a place of the crew.
@@ -550,6 +579,9 @@ func WriteSoak(w io.Writer, r SoakReport, format string) error {
 // Summary is the report in some lines.
 func (r SoakReport) Summary() string {
 	var b strings.Builder
+	if !r.Ended {
+		fmt.Fprintf(&b, "INTERRUPTED after %v of %v. Only what happened until then is counted.\n", r.Lasted.Round(time.Second/10), r.For)
+	}
 	fmt.Fprintf(&b, "%s, %v, seed %d: %d faults.\n", r.Server, r.For, r.Seed, len(r.Faults))
 	fmt.Fprintf(&b, "The lock was had %d times; %d updates were carried out, %d stale requests refused.\n", r.Acquisitions, r.Updates, r.Refusals)
 	fmt.Fprintf(&b, "Of %d leases that were handed off %d went on; a client with another MaxTTL was refused %d times, and got the lock %d times.\n", r.HandOffs, r.Resumptions, r.Strangers, r.Intruders)
@@ -558,7 +590,11 @@ func (r SoakReport) Summary() string {
 	if worst, median, ok := r.recovery(); ok {
 		fmt.Fprintf(&b, "The next lock came %v after a fault in the median, %v at worst.\n", median.Round(time.Millisecond), worst.Round(time.Millisecond))
 	}
-	fmt.Fprintf(&b, "Keys left after a TTL: %d.", r.KeysLeft)
+	if r.Ended {
+		fmt.Fprintf(&b, "Keys left after a TTL: %d.", r.KeysLeft)
+	} else {
+		b.WriteString("Nobody looked for keys that were left.")
+	}
 	return b.String()
 }
 
@@ -579,6 +615,12 @@ func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
 
 func (r SoakReport) markdown(w io.Writer) error {
 	var b strings.Builder
+	summary := r.Summary()
+	if !r.Ended {
+		var heading string
+		heading, summary, _ = strings.Cut(summary, "\n")
+		fmt.Fprintf(&b, "%s\n\n", heading)
+	}
 	fmt.Fprintf(&b, "| at | fault | next lock after |\n| --- | --- | --- |\n")
 	for _, s := range r.Faults {
 		after := s.Recovery.Round(time.Millisecond).String()
@@ -590,7 +632,7 @@ func (r SoakReport) markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.Fault, after)
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.ReplaceAll(r.Summary(), "\n", "\n\n"))
+	fmt.Fprintf(&b, "\n%s\n", strings.ReplaceAll(summary, "\n", "\n\n"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

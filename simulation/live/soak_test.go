@@ -49,8 +49,21 @@ func TestInterruptedSoak(t *testing.T) {
 	onServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := live.Soak(ctx, live.SoakOptions{For: time.Hour, Seed: 1, Progress: func(live.Suffered) { cancel() }})
+	report, err := live.Soak(ctx, live.SoakOptions{For: time.Hour, Seed: 1, Progress: func(live.Suffered) { cancel() }})
 	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, report.Ended)
+	require.False(t, report.OK())
+	require.Len(t, report.Faults, 1)
+	require.Positive(t, report.Acquisitions, "what was counted until then is kept")
+	require.Positive(t, report.Updates)
+	require.Positive(t, report.Lasted)
+	require.Less(t, report.Lasted, time.Minute)
+	for _, format := range []string{"text", "markdown"} {
+		var text strings.Builder
+		require.NoError(t, live.WriteSoak(&text, report, format))
+		require.Regexp(t, `^INTERRUPTED after [\d.]+m?s of 1h0m0s\. Only what happened until then is counted\.\n`, text.String())
+		require.Contains(t, text.String(), "Nobody looked for keys that were left.")
+	}
 }
 
 func TestSoakTooShort(t *testing.T) {
@@ -60,7 +73,7 @@ func TestSoakTooShort(t *testing.T) {
 
 // What must not be makes a soak fail: each of these by itself.
 func TestSoakThatIsNotOK(t *testing.T) {
-	good := live.SoakReport{Acquisitions: 5, Updates: 4, Value: 4, Judge: "holds", TwoHolders: 3, TokenOrder: 1}
+	good := live.SoakReport{Ended: true, Acquisitions: 5, Updates: 4, Value: 4, Judge: "holds", TwoHolders: 3, TokenOrder: 1}
 	require.True(t, good.OK(), "what happens at the lock is expected")
 	for name, spoil := range map[string]func(*live.SoakReport){
 		"a stale write":          func(r *live.SoakReport) { r.StaleWrites = 1 },

@@ -241,12 +241,16 @@ func TestInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	began := time.Now()
-	_, err = mutants.Run(ctx, s, mutants.Options{Mutants: list, Progress: func(name string, begins bool, _ mutants.Result) {
-		if name == "no-drift" && begins {
+	report, err := mutants.Run(ctx, s, mutants.Options{Mutants: list, Parallel: 1, Progress: func(name string, begins bool, _ mutants.Result) {
+		if name == "set-without-nx" && begins {
 			cancel()
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, report.Results, 1, "what was judged until then is kept")
+	assert.Equal(t, "no-drift", report.Results[0].Name)
+	assert.False(t, report.OK())
+	assert.True(t, strings.HasPrefix(report.Summary(), "INTERRUPTED after 1 of 2 mutants. Only these are counted.\n"), report.Summary())
 	assert.Less(t, time.Since(began), time.Minute)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)

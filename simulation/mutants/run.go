@@ -48,17 +48,20 @@ type Result struct {
 type Report struct {
 	// Unbroken is what the judges say of the source as it is. It must be that
 	// nobody finds anything: Survived.
-	Unbroken Result        `json:"unbroken"`
-	Results  []Result      `json:"mutants"`
-	Took     time.Duration `json:"took_ns"`
-	CPU      time.Duration `json:"cpu_ns"`
+	Unbroken Result   `json:"unbroken"`
+	Results  []Result `json:"mutants"`
+	// Planned is how many mutants there were to be judged. There are fewer Results if
+	// the run was interrupted.
+	Planned int           `json:"planned"`
+	Took    time.Duration `json:"took_ns"`
+	CPU     time.Duration `json:"cpu_ns"`
 }
 
 // OK reports whether the judges find nothing in the source as it is, and every mutant
 // was caught by its own judge. One that another had to catch may have been caught by
 // chance: its own must be named anew, or be made to see it.
 func (r Report) OK() bool {
-	return r.Unbroken.Outcome == Survived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
+	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == Survived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
 }
 
 // Options are how mutants are judged.
@@ -74,8 +77,8 @@ type Options struct {
 }
 
 // Run judges mutants of a source. An error is that of ctx, or that nothing can be
-// written; what goes wrong with a mutant is in its Result. Nothing that was started
-// or written is left behind.
+// written; what goes wrong with a mutant is in its Result. When ctx ends the Report has
+// what was judged until then. Nothing that was started or written is left behind.
 func Run(ctx context.Context, source Source, o Options) (report Report, err error) {
 	if len(o.Mutants) == 0 {
 		o.Mutants = All()
@@ -97,7 +100,8 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 
 	began := time.Now()
 	s := session{source: source, folder: folder, options: o}
-	report.Results = make([]Result, len(o.Mutants))
+	report.Planned = len(o.Mutants)
+	report.Results = make([]Result, report.Planned)
 	next := make(chan int)
 	var all sync.WaitGroup
 	for range o.Parallel {
@@ -120,6 +124,8 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	}
 	close(next)
 	all.Wait()
+	// What was interrupted has no outcome.
+	report.Results = slices.DeleteFunc(report.Results, func(r Result) bool { return r.Outcome == "" })
 	report.Took, report.CPU = time.Since(began), report.Unbroken.CPU
 	for _, r := range report.Results {
 		report.CPU += r.CPU
@@ -143,9 +149,10 @@ func (s *session) follow(ctx context.Context, name string, job func(context.Cont
 	began := time.Now()
 	r := job(ctx)
 	r.Took = time.Since(began)
-	if ctx.Err() == nil { // else it is no outcome
-		s.tell(name, false, r)
+	if ctx.Err() != nil {
+		return Result{} // it is no outcome
 	}
+	s.tell(name, false, r)
 	return r
 }
 

@@ -104,7 +104,12 @@ func (r Report) Summary() string {
 		}
 	}
 	var b strings.Builder
+	if len(r.Results) < r.Planned {
+		fmt.Fprintf(&b, "INTERRUPTED after %d of %d mutants. Only these are counted.\n", len(r.Results), r.Planned)
+	}
 	switch r.Unbroken.Outcome {
+	case "":
+		fmt.Fprintf(&b, "the source as it is: not judged to the end\n")
 	case Survived:
 		fmt.Fprintf(&b, "the source as it is: nobody finds anything, in %d runs\n", r.Unbroken.Runs)
 	case Caught:

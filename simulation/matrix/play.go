@@ -147,8 +147,9 @@ type Result struct {
 	Plan Plan
 	// Ended says that all of it was played.
 	Ended bool
-	// Runs and Events are how much was.
+	// Runs and Events are how much was, and Planned how many runs all of it is.
 	Runs, Events int
+	Planned      int
 
 	sums map[task]tally // by Part, A and B alone
 }
@@ -166,6 +167,7 @@ func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	sums, err := pool.deal(ctx, tasks)
 	r := Result{Plan: p, Ended: err == nil, sums: map[task]tally{}}
 	for i, sum := range sums {
+		r.Planned += int(tasks[i].To - tasks[i].From)
 		if sum == nil {
 			r.Ended = false
 			continue

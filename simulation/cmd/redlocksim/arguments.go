@@ -1,27 +1,31 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 )
 
-// parseWith reads a command's flags and one word, which may stand before or behind
-// them.
+// parseWith reads a command's flags and one word, which may stand before, between or
+// behind them.
 func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer) (word string, err error) {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args[0], parse(flags, args[1:], stderr)
-	}
 	flags.SetOutput(stderr)
-	before := slices.Clone(args)
-	if n := len(args); n > 0 && !strings.HasPrefix(args[n-1], "-") {
-		// The last word may be a flag's value: it is if without it a flag wants one.
-		word, before = args[n-1], args[:n-1]
-	}
-	if err := parse(flags, before, stderr); err != nil {
-		return "", err
+	found := false
+	for {
+		if err := flags.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return "", err
+			}
+			return "", errUsage // flag has told it
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		if found {
+			return "", usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+		}
+		word, found, args = flags.Arg(0), true, flags.Args()[1:]
 	}
 	if word == "" {
 		return "", usageError{fmt.Errorf("which %s? Name one", what)}

@@ -16,7 +16,7 @@ func columns(out io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return min(n, mostColumns)
 	}
-	if f, ok := out.(*os.File); ok {
+	if f, ok := fileOf(out); ok {
 		if n := terminalColumns(f); n > 0 {
 			return min(n, mostColumns)
 		}

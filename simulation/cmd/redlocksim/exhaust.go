@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,6 +29,13 @@ func runExhaust(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
+	if pairs && most < 1 {
+		return usageError{errors.New("-most is 0, want 1 or more")}
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.opinion.abandon()
 	space := search.Space{
 		Setup: search.Setup{Workload: workload, Design: s.design, Seed: seed},
 		How:   search.Each, Faults: s.kinds(), Lengths: lengths,

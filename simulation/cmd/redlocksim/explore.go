@@ -27,6 +27,8 @@ type searchFlags struct {
 	limit     time.Duration
 	out       string
 	porcupine string
+
+	opinion *outfile // the second judge's page; nil: none
 }
 
 func (f *searchFlags) register(flags *flag.FlagSet) {
@@ -48,6 +50,18 @@ func (f *searchFlags) kinds() []simulation.Kind {
 		kinds = append(kinds, simulation.Kind(strings.TrimSpace(name)))
 	}
 	return kinds
+}
+
+// open looks whether what is found can be written, before anything is played.
+func (f *searchFlags) open() (err error) {
+	if err := f.validate(); err != nil {
+		return usageError{err}
+	}
+	if err := writable("-out", f.out); err != nil {
+		return err
+	}
+	f.opinion, err = openOutfile("-porcupine", f.porcupine)
+	return err
 }
 
 func (f *searchFlags) validate() error {
@@ -76,12 +90,14 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	s := searching{registry: registry(), stdout: stdout, progress: newProgress(stderr)}
 	var workload, seeds string
 	var most int
+	var within bool
 	var span time.Duration
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	s.register(flags)
 	flags.StringVar(&workload, "workload", "mixed", "what the clients do: mixed, crowd, relay, or a scenario's `name`")
 	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B` to play, B not included; A: goes on until -for or Ctrl-C")
 	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
+	flags.BoolVar(&within, "within", false, "only faults that the library's assumptions cover: whatever is found is a bug")
 	flags.DurationVar(&span, "span", 0, "the time within which faults begin (default: the workload's)")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -90,12 +106,19 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return usageError{err}
 	}
-	if to == math.MaxUint64 && s.limit == 0 && s.progress == nil {
+	switch {
+	case to == math.MaxUint64 && s.limit == 0 && s.progress == nil:
 		return usageError{errors.New("-seeds has no end; give one, or -for")}
+	case most < 1:
+		return usageError{fmt.Errorf("-most is %d, want 1 to 1000", most)}
 	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.opinion.abandon()
 	return s.run(ctx, search.Space{
 		Setup: search.Setup{Workload: workload, Design: s.design},
-		How:   search.Draw, Faults: s.kinds(), Most: most, Span: span,
+		How:   search.Draw, Faults: s.kinds(), Within: within, Most: most, Span: span,
 	}, search.Options{From: from, To: to})
 }
 
@@ -109,9 +132,6 @@ func (s *searching) run(ctx context.Context, space search.Space, o search.Option
 }
 
 func (s *searching) search(ctx context.Context, space search.Space, o search.Options) (search.Report, error) {
-	if err := s.validate(); err != nil {
-		return search.Report{}, usageError{err}
-	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if s.limit > 0 {
 		limited, cancel = context.WithTimeout(ctx, s.limit)
@@ -138,7 +158,14 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	if space.How != search.Draw {
 		what = "cases"
 	}
-	fmt.Fprintf(out, "%s with %s: %s %d:%d, %d runs, %d lines of trace (%016x)\n", space.Workload, space.Design, what, report.From, report.To, report.Runs, report.Lines, report.Traces)
+	played := fmt.Sprintf("%s %d:%d", what, report.From, report.To)
+	if !report.Ended {
+		played += fmt.Sprintf(" of %d:%s", o.From, end(o.To))
+	}
+	if space.Within {
+		played += ", within the assumptions"
+	}
+	fmt.Fprintf(out, "%s with %s: %s, %d runs, %d lines of trace (%016x)\n", space.Workload, space.Design, played, report.Runs, report.Lines, report.Traces)
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:
@@ -156,52 +183,106 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	} else {
 		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
+	broken := 0 // promises
 	for i, f := range kinds {
-		if err := s.tellFinding(ctx, f, report.Runs, i == 0); err != nil {
+		blame, err := s.tellFinding(ctx, f, report.Runs, i == 0)
+		if err != nil {
 			return err
+		}
+		if !blame.Excused() {
+			broken++
 		}
 	}
 	tellUnreached(out, space, &report.Batch)
 	switch {
 	case len(report.Deaths) > 0:
 		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
-	case len(kinds) == 1:
-		return errors.New("1 kind of violation was found")
-	case len(kinds) > 1:
-		return fmt.Errorf("%d kinds of violations were found", len(kinds))
+	case len(kinds) > 0:
+		return s.sum(space.Workload, kinds, broken)
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	}
 	return nil
 }
 
-// tellFinding tells of a kind of violation, and writes its replay file.
-func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) error {
+// sum is what the findings come to.
+func (s *searching) sum(workload string, findings []search.Finding, broken int) error {
+	seen := map[simulation.ViolationKind]bool{}
+	for _, f := range findings {
+		seen[f.Kind] = true
+	}
+	words := "1 kind of violation was found"
+	if len(seen) > 1 {
+		words = fmt.Sprintf("%d kinds of violations were found", len(seen))
+	}
+	switch {
+	case broken == 0:
+		words += ": assumptions are broken, no promise is"
+	case !s.promises(workload):
+		words += fmt.Sprintf(": in %d of %s no assumption is broken; %s does not keep all of the library's promises", broken, count(len(findings), "finding"), s.design)
+	default:
+		words += fmt.Sprintf(": %s a PROMISE, a bug of the library", map[bool]string{true: "1 breaks", false: fmt.Sprintf("%d break", broken)}[broken == 1])
+	}
+	return errors.New(words)
+}
+
+// promises reports whether the design is the library as it is.
+func (s *searching) promises(workload string) bool {
+	w, err := s.registry.Workload(workload)
+	if err != nil {
+		return false
+	}
+	d, err := s.registry.Design(w, s.design)
+	return err == nil && d.Promises
+}
+
+// tellFinding tells of a kind of violation and what it breaks, and writes its replay file.
+func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) (search.Blame, error) {
 	out := s.stdout
 	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
 	shrunk, err := search.Shrink(context.WithoutCancel(ctx), s.registry, f.Setup, f.Kind) // milliseconds, also after Ctrl-C
 	if err != nil {
-		return err
+		return search.Blame{}, err
+	}
+	blame, err := s.registry.Blame(shrunk.Setup, f.Kind)
+	if err != nil {
+		return blame, err
 	}
 	file, err := search.Record(s.registry, shrunk.Setup, f.Kind)
 	if err != nil {
-		return err
+		return blame, err
 	}
 	path := filepath.Join(s.out, fileName(file))
 	if err := file.Save(path); err != nil {
-		return err
+		return blame, err
+	}
+	for line := range strings.Lines(s.blamed(blame, f.Setup.Workload)) {
+		paragraph(out, "  ", strings.TrimSpace(line))
 	}
 	fmt.Fprintf(out, "  %s, in %d runs:\n", smaller(f.Setup, shrunk.Setup), shrunk.Runs)
 	tellSetup(out, shrunk.Setup)
 	fmt.Fprintf(out, "  redlocksim replay %s\n", path)
-	if first && s.porcupine != "" {
+	if first && s.opinion != nil {
 		result, err := s.registry.Play(shrunk.Setup)
 		if err != nil {
-			return err
+			return blame, err
 		}
-		return secondOpinion(out, s.porcupine, result)
+		return blame, secondOpinion(out, s.opinion, result)
 	}
-	return nil
+	return blame, nil
+}
+
+// blamed says what a finding breaks. Only the library as it is has made promises.
+func (s *searching) blamed(b search.Blame, workload string) string {
+	switch {
+	case b.Excused():
+		return "breaks " + strings.ReplaceAll(b.String(), "\n", "\nbreaks ")
+	case s.promises(workload):
+		return "breaks " + b.String() + ". THIS IS A BUG"
+	case b.Promise == 0:
+		return "breaks " + b.String()
+	}
+	return fmt.Sprintf("no assumption is broken: %s does not keep the library's promise %d (%v)", s.design, int(b.Promise), b.Promise)
 }
 
 // fileName names a replay file by what is in it: the same finding has the same name.

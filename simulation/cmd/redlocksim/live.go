@@ -44,6 +44,8 @@ type liveFlags struct {
 	list, full           bool
 	html                 string
 	rows                 []report.LiveRow // for the page
+	planned              int              // how many plays there were to be
+	again                string           // the command line that repeats it
 }
 
 func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -54,7 +56,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many plays go on at once, 1 to 64")
 	flags.BoolVar(&f.list, "list", false, "list the scenarios, and play none")
-	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too")
+	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too, and its preview image beside it")
 	flags.BoolVar(&f.full, "history", false, "put every play's history into the JSON")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -78,9 +80,30 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if _, err := exec.LookPath(serverName(f.server)); err != nil {
 		return missing(f.server, err)
 	}
-	wrong, err := f.play(ctx, "", options, stdout)
+	f.again = repeat("live", given(flags)...)
+	page, err := openPage(f.html, "")
 	if err != nil {
 		return err
+	}
+	defer page.abandon()
+	wrong, err := f.playAll(ctx, options, stdout)
+	if err != nil && len(f.rows) == 0 {
+		return err
+	}
+	// Also what was played until an interruption.
+	if page != nil {
+		err = errors.Join(err, page.write(f.report()))
+	}
+	if err == nil && wrong > 0 {
+		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
+	}
+	return err
+}
+
+// playAll plays on each kind of server that there is.
+func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io.Writer) (wrong int, err error) {
+	if wrong, err = f.play(ctx, "", options, stdout); err != nil {
+		return wrong, err
 	}
 	for _, d := range dialects {
 		value := os.Getenv(d.variable)
@@ -95,18 +118,11 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			on.Binary = f.server
 		}
 		more, err := f.play(ctx, d.variable, on, stdout)
-		if err != nil {
-			return fmt.Errorf("%s=%s: %w", d.variable, value, err)
+		if wrong += more; err != nil {
+			return wrong, fmt.Errorf("%s=%s: %w", d.variable, value, err)
 		}
-		wrong += more
 	}
-	if err := f.page(); err != nil {
-		return err
-	}
-	if wrong > 0 {
-		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
-	}
-	return nil
+	return wrong, nil
 }
 
 // serverName is what to look for in the PATH.
@@ -157,7 +173,8 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
 	}
 	played, err := live.Run(ctx, options)
-	if err != nil {
+	f.planned += played.Planned
+	if err != nil && len(played.Lines) == 0 {
 		return 0, interrupted(ctx, err)
 	}
 	for _, l := range played.Lines {
@@ -176,24 +193,21 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 			return 0, err
 		}
 	}
-	return played.Disagreements, nil
+	return played.Disagreements, interrupted(ctx, err)
 }
 
-// page writes what was played as the report's table of real servers.
-func (f *liveFlags) page() error {
-	if f.html == "" {
-		return nil
-	}
-	out, err := os.Create(f.html)
-	if err != nil {
-		return err
-	}
-	page := report.Report{
-		Title: "Lock designs on real servers", Version: version(), Command: "go run ./simulation/cmd/redlocksim live", Runs: len(f.rows),
+// report is what was played as the report's table of real servers.
+func (f *liveFlags) report() report.Report {
+	r := report.Report{
+		Title: "Lock designs on real servers", Version: version(), Command: f.again, Runs: len(f.rows),
 		Notes: []string{"What the simulation predicts for each scenario and design, and what real servers and real client processes came to."},
 		Live:  f.rows,
 	}
-	return errors.Join(report.HTML(out, page), out.Close())
+	if len(f.rows) < f.planned {
+		r.Title += ", as far as they were played"
+		r.Notes = append([]string{fmt.Sprintf("INTERRUPTED after %d of %d plays. Only these are shown.", len(f.rows), f.planned)}, r.Notes...)
+	}
+	return r
 }
 
 func liveRow(server string, l live.Line) report.LiveRow {
@@ -202,14 +216,6 @@ func liveRow(server string, l live.Line) report.LiveRow {
 		Predicted: scenarios.Verdict{Kinds: l.Predicted}.String(), Seen: scenarios.Verdict{Kinds: l.Seen}.String(),
 		Agrees: l.OK(), Skipped: l.Skipped,
 	}
-}
-
-// interrupted tells an end by Ctrl-C in words.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
-	}
-	return err
 }
 
 func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -254,10 +260,10 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		options.Progress = func(s live.Suffered) { fmt.Fprintln(stdout, s) }
 	}
 	report, err := live.Soak(ctx, options)
-	if err != nil {
+	if err != nil && report.Lasted == 0 {
 		return interrupted(ctx, err)
 	}
-	if err := live.WriteSoak(stdout, report, format); err != nil {
+	if err := errors.Join(live.WriteSoak(stdout, report, format), interrupted(ctx, err)); err != nil {
 		return err
 	}
 	if !report.OK() {

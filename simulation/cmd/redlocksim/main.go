@@ -102,7 +102,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // carryOut runs a command, and turns its error into words and an exit code.
 func carryOut(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
 	name := strings.TrimSpace("redlocksim " + c.name)
-	err := c.run(ctx, args, stdout, stderr)
+	out := &console{out: stdout}
+	err := c.run(ctx, args, out, stderr)
+	if lost := out.lost(); lost != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, lost)
+		if err == nil || errors.Is(err, out.err) {
+			return exitFail
+		}
+	}
 	var wrong usageError
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):

@@ -24,6 +24,19 @@ type matrixFlags struct {
 	workers int
 	html    string
 	address string
+
+	page  *page  // nil: none
+	again string // the command line that repeats it
+}
+
+// open opens the files that are written at the end, before anything is played.
+func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
+	f.again = repeat(command, given(flags)...)
+	if err := f.validate(); err != nil {
+		return usageError{err}
+	}
+	f.page, err = openPage(f.html, f.address)
+	return err
 }
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
@@ -60,12 +73,16 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if f.html == "" {
 		f.plan.CurveSeeds = 0 // nobody would see them
 	}
+	if err := f.open("", flags); err != nil {
+		return err
+	}
+	defer f.page.abandon()
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
 	}
 	if all {
-		return errors.Join(err, f.tables(stdout, r), f.tell(ctx, stdout, r, "redlocksim"))
+		return errors.Join(err, f.tables(stdout, r), f.tell(ctx, stdout, r))
 	}
 	screen := screen{out: stdout, width: columns(stdout)}
 	return errors.Join(err, f.firstScreen(ctx, screen, r))
@@ -73,11 +90,16 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 
 // tables writes what the first screen leaves out.
 func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
+	head := ""
+	if !r.Ended {
+		head = "up to " // they were interrupted
+		fmt.Fprintf(stdout, "%s\n\n", partly(r))
+	}
 	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
 	if err := r.VerdictTable(stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %d runs with a violation\n\n", f.plan.Seeds)
+	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %s%d runs with a violation\n\n", head, f.plan.Seeds)
 	if err := r.Matrix().Table(stdout, width); err != nil {
 		return err
 	}
@@ -123,15 +145,10 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if f.plan.CurveSeeds = 0; curves {
 		f.plan.CurveSeeds = curveSeeds
 	}
-	again := "redlocksim matrix"
-	for _, flag := range []struct{ name, value string }{{"designs", rows}, {"faults", columns}} {
-		if flag.value != "" {
-			again += fmt.Sprintf(" -%s %q", flag.name, flag.value)
-		}
+	if err := f.open("matrix", flags); err != nil {
+		return err
 	}
-	if curves {
-		again += " -curves"
-	}
+	defer f.page.abandon()
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
@@ -142,6 +159,9 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	switch format {
 	case "text":
+		if !r.Ended {
+			fmt.Fprintf(stdout, "%s\n\n", partly(r))
+		}
 		err = errors.Join(err, r.Matrix().Text(stdout, width))
 		if curves {
 			fmt.Fprintln(stdout)
@@ -149,11 +169,14 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 		said = stdout
 	case "markdown":
+		if !r.Ended {
+			fmt.Fprintf(stdout, "%s\n\n", partly(r))
+		}
 		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
-		err = errors.Join(err, f.report(r, again, nil).JSON(stdout))
+		err = errors.Join(err, f.report(r, nil).JSON(stdout))
 	}
-	return errors.Join(err, f.tell(ctx, said, r, again))
+	return errors.Join(err, f.tell(ctx, said, r))
 }
 
 func list(words string) []string {
@@ -167,9 +190,6 @@ func list(words string) []string {
 // play plays the plan. An interruption is no error yet: what was played is to be
 // shown.
 func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
-	if err := f.validate(); err != nil {
-		return matrix.Result{}, usageError{err}
-	}
 	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
 	if p := newProgress(stderr); p != nil {
 		pool.Progress = func(runs, of int) {
@@ -188,7 +208,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 }
 
 // tell says what wasn't as expected, and writes the page.
-func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result, command string) error {
+func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result) error {
 	unexpected := r.Unexpected()
 	tellUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
@@ -196,8 +216,8 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 	if never := neverReached(r); len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
-	if f.html != "" {
-		if err := f.page(r, command); err != nil {
+	if f.page != nil {
+		if err := f.writePage(r); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "The report with curves and timelines: %s\n", f.html)
@@ -213,6 +233,11 @@ func tellUnexpected(w io.Writer, unexpected []error) {
 	for _, err := range unexpected {
 		paragraph(w, "  ", err.Error())
 	}
+}
+
+// partly says how much was played of a plan that was interrupted.
+func partly(r matrix.Result) string {
+	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
 // verdict is what makes the command fail.
@@ -237,7 +262,7 @@ func neverReached(r matrix.Result) []string {
 	return never
 }
 
-func (f *matrixFlags) page(r matrix.Result, command string) error {
+func (f *matrixFlags) writePage(r matrix.Result) error {
 	timelines, err := r.Timelines()
 	if err != nil {
 		return err
@@ -247,16 +272,16 @@ func (f *matrixFlags) page(r matrix.Result, command string) error {
 		return err
 	}
 	summary := r.Summary()
-	page := f.report(r, command, timelines)
+	page := f.report(r, timelines)
 	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
 	page.Description = strings.Join(summary.Conclusions, " ")
-	return writePage(f.html, f.address, page)
+	return f.page.write(page)
 }
 
-func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timelines) report.Report {
+func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: version(),
-		Command: fmt.Sprintf("go run ./simulation/cmd/%s -seeds %d", command, f.plan.Seeds), Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
+		Command: f.again, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
@@ -264,7 +289,9 @@ func (f *matrixFlags) report(r matrix.Result, command string, t *matrix.Timeline
 		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
 	}
 	if !r.Ended {
-		page.Notes = append(page.Notes, "The run was interrupted. What had been played until then is shown.")
+		page.Title += ", as far as it was played"
+		page.Seeds = "of " + page.Seeds
+		page.Notes = append([]string{partly(r)}, page.Notes...)
 	}
 	t.Link(&page)
 	return page

@@ -81,7 +81,7 @@ func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Optio
 	}
 	report, err := mutants.Run(ctx, from, o)
 	j.clear()
-	if err != nil {
+	if err != nil && len(report.Results) == 0 {
 		return interrupted(ctx, err)
 	}
 	if j.format == "json" {
@@ -90,6 +90,9 @@ func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Optio
 		}
 	} else {
 		fmt.Fprint(j.stdout, "\n"+report.Summary())
+	}
+	if err != nil {
+		return interrupted(ctx, err)
 	}
 	if !report.OK() {
 		return errors.New("not every mutant was caught, or more than mutants were")

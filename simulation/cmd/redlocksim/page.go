@@ -11,20 +11,55 @@ import (
 
 const addressUsage = "the `address` at which the page will be published with its image: most services that show a link's preview want the image's full address"
 
-// writePage writes a report as a page and, beside it, the image that is shown where
-// somebody shares a link to it. The address may be "".
-func writePage(path, address string, page report.Report) error {
+// page is a report's page and, beside it, the image that is shown where somebody shares a
+// link to it. Both files are open already. A nil *page is none.
+type page struct {
+	page, image *outfile
+	imageName   string // as the page names it
+	address     string
+}
+
+// openPage opens the files of the page that -html names, nil for "". The address at which
+// it will be published may be "".
+func openPage(path, address string) (*page, error) {
+	if path == "" {
+		return nil, nil
+	}
 	image := strings.TrimSuffix(path, filepath.Ext(path)) + ".png"
-	page.Address, page.Image = address, filepath.Base(image)
+	p := &page{imageName: filepath.Base(image), address: address}
 	if address != "" {
 		base, err := url.Parse(address)
 		if err != nil {
-			return usageError{err}
+			return nil, usageError{err}
 		}
-		page.Image = base.ResolveReference(&url.URL{Path: page.Image}).String()
+		p.imageName = base.ResolveReference(&url.URL{Path: p.imageName}).String()
 	}
-	if err := write(image, page.Preview); err != nil {
+	var err error
+	if p.page, err = openOutfile("-html", path); err != nil {
+		return nil, err
+	}
+	if !p.page.regular() {
+		return p, nil // a device has no files beside it
+	}
+	if p.image, err = openOutfile("-html", image); err != nil {
+		p.page.abandon()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *page) write(r report.Report) error {
+	r.Address, r.Image = p.address, p.imageName
+	if err := p.image.write(r.Preview); err != nil {
 		return err
 	}
-	return write(path, func(w io.Writer) error { return report.HTML(w, page) })
+	return p.page.write(func(w io.Writer) error { return report.HTML(w, r) })
+}
+
+// abandon gives up what was not written.
+func (p *page) abandon() {
+	if p != nil {
+		p.page.abandon()
+		p.image.abandon()
+	}
 }

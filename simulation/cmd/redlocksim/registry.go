@@ -3,6 +3,7 @@ package main
 import (
 	"reflect"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/scenarios"
@@ -28,7 +29,15 @@ func named(d designs.Design) search.Design {
 	if apply == nil {
 		apply = func(*simulation.Config) {}
 	}
-	return search.Design{Name: d.Name, Title: d.Title, Apply: apply}
+	return search.Design{Name: d.Name, Title: d.Title, Apply: apply, Promises: whole(d)}
+}
+
+// whole reports whether a design is this library with nothing switched off: only that
+// makes its promises.
+func whole(d designs.Design) bool {
+	cfg := d.Configure(simulation.Config{})
+	return d.Group == designs.Redlock && cfg.Locker == nil &&
+		cfg.Quorum.RestartQuarantine == quorum.On && cfg.Quorum.ClockMonitor == quorum.On && cfg.Quorum.Fencing == quorum.On
 }
 
 // story is a scenario as a workload. What it demands for the lock's progress holds

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -29,6 +27,11 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
+	opinion, err := openOutfile("-porcupine", page)
+	if err != nil {
+		return err
+	}
+	defer opinion.abandon()
 	known := registry()
 	file, err := search.Load(known, path)
 	if err != nil {
@@ -53,10 +56,8 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 			return err
 		}
 	}
-	if page != "" {
-		if err := secondOpinion(stdout, page, replay.Result); err != nil {
-			return err
-		}
+	if err := secondOpinion(stdout, opinion, replay.Result); err != nil {
+		return err
 	}
 	return tellReplay(stdout, file, replay)
 }
@@ -82,14 +83,18 @@ func tellStory(out io.Writer, title string, r simulation.Result) error {
 		return err
 	}
 	options := timeline.TextOptions{Title: title}
-	if f, ok := out.(*os.File); ok {
+	if f, ok := fileOf(out); ok {
 		options.Color = timeline.ColorTerminal(f)
 	}
 	return story.Text(out, options)
 }
 
-// secondOpinion writes the second judge's page, and says what it thinks.
-func secondOpinion(out io.Writer, path string, r simulation.Result) error {
+// secondOpinion writes the second judge's page, and says what it thinks; nothing if there
+// is no page to write.
+func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
+	if page == nil {
+		return nil
+	}
 	operations, err := search.Operations(r)
 	if err != nil {
 		return err
@@ -98,13 +103,9 @@ func secondOpinion(out io.Writer, path string, r simulation.Result) error {
 	if err != nil {
 		return err
 	}
-	page, err := os.Create(path)
-	if err != nil {
+	if err := page.write(func(w io.Writer) error { return judge.Visualize(w, operations, judging) }); err != nil {
 		return err
 	}
-	if err := errors.Join(judge.Visualize(page, operations, judging), page.Close()); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "porcupine: %v; see %s\n", verdict, path)
+	fmt.Fprintf(out, "porcupine: %v; see %s\n", verdict, page.path)
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,19 +32,29 @@ type played struct {
 // runRun plays one run of a scenario, or of a fault of the matrix, and tells what
 // happens in it.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var design, page, address, data, schedule string
+	var design, html, address, data, schedule string
 	var seed uint64
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
 	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, a JSON list (see simulation.ReadSchedule)")
-	flags.StringVar(&page, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
+	flags.StringVar(&html, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
 	flags.StringVar(&address, "url", "", addressUsage)
 	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
 	name, err := parseWith(flags, args, "scenario or fault", stderr)
 	if err != nil {
 		return err
 	}
+	onPage, err := openPage(html, address)
+	if err != nil {
+		return err
+	}
+	defer onPage.abandon()
+	asData, err := openOutfile("-json", data)
+	if err != nil {
+		return err
+	}
+	defer asData.abandon()
 	p, err := playOne(name, design, seed)
 	if err == nil && schedule != "" {
 		p, err = p.withSchedule(schedule)
@@ -56,16 +66,14 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", found(p.result), p.expected)
-	if page != "" {
-		if err := writePage(page, address, p.report()); err != nil {
+	if onPage != nil {
+		if err := onPage.write(p.report()); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "the timeline as a page: %s\n", page)
+		fmt.Fprintf(stdout, "the timeline as a page: %s\n", html)
 	}
-	if data != "" {
-		if err := write(data, p.json); err != nil {
-			return err
-		}
+	if err := asData.write(p.json); err != nil {
+		return err
 	}
 	if p.unexpected == nil {
 		fmt.Fprintln(stdout, "as expected")
@@ -82,15 +90,6 @@ func found(r simulation.Result) string {
 		kinds = append(kinds, string(k))
 	}
 	return strings.Join(kinds, ", ")
-}
-
-// write makes a file.
-func write(path string, content func(io.Writer) error) error {
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(content(out), out.Close())
 }
 
 // playOne plays a scenario, or else a fault.
@@ -150,7 +149,7 @@ func (p played) heading() string {
 }
 
 func (p played) report() report.Report {
-	command := fmt.Sprintf("redlocksim run %s -design %s -seed %d", p.name, p.design.Name, p.seed)
+	command := repeat("run", p.name, "-design", p.design.Name, "-seed", strconv.FormatUint(p.seed, 10))
 	return report.Report{
 		Title: p.heading(), Version: version(), Command: command, Runs: 1,
 		Description: "Expected: " + p.expected + ". Found: " + found(p.result) + ".",

@@ -43,11 +43,13 @@ var nextCommands = [][2]string{
 // commands show.
 const roomy = 60
 
-const goRun = "go run ./simulation/cmd/redlocksim"
-
 // firstScreen is what a new user sees: the answer, and where to go on. It fits on a
 // screen.
 func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result) error {
+	if !r.Ended {
+		s.text(partly(r))
+		fmt.Fprintln(s.out)
+	}
 	if err := r.Summary().Text(s.out, s.width); err != nil {
 		return err
 	}
@@ -55,8 +57,8 @@ func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result
 	unexpected := r.Unexpected()
 	safe, violated := r.Safe()
 	s.text(fmt.Sprintf("%d runs. Where no violation is expected there were %d in %d.", r.Runs, violated, safe))
-	if f.html != "" {
-		if err := f.page(r, "redlocksim"); err != nil {
+	if f.page != nil {
+		if err := f.writePage(r); err != nil {
 			return err
 		}
 		s.text("Pictures, reasons and all tables: " + f.html)

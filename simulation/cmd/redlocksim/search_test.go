@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -69,6 +70,43 @@ func TestExplore(t *testing.T) {
 		outputs = append(outputs, strings.ReplaceAll(stdout, out, "OUT"))
 	}
 	assert.Equal(t, outputs[0], outputs[1])
+}
+
+// Of each finding it is said what it breaks: an assumption, a promise, or one that only
+// the library makes.
+func TestExploreSaysWhatIsBroken(t *testing.T) {
+	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:600", "-faults", "suspend,flush", "-workers", "2", "-out", t.TempDir())
+	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+	assert.Regexp(t, `breaks assumption 2 \(instances count a TTL at about the client's rate, and their clocks don't jump\): the clocks of a suspended machine, c\d's, stood still`, flat(stdout))
+	assert.Contains(t, flat(stdout), "breaks assumption 3 (a vote once given stands): ")
+	assert.Contains(t, stderr, "assumptions are broken, no promise is")
+	assert.NotContains(t, stdout, "BUG")
+
+	code, stdout, stderr = said(t.Context(), "explore", "-within", "-seeds", "0:300", "-workers", "2", "-out", t.TempDir())
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	assert.Contains(t, stdout, "seeds 0:300, within the assumptions, 300 runs")
+	assert.Contains(t, stdout, "no violation")
+	assert.Contains(t, stdout, "a server was flushed", "it never happened")
+
+	code, stdout, stderr = said(t.Context(), "explore", "-within", "-design", "setnx", "-seeds", "0:100", "-workers", "1", "-out", t.TempDir())
+	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
+	assert.Contains(t, flat(stdout), "no assumption is broken: setnx does not keep the library's promise 3 (liveness)")
+	assert.Contains(t, stderr, "setnx does not keep all of the library's promises")
+}
+
+// A promise that the library itself breaks is called a bug.
+func TestBugsAreCalledSo(t *testing.T) {
+	s := searching{searchFlags: searchFlags{design: "default"}, registry: registry()}
+	bug := search.Blame{Promise: 1}
+	assert.Equal(t, "breaks promise 1 (mutual exclusion): the assumptions cover all that went wrong. THIS IS A BUG", s.blamed(bug, "mixed"))
+	findings := []search.Finding{{Kind: simulation.TwoHolders, Cause: search.Covered}, {Kind: simulation.TwoHolders, Cause: search.Observed}}
+	require.EqualError(t, s.sum("mixed", findings, 1), "1 kind of violation was found: 1 breaks a PROMISE, a bug of the library")
+	require.EqualError(t, s.sum("mixed", append(findings, search.Finding{Kind: simulation.NeverFree}), 2), "2 kinds of violations were found: 2 break a PROMISE, a bug of the library")
+	for _, d := range designs.All() {
+		s.design = d.Name
+		assert.Equal(t, slices.Contains([]string{"default", "token-write", "token-admit", "idempotent"}, d.Name), s.promises("mixed"), d.Name)
+	}
 }
 
 func TestExploreFindsNothing(t *testing.T) {

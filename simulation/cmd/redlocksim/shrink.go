@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,6 +32,12 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return usageError{err}
 	}
+	if out == "" {
+		out = strings.TrimSuffix(path, ".json") + "-small.json"
+	}
+	if err := writable("-o", filepath.Dir(out)); err != nil {
+		return err
+	}
 	began := time.Now()
 	shrunk, err := search.Shrink(ctx, known, file.Setup, about)
 	if err != nil {
@@ -39,9 +46,6 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	small, err := search.Record(known, shrunk.Setup, about)
 	if err != nil {
 		return err
-	}
-	if out == "" {
-		out = strings.TrimSuffix(path, ".json") + "-small.json"
 	}
 	if err := small.Save(out); err != nil {
 		return err

@@ -134,6 +134,22 @@ func TestWorkersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "no worker could be started")
 }
 
+// The task of a worker that somebody killed is played once more.
+func TestWorkersThatAreKilled(t *testing.T) {
+	p := Plan{Designs: []string{"redlock"}, Faults: []string{"none"}, Seeds: 2}
+	started := 0
+	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd {
+		if started++; started == 1 {
+			return process(asDying)()
+		}
+		return process(asWorker)()
+	}})
+	require.NoError(t, err)
+	assert.True(t, r.Ended)
+	assert.Equal(t, 2, r.Runs)
+	assert.Equal(t, 2, r.Planned)
+}
+
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Serve(strings.NewReader(`{"part":"cell","a":"slow","b":"redlock","from":0,"to":2}{"part":"cell","a":"x"}{"part":"verdict","a":"S1","b":"x"}{"part":"curve","a":"pause","b":"9/9"}{"part":"song"}`), &out))

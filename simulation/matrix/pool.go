@@ -80,6 +80,9 @@ type away struct {
 	stderr *strings.Builder
 }
 
+// errDied is wrapped by the error for a worker that ended before it had answered.
+var errDied = errors.New("matrix: a worker process ended")
+
 func startAway(cmd *exec.Cmd) (*away, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -108,7 +111,7 @@ func (a *away) play(ctx context.Context, t task) (tally, error) {
 	switch err := a.out.Decode(&got); {
 	case err != nil:
 		_ = a.cmd.Process.Kill()
-		return tally{}, fmt.Errorf("matrix: a worker process ended while it played %v (%w): %w\n%s", t, err, a.cmd.Wait(), a.stderr)
+		return tally{}, fmt.Errorf("%w while it played %v (%w): %w\n%s", errDied, t, err, a.cmd.Wait(), a.stderr)
 	case got.Tally == nil:
 		return tally{}, errors.New(got.Error)
 	}
@@ -207,13 +210,21 @@ func (d *dealer) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer func() { w.close() }()
 	for {
 		i, ok := d.take(ctx)
 		if !ok {
 			return nil
 		}
 		sum, err := w.play(ctx, d.tasks[i])
+		if errors.Is(err, errDied) && ctx.Err() == nil {
+			// Somebody else may have killed it: another one plays the task once more.
+			if w, err = d.pool.start(); err != nil {
+				w = here{} // there is nothing to close
+				return err
+			}
+			sum, err = w.play(ctx, d.tasks[i])
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil // Ctrl-C reaches worker processes, too

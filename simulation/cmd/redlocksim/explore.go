@@ -219,7 +219,7 @@ func (s *searching) sum(workload string, findings []search.Finding, broken int) 
 	case broken == 0:
 		words += ": assumptions are broken, no promise is"
 	case !s.promises(workload):
-		words += fmt.Sprintf(": in %d of %s no assumption is broken; %s does not keep all of the library's promises", broken, count(len(findings), "finding"), s.design)
+		words += fmt.Sprintf(": %d of %d without a broken assumption; %s does not keep all of the library's promises", broken, len(findings), s.design)
 	default:
 		words += fmt.Sprintf(": %s a PROMISE, a bug of the library", map[bool]string{true: "1 breaks", false: fmt.Sprintf("%d break", broken)}[broken == 1])
 	}

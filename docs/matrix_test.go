@@ -159,7 +159,7 @@ func overvaluedTable() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shown := []string{"slow", "late", "drift", "rate", "step"}
+	shown := []string{"slow", "delay", "rate-small", "rate", "step-server"}
 	var rows [][]string
 	for i, d := range r.Matrix.Designs {
 		row := []string{"`" + d.Name + "`"}

@@ -14,7 +14,7 @@ func init() {
 // waitTable plays the locks on a master with replicas under failovers.
 func waitTable() (string, error) {
 	const seeds = 300
-	fail, err := matrix.ByName("fail")
+	fail, err := matrix.ByName("failover")
 	if err != nil {
 		return "", err
 	}

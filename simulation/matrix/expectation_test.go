@@ -44,8 +44,8 @@ func TestRulesAreSound(t *testing.T) {
 func TestEachColumnBites(t *testing.T) {
 	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
 	without := map[string]string{
-		"crash": "what X1 breaks is setnx, more often", "kept": "nobody has anything against a server that keeps its data",
-		"twice": "S10b breaks what it breaks", "recon": "S10b breaks what it breaks",
+		"crash": "what X1 breaks is setnx, more often", "restart-kept": "nobody has anything against a server that keeps its data",
+		"duplicate": "S10b breaks what it breaks", "reconnect": "S10b breaks what it breaks",
 	}
 	for _, f := range Faults() {
 		bites := false
@@ -101,8 +101,8 @@ func TestJudgement(t *testing.T) {
 		{"pause", "default", soon - 1, nil, ""},
 		{"pause", "default", 1, []simulation.ViolationKind{simulation.TwoHolders}, ""},
 		{"pause", "default", 1, []simulation.ViolationKind{simulation.NeverFree}, "never free"},
-		{"fail", "default", 1000, nil, ""},
-		{"fail", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "not expected, because servers that came up again"},
+		{"failover", "default", 1000, nil, ""},
+		{"failover", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "not expected, because servers that came up again"},
 		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TokenOrder}, ""},
 		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // a belief, see below
 		{"evict", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "token order in 1 of 10 runs"},

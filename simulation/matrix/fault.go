@@ -17,7 +17,8 @@ var ErrUnknown = errors.New("matrix: unknown")
 // Fault is a column: one thing that goes wrong, again and again, at moments that are
 // drawn from a seed.
 type Fault struct {
-	// Name is short, because it heads a column: five letters at most.
+	// Name is what explore calls the fault, too: a simulation.Kind, and where there are
+	// several columns of one kind something behind a dash.
 	Name, Title string
 	// Source is who claims that it happens, or that it does harm.
 	Source string
@@ -56,7 +57,7 @@ func Faults() []Fault {
 		Needs:  []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
 		kinds:  []simulation.Kind{simulation.Pause}, shape: beforeWrites,
 	}, {
-		Name: "sleep", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
+		Name: "suspend", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
 		Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
 		Needs:  []string{"a process was paused"},
 		kinds:  []simulation.Kind{simulation.Suspend}, shape: beforeWrites,
@@ -66,17 +67,17 @@ func Faults() []Fault {
 		Needs:  []string{"a process crashed or a process was rebooted"},
 		kinds:  []simulation.Kind{simulation.Crash, simulation.Reboot},
 	}, {
-		Name: "wall", Title: "clients' wall clocks are set, up to two TTLs forward or back",
+		Name: "step-client", Title: "clients' wall clocks are set, up to two TTLs forward or back",
 		Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
 		Needs:  []string{skewed},
 		kinds:  []simulation.Kind{simulation.Step}, shape: ofClients,
 	}, {
-		Name: "step", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
+		Name: "step-server", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
 		Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
 		Needs:  []string{skewed}, Watched: []string{jumped},
 		kinds: []simulation.Kind{simulation.Step}, shape: and(ofServers, oftenAll),
 	}, {
-		Name: "drift", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
+		Name: "rate-small", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
 		Source: "the Redis document, \"Safety Arguments\"",
 		kinds:  []simulation.Kind{simulation.Rate}, shape: and(oftenAll, func(f *simulation.Fault) { f.PPM %= 5_001 }),
 	}, {
@@ -84,22 +85,22 @@ func Faults() []Fault {
 		Source: "chrony.conf(5), maxslewrate",
 		kinds:  []simulation.Kind{simulation.Rate}, shape: oftenAll,
 	}, {
-		Name: "empty", Title: "servers restart without their data, now and then all at once",
+		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
 		kinds: []simulation.Kind{simulation.Restart}, shape: and(oftenAll, keeping(simulation.KeepNothing)),
 	}, {
-		Name: "1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
+		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
 		kinds: []simulation.Kind{simulation.Restart}, persistence: simulation.KeepSecond, shape: and(oftenAll, keeping(simulation.KeepSecond)),
 	}, {
-		Name: "kept", Title: "servers restart with all of their data (appendfsync always)",
+		Name: "restart-kept", Title: "servers restart with all of their data (appendfsync always)",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{restart},
 		kinds:  []simulation.Kind{simulation.Restart}, persistence: simulation.KeepAll, shape: and(oftenAll, keeping(simulation.KeepAll)),
 	}, {
-		Name: "fail", Title: "servers fail over to replicas that lag",
+		Name: "failover", Title: "servers fail over to replicas that lag",
 		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
 		Needs:  []string{"a server failed over", forgot},
 		kinds:  []simulation.Kind{simulation.Failover}, shape: oftenAll,
@@ -124,17 +125,17 @@ func Faults() []Fault {
 		Needs:  []string{"a request was lost", "a reply was lost", waited},
 		kinds:  []simulation.Kind{simulation.Lose}, shape: lasting,
 	}, {
-		Name: "late", Title: "messages between clients and servers are late, and overtake each other",
+		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
 		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
 		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its time-out"},
 		kinds: []simulation.Kind{simulation.Delay, simulation.Reorder}, shape: and(ofServers, lasting),
 	}, {
-		Name: "twice", Title: "requests reach servers twice",
+		Name: "duplicate", Title: "requests reach servers twice",
 		Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
 		Needs:  []string{"a request arrived twice"},
 		kinds:  []simulation.Kind{simulation.Duplicate}, shape: and(ofServers, lasting),
 	}, {
-		Name: "recon", Title: "connections between clients and servers break",
+		Name: "reconnect", Title: "connections between clients and servers break",
 		Source: "redis/go-redis, MaxRetries",
 		Needs:  []string{"connections were cut"},
 		kinds:  []simulation.Kind{simulation.Reconnect},
@@ -149,12 +150,12 @@ func Faults() []Fault {
 		Needs:  []string{"a server was flushed"},
 		kinds:  []simulation.Kind{simulation.Flush}, shape: oftenAll,
 	}, {
-		Name: "packt", Title: "writes are late on their way to the resource",
+		Name: "delay-write", Title: "writes are late on their way to the resource",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
 		Needs:  []string{"a write was carried out after its lease or the guard refused a write"},
 		kinds:  []simulation.Kind{simulation.Delay}, shape: toResource,
 	}, {
-		Name: "again", Title: "writes reach the resource twice, the second time late",
+		Name: "duplicate-write", Title: "writes reach the resource twice, the second time late",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
 		Needs:  []string{"a request arrived twice"},
 		kinds:  []simulation.Kind{simulation.Duplicate}, shape: toResource,

@@ -19,7 +19,7 @@ func design(t *testing.T, name string) designs.Design {
 	return d
 }
 
-// Names head columns of five letters, and what zeros depend on is something that is
+// Names are those that explore knows, and what zeros depend on is something that is
 // counted.
 func TestFaultsAreSound(t *testing.T) {
 	counters := simulation.Counters()
@@ -27,7 +27,9 @@ func TestFaultsAreSound(t *testing.T) {
 	for _, f := range Faults() {
 		assert.False(t, seen[f.Name], f.Name)
 		seen[f.Name] = true
-		assert.LessOrEqual(t, len(f.Name), 5)
+		if kind, _, _ := strings.Cut(f.Name, "-"); kind != "none" && kind != "all" {
+			assert.Contains(t, f.kinds, simulation.Kind(kind), f.Name)
+		}
 		assert.NotEmpty(t, f.Title, f.Name)
 		assert.NotEmpty(t, f.Source, f.Name)
 		for _, need := range slices.Concat(f.Needs, f.Voted, f.Watched) {
@@ -47,18 +49,18 @@ func TestFaultsAreSound(t *testing.T) {
 // A column has faults of its own sort alone, and all designs get the same.
 func TestSchedules(t *testing.T) {
 	only := map[string]func(simulation.Fault) bool{
-		"pause": func(f simulation.Fault) bool { return f.Kind == simulation.Pause },
-		"sleep": func(f simulation.Fault) bool { return f.Kind == simulation.Suspend },
-		"wall":  func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Server == "" },
-		"step":  func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Process == "" },
-		"drift": func(f simulation.Fault) bool { return f.Kind == simulation.Rate && f.PPM >= -5000 && f.PPM <= 5000 },
-		"empty": func(f simulation.Fault) bool {
+		"pause":       func(f simulation.Fault) bool { return f.Kind == simulation.Pause },
+		"suspend":     func(f simulation.Fault) bool { return f.Kind == simulation.Suspend },
+		"step-client": func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Server == "" },
+		"step-server": func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Process == "" },
+		"rate-small":  func(f simulation.Fault) bool { return f.Kind == simulation.Rate && f.PPM >= -5000 && f.PPM <= 5000 },
+		"restart-empty": func(f simulation.Fault) bool {
 			return f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing
 		},
-		"1sec": func(f simulation.Fault) bool { return f.Keep == simulation.KeepSecond },
-		"kept": func(f simulation.Fault) bool { return f.Keep == simulation.KeepAll },
-		"late": func(f simulation.Fault) bool { return f.Server != simulation.Resource },
-		"packt": func(f simulation.Fault) bool {
+		"restart-1sec": func(f simulation.Fault) bool { return f.Keep == simulation.KeepSecond },
+		"restart-kept": func(f simulation.Fault) bool { return f.Keep == simulation.KeepAll },
+		"delay":        func(f simulation.Fault) bool { return f.Server != simulation.Resource },
+		"delay-write": func(f simulation.Fault) bool {
 			return f.Server == simulation.Resource && f.Op == "write" && f.Nth > 0 && f.By > 0
 		},
 	}
@@ -86,7 +88,7 @@ func TestSchedules(t *testing.T) {
 
 // Replicas that are to be found behind are.
 func TestReplicasAreBehind(t *testing.T) {
-	f, err := ByName("fail")
+	f, err := ByName("failover")
 	require.NoError(t, err)
 	lags := 0
 	for seed := range uint64(50) {

@@ -40,7 +40,7 @@ func TestWhatBreaksIsFound(t *testing.T) {
 	if raced || testing.Short() {
 		t.Skip("it takes many runs")
 	}
-	p := Plan{Designs: []string{"setpx-cad", "redlock", "default", "token-admit"}, Faults: []string{"pause", "empty"}, Seeds: seeds}
+	p := Plan{Designs: []string{"setpx-cad", "redlock", "default", "token-admit"}, Faults: []string{"pause", "restart-empty"}, Seeds: seeds}
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
 	assert.Empty(t, r.Unexpected())
@@ -85,7 +85,7 @@ func told(t *testing.T, r Result) string {
 // The same with no worker, one and two.
 func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	p := Plan{
-		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "empty"}, Seeds: few(chunk + 8),
+		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
 		Scenarios: []string{"S1", "S4"}, ScenarioSeeds: 2, CurveSeeds: 1,
 	}
 	var first string

@@ -20,11 +20,11 @@ var chosenDesigns = []report.Choice{
 // that breaks none of the columns, and two that also break the last one or this library.
 var chosenFaults = []report.Choice{
 	{Name: "pause", Words: "a client is paused"},
-	{Name: "packt", Words: "a write arrives late"},
-	{Name: "step", Words: "servers' clocks jump"},
+	{Name: "delay-write", Words: "a write arrives late"},
+	{Name: "step-server", Words: "servers' clocks jump"},
 	{Name: "rate", Words: "clocks run apart"},
-	{Name: "empty", Words: "servers restart empty"},
-	{Name: "fail", Words: "servers fail over"},
+	{Name: "restart-empty", Words: "servers restart empty"},
+	{Name: "failover", Words: "servers fail over"},
 	{Name: "flush", Words: "servers are flushed"},
 	{Name: "cut", Words: "the network is cut"},
 }
@@ -57,7 +57,7 @@ func (r Result) Summary() report.Summary {
 		fmt.Sprintf("When a client is paused, one Redis fails in %s of the runs, Redlock as documented in %s, and this library in %s; with a token check at the resource harm is done in %s.",
 			r.often("setpx-cad", "pause"), r.often("redlock", "pause"), r.often("default", "pause"), r.often("token-admit", "pause")),
 		fmt.Sprintf("When servers restart empty, fail over, or have clocks that jump, Redlock as documented fails in %s of the runs, and this library in %s.",
-			r.often("redlock", "empty", "fail", "step"), r.often("default", "empty", "fail", "step")),
+			r.often("redlock", "restart-empty", "failover", "step-server"), r.often("default", "restart-empty", "failover", "step-server")),
 	}
 	return s
 }

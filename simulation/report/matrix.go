@@ -21,7 +21,7 @@ type Matrix struct {
 
 // Axis is a row or a column.
 type Axis struct {
-	Name  string `json:"name"` // short: it heads a column
+	Name  string `json:"name"` // it heads a column, broken at its dashes
 	Title string `json:"title,omitempty"`
 	// Source is where a design is taught, or a fault is claimed.
 	Source string `json:"source,omitempty"`

@@ -33,8 +33,20 @@ type textTable struct {
 	width int
 }
 
-// cellWidth is a column's, with the blank before it.
-const cellWidth = 6
+// leastCell is how wide a column is at least, with the blank before it.
+const leastCell = 6
+
+// headLines are a column's name, broken behind its dashes.
+func headLines(name string) []string { return strings.SplitAfter(name, "-") }
+
+// cell is how wide a column is, with the blank before it.
+func cell(name string) int {
+	wide := leastCell
+	for _, l := range headLines(name) {
+		wide = max(wide, 1+utf8.RuneCountInString(l))
+	}
+	return wide
+}
 
 func (t *textTable) write() {
 	t.tables()
@@ -48,29 +60,49 @@ func (t *textTable) tables() {
 		first = max(first, utf8.RuneCountInString(d.Name))
 	}
 	first = min(first, t.width/3)
-	each := max(1, (t.width-first)/cellWidth)
-	for from := 0; from < len(t.m.Faults); from += each {
+	for from := 0; from < len(t.m.Faults); {
 		if from > 0 {
 			t.line("")
 		}
-		t.table(first, from, min(from+each, len(t.m.Faults)))
+		to, width := from, first
+		for ; to < len(t.m.Faults) && (to == from || width+cell(t.m.Faults[to].Name) <= t.width); to++ {
+			width += cell(t.m.Faults[to].Name)
+		}
+		t.table(first, width, from, to)
+		from = to
 	}
 	t.line("")
 	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as the scenarios say.", "")
 }
 
-// table is the columns from one to another.
-func (t *textTable) table(first, from, to int) {
-	row := fit("design", first)
-	for _, fault := range t.m.Faults[from:to] {
-		row += fmt.Sprintf(" %*s", cellWidth-1, fit(fault.Name, min(cellWidth-1, utf8.RuneCountInString(fault.Name))))
+// table is the columns from one to another, of a width in all.
+func (t *textTable) table(first, width, from, to int) {
+	faults := t.m.Faults[from:to]
+	lines := 0
+	for _, fault := range faults {
+		lines = max(lines, len(headLines(fault.Name)))
 	}
-	t.line(row)
-	t.line(strings.Repeat("─", first+cellWidth*(to-from)))
+	for n := range lines {
+		row := fit("", first)
+		if n == lines-1 {
+			row = fit("design", first)
+		}
+		for _, fault := range faults {
+			// The last lines of all names stand beside each other.
+			head, at := headLines(fault.Name), n-lines
+			word := ""
+			if at += len(head); at >= 0 {
+				word = head[at]
+			}
+			row += fmt.Sprintf(" %*s", cell(fault.Name)-1, word)
+		}
+		t.line(strings.TrimRight(row, " "))
+	}
+	t.line(strings.Repeat("─", width))
 	for i, design := range t.m.Designs {
 		row := fit(design.Name, first)
-		for j := from; j < to; j++ {
-			row += fmt.Sprintf(" %*s", cellWidth-1, t.m.At(i, j).short())
+		for j, fault := range faults {
+			row += fmt.Sprintf(" %*s", cell(fault.Name)-1, t.m.At(i, from+j).short())
 		}
 		t.line(row)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/matrix"
 	"github.com/redquorum/redlock/simulation/scenarios"
@@ -75,9 +76,19 @@ func listAll(w io.Writer) {
 // listFaults lists the columns of the matrix.
 func listFaults(w io.Writer) {
 	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
+	known := map[string]bool{}
 	for _, f := range matrix.Faults() {
 		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
+		kind, _, _ := strings.Cut(f.Name, "-")
+		known[kind] = true
 	}
+	var more []string
+	for _, kind := range simulation.Kinds() {
+		if !known[string(kind)] {
+			more = append(more, string(kind))
+		}
+	}
+	paragraph(w, "\n", "explore and exhaust know the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
 }
 
 // tellFault tells of a fault, and what is expected of each design under it.

@@ -156,15 +156,15 @@ func TestAddressOfAPage(t *testing.T) {
 
 func TestMatrixFormats(t *testing.T) {
 	with := func(more ...string) []string {
-		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "empty, cut", "-seeds", "20"}, more...)
+		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20"}, more...)
 	}
 	text, _ := does(t, exitOK, with()...)
-	assert.Regexp(t, `(?m)^design +empty +cut$`, text)
+	assert.Regexp(t, `(?m)^ +restart-\ndesign +empty +cut$`, text)
 	assert.Regexp(t, `(?m)^redlock +\d+% +\.$`, text)
-	assert.Regexp(t, `redlock / empty: \d+ % \([\d.]+ to [\d.]+ %\), two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
+	assert.Regexp(t, `redlock / restart-empty: \d+ % \([\d.]+ to [\d.]+ %\), two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
 
 	markdown, _ := does(t, exitOK, with("-format", "markdown", "-seeds", "2")...)
-	assert.True(t, strings.HasPrefix(markdown, "| design | empty | cut |\n"), markdown)
+	assert.True(t, strings.HasPrefix(markdown, "| design | restart-empty | cut |\n"), markdown)
 
 	one, _ := does(t, exitOK, with("-format", "json", "-workers", "1")...)
 	two, _ := does(t, exitOK, with("-format", "json", "-workers", "2")...)
@@ -173,7 +173,7 @@ func TestMatrixFormats(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(one), &data))
 	assert.Equal(t, 20, data.Matrix.Cells[0][0].Runs)
 	assert.Positive(t, data.Matrix.Cells[0][0].Violated)
-	assert.Contains(t, data.Matrix.Cells[0][0].Command, "redlocksim run empty -design redlock -seed ")
+	assert.Contains(t, data.Matrix.Cells[0][0].Command, "redlocksim run restart-empty -design redlock -seed ")
 	again := strings.Fields(strings.TrimPrefix(data.Matrix.Cells[0][0].Command, "redlocksim "))
 	story, _ := does(t, exitOK, again...)
 	assert.Contains(t, story, "TWO HOLDERS")
@@ -276,6 +276,10 @@ func TestRun(t *testing.T) {
 func TestListHasFaults(t *testing.T) {
 	out, _ := does(t, exitOK, "list")
 	assert.Regexp(t, `(?m)^  pause +clients stop`, out)
+	assert.Contains(t, strings.Join(strings.Fields(out), " "), "and beside them reboot, reorder, lag, split-brain, proxy, switch, demote.")
+	for line := range strings.Lines(out) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
+	}
 	out, _ = does(t, exitOK, "list", "pause")
 	assert.Contains(t, out, "source: Kleppmann 2016")
 	assert.Regexp(t, `(?m)^  token-admit +never: the resource sees`, out)

@@ -149,21 +149,31 @@ func (b *Batch) Unreached() []string {
 	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
 }
 
-// Kinds lists the kinds of violations and their causes with the first finding of each,
-// by number, and how many runs showed it with any fault.
+// Kinds lists the kinds of violations with the first finding of each, by number,
+// and how many runs showed it with any fault.
 func (b *Batch) Kinds() []Finding {
-	var kinds []Finding
+	return b.joined(func(f, g Finding) bool { return f.Kind == g.Kind })
+}
+
+// Causes is Kinds for each cause of a kind.
+func (b *Batch) Causes() []Finding {
+	return b.joined(func(f, g Finding) bool { return f.Kind == g.Kind && f.Cause == g.Cause })
+}
+
+// joined makes one of the findings that are alike: the first of them, by number.
+func (b *Batch) joined(alike func(f, g Finding) bool) []Finding {
+	var all []Finding
 	for _, f := range b.Findings {
-		i := slices.IndexFunc(kinds, func(k Finding) bool { return k.Kind == f.Kind && k.Cause == f.Cause })
+		i := slices.IndexFunc(all, func(g Finding) bool { return alike(f, g) })
 		if i < 0 {
-			kinds = append(kinds, f)
+			all = append(all, f)
 			continue
 		}
-		runs := kinds[i].Runs + f.Runs
-		if f.First < kinds[i].First {
-			kinds[i] = f
+		runs := all[i].Runs + f.Runs
+		if f.First < all[i].First {
+			all[i] = f
 		}
-		kinds[i].Runs = runs
+		all[i].Runs = runs
 	}
-	return kinds
+	return all
 }

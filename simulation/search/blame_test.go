@@ -69,7 +69,7 @@ func TestBlame(t *testing.T) {
 			for from := uint64(0); from < 8_000; from += 100 {
 				report, err := search.Search(t.Context(), registry(), space, search.Options{From: from, To: from + 100})
 				require.NoError(t, err)
-				for _, f := range report.Kinds() {
+				for _, f := range report.Causes() {
 					if f.Kind != test.kind {
 						continue
 					}
@@ -100,10 +100,10 @@ func TestWithin(t *testing.T) {
 		for design, finds := range map[string]bool{"default": false, "guarded": false, "forgetful": true} {
 			space := search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Within: true}
 			report := find(t, space, few()*2)
-			for _, f := range report.Kinds() {
+			for _, f := range report.Causes() {
 				assert.Equal(t, search.Covered, f.Cause, "%s %s seed %d: %s", workload, design, f.First, f.Text)
 			}
-			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Kinds())
+			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Causes())
 			for _, never := range []string{"a server was flushed", "a key was evicted", "a server split in two"} {
 				assert.Zero(t, report.Counts[never], "%s", never)
 			}

@@ -177,14 +177,14 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
 		tellSetup(out, d.Setup)
 	}
-	kinds := report.Kinds()
-	if len(kinds) == 0 {
+	findings := report.Causes()
+	if len(findings) == 0 {
 		fmt.Fprintf(out, "no violation\n")
 	} else {
 		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
 	broken := 0 // promises
-	for i, f := range kinds {
+	for i, f := range findings {
 		blame, err := s.tellFinding(ctx, f, report.Runs, i == 0)
 		if err != nil {
 			return err
@@ -197,8 +197,8 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	switch {
 	case len(report.Deaths) > 0:
 		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
-	case len(kinds) > 0:
-		return s.sum(space.Workload, kinds, broken)
+	case len(findings) > 0:
+		return s.sum(space.Workload, findings, broken)
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	}

@@ -139,8 +139,8 @@ var rules = []rule{
 	{[]string{"restart-empty", "restart-1sec", "evict", "flush"}, expiring, surely("the server is the only one that knew of the lock", harm...)},
 	{[]string{"failover"}, expiring, surely("the replica that takes over hasn't heard of the lock, or another one had when it was waited for", harm...)},
 	{[]string{"failover"}, []string{"wait-late"}, surely("the lease counts from after the WAIT: the server forgets the key before the holder does", harm...)},
-	{[]string{"split"}, expiring, surely("the old master and the new one know nothing of each other's keys", harm...)},
-	{[]string{"failover", "split"}, acknowledged, never("whichever replica takes over has the key, an old master has none left that could acknowledge, and the lease counts from before the SET")},
+	{[]string{"split-brain"}, expiring, surely("the old master and the new one know nothing of each other's keys", harm...)},
+	{[]string{"failover", "split-brain"}, acknowledged, never("whichever replica takes over has the key, an old master has none left that could acknowledge, and the lease counts from before the SET")},
 	{[]string{"all"}, expiring, surely("each of these things breaks it alone")},
 	{nil, []string{"setpx-del"}, surely("a release that comes after the lease's end deletes the next holder's lock", harm...)},
 	{nil, []string{"setnx-expire"}, surely("a release that comes after the lease's end deletes the next holder's lock; and the lock is held for ever if the EXPIRE doesn't come", append(slices.Clone(harm), liveness...)...)},
@@ -151,7 +151,7 @@ var rules = []rule{
 	{[]string{"hang", "cut", "lose", "delay"}, counting, rarely("as ever; and who waits for seconds for an answer that was lost, again and again, doesn't get on", append(slices.Clone(dataAlone), simulation.NoProgress)...)},
 	{[]string{"pause", "suspend"}, counting, surely("a holder that is late has the larger token, or the next holder's", dataAlone...)},
 	{[]string{"delay-write", "duplicate-write"}, counting, surely("reads aren't checked: a late write slips in between the next holder's read and its write", dataAlone...)},
-	{[]string{"split"}, counting, surely("the old master and the new one count each for itself", dataAlone...)},
+	{[]string{"split-brain"}, counting, surely("the old master and the new one count each for itself", dataAlone...)},
 	{[]string{"restart-empty", "restart-1sec", "failover", "evict", "flush"}, counting, rarely("the counter is lost with the lock, and begins anew", dataAlone...)},
 	{[]string{"restart-empty", "restart-1sec", "flush"}, counting, surely("the counter is lost with the lock, and begins anew", dataAlone...)},
 	{[]string{"all"}, counting, rarely("each of these things breaks it alone")},
@@ -171,9 +171,9 @@ var rules = []rule{
 	{[]string{"rate"}, unfenced, surely("the allowance is for a hundredth; and servers whose clocks are seen to be off don't vote, for ever if these stay off", append(slices.Clone(anything), liveness...)...)},
 	{[]string{"rate"}, slices.Concat(writes, admits, knows), rarely("servers whose clocks are seen to be off don't vote, for ever if these stay off", liveness...)},
 	{[]string{"restart-empty", "restart-1sec", "failover"}, redlock, surely("servers that came up again vote a second time", anything...)},
-	{[]string{"split"}, unfenced, surely("where servers that a majority can't do without split, each side has a majority, and the new masters vote once their quarantine is over", apart...).within(400)},
-	{[]string{"split"}, redlock, surely("a server that is two votes twice", apart...)},
-	{[]string{"split"}, slices.Concat(writes, admits, knows), rarely("each side has a majority, and counts for itself: tokens of the two aren't ordered", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
+	{[]string{"split-brain"}, unfenced, surely("where servers that a majority can't do without split, each side has a majority, and the new masters vote once their quarantine is over", apart...).within(400)},
+	{[]string{"split-brain"}, redlock, surely("a server that is two votes twice", apart...)},
+	{[]string{"split-brain"}, slices.Concat(writes, admits, knows), rarely("each side has a majority, and counts for itself: tokens of the two aren't ordered", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
 	{[]string{"restart-1sec", "failover"}, minting, never("servers that came up again don't vote before what they forgot is over, and a counter that comes from another run of its server is lifted to the clock first: tokens rise also where all have lost the ends of theirs")},
 	{[]string{"evict"}, unfenced, rarely("keys that are dropped free their servers' votes; a lease on five survives two", harm...)},
 	{[]string{"evict"}, redlock, surely("keys that are dropped free their servers' votes, and nothing is put back", harm...)},
@@ -186,7 +186,7 @@ var rules = []rule{
 
 	// The largest of counters that nobody brings together.
 	{nil, naive, rarely("the server that two majorities share needn't be the one with the largest counter", append(slices.Clone(dataAlone), append(slices.Clone(liveness), simulation.TokenOrder)...)...)},
-	{[]string{"pause", "suspend", "restart-empty", "split", "cut", "lose", "evict", "flush", "delay-write", "duplicate-write"}, naive, surely("the server that two majorities share needn't be the one with the largest counter, and reads aren't checked", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
+	{[]string{"pause", "suspend", "restart-empty", "split-brain", "cut", "lose", "evict", "flush", "delay-write", "duplicate-write"}, naive, surely("the server that two majorities share needn't be the one with the largest counter, and reads aren't checked", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
 
 	// Flaws, where they are what breaks a column in which others hold: a column that
 	// breaks nobody would prove nothing.

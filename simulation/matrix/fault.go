@@ -105,7 +105,7 @@ func Faults() []Fault {
 		Needs:  []string{"a server failed over", forgot},
 		kinds:  []simulation.Kind{simulation.Failover}, shape: oftenAll,
 	}, {
-		Name: "split", Title: "servers fail over, and the old master goes on for one of the clients",
+		Name: "split-brain", Title: "servers fail over, and the old master goes on for one of the clients",
 		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
 		Needs:  []string{"a server split in two", forgot},
 		kinds:  []simulation.Kind{simulation.SplitBrain}, shape: oftenAll,

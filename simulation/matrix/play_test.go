@@ -136,7 +136,7 @@ func TestWorkersThatFail(t *testing.T) {
 
 // The task of a worker that somebody killed is played once more.
 func TestWorkersThatAreKilled(t *testing.T) {
-	p := Plan{Designs: []string{"redlock"}, Faults: []string{"none"}, Seeds: 2}
+	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 2}
 	started := 0
 	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd {
 		if started++; started == 1 {

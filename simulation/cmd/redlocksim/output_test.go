@@ -68,7 +68,7 @@ func TestFullDisk(t *testing.T) {
 	_, errs := does(t, exitFail, "shrink", recorded(t), "-o", full)
 	assert.Contains(t, errs, "is no file")
 	for _, args := range [][]string{
-		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "none", "-seeds", "1", "-format", "json"},
+		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
 	} {
 		out, err := os.OpenFile(full, os.O_WRONLY, 0)

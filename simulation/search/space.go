@@ -118,7 +118,7 @@ func (s Space) validate() error {
 	case !slices.Contains([]How{Draw, Each, Pairs}, s.How):
 		return fmt.Errorf("How is %q, want %q, %q or %q", s.How, Draw, Each, Pairs)
 	case s.Within && s.How != Draw:
-		return fmt.Errorf("Within is for %q alone, and How is %q", Draw, s.How)
+		return fmt.Errorf("only %q can be within the assumptions, and How is %q", Draw, s.How)
 	case s.Within && len(s.kinds()) == 0:
 		return fmt.Errorf("the assumptions cover none of the faults %v, so that there is nothing to draw within them", s.Faults)
 	case s.Most < 1 || s.Most > 1000:

@@ -10,6 +10,7 @@
 //	redlocksim live                                  the scenarios on real servers that it starts
 //	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000
+//	redlocksim explore -within                       only what the assumptions cover: whatever it finds is a bug
 //	redlocksim exhaust S1
 //	redlocksim mutants                               the library with one mistake after the other, and who notices
 //

@@ -49,6 +49,11 @@ func (s restartable) Restart(keepData bool) {
 	s.server.Restart()
 }
 
+// unhurried is a URL for the contract: how long an answer may take is for the contract to
+// say. A server on a busy machine takes longer for hundreds of commands at once than a
+// connection waits by default.
+func unhurried(url string) string { return url + "?read_timeout=10s&write_timeout=10s" }
+
 // TestContract holds a real server to the contract, in each way to reach it.
 func TestContract(t *testing.T) {
 	for name, cfg := range map[string]struct {
@@ -62,7 +67,7 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, cfg.server)
 			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
-				sub := subject{open(t, s.URL(), cfg.instance), t, s}
+				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
 				if name == "durable" {
 					return restartable{sub}
 				}
@@ -96,7 +101,7 @@ func TestContractMiniredis(t *testing.T) {
 			tick(peer)
 			return replicates(peer, cmd, args)
 		})
-		return subject{open(t, "redis://"+m.Addr(), Config{}), t, nil}
+		return subject{open(t, unhurried("redis://"+m.Addr()), Config{}), t, nil}
 	})
 }
 

@@ -166,7 +166,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 		t.Run(d.String(), func(t *testing.T) {
 			m, counts := embed(t, d)
 			test(t, func(t *testing.T) subject {
-				r := open(t, "redis://"+m.Addr(), Config{})
+				r := open(t, unhurried("redis://"+m.Addr()), Config{})
 				id, err := r.Probe(within(t))
 				require.NoError(t, err)
 				require.Equal(t, d.String(), id.Dialect)
@@ -191,7 +191,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			}
 			s := instancetest.Start(t, cfg)
 			test(t, func(t *testing.T) subject {
-				r := open(t, s.URL(), Config{})
+				r := open(t, unhurried(s.URL()), Config{})
 				id, err := r.Probe(within(t))
 				require.NoError(t, err)
 				require.Equal(t, want.String(), id.Dialect)

@@ -276,6 +276,7 @@ func commandsTo(t testing.TB, servers []*instancetest.Server) (calls int) {
 // each turn. That the turns are shared out is tested in virtual time: here a process may
 // be stopped by the machine for as long as others take to have theirs.
 func TestContention(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for _, test := range []struct {
 		processes, workers int
 		most               float64 // commands for each handoff
@@ -299,6 +300,7 @@ func TestContention(t *testing.T) {
 // A process is killed whose workers pass the lock on among themselves. Another one goes on
 // when its key has run out, with larger tokens than any that the dead one gave.
 func TestDeadCohort(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	c := contender{Workers: 4, TTL: 4 * time.Second, Tell: true}
 	for _, s := range instancetest.StartN(t, 5, instancetest.Config{}) {
 		c.URLs = append(c.URLs, s.URL())

@@ -56,6 +56,7 @@ func unhurried(url string) string { return url + "?read_timeout=10s&write_timeou
 
 // TestContract holds a real server to the contract, in each way to reach it.
 func TestContract(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, cfg := range map[string]struct {
 		server   instancetest.Config
 		instance Config

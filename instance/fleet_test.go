@@ -44,6 +44,7 @@ const (
 )
 
 func TestFleetOfProcessesUnderFaults(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 5, instancetest.Config{})
 	urls := make([]string, len(servers))
 	for i, s := range servers {

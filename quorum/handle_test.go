@@ -485,6 +485,28 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
 }
 
+// A lease can't be taken over without its value, which takes a script. Where there are
+// neither tokens nor notifications, nothing else does.
+func TestResumeReplacesWithoutFencing(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		value := lease.Value()
+		resumed, err := f.other().Resume(f.ctx, f.handOff(lease))
+		require.NoError(t, err)
+		require.NoError(t, resumed.Release(f.ctx))
+		f.requireNothingLeft()
+		for i := range f.servers {
+			var replaced []string
+			for _, e := range f.log(i) {
+				if e.Command.Replace != "" {
+					replaced = append(replaced, e.Command.Replace)
+				}
+			}
+			assert.Equal(t, []string{value}, replaced)
+		}
+	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
+}
+
 // A lease on a bare majority comes back on all instances, and their counters with
 // it.
 func TestResumeTopsUp(t *testing.T) {

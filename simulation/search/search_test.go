@@ -290,7 +290,7 @@ func TestBadSpaces(t *testing.T) {
 		"cover none of the faults [flush evict]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []simulation.Kind{simulation.Flush, simulation.Evict}
 		},
-		`only "draw" can be within`: func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
+		`only "draw" can be within`:  func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
 		"a length of -1ns":           func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
 		"rounds is 100, want 1 to 3": func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
 		"servers is -1":              func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },

@@ -58,3 +58,9 @@ func (r *Reader) split(now time.Time) Instant {
 func Elapsed(from, to Instant) time.Duration {
 	return max(0, to.Mono-from.Mono, to.Wall.Sub(from.Wall))
 }
+
+// AtLeast is the smaller of what the two clocks say, and never negative: the safe one for
+// what must have been over for a while.
+func AtLeast(from, to Instant) time.Duration {
+	return max(0, min(to.Mono-from.Mono, to.Wall.Sub(from.Wall)))
+}

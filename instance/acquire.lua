@@ -1,5 +1,6 @@
 -- Acquire: set each lock's key that is free, and raise its counter with it.
--- KEYS: the locks, behind them their counters, and behind those their sets' texts.
+-- KEYS: the locks, behind them their counters, and behind those their sets' texts; then
+-- the mark, where run.lua wants it.
 -- ARGV: nonce, run, ttl, a quarter of the counters' ttl, set, how many microseconds a
 -- counter may be ahead of the clock, and the locks' values.
 --
@@ -31,8 +32,8 @@
 --
 -- First those of which all is as it should be. Nothing is done for them that isn't needed,
 -- and no function made, as that costs as much as a command.
-local n, ttl = #KEYS / 3, ARGV[3]
-local texts = call('MGET', unpack(KEYS, 2 * n + 1))
+local n, ttl = (#KEYS - #KEYS % 3) / 3, ARGV[3]
+local texts = call('MGET', unpack(KEYS, 2 * n + 1, 3 * n))
 local answer, rest = {ARGV[1], clock}, false
 for i = 1, n do
   if texts[i] ~= text then

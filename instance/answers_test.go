@@ -142,7 +142,7 @@ func TestRoles(t *testing.T) {
 			}
 			return "-NOPERM no\r\n"
 		})
-		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t))
+		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t), quorum.Known{})
 		require.NoError(t, err, mode)
 		require.Equal(t, want, id.Role, mode)
 	}

@@ -247,7 +247,7 @@ func (b *batch) addList(s *script, calls []*call, keys int) *ask {
 }
 
 func (b *batch) addAcquires(calls []*call) {
-	a := b.addList(acquireScript, calls, 3*len(calls))
+	a := b.addList(acquireScript, calls, 3*len(calls)+calls[0].marks())
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Key)
 	}
@@ -258,6 +258,9 @@ func (b *batch) addAcquires(calls []*call) {
 		a.args = append(a.args, c.setKey())
 	}
 	first := calls[0]
+	if first.marks() > 0 {
+		a.args = append(a.args, &b.pipe.r.markKey)
+	}
 	a.args = append(a.args, &a.nonce, &first.cmd.Run, &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.ahead)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
@@ -303,13 +306,9 @@ func (b *batch) addQuestions(c *call) {
 // addMark adds the script of a Probe, in full: it is sent too rarely for servers to be
 // asked whether they know it.
 func (b *batch) addMark(c *call) {
-	r, before := b.pipe.r, ""
-	if found := r.found.Load(); found != nil {
-		before = *found
-	}
 	c.byText = true
 	a := b.answering(markScript, c, 1)
-	a.args = append(a.args, &r.markKey, &a.nonce, before)
+	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, c.before.Run, flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds())
 }
 
 // addSingle adds what goes by a command of its own, and reports whether it doesn't
@@ -386,7 +385,7 @@ func flag(on bool) string {
 
 // single runs a script for one lock, in the form of answer.lua.
 func (b *batch) single(s *script, c *call, keys int, rest ...any) {
-	a := b.answering(s, c, keys)
+	a := b.answering(s, c, keys+c.marks())
 	if keys > 0 {
 		a.args = append(a.args, &c.cmd.Key)
 	}
@@ -395,6 +394,9 @@ func (b *batch) single(s *script, c *call, keys int, rest ...any) {
 	}
 	if keys > 2 {
 		a.args = append(a.args, c.setKey())
+	}
+	if c.marks() > 0 {
+		a.args = append(a.args, &b.pipe.r.markKey)
 	}
 	a.args = append(append(a.args, &a.nonce), rest...)
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,8 @@ type call struct {
 	pttl    *ask // of a bare SET
 
 	probing bool
-	answers []ask // to a Probe
+	before  quorum.Known // what a Probe's client knew
+	answers []ask        // to a Probe
 }
 
 // stage is how far a call has come.
@@ -102,6 +104,15 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 func (r *Redis) recycle(c *call) {
 	*c = call{done: c.done, counter: c.counter, set: c.set, waiters: c.waiters}
 	r.calls.Put(c)
+}
+
+// marks is how many marks the command's script has to look at, the last of its keys: 1
+// where the run has an epoch. A user without the right to the mark's key isn't asked for it.
+func (c *call) marks() int {
+	if strings.IndexByte(c.cmd.Run, '@') < 0 {
+		return 0
+	}
+	return 1
 }
 
 func (c *call) counterKey() *bytesArg { return c.beside(&c.counter, counterSuffix) }

@@ -38,8 +38,9 @@ type Config struct {
 	// vouch: it came up with all votes that were ever given, because it is new and
 	// nobody has locked on it, say; and its address has led to no other server within
 	// quorum.Config.MaxTTL. A client that starts then doesn't wait for that
-	// run's quarantine. It spares no other run, and no client that has seen another
-	// run of the server before. OpenAll refuses it: give it to Open or New, server by
+	// run's quarantine. It spares no other run, no client that has seen another
+	// run of the server before, and nobody once the server has been up for a quarantine.
+	// Don't empty the server before that. OpenAll refuses it: give it to Open or New, server by
 	// server. Up to 64 letters and digits.
 	VouchedRunID string
 

@@ -8,8 +8,8 @@
 --   prod@7 N=5 Q=3 MaxTTL=30s 21600000/82999 5f3c0e...
 --   the set                   quarter/period the run
 --
--- The set is what quorum.Set.String gives, in which there is no slash. The run is the
--- replication ID of the server as the client knew it: nothing if it knew none; then the
+-- The set is what quorum.Set.String gives, in which there is no slash. The run is that
+-- of the server as the client knew it, with the epoch (see run.lua): nothing if it knew none; then the
 -- run that is written stays. The quarter is a fourth of the time, in milliseconds,
 -- that a counter is to outlive its last grant; the period is the server's clock divided
 -- by it. 0/0 is no period: the text is from a Restore.

@@ -536,6 +536,7 @@ func TestRaiseIsNoGrant(t *testing.T) {
 		}
 		// One that was lost starts where the raise puts it, until it is granted from.
 		ask("FLUSHALL")
+		raise.Run = runOf(t, r) // the mark has gone, too
 		ask("SET", "k", "v")
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, "50", tokenIn(ask, "k"))
@@ -548,7 +549,7 @@ func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		restore := command(quorum.Restore, "k", "v")
-		restore.Run, restore.Token = runOf(t, r), 50
+		restore.Token = 50
 		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
 			ask("FLUSHALL")
 			counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
@@ -561,6 +562,7 @@ func TestRestoreIsNoGrant(t *testing.T) {
 				ask("FLUSHALL")
 			}
 			text := ask("GET", SetKey("k"))
+			restore.Run = runOf(t, r) // the mark has gone, too
 			granted(t, r.Do(ctx, restore))
 			require.Equal(t, "v", ask("GET", "k"))
 			require.Equal(t, "50", tokenIn(ask, "k"))

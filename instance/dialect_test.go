@@ -167,7 +167,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			m, counts := embed(t, d)
 			test(t, func(t *testing.T) subject {
 				r := open(t, unhurried("redis://"+m.Addr()), Config{})
-				id, err := r.Probe(within(t))
+				id, err := r.Probe(within(t), quorum.Known{})
 				require.NoError(t, err)
 				require.Equal(t, d.String(), id.Dialect)
 				return subject{r, t, nil}
@@ -192,7 +192,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			s := instancetest.Start(t, cfg)
 			test(t, func(t *testing.T) subject {
 				r := open(t, unhurried(s.URL()), Config{})
-				id, err := r.Probe(within(t))
+				id, err := r.Probe(within(t), quorum.Known{})
 				require.NoError(t, err)
 				require.Equal(t, want.String(), id.Dialect)
 				return subject{r, t, s}
@@ -280,7 +280,7 @@ func TestWrongDialect(t *testing.T) {
 				require.Equal(t, "lua", Dialect(r.extend.Load()).String())
 				granted(t, r.Do(within(t), command(quorum.Release, "k", "v")))
 				require.Equal(t, "lua", r.spoken(), "not asked again until the next probe")
-				_, err := r.Probe(within(t))
+				_, err := r.Probe(within(t), quorum.Known{})
 				require.NoError(t, err)
 				require.Equal(t, d.String(), r.spoken())
 			})

@@ -1,5 +1,5 @@
 -- Extend: give the lock's key more time, if it holds the value.
--- KEYS: lock. ARGV: nonce, run, value, ttl.
+-- KEYS: lock; and the mark, see run.lua. ARGV: nonce, run, value, ttl.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 if held ~= ARGV[3] then

@@ -64,7 +64,7 @@ func TestGarbage(t *testing.T) {
 				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
 				require.Equal(t, i+1, f.connections(), "%v: a connection of its own: %v", cmd.Op, v.Err)
 			}
-			_, err := r.Probe(within(t))
+			_, err := r.Probe(within(t), quorum.Known{})
 			require.Error(t, err)
 		})
 	}
@@ -151,7 +151,7 @@ func TestNotRedis(t *testing.T) {
 		v := failed(t, r.Do(within(t), cmd), ErrNotRedis)
 		require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
 	}
-	_, err = r.Probe(within(t))
+	_, err = r.Probe(within(t), quorum.Known{})
 	require.ErrorIs(t, err, ErrNotRedis)
 }
 
@@ -194,7 +194,7 @@ func TestServerErrors(t *testing.T) {
 			require.Contains(t, v.Err.Error(), said)
 			require.ErrorAs(t, v.Err, new(interface{ RedisError() }))
 		}
-		_, err := r.Probe(within(t))
+		_, err := r.Probe(within(t), quorum.Known{})
 		if kind != ErrPermission && kind != ErrServer && kind != ErrCommand {
 			require.ErrorIs(t, err, kind)
 		}

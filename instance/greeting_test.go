@@ -177,7 +177,7 @@ func TestRefusedAtTheDoor(t *testing.T) {
 				require.ErrorContains(t, v.Err, c.says)
 				require.Equal(t, c.forGood, isPermanent(v.Err))
 			}
-			_, err := r.Probe(within(t))
+			_, err := r.Probe(within(t), quorum.Known{})
 			require.ErrorIs(t, err, c.kind)
 			_, err = r.Listen(within(t))
 			require.ErrorIs(t, err, c.kind)

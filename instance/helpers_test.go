@@ -59,7 +59,7 @@ func replicates(peer *server.Peer, cmd string, args []string) bool {
 // runOf is the run that an instance's server is in.
 func runOf(t testing.TB, r *Redis) string {
 	t.Helper()
-	id, err := r.Probe(within(t))
+	id, err := r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.NotEmpty(t, id.Run())
 	return id.Run()

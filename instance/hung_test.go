@@ -46,7 +46,7 @@ func TestHungServer(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
 			defer cancel()
-			_, err := r.Probe(ctx)
+			_, err := r.Probe(ctx, quorum.Known{})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			s.Resume()
 
@@ -105,7 +105,7 @@ func TestCancelConnecting(t *testing.T) {
 	votes := make(chan quorum.Vote)
 	go func() { votes <- r.Do(ctx, acquire("k", "v")) }()
 	probe := make(chan error)
-	go func() { _, err := r.Probe(ctx); probe <- err }()
+	go func() { _, err := r.Probe(ctx, quorum.Known{}); probe <- err }()
 	greeting := func(n uint32) func() bool {
 		return func() bool { return r.Client().PoolStats().TotalConns == n }
 	}
@@ -132,7 +132,7 @@ func TestContextIsOver(t *testing.T) {
 	for ctx, kind := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
 		v := failed(t, r.Do(ctx, acquire("k", "v")), kind)
 		require.True(t, v.Unsent)
-		_, err := r.Probe(ctx)
+		_, err := r.Probe(ctx, quorum.Known{})
 		require.ErrorIs(t, err, kind)
 	}
 	require.Zero(t, f.connections())
@@ -174,7 +174,7 @@ func TestNobodyThere(t *testing.T) {
 			var op *net.OpError
 			require.ErrorAs(t, v.Err, &op)
 		}
-		_, err := r.Probe(within(t))
+		_, err := r.Probe(within(t), quorum.Known{})
 		require.ErrorIs(t, err, ErrConnection)
 		require.Less(t, time.Since(start), 5*time.Second, "no retries")
 	}
@@ -202,7 +202,7 @@ func TestClosed(t *testing.T) {
 		require.True(t, v.Unsent)
 		require.ErrorIs(t, v.Err, redis.ErrClosed)
 	}
-	_, err = r.Probe(within(t))
+	_, err = r.Probe(within(t), quorum.Known{})
 	require.ErrorIs(t, err, ErrClosed)
 }
 

@@ -185,12 +185,12 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	r, err := instance.Open(master.URL(), instance.Config{})
 	require.NoError(t, err)
 	defer r.Close()
-	id, err := r.Probe(t.Context())
+	id, err := r.Probe(t.Context(), quorum.Known{})
 	require.NoError(t, err)
 	other, err := instance.Open(replica.URL(), instance.Config{})
 	require.NoError(t, err)
 	defer other.Close()
-	twin, err := other.Probe(t.Context())
+	twin, err := other.Probe(t.Context(), quorum.Known{})
 	require.NoError(t, err)
 	require.Equal(t, id.ReplID, twin.ReplID)
 	require.Empty(t, twin.Run())
@@ -243,7 +243,7 @@ func TestDemotedAndPromotedAgain(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{}, s.URL())
 	require.NoError(t, err)
 	defer group.Close()
-	id, err := group.Members()[0].Probe(t.Context())
+	id, err := group.Members()[0].Probe(t.Context(), quorum.Known{})
 	require.NoError(t, err)
 	require.True(t, id.Promoted)
 
@@ -386,6 +386,184 @@ func TestAProxysErrorHidesNoMark(t *testing.T) {
 	_, err = starting(t, ttl, nil, named(t, "x", front.addr())).TryAcquire(t.Context(), "k")
 	require.NotZero(t, held.Validity())
 	require.Error(t, err, "two leases at once")
+}
+
+// A name leads to another server and back. A client that used both leaves the mark on the
+// first one anew, and a client that was cut off meanwhile finds it so: the lease that rests
+// on the second server's vote runs on alone.
+func TestACutOffClientFindsTheMarkLeftAnew(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	servers := instancetest.StartN(t, 2, instancetest.Config{})
+	link := func() *redisproc.Link {
+		l, err := redisproc.NewLink(servers[0].Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	const ttl = 4 * time.Second
+	path, otherPath := link(), link()
+	cut := knowing(t, ttl, nil, named(t, "x", path.Addr()))
+	other := knowing(t, ttl, nil, named(t, "x", otherPath.Addr()))
+	path.Cut()
+	otherPath.Switch(servers[1].Addr())
+	time.Sleep(600 * time.Millisecond)
+	held, err := other.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	held.KeepAlive()
+	otherPath.Switch(servers[0].Addr())
+	path.Mend()
+	time.Sleep(600 * time.Millisecond) // connections to the second server have ended
+	_, err = other.Verify(t.Context())
+	require.ErrorIs(t, err, quorum.ErrQuarantined)
+	_, err = cut.TryAcquire(t.Context(), "k")
+	require.NotZero(t, held.Validity())
+	require.ErrorIs(t, err, quorum.ErrQuarantined)
+	require.ErrorContains(t, err, "its mark was left anew")
+}
+
+// Tokens rise although a name comes back to a server that has kept its run and an older
+// counter: the epoch is another one.
+func TestTokensRiseWhereANameComesBack(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	servers := instancetest.StartN(t, 4, instancetest.Config{})
+	var links []*redisproc.Link
+	var insts []quorum.Instance
+	for i, s := range []*instancetest.Server{servers[0], servers[2], servers[3]} {
+		l, err := redisproc.NewLink(s.Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		links, insts = append(links, l), append(insts, named(t, string("xyz"[i]), l.Addr()))
+	}
+	c := starting(t, time.Second, nil, insts...)
+	take := func() fencing.Token {
+		l, err := c.Acquire(t.Context(), "k")
+		require.NoError(t, err)
+		_ = l.Release(t.Context())
+		return l.Token()
+	}
+	take()
+	links[2].Cut()
+	links[0].Switch(servers[1].Addr())
+	time.Sleep(300 * time.Millisecond)
+	first := take()
+	links[0].Switch(servers[0].Addr())
+	links[1].Cut()
+	links[2].Mend()
+	time.Sleep(300 * time.Millisecond)
+	require.Greater(t, take(), first)
+}
+
+// A master is made the replica of a newer server by mistake, empties itself, fails to load,
+// and is promoted. Its own replica comes back at once, which clears what tells of the
+// promotion. The mark has gone with the data.
+func TestDemotedEmptiedAndPromoted(t *testing.T) {
+	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
+	s := servers[0]
+	replicate(t, servers[1], s)
+	quiet := func(cfg *quorum.Config) { cfg.ClockEvery = 10 * time.Second }
+	const ttl = 10 * time.Second
+	holder, other := starting(t, ttl, quiet, named(t, "x", s.Addr())), starting(t, ttl, quiet, named(t, "x", s.Addr()))
+	for _, c := range []*quorum.Coordinator{holder, other} {
+		require.NoError(t, c.Trust(t.Context()))
+	}
+	held, err := holder.TryAcquire(t.Context(), "k")
+	require.NoError(t, err)
+	host, port, _ := strings.Cut(newerMaster(t), ":")
+	s.MustAsk("REPLICAOF", host, port)
+	require.Eventually(t, func() bool { return s.MustAsk("DBSIZE") == ":0" }, 5*time.Second, 10*time.Millisecond)
+	s.MustAsk("REPLICAOF", "NO", "ONE")
+	require.Eventually(t, func() bool { return field(s.MustAsk("INFO", "replication"), "connected_slaves") == "1" }, 5*time.Second, 10*time.Millisecond)
+	for range 2 {
+		_, err = other.TryAcquire(t.Context(), "k")
+		require.Error(t, err)
+	}
+	require.ErrorIs(t, err, quorum.ErrQuarantined)
+	require.NotZero(t, held.Validity())
+}
+
+// A first replica draws another replication ID. The epoch goes on, and no client loses a
+// vote; nor does a FLUSHALL go by unnoticed.
+func TestTheEpochGoesOnWithAReplica(t *testing.T) {
+	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
+	s := servers[0]
+	const ttl = 10 * time.Second
+	one, two := starting(t, ttl, nil, named(t, "x", s.Addr())), starting(t, ttl, nil, named(t, "x", s.Addr()))
+	for _, c := range []*quorum.Coordinator{one, two} {
+		require.NoError(t, c.Trust(t.Context()))
+	}
+	before := s.MustAsk("INFO", "replication")
+	mark := s.MustAsk("GET", instance.MarkKey("x"))
+	replicate(t, servers[1], s)
+	require.NotEqual(t, field(before, "master_replid"), field(s.MustAsk("INFO", "replication"), "master_replid"))
+	for _, c := range []*quorum.Coordinator{one, two} {
+		report, err := c.Verify(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, report.Instances[0].Quarantine)
+		require.Contains(t, mark, "@"+report.Instances[0].Identity.Epoch+" ")
+		require.NotEmpty(t, report.Instances[0].Identity.Epoch)
+		l, err := c.TryAcquire(t.Context(), "k")
+		require.NoError(t, err)
+		require.NoError(t, l.Release(t.Context()))
+	}
+	s.MustAsk("FLUSHALL")
+	for _, c := range []*quorum.Coordinator{one, two} {
+		_, err := c.TryAcquire(t.Context(), "k")
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		_, err = c.TryAcquire(t.Context(), "k")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	}
+}
+
+// newerMaster is a master whose RDB format is newer than the replica's: the replica
+// empties itself, and fails to load.
+func newerMaster(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+			all.Go(func() {
+				defer conn.Close()
+				rd := bufio.NewReader(conn)
+				for {
+					var raw strings.Builder
+					var words []string
+					if item(&raw, rd, &words) != nil || len(words) == 0 {
+						return
+					}
+					answer := "+OK\r\n"
+					switch strings.ToUpper(words[0]) {
+					case "PING":
+						answer = "+PONG\r\n"
+					case "PSYNC":
+						answer = "+FULLRESYNC " + strings.Repeat("ab", 20) + " 0\r\n$9\r\nREDIS0999"
+					}
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return l.Addr().String()
 }
 
 // router is a proxy that sends each request to the server that route names, as twemproxy

@@ -1,26 +1,67 @@
 -- Mark: say for how long clients are known to have come to this run of the server by an
 -- instance's name, and note the first time.
--- KEYS: mark. ARGV: nonce, and the run that this client found under the name before, ''
--- if none. The answer's text is the run, its token the mark's age in microseconds.
+-- KEYS: mark. ARGV: nonce; the run ID and the run of the server that this client found
+-- when it last looked, '' both if none; 1 if that answered in that run less than a minute
+-- ago; the run ID of the server that last had a vote with this client, and how long ago
+-- that was, at least, in microseconds (quorum.Known).
 --
--- The mark is left anew in another run, as the votes before it may be lost; where the
--- clock was set back behind it; and for a client that found another run under the name,
--- for then the name has led elsewhere meanwhile. All is one step: of two clients that come
--- first the second one finds the mark.
+-- The mark is
+--
+--   run ID/replication ID@epoch since was@epoch
+--
+-- The epoch is the mark's name: the time at which it was left. Since is that time, too,
+-- unless the clock was set back behind it: times are the server's, in microseconds. Was is
+-- the replication ID before this one, if the next but one paragraph leaves it there.
+-- The answer's text is the run ID, /, and the run; its token is the mark's age.
+--
+-- The mark is left anew, with another epoch, where it isn't of this run of the server, as
+-- the votes before it may be lost; and for a client for which another server had a vote
+-- since the mark was left, for then the name has led elsewhere meanwhile. A client for
+-- which that was before, as when the server was restarted, has nothing to add: what the
+-- votes from there were good for ends within a quarantine of the mark. All is one step: of
+-- two clients that come first the second one finds the mark.
+--
+-- A master draws another replication ID for its first replica, too, and forgets nothing.
+-- The epoch then goes on. Invariant: it does only if no promotion can have been between. So
+-- the mark must be of the same process and name exactly the replication ID that this
+-- client knows, the client must have seen the server with that one lately, and there must
+-- be no second replication ID, which a promotion leaves behind for repl-backlog-ttl. A
+-- client that can't tell leaves the mark anew, and what it was before beside it: the next
+-- one that can tell puts that back.
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then return answer(0, false, 0, 0) end
-local run = (string.match(server, 'run_id:(%S+)') or '') .. '/' .. (string.match(replication, 'master_replid:(%S+)') or '')
-if run == '/' then return redis.error_reply('ERR a mark is not supported: INFO has no run_id and no master_replid') end
+local process, id = string.match(server, 'run_id:(%S+)') or '', string.match(replication, 'master_replid:(%S+)') or ''
+if process == '' and id == '' then return redis.error_reply('ERR a mark is not supported: INFO has no run_id and no master_replid') end
+local promoted = string.find(string.match(replication, 'master_replid2:(%S+)') or '', '[^0]')
 local clock = now[1] * 1000000 + now[2]
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then
   if not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
   held = false -- no mark, and replaced
 end
-local theirs, since = string.match(held or '', '^(%S+) (%d+)$')
-since = tonumber(since)
-if theirs ~= run or since > clock or ARGV[2] ~= '' and ARGV[2] ~= run then
-  since = clock
-  redis.call('SET', KEYS[1], run .. ' ' .. string.format('%.0f', clock))
+local theirs, marked, epoch, since, was, before = string.match(held or '', '^([^/%s]*)/([^@%s]*)@(%d+) (%d+) ([^@%s]*)@(%d*)$')
+since = math.min(tonumber(since) or clock, clock)
+local known = string.match(ARGV[3], '^[^@]*')
+local same = ARGV[2] == process and (process ~= '' or known == id)
+local clean = ARGV[2] == '' and ARGV[3] == '' or same or process ~= '' and ARGV[5] == process
+  or clock - since < tonumber(ARGV[6])
+local lately = process ~= '' and same and ARGV[4] == '1' and not promoted
+if theirs ~= process then
+  theirs, was, before = nil, '', ''
+elseif marked ~= id then
+  if clean and lately and known == marked then
+    was, before = '', ''
+  elseif clean and not promoted then
+    theirs, was, before = nil, marked, epoch
+  else
+    theirs, was, before = nil, '', ''
+  end
+elseif not clean then
+  theirs, was, before = nil, '', ''
+elseif lately and was ~= '' and known == was then
+  epoch, was, before = before, '', ''
 end
-return answer(1, run, 0, clock - since)
+if not theirs then epoch, since = string.format('%.0f', clock), clock end
+local mark = process .. '/' .. id .. '@' .. epoch .. ' ' .. string.format('%.0f', since) .. ' ' .. was .. '@' .. before
+if mark ~= held then redis.call('SET', KEYS[1], mark) end
+return answer(1, process .. '/' .. id .. '@' .. epoch, 0, clock - since)

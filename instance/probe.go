@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -57,12 +56,12 @@ var questions = [...]question{
 // DialectAuto which commands it has. All is asked on one connection, so the
 // answers are one server's; a Probe fails if a proxy mixed those of two. If the server is a master, Probe leaves the mark there that
 // MarkKey is the key of, unless there is one; it needs no right to that.
-func (r *Redis) Probe(ctx context.Context) (quorum.Identity, error) {
+func (r *Redis) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
 	if ctx.Err() != nil {
 		return quorum.Identity{}, contextEnded(ctx, nil)
 	}
 	c := r.newCall(quorum.Command{})
-	c.probing = true
+	c.probing, c.before = true, before
 	vote, _ := r.wait(ctx, c)
 	if vote.Err != nil {
 		return quorum.Identity{}, vote.Err
@@ -90,7 +89,7 @@ func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
 		return err
 	}
 	p.clock()
-	p.mark(&r.found)
+	p.mark()
 	if p.err != nil {
 		return p.err
 	}
@@ -310,9 +309,9 @@ func (p *probe) clock() {
 	p.garbled(askTime)
 }
 
-// mark reads how long the name is known to have led to this run of the server, and keeps
-// which run that is.
-func (p *probe) mark(found *atomic.Pointer[string]) {
+// mark reads how long the name is known to have led to this run of the server, and the
+// run's epoch.
+func (p *probe) mark() {
 	s := &p.asks[askMark].sink
 	if text, bad := s.failure(); bad {
 		switch kindOf(text) {
@@ -338,8 +337,8 @@ func (p *probe) mark(found *atomic.Pointer[string]) {
 	case a.outcome == scriptRefused:
 		// A replica.
 	default:
-		run := string(a.text)
-		runID, replID, _ := strings.Cut(run, "/")
+		runID, run, _ := strings.Cut(string(a.text), "/")
+		replID, epoch, _ := strings.Cut(run, "@")
 		// Invariant: an Identity is of one server in one run. The answers are those of
 		// several requests, between which a proxy may turn to another server; the script's
 		// alone are one step.
@@ -349,7 +348,7 @@ func (p *probe) mark(found *atomic.Pointer[string]) {
 			return
 		}
 		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
-		found.Store(&run)
+		p.id.Epoch = epoch
 	}
 }
 

@@ -1,5 +1,5 @@
 -- Raise: lift the counter to a token, while the lock's key holds the value.
--- KEYS: lock, counter, set's text. ARGV: nonce, run, value, token, a quarter of the
+-- KEYS: lock, counter, set's text; and the mark, see run.lua. ARGV: nonce, run, value, token, a quarter of the
 -- counter's ttl, and how many microseconds it may be ahead of the clock.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end

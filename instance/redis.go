@@ -30,8 +30,6 @@ type Redis struct {
 	pipe  pipe
 	// calls keeps calls for use again.
 	calls *sync.Pool
-	// found is the run that the last Probe found the mark's server in, as mark.lua has it.
-	found atomic.Pointer[string]
 	// markKey is MarkKey of the name.
 	markKey string
 	// set is the text of the Set that was used last: nearly always the same.

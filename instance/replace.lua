@@ -1,6 +1,6 @@
 -- Acquire with Replace or with Spare: set the lock's key if it is free or holds the value
 -- of a lease that is over, and raise the counter with it.
--- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, run, ttl, with fencing
+-- KEYS: lock, and with fencing counter and set's text; and the mark, see run.lua. ARGV: nonce, run, ttl, with fencing
 -- a quarter of the counter's ttl, set, how many microseconds the counter may be ahead of
 -- the clock and how many tokens to reserve; and value, replaced value, empty for none.
 -- The answer's ttl is how many tokens were reserved.

@@ -1,5 +1,5 @@
 -- Restore: put a running lease back where it is lacking.
--- KEYS: lock, and with fencing counter and set's text. ARGV: nonce, run, value, ttl,
+-- KEYS: lock, and with fencing counter and set's text; and the mark, see run.lua. ARGV: nonce, run, value, ttl,
 -- and with fencing token, a quarter of the counter's ttl, set, and how many microseconds
 -- the counter may be ahead of the clock.
 --
@@ -11,7 +11,7 @@ if type(held) == 'table' then return held end
 if held and held ~= ARGV[3] then
   return answer(0, false, 0, 0)
 end
-if KEYS[2] then
+if KEYS[3] then
   local found = redis.pcall('GET', KEYS[3])
   if type(found) == 'table' then return found end
   local failure = lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])

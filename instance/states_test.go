@@ -28,7 +28,7 @@ func TestWrongPassword(t *testing.T) {
 			require.True(t, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
 			require.NotContains(t, v.Err.Error(), "wrong@")
 		}
-		_, err := r.Probe(within(t))
+		_, err := r.Probe(within(t), quorum.Known{})
 		require.ErrorIs(t, err, ErrAuth)
 	}
 	r := open(t, "redis://default:right@"+s.Addr(), Config{})
@@ -52,7 +52,7 @@ func TestReplica(t *testing.T) {
 	for _, cmd := range []quorum.Command{acquire("k", "v"), bare} {
 		failed(t, r.Do(within(t), cmd), quorum.ErrNotMaster)
 	}
-	id, err := r.Probe(within(t))
+	id, err := r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "slave", id.Role)
 
@@ -117,7 +117,7 @@ func TestBusyWithAScript(t *testing.T) {
 		return err == nil && strings.HasPrefix(reply, "-BUSY")
 	}, 5*time.Second, time.Millisecond)
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrBusy)
-	_, err := r.Probe(within(t))
+	_, err := r.Probe(within(t), quorum.Known{})
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, "+OK", s.MustAsk("SCRIPT", "KILL"))
 	<-done
@@ -142,7 +142,7 @@ func TestLimitedUser(t *testing.T) {
 	s.MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+@scripting", "+@string", "+get", "+del", "+pexpire", "+pttl", "-info", "-command", "-config", "-time")
 	s.MustAsk("ACL", "SETUSER", "looker", "on", ">pw", "~mine:*", "+info", "+evalsha", "+eval")
 	r := open(t, "redis://locker:pw@"+s.Addr(), Config{})
-	id, err := r.Probe(within(t))
+	id, err := r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.Equal(t, quorum.Identity{Uptime: -time.Second, Served: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
 	require.Len(t, id.Hidden, len(questions))
@@ -168,7 +168,7 @@ func TestLimitedUser(t *testing.T) {
 	r = open(t, "redis://looker:pw@"+s.Addr(), Config{})
 	require.True(t, failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission).Unsent, "nothing to delete")
 	failed(t, r.Do(within(t), bare), ErrPermission)
-	id, err = r.Probe(within(t))
+	id, err = r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.NotEmpty(t, id.RunID)
 	require.Empty(t, id.Persistence)
@@ -189,7 +189,7 @@ func TestProbe(t *testing.T) {
 			s := instancetest.Start(t, instancetest.Config{Args: append(args, "--maxmemory-policy", "allkeys-lru")})
 			runID := infoField(s.MustAsk("INFO", "server"), "run_id")
 			r := open(t, s.URL(), Config{VouchedRunID: runID})
-			id, err := r.Probe(within(t))
+			id, err := r.Probe(within(t), quorum.Known{})
 			require.NoError(t, err)
 			require.Equal(t, want, id.Persistence)
 			require.Equal(t, runID, id.RunID)
@@ -205,9 +205,9 @@ func TestProbe(t *testing.T) {
 			require.WithinDuration(t, time.Now(), id.Clock, 5*time.Second)
 			require.GreaterOrEqual(t, id.Uptime, time.Duration(0))
 			s.Restart()
-			again, err := r.Probe(within(t))
+			again, err := r.Probe(within(t), quorum.Known{})
 			for tries := 0; err != nil && tries < 100; tries++ { // the old connections break first
-				again, err = r.Probe(within(t))
+				again, err = r.Probe(within(t), quorum.Known{})
 			}
 			require.NoError(t, err)
 			require.NotEqual(t, runID, again.RunID)
@@ -227,7 +227,7 @@ func TestProbeSentinel(t *testing.T) {
 	dir := t.TempDir()
 	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: dir + "/sentinel.conf"})
 	r := open(t, s.URL(), Config{})
-	id, err := r.Probe(within(t))
+	id, err := r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "sentinel", id.Role)
 }
@@ -243,7 +243,7 @@ func TestProbeAnswers(t *testing.T) {
 		"CONFIG GET appendfsync":             "*2\r\n" + bulk("appendfsync") + bulk("always"),
 		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
 		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
-		"mark":                               "abc/def 7000000",
+		"mark":                               "abc/def@42 7000000",
 		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 	}
 	with := func(key, value string) map[string]string {
@@ -267,11 +267,11 @@ func TestProbeAnswers(t *testing.T) {
 			}
 			return answer
 		})
-		return open(t, "redis://"+f.addr, Config{}).Probe(within(t))
+		return open(t, "redis://"+f.addr, Config{}).Probe(within(t), quorum.Known{})
 	}
 	id, err := probe(t, with("", ""))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
+	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Epoch: "42", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
 		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005)}, id)
 
 	for key, test := range map[string]struct {
@@ -309,7 +309,7 @@ func TestProbeAnswers(t *testing.T) {
 		require.NotEmpty(t, id.Hidden, key)
 	}
 	for _, run := range []string{"abc/another", "another/def"} {
-		_, err := probe(t, with("mark", run+" 7000000"))
+		_, err := probe(t, with("mark", run+"@42 7000000"))
 		require.ErrorIs(t, err, errMixed)
 		require.ErrorContains(t, err, "the replication ID def")
 	}
@@ -330,7 +330,7 @@ func TestPanickingHook(t *testing.T) {
 		require.Contains(t, v.Err.Error(), "ouch")
 		require.True(t, v.Unsent)
 	}
-	_, err := r.Probe(within(t))
+	_, err := r.Probe(within(t), quorum.Known{})
 	require.ErrorContains(t, err, "ouch")
 }
 
@@ -355,7 +355,7 @@ func TestUptimeIsNeverTooLong(t *testing.T) {
 	before := time.Now()
 	s.Restart()
 	require.Eventually(t, func() bool {
-		id, err := r.Probe(within(t))
+		id, err := r.Probe(within(t), quorum.Known{})
 		if err != nil {
 			return false // a connection of the run before
 		}

@@ -123,7 +123,7 @@ func TestTLS(t *testing.T) {
 	holder := value()
 	granted(t, r.Do(within(t), acquire("k", holder)))
 	refused(t, r.Do(within(t), acquire("k", value())))
-	id, err := r.Probe(within(t))
+	id, err := r.Probe(within(t), quorum.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "master", id.Role)
 	require.Empty(t, id.Hidden)
@@ -192,7 +192,7 @@ func TestTLSRefused(t *testing.T) {
 				require.ErrorAs(t, v.Err, &own)
 				require.True(t, own.Permanent())
 			}
-			_, err := r.Probe(within(t))
+			_, err := r.Probe(within(t), quorum.Known{})
 			require.ErrorIs(t, err, ErrTLS)
 		})
 	}

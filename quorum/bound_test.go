@@ -126,6 +126,7 @@ func TestPoisonedCounter(t *testing.T) {
 
 				// As an operator repairs it.
 				f.servers[2].FlushAll()
+				f.trust()
 				lease := f.acquire("k")
 				time.Sleep(10 * ms)
 				assert.Len(f.t, lease.Instances(), 5)

@@ -150,7 +150,7 @@ func newMembers(c *core, instances []Instance) []*member {
 			maxInFlight:   c.cfg.MaxInFlight,
 			watchRestarts: c.cfg.RestartQuarantine == On,
 			watchClock:    c.cfg.ClockMonitor == On,
-			quarantine:    quarantine{length: length},
+			quarantine:    quarantine{length: length, drift: c.cfg.Drift},
 			// The drift allowance covers half its rate on either side; a clock
 			// that runs off faster is as bad as one that jumps.
 			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},

@@ -47,11 +47,13 @@
 //     allowance on it. A client that starts after the jump can't know of it.
 //  3. A vote once given stands. A server that was restarted, replaced or promoted may
 //     have lost votes, and the end of counters. So each command names the run of the
-//     server that it is meant for, by its replication ID, and the server compares it in
-//     the step in which it carries the command out. A server that is found in another
+//     server that it is meant for, by its replication ID and the epoch, and the server
+//     compares both in the step in which it carries the command out. The epoch is when
+//     clients left a mark on the server, for its name and its run (Identity.Served,
+//     Identity.Epoch). The mark is gone with the data, and a client that had votes
+//     of another server under the name, while they may count, leaves it anew. A server that is found in another
 //     run is in quarantine, whatever it says of its disk. A client that starts knows no
-//     earlier run. So clients leave a mark on each server, for its name and its run
-//     (Identity.Served), and a client that starts ignores the server's votes until the
+//     earlier run. So it ignores the server's votes until the
 //     mark is as old as a quarantine is long. A run that somebody vouches for
 //     (Coordinator.Trust, instance.Config.VouchedRunID) is spared that first wait, and
 //     nothing else. The
@@ -62,15 +64,16 @@
 //     its replacement, must agree with the time that passed to within half of MaxTTL. If
 //     it doesn't, tokens may fall by the excess. A server whose clock is ahead of others by
 //     more than that may be unable to agree on a token with them (ErrTokenRace); Verify
-//     notes such clocks. Not noticed: FLUSHALL, by clients that run; eviction, but Verify
+//     notes such clocks. Not noticed: eviction, but Verify
 //     insists on the policy noeviction; anything of a server that hides its run
-//     (Hooks.Unprotected tells). And a client that starts does not notice that a name has
-//     just come back to a server that it led to a quarantine ago or earlier, if that server
-//     stayed in the same run and the client is the first to find it: no client that used
-//     the other server has probed it since. Where no mark can be kept (Identity.Hidden and
+//     (Hooks.Unprotected tells). And a client that starts, or
+//     that asked nothing meanwhile (it was idle without the clock monitor, suspended, or cut
+//     off), does not notice that a name has just come back to a server that it led to
+//     before, if that server stayed in the same run and no client that had votes of
+//     the other server in the last quarantine has probed it since. Where no mark can be kept (Identity.Hidden and
 //     Verify tell), a client that starts waits only for a server that came up less than a
 //     quarantine ago or may have been promoted: it does not notice that a name leads to
-//     another server that has been up for long.
+//     another server that has been up for long. Nor do commands name an epoch there.
 //  4. Instances are independent. Run IDs are compared, so that one server under
 //     two names has one vote. What servers share beyond that (a machine, a disk, a
 //     source of power) is not noticed. Nor is a server that is two: where a replica

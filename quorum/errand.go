@@ -138,7 +138,7 @@ func (e *errand) Receive(vote Vote) {
 		if ballot.Vote.Outcome != Granted || e.op == Restore {
 			break // a key that was put back is no vote
 		}
-		if err := e.m.standing(received).counts(e.run); err != nil {
+		if err := e.m.count(e.run, e.sent, received); err != nil {
 			// Not Unsent: the key is there, and has to be deleted.
 			ballot.Vote = Vote{Err: err, Replaced: ballot.Vote.Replaced}
 		}

@@ -453,14 +453,18 @@ func longTime(micros float64) string {
 type RunError struct {
 	// Asked is the run that the command named.
 	Asked string
-	// Found is the replication ID of the server that answered, and Role what it
-	// says it is. Empty if it didn't say.
+	// Found is the run of the server that answered, or its replication ID where its mark is
+	// gone or the command named no epoch, and Role what it says it is. Empty if it didn't
+	// say.
 	Found, Role string
 }
 
 func (e *RunError) Error() string {
 	if !e.master() {
 		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
+	}
+	if replID(e.Asked) == replID(e.Found) {
+		return fmt.Sprintf("%v: the mark on the server was left anew or is gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
 	}
 	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
 		ErrOtherRun, orHidden(e.Asked), orHidden(e.Found))

@@ -28,10 +28,11 @@ type Instance interface {
 	Do(ctx context.Context, cmd Command) Vote
 
 	// Probe asks the server who it is and how it is set up. It writes one thing there,
-	// the mark that Identity.Served tells of. What the server doesn't tell (an account without the right to ask, say) is left zero and
+	// the mark that Identity.Served tells of; before is what the client knew of the server
+	// that the name led to. What the server doesn't tell (an account without the right to ask, say) is left zero and
 	// listed in Identity.Hidden; an error means that it didn't answer, or that
 	// it can't be an instance at all.
-	Probe(ctx context.Context) (Identity, error)
+	Probe(ctx context.Context, before Known) (Identity, error)
 
 	// ConnLife is for how long after its name has come to lead to another server
 	// commands may still be sent to the server before: because connections stay open, or
@@ -381,6 +382,11 @@ type Identity struct {
 	// write now. Negative if no mark can be kept: Hidden says why, if it is a master.
 	Served time.Duration
 
+	// Epoch names the mark: it is when the mark was left, by the server's clock, in
+	// microseconds since 1970. It goes on where the replication ID alone changes and the
+	// server forgot nothing, as with its first replica. Empty if there is no mark.
+	Epoch string
+
 	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster,
 	// "slave". Only a master votes. Empty if hidden.
 	Role string
@@ -412,15 +418,37 @@ type Identity struct {
 }
 
 // Run names the run of the server for Command.Run: from its start or its promotion
-// on, for as long as it is a master. Empty if it is hidden, or the server is a
+// on, for as long as it is a master and its mark stays. It is the replication ID, and behind
+// an @ the epoch, where a mark is kept. Empty if it is hidden, or the server is a
 // replica, which shares its master's replication ID.
 //
 // The replication ID will do, because a master draws a new one at its start and at
 // its promotion (Redis: changeReplicationId, shiftReplicationId in replication.c;
-// "Replication ID explained" in the Redis document "Redis replication").
+// "Replication ID explained" in the Redis document "Redis replication"). The epoch tells
+// what it can't: that the data is gone, and that the name has led elsewhere meanwhile.
 func (id Identity) Run() string {
 	if id.Role != "" && id.Role != "master" {
 		return ""
 	}
-	return id.ReplID
+	if id.ReplID == "" || id.Epoch == "" {
+		return id.ReplID
+	}
+	return id.ReplID + "@" + id.Epoch
+}
+
+// Known is what a client knows of the servers that it took for the instance before: zero
+// if it has not looked yet.
+type Known struct {
+	// RunID and Run are the Identity's of the server that it found when it last looked.
+	RunID, Run string
+
+	// Lately says that the server answered in that run less than a minute ago. So a second
+	// replication ID, which a promotion leaves behind, would still be there.
+	Lately bool
+
+	// Voter is the run ID of the server that last had a vote, and Ago how long ago, at
+	// least, it was last asked something that it answered then. If nothing that the vote
+	// was good for can last, or no server had one, Voter is empty and Ago is years.
+	Voter string
+	Ago   time.Duration
 }

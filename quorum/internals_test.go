@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -41,13 +42,47 @@ func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	} {
 		q := quarantine{length: 10 * time.Minute}
 		q.identify(id("one"), at(0, 0), at(0, 0))
-		q.confirmed("one", c.sent)
-		q.confirmed("one", at(0, 0)) // sent before, answered later
+		q.confirmed("one", c.sent, true)
+		q.confirmed("one", at(0, 0), true) // sent before, answered later
 		q.identify(id("two"), c.asked, c.answered)
 		if c.trusted {
 			require.Nil(t, q.check(c.answered), name)
 		} else {
 			require.NotNil(t, q.check(c.answered), name)
 		}
+	}
+}
+
+// What a client tells the server that it knew errs to the side on which the mark is left
+// anew, until no vote that it knows of can be good for anything.
+func TestWhatAProbeTellsTheServer(t *testing.T) {
+	at := func(mono, wall time.Duration) drift.Instant {
+		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}
+	}
+	id := Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	known := Known{RunID: "run", Run: "one@7"}
+	for name, c := range map[string]struct {
+		now    drift.Instant
+		lately bool
+		ago    time.Duration
+	}{
+		"at once":             {at(time.Second, time.Second), true, 0},
+		"a while ago":         {at(11*time.Second, 11*time.Second), true, 10*time.Second - 100*time.Millisecond - 2*time.Millisecond},
+		"long ago":            {at(201*time.Second, 201*time.Second), false, 198*time.Second - 2*time.Millisecond},
+		"suspended":           {at(2*time.Second, 3*time.Minute), false, time.Second - 12*time.Millisecond},
+		"suspended for long":  {at(2*time.Second, time.Hour), false, math.MaxInt64},
+		"the wall stepped":    {at(2*time.Second, -time.Hour), true, 0},
+		"no lease any more":   {at(601*time.Second, 601*time.Second), false, math.MaxInt64},
+		"the monotonic clock": {at(5*time.Minute, 11*time.Second), false, 10*time.Second - 102*time.Millisecond},
+	} {
+		q := quarantine{length: 10 * time.Minute, drift: drift.Default()}
+		require.Equal(t, Known{}, q.known(at(0, 0)), "before it has looked")
+		q.identify(id, at(time.Second, time.Second), at(time.Second, time.Second))
+		want := known
+		want.Lately, want.Ago = c.lately, c.ago
+		if c.ago < math.MaxInt64 {
+			want.Voter = "run"
+		}
+		require.Equal(t, want, q.known(c.now), name)
 	}
 }

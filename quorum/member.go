@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,6 +170,17 @@ func (s standing) counts(run string) error {
 	return nil
 }
 
+// count takes in a grant that was asked for in a run. An error says why it doesn't count.
+func (m *member) count(run string, sent, received drift.Instant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.standingLocked(received).counts(run); err != nil {
+		return err
+	}
+	m.quarantine.confirmed(run, sent, true)
+	return nil
+}
+
 // errUnknownServer is the failure of a grant that came when another server had been
 // seen under the instance's name, and not been asked yet who it is.
 var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
@@ -181,12 +193,13 @@ func (m *member) leave() {
 
 // tick reads the server's clock, and finds out whether it is the one that was probed.
 //
-// Invariant: no server is asked in no run for longer than it hides its run. It may have
-// hidden it for a moment only, as a proxy does that answers for it.
+// Invariant: no server is asked in no run, or in one without an epoch, for longer than it
+// hides that. It may have hidden it for a moment only, as a proxy does that answers for it,
+// and a server does that can't be written to.
 func (m *member) tick() {
 	sent := m.reader.Now()
 	s := m.standing(sent)
-	run, hidden := s.run, m.watchRestarts && s.known && s.run == ""
+	run, hidden := s.run, m.watchRestarts && s.known && !strings.Contains(s.run, "@")
 	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: run})
 	var other *RunError
 	switch {
@@ -194,7 +207,7 @@ func (m *member) tick() {
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == Granted:
 		m.mu.Lock()
-		m.quarantine.confirmed(run, sent)
+		m.quarantine.confirmed(run, sent, s.err == nil)
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
 		m.mistrust()
@@ -332,7 +345,10 @@ func (m *member) identify(ctx context.Context) (Identity, error) {
 func (m *member) probe(ctx context.Context) (Identity, error) {
 	defer m.endTurn()
 	sent := m.reader.Now()
-	id, err := m.inst.Probe(ctx)
+	m.mu.Lock()
+	before := m.quarantine.known(sent)
+	m.mu.Unlock()
+	id, err := m.inst.Probe(ctx, before)
 	received := m.reader.Now()
 	if err != nil {
 		return id, fmt.Errorf("it can't be asked who it is: %w", err)

@@ -2,6 +2,8 @@ package quorum
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -20,10 +22,13 @@ import (
 // would end a quarantine early, and one that stands still only prolongs it.
 type quarantine struct {
 	length time.Duration // MaxTTL and the drift allowance on it
+	drift  drift.Allowance
 
-	id      Identity      // what the last probe found; only RunID, ReplID and Role are kept
-	seen    drift.Instant // when the server was last asked that answered in that run
-	sighted string        // the replication ID of another server that answered since
+	id      Identity      // what the last probe found; only RunID, ReplID, Epoch and Role are kept
+	seen    drift.Instant // when the server was last asked something that it answered in that run
+	voter   Known         // RunID and Run of the server that last had a vote here
+	voted   drift.Instant // when it was last asked something that it answered then
+	sighted string        // the replication ID that another server, or another run, answered with since
 
 	restart term // why and until when: it may have been restarted or replaced
 	jump    term // why and until when: its clock jumped
@@ -45,15 +50,17 @@ const backlogLife = time.Minute
 // may do so at one time, so that isn't a reason to stay away. It can be told from a
 // promotion, after which a server keeps a second replication ID (Identity.Promoted) for
 // repl-backlog-ttl at least: so the server must have been seen in the run before less
-// than that ago, as a master. Where repl-backlog-ttl is set to less than backlogLife, a demotion and
-// a promotion within it can pass unnoticed.
+// than that ago, as a master. Where repl-backlog-ttl is set to less than backlogLife, a
+// demotion and a promotion within it can pass unnoticed. Where a mark is kept, the server
+// itself decides that in one step, for all clients: the epoch goes on (Known.Lately,
+// Identity.Epoch).
 //
 // Invariant: that time is never taken for shorter than it was. It counts from when the
 // server was asked, because it may have answered right then, and by the larger of two
 // clocks, because the monotonic one stands still while the client's machine is suspended.
 func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineError {
 	before, sighted, seen := q.id, q.sighted, q.seen
-	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Role: id.Role}, "", sent
+	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
 	was := q.restart
 	switch {
 	case before.RunID != "" && id.RunID != before.RunID:
@@ -63,7 +70,23 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		q.restart = q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
 	case sighted != "" && sighted != id.ReplID:
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
+	case before.Epoch != "" && id.Epoch == "":
+		q.restart = q.from(now, "its mark can't be read or kept any more")
+	case before.Epoch != "" && id.Epoch != before.Epoch:
+		// Invariant: a vote counts only while the mark that was there when it was asked for
+		// stays. A client leaves it anew if its name has led to another server meanwhile,
+		// whose votes still count, and it is gone if the data is.
+		q.restart = q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")
+		if id.ReplID != before.ReplID {
+			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, and its mark with it", before.ReplID, orHidden(id.ReplID))
+		}
+		// As for a client that starts: if the mark was left because of votes from
+		// elsewhere, those have ended when it is as old as a quarantine is long.
+		q.restart.until -= max(id.Served, 0)
 	case before.ReplID != "" && id.ReplID != before.ReplID:
+		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
+			break // the epoch went on, and so did the data
+		}
 		replica := before.Role != "" && before.Role != RoleMaster
 		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
@@ -73,12 +96,17 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 	case id.Promoted && id.Served < 0:
 		// Also if somebody vouches for its process, which is the same after a demotion.
 		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
-	case id.Vouched && !id.Promoted:
+	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
+		// A server that has been up for longer may have been emptied since somebody
+		// vouched for it, or the name may have led elsewhere.
 	default:
 		// The longer one, because a server that hides its run is never known.
 		if t := q.firstSight(id, now); t.until > q.restart.until {
 			q.restart = t
 		}
+	}
+	if q.check(now) == nil {
+		q.votedIn(sent)
 	}
 	return q.news(was, now)
 }
@@ -118,22 +146,68 @@ func (q *quarantine) answeredBy(other *RunError) (unknown bool) {
 	switch {
 	case !other.master():
 		return true // it granted nothing to anybody, but may be all that there is now
-	case other.Found != "" && other.Found == q.id.ReplID:
+	case other.Found != "" && other.Found == q.id.Run():
 		return false // a probe has found it since
 	case q.sighted == "":
-		q.sighted = orHidden(other.Found)
-	case q.sighted != other.Found:
+		q.sighted = orHidden(replID(other.Found))
+	case q.sighted != replID(other.Found):
 		q.sighted = "several" // which no probe finds
 	}
 	return true
 }
 
-// confirmed takes in that a server did what it was asked for in a run. What was asked for
-// in no run in particular shows nothing: any server does that.
-func (q *quarantine) confirmed(run string, sent drift.Instant) {
-	if run != "" && run == q.id.Run() && sent.Mono > q.seen.Mono {
-		q.seen = sent
+// replID is a run without its epoch.
+func replID(run string) string {
+	id, _, _ := strings.Cut(run, "@")
+	return id
+}
+
+// known is what a probe that is sent now says that the client knows.
+//
+// Invariant: it tells of the last server that had a vote here, until all that its votes
+// were good for has ended: a lease ends by the larger of two clocks. How long ago that was
+// is never taken for longer than it was.
+func (q *quarantine) known(now drift.Instant) Known {
+	k := Known{RunID: q.id.RunID, Run: q.id.Run()}
+	if k == (Known{}) {
+		return k
 	}
+	k.Lately, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, math.MaxInt64
+	if q.voter == (Known{}) || drift.Elapsed(q.voted, now) >= q.length {
+		return k
+	}
+	// The server's clock and this one may run at different rates.
+	ago := drift.AtLeast(q.voted, now)
+	k.Voter, k.Ago = q.voter.RunID, max(0, ago-q.drift.Of(ago))
+	return k
+}
+
+// confirmed takes in that a server did what it was asked for in a run, and whether it had
+// a vote. What was asked for in no run in particular shows nothing: any server does that.
+func (q *quarantine) confirmed(run string, sent drift.Instant, vote bool) {
+	if run == "" || run != q.id.Run() {
+		return
+	}
+	q.seen = later(q.seen, sent)
+	if vote {
+		q.votedIn(sent)
+	}
+}
+
+// votedIn takes in that the server that the last probe found had a vote when it was asked.
+func (q *quarantine) votedIn(sent drift.Instant) {
+	if now := (Known{RunID: q.id.RunID, Run: q.id.Run()}); q.voter != now {
+		q.voter, q.voted = now, sent
+	}
+	q.voted = later(q.voted, sent)
+}
+
+// later is the later one of two instants of one Reader.
+func later(a, b drift.Instant) drift.Instant {
+	if b.Mono > a.Mono {
+		return b
+	}
+	return a
 }
 
 func (q *quarantine) from(now drift.Instant, detail string, args ...any) term {
@@ -159,7 +233,7 @@ func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError
 // isn't remembered: a server that comes back after another one stood in its place
 // lacks that one's votes.
 func (q *quarantine) trust(id Identity) {
-	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {
+	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
 		q.restart = term{}
 	}
 }

@@ -188,7 +188,8 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		q = quarantineOf(t, err)
 		assert.Equal(t, maxTTL-4*time.Second, q.Remaining)
 		assert.ErrorContains(t, q, "used for this server for 4s only")
-		time.Sleep(maxTTL - 4*time.Second)
+		// The client that knew the server before notices, too, and leaves the mark anew.
+		time.Sleep(maxTTL + 2*time.Second)
 		second, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.Zero(t, first.Validity(), "two holders at once")
@@ -204,7 +205,7 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 		f.each((*quorumtest.Server).Promote)
 		_, err := f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		time.Sleep(maxTTL)
+		time.Sleep(2 * maxTTL) // the running client notices later, and leaves the mark anew
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
@@ -212,7 +213,7 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 		f.each((*quorumtest.Server).Attach)
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		time.Sleep(maxTTL)
+		time.Sleep(2 * maxTTL)
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 	})
@@ -575,7 +576,7 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		time.Sleep(maxTTL)
 		lease := f.acquire("k") // it knows the run, and has waited
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Equal(t, f.servers[0].ReplID(), f.servers[0].Run("k"))
+		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Run("k"))
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrOtherRun)

@@ -59,15 +59,16 @@ import (
 // What else the second part takes:
 //   - Run IDs are told, and RestartQuarantine is on. A client that doesn't know a run
 //     names none, and goes on from what it finds.
-//   - Whoever asks s knows that it has to wait: it has seen the earlier run, or s tells
-//     its uptime. A client that begins after a failover to a replica that has been up for
+//   - Whoever asks s knows that it has to wait: it has seen the earlier run, or the mark
+//     on s is young, or s tells its uptime. A client that begins after a failover to a replica that has been up for
 //     long knows neither, and it doesn't wait for a server that somebody vouches for. Then
 //     only the time that s was down has passed between A and B.
 //   - No run is led twice. A master that is demoted and becomes master again without a
-//     restart, and without what its successor granted, has the run ID that it had.
+//     restart, and without what its successor granted, has the run ID that it had, but
+//     another replication ID, and another mark or none.
 //
-// A counter that is evicted or flushed within a run starts from the clock as well, but
-// nobody waits. In these three cases tokens rise if T_A was no further ahead of s's clock
+// A counter that is evicted within a run, or flushed where no mark is kept, starts from
+// the clock as well, but nobody waits. In these three cases tokens rise if T_A was no further ahead of s's clock
 // than the time from A to B. It usually is behind that clock: a counter gets ahead of its
 // server's clock only where another server's clock is ahead.
 type round struct {

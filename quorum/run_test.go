@@ -58,7 +58,7 @@ func TestCommandsNameTheRun(t *testing.T) {
 				for i, s := range f.servers {
 					want := ""
 					if c.known {
-						want = s.ReplID()
+						want = s.PresentRun()
 					}
 					for _, e := range f.log(i) {
 						if op := e.Command.Op; op == quorum.Acquire || op == quorum.Extend {
@@ -144,7 +144,7 @@ func TestServersAreRestartedUnderTheCommand(t *testing.T) {
 			asked := log[len(log)-1]
 			require.Equal(t, quorum.Acquire, asked.Command.Op)
 			assert.ErrorIs(t, asked.Vote.Err, quorum.ErrOtherRun)
-			assert.NotEqual(t, s.ReplID(), asked.Command.Run)
+			assert.NotEqual(t, s.PresentRun(), asked.Command.Run)
 		}
 		f.trust()
 		time.Sleep(ms) // more microseconds than tokens were given
@@ -299,11 +299,11 @@ type switched struct {
 	commands, probes atomic.Bool
 }
 
-func (s *switched) Probe(ctx context.Context) (quorum.Identity, error) {
+func (s *switched) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
 	if s.probes.Load() {
-		return s.second.Probe(ctx)
+		return s.second.Probe(ctx, before)
 	}
-	return s.Server.Probe(ctx)
+	return s.Server.Probe(ctx, before)
 }
 
 func (s *switched) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
@@ -414,8 +414,8 @@ type tardy struct {
 	asked atomic.Int32
 }
 
-func (s *tardy) Probe(ctx context.Context) (quorum.Identity, error) {
-	id, err := s.Server.Probe(ctx)
+func (s *tardy) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+	id, err := s.Server.Probe(ctx, before)
 	if s.asked.Add(1) == 1 {
 		time.Sleep(20 * ms)
 	}
@@ -450,7 +450,7 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		lease, err := c.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Equal(t, f.servers[0].ReplID(), f.servers[0].Run("k"), "the grant was made in it")
+		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Run("k"), "the grant was made in it")
 	})
 }
 

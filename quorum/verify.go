@@ -197,7 +197,8 @@ func (m *member) notes(id Identity) []string {
 // It counts for this Coordinator alone, in memory. So don't leave it in code that runs
 // at each start of a service: a process that starts after a server lost its data would
 // vouch for that server, and the lock would have two holders. That is what the
-// quarantine is for. instance.Config.VouchedRunID names one run and can stay, unless its server is moved to another name.
+// quarantine is for. instance.Config.VouchedRunID names one
+// run, counts only until that has lasted for a quarantine, and can stay.
 // Errors: ErrConfig for an unknown name, and what instances failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {

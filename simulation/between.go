@@ -161,6 +161,7 @@ func (s *server) demote() {
 		}
 	}
 	s.recall(func(entry) bool { return false })
+	clear(s.marks)
 	s.demoted = true
 	s.drawReplID() // its master's
 	if s.showAll() > 0 {

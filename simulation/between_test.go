@@ -163,7 +163,7 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 		}
 	}
 	run := func(connLife, maxTTL time.Duration) (simulation.Result, error) {
-		return simulation.Run(1, simulation.Config{ConnLife: connLife, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL}}, schedule, work)
+		return simulation.Run(1, simulation.Config{ConnLife: connLife, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL, ClockMonitor: quorum.Off}}, schedule, work)
 	}
 	r, err := run(lives, lives+ttl)
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestDemotion(t *testing.T) {
 	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 		for i, at := range []time.Duration{500 * ms, 1500 * ms, 2500 * ms} {
 			c.SleepUntil(at)
-			id, err := inst.Probe(c.Context())
+			id, err := inst.Probe(c.Context(), quorum.Known{})
 			require.NoError(t, err)
 			ids = append(ids, id)
 			vote := inst.Do(c.Context(), quorum.Command{Op: quorum.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
@@ -232,12 +232,13 @@ func TestMarks(t *testing.T) {
 			c, err := quorum.New(p.Config, p.Instances...)
 			return simulation.Library(c), err
 		}}
-		found := map[time.Duration]time.Duration{}
+		found, before := map[time.Duration]time.Duration{}, quorum.Known{}
 		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 			for _, at := range slices.Sorted(maps.Keys(probes)) {
 				c.SleepUntil(at)
-				id, err := inst.Probe(c.Context())
+				id, err := inst.Probe(c.Context(), before)
 				require.NoError(t, err)
+				before = quorum.Known{RunID: id.RunID, Run: id.Run()}
 				found[at] = id.Served.Round(ms)
 				if id.Served < 0 {
 					found[at] = -1

@@ -26,6 +26,7 @@ type call struct {
 
 	// Side by side, since there are many calls.
 	probe bool
+	known quorum.Known // what the probe's client knew
 
 	// Only the driver uses what follows.
 	posted   bool

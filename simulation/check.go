@@ -122,6 +122,7 @@ type holding struct {
 	wroteAsOf  uint64
 
 	number   int   // from 1, in the order of acquisition
+	votesAt  int64 // true time, from which on its votes may have been given
 	askedAt  int64 // true times
 	gotAt    int64
 	endedAt  int64 // never, while its holder hasn't given it up
@@ -205,7 +206,7 @@ func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
 // acquired takes in a new lease.
 func (c *checker) acquired(h *holding, r *record) {
 	now := c.w.now.Load()
-	h.gotAt, h.endedAt = now, never
+	h.gotAt, h.endedAt, h.votesAt = now, never, h.askedAt
 	h.told(r.left(r.p))
 	// A process that stopped after the last look at the time may be handed a lease that
 	// is over. The lease says so, and it holds nothing.
@@ -213,6 +214,9 @@ func (c *checker) acquired(h *holding, r *record) {
 	for _, o := range c.holdings {
 		if o.key != h.key {
 			continue
+		}
+		if o.value == h.value {
+			h.votesAt = min(h.votesAt, o.votesAt) // it was passed on within the process
 		}
 		if o.holds(now) && !over {
 			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))

@@ -169,6 +169,7 @@ func (f Fault) hit(w *world, s *server) {
 		s.evict(f)
 	case Flush:
 		w.count.add(serverFlushed)
+		s.remember()
 		for db := range s.data {
 			e := entry{wall: s.clock(), database: db, raw: &rawCommand{args: []string{"FLUSHALL"}}}
 			s.data[db].repeat(e)

@@ -40,8 +40,8 @@ func (s starter) Start(cmd quorum.Command, timeout time.Duration, to quorum.Rece
 	s.p.post(&call{p: s.p, place: s.place, name: cmd.Op.String(), cmd: cmd, to: to, due: s.p.clock.mono() + int64(timeout)})
 }
 
-func (i instance) Probe(ctx context.Context) (quorum.Identity, error) {
-	c := &call{p: i.p, place: i.place, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, ctx: ctx}
+func (i instance) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+	c := &call{p: i.p, place: i.place, name: quorum.Probing.String(), cmd: quorum.Command{Op: quorum.Probing}, probe: true, known: before, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return quorum.Identity{}, err
 	}

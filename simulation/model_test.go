@@ -46,10 +46,10 @@ func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string
 	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = real.Close() })
-	id, err := real.Probe(t.Context())
+	id, err := real.Probe(t.Context(), quorum.Known{})
 	require.NoError(t, err)
 	return &pair{
-		t: t, serverRun: id.Run(), random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
+		t: t, serverRun: id.ReplID, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
 		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
 	}
 }

@@ -21,7 +21,6 @@ type process struct {
 	clock *Clock
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
-	found []string // by place: the run that its last probe found, as the server keeps it
 
 	life        int      // counts its lives from 0
 	letters     []string // that have come
@@ -58,7 +57,7 @@ type process struct {
 }
 
 func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, found: make([]string, len(w.places)), sweepAt: 64}
+	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
 	p.clock = newClock(p, w.now.Load())
 	p.watched = w.watches(p)
 	// A Coordinator is closed when its process crashes, and a context without an end

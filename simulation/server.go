@@ -39,9 +39,9 @@ type server struct {
 	started  int64  // by its own wall clock
 	id       string // the run ID
 	replID   string
-	promoted bool            // it was a replica before
-	marks    map[string]mark // by the place's name, see quorum.Identity.Served
-	trouble  int64           // the last true time at which something was wrong with it, -1: none yet
+	promoted bool                       // it was a replica before
+	marks    map[string]quorumtest.Mark // by the place's name, see quorum.Identity.Served
+	trouble  int64                      // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
@@ -70,7 +70,7 @@ func newServer(w *world, index int, name string) *server {
 	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), trouble: -1}
 	s.begin()
 	s.started = epoch - int64(w.cfg.ServerAge)
-	s.marks = make(map[string]mark)
+	s.marks = make(map[string]quorumtest.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectCalls()
 	return s
@@ -133,7 +133,7 @@ func (s *server) receive(r *request) {
 	switch {
 	case c.probe:
 		id := s.identity()
-		s.leaveMark(id, c.p, c.place)
+		s.leaveMark(id, c.known, c.place)
 		r.reply(&answer{id: id})
 	case c.raw != nil && c.name == "wait":
 		s.wait(r)
@@ -195,7 +195,9 @@ func (s *server) run(r *request) quorum.Vote {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
 	data := s.data[db]
-	if other := quorumtest.OtherRun(c.cmd, *s.identity()); other != nil {
+	id := s.identity()
+	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
+	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count.add(otherRun)
 		w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s("failed").s("other-run").end()
 		return quorum.Vote{Err: other, Unsent: true}
@@ -296,37 +298,27 @@ func (s *server) showAll() (lost int) {
 	return lost
 }
 
-// mark is what clients leave on a server, for each name that it goes by.
-type mark struct {
-	run   string // the replication ID
-	since int64  // by the server's wall clock
-}
-
 // serve marks the server as if its clients had known it since it started. The servers
 // that an address leads to later aren't marked: nobody has come to them by the address.
 func (s *server) serve() {
 	for _, place := range s.w.places {
 		if place.server == s {
-			s.marks[place.name] = mark{s.replID, s.started}
+			s.marks[place.name] = quorumtest.NewMark(*s.identity(), time.Unix(0, s.started))
 		}
 	}
 }
 
 // leaveMark is what a Probe does beside asking. The mark is no part of the log: it is of
 // one run of the server, and what is made anew from the log is in another one.
-func (s *server) leaveMark(id *quorum.Identity, p *process, place int) {
+func (s *server) leaveMark(id *quorum.Identity, before quorum.Known, place int) {
 	id.Served = -1
 	if s.demoted || s.w.cfg.HideRunID {
 		return
 	}
-	now, name := s.wall.at(s.w.now.Load()), s.w.places[place].name
-	m, found := s.marks[name], p.found[place]
-	if m.run != s.replID || m.since > now || found != "" && found != s.replID {
-		m = mark{s.replID, now}
-		s.marks[name] = m
-	}
-	p.found[place] = s.replID
-	id.Served = time.Duration(now - m.since).Truncate(time.Microsecond)
+	name := s.w.places[place].name
+	m := s.marks[name]
+	m.Probe(id, before, s.clock())
+	s.marks[name] = m
 }
 
 func (s *server) identity() *quorum.Identity {
@@ -428,6 +420,15 @@ func (s *server) promote(replica int, ended, until int64) {
 	s.fellBack = false
 }
 
+// remember keeps a copy of the data, of which some is about to be lost.
+func (s *server) remember() {
+	data := s.w.databases()
+	for _, e := range s.log {
+		data[e.database].repeat(e)
+	}
+	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
+}
+
 // recall makes the data anew from the log.
 func (s *server) recall(kept func(entry) bool) {
 	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: s.data})
@@ -492,7 +493,7 @@ func (s *server) keeps(number int, h *holding, until int64) bool {
 // forgot reports whether it had it at some time after the holder had asked.
 func (s *server) forgot(number int, h *holding, until int64) bool {
 	return slices.ContainsFunc(s.memories, func(m memory) bool {
-		return m.at >= h.askedAt && s.has(m.data[number], m.clock, h, until)
+		return m.at >= h.votesAt && s.has(m.data[number], m.clock, h, until)
 	})
 }
 

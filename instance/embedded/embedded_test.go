@@ -69,7 +69,7 @@ func TestVirtualTime(t *testing.T) {
 		assert.Equal(t, time.Millisecond, look.Remaining)
 		time.Sleep(time.Millisecond)
 		assert.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"}).Outcome)
-		id, err := inst.Probe(t.Context())
+		id, err := inst.Probe(t.Context(), quorum.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, time.Hour-time.Second, id.Uptime, "a second less: it may have been rounded up")
 	})
@@ -91,7 +91,7 @@ func TestIdentity(t *testing.T) {
 	require.Len(t, c.URLs(), 5)
 	seen := map[string]bool{}
 	for i, inst := range c.Instances() {
-		id, err := inst.Probe(t.Context())
+		id, err := inst.Probe(t.Context(), quorum.Known{})
 		require.NoError(t, err)
 		assert.False(t, seen[id.RunID], "two servers with one run id")
 		seen[id.RunID] = true
@@ -108,7 +108,7 @@ func TestIdentity(t *testing.T) {
 
 		other, err := instance.Open(c.URLs()[i], instance.Config{})
 		require.NoError(t, err)
-		same, err := other.Probe(t.Context())
+		same, err := other.Probe(t.Context(), quorum.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, id.RunID, same.RunID)
 		assert.False(t, same.Vouched)
@@ -163,7 +163,7 @@ func TestRestartForgets(t *testing.T) {
 	assert.Equal(t, addr, s.Addr())
 	assert.NotEqual(t, before, s.RunID())
 	var id quorum.Identity
-	require.Eventually(t, func() bool { id, err = inst.Probe(ctx); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { id, err = inst.Probe(ctx, quorum.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, s.RunID(), id.RunID)
 	assert.False(t, id.Vouched, "nobody vouches for a server that has forgotten")
 	assert.Equal(t, quorum.Granted, inst.Do(t.Context(), acquire).Outcome, "it has forgotten")
@@ -300,14 +300,14 @@ func TestStopDuringAProbe(t *testing.T) {
 				case <-over:
 					return
 				default:
-					_, _ = c.Instances()[0].Probe(ctx) // it may be down
+					_, _ = c.Instances()[0].Probe(ctx, quorum.Known{}) // it may be down
 				}
 			}
 		})
 	}
 	for range 50 {
 		for {
-			if _, err := c.Instances()[0].Probe(ctx); err == nil {
+			if _, err := c.Instances()[0].Probe(ctx, quorum.Known{}); err == nil {
 				break // it is up, and the others are at it as well
 			}
 			require.NoError(t, ctx.Err(), "it doesn't come back")

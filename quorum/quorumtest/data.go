@@ -3,6 +3,7 @@ package quorumtest
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -103,10 +104,20 @@ func (d *Data) PutRun(key, run string, now time.Time) {
 // OtherRun is the failure of a command that is sent to a server which isn't in the run
 // that the command names, or is no master; nil if it is carried out.
 func OtherRun(cmd quorum.Command, id quorum.Identity) *quorum.RunError {
-	if cmd.Run == "" || cmd.Run == id.Run() {
+	if cmd.Run == "" {
 		return nil
 	}
-	return &quorum.RunError{Asked: cmd.Run, Found: id.ReplID, Role: id.Role}
+	found := id.ReplID
+	switch named := strings.Contains(cmd.Run, "@"); {
+	case !named:
+		id.Epoch = "" // it isn't looked at
+	case id.Epoch != "":
+		found += "@" + id.Epoch
+	}
+	if cmd.Run == id.Run() {
+		return nil
+	}
+	return &quorum.RunError{Asked: cmd.Run, Found: found, Role: id.Role}
 }
 
 // Forget drops a resource's counter, and reports whether it existed at now. The record

@@ -58,7 +58,16 @@ func (s *Server) Delete(key string) {
 	delete(s.data.keys, key)
 }
 
-// FlushAll deletes all keys and counters.
+// DeleteCounter deletes a resource's counter and its set's text, as an operator does who
+// repairs it.
+func (s *Server) DeleteCounter(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.data.counters, key)
+	delete(s.data.records, key)
+}
+
+// FlushAll deletes all keys and counters, and the mark.
 func (s *Server) FlushAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +172,15 @@ func (s *Server) RunID() string {
 	return s.runID
 }
 
-// ReplID is the server's replication ID, by which a Command names its run.
+// PresentRun is the run that the server is in, by which a Command names it, as the last
+// Probe told it.
+func (s *Server) PresentRun() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.identity(s.now()).Run()
+}
+
+// ReplID is the server's replication ID.
 func (s *Server) ReplID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

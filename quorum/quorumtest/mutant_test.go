@@ -36,8 +36,8 @@ func (m mutant) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	return m.do(m.Server, ctx, cmd)
 }
 
-func (m mutant) Probe(ctx context.Context) (quorum.Identity, error) {
-	id, err := m.Server.Probe(ctx)
+func (m mutant) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+	id, err := m.Server.Probe(ctx, before)
 	if m.probe == nil || err != nil {
 		return id, err
 	}
@@ -225,18 +225,18 @@ func TestCheckFindsMutants(t *testing.T) {
 		}}, "a new counter starts from the clock"},
 		"runs don't matter to counters": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
 			if cmd.Op == quorum.Acquire && cmd.Fence && s.Counter(cmd.Key) != 0 {
-				s.PutRun(cmd.Key, s.ReplID())
+				s.PutRun(cmd.Key, s.PresentRun())
 			}
 			return s.Do(ctx, cmd)
 		}}, "a counter of another run is lifted to the clock"},
 		"runs are not compared": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
 			if cmd.Run != "" {
-				cmd.Run = s.ReplID()
+				cmd.Run = s.PresentRun()
 			}
 			return s.Do(ctx, cmd)
 		}}, "another run is not asked"},
 		"each grant starts from the clock": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
-			if cmd.Run == s.ReplID() {
+			if cmd.Run == s.PresentRun() {
 				s.PutRun(cmd.Key, anotherRun)
 			}
 			return s.Do(ctx, cmd)
@@ -256,7 +256,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "a counter of another run is lifted to the clock"},
 		"restore changes the run": {on(quorum.Restore, func(s *Server, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
 			if cmd.Fence && vote.Outcome == quorum.Granted {
-				s.PutRun(cmd.Key, s.ReplID())
+				s.PutRun(cmd.Key, s.PresentRun())
 			}
 			return vote
 		}), "a run is Acquire's to write"},
@@ -505,6 +505,17 @@ func TestCheckFindsMutants(t *testing.T) {
 			id.Served = 0
 			return id
 		}}, "probe"},
+		"every probe is another epoch": {mutant{probe: func() func(_ *Server, id quorum.Identity) quorum.Identity {
+			var n atomic.Int64
+			return func(_ *Server, id quorum.Identity) quorum.Identity {
+				id.Epoch = fmt.Sprint(n.Add(1))
+				return id
+			}
+		}()}, "probe"},
+		"the mark is never left anew": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
+			id.Epoch = "1"
+			return id
+		}}, "mark"},
 		"the mark outlives the run": {mutant{probe: func(_ *Server, id quorum.Identity) quorum.Identity {
 			id.Served += time.Hour
 			return id

@@ -60,6 +60,7 @@ var parts = []part{
 	{"tokens of many cycles", checkCycles},
 	{"many keys at once", checkManyKeys},
 	{"probe", checkProbe},
+	{"mark", checkMark},
 	{"restart", checkRestart},
 }
 
@@ -470,18 +471,16 @@ func checkOtherRun(c *check) {
 	replace.Replace = c.known("held", "v").Value
 	spare := c.acquire("free", "v")
 	spare.Spare = 3
-	for _, cmd := range []quorum.Command{
-		c.acquire("free", "v"), c.bare("free", "v"), spare, replace,
-		c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: quorum.Tick},
-	} {
-		cmd.Run = anotherRun
-		vote := quorum.Vote{}
-		c.changesNothing("held", func() { c.changesNothing("free", func() { vote = c.send(cmd) }) })
-		require.Equal(c.t, quorum.Failed, vote.Outcome, "%v in another run", cmd.Op)
-		require.True(c.t, vote.Unsent, "%v in another run leaves nothing to undo", cmd.Op)
-		var other *quorum.RunError
-		require.ErrorAs(c.t, vote.Err, &other, "%v in another run", cmd.Op)
-		require.Equal(c.t, quorum.RunError{Asked: anotherRun, Found: run, Role: "master"}, *other)
+	// The replication ID and the epoch are both compared, each of them in full.
+	others := []string{anotherRun}
+	if id, epoch, ok := strings.Cut(run, "@"); ok {
+		others = []string{anotherRun + "@" + epoch, id + "@1", id + "@1" + epoch, id + "@" + epoch[1:], id + "@" + epoch + "1"}
+	}
+	for _, another := range others {
+		c.doesNothingIn(another, run, []quorum.Command{
+			c.acquire("free", "v"), c.bare("free", "v"), spare, replace,
+			c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: quorum.Tick},
+		})
 	}
 	for _, cmd := range []quorum.Command{
 		c.raise("held", "v", token+5), c.extend("held", "v", long), c.restore("held", "v", token+5),
@@ -489,6 +488,19 @@ func checkOtherRun(c *check) {
 	} {
 		cmd.Run = run
 		c.granted(cmd)
+	}
+}
+
+func (c *check) doesNothingIn(another, run string, cmds []quorum.Command) {
+	for _, cmd := range cmds {
+		cmd.Run = another
+		vote := quorum.Vote{}
+		c.changesNothing("held", func() { c.changesNothing("free", func() { vote = c.send(cmd) }) })
+		require.Equal(c.t, quorum.Failed, vote.Outcome, "%v in another run", cmd.Op)
+		require.True(c.t, vote.Unsent, "%v in another run leaves nothing to undo", cmd.Op)
+		var other *quorum.RunError
+		require.ErrorAs(c.t, vote.Err, &other, "%v in another run", cmd.Op)
+		require.Equal(c.t, quorum.RunError{Asked: another, Found: run, Role: "master"}, *other)
 	}
 }
 
@@ -921,7 +933,7 @@ func checkContextOver(c *check) {
 			require.NoError(c.t, wellFormed(cmd, vote))
 			require.ErrorIs(c.t, vote.Err, ctx.Err(), "%s: %v", name, cmd.Op)
 		}
-		_, err := c.inst.Probe(ctx)
+		_, err := c.inst.Probe(ctx, quorum.Known{})
 		require.ErrorIs(c.t, err, ctx.Err(), "%s: probe", name)
 		require.Zero(c.t, c.free("a"), "%s: it was carried out all the same", name)
 		c.unchanged("held", before, from)
@@ -1039,11 +1051,13 @@ func checkManyKeys(c *check) {
 	}
 }
 
-func (c *check) probe() quorum.Identity {
+func (c *check) probe() quorum.Identity { return c.probeKnowing(quorum.Known{}) }
+
+func (c *check) probeKnowing(before quorum.Known) quorum.Identity {
 	c.t.Helper()
 	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	id, err := c.inst.Probe(ctx)
+	id, err := c.inst.Probe(ctx, before)
 	require.NoError(c.t, err)
 	return id
 }
@@ -1079,6 +1093,44 @@ func checkProbe(c *check) {
 	}
 	require.Equal(c.t, id.Vouched, again.Vouched)
 	require.Equal(c.t, id.Dialect, again.Dialect)
+}
+
+// checkMark looks which clients leave the mark anew: those that have found another run
+// under the name since it was left, and nobody else.
+func checkMark(c *check) {
+	id := c.probe()
+	if id.Epoch == "" {
+		require.Negative(c.t, id.Served, "what is that old has an epoch")
+		return
+	}
+	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
+	another := quorum.Known{RunID: "another", Run: "another@1"}
+	for _, known := range []struct {
+		what string
+		quorum.Known
+		anew bool
+	}{
+		{"this run", quorum.Known{RunID: id.RunID, Run: id.Run()}, false},
+		{"nothing", quorum.Known{}, false},
+		{"another run, until just now", another, true},
+		{"nothing, after that", quorum.Known{}, false},
+		{"another run, before the mark was left", quorum.Known{RunID: another.RunID, Run: another.Run, Ago: time.Hour}, false},
+		{"another run, lately", quorum.Known{RunID: another.RunID, Run: another.Run, Lately: true}, true},
+		{"another mark in this run", quorum.Known{RunID: id.RunID, Run: id.ReplID + "@1"}, false},
+		{"this process as a replica", quorum.Known{RunID: id.RunID, Lately: true}, false},
+	} {
+		before := c.probe()
+		c.clock.Sleep(2 * grain) // longer than the other run's last sight is ago
+		after := c.probeKnowing(known.Known)
+		require.Equal(c.t, before.ReplID, after.ReplID)
+		if known.anew {
+			require.NotEqual(c.t, before.Epoch, after.Epoch, "a client that knows %s leaves the mark anew", known.what)
+			require.Less(c.t, after.Served, before.Served+2*grain, "the mark is as old as its epoch")
+		} else {
+			require.Equal(c.t, before.Epoch, after.Epoch, "a client that knows %s leaves the mark as it is", known.what)
+		}
+		require.Equal(c.t, after.Run(), c.probe().Run())
+	}
 }
 
 func checkRestart(c *check) {

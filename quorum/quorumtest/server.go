@@ -43,7 +43,7 @@ type Server struct {
 	replID   string
 	promoted bool
 	started  time.Time     // by the server's wall clock
-	mark     mark          // of the clients that came by the server's name
+	mark     Mark          // of the clients that came by the server's name
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
@@ -53,17 +53,12 @@ type Server struct {
 	listen int   // how many Ears were opened
 }
 
-// mark is what Identity.Served tells of.
-type mark struct {
-	run   string    // the run ID and the replication ID
-	since time.Time // by the server's wall clock
-}
-
 // request is a command on its way, or a probe if cmd is zero.
 type request struct {
-	cmd  quorum.Command
-	fate Fate
-	due  time.Time // when it arrives at the server
+	cmd    quorum.Command
+	before quorum.Known // a probe's
+	fate   Fate
+	due    time.Time // when it arrives at the server
 
 	// Written once, by the server, before done is closed.
 	vote quorum.Vote
@@ -96,7 +91,7 @@ func NewServer(name string, clk clock.Clock) *Server {
 	s := &Server{name: name, clock: clk}
 	s.clear()
 	s.up()
-	s.mark = mark{s.runID + "/" + s.replID, s.started}
+	s.mark = NewMark(quorum.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
 	return s
 }
 
@@ -111,7 +106,7 @@ func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	if hook != nil {
 		hook(cmd)
 	}
-	r, vote := s.send(ctx, cmd)
+	r, vote := s.send(ctx, cmd, quorum.Known{})
 	if vote.Err == nil {
 		vote = r.vote
 	}
@@ -122,8 +117,8 @@ func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 func (s *Server) ConnLife() time.Duration { return 0 }
 
 // Probe asks the server who it is, see quorum.Instance.
-func (s *Server) Probe(ctx context.Context) (quorum.Identity, error) {
-	r, vote := s.send(ctx, quorum.Command{})
+func (s *Server) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+	r, vote := s.send(ctx, quorum.Command{}, before)
 	if vote.Err == nil {
 		vote = r.vote
 	}
@@ -135,14 +130,14 @@ func (s *Server) Probe(ctx context.Context) (quorum.Identity, error) {
 
 // send brings a request to the server and waits for its answer. The request is
 // answered if the vote has no Err; otherwise the vote says how it failed.
-func (s *Server) send(ctx context.Context, cmd quorum.Command) (*request, quorum.Vote) {
+func (s *Server) send(ctx context.Context, cmd quorum.Command, before quorum.Known) (*request, quorum.Vote) {
 	if ctx.Err() != nil {
 		return nil, quorum.Vote{Err: context.Cause(ctx), Unsent: true}
 	}
 	s.mu.Lock()
 	fate := s.fate
 	s.mu.Unlock()
-	r := &request{cmd: cmd, done: make(chan struct{})}
+	r := &request{cmd: cmd, before: before, done: make(chan struct{})}
 	if fate != nil {
 		r.fate = fate(cmd)
 	}
@@ -262,7 +257,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.vote = quorum.Vote{Err: r.fate.Err}
 	case r.cmd.Op == 0:
 		r.id = s.identity(wall)
-		s.leaveMark(&r.id, wall)
+		s.leaveMark(&r.id, r.before, wall)
 	default:
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = quorum.Vote{Unsent: true, Err: other}
@@ -298,25 +293,32 @@ func (s *Server) identity(wall time.Time) quorum.Identity {
 	if s.edit != nil {
 		s.edit(&id)
 	}
+	// The mark that is there now, before a Probe has left another one.
+	if (id.Served >= 0 || id.Served == unset) && id.Run() != "" {
+		id.Epoch = s.mark.Epoch(id)
+	}
 	return id
 }
 
 // unset is an Identity.Served that nobody has edited.
 const unset = -time.Hour
 
-// leaveMark is what a Probe does beside asking.
-func (s *Server) leaveMark(id *quorum.Identity, wall time.Time) {
-	run := id.RunID + "/" + id.ReplID
-	switch {
-	case id.Served != unset:
+// leaveMark is what a Probe does beside asking, as the mark's script does it: see there.
+func (s *Server) leaveMark(id *quorum.Identity, before quorum.Known, wall time.Time) {
+	if id.RunID == "" && id.ReplID == "" || id.Role != "" && id.Role != quorum.RoleMaster {
+		if id.Served == unset {
+			id.Served = -1 // the mark is of a master's run
+		}
 		return
-	case run == "/" || id.Role != "" && id.Role != quorum.RoleMaster:
-		id.Served = -1 // the mark is of a master's run
-		return
-	case s.mark.run != run || s.mark.since.After(wall):
-		s.mark = mark{run, wall}
 	}
-	id.Served = wall.Sub(s.mark.since)
+	if id.Served < 0 && id.Served != unset {
+		return
+	}
+	served := id.Served
+	s.mark.Probe(id, before, wall)
+	if served != unset {
+		id.Served = served
+	}
 }
 
 // Hang stops the server as a SIGSTOP does: connections stay, commands are
@@ -416,7 +418,7 @@ func (s *Server) Attach() {
 
 // clear forgets all data.
 func (s *Server) clear() {
-	s.data, s.mark = newStore(), mark{}
+	s.data, s.mark = newStore(), Mark{}
 	s.data.call = s.call
 }
 

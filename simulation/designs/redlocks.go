@@ -16,7 +16,7 @@ func redlocks() []Design {
 		Name: "quarantine", Title: "+ servers that came up lately don't vote", Group: Redlock, Servers: 5,
 		Source:   "the Redis document, \"Performance, Crash Recovery and fsync\": delayed restarts, here seen to by the clients (RestartQuarantine)",
 		Promises: "a server that forgot votes in a crash or a failover breaks nothing",
-		Breaks:   "as redlock, but for S7, S8 and S13; FLUSHALL and eviction aren't restarts (S26)",
+		Breaks:   "as redlock, but for S7, S8 and S13; eviction isn't a restart (S26)",
 		Apply:    and(asDocument, quarantine),
 	}, {
 		Name: "monitor", Title: "+ servers whose clock jumped don't vote", Group: Redlock, Servers: 5,

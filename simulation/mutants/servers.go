@@ -45,20 +45,60 @@ func ofServers() []Mutant {
 		Judge: scenario("S29c"),
 	}, {
 		Name: "vouched-promotion-trusted", Breaks: "who vouches for a process doesn't vouch for its promotion",
-		Edits: edit("quorum/quarantine.go", "case id.Vouched && !id.Promoted:", "case id.Vouched:"),
+		Edits: edit("quorum/quarantine.go", "case id.Vouched && !id.Promoted &&", "case id.Vouched &&"),
 		Judge: test("./quorum", "^TestWhoNeedsNoQuarantine$"),
 	}, {
 		Name: "mark-outlives-its-run", Breaks: "a server's mark is of its present run",
-		Edits: edit("instance/mark.lua", "if theirs ~= run or", "if not theirs or"),
+		Edits: edit("instance/mark.lua", "if theirs ~= process then", "if theirs then process, id = theirs, marked elseif true then"),
 		Judge: test("./instance", "^TestMark$"),
 	}, {
+		Name: "epoch-not-compared", Breaks: "a script does nothing where the mark is another one than the client knows",
+		Edits: edit("instance/run.lua", "same = same and mark and string.find(mark, '/' .. run .. ' ', 1, true)", "same = same"),
+		Judge: test("./instance", "^TestTheEpochGoesOnWithAReplica$"),
+	}, {
+		Name: "new-epoch-trusted", Breaks: "a server whose mark was left anew doesn't vote for MaxTTL",
+		Edits: edit("quorum/quarantine.go", "case before.Epoch != \"\" && id.Epoch != before.Epoch:", "case false:"),
+		Judge: test("./instance", "^TestTheEpochGoesOnWithAReplica$"),
+	}, {
+		Name: "epochs-end-with-replicas", Breaks: "the epoch goes on where a master only drew another replication ID",
+		Edits: edit("instance/mark.lua", "if clean and lately and known == marked then", "if false then"),
+		Judge: test("./instance", "^TestTheEpochGoesOnWithAReplica$"),
+	}, {
 		Name: "mark-left-anew", Breaks: "a mark says when the first client came, not the last one",
-		Edits: edit("instance/mark.lua", "if theirs ~= run or", "if true or"),
+		Edits: edit("instance/mark.lua", "if not theirs then epoch", "if true then epoch"),
 		Judge: test("./instance", "^TestMark$"),
 	}, {
 		Name: "mark-of-a-name-that-comes-back", Breaks: "who found another run under a name in between leaves the mark anew",
-		Edits: edit("instance/mark.lua", " or ARGV[2] ~= '' and ARGV[2] ~= run then", " then"),
+		Edits: edit("instance/mark.lua", "local clean = ARGV[2] == '' and ARGV[3] == '' or", "local clean = true or"),
 		Judge: test("./instance", "^TestMarkOfAnAddressThatComesBack$"),
+	}, {
+		Name: "late-client-marks-anew", Breaks: "who finds late that a server was restarted leaves the mark of those who found it first",
+		Edits: edit("instance/mark.lua", "clock - since < tonumber(ARGV[6])", "false"),
+		Judge: test("./instance", "^TestContract$/^redis$/^mark$"),
+	}, {
+		Name: "starter-ends-the-epoch", Breaks: "the epoch goes on with a first replica though a client that starts came first",
+		Edits: edit("instance/mark.lua", "theirs, was, before = nil, marked, epoch", "theirs, was, before = nil, '', ''"),
+		Judge: test("./instance", "^TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica$"),
+	}, {
+		Name: "grants-are-no-evidence", Breaks: "a client whose lease rests on another server's vote leaves the mark anew",
+		Edits: edit("quorum/member.go", "m.quarantine.confirmed(run, sent, true)", "m.quarantine.confirmed(run, sent, false)"),
+		Judge: test("./quorum", "^TestEvidenceIsAsYoungAsTheLastGrant$"),
+	}, {
+		Name: "evidence-never-ends", Breaks: "a client whose leases have ended leaves no mark anew",
+		Edits: edit("quorum/quarantine.go", "drift.Elapsed(q.voted, now) >= q.length {", "drift.AtLeast(q.voted, now) >= q.length {"),
+		Judge: test("./quorum", "^TestASuspendedClientLeavesNoMarkAnew$"),
+	}, {
+		Name: "sight-is-evidence", Breaks: "a server that never had a vote is no reason to leave a mark anew",
+		Edits: edit("quorum/quarantine.go", "if q.check(now) == nil {\n\t\tq.votedIn(sent)", "if true {\n\t\tq.votedIn(sent)"),
+		Judge: test("./quorum", "^TestAWrongAddressAtTheStart$"),
+	}, {
+		Name: "epoch-not-asked-for-again", Breaks: "a client that could get no epoch asks for it again",
+		Edits: edit("quorum/member.go", "!strings.Contains(s.run, \"@\")", "s.run == \"\""),
+		Judge: test("./instance", "^TestAClientThatStartsOnAFullServerGetsAnEpochLater$"),
+	}, {
+		Name: "vouched-for-ever", Breaks: "who vouches for a run does so for the first quarantine only",
+		Edits: edit("quorum/quarantine.go", "case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:", "case id.Vouched && !id.Promoted:"),
+		Judge: test("./instance", "^TestAVouchedRunIDEndsAfterAQuarantine$"),
 	}, {
 		Name: "full-server-trusted", Breaks: "a server on which no mark can be left now isn't trusted for that",
 		Edits: edit("instance/probe.go", "case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:", "case quorum.ErrNotMaster:"),
@@ -93,7 +133,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestOnlyMastersVote$"),
 	}, {
 		Name: "quarantine-too-short", Breaks: "a quarantine lasts for the longest TTL",
-		Edits: edit("quorum/coordinator.go", "quarantine{length: length}", "quarantine{length: length / 1000}"),
+		Edits: edit("quorum/coordinator.go", "quarantine{length: length,", "quarantine{length: length / 1000,"),
 		Judge: scenario("M2"),
 	}, {
 		Name: "connection-outlives-quarantine", Breaks: "a TTL and the life of a connection are no longer than MaxTTL",
@@ -109,11 +149,11 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestEarIsLost$"),
 	}, {
 		Name: "confirmed-in-no-run", Breaks: "a server is seen in a run only by a command that names it",
-		Edits: edit("quorum/quarantine.go", "if run != \"\" && run == q.id.Run() && sent", "if sent"),
+		Edits: edit("quorum/quarantine.go", "if run == \"\" || run != q.id.Run() {", "if false {"),
 		Judge: test("./quorum", "^TestATickInNoRunConfirmsNone$"),
 	}, {
 		Name: "trust-in-any-run", Breaks: "Trust is for the run that it found",
-		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID {\n", "\tif id.RunID != \"\" {\n"),
+		Edits: edit("quorum/quarantine.go", "\tif id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {\n", "\tif id.RunID != \"\" {\n"),
 		Judge: test("./quorum", "^TestTrustIsForTheRunThatItFound$"),
 	}, {
 		Name: "probes-overtake", Breaks: "a server's answers are taken in in the order in which it gave them",
@@ -132,7 +172,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestQuarantineEndsByTheMonotonicClock$"),
 	}, {
 		Name: "grant-not-looked-at-again", Breaks: "a grant counts only if nobody has found another run since it was asked for",
-		Edits: edit("quorum/errand.go", "if err := e.m.standing(received).counts(e.run); err != nil {", "if err := error(nil); err != nil {"),
+		Edits: edit("quorum/member.go", "if err := m.standingLocked(received).counts(run); err != nil {", "if err := error(nil); err != nil {"),
 		Judge: test("./quorum", "^TestGrantsOfAnEarlierRunDoNotCount$"),
 	}, {
 		Name: "another-runs-extension-counts", Breaks: "an extension counts only in the run that was found last",
@@ -145,11 +185,11 @@ func ofServers() []Mutant {
 		Also:  []Judge{scenario("S28"), searching("between")},
 	}, {
 		Name: "run-not-compared", Breaks: "a script does nothing in another run than it was sent for",
-		Edits: edit("instance/run.lua", "or not string.find(info, 'master_replid:' .. run, 1, true) then", "then"),
+		Edits: edit("instance/run.lua", " and string.find(info, 'master_replid:' .. id, 1, true)", ""),
 		Judge: test("./instance", "^TestContract$/^tcp$"),
 	}, {
 		Name: "role-not-compared", Breaks: "a script does nothing on a replica, writable or not",
-		Edits: edit("instance/run.lua", "not string.find(info, 'role:master', 1, true) or ", ""),
+		Edits: edit("instance/run.lua", "string.find(info, 'role:master', 1, true) and string", "string"),
 		Judge: test("./instance", "^TestWritableReplicaIsNotAsked$"),
 	}, {
 		Name: "old-connections-live-on", Breaks: "no connection goes on for long to a server that the name no longer leads to",

@@ -75,8 +75,11 @@ func evicted() Scenario {
 // flushed is S26b.
 func flushed() Scenario {
 	s := forgetting("S26b", "Somebody sends FLUSHALL", "somebody sends FLUSHALL to C", simulation.Flush, "", "a server was flushed")
-	s.Helps = "accounts that may not FLUSHALL, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource. Verify can't see it"
-	s.NoCure = "nothing tells a client that the server forgot; a lease on all five survives one such loss (S26c)"
+	s.Breaks = "mutual exclusion, where nobody asks for the mark; the run ID and the replication ID stay the same"
+	s.Helps = "commands that name the run with its epoch: the mark has gone with the data, so the server does nothing, and stays out for MaxTTL; accounts that may not FLUSHALL"
+	for _, design := range []string{"quarantine", "monitor", "topup", "default", "token-write", "token-admit", "idempotent"} {
+		s.Verdicts[design] = none.reaching("a server was flushed")
+	}
 	return s
 }
 

@@ -64,8 +64,6 @@ func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Con
 		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", named(f.Process))
 	case f.Kind == simulation.Rate && (f.PPM > slewing || f.PPM < -slewing):
 		return broken(2, "the clocks of %s gained %+d ppm", named(f.Process+f.Server), f.PPM)
-	case f.Kind == simulation.Flush:
-		return broken(3, "%s was flushed", named(f.Server))
 	case f.Kind == simulation.Evict:
 		return broken(3, "%s evicted a key", named(f.Server))
 	case f.Kind == simulation.SplitBrain:
@@ -107,7 +105,7 @@ func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
 // coverable are the kinds of faults, of some, that the assumptions may cover.
 func coverable(kinds []simulation.Kind) []simulation.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k simulation.Kind) bool {
-		return slices.Contains([]simulation.Kind{simulation.Flush, simulation.Evict, simulation.SplitBrain}, k)
+		return slices.Contains([]simulation.Kind{simulation.Evict, simulation.SplitBrain}, k)
 	})
 }
 

@@ -53,21 +53,22 @@ func TestBlame(t *testing.T) {
 		workload, design string
 		faults           []simulation.Kind
 		kind             simulation.ViolationKind
+		from             uint64 // a seed close below one that finds it: the search begins there
 		want             string // a pattern
 	}{
-		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, `^assumption 1 \(holders notice their deadline\): c\d was paused after its look at the lease$`},
-		{"mixed", "default", []simulation.Kind{simulation.Duplicate}, simulation.LostUpdate, `^assumption 1 .*: a request of c\d reached the resource twice$`},
-		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, `assumption 2 \(instances count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
-		{"mixed", "default", []simulation.Kind{simulation.Flush}, simulation.TwoHolders, `^assumption 3 \(a vote once given stands\): [A-E] was flushed`},
-		{"mixed", "default", []simulation.Kind{simulation.SplitBrain}, simulation.TwoHolders, `^assumption 3 .*: [A-E] went on answering beside`},
-		{"crowd", "default", []simulation.Kind{simulation.Switch}, simulation.TwoHolders, `^assumption 3 .*: a connection stayed with the old server behind [A-E]'s address for longer than MaxTTL exceeds the TTL`},
-		{"mixed", "unwatched", []simulation.Kind{simulation.Restart}, simulation.TwoHolders, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},
-		{"mixed", "forgetful", []simulation.Kind{simulation.Cut}, simulation.TwoHolders, `^promise 1 \(mutual exclusion\)`},
+		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, 400, `^assumption 1 \(holders notice their deadline\): c\d was paused after its look at the lease$`},
+		{"mixed", "default", []simulation.Kind{simulation.Duplicate}, simulation.LostUpdate, 0, `^assumption 1 .*: a request of c\d reached the resource twice$`},
+		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, 0, `assumption 2 \(instances count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
+		{"mixed", "default", []simulation.Kind{simulation.Evict}, simulation.TwoHolders, 0, `^assumption 3 \(a vote once given stands\): [A-E] evicted a key`},
+		{"mixed", "default", []simulation.Kind{simulation.SplitBrain}, simulation.TwoHolders, 0, `^assumption 3 .*: [A-E] went on answering beside`},
+		{"crowd", "default", []simulation.Kind{simulation.Switch}, simulation.TwoHolders, 3_080, `^assumption 3 .*: a connection stayed with the old server behind [A-E]'s address for longer than MaxTTL exceeds the TTL`},
+		{"mixed", "unwatched", []simulation.Kind{simulation.Restart}, simulation.TwoHolders, 200, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},
+		{"mixed", "forgetful", []simulation.Kind{simulation.Cut}, simulation.TwoHolders, 0, `^promise 1 \(mutual exclusion\)`},
 	} {
 		t.Run(fmt.Sprintf("%s %s %v", test.workload, test.design, test.faults), func(t *testing.T) {
 			space := search.Space{Setup: search.Setup{Workload: test.workload, Design: test.design}, How: search.Draw, Faults: test.faults}
-			for from := uint64(0); from < 8_000; from += 100 {
-				report, err := search.Search(t.Context(), registry(), space, search.Options{From: from, To: from + 100})
+			for from := test.from; from < 8_000; from += 25 {
+				report, err := search.Search(t.Context(), registry(), space, search.Options{From: from, To: from + 25})
 				require.NoError(t, err)
 				for _, f := range report.Causes() {
 					if f.Kind != test.kind {
@@ -96,7 +97,11 @@ func TestBlame(t *testing.T) {
 // Within the assumptions nothing is found in the library as it is, and much where
 // servers grant everything.
 func TestWithin(t *testing.T) {
-	for _, workload := range []string{"mixed", "relay", "crowd"} {
+	workloads := []string{"mixed", "relay", "crowd"}
+	if raced {
+		workloads = workloads[:1]
+	}
+	for _, workload := range workloads {
 		for design, finds := range map[string]bool{"default": false, "guarded": false, "forgetful": true} {
 			space := search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Within: true}
 			report := find(t, space, few()*2)
@@ -104,10 +109,10 @@ func TestWithin(t *testing.T) {
 				assert.Equal(t, search.Covered, f.Cause, "%s %s seed %d: %s", workload, design, f.First, f.Text)
 			}
 			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Causes())
-			for _, never := range []string{"a server was flushed", "a key was evicted", "a server split in two"} {
+			for _, never := range []string{"a key was evicted", "a server split in two"} {
 				assert.Zero(t, report.Counts[never], "%s", never)
 			}
-			for _, reached := range []string{"a process was paused", "a clock was stepped", "a server was restarted", "a server failed over", "a request was lost"} {
+			for _, reached := range []string{"a process was paused", "a clock was stepped", "a server was restarted", "a server was flushed", "a server failed over", "a request was lost"} {
 				assert.Positive(t, report.Counts[reached], "%s", reached)
 			}
 		}

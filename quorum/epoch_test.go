@@ -1,0 +1,363 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// twice takes a lock and gives it back, twice: the first may find out what has happened.
+func twice(f *fixture, c *quorum.Coordinator, key string) (err error) {
+	for range 2 {
+		var l *quorum.Lease
+		if l, err = c.TryAcquire(f.ctx, key); err == nil {
+			_ = l.Release(f.ctx)
+		}
+		time.Sleep(ms)
+	}
+	return err
+}
+
+// path is one client's way to a name: to one server of several, or cut.
+type path struct {
+	*quorumtest.Server // gives the name
+	to                 atomic.Pointer[quorumtest.Server]
+	cut                atomic.Bool
+}
+
+func newPath(s *quorumtest.Server) *path {
+	p := &path{Server: s}
+	p.to.Store(s)
+	return p
+}
+
+var errCut = errors.New("cut")
+
+func (p *path) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	if p.cut.Load() {
+		return quorum.Vote{Unsent: true, Err: errCut}
+	}
+	return p.to.Load().Do(ctx, cmd)
+}
+
+func (p *path) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+	if p.cut.Load() {
+		return quorum.Identity{}, errCut
+	}
+	return p.to.Load().Probe(ctx, before)
+}
+
+func paths(f *fixture) (all []*path, insts []quorum.Instance) {
+	for _, s := range f.servers {
+		p := newPath(s)
+		all, insts = append(all, p), append(insts, p)
+	}
+	return all, insts
+}
+
+func forAll(all []*path, do func(*path)) {
+	for _, p := range all {
+		do(p)
+	}
+}
+
+// All settings are the defaults (MaxTTL 30 s, the monitor ticks every 10 s). A name leads
+// from S2 to S1 and back to S2 for a moment between two ticks of A: B leaves S1's mark anew
+// then. A gets a lease from S2 right before its next tick, and then the name leads to S1
+// again. A's lease is younger than S1's mark, so A leaves that anew.
+func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.MaxTTL = 30 * time.Second; cfg.TTL = 30 * time.Second })
+		s1 := f.servers[0]
+		s1.SetIdentity(nil)
+		s2 := quorumtest.NewServer("A", nil)
+		time.Sleep(5 * time.Minute)
+		pa, pb, pc := newPath(s1), newPath(s1), newPath(s1)
+		a := f.newCoordinatorOn(f.cfg, []quorum.Instance{pa})
+		cfg := f.cfg
+		cfg.ClockMonitor = quorum.Off // so that all ticks are A's
+		b := f.newCoordinatorOn(cfg, []quorum.Instance{pb})
+		for _, c := range []*quorum.Coordinator{a, b} { // both know S1
+			_, err := c.Verify(f.ctx)
+			require.NoError(t, err)
+		}
+		pa.to.Store(s2)
+		pb.to.Store(s2)
+		for _, c := range []*quorum.Coordinator{a, b} { // and use S2
+			_, _ = c.TryAcquire(f.ctx, "other")
+			l, err := c.Acquire(f.ctx, "other")
+			require.NoError(t, err)
+			require.NoError(t, l.Release(f.ctx))
+		}
+		time.Sleep(2 * time.Minute)
+		ticks := func() (n int) {
+			for _, e := range s2.Log() {
+				if e.Command.Op == quorum.Tick {
+					n++
+				}
+			}
+			return n
+		}
+		for n := ticks(); n == ticks(); {
+			time.Sleep(10 * ms)
+		}
+		_, err := b.Verify(f.ctx)
+		require.NoError(t, err)
+		time.Sleep(100 * ms)
+		pb.to.Store(s1) // the name leads to S1, and A asks nothing meanwhile
+		_, _ = b.Verify(f.ctx)
+		began := time.Now()
+		// and back to S2
+		time.Sleep(9500 * ms)
+		held, err := a.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		pa.to.Store(s1) // and to S1
+		_, err = a.TryAcquire(f.ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		_, err = a.TryAcquire(f.ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		c := f.newCoordinatorOn(f.cfg, []quorum.Instance{pc})
+		second, err := c.Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.Zero(t, held.Validity(), "two leases at once, %v after the mark; tokens %v and %v", time.Since(began), held.Token(), second.Token())
+	})
+}
+
+// S1 has an older counter of the same run. Its name led elsewhere meanwhile, so that the
+// epoch is another one, and tokens rise.
+func TestTokensRiseWhereANameComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+		s1 := f.servers[0]
+		s2 := quorumtest.NewServer("A", nil)
+		time.Sleep(time.Minute)
+		pa, pc := newPath(s1), newPath(s1)
+		a := f.newCoordinatorOn(f.cfg, []quorum.Instance{pa})
+		l, err := a.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, l.Release(f.ctx))
+		time.Sleep(time.Minute)
+		pa.to.Store(s2)
+		_, _ = a.TryAcquire(f.ctx, "k")
+		l, err = a.Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, l.Release(f.ctx))
+		time.Sleep(time.Minute)
+		held, err := a.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		pa.to.Store(s1)
+		_, _ = a.TryAcquire(f.ctx, "other")
+		_, err = a.TryAcquire(f.ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		second, err := f.newCoordinatorOn(f.cfg, []quorum.Instance{pc}).Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.Zero(t, held.Validity(), "two leases at once")
+		assert.Greater(t, second.Token(), held.Token())
+	})
+}
+
+// A client's machine was suspended overnight, while all servers were restarted one after
+// the other. Its leases ended long ago, so it leaves no mark anew in the morning, though
+// its monotonic clock stood still.
+func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		skew := newSkewedClock()
+		pz, insts := paths(f)
+		cfg := f.cfg
+		cfg.Clock = skew
+		z := f.newCoordinatorOn(cfg, insts)
+		_, err := z.Verify(f.ctx)
+		require.NoError(t, err)
+		l, err := z.TryAcquire(f.ctx, "z")
+		require.NoError(t, err)
+		require.NoError(t, l.Release(f.ctx))
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		time.Sleep(time.Second)
+		forAll(pz, func(p *path) { p.cut.Store(true) })
+		for i := range f.servers {
+			f.each(func(s *quorumtest.Server) { s.Restart(true) }, i)
+			f.recognize()
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(2 * time.Hour)
+		skew.stepMono(-2*time.Hour - 3*time.Minute) // it stood still
+		held := f.acquire("held")
+		held.KeepAlive()
+		forAll(pz, func(p *path) { p.cut.Store(false) })
+		for range 2 {
+			_, err = z.TryAcquire(f.ctx, "z")
+			require.Error(t, err)
+		}
+		assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+		time.Sleep(2 * maxTTL)
+		assert.NoError(t, held.Err())
+	})
+}
+
+// The name led a client that starts to a replica, or to a spare server, for a moment: a
+// wrong line in its hosts file. No server had a vote there, so that nobody else waits when the
+// line is right.
+func TestAWrongAddressAtTheStart(t *testing.T) {
+	for name, edit := range map[string]func(*quorum.Identity){
+		"a replica":      func(id *quorum.Identity) { id.Role = "slave" },
+		"a spare server": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 3)
+				require.NoError(t, f.acquire("k").Release(f.ctx))
+				time.Sleep(time.Minute)
+				wrong := make([]*quorumtest.Server, 3)
+				pz, insts := paths(f)
+				for i := range wrong {
+					wrong[i] = quorumtest.NewServer(f.servers[i].Name(), nil)
+					wrong[i].SetIdentity(edit)
+					pz[i].to.Store(wrong[i])
+				}
+				z := f.newCoordinatorOn(f.cfg, insts)
+				_, err := z.Verify(f.ctx)
+				require.Error(t, err)
+				for _, s := range wrong {
+					require.Empty(t, s.Log(), "it was asked for nothing")
+				}
+				forAll(pz, func(p *path) { p.to.Store(f.servers[p.index()]) })
+				_, _ = z.Verify(f.ctx)
+				assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+			})
+		})
+	}
+}
+
+func (p *path) index() int { return int(p.Server.Name()[0] - 'A') }
+
+// The first replica costs a client nothing that saw the server within the last minute.
+func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
+	for name, c := range map[string]struct {
+		away    time.Duration
+		monitor quorum.Switch
+	}{
+		"cut off for longer than MaxTTL":           {15 * time.Second, quorum.On},
+		"takes locks all the time, but no monitor": {0, quorum.Off},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 3)
+				all, insts := paths(f)
+				cfg := f.cfg
+				cfg.ClockMonitor = c.monitor
+				r := f.newCoordinatorOn(cfg, insts)
+				for range 15 {
+					l, err := r.TryAcquire(f.ctx, "k")
+					require.NoError(t, err)
+					require.NoError(t, l.Release(f.ctx))
+					time.Sleep(time.Second)
+				}
+				forAll(all, func(p *path) { p.cut.Store(c.away > 0) })
+				time.Sleep(c.away)
+				f.each((*quorumtest.Server).Attach)
+				forAll(all, func(p *path) { p.cut.Store(false) })
+				assert.NoError(t, twice(f, r, "k"))
+			})
+		})
+	}
+}
+
+// All servers' clocks were an hour ahead, and are set right. Clients that run wait once, as
+// the monitor has it, and not once more when a client starts minutes later.
+func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		time.Sleep(time.Minute)
+		f.each(func(s *quorumtest.Server) { s.StepClock(-time.Hour) })
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, f.acquire("l").Release(f.ctx), "the monitor's quarantine is over")
+		_, _ = f.other().Verify(f.ctx)
+		assert.NoError(t, twice(f, f.Coordinator, "m"), "everybody else goes on")
+	})
+}
+
+// One client's resolver gives a name's two servers by turns (a wrong second A record in its
+// hosts file). The others reach the first server only, and go on: no spare server ever had
+// a vote.
+func TestOneClientThatAlternates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		time.Sleep(time.Minute)
+		pz, insts := paths(f)
+		spare := make([]*quorumtest.Server, 3)
+		for i := range spare {
+			spare[i] = quorumtest.NewServer(f.servers[i].Name(), nil)
+		}
+		z := f.newCoordinatorOn(f.cfg, insts)
+		granted := 0
+		for i := range 120 { // ten minutes
+			forAll(pz, func(p *path) { p.to.Store([]*quorumtest.Server{f.servers[p.index()], spare[p.index()]}[i%2]) })
+			_, _ = z.TryAcquire(f.ctx, "z")
+			_, _ = z.TryAcquire(f.ctx, "z")
+			time.Sleep(5 * time.Second)
+			if l, err := f.TryAcquire(f.ctx, "k"); err == nil {
+				granted++
+				_ = l.Release(f.ctx)
+			}
+		}
+		t.Log(granted, "of 120")
+		assert.Greater(t, granted, 100, "of 120")
+	})
+}
+
+// A rolling restart under many clients, some cut off for a while, leaves one mark a
+// server, and nobody waits for a majority.
+func TestRollingRestartsLeaveOneMarkEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 5)
+		var clients []*quorum.Coordinator
+		for range 12 {
+			clients = append(clients, f.other())
+			time.Sleep(137 * ms)
+		}
+		var cuts [][]*path
+		for range 6 {
+			p, insts := paths(f)
+			cuts = append(cuts, p)
+			clients = append(clients, f.newCoordinatorOn(f.cfg, insts))
+		}
+		for _, c := range clients {
+			require.NoError(t, twice(f, c, "k"))
+		}
+		for i, s := range f.servers {
+			for n, p := range cuts { // cut off from 1 s before to 0.5 to 16 s after
+				forAll(p, func(p *path) { p.cut.Store(n%2 == 0 || i%2 == 0) })
+			}
+			time.Sleep(time.Second)
+			s.Restart(i%2 == 0)
+			epochs := map[string]bool{}
+			for n := range 300 {
+				time.Sleep(100 * ms)
+				for j, p := range cuts {
+					if n == 5+j*31 {
+						forAll(p, func(p *path) { p.cut.Store(false) })
+					}
+				}
+				if run := s.PresentRun(); len(run) > 41 {
+					epochs[run] = true
+				}
+				if n%10 == 9 {
+					require.NoError(t, twice(f, clients[n/10%12], "k"))
+				}
+			}
+			assert.Len(t, epochs, 1, "server %d", i)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package quorumtest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// Mark is what clients leave on a server under an instance's name, see
+// quorum.Identity.Served: for those who build servers of their own. Its rules are those of
+// instance/mark.lua, where the reasons are. The zero value is no mark.
+type Mark struct {
+	runID, replID string // of the server when it was left
+	epoch         string
+	since         time.Time // by the server's wall clock
+	was           string    // the replication ID before this one, and its epoch
+	wasEpoch      string
+}
+
+// NewMark is the mark of a server in a run that clients have come to since then.
+func NewMark(id quorum.Identity, since time.Time) Mark {
+	return Mark{runID: id.RunID, replID: id.ReplID, epoch: epochAt(since), since: since}
+}
+
+func epochAt(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
+
+// Epoch is the one that a command must name in the run of id, empty if the mark isn't of
+// that run.
+func (m Mark) Epoch(id quorum.Identity) string {
+	if m.runID != id.RunID || m.replID != id.ReplID {
+		return ""
+	}
+	return m.epoch
+}
+
+// Probe leaves the mark or keeps it, as the probe of a client does that finds the server
+// as id at the moment now of its wall clock, and fills in what id tells of the mark.
+func (m *Mark) Probe(id *quorum.Identity, before quorum.Known, now time.Time) {
+	if m.since.After(now) {
+		m.since = now
+	}
+	nothing := before.RunID == "" && before.Run == ""
+	known, _, _ := strings.Cut(before.Run, "@")
+	same := before.RunID == id.RunID && (id.RunID != "" || known == id.ReplID)
+	clean := nothing || same || id.RunID != "" && before.Voter == id.RunID || now.Sub(m.since) < before.Ago
+	lately := id.RunID != "" && before.RunID == id.RunID && before.Lately && !id.Promoted
+	anew := NewMark(*id, now)
+	switch {
+	case m.epoch == "" || m.runID != id.RunID:
+		*m = anew
+	case m.replID == id.ReplID && !clean:
+		*m = anew
+	case m.replID == id.ReplID && lately && m.was != "" && known == m.was:
+		m.epoch, m.was, m.wasEpoch = m.wasEpoch, "", ""
+	case m.replID == id.ReplID:
+		// It stays.
+	case clean && lately && known == m.replID:
+		m.replID, m.was, m.wasEpoch = id.ReplID, "", ""
+	default:
+		if clean && !id.Promoted {
+			anew.was, anew.wasEpoch = m.replID, m.epoch
+		}
+		*m = anew
+	}
+	id.Epoch, id.Served = m.epoch, now.Sub(m.since)
+}

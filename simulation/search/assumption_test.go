@@ -17,7 +17,7 @@ func TestWhatTheAssumptionsCover(t *testing.T) {
 		{Kind: simulation.Pause, Process: "c1", For: time.Hour}, {Kind: simulation.Crash, Process: "c1"}, {Kind: simulation.Step, Process: "c1", By: time.Hour},
 		{Kind: simulation.Step, Process: "c2", By: -time.Hour}, {Kind: simulation.Suspend, Process: "c1", For: time.Hour},
 		{Kind: simulation.Rate, Process: "c1", PPM: 2_000}, {Kind: simulation.Restart, Server: "A"}, {Kind: simulation.Hang, Server: "A"},
-		{Kind: simulation.Failover, Server: "A"}, {Kind: simulation.Demote, Server: "A"}, {Kind: simulation.Lag, Server: "A"},
+		{Kind: simulation.Failover, Server: "A"}, {Kind: simulation.Flush, Server: "A"}, {Kind: simulation.Demote, Server: "A"}, {Kind: simulation.Lag, Server: "A"},
 		{Kind: simulation.Cut, Process: "c1", Server: "A"}, {Kind: simulation.Lose, Process: "c1", Server: "A"}, {Kind: simulation.Delay, Process: "c1", Server: "A"},
 		{Kind: simulation.Reorder, Process: "c1", Server: "A"}, {Kind: simulation.Duplicate, Process: "c1", Server: "A"}, {Kind: simulation.Reconnect, Process: "c1", Server: "A"},
 		{Kind: simulation.Proxy, Process: "*", Server: "A"}, {Kind: simulation.Switch, Process: "*", Server: "A", By: 5 * time.Second},
@@ -30,7 +30,7 @@ func TestWhatTheAssumptionsCover(t *testing.T) {
 			{Kind: simulation.Step, Process: "c1", By: -1}, {Kind: simulation.Step, Process: "*", By: -1}, // while the machine is suspended
 		},
 		3: {
-			{Kind: simulation.Flush, Server: "A"}, {Kind: simulation.Evict, Server: "A"}, {Kind: simulation.SplitBrain, Process: "c1", Server: "A"},
+			{Kind: simulation.Evict, Server: "A"}, {Kind: simulation.SplitBrain, Process: "c1", Server: "A"},
 			{Kind: simulation.Switch, Process: "*", Server: "A", By: 5*time.Second + 1}, {Kind: simulation.Switch, Process: "c1", Server: "A"},
 			{Kind: simulation.Reboot, Process: "c2"}, // finds the other server behind an address
 		},
@@ -58,10 +58,10 @@ func TestPromiseOf(t *testing.T) {
 	} {
 		assert.Equal(t, want, promiseOf(kind), "%s", kind)
 	}
-	flushed := Setup{Schedule: simulation.Schedule{{Kind: simulation.Flush, Server: "A"}}}
+	evicted := Setup{Schedule: simulation.Schedule{{Kind: simulation.Evict, Server: "A"}}}
 	for kind, want := range map[simulation.ViolationKind]Cause{simulation.NoProgress: Uncovered, simulation.Stuck: Covered, simulation.LeftOver: Covered} {
 		r := simulation.Result{Violations: []simulation.Violation{{Kind: kind}}}
-		assert.Equal(t, want, run{}.causeOf(kind, flushed, r), "%s", kind)
+		assert.Equal(t, want, run{}.causeOf(kind, evicted, r), "%s", kind)
 	}
 	assert.Equal(t, "no promise: it is wrong whatever was promised", Blame{}.String())
 }

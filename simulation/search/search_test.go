@@ -287,8 +287,8 @@ func TestBadSpaces(t *testing.T) {
 		`no fault "rain"`:                             func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
 		"at most 2000 faults":                         func(s *search.Space, _ *search.Options) { s.Most = 2000 },
 		"a span of -1ns":                              func(s *search.Space, _ *search.Options) { s.Span = -1 },
-		"cover none of the faults [flush evict]": func(s *search.Space, _ *search.Options) {
-			s.Within, s.Faults = true, []simulation.Kind{simulation.Flush, simulation.Evict}
+		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
+			s.Within, s.Faults = true, []simulation.Kind{simulation.Evict, simulation.SplitBrain}
 		},
 		`only "draw" can be within`:  func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
 		"a length of -1ns":           func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },

@@ -54,7 +54,9 @@ func (a Allowance) Of(ttl time.Duration) time.Duration {
 	// In two parts, because ttl*PPM overflows for a TTL above ten days.
 	const million = 1_000_000
 	whole, rest := int64(ttl)/million, int64(ttl)%million
+	//guard:drift-rate  the drift allowance grows with the TTL
 	part := whole*a.PPM + (rest*a.PPM+million-1)/million
+	//guard:drift-floor  the drift allowance covers the whole milliseconds in which servers expire keys
 	return saturate(part, a.Floor)
 }
 
@@ -65,6 +67,7 @@ func (a Allowance) Validity(ttl, elapsed time.Duration) time.Duration {
 	// A clock that ran backwards can't make a lease longer.
 	elapsed = max(0, elapsed)
 	// From zero up no difference can wrap round to a positive one.
+	//guard:drift-allowance  the validity is shorter than the TTL by the drift allowance
 	return max(0, ttl) - saturate(int64(elapsed), a.Of(ttl))
 }
 

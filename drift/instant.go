@@ -48,6 +48,7 @@ func (r *Reader) Now() Instant {
 // split gives both readings of one time of the machine's. Round(0) strips the monotonic
 // one, without which Sub would compare that and never the wall clock.
 func (r *Reader) split(now time.Time) Instant {
+	//guard:wall-clock-alone  the wall clock is read without its monotonic part, so that a step of it shows
 	return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}
 }
 
@@ -56,6 +57,7 @@ func (r *Reader) split(now time.Time) Instant {
 // that is counted down: a suspended machine stops the first clock, a step back
 // stops the second, and only both at once would hide the time that passed.
 func Elapsed(from, to Instant) time.Duration {
+	//guard:larger-of-two-clocks  elapsed time is the larger of what the monotonic clock and the wall clock say
 	return max(0, to.Mono-from.Mono, to.Wall.Sub(from.Wall))
 }
 

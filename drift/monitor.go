@@ -96,6 +96,7 @@ func (m *Monitor) Observe(o Observation) (Jump, bool) {
 	// Both hold the truth, so what they have in common does. The fresh ones must
 	// not just replace the aged ones: a clock that runs too fast would gain a
 	// little in each observation, and never enough in one.
+	//guard:small-jumps-add-up  many small steps of a clock are noticed as one large step is
 	m.bounds = bounds{low: max(aged.low, fresh.low), high: min(aged.high, fresh.high)}
 	m.at = o.Received
 	return Jump{}, false

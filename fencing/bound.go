@@ -84,6 +84,7 @@ func (b Bound) Check(resource string, t Token) error {
 	if err := Validate(resource, t); err != nil {
 		return err
 	}
+	//guard:guard-bounds-tokens  a guard refuses a token that no server can have reached
 	if limit := b.Limit(); t > limit {
 		return &AheadError{Resource: resource, Token: t, Limit: limit}
 	}

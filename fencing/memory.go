@@ -115,6 +115,7 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 // It waits for no more than that: of the calls that wait, the one with the
 // largest token goes first, and later calls queue behind it.
 func (m *Memory) Admit(ctx context.Context, resource string, t Token) error {
+	//guard:guard-admits-readers  a guard sees a token when its holder arrives, before it reads
 	_, _, err := m.call(ctx, resource, t, showing)
 	return err
 }
@@ -168,6 +169,7 @@ func (m *Memory) call(ctx context.Context, resource string, t Token, v verb) (k 
 	} else {
 		err = m.config.Bound.Check(resource, t)
 	}
+	//guard:guard-checks-tokens  a guard refuses a token that is not valid
 	if err != nil {
 		return nil, false, err
 	}
@@ -224,6 +226,7 @@ func (m *Memory) begin(resource string, t Token, v verb) (k *mark, w *waiter, kn
 // stale token does not, because the mark can only rise. Neither does an equal
 // one that does not write.
 func (k *mark) waits(t Token, v verb) bool {
+	//guard:guard-waits-for-writes  a later holder waits for the write that is under way
 	return k.writing && (t > k.highest || t == k.highest && v == holding)
 }
 
@@ -231,11 +234,15 @@ func (k *mark) waits(t Token, v verb) bool {
 func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
 	switch {
 	case v == forgetting:
+		//guard:guard-can-be-repaired  an operator can repair a guard's mark
 		known, k.highest = k.highest != 0, 0
 		return known, nil
+	//guard:guard-refuses-lower  a guard refuses a token below the largest that it has seen
+	//guard:guard-passes-equal  a guard lets a holder write twice
 	case t < k.highest:
 		return false, &StaleError{Resource: k.resource, Token: t, Highest: k.highest}
 	}
+	//guard:guard-remembers  a guard remembers the largest token that it was shown
 	k.highest = t // never falls: t >= highest
 	k.writing = k.writing || v == holding
 	m.touch(k)
@@ -251,6 +258,7 @@ func (m *Memory) finish(k *mark) {
 	defer m.mu.Unlock()
 	k.writing = false
 	m.touch(k)
+	//guard:guard-largest-first  a holder that writes back to back lets a later holder in
 	slices.SortStableFunc(k.queue, func(a, b *waiter) int { return cmp.Compare(b.token, a.token) })
 	k.queue = slices.DeleteFunc(k.queue, func(w *waiter) bool {
 		if k.waits(w.token, w.verb) {
@@ -295,9 +303,11 @@ func (m *Memory) add(resource string) (*mark, error) {
 func (m *Memory) evict() bool {
 	for e := m.idle.Front(); e != nil; e = e.Next() {
 		k := e.Value.(*mark)
+		//guard:guard-retention  a mark is kept for its retention
 		if m.config.Bound.now().Sub(k.shown) < m.config.Retention {
 			return false
 		}
+		//guard:guard-keeps-writing-marks  a mark under which a write runs isn't dropped
 		if !k.writing {
 			m.drop(k)
 			return true

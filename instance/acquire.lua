@@ -41,12 +41,15 @@ for i = 1, n do
     rest[i] = false
   else
     -- A lock that is twice in the list finds its key taken the second time.
+    --guard:free-key-only  a key is set only where it is free
+    --guard:key-expires  a key whose holder died is gone after its TTL
     local done = pcall('SET', KEYS[i], ARGV[6 + i], 'NX', 'PX', ttl)
     if not done then
       answer[2 + i] = -3 - call('PTTL', KEYS[i])
     elseif done.err then
       answer[2 + i] = 'E' .. done.err
     else
+      --guard:counter-rises  each grant raises the counter
       local token = pcall('INCR', KEYS[n + i])
       if type(token) == 'number' and token > 1 and token <= most then
         answer[2 + i] = token

@@ -17,7 +17,10 @@ type permanent string
 func (p permanent) Error() string { return string(p) }
 
 // Permanent is what quorum asks for.
-func (p permanent) Permanent() bool { return true }
+func (p permanent) Permanent() bool {
+	//guard:permanent-is-said  an error that waiting doesn't cure says so, as that of a missing command
+	return true
+}
 
 // meaning is what a server's error answer means.
 type meaning struct {
@@ -107,6 +110,7 @@ func meaningOf(text string) meaning {
 	}
 	phrase := strings.TrimPrefix(text, "ERR ")
 	for _, p := range phrases {
+		//guard:error-by-its-beginning  an error is known by how it begins, and not by a key in it
 		if strings.HasPrefix(phrase, p.begins) {
 			return p.meaning
 		}
@@ -190,10 +194,13 @@ func nothingDone(text, sent string) bool {
 	case ErrPermission, ErrCluster:
 		// Only of the command itself, which has a code. Since 7.0 a script's has one, too.
 		_, coded := codes[strings.SplitN(inner, " ", 2)[0]]
+		//guard:stopped-script-may-have-set  a script that stopped halfway may have set the key
+		//guard:stopped-script-may-have-set-before-7  a script that stopped halfway may have set the key, also in the words of servers before 7.0
 		return coded && sent != "" && !wrapped && !strings.Contains(strings.ToLower(inner), "script")
 	case ErrCommand:
 		// A script can't call another one, so that one that is missing wasn't begun.
 		name, _ := lacking(inner)
+		//guard:missing-command-may-be-the-last  a script that lacks a command may have run those before it
 		return sent != "" && !wrapped && strings.EqualFold(name, sent)
 	}
 	return false

@@ -192,6 +192,8 @@ func together(calls []*call) int {
 	for i, c := range calls[1:] {
 		cmd := &c.cmd
 		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == quorum.Acquire &&
+			//guard:one-bound-per-list  locks share a script only if their clients set the same bound on the counter
+			//guard:one-run-per-list  locks share a script only if their clients know the same run
 			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Ahead != first.Ahead || cmd.Set != first.Set || cmd.Run != first.Run) {
 			return i + 1
 		}
@@ -331,6 +333,7 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
 		a := b.add("SET", isStatus, c)
+		//guard:free-key-only-unfenced  a key is set only where it is free, also without fencing
 		a.args = append(a.args, &cmd.Key, &cmd.Value, "NX", "PX", &c.ttl)
 		c.pttl = b.add("PTTL", isInteger)
 		c.pttl.args = append(c.pttl.args, &cmd.Key)
@@ -593,6 +596,7 @@ func (a *ask) readList() {
 		case !ok:
 			c.garbled(&a.sink)
 		case failure != "":
+			//guard:listed-errors-are-a-scripts  an error in a list of answers comes from within a script, which may have set the key
 			c.turnedDown(failure, "")
 		default:
 			answer.clock = l.clock
@@ -661,6 +665,7 @@ func (b *batch) replicated(err error) error {
 	if !r.end() {
 		return fmt.Errorf("%w: WAIT answered %.60q", ErrReply, s.raw)
 	}
+	//guard:replicas-have-it  a grant that too few replicas acknowledged doesn't count
 	if n < int64(cfg.Replicas) {
 		return fmt.Errorf("%w: %d of %d within %v; see to the replicas, or lower Config.Replicas",
 			quorum.ErrNotReplicated, n, cfg.Replicas, b.waited)

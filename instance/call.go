@@ -137,6 +137,7 @@ func (c *call) writes() bool {
 
 // fail gives it the vote of a command without a usable answer.
 func (c *call) fail(err error) {
+	//guard:unsent-is-certain  only a command that was never written counts as unsent
 	c.vote = quorum.Vote{Outcome: quorum.Failed, Unsent: !c.in.sealed, Err: err}
 	c.err = err
 }
@@ -173,6 +174,7 @@ func (c *call) take(a answer) {
 	if c.cmd.Clock {
 		c.vote.Clock = a.clock
 	}
+	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = quorum.Granted
 	}

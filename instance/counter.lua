@@ -29,5 +29,7 @@
 -- and a counter that was written by somebody else doesn't spread to other servers.
 local call, pcall, quarter, set = redis.call, redis.pcall, ARGV[4], ARGV[5]
 local clock, span = now[1] * 1000000 + now[2], quarter * 1000
+--guard:grant-bounded  no grant takes a counter further ahead of the clock than the client allows
 local most = math.min(clock + ARGV[6], 9007199254740991)
+--guard:run-is-written  the text beside a counter names the run of its last grant
 local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. run

@@ -12,9 +12,11 @@ local function judge(key, found)
   local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
   -- These take some 250 bytes. A longer text is none of this library's, and is not
   -- repeated in an answer that has other locks' votes as well.
+  --guard:long-texts-cut  a long text beside one lock's counter doesn't fail the commands of other locks
   if not theirs or #found > 512 then
     return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
   end
+  --guard:set-is-compared  a client with another set of instances is refused
   if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end
   return nil, nil, known
 end
@@ -37,18 +39,25 @@ local function count(counter, key, found, known, counted, wanted)
   end
 
   local token, written = counted, text
+  --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
+  --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
+  --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
   if (counted == 1 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
   if counted < 1 or token > most then
     -- As it was found. There was none, or nothing counted from, where INCR gave 1.
+    --guard:counter-undone  a counter that gives no token is left as it was found
     if counted == 1 then pcall('DEL', counter) else pcall('DECR', counter) end
     if counted < 1 then return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is no token') end
     return nil, nil, redis.error_reply(string.format('REDLOCKCOUNTER %.0f %.0f', token, clock))
   end
 
+  --guard:reserved-below-clock  reserved tokens never take a counter above the clock
   local spare = math.max(0, math.min(wanted or 0, clock - token))
+  --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
   if run == '' then written = text .. known end -- text ends where the run goes
   if token == counted and written == found then
     if spare == 0 then return token, 0 end
+    --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
     local done = pcall('INCRBY', counter, spare)
     if type(done) == 'number' then return done, spare end
     return nil, nil, done -- that it was raised for nothing does no harm
@@ -56,6 +65,9 @@ local function count(counter, key, found, known, counted, wanted)
   token = token + spare
 
   -- The counter first: the text vouches for it.
+  --guard:counter-is-written  the counter keeps the token that was granted
+  --guard:reserved-in-the-counter  the counter keeps the reserved tokens, so that nobody else gets them
+  --guard:counter-lives-on  every grant gives its counter the whole time to live again
   local done = pcall('SET', counter, string.format('%.0f', token), 'PX', 6 * quarter)
   if not done.err then done = pcall('SET', key, written, 'PX', 6 * quarter) end
   if not done.err then return token, spare end

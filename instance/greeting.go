@@ -85,6 +85,7 @@ type age struct {
 // another server. go-redis sees to the same, but by a clock that stands still while a
 // machine is suspended.
 func (a *age) tooOld() error {
+	//guard:connection-not-too-old  no command is sent on a connection that is older than ConnLife
 	if d := drift.Elapsed(a.begun, a.reader.Now()); d > a.life {
 		return fmt.Errorf("%w: it is %v old, and its address may lead to another server by now", ErrConnection, d.Round(time.Millisecond))
 	}
@@ -156,6 +157,8 @@ func (e *greetError) Unwrap() []error {
 
 // Permanent reports that waiting makes no other server of what answers. One that has too
 // many clients may soon have less, and one that goes down comes back.
+//
+//guard:full-server-is-waited-for  a server that has too many clients is waited for
 func (e *greetError) Permanent() bool { return e.kind == ErrNotRedis || e.kind == ErrProtected }
 
 // refusalIn looks at the first bytes of a connection; nil if it can go on.
@@ -250,6 +253,7 @@ func (b *replyBounds) endLine() *greetError {
 		return nil // null, or for go-redis to refuse
 	}
 	if strings.IndexByte("$=!", kind) >= 0 {
+		//guard:greeting-bounded  what answers the greeting can't fill the memory
 		if n > maxGreeting {
 			return tooLong("a text of %d bytes", n)
 		}

@@ -9,12 +9,15 @@ local function lift(counter, key, token, quarter, ahead)
   local held, failure = tokenin(counter)
   if failure then return failure end
   local clock = now[1] * 1000000 + now[2]
+  --guard:lift-bounded  no raise or restore takes a counter further ahead of the clock than the client allows
   if held < tonumber(token) and tonumber(token) > clock + ahead then
     return redis.error_reply(string.format('REDLOCKCOUNTER %s %.0f', token, clock))
   end
   local left = redis.call('PTTL', counter)
   local stale = left < 4 * quarter
+  --guard:raise-keeps-time  a raise never shortens a counter's time to live
   if stale then left = 6 * quarter end
+  --guard:raise-only-lifts  a raise never lowers a counter
   if held < tonumber(token) then
     redis.call('SET', counter, token, 'PX', left)
   elseif stale then

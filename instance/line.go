@@ -43,7 +43,9 @@ func (c *call) rank() int {
 	case c.probing:
 		return keeping
 	case !c.cmd.Op.Held():
+		//guard:acquisitions-last  at each instance extensions go before acquisitions
 		return wanting
+	//guard:extensions-first  at each instance extensions go before releases
 	case c.cmd.Op == quorum.Release:
 		return freeing
 	default:

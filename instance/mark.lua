@@ -43,15 +43,20 @@ local theirs, marked, epoch, since, was, before = string.match(held or '', '^([^
 since = math.min(tonumber(since) or clock, clock)
 local known = string.match(ARGV[3], '^[^@]*')
 local same = ARGV[2] == process and (process ~= '' or known == id)
+--guard:mark-of-this-name  a client that had another server's votes meanwhile leaves the mark anew
 local clean = ARGV[2] == '' and ARGV[3] == '' or same or process ~= '' and ARGV[5] == process
+  --guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
   or clock - since < tonumber(ARGV[6])
 local lately = process ~= '' and same and ARGV[4] == '1' and not promoted
+--guard:mark-of-this-run  a mark counts only in the run in which it was left
 if theirs ~= process then
   theirs, was, before = nil, '', ''
 elseif marked ~= id then
+  --guard:epoch-survives-replicas  the epoch goes on where a master only drew another replication ID
   if clean and lately and known == marked then
     was, before = '', ''
   elseif clean and not promoted then
+    --guard:epoch-survives-starters  the epoch goes on with a first replica though a client that starts came first
     theirs, was, before = nil, marked, epoch
   else
     theirs, was, before = nil, '', ''
@@ -61,6 +66,7 @@ elseif not clean then
 elseif lately and was ~= '' and known == was then
   epoch, was, before = before, '', ''
 end
+--guard:mark-is-kept  a mark says when the first client came, not when the last one did
 if not theirs then epoch, since = string.format('%.0f', clock), clock end
 local mark = process .. '/' .. id .. '@' .. epoch .. ' ' .. string.format('%.0f', since) .. ' ' .. was .. '@' .. before
 if mark ~= held then redis.call('SET', KEYS[1], mark) end

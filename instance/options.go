@@ -72,6 +72,7 @@ func Harden(opt *redis.Options) *redis.Options {
 	hard.ClientSideCacheCoalesceMisses = false
 	hard.ClientSideCacheInvalidationBatchWindow = 0
 	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
+		//guard:connections-are-renewed  no connection stays open for long after its name has moved to another server
 		hard.ConnMaxLifetime = hardLifetime
 	}
 	for _, t := range []struct {

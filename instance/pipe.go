@@ -127,6 +127,7 @@ func (p *pipe) refuseLocked(c *call) error {
 		p.refusal = nil
 	}
 	// What is held isn't counted: there is one command for each lease at the most.
+	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
 	if p.sick && c.rank() == wanting && p.waiting.wanted() >= maxWaiting {
 		return errSick
 	}
@@ -138,6 +139,7 @@ func (p *pipe) refuseLocked(c *call) error {
 // long.
 func (p *pipe) dueLocked() bool {
 	n, most := len(p.flying)+p.called, maxFlying
+	//guard:exchange-for-the-held  acquisitions leave one exchange free for extensions and releases
 	if p.waiting.len() == p.waiting.wanted() {
 		most--
 	}
@@ -145,6 +147,7 @@ func (p *pipe) dueLocked() bool {
 	switch {
 	case p.waiting.len() == 0, n >= most:
 		return false
+	//guard:extensions-in-crowds  many extensions don't wait for the exchange of a late server
 	case n == 0 || p.waiting.keeping() >= crowdKept*n:
 		return true
 	case p.sick || near && p.waiting.len() < crowd*n:

@@ -118,6 +118,7 @@ func isHidden(part int, text string) bool {
 	case ErrPermission, ErrCommand:
 		return true
 	case ErrServer:
+		//guard:hidden-is-said  a run counts as hidden only if the server says so
 		return part != askServer && part != askReplication && part != askMark || strings.Contains(text, "not supported")
 	}
 	return false
@@ -315,6 +316,7 @@ func (p *probe) mark() {
 	s := &p.asks[askMark].sink
 	if text, bad := s.failure(); bad {
 		switch kindOf(text) {
+		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
 		case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:
 			// There is no mark, and none can be written now. Nor can votes be given, and
 			// when they can, a client must not count them sooner than with a mark.
@@ -342,6 +344,7 @@ func (p *probe) mark() {
 		// Invariant: an Identity is of one server in one run. The answers are those of
 		// several requests, between which a proxy may turn to another server; the script's
 		// alone are one step.
+		//guard:probe-of-one-server  all answers to a probe come from one server
 		if p.id.RunID != "" && runID != p.id.RunID || p.id.ReplID != "" && replID != p.id.ReplID {
 			p.fail(fmt.Errorf("%w: INFO told the run ID %.8s and the replication ID %.8s, and a script the run ID %.8s and the replication ID %.8s; it is asked again",
 				errMixed, orNone(p.id.RunID), orNone(p.id.ReplID), orNone(runID), orNone(replID)))

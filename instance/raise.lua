@@ -3,6 +3,7 @@
 -- counter's ttl, and how many microseconds it may be ahead of the clock.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
+--guard:raise-compares  a raise is refused where the key isn't the lease's any more
 if held ~= ARGV[3] then
   return answer(0, false, 0, 0)
 end

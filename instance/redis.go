@@ -146,6 +146,7 @@ func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Recei
 	c := r.newCall(cmd)
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
+	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 	if cmd.Op == quorum.Acquire || cmd.Op == quorum.Extend {
 		c.stale = now.Add(timeout / 2)
 	}

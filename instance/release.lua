@@ -13,6 +13,7 @@ local call, n = redis.call, #ARGV - 1
 local answer, mine, plain = {ARGV[1]}, {}, true
 local held = call('MGET', unpack(KEYS, 1, n))
 for i = 1, n do
+  --guard:delete-compares  only the holder's key is deleted
   if held[i] == ARGV[1 + i] then
     answer[1 + i] = 1
     mine[#mine + 1] = KEYS[i]

@@ -16,10 +16,13 @@ if KEYS[3] and found ~= text then
   if theirs then return answer(2, theirs, 0, 0) end
 end
 local held = redis.pcall('GET', KEYS[1])
+--guard:replace-compares  a replacement replaces only the value that it names
+--guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
 if held and (replaced == '' or held ~= replaced) then
   return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
 end
 if KEYS[3] then
+  --guard:replace-counts  a replacement gets a larger token than the value that it replaces
   token, spare, failure = count(KEYS[2], KEYS[3], found, known or run, nil, tonumber(ARGV[7]))
   if failure then return failure end
 end

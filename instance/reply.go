@@ -56,6 +56,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	if first && s.form != nil && !s.form(p) {
 		return 0, fmt.Errorf("%w: it starts with %.40q", ErrReply, p)
 	}
+	//guard:answer-has-nonce  the answer to another command is recognised
 	if n := min(len(s.prefix), len(s.raw)); !bytes.Equal(s.raw[:n], s.prefix[:n]) {
 		return 0, fmt.Errorf("%w: it answers another question, %.60q", ErrReply, s.raw)
 	}

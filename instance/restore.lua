@@ -8,12 +8,14 @@
 -- vouches for no counter. The lock's key comes last, as all before it may fail.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
+--guard:restore-compares  a lease isn't put back over another holder's key
 if held and held ~= ARGV[3] then
   return answer(0, false, 0, 0)
 end
 if KEYS[3] then
   local found = redis.pcall('GET', KEYS[3])
   if type(found) == 'table' then return found end
+  --guard:restore-has-token  a lease is put back with its token
   local failure = lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])
   if failure then return failure end
   if not found then

@@ -9,12 +9,15 @@
 local run = ARGV[2]
 if run ~= '' then
   local info, id = redis.call('INFO', 'replication'), string.match(run, '^[^@]*')
+  --guard:run-is-compared  a script does nothing in another run than it was sent for
+  --guard:role-is-compared  a script does nothing on a replica, writable or not
   local same = string.find(info, 'role:master', 1, true) and string.find(info, 'master_replid:' .. id, 1, true)
   local mark = id ~= run and redis.pcall('GET', KEYS[#KEYS])
   if type(mark) == 'table' then
     if not string.find(mark.err, 'WRONGTYPE', 1, true) then return mark end
     mark = false
   end
+  --guard:epoch-is-compared  a script does nothing where the mark is not the one that the client knows
   if id ~= run then same = same and mark and string.find(mark, '/' .. run .. ' ', 1, true) end
   if not same then
     local found = string.match(info, 'master_replid:(%S+)') or '-'

@@ -75,8 +75,10 @@ func (a *admission) enter(now drift.Instant) (sample bool, err error) {
 	defer a.mu.Unlock()
 	if a.sampling {
 		// Not only at its end: by then as many more would be under way.
+		//guard:lateness-seen-early  a queue is noticed before the first round in it has ended
 		a.judge(now.Mono-a.sample, false)
 	}
+	//guard:admission  no more rounds are begun than can be decided in time
 	if float64(a.underWay) >= a.limit {
 		return false, &overloadError{underWay: a.underWay, full: a.limit == a.most, took: a.took, bound: min(a.bound(), a.timeout)}
 	}
@@ -97,11 +99,15 @@ func (a *admission) leave(sample bool, verdict error, now drift.Instant) {
 	if sample {
 		took, answered := now.Mono-a.sample, verdict == nil || verdict == ErrTaken
 		a.sampling = false
+		//guard:won-rounds-measure  only won rounds measure how fast the servers are: a refusal may come from the nearest
 		if verdict == nil {
 			a.measure(took, now.Mono)
 		}
+		//guard:timeouts-are-late  rounds that time out lower the limit, however far away the servers are
 		a.judge(took, !answered && took >= a.timeout)
+		//guard:failures-are-no-room  rounds that fail at once don't raise the limit
 		if answered && !a.judged {
+			//guard:limit-recovers  after an overload the limit rises again
 			a.late, a.limit = 0, min(a.limit+a.limit/16, a.most)
 		}
 	}
@@ -111,7 +117,9 @@ func (a *admission) leave(sample bool, verdict error, now drift.Instant) {
 // measure takes in what a sample took that was won. One that is refused says less, because
 // fewer instances decide it, and perhaps only the nearest.
 func (a *admission) measure(took, now time.Duration) {
+	//guard:new-route-is-no-queue  servers that have become slower to reach don't count as overloaded forever
 	if a.quickest == 0 || took <= a.quickest || a.crowd <= leastRounds && now-a.foundAt > quickestLife {
+		//guard:far-away-is-no-queue  servers that are far away don't count as overloaded
 		a.quickest, a.foundAt = max(took, 1), now
 	}
 }

@@ -55,6 +55,7 @@ func (h *hold) reserve(n int) {
 func (h *hold) draw() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	//guard:reserved-not-used-up  a lease is handed over only with a token that was reserved for it
 	if h.spare == 0 {
 		return false
 	}
@@ -80,6 +81,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 	}
 	l.passed = true
 	to := makeLease(c, context.WithoutCancel(ctx), l.hold, token, c.terms, now)
+	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
 	to.round, to.start, to.length = l.round, l.start, l.length
 	return to
 }
@@ -87,10 +89,12 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // passableLocked reports whether the lease, which is over for its holder, is fit for a
 // waiter that asks on these terms.
 func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
+	//guard:handover-not-extending  a lease that is being extended isn't handed over
 	if l.hold.c.cfg.Cohorts == Off || l.round == nil || l.extending != nil || terms.TTL != l.terms.TTL {
 		return false
 	}
 	used := drift.Elapsed(l.start, now)
+	//guard:handover-early-only  a lease is handed over only while most of its validity is left
 	return used <= l.length/passShare && l.length-used >= terms.MinValidity
 }
 

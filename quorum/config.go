@@ -228,6 +228,8 @@ func (c Config) complete(n int) (Config, error) {
 
 // ahead is Command.Ahead: half of the quarantine that a server sits out before it votes
 // again. The other half is for clocks that disagree, see round.
+//
+//guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -238,6 +240,7 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 func (c Config) validate(n int) error {
+	//guard:quorum-is-majority  a Quorum below the majority is refused
 	if least := MajorityOf(n).Q; c.Quorum < least || c.Quorum > n {
 		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
 			ErrConfig, c.Quorum, least, n, n)
@@ -255,6 +258,7 @@ func (c Config) validate(n int) error {
 	if c.InstanceTimeout < time.Millisecond {
 		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
 	}
+	//guard:timeout-bounded  an InstanceTimeout that is too long for every TTL is refused
 	if c.InstanceTimeout > maxMaxTTL { // else what is computed with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
 	}

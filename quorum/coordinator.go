@@ -68,6 +68,7 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 		if name == "" {
 			return nil, fmt.Errorf("%w: instance %d has no name; errors could not say which one failed", ErrConfig, i)
 		}
+		//guard:one-name-one-instance  two instances of the same name are refused
 		if j, twice := seen[name]; twice {
 			return nil, fmt.Errorf("%w: %w: instances %d and %d are both named %q; list each server once", ErrConfig, ErrDuplicate, j, i, name)
 		}
@@ -122,6 +123,7 @@ func (c *core) covers(ttl time.Duration) error {
 	if err := c.cfg.covers(ttl); err != nil {
 		return err
 	}
+	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
 	if c.cfg.RestartQuarantine == On && ttl+c.connLife > c.cfg.MaxTTL {
 		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
@@ -150,7 +152,8 @@ func newMembers(c *core, instances []Instance) []*member {
 			maxInFlight:   c.cfg.MaxInFlight,
 			watchRestarts: c.cfg.RestartQuarantine == On,
 			watchClock:    c.cfg.ClockMonitor == On,
-			quarantine:    quarantine{length: length, drift: c.cfg.Drift},
+			//guard:quarantine-length  a quarantine is as long as the longest lease
+			quarantine: quarantine{length: length, drift: c.cfg.Drift},
 			// The drift allowance covers half its rate on either side; a clock
 			// that runs off faster is as bad as one that jumps.
 			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
@@ -220,6 +223,7 @@ func (c *core) closed() bool { return isClosed(c.background.done) }
 // late delete of one round must not hit the key of the next (scenario S9m).
 func (c *core) newValue() (string, error) {
 	c.randomMu.Lock()
+	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
 	_, err := io.ReadFull(c.random, c.drawn[:])
 	raw := c.drawn
 	c.randomMu.Unlock()

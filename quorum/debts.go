@@ -73,6 +73,7 @@ func newDebts(m *member, bg *background, max int, window time.Duration) *debts {
 // that the instance can't delete, no waiting for it helps.
 func (d *debts) full() error {
 	n := d.count.Load()
+	//guard:pending-is-bounded  an instance with too many pending deletes gets nothing new to delete
 	if n < int64(d.max) {
 		return nil
 	}
@@ -170,6 +171,7 @@ func (d *debts) lastTried(due []*debt) (all bool) {
 	for _, debt := range due {
 		debt.tried = true
 	}
+	//guard:last-pass-tries-all  a delete that becomes pending during the last pass of Close is tried, too
 	d.list = slices.DeleteFunc(d.list, func(debt *debt) bool { return debt.tried })
 	d.count.Store(int64(len(d.list)))
 	d.running = len(d.list) > 0
@@ -226,6 +228,7 @@ func (debt *debt) judge(vote Vote, now, window, last time.Duration) (settled, an
 	switch {
 	case vote.Outcome != Failed:
 		debt.left = debt.left.after(Release, vote)
+		//guard:delete-repeated  a pending delete that found nothing is repeated while the SET may still arrive
 		if debt.left.absent() {
 			return true, true
 		}
@@ -241,6 +244,7 @@ func (debt *debt) judge(vote Vote, now, window, last time.Duration) (settled, an
 		return now-debt.first >= window, true
 	case vote.Unsent || errors.Is(vote.Err, ErrTimeout):
 		debt.erred = 0
+		//guard:silence-keeps-delete  a delete stays pending for as long as the instance is silent
 		return false, false
 	default:
 		// Either the server answers, but not to this (NOPERM, READONLY): then others
@@ -253,6 +257,7 @@ func (debt *debt) judge(vote Vote, now, window, last time.Duration) (settled, an
 			debt.erred = now
 		}
 		debt.due = now + restMax
+		//guard:proxy-is-no-answer  a delete stays pending although a proxy closes connections
 		return now-debt.erred >= window && (last > debt.erred || permanent(vote.Err)), true
 	}
 }

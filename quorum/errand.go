@@ -96,6 +96,7 @@ func (e *errand) identifyFirst(cmd Command) {
 // sendIn hands the command to the instance, for that run of its server; what is left
 // of the time-out counts.
 func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
+	//guard:run-is-sent  every command names the run that it is meant for
 	e.sent, e.run, cmd.Run = now, run, run
 	left := e.timeout
 	if now != e.began {
@@ -103,6 +104,7 @@ func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
 	}
 	cmd.Clock = cmd.Clock || e.m.wantsClock(cmd.Op)
 	if e.m.starter != nil {
+		//guard:instance-timeout  no instance is waited for longer than InstanceTimeout
 		e.m.starter.Start(cmd, left, e)
 		return
 	}
@@ -114,6 +116,7 @@ func (e *errand) sendApart(cmd Command, timeout time.Duration) {
 	e.group.Go(func() error {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, timeout)
 		defer cancel()
+		//guard:error-is-a-vote  an instance's error is its vote, and not the group's
 		e.Receive(e.m.inst.Do(ctx, cmd))
 		return nil
 	})
@@ -132,12 +135,14 @@ func (e *errand) Receive(vote Vote) {
 		return
 	case ballot.Vote.Outcome == Failed && e.run != "" && permanent(ballot.Vote.Err):
 		// Its user may have lost the right to see the run, which a command names.
+		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
 		e.m.mistrust()
 	case ballot.Vote.Outcome == Granted:
 		ballot = e.plausible(ballot)
 		if ballot.Vote.Outcome != Granted || e.op == Restore {
 			break // a key that was put back is no vote
 		}
+		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
 		if err := e.m.count(e.run, e.sent, received); err != nil {
 			// Not Unsent: the key is there, and has to be deleted.
 			ballot.Vote = Vote{Err: err, Replaced: ballot.Vote.Replaced}
@@ -178,12 +183,14 @@ func (e *errand) end(ballot Ballot) {
 
 // plausible turns a grant with tokens that can't be into a failed vote.
 func (e *errand) plausible(ballot Ballot) Ballot {
+	//guard:grant-has-token  a grant without a valid token is no grant
 	if e.op != Acquire || !e.fence {
 		return ballot
 	}
 	switch vote := &ballot.Vote; {
 	case !vote.Token.Valid():
 		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
+	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
 	case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():
 		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Spare, e.spare)}
 	}

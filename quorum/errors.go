@@ -317,6 +317,7 @@ func count(votes []Ballot) (t counts) {
 			t.granted++
 		case ballot.Vote.Outcome == Refused:
 			t.refused++
+		//guard:pending-is-no-failure  a vote that wasn't needed is not counted as a failure
 		case ballot.Vote.Err == ErrPending:
 			t.pending++
 		default:
@@ -434,6 +435,7 @@ func (e *CounterError) Unwrap() error { return ErrCounter }
 // Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
 // Acquire had better not wait for that.
 func (e *CounterError) Permanent() bool {
+	//guard:poison-is-told  a caller is told at once that the counters are too far ahead
 	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
 }
 

@@ -56,8 +56,10 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	ttl := askTTL()
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
+	//guard:expired-not-extended  a lease that has expired is not extended
 	case left <= 0:
 		return l.Err()
+	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
 	case length < left:
 		// It would shorten the keys' life below what the holder was promised,
 		// even if only a minority took it.
@@ -66,6 +68,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	if c.cfg.Hooks.RoundStarted != nil {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: Extend, Key: l.Key(), Try: 1})
 	}
+	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
 	e := l.newExtension(ctx, ttl, timeout)
 	e.run(start)
@@ -138,6 +141,7 @@ func (t *turn) begin(now drift.Instant) {
 		t.extended(Ballot{Instance: t.errand.m.name, Vote: Vote{Outcome: Refused}})
 		return
 	}
+	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	t.errand.send(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
 }
 
@@ -184,6 +188,8 @@ func (e *extension) moveOn() {
 	for _, t := range ready {
 		// Only a lease that was extended is put back: the keys of one that wasn't
 		// would only stand in others' way. And never after a release.
+		//guard:restore-if-extended  an extension that failed puts nothing back
+		//guard:restore-where-lacking  an extension puts the lease back where it is lacking
 		if !won || !h.needsRestore(t.i) {
 			h.ended(t.i)
 			continue
@@ -220,6 +226,7 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	e.mu.Lock()
 	verdict, tally := e.verdict, e.tally
 	e.mu.Unlock()
+	//guard:extension-needs-quorum  an extension without a quorum is lost
 	if verdict == Lost {
 		// So many say "not yours" that no quorum can have it: that is certain,
 		// and waiting for the deadline would only prolong the illusion.
@@ -230,6 +237,7 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 			}
 			return err
 		}
+		//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
 		return l.extendError(ErrNotExtended, nil, e.snapshot())
 	}
 	return l.prolong(start, length, e)
@@ -238,17 +246,20 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 // prolong sets the new deadline, unless the lease has ended meanwhile: what has
 // been told to be over stays over.
 func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension) error {
+	//guard:late-replies  replies that come after the deadline extend nothing
 	if l.Validity() <= 0 {
 		return l.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	//guard:over-stays-over  a lease that was said to be over stays over
 	if l.over != nil {
 		return l.over
 	}
 	if length-drift.Elapsed(start, l.hold.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}
+	//guard:extension-from-send  the new validity counts from before the extension was sent
 	l.start, l.length = start, length
 	return nil
 }

@@ -80,6 +80,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	}
 	extending := l.extensions()
 	select {
+	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
 	case extending <- struct{}{}:
 		defer func() { <-extending }()
 	case <-l.ended():
@@ -100,6 +101,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	}
 	// In one step, so that a release at the same time either is before this, or finds that
 	// the lease was handed off.
+	//guard:handoff-ends-lease  handing a lease off ends it for its holder
 	ends, first := l.endLocked(ErrHandedOff)
 	if !first { // its deadline or Close came first, and it can still be released
 		why := l.over
@@ -110,6 +112,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	value := l.hold.value
 	h := Handle{
 		key: l.hold.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
+		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
@@ -153,6 +156,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if roundErr != nil {
 		return nil, roundErr
 	}
+	//guard:handle-token-below  a handle's token must be below the token of the resumed lease
 	if lease.token <= handle.token && c.cfg.Fencing == On {
 		c.discard(lease)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
@@ -221,6 +225,7 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	// How long it was on its way is only known by two processes' clocks. Where they
 	// disagree the life is longer than MaxLife by less than a TTL, for the keys expire.
 	// A forged handle may say that it was sent in another millennium.
+	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
 	lived = h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
 	if terms.MaxLife == 0 {
 		return terms, lived, nil
@@ -253,6 +258,7 @@ func (h Handle) LogValue() slog.Value {
 
 // MarshalJSON fails: encoding/json is what loggers use for a struct with a handle in it.
 func (h Handle) MarshalJSON() ([]byte, error) {
+	//guard:handle-stays-secret  encoding/json doesn't write a handle's secret
 	return nil, fmt.Errorf("%w: a handle is a secret, and isn't written by encoding/json; send what Handle.Text gives", ErrConfig)
 }
 

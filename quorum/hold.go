@@ -22,10 +22,11 @@ type hold struct {
 	key, value string
 	c          *core
 
-	mu     sync.Mutex
-	spots  []spot // per instance
-	gone   bool   // a release was queued: nothing may be put there any more
-	spare  int    // tokens above the lease's that are the value's, too
+	mu    sync.Mutex
+	spots []spot // per instance
+	gone  bool   // a release was queued: nothing may be put there any more
+	spare int    // tokens above the lease's that are the value's, too
+	//guard:one-error-one-vote  one instance's error cancels no other instance's command: the group has no context
 	fanned errgroup.Group
 }
 
@@ -60,6 +61,8 @@ type mark struct {
 }
 
 // absent: it isn't there, and nothing under way can put it there.
+//
+//guard:absent-for-good  a key counts as absent only if no SET can still arrive
 func (k mark) absent() bool { return !k.there && k.coming == 0 }
 
 func newHold(c *core, key, value string) *hold {
@@ -82,6 +85,7 @@ func (h *hold) queue(i int, w work, now drift.Instant) {
 	h.mu.Lock()
 	s := &h.spots[i]
 	s.queued++
+	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	if s.busy {
 		s.line = append(s.line, w)
 		h.mu.Unlock()
@@ -112,6 +116,7 @@ func (h *hold) ended(i int) {
 
 // errand is a command about the value to instance i.
 func (h *hold) errand(i int, ctx context.Context, use use, to returner) errand {
+	//guard:own-context  a command runs under the context of its own request
 	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, use: use, to: to}
 }
 
@@ -148,6 +153,7 @@ func (k mark) after(op Op, vote Vote) mark {
 	case vote.Outcome == Failed:
 		// Unknown is not "no". But a command that was never sent, or that never
 		// sets the key, changes nothing.
+		//guard:unknown-may-be-set  a SET with an unknown outcome may have set the key, or may still set it
 		if sets && !vote.Unsent {
 			k.coming++
 		}
@@ -183,6 +189,7 @@ func (h *hold) settle(i int) {
 func (h *hold) needsRestore(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	//guard:nothing-after-release  nothing is put back once a release was queued
 	return !h.gone && (!h.spots[i].mark.there || !h.spots[i].token)
 }
 
@@ -228,6 +235,7 @@ type abandonment struct {
 
 func (a *abandonment) begin(drift.Instant) {
 	h := a.hold
+	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
 	if left := h.mark(a.i); left.coming > 0 && !left.there {
 		h.c.members[a.i].owed.owe(h.key, h.value, left)
 	}
@@ -255,6 +263,7 @@ func (h *hold) release(ctx context.Context, deletions []deletion, report func(i 
 		deletions = make([]deletion, len(h.c.members))
 	}
 	for i := range deletions {
+		//guard:delete-everywhere  a release deletes on all instances
 		deletions[i].queue(ctx, h, i, i == meeting, now, report)
 	}
 }
@@ -287,6 +296,7 @@ func (d *deletion) begin(now drift.Instant) {
 func (d *deletion) returned(ballot Ballot) {
 	h := d.hold
 	if after := h.note(d.i, Release, ballot.Vote); !after.absent() {
+		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
 		d.errand.m.owed.owe(h.key, h.value, after)
 	}
 	d.report(d.i, ballot)

@@ -45,8 +45,10 @@ func (l *Lease) keep() {
 		if left <= 0 {
 			return
 		}
+		//guard:extensions-spread  leases that were taken together are extended at different times
 		pause := left/3 - c.jitter(left/6)
 		if failed {
+			//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
 			pause = min(c.cfg.InstanceTimeout, left/2) + c.jitter(left/4)
 		}
 		select {
@@ -68,6 +70,7 @@ func (l *Lease) keep() {
 // late, for the new validity counts from before it was sent. And to ask once more would
 // cost servers that are late a second extension.
 func (c *core) patience(left time.Duration) time.Duration {
+	//guard:late-extensions-count  a keep-alive uses the answers of servers that are late
 	return max(c.cfg.InstanceTimeout, min(4*c.cfg.InstanceTimeout, left/8))
 }
 
@@ -81,6 +84,7 @@ func (l *Lease) cappedTTL() time.Duration {
 // Terms.MaxLife; more is false if that leaves nothing to gain.
 func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	ttl = l.terms.TTL
+	//guard:max-life  MaxLife bounds a lease that is kept alive
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}

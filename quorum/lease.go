@@ -105,6 +105,7 @@ func (l *Lease) Value() string {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	//guard:handover-hides-value  a holder that handed its lease over can't give the key away
 	if l.passed {
 		return ""
 	}
@@ -150,6 +151,7 @@ func (l *Lease) Validity() time.Duration {
 	expired := l.over == nil && left <= 0
 	l.mu.Unlock()
 	if expired {
+		//guard:expired-is-over  a lease whose deadline has passed is over for good
 		l.end(l.expiry())
 		return 0
 	}
@@ -290,6 +292,7 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
 		l.overAt = deadline
 	}
+	//guard:context-ends-with-lease  a lease's contexts end when the lease is lost or released
 	ends = slices.Collect(maps.Values(l.ends))
 	clear(l.ends)
 	if l.done != nil {
@@ -333,6 +336,7 @@ func (l *Lease) watchDeadline() {
 			return
 		}
 		select {
+		//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
 		case <-l.hold.c.clock.After(lookAgain(left)):
 		case <-l.ended():
 			return
@@ -346,6 +350,7 @@ func (l *Lease) watchDeadline() {
 // lookAgain is when to look at a validity again that has so much left.
 func lookAgain(left time.Duration) time.Duration {
 	const least = 20 * time.Millisecond
+	//guard:context-after-suspension  a lease's end is noticed even if timers stood still while the machine was suspended
 	return min(left, max(left/4, least))
 }
 

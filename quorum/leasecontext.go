@@ -46,6 +46,7 @@ func (l *Lease) Within(parent context.Context) context.Context {
 	parent = fencing.NewContext(parent, l.Token())
 	inner, cancel := context.WithCancelCause(parent)
 	if l == nil {
+		//guard:nil-lease-is-over  the contexts of a nil lease have ended
 		cancel(errNoLease)
 		return inner
 	}
@@ -100,6 +101,7 @@ type heldKey struct {
 
 // Value is the parent's, but for the lease while it lasts.
 func (c *leaseContext) Value(key any) any {
+	//guard:expired-is-not-held  a lease that is over keeps its holder from nothing
 	if held, ok := key.(heldKey); ok && held.c == c.lease.hold.c && held.key == c.lease.hold.key && !c.lease.expired() {
 		return c.lease
 	}

@@ -207,6 +207,7 @@ func (w *waiter) leave(won bool) place {
 		}
 		q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
 		if i == 0 {
+			//guard:next-is-notified  a waiter that becomes the first in the queue is notified
 			q.notifyLocked() // there is another first
 		}
 		break
@@ -250,6 +251,7 @@ func (l *locals) newTurns(q *queue, now time.Duration) int {
 	switch {
 	case !q.brief:
 		return min(n, maxTurns)
+	//guard:other-processes-get-in  local hand-overs don't keep waiters in other processes out for long
 	case n > 1 && !l.polls && !q.contestedAt(now):
 		return maxTurns
 	default:
@@ -283,6 +285,7 @@ func (l *locals) handOff(lease *Lease) bool {
 		return false
 	}
 	first := q.waiting[0]
+	//guard:handover-to-a-waiter  a lease is handed only to a waiter that waits for it
 	if first.trying || first.lease != nil {
 		return false
 	}
@@ -318,6 +321,7 @@ func (l *locals) endTurn(lease *Lease) {
 	}
 	now := l.reader.Now().Mono
 	if q.sought {
+		//guard:polling-is-fair  where processes poll, the last holder lets others go first
 		q.yield = now + l.long
 	} else {
 		q.yield = now + min(max(l.short, (now-q.since)/probeShare), l.long)

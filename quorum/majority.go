@@ -6,7 +6,10 @@ type Majority struct{ N, Q int }
 
 // MajorityOf is the smallest quorum of n instances. An even n buys nothing over
 // n-1: it needs one more grant and survives no more failures.
-func MajorityOf(n int) Majority { return Majority{N: n, Q: n/2 + 1} }
+func MajorityOf(n int) Majority {
+	//guard:two-quorums-meet  any two quorums share an instance
+	return Majority{N: n, Q: n/2 + 1}
+}
 
 // Blocking is how many instances that don't grant lose a round: N-Q+1.
 func (m Majority) Blocking() int { return m.N - m.Q + 1 }
@@ -52,6 +55,7 @@ func (t *Tally) Count(o Outcome) Verdict {
 		t.Refused++
 	default:
 		// Not a refusal, and never a grant: the instance may have done it.
+		//guard:unknown-is-no-grant  an unknown vote is not counted as a grant
 		t.Failed++
 	}
 	return t.Verdict()
@@ -60,6 +64,8 @@ func (t *Tally) Count(o Outcome) Verdict {
 // Verdict is the verdict on the votes counted so far.
 func (t *Tally) Verdict() Verdict {
 	switch {
+	//guard:quorum-of-all  a round is won by a quorum of all instances, not of those that answered
+	//guard:decided-early  a round is won as soon as a quorum has granted
 	case t.Granted >= t.Q:
 		return Won
 	case t.Refused+t.Failed >= t.Blocking():

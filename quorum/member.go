@@ -73,6 +73,7 @@ func (m *member) enter(op Op) error {
 // however many acquisitions are unanswered, a lease can be extended and released.
 func (m *member) enterLocked(op Op) error {
 	most := m.maxInFlight
+	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
 	if !op.Held() {
 		most = forWanted(most)
 	}
@@ -138,6 +139,7 @@ func (m *member) standingLocked(now drift.Instant) standing {
 	if m.watchRestarts && (!m.probed || m.unfit != nil) {
 		// One that was unfit is probed again each time: a duplicate may have been
 		// replaced meanwhile, a replica promoted.
+		//guard:promoted-votes-again  a replica that was promoted can vote again
 		return standing{err: m.unfit}
 	}
 	s := standing{known: true, run: m.quarantine.id.Run()}
@@ -160,10 +162,12 @@ func (m *member) standingLocked(now drift.Instant) standing {
 // before, without it; and a clock that jumped counts the TTL faster than was promised.
 func (s standing) counts(run string) error {
 	switch {
+	//guard:quarantine-checked  a server in quarantine grants nothing, extensions included
 	case s.err != nil:
 		return s.err
 	case !s.known:
 		return errUnknownServer
+	//guard:same-run-counts  a vote counts only in the run that was found last
 	case s.run != run:
 		return &RunError{Asked: s.run, Found: run}
 	}
@@ -177,6 +181,7 @@ func (m *member) count(run string, sent, received drift.Instant) error {
 	if err := m.standingLocked(received).counts(run); err != nil {
 		return err
 	}
+	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
 	m.quarantine.confirmed(run, sent, true)
 	return nil
 }
@@ -217,6 +222,7 @@ func (m *member) tick() {
 	ctx, cancel := m.clock.WithTimeout(context.Background(), m.timeout)
 	defer cancel()
 	// What they find is kept, and told by hooks.
+	//guard:hidden-asked-again  a server that hides its run is asked for it again
 	if hidden {
 		_, _ = m.identify(ctx)
 	} else {
@@ -260,6 +266,7 @@ var errNoReason = errors.New("quorum: the instance failed and gave no reason")
 
 // observe shows the monitor a reading of the server's clock.
 func (m *member) observe(server time.Time, sent, received drift.Instant) {
+	//guard:clock-observed  every answer that has a server's clock is shown to the clock monitor
 	if !m.watchClock || server.IsZero() {
 		return
 	}
@@ -343,6 +350,7 @@ func (m *member) identify(ctx context.Context) (Identity, error) {
 // probe asks the server who it is and takes the answer in; it ends the turn that
 // its caller has taken.
 func (m *member) probe(ctx context.Context) (Identity, error) {
+	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
 	defer m.endTurn()
 	sent := m.reader.Now()
 	m.mu.Lock()
@@ -365,6 +373,7 @@ func (m *member) probe(ctx context.Context) (Identity, error) {
 			m.unfit = &DuplicateError{Instance: m.name, Other: other, RunID: server}
 		}
 		if err := roleError(id); err != nil {
+			//guard:masters-vote  a replica doesn't vote, writable or not
 			m.unfit = err
 		}
 		if was := m.quarantine.id.RunID; was != id.RunID {
@@ -374,6 +383,7 @@ func (m *member) probe(ctx context.Context) (Identity, error) {
 		verdict = m.quarantine.identify(id, sent, received)
 	}
 	m.probed = true
+	//guard:hidden-is-told  the user is told of a server that hides its run
 	hidden := m.watchRestarts && m.unfit == nil && !m.toldHidden && id.Run() == ""
 	m.toldHidden = m.toldHidden || hidden
 	m.mu.Unlock()

@@ -63,15 +63,18 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
 	was := q.restart
 	switch {
+	//guard:run-id-changed  a server with another run ID doesn't vote for a quarantine
 	case before.RunID != "" && id.RunID != before.RunID:
 		// It may be the same data after a restart, or a replica that never had it,
 		// and its uptime doesn't tell which. A restart may also be what brought
 		// back the settings under which it hides its run ID.
 		q.restart = q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+	//guard:two-servers-one-name  two servers that answer under one name by turns don't vote
 	case sighted != "" && sighted != id.ReplID:
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
 	case before.Epoch != "" && id.Epoch == "":
 		q.restart = q.from(now, "its mark can't be read or kept any more")
+	//guard:epoch-changed  a server whose mark was left anew doesn't vote for a quarantine
 	case before.Epoch != "" && id.Epoch != before.Epoch:
 		// Invariant: a vote counts only while the mark that was there when it was asked for
 		// stays. A client leaves it anew if its name has led to another server meanwhile,
@@ -83,19 +86,27 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		// As for a client that starts: if the mark was left because of votes from
 		// elsewhere, those have ended when it is as old as a quarantine is long.
 		q.restart.until -= max(id.Served, 0)
+	//guard:replication-id-changed  a promotion without a restart is another run
 	case before.ReplID != "" && id.ReplID != before.ReplID:
 		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
 			break // the epoch went on, and so did the data
 		}
 		replica := before.Role != "" && before.Role != RoleMaster
+		//guard:replica-was-promoted  a server that was a replica when it was last seen has been promoted if it is a master now
+		//guard:replica-costs-no-vote  a master whose first replica connects goes on voting
+		//guard:promotion-forgotten  a server that was not seen for as long as it remembers a promotion may have been promoted
+		//guard:suspension-counts  the time since a server was last seen is taken from two clocks, so that a suspension counts
 		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
 		}
 	case before.RunID != "" || before.ReplID != "":
 		// Known before.
+	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
 	case id.Promoted && id.Served < 0:
 		// Also if somebody vouches for its process, which is the same after a demotion.
 		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
+	//guard:vouched-not-promoted  vouching for a process doesn't vouch for its promotion
+	//guard:vouched-while-young  vouching for a run counts for its first quarantine only
 	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
 		// A server that has been up for longer may have been emptied since somebody
 		// vouched for it, or the name may have led elsewhere.
@@ -105,6 +116,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 			q.restart = t
 		}
 	}
+	//guard:sight-is-no-evidence  a server that never had a vote is no reason to leave a mark anew
 	if q.check(now) == nil {
 		q.votedIn(sent)
 	}
@@ -121,6 +133,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 // the name first led to that, too.
 func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
 	switch {
+	//guard:served-for-a-quarantine  a server doesn't vote before clients have reached it under its name for a quarantine
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
 		since := "no client has used this name for this server before"
 		if id.Served > 0 {
@@ -128,6 +141,7 @@ func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
 		}
 		t = q.from(now, "%s: it may have led to another server, whose votes still count, or this one was promoted or lost its data", since)
 		t.until -= id.Served
+	//guard:up-for-a-quarantine  a server that came up less than a quarantine ago doesn't vote
 	case id.Uptime >= 0 && id.Uptime < q.length:
 		// Uptime is rounded down, so this counts from no earlier than the start.
 		t = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
@@ -173,6 +187,7 @@ func (q *quarantine) known(now drift.Instant) Known {
 		return k
 	}
 	k.Lately, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, math.MaxInt64
+	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
 	if q.voter == (Known{}) || drift.Elapsed(q.voted, now) >= q.length {
 		return k
 	}
@@ -185,6 +200,7 @@ func (q *quarantine) known(now drift.Instant) Known {
 // confirmed takes in that a server did what it was asked for in a run, and whether it had
 // a vote. What was asked for in no run in particular shows nothing: any server does that.
 func (q *quarantine) confirmed(run string, sent drift.Instant, vote bool) {
+	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
 	if run == "" || run != q.id.Run() {
 		return
 	}
@@ -211,6 +227,7 @@ func later(a, b drift.Instant) drift.Instant {
 }
 
 func (q *quarantine) from(now drift.Instant, detail string, args ...any) term {
+	//guard:quarantine-from-now  a quarantine begins when its reason is found, by the monotonic clock
 	return term{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
 }
 
@@ -225,6 +242,7 @@ func (q *quarantine) news(was term, now drift.Instant) *QuarantineError {
 
 // jumped takes in a step of the server's clock.
 func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError {
+	//guard:jump-quarantined  a server whose clock jumped doesn't vote for a quarantine
 	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.err(ClockJumped, now)
 }
@@ -233,6 +251,7 @@ func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError
 // isn't remembered: a server that comes back after another one stood in its place
 // lacks that one's votes.
 func (q *quarantine) trust(id Identity) {
+	//guard:trust-one-run  Trust is for the run that it found
 	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
 		q.restart = term{}
 	}
@@ -244,10 +263,12 @@ func (q *quarantine) check(now drift.Instant) *QuarantineError {
 	if q.jump.until > q.restart.until {
 		return q.jump.err(ClockJumped, now)
 	}
+	//guard:restart-quarantine  a server that was restarted doesn't vote for a quarantine
 	return q.restart.err(Restarted, now)
 }
 
 func (t term) err(reason QuarantineReason, now drift.Instant) *QuarantineError {
+	//guard:quarantine-monotonic  a quarantine doesn't end early when a wall clock is set forward
 	left := t.until - now.Mono
 	if t.until == 0 || left <= 0 {
 		return nil

@@ -28,6 +28,7 @@ func (r *registry) claim(server, member string) (other string) {
 	if server == "" {
 		return ""
 	}
+	//guard:one-server-one-vote  one server under two names votes once
 	if owner, taken := r.owner[server]; taken && owner != member {
 		return owner
 	}

@@ -37,6 +37,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent: nobody else can
 	// have the lock while they run.
+	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	l.end(ErrReleased)
 	err := l.giveBack(ctx)
 	if released := l.hold.c.cfg.Hooks.Released; released != nil {
@@ -174,6 +175,7 @@ func (r *returns) certain() bool {
 func (r *returns) verdict(h *hold) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	//guard:release-tells  a release that finds too few keys says so
 	if r.tally.Verdict() == Won {
 		return nil
 	}

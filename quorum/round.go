@@ -107,6 +107,7 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		c: c,
 		cmd: Command{
 			Op: Acquire, Key: key, Value: value, TTL: terms.TTL,
+			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
 			Ahead: c.cfg.ahead(), Clock: c.cfg.Fencing == On,
 		},
@@ -171,6 +172,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	left := false
 	defer func() {
 		// Also after a panic in a hook, which a server may recover from, as net/http does.
+		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
 			c.admission.leave(sample, ErrInterrupted, asked)
 		}
@@ -183,12 +185,15 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 		hooks.RoundStarted(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
+	//guard:start-before-send  the validity counts from before the first SET
 	start := c.reader.Now()
+	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
 	r.cmd.Spare, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
 	interrupt := r.run(ctx, way.oneFirst, start)
 
 	now := c.reader.Now()
+	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
 	c.admission.leave(sample, verdict, now)
@@ -204,6 +209,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 		case ErrTaken:
 			roundErr.Holder = holderIn(roundErr.Votes, c.majority.Q)
 		}
+		//guard:rollback  a lost round deletes what it has set
 		r.rollBack(ctx)
 		if hooks.RoundDecided != nil {
 			end.Err, end.Ballots = roundErr, roundErr.Votes
@@ -225,6 +231,7 @@ func (c *core) tell(lease *Lease, hook func()) {
 	told := false
 	defer func() {
 		if !told {
+			//guard:panic-releases  a lease that no caller gets because a hook panics is released
 			c.discard(lease)
 		}
 	}()
@@ -246,6 +253,8 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 }
 
 // first is the first of a round's tokens.
+//
+//guard:reserved-below-token  a round's reserved tokens are settled together with its last
 func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }
 
 // run sends the commands and returns when the round is decided, or with what
@@ -403,6 +412,7 @@ func (r *round) count(i int, ballot Ballot) {
 	switch r.stage {
 	case voting:
 		outcome := ballot.Vote.Outcome
+		//guard:resume-replaces  a resumption counts only the instances that still had the lease
 		if r.resumes && outcome == Granted && !ballot.Vote.Replaced {
 			// The key had gone, so somebody else may have had the lock there since: as
 			// in an extension, an instance that has to be repaired doesn't count.
@@ -420,6 +430,7 @@ func (r *round) count(i int, ballot Ballot) {
 	case won:
 		// Too late to be needed, but the lease has it, and its token: there is
 		// nothing to put back with an extension.
+		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if vote := ballot.Vote; vote.Outcome == Granted && vote.Token >= r.token {
 			r.hold.settle(i)
 		}
@@ -431,6 +442,7 @@ func (r *round) count(i int, ballot Ballot) {
 func (r *round) beginRaising() {
 	token, spare, agree := r.choose()
 	if agree < r.settled.Q {
+		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
 		if voted := r.tally.Granted + r.tally.Refused + r.tally.Failed; agree+r.tally.N-voted < r.settled.Q {
 			r.blame(token)
 			r.finish(lost, ErrTokenRace)
@@ -463,9 +475,11 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 		for j := range r.ballots {
 			if other := &r.ballots[j].Vote; r.canHave(other, vote.Token) {
 				n++
+				//guard:first-is-new  a round's first reserved token is above every token that the quorum gave before
 				first = max(first, firstOf(other))
 			}
 		}
+		//guard:largest-token  of the tokens that a quorum can have the round takes the larger
 		if n >= r.settled.Q && (agree < r.settled.Q || vote.Token > token) ||
 			agree < r.settled.Q && (n > agree || n == agree && vote.Token < token) {
 			token, spare, agree = vote.Token, int(vote.Token-first), n
@@ -477,7 +491,9 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 // canHave reports whether an instance that gave this vote can be settled with the token:
 // it gave none above it, and its counter may be lifted so far ahead of its clock.
 func (r *round) canHave(vote *Vote, token fencing.Token) bool {
+	//guard:no-vote-above  no instance that counts for the token gave one above it
 	return vote.Outcome == Granted && vote.Token <= token &&
+		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
 		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Ahead).UnixMicro())
 }
 
@@ -511,6 +527,7 @@ func (r *round) settle(i int) {
 	switch {
 	case vote.Outcome != Granted:
 		r.countSettled(Failed)
+	//guard:lower-is-raised  a counter below the token is raised before it counts
 	case vote.Token < r.token:
 		// To be raised; counted when that is answered.
 	default:
@@ -526,6 +543,8 @@ func (r *round) settle(i int) {
 // instance that the choice left out.
 func (r *round) settles(i int) Outcome {
 	vote := &r.ballots[i].Vote
+	//guard:above-is-not-settled  a late grant above the token doesn't count for it
+	//guard:reserved-is-settled  a late grant that reserved fewer tokens than the round has doesn't count for it
 	if vote.Token <= r.token && firstOf(vote) <= r.first() {
 		return Granted
 	}
@@ -551,6 +570,7 @@ func (r *round) behind(i int) bool {
 	vote := r.ballots[i].Vote
 	// In a round that is won already the straggler is raised as well: its
 	// counter then helps the next holder's proof.
+	//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
 	return vote.Outcome == Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
 }
 
@@ -559,6 +579,7 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	defer r.mu.Unlock()
 	// Granted means that the key still held the value: "still mine" is part of
 	// success, for a counter raised after the key was lost proves nothing.
+	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == Granted {
 		r.hold.settle(i)
 		r.countSettled(r.settles(i))
@@ -632,6 +653,7 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	//guard:validity-left  a round that leaves too little validity gives no lease
 	case r.stage == won && (validity <= 0 || validity < least):
 		// A quorum of grants doesn't make a lease if they came too late: the
 		// first of them may have expired (scenario S3).
@@ -658,6 +680,7 @@ func (r *round) rollBack(ctx context.Context) {
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(r.ballots))
+	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	r.hold.release(r.ctx, nil, func(i int, _ Ballot) {
 		if waitFor[i] {
 			deleted <- struct{}{}

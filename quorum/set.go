@@ -35,6 +35,7 @@ const MaxSetName = 64
 
 // String writes the set as the instances keep it: "name@version N=5 Q=3 MaxTTL=30s".
 func (s Set) String() string {
+	//guard:set-has-max-ttl  clients that disagree on MaxTTL disagree on the set
 	return s.Name + "@" + strconv.FormatUint(s.Version, 10) + " N=" + strconv.Itoa(s.N) + " Q=" + strconv.Itoa(s.Q) + " MaxTTL=" + s.MaxTTL.String()
 }
 

@@ -107,6 +107,7 @@ func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, 
 			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
+			//guard:probes-in-turn  probes of a server take turns
 			id, err := m.identify(ctx)
 			if err != nil {
 				err = hideTimeout(err, timeout)

@@ -71,6 +71,8 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		// time. The next round goes through one instance, once; if that refuses,
 		// a full round follows, so that one stale key can't block for ever.
 		t := count(err.Votes)
+		//guard:one-first  after a split round one instance is asked before the others
+		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
 		w.split = !w.split && t.granted > 0 && t.refused > 0
 	}
 }
@@ -146,6 +148,7 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 		waited = true
 		if due {
 			due = false
+			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 			w.tries++
 			w.last = w.taken(p.holder)
 			if w.exhausted() {
@@ -340,6 +343,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 func (w *wait) leave(won bool) {
 	w.c.withdraw(w.key, w.waiter.leave(won))
 	w.unlisten()
+	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if given := w.waiter.decline(); given != nil && !won {
 		w.c.discard(given)
 	}
@@ -415,6 +419,7 @@ func freeIn(votes []Ballot, quarantines []time.Duration, quorum int) (time.Durat
 // helps.
 func (w *wait) hopeless(err *RoundError) bool {
 	n := 0
+	//guard:failed-raises-count  raises that fail for good are not waited for
 	for _, ballots := range [][]Ballot{err.Votes, err.Raises} {
 		for _, ballot := range ballots {
 			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
@@ -422,6 +427,7 @@ func (w *wait) hopeless(err *RoundError) bool {
 			}
 		}
 	}
+	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
 	unasked := len(err.Votes) == 0 && !errors.Is(err.Verdict, ErrTaken) && !errors.Is(err.Verdict, ErrOverloaded)
 	return n >= w.c.majority.Blocking() || unasked
 }

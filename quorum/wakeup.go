@@ -203,6 +203,7 @@ func (h *hearing) serve(ear Ear) (idle bool) {
 				return true
 			}
 			// The address may lead to another server, which notifies nobody here.
+			//guard:notified-by-voters  waiters are notified by the server that votes
 			if h.run() != run {
 				return false
 			}

@@ -116,6 +116,7 @@ func (c Config) validate() (map[string]Action, error) {
 	}
 	reads := AdmitIfSent
 	if c.RequireToken {
+		//guard:http-readers-need-tokens  with RequireToken readers need a token, too
 		reads = Admit
 	}
 	methods := map[string]Action{http.MethodGet: reads, http.MethodHead: reads, http.MethodOptions: reads}

@@ -70,6 +70,8 @@ func (h *handler) show(r *http.Request, action Action, t fencing.Token) error {
 	if err := fencing.Validate(resource, t); err != nil {
 		return err
 	}
+	//guard:http-marks-the-accepted  only a token that is accepted leaves a mark
+	//guard:http-asks  a handler's own Accept decides
 	if err := h.Accept(r, resource, t); err != nil {
 		return &notAccepted{err}
 	}

@@ -81,6 +81,7 @@ func (c Config) validate() (Config, error) {
 	}
 	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"
 	// with resource "b" would share a key.
+	//guard:redis-prefixes-apart  no two resources share a mark in Redis
 	if !prefixes.MatchString(c.Prefix) {
 		return c, fmt.Errorf("redisguard: Config.Prefix is %q, want no braces, or one hash tag at its beginning as in \"{shop}:fence:\"", c.Prefix)
 	}

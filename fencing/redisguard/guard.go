@@ -117,6 +117,7 @@ func (g *Guard) show(ctx context.Context, s source, resource string, t fencing.T
 		return nil, errNotMade
 	}
 	// Before the server is asked: what is refused here costs it nothing.
+	//guard:redis-bounds-tokens  a guard in Redis refuses a token that no server can have reached
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ local function show(key, token, retention)
     if #held > 16 or not string.find(held, '^[1-9]%d*$') or tonumber(held) > 9007199254740991 then
       return 'corrupt', string.sub(held, 1, 40)
     end
+    --guard:redis-refuses-lower  a guard in Redis refuses a token below the largest that it has seen
+    --guard:redis-compares-numbers  a guard in Redis compares tokens as numbers
     if tonumber(token) < tonumber(held) then
       return 'stale', held
     end
@@ -16,9 +18,11 @@ local function show(key, token, retention)
   -- The time to live of a mark is never shortened: the guards of a resource may
   -- differ in their retentions, and the longest one holds. -1: no end.
   local left = held and redis.call('PTTL', key) or -2
+  --guard:redis-permanent-stays  a mark in Redis without an end stays without one
   if retention == '0' or left == -1 then
     left = nil
   else
+    --guard:redis-retention-grows  a guard in Redis never shortens a mark's time to live
     left = string.format('%.0f', math.max(tonumber(retention), left))
   end
   -- The branch for an equal token writes too, so that a replica, whose mark may
@@ -27,6 +31,7 @@ local function show(key, token, retention)
     if left then
       redis.call('SET', key, token, 'PX', left)
     else
+      --guard:redis-remembers  a guard in Redis remembers the largest token that it was shown
       redis.call('SET', key, token)
     end
   elseif left then

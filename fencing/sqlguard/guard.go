@@ -154,6 +154,7 @@ type queryer interface {
 }
 
 func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.Token) error {
+	//guard:sql-bounds-tokens  a guard in a database refuses a token that no server can have reached
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return err
 	}
@@ -164,6 +165,7 @@ func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.
 	switch {
 	case err != nil:
 		return fmt.Errorf("sqlguard: token %d for resource %q: %w", uint64(t), resource, err)
+	//guard:sql-refuses-lower  a guard in a database refuses a token below the largest that it has seen
 	case n == 1 && held.Int64 == int64(t):
 		return nil
 	case n == 1 && held.Int64 > int64(t) && fencing.Token(held.Int64).Valid():

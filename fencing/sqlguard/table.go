@@ -82,6 +82,7 @@ func NewTable(c TableConfig) (*Table, error) {
 func (t *Table) column(field, name string) (string, error) {
 	if t.config.Dialect == SQLite {
 		switch strings.ToLower(name) {
+		//guard:sqlite-rowid-is-the-key  an update can't change a row's key in SQLite
 		case "rowid", "oid", "_rowid_":
 			return "", fmt.Errorf("sqlguard: %s has the name %q, another name of the rowid in SQLite; name the INTEGER PRIMARY KEY column", field, name)
 		}
@@ -221,6 +222,7 @@ func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
 	case key == nil:
 		return fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
 	}
+	//guard:sql-row-bounds-tokens  a row refuses a token that no server can have reached
 	err := t.config.Bound.Check(t.config.Name, tok)
 	if ahead := new(fencing.AheadError); errors.As(err, &ahead) {
 		ahead.Resource = t.resource(key)
@@ -248,5 +250,6 @@ func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, 
 		sets = append(sets, name+" = "+t.config.Dialect.arg(len(args)))
 	}
 	return "UPDATE " + t.name + " SET " + strings.Join(sets, ", ") +
+		//guard:sql-row-refuses-lower  a row refuses a token below the largest that it has seen
 		" WHERE " + t.key + " = " + t.config.Dialect.arg(2) + " AND COALESCE(" + t.fence + ", 0) <= " + token, args, nil
 }

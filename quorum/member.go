@@ -204,6 +204,7 @@ func (m *member) leave() {
 func (m *member) tick() {
 	sent := m.reader.Now()
 	s := m.standing(sent)
+	//guard:epoch-asked-again  a client that could get no epoch asks for it again
 	run, hidden := s.run, m.watchRestarts && s.known && !strings.Contains(s.run, "@")
 	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: run})
 	var other *RunError

@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,20 +17,23 @@ func TestRelink(t *testing.T) {
 	source, err := Open(t.Context(), ".")
 	require.NoError(t, err)
 	var all programs
+	const limit = "\tcase c.Limit < 0:\n\t\treturn fmt.Errorf(\"fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit\", c.Limit)\n"
 	for name, test := range map[string]struct {
-		edit     Edit
-		relinked bool
+		file, old, new string
+		relinked       bool
 	}{
-		"a function":      {Edit{"fencing/memory.go", "case c.Limit < 0:", "case c.Limit < -1:"}, true},
-		"fewer lines":     {Edit{"fencing/memory.go", "\tcase c.Limit < 0:\n\t\treturn fmt.Errorf(\"fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit\", c.Limit)\n", ""}, true},
-		"more lines":      {Edit{"fencing/memory.go", "package fencing\n", "package fencing\n\n"}, false},
-		"what it exports": {Edit{"fencing/token.go", "type Token uint64", "type Token uint"}, false},
+		"a function":      {"fencing/memory.go", "case c.Limit < 0:", "case c.Limit < -1:", true},
+		"as many lines":   {"fencing/memory.go", limit, "\n\n", true},
+		"more lines":      {"fencing/memory.go", "package fencing\n", "package fencing\n\n", false},
+		"what it exports": {"fencing/token.go", "type Token uint64", "type Token uint", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := Mutant{Name: "m", Edits: []Edit{test.edit}}
 			c := &court{source: source, folder: t.TempDir(), programs: &all}
-			var err error
-			c.overlay, c.replaced, err = source.overlay(m, c.folder)
+			raw, err := os.ReadFile(source.path(test.file))
+			require.NoError(t, err)
+			require.Equal(t, 1, strings.Count(string(raw), test.old))
+			texts := map[string]string{test.file: strings.Replace(string(raw), test.old, test.new, 1)}
+			c.overlay, c.replaced, err = source.overlayOf(texts, c.folder)
 			require.NoError(t, err)
 			binary := filepath.Join(c.folder, "test")
 			err = c.relink(t.Context(), "./fencing", true, binary)

@@ -2,9 +2,10 @@
 // notices. A check that never fails proves nothing: what proves something is that
 // each of these mistakes is caught, and by whom.
 //
-// A Mutant is a change to the source as plain data. It is built with go build's
-// -overlay, so that the source itself stays as it is, and brought before its
-// judges, in the order of what they cost:
+// Each safety line has a Marker above it, a comment that states the guarantee. A Mutant
+// names a marker, and says as plain data what becomes of the line below it. It is built
+// with go build's -overlay, so that the source itself stays as it is, and brought before
+// its judges, in the order of what they cost:
 //
 //   - the judge that is expected to catch it: a scenario or a search with random
 //     faults, which the program in the folder trial plays, or a package's tests, for

@@ -1,55 +1,78 @@
 package mutants
 
-// ofErrors breaks what errors say of what was done, and of whether waiting helps.
+// ofErrors breaks what errors and answers say.
 func ofErrors() []Mutant {
-	answers := test("./instance", "^TestAnswers$")
 	return []Mutant{{
-		Name: "error-read-anywhere", Breaks: "an answer is known by how it begins, and not by a key in it",
-		Edits: edit("instance/answers.go", "if strings.HasPrefix(phrase, p.begins) {", "if strings.Contains(phrase, p.begins) {"),
-		Judge: answers,
+		Name:  "error-read-anywhere",
+		Edits: at("error-by-its-beginning", "if strings.HasPrefix(phrase, p.begins) {", "if strings.Contains(phrase, p.begins) {"),
+		Judge: test("./instance", "^TestAnswers$"),
 	}, {
-		Name: "script-error-did-nothing", Breaks: "a script that stopped halfway may have set the key",
-		Edits: edit("instance/answers.go", "return coded && sent != \"\" && !wrapped && !strings.Contains(", "return coded && sent != \"\" && !wrapped || strings.Contains("),
-		Judge: answers,
+		Name:  "script-error-did-nothing",
+		Edits: at("stopped-script-may-have-set", `return coded && sent != "" && !wrapped && !strings.Contains(`, `return coded && sent != "" && !wrapped || strings.Contains(`),
+		Judge: test("./instance", "^TestAnswers$"),
 	}, {
-		Name: "wrapped-error-did-nothing", Breaks: "the same in the words of servers before 7.0",
-		Edits: edit("instance/answers.go", "return coded && sent != \"\" && !wrapped && !strings", "return coded && sent != \"\" && !strings"),
-		Judge: answers,
+		Name:  "wrapped-error-did-nothing",
+		Edits: at("stopped-script-may-have-set-before-7", `return coded && sent != "" && !wrapped && !strings`, `return coded && sent != "" && !strings`),
+		Judge: test("./instance", "^TestAnswers$"),
 	}, {
-		Name: "missing-command-did-nothing", Breaks: "a command that a script lacks may be its last",
-		Edits: edit("instance/answers.go", "return sent != \"\" && !wrapped && strings.EqualFold(name, sent)", "return sent != \"\" && !wrapped && name != \"\""),
-		Judge: answers,
+		Name:  "missing-command-did-nothing",
+		Edits: at("missing-command-may-be-the-last", `return sent != "" && !wrapped && strings.EqualFold(name, sent)`, `return sent != "" && !wrapped && name != ""`),
+		Judge: test("./instance", "^TestAnswers$"),
 	}, {
-		Name: "listed-error-did-nothing", Breaks: "an error in a list of answers is one that a script met",
-		Edits: edit("instance/batch.go", "\t\t\tc.turnedDown(failure, \"\")\n", "\t\t\tc.turnedDown(failure, a.name)\n"),
+		Name:  "listed-error-did-nothing",
+		Edits: at("listed-errors-are-a-scripts", `c.turnedDown(failure, "")`, "c.turnedDown(failure, a.name)"),
 		Judge: test("./instance", "^TestErrorsHandedOnByAScript$"),
 	}, {
-		Name: "missing-command-waited-for", Breaks: "a command that isn't there is not waited for",
-		Edits: edit("instance/errors.go", "ErrCommand = error(permanent(", "ErrCommand = error(errors.New("),
+		Name:  "unsent-claimed",
+		Edits: at("unsent-is-certain", "Unsent: !c.in.sealed, Err: err}", "Unsent: true, Err: err}"),
+		Judge: test("./instance", "^TestGarbage$"),
+	}, {
+		Name:  "missing-command-waited-for",
+		Edits: at("permanent-is-said", "return true", "return false"),
 		Judge: test("./instance", "^TestWhatWaitingCures$"),
 	}, {
-		Name: "full-server-given-up", Breaks: "a server that has too many clients is waited for",
-		Edits: edit("instance/greeting.go", "return e.kind == ErrNotRedis || e.kind == ErrProtected", "return e.kind != ErrConnection"),
+		Name:  "full-server-given-up",
+		Edits: at("full-server-is-waited-for", "return e.kind == ErrNotRedis || e.kind == ErrProtected", "return e.kind != ErrConnection"),
 		Judge: test("./instance", "^TestWhatWaitingCures$"),
 	}, {
-		Name: "greeting-unbounded", Breaks: "what answers the greeting can't fill the memory",
-		Edits: edit("instance/greeting.go", "\t\tif n > maxGreeting {\n", "\t\tif n > maxGreeting<<20 {\n"),
+		Name:  "greeting-unbounded",
+		Edits: at("greeting-bounded", "if n > maxGreeting {", "if n > maxGreeting<<20 {"),
 		Judge: test("./instance", "^TestHostileGreeting$"),
 	}, {
-		Name: "pending-is-failed", Breaks: "a vote that wasn't needed is no failure",
-		Edits: edit("quorum/errors.go", "case ballot.Vote.Err == ErrPending:", "case ballot.Vote.Err == ErrPending && false:"),
+		Name:  "long-text-repeated",
+		Edits: at("long-texts-cut", "if not theirs or #found > 512 then", "if not theirs then"),
+		Judge: test("./instance", "^TestLongTextsHurtNoOtherLock$/^miniredis$"),
+	}, {
+		Name:  "long-value-repeated",
+		Edits: at("long-values-cut", "string.sub(held, 1, 16384)", "held"),
+		Judge: test("./instance", "^TestLongTextsHurtNoOtherLock$/^miniredis$"),
+	}, {
+		Name:  "pending-is-failed",
+		Edits: at("pending-is-no-failure", "case ballot.Vote.Err == ErrPending:", "case ballot.Vote.Err == ErrPending && false:"),
 		Judge: test("./quorum", "^TestPendingVotesAreNoFailures$"),
 	}, {
-		Name: "nil-lease-goes-on", Breaks: "the contexts of a nil lease have ended",
-		Edits: edit("quorum/leasecontext.go", "\t\tcancel(errNoLease)\n", ""),
+		Name:  "nil-lease-goes-on",
+		Edits: at("nil-lease-is-over", "cancel(errNoLease)", ""),
 		Judge: test("./quorum", "^TestNilLease$"),
 	}, {
-		Name: "raises-not-counted", Breaks: "raises that fail for good are not waited for",
-		Edits: edit("quorum/waiting.go", "range [][]Ballot{err.Votes, err.Raises} {", "range [][]Ballot{err.Votes} {"),
+		Name:  "raises-not-counted",
+		Edits: at("failed-raises-count", "range [][]Ballot{err.Votes, err.Raises} {", "range [][]Ballot{err.Votes} {"),
 		Judge: test("./quorum", "^TestTokenRaceShowsTheRaises$"),
 	}, {
-		Name: "replica-never-votes-again", Breaks: "one that was promoted does",
-		Edits: edit("quorum/member.go", "return standing{err: m.unfit}", "return standing{known: m.unfit != nil, err: m.unfit}"),
-		Judge: test("./quorum", "^TestOnlyMastersVote$"),
+		Name:  "poison-is-waited-for",
+		Edits: at("poison-is-told", "return e.clockTooLate() || e.ahead() >", "return e.clockTooLate() && e.ahead() >"),
+		Judge: test("./quorum", "^TestAllCountersPoisoned$"),
+	}, {
+		Name:  "release-says-all-is-well",
+		Edits: at("release-tells", "if r.tally.Verdict() == Won {", "if r.tally.Verdict() != Pending {"),
+		Judge: test("./quorum", "^TestReleaseOfAnExpiredLeaseIsTold$"),
+	}, {
+		Name:  "handle-in-json",
+		Edits: at("handle-stays-secret", "return nil, fmt.Errorf(", "if text, err := h.Text(); err == nil { return []byte(text), nil }; return nil, fmt.Errorf("),
+		Judge: test("./quorum", "^TestHandleIsNotPrinted$"),
+	}, {
+		Name:  "redacts-whole-values-only",
+		Edits: at("redact-parts", "`[0-9a-fA-F]{16,}`", "`[0-9a-f]{40}`"),
+		Judge: test("./quorum", "^TestRedact$"),
 	}}
 }

@@ -1,10 +1,34 @@
 package mutants
 
-import "slices"
+// Group is the mutants of one kind of guarantee.
+type Group struct {
+	// Title names the kind, and Intro says in a sentence what it is for.
+	Title, Intro string
+	Mutants      []Mutant
+}
+
+// Groups are all mutants, in an order in which their guarantees can be read.
+func Groups() []Group {
+	return []Group{
+		{"Time", "A holder never counts on a lease for longer than a quorum of the servers keeps its keys.", ofTime()},
+		{"Votes and quorums", "At any time at most one client has the votes of a quorum for a key.", ofVotes()},
+		{"Servers", "A vote counts only while the server that gave it is sure to remember it.", ofServers()},
+		{"Tokens", "Each lease on a key gets a larger token than every earlier one.", ofTokens()},
+		{"Extensions and hand-offs", "A lease that is extended, handed over or handed off still has one holder.", ofLeases()},
+		{"Release and rollback", "What a lease or a lost round has set is deleted, and nothing else is.", ofReleases()},
+		{"Liveness", "No caller waits longer than it must: not for a dead or late server, and not behind others without end.", ofLiveness()},
+		{"Guards", "A resource refuses a holder whose lease is over.", ofGuards()},
+		{"Errors", "An error says what is certain, and no answer does harm beyond its own command.", ofErrors()},
+	}
+}
 
 // All is every mutant.
 func All() []Mutant {
-	return slices.Concat(ofTime(), ofVotes(), ofTokens(), ofExtensions(), ofOverload(), ofReleases(), ofCohorts(), ofServers(), ofHandles(), ofScripts(), ofErrors(), ofGuards())
+	var all []Mutant
+	for _, g := range Groups() {
+		all = append(all, g.Mutants...)
+	}
+	return all
 }
 
 // The judges.
@@ -22,8 +46,8 @@ func contract() Judge { return test("./instance", "^TestContractMiniredis$") }
 // guard is fencing/guardtest on the guard that keeps its marks in memory.
 func guard() Judge { return test("./fencing", "^TestMemory") }
 
-// edit is a mutant's only edit.
-func edit(file, old, new string) []Edit { return []Edit{{file, old, new}} }
+// at is a mutant's only edit.
+func at(marker, old, new string) []Edit { return []Edit{{marker, old, new}} }
 
 // Searches are what is searched with random faults. Under these the designs hold: what
 // breaks where they don't is in package matrix.

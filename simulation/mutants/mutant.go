@@ -3,15 +3,15 @@ package mutants
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Mutant is the library with one mistake.
+// Mutant is the library with one mistake. What doesn't hold any more is what the marker of
+// its first edit says.
 type Mutant struct {
 	// Name is short and unique: letters, digits and dashes.
 	Name string
-	// Breaks is what doesn't hold any more, in words.
-	Breaks string
 	// Edits make it of the source. More than one where one mistake takes several
 	// lines.
 	Edits []Edit
@@ -22,11 +22,23 @@ type Mutant struct {
 	Also []Judge
 }
 
-// Edit replaces a text, which must be there exactly once.
+// Markers are the names of the markers whose lines it changes, each once.
+func (m Mutant) Markers() []string {
+	var names []string
+	for _, e := range m.Edits {
+		if !slices.Contains(names, e.Marker) {
+			names = append(names, e.Marker)
+		}
+	}
+	return names
+}
+
+// Edit replaces a text in the line below a marker.
 type Edit struct {
-	// File is a path in the module, with slashes.
-	File string
-	// Old is what is replaced by New.
+	// Marker is the name of a Marker.
+	Marker string
+	// Old is replaced by New. It begins in the line below the marker, exactly once, and
+	// may go on into the lines behind it.
 	Old, New string
 }
 
@@ -60,7 +72,7 @@ func (j Judge) plays() bool { return j.Scenario != "" || j.Search != "" }
 
 var (
 	// ErrStale is wrapped by the error for a mutant that doesn't fit the source any
-	// more: the text that it replaces isn't there, or is there more than once.
+	// more: its marker isn't there, or not the text that it replaces below it.
 	ErrStale = errors.New("mutants: stale")
 	// ErrUnknown is wrapped by the error for a name that no mutant has.
 	ErrUnknown = errors.New("mutants: unknown")
@@ -69,24 +81,34 @@ var (
 	ErrSource = errors.New("mutants: nothing to break")
 )
 
-// apply makes the edit in a file's text.
+// apply makes the edit in the text of the marker's file.
 func (e Edit) apply(text string) (string, error) {
-	switch n := strings.Count(text, e.Old); {
-	case e.Old == "":
-		return "", fmt.Errorf("%w: %s: an edit of no text", ErrStale, e.File)
-	case e.Old == e.New:
-		return "", fmt.Errorf("%w: %s: an edit that changes nothing: %q", ErrStale, e.File, e.Old)
-	case n != 1:
-		return "", fmt.Errorf("%w: %s has %d times what is to be replaced there, want it once: %q", ErrStale, e.File, n, e.Old)
+	begin, end, found := guarded(text, e.Marker)
+	at, n := 0, 0
+	for i := begin; i < end; i++ {
+		if strings.HasPrefix(text[i:], e.Old) {
+			at, n = i, n+1
+		}
 	}
-	return strings.Replace(text, e.Old, e.padded(), 1), nil
+	switch {
+	case !found:
+		return "", fmt.Errorf("%w: there is no marker %q", ErrStale, e.Marker)
+	case e.Old == "":
+		return "", fmt.Errorf("%w: %s: an edit of no text", ErrStale, e.Marker)
+	case e.Old == e.New:
+		return "", fmt.Errorf("%w: %s: an edit that changes nothing: %q", ErrStale, e.Marker, e.Old)
+	case n != 1:
+		return "", fmt.Errorf("%w: the line below %s is %q, in which %q begins %d times, want once", ErrStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
+	}
+	behind := text[at+len(e.Old):]
+	return text[:at] + e.padded(behind) + behind, nil
 }
 
 // padded is New with as many lines as Old where it has fewer, if lines can be added: what
 // stands behind it keeps its place, which relink needs.
-func (e Edit) padded() string {
+func (e Edit) padded(behind string) string {
 	fewer := strings.Count(e.Old, "\n") - strings.Count(e.New, "\n")
-	if fewer <= 0 || !strings.HasSuffix(e.Old, "\n") || e.New != "" && !strings.HasSuffix(e.New, "\n") {
+	if fewer <= 0 || !strings.HasSuffix(e.Old, "\n") && !strings.HasPrefix(behind, "\n") {
 		return e.New
 	}
 	return e.New + strings.Repeat("\n", fewer)

@@ -31,11 +31,41 @@ func source(t *testing.T) mutants.Source {
 }
 
 // Every mutant fits the present source. One that doesn't has to be written anew where
-// the source was changed: its name says what it is to break.
+// the source was changed: its marker says what it is to break.
 func TestNoneIsStale(t *testing.T) {
 	s := source(t)
 	for _, m := range mutants.All() {
 		assert.NoError(t, s.Check(m))
+	}
+}
+
+// Every marker has a mutant: a guarantee that nothing breaks is a claim.
+func TestEveryMarkerHasAMutant(t *testing.T) {
+	broken := map[string]bool{}
+	for _, m := range mutants.All() {
+		for _, name := range m.Markers() {
+			broken[name] = true
+		}
+	}
+	markers, err := source(t).Markers()
+	require.NoError(t, err)
+	require.Greater(t, len(markers), 200)
+	for _, m := range markers {
+		assert.True(t, broken[m.Name], "%s:%d: no mutant breaks %s", m.File, m.Line, m.Name)
+	}
+}
+
+// Two markers don't say the same: of several lines that uphold one guarantee each says
+// what it does for it.
+func TestGuaranteesDiffer(t *testing.T) {
+	markers, err := source(t).Markers()
+	require.NoError(t, err)
+	seen := map[string]string{}
+	for _, m := range markers {
+		assert.Empty(t, seen[m.Guarantee], "%s says the same: %s", m.Name, m.Guarantee)
+		seen[m.Guarantee] = m.Name
+		assert.LessOrEqual(t, len(m.Guarantee), 110, m.Name)
+		assert.NotRegexp(t, `[.;]$`, m.Guarantee, m.Name)
 	}
 }
 
@@ -48,15 +78,11 @@ func TestList(t *testing.T) {
 		assert.Regexp(t, name, m.Name)
 		assert.False(t, seen[m.Name], "%s is there twice", m.Name)
 		seen[m.Name] = true
-		assert.NotEmpty(t, m.Breaks, m.Name)
 		assert.NotEmpty(t, m.Edits, m.Name)
 		raw, err := json.Marshal(m.Edits)
 		require.NoError(t, err)
 		assert.Empty(t, edits[string(raw)], "%s is the same as another", m.Name)
 		edits[string(raw)] = m.Name
-		for _, e := range m.Edits {
-			assert.False(t, strings.HasSuffix(e.File, "_test.go"), "%s breaks a test", m.Name)
-		}
 	}
 }
 
@@ -134,21 +160,23 @@ func TestSelect(t *testing.T) {
 
 func TestStale(t *testing.T) {
 	s := source(t)
+	const marker, line = "wall-clock-alone", "return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}"
 	for says, e := range map[string]mutants.Edit{
-		"0 times":       {File: "drift/instant.go", Old: "no such text", New: "x"},
-		"package drift": {File: "drift/instant.go", Old: "package drift", New: "package drift"},
-		"times what":    {File: "drift/instant.go", Old: "return", New: "panic"},
-		"of no text":    {File: "drift/instant.go", New: "x"},
-		"drift/gone.go": {File: "drift/gone.go", Old: "a", New: "b"},
+		"begins 0 times":          {Marker: marker, Old: "no such text", New: "x"},
+		"begins 0 times, ":        {Marker: marker, Old: "package drift", New: "package adrift"}, // elsewhere
+		"begins 2 times":          {Marker: marker, Old: "now", New: "then"},
+		"changes nothing":         {Marker: marker, Old: line, New: line},
+		"of no text":              {Marker: marker, New: "x"},
+		`no marker "no-such-one"`: {Marker: "no-such-one", Old: "a", New: "b"},
 	} {
 		err := s.Check(mutants.Mutant{Name: "stale", Edits: []mutants.Edit{e}})
-		require.ErrorIs(t, err, mutants.ErrStale)
+		require.ErrorIs(t, err, mutants.ErrStale, says)
 		assert.ErrorContains(t, err, "stale: ")
 		assert.ErrorContains(t, err, says)
 	}
 	// The second edit sees what the first one made.
 	require.NoError(t, s.Check(mutants.Mutant{Edits: []mutants.Edit{
-		{File: "drift/instant.go", Old: "package drift", New: "package adrift"}, {File: "drift/instant.go", Old: "package adrift", New: "package drift"},
+		{Marker: marker, Old: "now.Sub", New: "then.Sub"}, {Marker: marker, Old: "then.Sub", New: "now.Sub"},
 	}}))
 }
 
@@ -177,16 +205,16 @@ func TestOutcomes(t *testing.T) {
 	s := source(t)
 	list, err := mutants.Select("no-elapsed-check", "guard-passes-lower", "small-jumps-add-up")
 	require.NoError(t, err)
-	one := func(name, file, old, new string) mutants.Mutant {
-		return mutants.Mutant{Name: name, Breaks: "something", Edits: []mutants.Edit{{File: file, Old: old, New: new}},
+	one := func(name, old, new string) mutants.Mutant {
+		return mutants.Mutant{Name: name, Edits: []mutants.Edit{{Marker: "guard-remembers", Old: old, New: new}},
 			Judge: mutants.Judge{Package: "./fencing", Test: "^TestMemoryContract$"}}
 	}
 	elsewhere := list[slices.IndexFunc(list, func(m mutants.Mutant) bool { return m.Name == "guard-passes-lower" })]
 	elsewhere.Name, elsewhere.Judge.Test = "other-judge", "^TestWriteNil$"
 	list = append(list, elsewhere,
-		one("comment", "fencing/memory.go", "package fencing", "package fencing // the same"),
-		one("no-go", "fencing/memory.go", "package fencing", "package fencing; func f() int {}"),
-		one("stale", "fencing/memory.go", "no such text", ""))
+		one("comment", "k.highest = t", "k.highest = t /* the same */"),
+		one("no-go", "k.highest = t", "k.highest = nothing"),
+		one("stale", "no such text", ""))
 
 	told := map[string]mutants.Result{}
 	report, err := mutants.Run(t.Context(), s, mutants.Options{Mutants: list, Progress: func(name string, begins bool, r mutants.Result) {
@@ -263,9 +291,10 @@ func TestInterruption(t *testing.T) {
 // Rows are no wider than a terminal.
 func TestRows(t *testing.T) {
 	assert.LessOrEqual(t, len(mutants.Heading()), 101)
+	from := source(t)
 	for _, m := range mutants.All() {
 		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
-		r := mutants.Result{Name: m.Name, Breaks: m.Breaks, Outcome: mutants.Caught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second, Runs: 9999}
+		r := mutants.Result{Name: m.Name, Guarantee: from.Guarantee(m), Outcome: mutants.Caught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second, Runs: 9999}
 		for line := range strings.Lines(r.Line()) {
 			assert.LessOrEqual(t, len(line), 102, line)
 		}

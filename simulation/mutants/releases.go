@@ -3,52 +3,80 @@ package mutants
 // ofReleases breaks how keys are deleted.
 func ofReleases() []Mutant {
 	return []Mutant{{
-		Name: "lanes-overtake", Breaks: "a delete isn't sent before the SET that it is to undo has ended",
-		Edits: edit("quorum/hold.go", "\tif s.busy {\n\t\ts.line = append", "\tif false {\n\t\ts.line = append"),
-		Judge: test("./quorum", "^TestDeleteNeverOvertakesItsSet$"),
-	}, {
-		Name: "no-debts", Breaks: "a delete that couldn't be delivered is owed",
-		Edits: edit("quorum/hold.go", "\t\td.errand.m.owed.owe(h.key, h.value, after)\n", "\t\t_ = after\n"),
-		Judge: scenario("S9b"),
-	}, {
-		Name: "debts-paid-by-nothing", Breaks: "a delete that found nothing is repeated while the SET may still come",
-		Edits: edit("quorum/debts.go", "\t\tif debt.left.absent() {\n", "\t\tif !debt.left.there {\n"),
+		Name:  "no-rollback",
+		Edits: at("rollback", "r.rollBack(ctx)", ""),
 		Judge: scenario("S9"),
 	}, {
-		Name: "debts-dropped-on-silence", Breaks: "a delete is owed for as long as the instance is silent",
-		Edits: edit("quorum/debts.go", "\t\tdebt.erred = 0\n\t\treturn false, false\n", "\t\tdebt.erred = 0\n\t\treturn true, false\n"),
-		Judge: scenario("S9b"),
+		Name:  "rollback-on-callers-context",
+		Edits: at("rollback-detached", "r.hold.release(", "if ctx.Err() != nil { return }; r.hold.release("),
+		Judge: test("./quorum", "^TestCancelledCallerLeavesNoKeys$"),
 	}, {
-		Name: "broken-connections-age-debts", Breaks: "a delete isn't given up because a proxy closes connections",
-		Edits: edit("quorum/debts.go", "now-debt.erred >= window && (last > debt.erred || permanent(vote.Err)), true", "now-debt.erred >= window, true"),
-		Judge: test("./quorum", "^TestAProxyThatClosesIsNoAnswer$"),
+		Name:  "failed-is-refused",
+		Edits: at("unknown-may-be-set", "if sets && !vote.Unsent {", "if false && sets && !vote.Unsent {"),
+		Judge: scenario("S10"),
 	}, {
-		Name: "last-pass-drops-what-comes", Breaks: "what is owed while a Close delivers has its try, too",
-		Edits: edit("quorum/debts.go", "\td.list = slices.DeleteFunc(d.list, func(debt *debt) bool { return debt.tried })\n", "\td.list = nil\n"),
-		Judge: test("./quorum", "^TestWhatIsOwedDuringTheLastPassIsTried$"),
+		Name:  "rollback-where-granted",
+		Edits: at("absent-for-good", "func (k mark) absent() bool { return !k.there && k.coming == 0 }", "func (k mark) absent() bool { return !k.there }"),
+		Judge: scenario("S10"),
 	}, {
-		Name: "debts-without-bound", Breaks: "an instance that is owed too much gets nothing new to delete",
-		Edits: edit("quorum/debts.go", "\tif n < int64(d.max) {\n", "\tif n >= 0 {\n"),
-		Judge: test("./quorum", "^TestTooManyDebtsStopTheVotes$"),
+		Name:  "lanes-overtake",
+		Edits: at("delete-after-set", "if s.busy {", "if false {"),
+		Judge: test("./quorum", "^TestDeleteNeverOvertakesItsSet$"),
 	}, {
-		Name: "releases-a-quorum", Breaks: "a release deletes on all instances",
-		Edits: edit("quorum/hold.go", "\tfor i := range deletions {\n", "\tfor i := range deletions {\n\t\tif i >= h.c.majority.Q {\n\t\t\treport(i, Ballot{Instance: h.c.members[i].name, Vote: Vote{Outcome: Granted}})\n\t\t\tcontinue\n\t\t}\n"),
+		Name:  "releases-a-quorum",
+		Edits: at("delete-everywhere", "deletions[i].queue(", "if i >= h.c.majority.Q { report(i, Ballot{Instance: h.c.members[i].name, Vote: Vote{Outcome: Granted}}); continue }; deletions[i].queue("),
 		Judge: scenario("S11d"),
 	}, {
-		Name: "release-says-all-is-well", Breaks: "a release that finds the keys gone says so",
-		Edits: edit("quorum/release.go", "\tif r.tally.Verdict() == Won {\n", "\tif r.tally.Verdict() != Pending {\n"),
-		Judge: test("./quorum", "^TestReleaseOfAnExpiredLeaseIsTold$"),
+		Name:  "release-without-compare",
+		Edits: at("delete-compares", "if held[i] == ARGV[1 + i] then", "if held[i] then"),
+		Judge: contract(),
 	}, {
-		Name: "deletes-before-contexts-end", Breaks: "a holder's contexts end before its keys are deleted",
-		Edits: edit("quorum/release.go", "\tl.end(ErrReleased)\n\terr := l.giveBack(ctx)\n", "\terr := l.giveBack(ctx)\n\tl.end(ErrReleased)\n"),
+		Name:  "deletes-before-contexts-end",
+		Edits: at("contexts-end-first", "l.end(ErrReleased)\n\terr := l.giveBack(ctx)", "err := l.giveBack(ctx)\n\tl.end(ErrReleased)"),
 		Judge: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
 	}, {
-		Name: "lease-lost-by-a-panic", Breaks: "a lease that no caller is given, because a hook panics, is released",
-		Edits: edit("quorum/round.go", "\t\tif !told {\n\t\t\tc.discard(lease)\n", "\t\tif !told {\n"),
+		Name:  "no-debts",
+		Edits: at("delete-is-owed", "d.errand.m.owed.owe(h.key, h.value, after)", "_ = after"),
+		Judge: scenario("S9b"),
+	}, {
+		Name:  "debts-paid-by-nothing",
+		Edits: at("delete-repeated", "if debt.left.absent() {", "if !debt.left.there {"),
+		Judge: scenario("S9"),
+	}, {
+		Name:  "debts-dropped-on-silence",
+		Edits: at("silence-keeps-delete", "return false, false", "return true, false"),
+		Judge: scenario("S9b"),
+	}, {
+		Name:  "broken-connections-age-debts",
+		Edits: at("proxy-is-no-answer", "now-debt.erred >= window && (last > debt.erred || permanent(vote.Err)), true", "now-debt.erred >= window, true"),
+		Judge: test("./quorum", "^TestAProxyThatClosesIsNoAnswer$"),
+	}, {
+		Name:  "last-pass-drops-what-comes",
+		Edits: at("last-pass-tries-all", "d.list = slices.DeleteFunc(d.list, func(debt *debt) bool { return debt.tried })", "d.list = nil"),
+		Judge: test("./quorum", "^TestWhatIsOwedDuringTheLastPassIsTried$"),
+	}, {
+		Name:  "debts-without-bound",
+		Edits: at("pending-is-bounded", "if n < int64(d.max) {", "if n >= 0 {"),
+		Judge: test("./quorum", "^TestTooManyDebtsStopTheVotes$"),
+	}, {
+		Name:  "failure-leaves-the-lock",
+		Edits: at("failed-counter-frees-lock", "call('DEL', lock)", ""),
+		Judge: test("./instance", "^TestBadCounters$/^miniredis$"),
+	}, {
+		Name:  "set-again-without-expiry",
+		Edits: at("key-expires", ", 'PX', ttl)", ")"),
+		Judge: contract(),
+	}, {
+		Name:  "set-without-expiry",
+		Edits: at("key-expires-settle", ", 'PX', ttl)", ")"),
+		Judge: contract(),
+	}, {
+		Name:  "lease-lost-by-a-panic",
+		Edits: at("panic-releases", "c.discard(lease)", ""),
 		Judge: test("./quorum", "^TestPanickingHookLeavesNoLeaseBehind$"),
 	}, {
-		Name: "redacts-whole-values-only", Breaks: "a part of a lock's value is hidden in texts, too",
-		Edits: edit("quorum/redact.go", "`[0-9a-fA-F]{16,}`", "`[0-9a-f]{40}`"),
-		Judge: test("./quorum", "^TestRedact$"),
+		Name:  "handed-to-who-has-gone",
+		Edits: at("cancelled-waiter-passes-on", "given != nil && !won {", "given != nil && won {"),
+		Judge: test("./quorum", "^TestHandedToWhoHasGone$"),
 	}}
 }

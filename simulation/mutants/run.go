@@ -27,10 +27,13 @@ const (
 
 // Result is what became of a mutant.
 type Result struct {
-	Name     string  `json:"name"`
-	Breaks   string  `json:"breaks"`
-	Expected string  `json:"expected"`
-	Outcome  Outcome `json:"outcome"`
+	Name string `json:"name"`
+	// Markers are the names of those whose lines the mutant changes, and Guarantee is what
+	// the first one says.
+	Markers   []string `json:"markers"`
+	Guarantee string   `json:"guarantee"`
+	Expected  string   `json:"expected"`
+	Outcome   Outcome  `json:"outcome"`
 	// By is the scenario, the seed or the test that caught it, and Says what that
 	// found; or what went wrong.
 	By   string `json:"by,omitempty"`
@@ -174,7 +177,7 @@ func (s *session) open(name string) (c *court, end func(), err error) {
 
 // unbroken shows the source as it is to the mutants' own judges.
 func (s *session) unbroken(ctx context.Context) (r Result) {
-	r = Result{Name: "", Breaks: "nothing: the source as it is", Outcome: Broken}
+	r = Result{Name: "", Guarantee: "the source as it is", Outcome: Broken}
 	c, end, err := s.open("unbroken")
 	if err != nil {
 		r.Says = err.Error()
@@ -228,7 +231,7 @@ func (r *Result) take(v Verdict, err error) {
 
 // judge brings a mutant before one judge after the other, until one catches it.
 func (s *session) judge(ctx context.Context, i int, m Mutant) (r Result) {
-	r = Result{Name: m.Name, Breaks: m.Breaks, Expected: m.Judge.String(), Outcome: Broken}
+	r = Result{Name: m.Name, Markers: m.Markers(), Guarantee: s.source.Guarantee(m), Expected: m.Judge.String(), Outcome: Broken}
 	c, end, err := s.open(fmt.Sprintf("%d", i))
 	if err != nil {
 		r.Says = err.Error()
@@ -285,7 +288,7 @@ func (c *court) judges(m Mutant) []func(context.Context) (Verdict, error) {
 		list[0] = order(Order{First: []Judge{m.Judge}})
 	}
 	list = append(list, order(Order{Rest: true}))
-	for _, pkg := range m.packages() {
+	for _, pkg := range c.source.packages(m) {
 		list = append(list, test(pkg, all))
 	}
 	return list

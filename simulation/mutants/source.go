@@ -7,15 +7,21 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // module is whose source it is.
 const module = "github.com/redquorum/redlock"
 
 // Source is a checkout of the module.
-type Source struct{ root string }
+type Source struct {
+	root    string
+	markers func() ([]Marker, error) // read once
+}
 
 // Open finds the checkout that a folder is in, "." for the present one. The error Is
 // ErrSource.
@@ -38,7 +44,7 @@ func Open(ctx context.Context, dir string) (Source, error) {
 	if err != nil || path != module || root == "" {
 		return Source{}, fmt.Errorf("%w: mutants are made of the module's source: start this in a checkout of %s (%q is in %s)", ErrSource, module, dir, place(path, stderr.String(), err))
 	}
-	return Source{root: root}, nil
+	return Source{root: root, markers: sync.OnceValues(func() ([]Marker, error) { return readMarkers(root) })}, nil
 }
 
 // place says where a folder is that isn't the right one.
@@ -65,21 +71,49 @@ func (s Source) Check(m Mutant) error {
 func (s Source) broken(m Mutant) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range m.Edits {
-		text, begun := texts[e.File]
+		marker, err := s.marker(e.Marker)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		text, begun := texts[marker.File]
 		if !begun {
-			raw, err := os.ReadFile(s.path(e.File))
+			raw, err := os.ReadFile(s.path(marker.File))
 			if err != nil {
 				return nil, fmt.Errorf("%w: %s: %w", ErrStale, m.Name, err)
 			}
 			text = string(raw)
 		}
-		text, err := e.apply(text)
-		if err != nil {
+		if text, err = e.apply(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
-		texts[e.File] = text
+		texts[marker.File] = text
 	}
 	return texts, nil
+}
+
+// marker finds a marker by its name. The error Is ErrStale, or ErrMarker.
+func (s Source) marker(name string) (Marker, error) {
+	all, err := s.Markers()
+	if err != nil {
+		return Marker{}, err
+	}
+	i := slices.IndexFunc(all, func(m Marker) bool { return m.Name == name })
+	if i < 0 {
+		return Marker{}, fmt.Errorf("%w: there is no marker %q", ErrStale, name)
+	}
+	return all[i], nil
+}
+
+// Guarantee is what doesn't hold any more with the mutant; "" if it doesn't fit the source.
+func (s Source) Guarantee(m Mutant) string {
+	if len(m.Edits) == 0 {
+		return ""
+	}
+	marker, err := s.marker(m.Edits[0].Marker)
+	if err != nil {
+		return "" // Check tells
+	}
+	return marker.Guarantee
 }
 
 func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
@@ -91,6 +125,10 @@ func (s Source) overlay(m Mutant, folder string) (path string, replace map[strin
 	if err != nil {
 		return "", nil, err
 	}
+	return s.overlayOf(texts, folder)
+}
+
+func (s Source) overlayOf(texts map[string]string, folder string) (path string, replace map[string]string, err error) {
 	replace = map[string]string{}
 	for file, text := range texts {
 		broken := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
@@ -108,14 +146,14 @@ func (s Source) overlay(m Mutant, folder string) (path string, replace map[strin
 }
 
 // packages lists the packages that the mutant changes.
-func (m Mutant) packages() []string {
+func (s Source) packages(m Mutant) []string {
 	var list []string
-	seen := map[string]bool{}
 	for _, e := range m.Edits {
-		dir, _ := filepath.Split(filepath.FromSlash(e.File))
-		pkg := "./" + filepath.ToSlash(filepath.Clean(dir))
-		if !seen[pkg] {
-			seen[pkg] = true
+		marker, err := s.marker(e.Marker)
+		if err != nil {
+			continue // Check tells
+		}
+		if pkg := "./" + path.Dir(marker.File); !slices.Contains(list, pkg) {
 			list = append(list, pkg)
 		}
 	}

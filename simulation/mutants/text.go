@@ -30,7 +30,7 @@ func (r Result) Line() string {
 			by += ", not by " + r.Expected
 		}
 	}
-	columns := [][]string{wrap(name, nameWidth), wrap(r.Breaks, breaksWidth), wrap(by, byWidth)}
+	columns := [][]string{wrap(name, nameWidth), wrap(r.Guarantee, breaksWidth), wrap(by, byWidth)}
 	height := 1
 	for _, c := range columns {
 		height = max(height, len(c))

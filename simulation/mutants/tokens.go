@@ -1,70 +1,154 @@
 package mutants
 
-// ofTokens breaks the proof that tokens rise.
+// ofTokens breaks the order of tokens.
 func ofTokens() []Mutant {
 	return []Mutant{{
-		Name: "naive-maximum", Breaks: "lower counters are raised to the token",
+		Name: "naive-maximum",
 		Edits: []Edit{
-			{"quorum/round.go", "\tcase vote.Token < r.token:\n", "\tcase vote.Token < 0*r.token:\n"},
-			{"quorum/round.go", "vote.Token < r.token && (r.stage == raising || r.stage == won)", "vote.Token < 0*r.token"},
+			{"lower-is-raised", "case vote.Token < r.token:", "case vote.Token < 0*r.token:"},
+			{"late-lower-is-raised", "vote.Token < r.token && (r.stage == raising || r.stage == won)", "vote.Token < 0*r.token"},
 		},
 		Judge: scenario("S22"),
 	}, {
-		Name: "token-minimum", Breaks: "the token is the largest of the votes'",
+		Name: "token-minimum",
 		Edits: []Edit{
-			{"quorum/round.go", "vote.Outcome == Granted && vote.Token <= token &&", "vote.Outcome == Granted &&"},
-			{"quorum/round.go", "(agree < r.settled.Q || vote.Token > token)", "(agree < r.settled.Q || vote.Token < token)"},
-			{"quorum/round.go", "first = max(first, firstOf(other))", "first = vote.Token"},
-			{"quorum/round.go", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if true {"},
+			{"no-vote-above", " && vote.Token <= token", ""},
+			{"largest-token", "vote.Token > token", "vote.Token < token"},
+			{"first-is-new", "first = max(first, firstOf(other))", "first = vote.Token"},
+			{"above-is-not-settled", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if true {"},
 		},
 		Judge: scenario("S22"),
 	}, {
-		Name: "largest-vote-of-all", Breaks: "a server whose clock is far ahead costs its own vote and no more",
-		Edits: edit("quorum/round.go", "(vote.Clock.IsZero() || vote.Token == token ||", "(true ||"),
+		Name:  "largest-vote-of-all",
+		Edits: at("clock-bounds-token", "(vote.Clock.IsZero() || vote.Token == token ||", "(true ||"),
 		Judge: test("./quorum", "^TestClockHoursAhead$"),
 	}, {
-		Name: "first-token-of-one-vote", Breaks: "a round's reserved tokens are new on all that are settled for it",
-		Edits: edit("quorum/round.go", "first = max(first, firstOf(other))", "first = firstOf(vote)"),
+		Name:  "first-token-of-one-vote",
+		Edits: at("first-is-new", "first = max(first, firstOf(other))", "first = firstOf(vote)"),
 		Judge: test("./quorum", "^TestReservedTokensAreNewOnAQuorum$"),
 	}, {
-		Name: "straggler-reserved-fewer", Breaks: "an instance that reserved fewer tokens than the round has isn't settled for it",
-		Edits: edit("quorum/round.go", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if vote.Token <= r.token {"),
-		Judge: test("./quorum", "^TestStragglerThatReservedFewer$"),
-	}, {
-		Name: "race-lost-early", Breaks: "a round that has its grants but no token goes on voting while somebody can help",
-		Edits: edit("quorum/round.go", "agree+r.tally.N-voted < r.settled.Q {", "voted > 0 {"),
-		Judge: test("./quorum", "^TestRoundWaitsForATokenThatSuits$"),
-	}, {
-		Name: "bound-beyond-the-quarantine", Breaks: "after a quarantine the clock is above all that a lost counter gave",
-		Edits: edit("quorum/config.go", "return c.MaxTTL / 2 }", "return c.MaxTTL * 50 }"),
-		Judge: test("./quorum", "^TestCommandsBoundTheCounter$"),
-	}, {
-		Name: "poison-is-waited-for", Breaks: "who can't have a lock because its counters are poisoned is told at once",
-		Edits: edit("quorum/errors.go", "return e.clockTooLate() || e.ahead() >", "return e.clockTooLate() && e.ahead() >"),
-		Judge: test("./quorum", "^TestAllCountersPoisoned$"),
-	}, {
-		Name: "raise-refused-counts", Breaks: "a raise counts only where the key is still the lease's",
-		Edits: edit("quorum/round.go", "\tif ballot.Vote.Outcome == Granted {\n\t\tr.hold.settle(i)", "\tif ballot.Vote.Outcome != Failed {\n\t\tr.hold.settle(i)"),
-		Judge: scenario("S7e"),
-	}, {
-		Name: "raise-failed-counts", Breaks: "a raise that went unanswered doesn't count",
-		Edits: edit("quorum/round.go", "\tif ballot.Vote.Outcome == Granted {\n\t\tr.hold.settle(i)", "\tif ballot.Vote.Outcome != Refused {\n\t\tr.hold.settle(i)"),
-		Judge: scenario("M1"),
-	}, {
-		Name: "higher-straggler-counts", Breaks: "an instance whose vote is above the token isn't settled for it",
-		Edits: edit("quorum/round.go", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if true {"),
+		Name:  "higher-straggler-counts",
+		Edits: at("above-is-not-settled", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if true {"),
 		Judge: test("./quorum", "^TestStragglerMakesUpForAFailedRaise$"),
 	}, {
-		Name: "lower-straggler-settled", Breaks: "a straggler that voted below the token lacks it",
-		Edits: edit("quorum/round.go", "vote.Outcome == Granted && vote.Token >= r.token {", "vote.Outcome == Granted {"),
+		Name:  "straggler-reserved-fewer",
+		Edits: at("reserved-is-settled", "if vote.Token <= r.token && firstOf(vote) <= r.first() {", "if vote.Token <= r.token {"),
+		Judge: test("./quorum", "^TestStragglerThatReservedFewer$"),
+	}, {
+		Name:  "lower-straggler-settled",
+		Edits: at("late-has-the-token", "vote.Outcome == Granted && vote.Token >= r.token {", "vote.Outcome == Granted {"),
 		Judge: scenario("M5"),
 	}, {
-		Name: "token-unchecked", Breaks: "a grant without a token is no grant",
-		Edits: edit("quorum/errand.go", "\tif e.op != Acquire || !e.fence {\n", "\tif true {\n"),
+		Name:  "raise-refused-counts",
+		Edits: at("raise-granted", "if ballot.Vote.Outcome == Granted {", "if ballot.Vote.Outcome != Failed {"),
+		Judge: scenario("S7e"),
+	}, {
+		Name:  "raise-failed-counts",
+		Edits: at("raise-granted", "if ballot.Vote.Outcome == Granted {", "if ballot.Vote.Outcome != Refused {"),
+		Judge: scenario("M1"),
+	}, {
+		Name:  "race-lost-early",
+		Edits: at("race-not-given-up", "agree+r.tally.N-voted < r.settled.Q {", "voted > 0 {"),
+		Judge: test("./quorum", "^TestRoundWaitsForATokenThatSuits$"),
+	}, {
+		Name:  "bound-beyond-the-quarantine",
+		Edits: at("clock-outruns-counter", "return c.MaxTTL / 2 }", "return c.MaxTTL * 50 }"),
+		Judge: test("./quorum", "^TestCommandsBoundTheCounter$"),
+	}, {
+		Name:  "token-unchecked",
+		Edits: at("grant-has-token", "if e.op != Acquire || !e.fence {", "if true {"),
 		Judge: test("./quorum", "^TestGrantWithoutATokenIsAFailedVote$"),
 	}, {
-		Name: "reserved-unchecked", Breaks: "a grant with more reserved tokens than were asked for is no grant",
-		Edits: edit("quorum/errand.go", "case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():", "case !firstOf(vote).Valid():"),
+		Name:  "reserved-unchecked",
+		Edits: at("reserved-as-asked", "case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():", "case !firstOf(vote).Valid():"),
 		Judge: test("./quorum", "^TestGrantWithImpossibleSpareIsAFailedVote$"),
+	}, {
+		Name:  "spares-above-the-settled",
+		Edits: at("reserved-below-token", "func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }", "func (r *round) first() fencing.Token { return r.token }"),
+		Judge: scenario("X5"),
+	}, {
+		Name:  "counter-stands-still",
+		Edits: at("counter-rises", "pcall('INCR', KEYS[n + i])", "tonumber(pcall('GET', KEYS[n + i]))"),
+		Judge: contract(),
+	}, {
+		Name:  "counter-not-written",
+		Edits: at("counter-is-written", "pcall('SET', counter, string.format('%.0f', token), 'PX', 6 * quarter)", "{}"),
+		Judge: contract(),
+	}, {
+		Name:  "spares-not-counted-anew",
+		Edits: at("reserved-in-the-counter", "string.format('%.0f', token), 'PX'", "string.format('%.0f', token - spare), 'PX'"),
+		Judge: test("./instance", "^TestReservedTokens$"),
+	}, {
+		Name:  "counter-not-refreshed",
+		Edits: at("counter-lives-on", "string.format('%.0f', token), 'PX', 6 * quarter)", "string.format('%.0f', token), 'KEEPTTL')"),
+		Judge: test("./instance", "^TestCounterOutlivesItsGrants$/^miniredis$"),
+	}, {
+		Name:  "lost-counter-starts-low",
+		Edits: at("lost-counter-from-clock", "token <= clock then token = clock + 1 end", "token <= clock then token = counted end"),
+		Judge: contract(),
+	}, {
+		Name:  "counters-run-not-compared",
+		Edits: at("older-counter-from-clock", "run ~= '' and run ~= known", "run ~= '' and not known"),
+		Judge: test("./instance", "^TestCounterOfAnotherRun$/^miniredis$"),
+	}, {
+		Name:  "another-run-lowers",
+		Edits: at("clock-never-lowers", " and token <= clock then", " then"),
+		Judge: test("./instance", "^TestCounterAheadOfTheClock$/^miniredis$"),
+	}, {
+		Name:  "run-not-in-the-text",
+		Edits: at("run-is-written", "/ span .. ' ' .. run", "/ span .. ' '"),
+		Judge: test("./instance", "^TestCounterOfAnotherRun$/^miniredis$"),
+	}, {
+		Name:  "run-forgotten",
+		Edits: at("known-run-stays", "if run == '' then written = text .. known end", ""),
+		Judge: test("./instance", "^TestRunUnknownToTheClient$/^miniredis$"),
+	}, {
+		Name:  "grant-without-a-bound",
+		Edits: at("grant-bounded", "math.min(clock + ARGV[6], 9007199254740991)", "9007199254740991"),
+		Judge: contract(),
+	}, {
+		Name:  "lift-without-a-bound",
+		Edits: at("lift-bounded", "tonumber(token) > clock + ahead then", "tonumber(token) > 9007199254740991 then"),
+		Judge: contract(),
+	}, {
+		Name:  "raised-without-a-grant",
+		Edits: at("counter-undone", "pcall('DEL', counter) else pcall('DECR', counter) end", "pcall('DEL', counter) end"),
+		Judge: contract(),
+	}, {
+		Name:  "spares-beyond-the-clock",
+		Edits: at("reserved-below-clock", "math.min(wanted or 0, clock - token)", "math.min(wanted or 0, most - token)"),
+		Judge: contract(),
+	}, {
+		Name:  "spares-not-counted",
+		Edits: at("reserved-counted", "pcall('INCRBY', counter, spare)", "pcall('INCRBY', counter, 0) + spare"),
+		Judge: contract(),
+	}, {
+		Name:  "replace-without-counting",
+		Edits: at("replace-counts", "token, spare, failure = count(KEYS[2], KEYS[3], found, known or run, nil, tonumber(ARGV[7]))", "token = tonumber(redis.call('GET', KEYS[2])) or clock"),
+		Judge: contract(),
+	}, {
+		Name:  "raise-lowers",
+		Edits: at("raise-only-lifts", "if held < tonumber(token) then", "if held ~= tonumber(token) then"),
+		Judge: contract(),
+	}, {
+		Name:  "lift-shortens",
+		Edits: at("raise-keeps-time", "if stale then left = 6 * quarter end", "left, stale = 6 * quarter, true"),
+		Judge: test("./instance", "^TestLiftsKeepTheTime$/^miniredis$"),
+	}, {
+		Name:  "raise-without-holder",
+		Edits: at("raise-compares", "if held ~= ARGV[3] then", "if not held and false then"),
+		Judge: contract(),
+	}, {
+		Name:  "restore-without-token",
+		Edits: at("restore-has-token", "lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])", "lift(KEYS[2], KEYS[3], '1', ARGV[6], ARGV[8])"),
+		Judge: contract(),
+	}, {
+		Name:  "bounds-in-one-list",
+		Edits: at("one-bound-per-list", " || cmd.Ahead != first.Ahead", ""),
+		Judge: test("./instance", "^TestCommandsOfOtherBoundsTravelApart$/^miniredis$"),
+	}, {
+		Name:  "runs-in-one-list",
+		Edits: at("one-run-per-list", " || cmd.Run != first.Run", ""),
+		Judge: test("./instance", "^TestCommandsOfOtherRunsTravelApart$/^miniredis$"),
 	}}
 }

@@ -1,79 +1,78 @@
 package mutants
 
-// ofVotes breaks how a round is counted.
+// ofVotes breaks how votes are given and counted.
 func ofVotes() []Mutant {
 	return []Mutant{{
-		Name: "half-is-enough", Breaks: "two quorums share an instance",
-		Edits: edit("quorum/majority.go", "return Majority{N: n, Q: n/2 + 1}", "return Majority{N: n, Q: (n + 1) / 2}"),
+		Name:  "half-is-enough",
+		Edits: at("two-quorums-meet", "n/2 + 1", "(n + 1) / 2"),
 		Judge: scenario("S18"),
 	}, {
-		Name: "quorum-unchecked", Breaks: "a Quorum below the majority is refused",
-		Edits: edit("quorum/config.go", "c.Quorum < least || c.Quorum > n", "c.Quorum < least-n || c.Quorum > n"),
+		Name:  "quorum-unchecked",
+		Edits: at("quorum-is-majority", "c.Quorum < least || c.Quorum > n", "c.Quorum < least-n || c.Quorum > n"),
 		Judge: test("./quorum", "^TestQuorumUnderTheMajorityIsAnError$"),
 	}, {
-		Name: "timeout-without-end", Breaks: "an InstanceTimeout that no TTL allows is refused, however large",
-		Edits: edit("quorum/config.go", "\tif c.InstanceTimeout > maxMaxTTL {", "\tif false {"),
-		Judge: test("./quorum", "^TestConfigRefusesBadValues$"),
-	}, {
-		Name: "quorum-of-reachable", Breaks: "the quorum is one of all instances",
-		Edits: []Edit{
-			{"quorum/majority.go", "case t.Granted >= t.Q:", "case t.Granted > (t.N-t.Failed)/2:"},
-		},
+		Name:  "quorum-of-reachable",
+		Edits: at("quorum-of-all", "case t.Granted >= t.Q:", "case t.Granted > (t.N-t.Failed)/2:"),
 		Judge: scenario("S4"),
 	}, {
-		Name: "failed-is-granted", Breaks: "an unknown vote is not counted as a grant",
-		Edits: edit("quorum/majority.go", "\t\tt.Failed++\n", "\t\tt.Granted++\n"),
+		Name:  "failed-is-granted",
+		Edits: at("unknown-is-no-grant", "t.Failed++", "t.Granted++"),
 		Judge: scenario("S4"),
 	}, {
-		Name: "failed-is-refused", Breaks: "an unknown vote is no refusal: what it may have set is deleted",
-		Edits: edit("quorum/hold.go", "if sets && !vote.Unsent {", "if false && sets && !vote.Unsent {"),
-		Judge: scenario("S10"),
-	}, {
-		Name: "waits-for-all", Breaks: "a round is decided as soon as it can be",
-		Edits: edit("quorum/majority.go", "case t.Granted >= t.Q:", "case t.Granted >= t.Q && t.Granted+t.Refused+t.Failed == t.N:"),
-		Judge: test("./quorum", "^TestHungMinorityCostsNothing$"),
-	}, {
-		Name: "value-reused", Breaks: "each round has a value of its own",
-		Edits: []Edit{
-			{"quorum/coordinator.go", "\trandom   io.Reader\n", "\trandom   io.Reader\n\tvalue    string\n"},
-			{"quorum/coordinator.go", "\tvalue := string(digits[:])\n", "\tc.randomMu.Lock()\n\tdefer c.randomMu.Unlock()\n\tif c.value == \"\" {\n\t\tc.value = string(digits[:])\n\t}\n\tvalue := c.value\n"},
-		},
+		Name:  "value-reused",
+		Edits: at("value-per-round", "_, err := io.ReadFull(c.random, c.drawn[:])", "var err error; if c.drawn == ([20]byte{}) { _, err = io.ReadFull(c.random, c.drawn[:]) }"),
 		Judge: scenario("S9m"),
 	}, {
-		Name: "rollback-where-granted", Breaks: "a lost round is deleted on all instances, whatever they said",
-		Edits: edit("quorum/hold.go", "func (k mark) absent() bool { return !k.there && k.coming == 0 }", "func (k mark) absent() bool { return !k.there }"),
-		Judge: scenario("S10"),
+		Name:  "set-without-nx",
+		Edits: at("free-key-only", "'NX', 'PX', ttl)", "'PX', ttl)"),
+		Judge: contract(),
 	}, {
-		Name: "no-rollback", Breaks: "a lost round leaves nothing behind",
-		Edits: edit("quorum/round.go", "\t\tr.rollBack(ctx)\n", ""),
-		Judge: scenario("S9"),
+		Name:  "settle-without-nx",
+		Edits: at("free-key-only-settle", "'NX', 'PX', ttl)", "'PX', ttl)"),
+		Judge: contract(),
 	}, {
-		Name: "rollback-on-callers-context", Breaks: "a caller that was cancelled leaves no keys behind",
+		Name:  "plain-set-without-nx",
+		Edits: at("free-key-only-unfenced", `&cmd.Value, "NX", "PX", &c.ttl)`, `&cmd.Value, "PX", &c.ttl)`),
+		Judge: contract(),
+	}, {
+		Name: "errors-cancel-others",
 		Edits: []Edit{
-			{"quorum/round.go", "r.hold.release(r.ctx, nil, func", "r.hold.release(ctx, nil, func"},
-			{"quorum/hold.go", "func (d *deletion) begin(now drift.Instant) {\n", "func (d *deletion) begin(now drift.Instant) {\n\tif err := d.errand.ctx.Err(); err != nil {\n\t\td.report(d.i, Ballot{Instance: d.errand.m.name, Vote: Vote{Err: err}})\n\t\td.hold.ended(d.i)\n\t\treturn\n\t}\n"},
-		},
-		Judge: test("./quorum", "^TestCancelledCallerLeavesNoKeys$"),
-	}, {
-		Name: "errors-cancel-others", Breaks: "one instance's error costs no other's vote",
-		Edits: []Edit{
-			{"quorum/hold.go", "\tfanned errgroup.Group\n", "\tfanned *errgroup.Group\n\tctx    context.Context\n"},
-			{"quorum/hold.go", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n", "\th.c, h.key, h.value, h.spots = c, key, value, spots\n\th.fanned, h.ctx = errgroup.WithContext(context.Background())\n"},
-			{"quorum/hold.go", "ctx: ctx, group: &h.fanned, use: use, to: to}", "ctx: h.ctx, group: h.fanned, use: use, to: to}"},
-			{"quorum/errand.go", "\t\te.Receive(e.m.inst.Do(ctx, cmd))\n\t\treturn nil\n", "\t\tvote := e.m.inst.Do(ctx, cmd)\n\t\te.Receive(vote)\n\t\treturn vote.Err\n"},
+			{"one-error-one-vote", "fanned errgroup.Group", "fanned *errgroup.Group; ctx context.Context"},
+			{"own-context", "return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned,", "if h.fanned == nil { h.fanned, h.ctx = errgroup.WithContext(context.Background()) }; return errand{m: h.c.members[i], ctx: h.ctx, group: h.fanned,"},
+			{"error-is-a-vote", "e.Receive(e.m.inst.Do(ctx, cmd))\n\t\treturn nil", "vote := e.m.inst.Do(ctx, cmd); e.Receive(vote)\n\t\treturn vote.Err"},
 		},
 		Judge: test("./quorum", "^TestOneErrorCostsNoOtherVote$"),
 	}, {
-		Name: "no-one-first", Breaks: "after a split round one instance is asked before the others",
-		Edits: edit("quorum/waiting.go", "w.split = !w.split && t.granted > 0 && t.refused > 0", "w.split = false && t.granted > 0 && t.refused > 0"),
-		Judge: test("./quorum", "^TestRoundAfterASplitAsksOneInstanceFirst$"),
+		Name:  "names-twice",
+		Edits: at("one-name-one-instance", "if j, twice := seen[name]; twice {", "if j, twice := seen[name]; twice && j < 0 {"),
+		Judge: test("./quorum", "^TestNewRefusesBadInstances$"),
 	}, {
-		Name: "one-first-for-ever", Breaks: "a stale key on the instance that is asked first blocks nobody for ever",
-		Edits: edit("quorum/waiting.go", "w.split = !w.split && t.granted > 0 && t.refused > 0", "w.split = w.split || t.granted > 0 && t.refused > 0"),
-		Judge: test("./simulation/mutants/trial", "^TestKeyThatStaysOnOneServer$"),
+		Name:  "duplicates-unnoticed",
+		Edits: at("one-server-one-vote", "taken && owner != member {", "taken && owner != member && false {"),
+		Judge: test("./quorum", "^TestOneServerUnderTwoNamesVotesOnce$"),
 	}, {
-		Name: "no-timeout", Breaks: "each instance has a time-out",
-		Edits: edit("quorum/errand.go", "\te.m.starter.Start(cmd, left, e)", "\te.m.starter.Start(cmd, left*1000, e)"),
-		Judge: scenario("S7d"),
+		Name:  "set-not-sent",
+		Edits: at("set-is-sent", " Set: c.cfg.Set,", ""),
+		Judge: scenario("S14"),
+	}, {
+		Name:  "set-not-compared",
+		Edits: at("set-is-compared", "if theirs ~= set and not", "if theirs == '' and not"),
+		Judge: contract(),
+	}, {
+		Name:  "max-ttl-not-agreed",
+		Edits: at("set-has-max-ttl", `" MaxTTL=" + s.MaxTTL.String()`, `" MaxTTL=0s"`),
+		Judge: test("./quorum", "^TestClientsAgreeOnMaxTTL$"),
+	}, {
+		Name:  "replicas-not-counted",
+		Edits: at("replicas-have-it", "if n < int64(cfg.Replicas) {", "if n < 0 {"),
+		Judge: test("./instance", "^TestReplicas$"),
+	}, {
+		Name:  "refusal-is-a-grant",
+		Edits: at("outcome-as-answered", "if a.outcome == scriptGranted || a.outcome == scriptReplaced {", "if a.outcome != scriptOtherSet {"),
+		Judge: contract(),
+	}, {
+		Name:  "nonce-unchecked",
+		Edits: at("answer-has-nonce", "!bytes.Equal(s.raw[:n], s.prefix[:n])", "n < 0"),
+		Judge: test("./instance", "^TestGarbage$"),
 	}}
 }

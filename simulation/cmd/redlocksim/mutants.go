@@ -41,17 +41,17 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return usageError{err}
 	}
-	if list {
-		for _, m := range chosen {
-			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, m.Breaks, m.Judge)
-		}
-		return nil
-	}
 	from, err := mutants.Open(ctx, source)
 	if errors.Is(err, mutants.ErrSource) {
 		return usageError{err}
 	} else if err != nil {
 		return interrupted(ctx, err)
+	}
+	if list {
+		for _, m := range chosen {
+			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, from.Guarantee(m), m.Judge)
+		}
+		return nil
 	}
 	j := breaking{format: format, stdout: stdout, all: len(chosen)}
 	if newProgress(stderr) != nil {

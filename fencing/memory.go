@@ -307,7 +307,7 @@ func (m *Memory) evict() bool {
 		if m.config.Bound.now().Sub(k.shown) < m.config.Retention {
 			return false
 		}
-		//guard:guard-keeps-writing-marks  a mark under which a write runs isn't dropped
+		//guard:guard-keeps-writing-marks  a mark is kept while a write runs under it
 		if !k.writing {
 			m.drop(k)
 			return true

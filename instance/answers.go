@@ -18,7 +18,7 @@ func (p permanent) Error() string { return string(p) }
 
 // Permanent is what quorum asks for.
 func (p permanent) Permanent() bool {
-	//guard:permanent-is-said  an error that waiting doesn't cure says so, as that of a missing command
+	//guard:permanent-is-said  an error that waiting doesn't cure, such as a missing command, says so
 	return true
 }
 
@@ -195,7 +195,7 @@ func nothingDone(text, sent string) bool {
 		// Only of the command itself, which has a code. Since 7.0 a script's has one, too.
 		_, coded := codes[strings.SplitN(inner, " ", 2)[0]]
 		//guard:stopped-script-may-have-set  a script that stopped halfway may have set the key
-		//guard:stopped-script-may-have-set-before-7  a script that stopped halfway may have set the key, also in the words of servers before 7.0
+		//guard:stopped-script-before-7  a script that servers before 7.0 say has stopped halfway may have set the key
 		return coded && sent != "" && !wrapped && !strings.Contains(strings.ToLower(inner), "script")
 	case ErrCommand:
 		// A script can't call another one, so that one that is missing wasn't begun.

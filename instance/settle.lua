@@ -7,8 +7,8 @@ local function settle(i, counted)
     failure, theirs, known = judge(KEYS[2 * n + i], texts[i])
     if failure then return 'E' .. failure.err end
     if theirs then return 'S' .. theirs end
-    --guard:free-key-only-settle  a key is set only where it is free, also if the text beside its counter is new
-    --guard:key-expires-settle  a key whose holder died is gone after its TTL, also if the text beside its counter is new
+    --guard:free-key-only-settle  a key is set only where it is free, also if its counter needs another text
+    --guard:key-expires-settle  a key whose holder died is gone after its TTL, also if its counter needs another text
     local done = pcall('SET', lock, ARGV[6 + i], 'NX', 'PX', ttl)
     if not done then return -3 - call('PTTL', lock) end
     if done.err then return 'E' .. done.err end

@@ -55,7 +55,7 @@ func (h *hold) reserve(n int) {
 func (h *hold) draw() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	//guard:reserved-not-used-up  a lease is handed over only with a token that was reserved for it
+	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
 	if h.spare == 0 {
 		return false
 	}

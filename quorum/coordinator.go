@@ -152,7 +152,7 @@ func newMembers(c *core, instances []Instance) []*member {
 			maxInFlight:   c.cfg.MaxInFlight,
 			watchRestarts: c.cfg.RestartQuarantine == On,
 			watchClock:    c.cfg.ClockMonitor == On,
-			//guard:quarantine-length  a quarantine is as long as the longest lease
+			//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
 			quarantine: quarantine{length: length, drift: c.cfg.Drift},
 			// The drift allowance covers half its rate on either side; a clock
 			// that runs off faster is as bad as one that jumps.

@@ -26,7 +26,7 @@ type hold struct {
 	spots []spot // per instance
 	gone  bool   // a release was queued: nothing may be put there any more
 	spare int    // tokens above the lease's that are the value's, too
-	//guard:one-error-one-vote  one instance's error cancels no other instance's command: the group has no context
+	//guard:one-error-one-vote  one instance's error cancels no command to another instance: the group has no context
 	fanned errgroup.Group
 }
 

@@ -267,7 +267,7 @@ var errNoReason = errors.New("quorum: the instance failed and gave no reason")
 
 // observe shows the monitor a reading of the server's clock.
 func (m *member) observe(server time.Time, sent, received drift.Instant) {
-	//guard:clock-observed  every answer that has a server's clock is shown to the clock monitor
+	//guard:clock-observed  each reading of a server's clock is shown to the clock monitor
 	if !m.watchClock || server.IsZero() {
 		return
 	}

@@ -254,7 +254,7 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 
 // first is the first of a round's tokens.
 //
-//guard:reserved-below-token  a round's reserved tokens are settled together with its last
+//guard:reserved-below-token  the reserved tokens are settled together with the token
 func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }
 
 // run sends the commands and returns when the round is decided, or with what
@@ -475,11 +475,11 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 		for j := range r.ballots {
 			if other := &r.ballots[j].Vote; r.canHave(other, vote.Token) {
 				n++
-				//guard:first-is-new  a round's first reserved token is above every token that the quorum gave before
+				//guard:first-is-new  a round's reserved tokens are new on each instance that counts for the token
 				first = max(first, firstOf(other))
 			}
 		}
-		//guard:largest-token  of the tokens that a quorum can have the round takes the larger
+		//guard:largest-token  the token is the largest that a quorum can have
 		if n >= r.settled.Q && (agree < r.settled.Q || vote.Token > token) ||
 			agree < r.settled.Q && (n > agree || n == agree && vote.Token < token) {
 			token, spare, agree = vote.Token, int(vote.Token-first), n

@@ -12,7 +12,7 @@ func ofErrors() []Mutant {
 		Judge: test("./instance", "^TestAnswers$"),
 	}, {
 		Name:  "wrapped-error-did-nothing",
-		Edits: at("stopped-script-may-have-set-before-7", `return coded && sent != "" && !wrapped && !strings`, `return coded && sent != "" && !strings`),
+		Edits: at("stopped-script-before-7", `return coded && sent != "" && !wrapped && !strings`, `return coded && sent != "" && !strings`),
 		Judge: test("./instance", "^TestAnswers$"),
 	}, {
 		Name:  "missing-command-did-nothing",

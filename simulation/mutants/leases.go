@@ -80,7 +80,7 @@ func ofLeases() []Mutant {
 		Judge: scenario("S11f"),
 	}, {
 		Name:  "spares-without-end",
-		Edits: at("reserved-not-used-up", "if h.spare == 0 {", "if h.spare < 0 {"),
+		Edits: at("handover-has-token", "if h.spare == 0 {", "if h.spare < 0 {"),
 		Judge: searching("cohorts"),
 	}, {
 		Name:  "pass-adds-time",

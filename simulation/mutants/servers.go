@@ -176,7 +176,7 @@ func ofServers() []Mutant {
 		Judge: test("./quorum", "^TestQuarantineEndsByTheMonotonicClock$"),
 	}, {
 		Name:  "jump-without-quarantine",
-		Edits: at("jump-quarantined", "q.jump = term{until: now.Mono + q.length, detail: jump.String()}", "q := &quarantine{jump: term{until: now.Mono + q.length, detail: jump.String()}}"),
+		Edits: at("jump-quarantined", "q.jump = term{until: now.Mono + q.length, detail: jump.String()}", "return term{until: now.Mono + q.length, detail: jump.String()}.err(ClockJumped, now)"),
 		Judge: scenario("S4"),
 	}, {
 		Name:  "no-clock-monitor",

@@ -147,7 +147,7 @@ func (p *pipe) dueLocked() bool {
 	switch {
 	case p.waiting.len() == 0, n >= most:
 		return false
-	//guard:extensions-in-crowds  many extensions don't wait for the exchange of a late server
+	//guard:extensions-in-crowds  many extensions don't wait until a late server has answered the exchange before
 	case n == 0 || p.waiting.keeping() >= crowdKept*n:
 		return true
 	case p.sick || near && p.waiting.len() < crowd*n:

@@ -118,7 +118,7 @@ func isHidden(part int, text string) bool {
 	case ErrPermission, ErrCommand:
 		return true
 	case ErrServer:
-		//guard:hidden-is-said  a run counts as hidden only if the server says so
+		//guard:hidden-is-said  a run counts as hidden only if the server says that it hides it
 		return part != askServer && part != askReplication && part != askMark || strings.Contains(text, "not supported")
 	}
 	return false

@@ -226,7 +226,7 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	e.mu.Lock()
 	verdict, tally := e.verdict, e.tally
 	e.mu.Unlock()
-	//guard:extension-needs-quorum  an extension without a quorum is lost
+	//guard:extension-needs-quorum  only a quorum extends a lease
 	if verdict == Lost {
 		// So many say "not yours" that no quorum can have it: that is certain,
 		// and waiting for the deadline would only prolong the illusion.

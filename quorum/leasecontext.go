@@ -101,7 +101,7 @@ type heldKey struct {
 
 // Value is the parent's, but for the lease while it lasts.
 func (c *leaseContext) Value(key any) any {
-	//guard:expired-is-not-held  a lease that is over keeps its holder from nothing
+	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
 	if held, ok := key.(heldKey); ok && held.c == c.lease.hold.c && held.key == c.lease.hold.key && !c.lease.expired() {
 		return c.lease
 	}

@@ -162,7 +162,7 @@ func (m *member) standingLocked(now drift.Instant) standing {
 // before, without it; and a clock that jumped counts the TTL faster than was promised.
 func (s standing) counts(run string) error {
 	switch {
-	//guard:quarantine-checked  a server in quarantine grants nothing, extensions included
+	//guard:quarantine-checked  a grant of a server in quarantine doesn't count, extensions included
 	case s.err != nil:
 		return s.err
 	case !s.known:

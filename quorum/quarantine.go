@@ -63,7 +63,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
 	was := q.restart
 	switch {
-	//guard:run-id-changed  a server with another run ID doesn't vote for a quarantine
+	//guard:run-id-changed  a server whose run ID changed is put into quarantine
 	case before.RunID != "" && id.RunID != before.RunID:
 		// It may be the same data after a restart, or a replica that never had it,
 		// and its uptime doesn't tell which. A restart may also be what brought
@@ -74,7 +74,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
 	case before.Epoch != "" && id.Epoch == "":
 		q.restart = q.from(now, "its mark can't be read or kept any more")
-	//guard:epoch-changed  a server whose mark was left anew doesn't vote for a quarantine
+	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
 	case before.Epoch != "" && id.Epoch != before.Epoch:
 		// Invariant: a vote counts only while the mark that was there when it was asked for
 		// stays. A client leaves it anew if its name has led to another server meanwhile,
@@ -86,7 +86,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		// As for a client that starts: if the mark was left because of votes from
 		// elsewhere, those have ended when it is as old as a quarantine is long.
 		q.restart.until -= max(id.Served, 0)
-	//guard:replication-id-changed  a promotion without a restart is another run
+	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
 	case before.ReplID != "" && id.ReplID != before.ReplID:
 		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
 			break // the epoch went on, and so did the data
@@ -94,7 +94,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		replica := before.Role != "" && before.Role != RoleMaster
 		//guard:replica-was-promoted  a server that was a replica when it was last seen has been promoted if it is a master now
 		//guard:replica-costs-no-vote  a master whose first replica connects goes on voting
-		//guard:promotion-forgotten  a server that was not seen for as long as it remembers a promotion may have been promoted
+		//guard:promotion-forgotten  a server that was not seen for longer than it remembers a promotion may have been promoted
 		//guard:suspension-counts  the time since a server was last seen is taken from two clocks, so that a suspension counts
 		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
@@ -133,7 +133,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 // the name first led to that, too.
 func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
 	switch {
-	//guard:served-for-a-quarantine  a server doesn't vote before clients have reached it under its name for a quarantine
+	//guard:served-for-a-quarantine  a server votes only after clients have reached it under its name for the length of a quarantine
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
 		since := "no client has used this name for this server before"
 		if id.Served > 0 {
@@ -141,7 +141,7 @@ func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
 		}
 		t = q.from(now, "%s: it may have led to another server, whose votes still count, or this one was promoted or lost its data", since)
 		t.until -= id.Served
-	//guard:up-for-a-quarantine  a server that came up less than a quarantine ago doesn't vote
+	//guard:up-for-a-quarantine  a server votes only after it has been up for the length of a quarantine
 	case id.Uptime >= 0 && id.Uptime < q.length:
 		// Uptime is rounded down, so this counts from no earlier than the start.
 		t = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
@@ -242,7 +242,7 @@ func (q *quarantine) news(was term, now drift.Instant) *QuarantineError {
 
 // jumped takes in a step of the server's clock.
 func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError {
-	//guard:jump-quarantined  a server whose clock jumped doesn't vote for a quarantine
+	//guard:jump-quarantined  a server whose clock jumped is put into quarantine
 	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.err(ClockJumped, now)
 }
@@ -263,7 +263,7 @@ func (q *quarantine) check(now drift.Instant) *QuarantineError {
 	if q.jump.until > q.restart.until {
 		return q.jump.err(ClockJumped, now)
 	}
-	//guard:restart-quarantine  a server that was restarted doesn't vote for a quarantine
+	//guard:restart-quarantine  a server that is in quarantine because of another run doesn't vote
 	return q.restart.err(Restarted, now)
 }
 

@@ -491,7 +491,7 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 // canHave reports whether an instance that gave this vote can be settled with the token:
 // it gave none above it, and its counter may be lifted so far ahead of its clock.
 func (r *round) canHave(vote *Vote, token fencing.Token) bool {
-	//guard:no-vote-above  no instance that counts for the token gave one above it
+	//guard:no-vote-above  no instance that counts for a token has granted a larger one
 	return vote.Outcome == Granted && vote.Token <= token &&
 		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
 		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Ahead).UnixMicro())

@@ -182,12 +182,14 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--replica-read-only", "no", "--repl-diskless-sync-delay", "0"}})
 	master, replica := servers[0], servers[1]
 	replicate(t, replica, master)
-	r, err := instance.Open(master.URL(), instance.Config{})
+	// One name, so that both have the mark: only the role tells them apart.
+	r, err := instance.Open(master.URL(), instance.Config{Name: "a"})
 	require.NoError(t, err)
 	defer r.Close()
 	id, err := r.Probe(t.Context(), quorum.Known{})
 	require.NoError(t, err)
-	other, err := instance.Open(replica.URL(), instance.Config{})
+	require.Eventually(t, func() bool { return replica.MustAsk("EXISTS", instance.MarkKey("a")) == ":1" }, 30*time.Second, 5*time.Millisecond)
+	other, err := instance.Open(replica.URL(), instance.Config{Name: "a"})
 	require.NoError(t, err)
 	defer other.Close()
 	twin, err := other.Probe(t.Context(), quorum.Known{})

@@ -53,6 +53,41 @@ func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	}
 }
 
+// A command that named no run doesn't show that a server is still in its run: any server
+// carries it out.
+func TestACommandInNoRunConfirmsNone(t *testing.T) {
+	at := func(d time.Duration) drift.Instant {
+		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
+	}
+	id := Identity{RunID: "run", ReplID: "one", Role: RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
+	q := quarantine{length: 10 * time.Minute}
+	q.identify(id, at(0), at(0))
+	q.confirmed("", at(time.Minute))
+	id.ReplID = "two"
+	q.identify(id, at(71*time.Second), at(71*time.Second))
+	require.NotNil(t, q.check(at(71*time.Second)))
+}
+
+// A server that was a replica when it was last seen has been promoted if it is a master
+// now, however short the time between was.
+func TestAReplicaThatIsAMasterNowWasPromoted(t *testing.T) {
+	at := func(d time.Duration) drift.Instant {
+		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
+	}
+	for role, trusted := range map[string]bool{RoleMaster: true, "slave": false} {
+		id := Identity{RunID: "run", ReplID: "one", Role: role, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
+		q := quarantine{length: 10 * time.Minute}
+		q.identify(id, at(0), at(0))
+		id.ReplID, id.Role = "two", RoleMaster
+		q.identify(id, at(time.Second), at(time.Second))
+		if trusted {
+			require.Nil(t, q.check(at(time.Second)), role)
+		} else {
+			require.NotNil(t, q.check(at(time.Second)), role)
+		}
+	}
+}
+
 // What a client tells the server that it knew errs to the side on which the mark is left
 // anew, until no vote that it knows of can be good for anything.
 func TestWhatAProbeTellsTheServer(t *testing.T) {

@@ -120,7 +120,7 @@ func ofLiveness() []Mutant {
 		Judge: test("./quorum", "^TestQueueInEveryOrder$"),
 	}, {
 		Name:  "subscription-to-another-run",
-		Edits: at("notified-by-voters", "if h.run() != run {", "if false {"),
+		Edits: at("notified-by-voters", "if h.run() != run {", "if h.run() != run && false {"),
 		Judge: test("./quorum", "^TestEarIsLost$"),
 	}, {
 		Name:  "polls-without-stepping-back",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -223,10 +224,19 @@ func (r *Result) take(v Verdict, err error) {
 	case err != nil:
 		r.Outcome, r.By, r.Says = Broken, "", err.Error()
 	case v.By != "":
-		r.Outcome, r.By, r.Says = Caught, v.By, v.Says
+		r.Outcome, r.By, r.Says = Caught, v.By, brief(v.Says)
 	default:
 		r.Outcome = Survived
 	}
+}
+
+// brief is the beginning of a text: its first line, of some 500 characters at the most.
+func brief(text string) string {
+	text = firstLine(text)
+	if len(text) <= 500 {
+		return text
+	}
+	return strings.ToValidUTF8(text[:500], "") + " ..."
 }
 
 // judge brings a mutant before one judge after the other, until one catches it.

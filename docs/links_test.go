@@ -50,6 +50,12 @@ func resolve(page, link string) error {
 	if err != nil {
 		return err
 	}
+	if line, is := strings.CutPrefix(anchor, "L"); is && filepath.Ext(target) != ".md" {
+		if n, err := strconv.Atoi(line); err != nil || n < 1 || n > strings.Count(string(text), "\n") {
+			return &missingAnchor{target, anchor}
+		}
+		return nil
+	}
 	for _, have := range anchors(string(text)) {
 		if have == anchor {
 			return nil
@@ -58,10 +64,10 @@ func resolve(page, link string) error {
 	return &missingAnchor{target, anchor}
 }
 
-// missingAnchor is a link to a heading that isn't there.
+// missingAnchor is a link to a heading or a line that isn't there.
 type missingAnchor struct{ page, anchor string }
 
-func (e *missingAnchor) Error() string { return e.page + " has no heading #" + e.anchor }
+func (e *missingAnchor) Error() string { return e.page + " has no heading or line #" + e.anchor }
 
 // anchors are the names by which a page's headings are reached, as GitHub makes them:
 // lower case, spaces as dashes, other signs left out, and a number behind a second one
@@ -100,8 +106,10 @@ func TestAnchors(t *testing.T) {
 	page := "# One `Config`: a list\n```sh\n# no heading\n```\n## Alert: PTTL > TTL\n## S4\n## S4\n"
 	require.Equal(t, []string{"one-config-a-list", "alert-pttl--ttl", "s4", "s4-1"}, anchors(page))
 	require.NoError(t, resolve("operations.md", "#clocks"))
-	require.ErrorContains(t, resolve("choosing.md", "operations.md#clock"), "operations.md has no heading #clock")
+	require.ErrorContains(t, resolve("choosing.md", "operations.md#clock"), "operations.md has no heading or line #clock")
 	require.ErrorIs(t, resolve("choosing.md", "nowhere.md"), os.ErrNotExist)
+	require.NoError(t, resolve("choosing.md", "../go.mod#L1"))
+	require.ErrorContains(t, resolve("choosing.md", "../go.mod#L999"), "go.mod has no heading or line #L999")
 }
 
 // Every page is reached from the index, and nothing else lies about.

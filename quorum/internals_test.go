@@ -62,7 +62,7 @@ func TestACommandInNoRunConfirmsNone(t *testing.T) {
 	id := Identity{RunID: "run", ReplID: "one", Role: RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
 	q := quarantine{length: 10 * time.Minute}
 	q.identify(id, at(0), at(0))
-	q.confirmed("", at(time.Minute))
+	q.confirmed("", at(time.Minute), true)
 	id.ReplID = "two"
 	q.identify(id, at(71*time.Second), at(71*time.Second))
 	require.NotNil(t, q.check(at(71*time.Second)))

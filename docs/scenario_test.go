@@ -47,13 +47,9 @@ func story(words []string) (string, error) {
 	if err := s.Check(result, d); err != nil {
 		return "", err
 	}
-	told, err := timeline.Parse(result.Trace)
-	if err != nil {
-		return "", err
-	}
 	var text bytes.Buffer
 	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, seed)
-	if err := told.Text(&text, timeline.TextOptions{Title: title}); err != nil {
+	if err := timeline.Of(result.Log).Text(&text, timeline.TextOptions{Title: title}); err != nil {
 		return "", err
 	}
 	return "```text\n" + text.String() + "```", nil

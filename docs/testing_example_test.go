@@ -221,11 +221,7 @@ func Example_judge() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		operations, err := search.Operations(result)
-		if err != nil {
-			log.Fatal(err)
-		}
-		verdict, err := judge.Check(operations, time.Minute)
+		verdict, err := judge.Check(search.Operations(result), time.Minute)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func waitTable() (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if len(r.Violations) > 0 {
+			if len(r.Log.Violations()) > 0 {
 				violated++
 			}
 		}

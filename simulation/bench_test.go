@@ -3,7 +3,6 @@
 package simulation_test
 
 import (
-	"bytes"
 	"syscall"
 	"testing"
 	"time"
@@ -19,24 +18,24 @@ import (
 // time, not the wall's.
 func BenchmarkRun(b *testing.B) {
 	b.Run("Rounds", func(b *testing.B) {
-		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
+		benchmark(b, false, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
 	})
-	b.Run("RoundsWithoutTrace", func(b *testing.B) {
-		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{NoTrace: true}) })
+	b.Run("RoundsWithText", func(b *testing.B) {
+		benchmark(b, true, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
 	})
 	b.Run("RoundsPlain", func(b *testing.B) {
-		benchmark(b, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{Plain: true}) })
+		benchmark(b, false, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{Plain: true}) })
 	})
 	b.Run("S1", func(b *testing.B) {
 		schedule, work := pauseAfterTheCheck()
-		benchmark(b, func(seed uint64) simulation.Result {
+		benchmark(b, false, func(seed uint64) simulation.Result {
 			r, err := simulation.Run(seed, simulation.Config{}, schedule, work)
 			require.NoError(b, err)
 			return r
 		})
 	})
 	b.Run("Contended", func(b *testing.B) {
-		benchmark(b, func(seed uint64) simulation.Result {
+		benchmark(b, false, func(seed uint64) simulation.Result {
 			_, r := drawn(b, seed)
 			return r
 		})
@@ -56,7 +55,7 @@ func run3(t testing.TB, seed uint64, cfg simulation.Config) simulation.Result {
 		}
 	})
 	require.NoError(t, err)
-	require.Equal(t, 3, r.Counts["a lease was acquired"])
+	require.Equal(t, 3, r.Log.Counts()["a lease was acquired"])
 	return r
 }
 
@@ -68,7 +67,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-func benchmark(b *testing.B, run func(seed uint64) simulation.Result) {
+func benchmark(b *testing.B, texts bool, run func(seed uint64) simulation.Result) {
 	b.ReportAllocs()
 	events, lines, seed := 0, 0, uint64(0)
 	began := processorTime(b)
@@ -76,7 +75,10 @@ func benchmark(b *testing.B, run func(seed uint64) simulation.Result) {
 		r := run(seed)
 		seed++
 		events += r.Events
-		lines += bytes.Count(r.Trace, []byte("\n"))
+		if texts {
+			lines += r.Log.Lines()
+			_ = r.Log.Digest()
+		}
 	}
 	took := (processorTime(b) - began).Seconds()
 	b.ReportMetric(float64(b.N)/took, "runs/s")

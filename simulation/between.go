@@ -59,7 +59,7 @@ func (s *server) moveAddress(f Fault) {
 	if s.old != nil || s.moved {
 		return
 	}
-	w.count.add(addressMoved)
+	w.count(addressMoved)
 	if s.other == nil {
 		s.other = newServer(w, s.index+len(w.servers), s.name+"~")
 		s.other.home = s
@@ -105,7 +105,7 @@ func (m *movedBack) live() bool { return m.s.moved }
 
 func (m *movedBack) happen(w *world) {
 	m.s.moved = false
-	w.trace.at(w.now.Load(), m.s.name).s("is back").end()
+	w.event(Back, "", m.s.name)
 	m.s.troubled(w.now.Load())
 	m.s.retireConnections(m.by)
 }
@@ -165,7 +165,7 @@ func (s *server) demote() {
 	s.demoted = true
 	s.drawReplID() // its master's
 	if s.showAll() > 0 {
-		s.w.count.add(writesLost)
+		s.w.count(writesLost)
 	}
 }
 

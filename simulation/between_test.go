@@ -39,8 +39,8 @@ func TestProxyKeepsConnections(t *testing.T) {
 				require.ErrorIs(t, reply.Err, simulation.ErrReset)
 			}
 		})
-		assert.Equal(t, proxied, r.Counts["a proxy kept a connection"] == 1)
-		assert.Equal(t, proxied, strings.Contains(string(r.Trace), "c1-A suffers proxy"))
+		assert.Equal(t, proxied, r.Log.Counts()["a proxy kept a connection"] == 1)
+		assert.Equal(t, proxied, strings.Contains(r.Log.String(), "c1-A suffers proxy"))
 	}
 	// While the server is away, the proxy says so: the command may have been sent.
 	schedule := simulation.Schedule{{Kind: simulation.Proxy, Process: simulation.Any, Server: "A"}, {Kind: simulation.Restart, Server: "A", At: 500 * ms, For: time.Second}}
@@ -77,15 +77,15 @@ func TestSwitchedAddress(t *testing.T) {
 	}
 	t.Run("old connections live on", func(t *testing.T) {
 		r := play(t, simulation.Schedule{move}, map[time.Duration]string{1500 * ms: "first", 2900 * ms: "first", 4 * time.Second: "first"})
-		assert.Equal(t, 1, r.Counts["an address was switched"])
-		assert.Contains(t, string(r.Trace), "*-A suffers switch for=2000000000")
-		assert.Contains(t, string(r.Trace), "3000.000000 A is back")
+		assert.Equal(t, 1, r.Log.Counts()["an address was switched"])
+		assert.Contains(t, r.Log.String(), "*-A suffers switch for=2000000000")
+		assert.Contains(t, r.Log.String(), "3000.000000 A is back")
 	})
 	t.Run("until they break", func(t *testing.T) {
 		r := play(t, simulation.Schedule{move, cut(1600 * ms), cut(3500 * ms)}, map[time.Duration]string{
 			1500 * ms: "first", 1700 * ms: "", 2900 * ms: "second", 3400 * ms: "second", 3600 * ms: "first",
 		})
-		assert.Contains(t, string(r.Trace), "A~ set c1#")
+		assert.Contains(t, r.Log.String(), "A~ set c1#")
 	})
 	t.Run("or are too old", func(t *testing.T) {
 		bounded := move
@@ -112,7 +112,7 @@ func TestSwitchedAddress(t *testing.T) {
 		})
 		assert.Greater(t, found["first"], 10)
 		assert.Greater(t, found[""], 10)
-		assert.Empty(t, r.Violations)
+		assert.Empty(t, r.Log.Violations())
 	})
 }
 
@@ -127,13 +127,13 @@ func TestSwitchedAddressOfAQuorum(t *testing.T) {
 		cfg := simulation.Config{HideRunID: hidden, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, MaxTTL: 10 * time.Second}}
 		r, err := simulation.Run(1, cfg, schedule, holdAndTry)
 		require.NoError(t, err)
-		assert.Positive(t, r.Counts["an address was switched"])
+		assert.Positive(t, r.Log.Counts()["an address was switched"])
 		if hidden {
 			assert.Contains(t, r.Kinds(), simulation.TwoHolders)
-			assert.Positive(t, r.Counts["a switched address led to the other server"])
+			assert.Positive(t, r.Log.Counts()["a switched address led to the other server"])
 		} else {
-			assert.Empty(t, r.Violations, "%s", r.Trace)
-			assert.Contains(t, string(r.Trace), "c2 distrusts A")
+			assert.Empty(t, r.Log.Violations(), "%s", r.Log)
+			assert.Contains(t, r.Log.String(), "c2 distrusts A")
 		}
 	}
 }
@@ -167,15 +167,15 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 	}
 	r, err := run(lives, lives+ttl)
 	require.NoError(t, err)
-	require.Empty(t, r.Violations)
-	assert.Equal(t, 2, r.Counts["a lease was acquired"])
-	assert.Contains(t, string(r.Trace), "A acquire c1#", "over the old connection")
-	assert.Contains(t, string(r.Trace), "A~ acquire c2#")
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, 2, r.Log.Counts()["a lease was acquired"])
+	assert.Contains(t, r.Log.String(), "A acquire c1#", "over the old connection")
+	assert.Contains(t, r.Log.String(), "A~ acquire c2#")
 
 	r, err = run(lives, lives+ttl-time.Millisecond)
 	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(r.Violations), "5s of it are for connections", "the library refuses such terms")
-	assert.Zero(t, r.Counts["a lease was acquired"])
+	require.Contains(t, fmt.Sprint(r.Log.Violations()), "5s of it are for connections", "the library refuses such terms")
+	assert.Zero(t, r.Log.Counts()["a lease was acquired"])
 
 	r, err = run(0, ttl)
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestDemotion(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	assert.Equal(t, 1, r.Counts["a server was demoted"])
+	assert.Equal(t, 1, r.Log.Counts()["a server was demoted"])
 	assert.Equal(t, ids[0].RunID, ids[1].RunID)
 	assert.Equal(t, ids[0].RunID, ids[2].RunID)
 	assert.Empty(t, ids[1].Run(), "a replica leads no run")
@@ -218,7 +218,7 @@ func TestDemotion(t *testing.T) {
 	assert.NotEqual(t, ids[1].ReplID, ids[2].ReplID)
 	assert.True(t, ids[2].Promoted)
 	assert.Greater(t, ids[2].Uptime, ids[0].Uptime)
-	assert.NotContains(t, string(r.Trace), "is cut off")
+	assert.NotContains(t, r.Log.String(), "is cut off")
 }
 
 // Clients leave a mark on a server for each name and run of it, as they do on real ones:
@@ -292,11 +292,11 @@ func TestFaultsBetweenAmongOthers(t *testing.T) {
 		require.NoError(t, err)
 		two, err := simulation.Run(seed, cfg, schedule, contend)
 		require.NoError(t, err)
-		require.Equal(t, one.Digest, two.Digest, "seed %d: %s", seed, difference(one.Trace, two.Trace))
+		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
 		for _, kind := range one.Kinds() {
-			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Violations)
+			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Log.Violations())
 		}
-		for what, n := range one.Counts {
+		for what, n := range one.Log.Counts() {
 			counts[what] += n
 		}
 	}
@@ -352,21 +352,21 @@ func TestHandOff(t *testing.T) {
 		assert.Error(t, c.ReleaseHandle(handle), "it is resumed")
 	}))
 	require.NoError(t, err)
-	require.Empty(t, r.Violations, "%s", r.Trace)
+	require.Empty(t, r.Log.Violations(), "%s", r.Log)
 	var what []string
-	for _, e := range r.History {
-		if e.What != "looked" {
-			what = append(what, e.Process+" "+e.What)
+	for _, e := range r.Log.History() {
+		if e.Kind != simulation.Looked {
+			what = append(what, e.Process+" "+e.Kind.String())
 		}
 	}
 	assert.Equal(t, []string{
 		"c1 asked", "c1 acquired", "c1 handed off", "c2 asked", "c2 acquired", "c1 noted", "c2 noted", "c2 asked", "c2 refused", "c2 released",
-	}, what, "%s", r.Trace)
-	assert.Contains(t, string(r.Trace), "c1 handed off k token=")
-	assert.Contains(t, string(r.Trace), "c2 noted inspected: c2 on ABCDE, free on")
-	assert.Equal(t, 1, r.Counts["a lease was handed off"])
-	assert.Equal(t, 1, r.Counts["a lease was resumed"])
-	assert.Equal(t, 2, strings.Count(string(r.Trace), "c2 takes a letter"))
+	}, what, "%s", r.Log)
+	assert.Contains(t, r.Log.String(), "c1 handed off k token=")
+	assert.Contains(t, r.Log.String(), "c2 noted inspected: c2 on ABCDE, free on")
+	assert.Equal(t, 1, r.Log.Counts()["a lease was handed off"])
+	assert.Equal(t, 1, r.Log.Counts()["a lease was resumed"])
+	assert.Equal(t, 2, strings.Count(r.Log.String(), "c2 takes a letter"))
 }
 
 // A sender that goes on with what it has handed off is found out.
@@ -410,7 +410,7 @@ func TestLeasesThatStay(t *testing.T) {
 		require.False(t, ok)
 	})
 	require.NoError(t, err)
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 }
 
 func TestBadFaultsBetween(t *testing.T) {

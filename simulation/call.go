@@ -139,7 +139,7 @@ func (c *call) send() {
 	if c.act != nil {
 		c.act.sent = w.now.Load()
 	}
-	w.trace.at(w.now.Load(), c.p.name).s(c.name).nth(c.placeName(), c.seq).end()
+	w.message(Sent, c).Op = c.name
 	r := &c.request
 	r.call, r.life, r.to = c, c.link().life, c.link().to
 	if c.ear != nil || w.connectsApart(c) {
@@ -152,8 +152,7 @@ func (c *call) send() {
 		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
-		w.count.add(requestLost)
-		w.trace.at(w.now.Load(), c.p.name).s("loses").nth(c.placeName(), c.seq).end()
+		w.message(RequestLost, c)
 		return
 	}
 	w.push(at, c.tie(1), nil, r)
@@ -216,9 +215,8 @@ func (c *cancel) happen(*world) { c.call.giveUp(c.err) }
 // giveUp ends the wait for an answer.
 func (c *call) giveUp(err error) {
 	w := c.p.w
-	w.count.add(timedOut)
 	w.check.gaveUp(c)
-	w.trace.at(w.now.Load(), c.p.name).s("gives up").nth(c.placeName(), c.seq).end()
+	w.message(GaveUp, c)
 	c.answer(failed(err, false))
 }
 
@@ -230,7 +228,7 @@ func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
 func (r *reset) happen(w *world) {
 	c := r.call
 	w.check.gaveUp(c)
-	w.trace.at(w.now.Load(), c.p.name).s("is cut off").nth(c.placeName(), c.seq).end()
+	w.message(CutOff, c)
 	c.answer(failed(ErrReset, false))
 }
 

@@ -58,25 +58,13 @@ type Violation struct {
 	Assumption int
 }
 
+// HasStack reports whether the Text has a stack, which differs from run to run.
+func (v *Violation) HasStack() bool {
+	return v.Kind == Stuck || v.Kind == LeftOver || v.Kind == Panicked
+}
+
 // String is one line, and more lines for what has a stack.
 func (v Violation) String() string { return fmt.Sprintf("%v at %v: %s", v.Kind, v.At, v.Text) }
-
-// Event is one entry of a run's history: what a client did or was told.
-type Event struct {
-	At      time.Duration // true time
-	Process string
-	What    string // "asked", "acquired", "refused", "extended", "looked", "released", "handed off", "crashed", "read", "write", "noted"
-	Key     string
-	Token   fencing.Token
-	// Goroutine is which of the process's own it was, see Client.Goroutine.
-	Goroutine int
-	// Lease is its number, from 1, in the order of acquisition; 0 if there is none.
-	Lease int
-	// Validity is what the client was told (acquired, extended, looked).
-	Validity time.Duration
-	// Words says more, where there is more to say.
-	Words string
-}
 
 // Who names a goroutine of a process: "c1" is the first, and "c1.1" the first that it
 // started by Client.Go.
@@ -89,11 +77,9 @@ func Who(process string, goroutine int) string {
 
 // checker looks at all that happens, as it happens.
 type checker struct {
-	w          *world
-	holdings   []*holding // in the order in which they were acquired
-	asked      map[string]bool
-	violations []Violation
-	history    []Event
+	w        *world
+	holdings []*holding // in the order in which they were acquired
+	asked    map[string]bool
 
 	wanted  map[string]*wanted  // by key
 	byValue map[string]*holding // what was handed out
@@ -196,8 +182,7 @@ func (c *checker) violation(kind ViolationKind, format string, args ...any) {
 // found takes in a violation of this moment.
 func (c *checker) found(v Violation) {
 	v.At = time.Duration(c.w.now.Load())
-	c.violations = append(c.violations, v)
-	c.w.trace.violation(v)
+	c.w.event(Found, "", "").Violation = &v
 }
 
 // keys lists the locks that were asked for, sorted.
@@ -258,7 +243,7 @@ func (c *checker) real(h *holding) {
 		}
 	}
 	if longEnough < needed {
-		c.w.count.add(overvalued)
+		c.w.count(overvalued)
 	}
 	if longEnough >= h.quorum {
 		return
@@ -274,13 +259,9 @@ func (c *checker) real(h *holding) {
 // effect looks at an operation that the resource is about to carry out.
 func (c *checker) effect(a act, reg *register) {
 	h := a.holding
-	c.note(h.p, Event{
-		What: a.kind.String(), Goroutine: a.goroutine, Key: h.key, Token: h.token, Lease: h.number,
-		Words: fmt.Sprintf("version %d value %d", a.version, a.value),
-	})
 	over := !h.holds(c.w.now.Load())
 	// Whoever is late is turned away by a resource that was shown a later token.
-	late := over && (a.kind == reading || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
+	late := over && (a.kind == Read || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
 	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
 		v := Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
 		if overdue {
@@ -296,10 +277,10 @@ func (c *checker) effect(a act, reg *register) {
 			break
 		}
 	}
-	if a.kind == writing {
+	if a.kind == Write {
 		c.write(a, reg, late, found)
 		if over {
-			c.w.count.add(writeAfterLease)
+			c.w.count(writeAfterLease)
 		}
 	}
 	if !reg.latest.after(h) {
@@ -330,38 +311,14 @@ func (c *checker) crashed(p *process) {
 			h.endedAt = min(h.endedAt, now)
 		}
 	}
-	c.note(p, Event{What: "crashed"})
 }
-
-func (c *checker) note(p *process, e Event) {
-	if c.history == nil {
-		c.history = make([]Event, 0, 32)
-	}
-	e.At, e.Process = time.Duration(c.w.now.Load()), p.name
-	c.history = append(c.history, e)
-}
-
-// recordKind is what a workload did.
-type recordKind uint8
-
-const (
-	asked recordKind = iota
-	acquired
-	refused
-	looked
-	released
-	handedOff
-	noted
-)
-
-var recordNames = [...]string{asked: "asked", acquired: "acquired", refused: "refused", looked: "looked", released: "released", handedOff: "handed off", noted: "noted"}
 
 // record is one thing that a workload did, on its way to the checks.
 type record struct {
 	p         *process
 	goroutine int
 	n         uint64
-	kind      recordKind
+	kind      EventKind
 	holding   *holding
 	words     string
 	belief
@@ -369,7 +326,7 @@ type record struct {
 
 func (r *record) order() opOrder {
 	kind := isRecord
-	if r.kind == acquired {
+	if r.kind == Acquired {
 		// Where the lock passes on within a step, the one before released it first.
 		kind = isGain
 	}
@@ -381,60 +338,45 @@ func (r *record) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	e := Event{What: recordNames[r.kind], Goroutine: r.goroutine, Validity: r.left(r.p), Words: r.words}
-	line := w.trace.at(now, r.p.name).s(e.What)
-	if h := r.holding; h != nil {
-		e.Key, e.Token = h.key, h.token
-		line.s(h.key)
-		if h.token != 0 {
-			line.n("token", int64(h.token))
-		}
+	n, left := len(w.log), r.left(r.p)
+	e := w.event(r.kind, r.p.name, "")
+	e.Goroutine, e.Validity, e.Words = r.goroutine, left, r.words
+	if r.holding != nil {
+		e.Key, e.Token = r.holding.key, r.holding.token
 	}
-	line.goroutine(r.goroutine)
-	if r.kind == acquired || r.kind == looked {
-		line.n("validity", int64(e.Validity))
-	}
-	if r.words != "" {
-		line.s(r.words)
-	}
-	line.end()
 	switch h := r.holding; r.kind {
-	case asked:
+	case Asked:
 		h.askedAt = now
 		if w.check.asked == nil {
 			w.check.asked = map[string]bool{}
 		}
 		w.check.asked[h.key] = true
-	case acquired:
-		w.count.add(leaseAcquired)
+	case Acquired:
 		if h.resumed {
-			w.count.add(leaseResumed)
+			w.count(leaseResumed)
 		}
 		w.check.quarantined(r.p)
 		w.check.acquired(h, r)
-	case refused:
-		w.count.refused(r.words)
+	case Refused:
 		w.check.quarantined(r.p)
 		if !h.resumed { // that asks for no lock that is free
 			w.check.inVain(h)
 		}
-	case looked:
+	case Looked:
 		// What the library says now is what the holder believes from here on.
 		if h != nil && now < h.endedAt {
-			h.told(e.Validity)
+			h.told(left)
 		}
-	case released:
+	case Released:
 		if h != nil {
 			h.endedAt = min(h.endedAt, now)
 		}
-	case handedOff:
-		w.count.add(leaseHandedOff)
+	case HandedOff:
 		h.endedAt = min(h.endedAt, now)
 	}
 	if r.holding != nil {
-		e.Lease = r.holding.number
+		w.log[n].Lease = r.holding.number
 	}
-	w.check.note(r.p, e)
 }
 
 // prolonged is an extension that was won.
@@ -454,19 +396,15 @@ func (x *prolonged) apply(w *world) {
 		return
 	}
 	now, validity := w.now.Load(), x.left(x.p)
-	e := Event{What: "extended", Key: x.key, Token: x.token, Validity: validity}
 	h := w.check.held(x, now)
+	e := w.event(Extended, x.p.name, "")
+	e.Key, e.Token, e.Validity = x.key, x.token, validity
 	if h != nil {
 		e.Lease, e.Goroutine = h.number, h.goroutine
-	}
-	w.trace.at(now, x.p.name).s("extended", x.key).n("token", int64(x.token)).goroutine(e.Goroutine).n("validity", int64(validity)).end()
-	w.count.add(leaseExtended)
-	if h != nil {
 		if h.told(validity); !x.over(x.p) {
 			w.check.real(h)
 		}
 	}
-	w.check.note(x.p, e)
 }
 
 // held is the lease that was extended, nil if its holder has given it up.
@@ -491,6 +429,6 @@ func (t *tally) order() opOrder {
 
 func (t *tally) apply(w *world) {
 	if !t.p.gone() {
-		w.count.add(t.what)
+		w.count(t.what)
 	}
 }

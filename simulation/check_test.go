@@ -1,7 +1,7 @@
 package simulation_test
 
 import (
-	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,7 +43,7 @@ func TestServersThatGrantEverythingAreFound(t *testing.T) {
 		cfg := contended()
 		cfg.Forgetful = true
 		r := run(t, seed, cfg, nil, contend)
-		require.Contains(t, r.Kinds(), simulation.TwoHolders, "seed %d\n%s", seed, r.Trace)
+		require.Contains(t, r.Kinds(), simulation.TwoHolders, "seed %d\n%s", seed, r.Log)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestCrashAtEachOperation(t *testing.T) {
 			c.Sleep(8 * time.Second)
 			_ = c.Release(lease)
 		})
-		require.Empty(t, r.Violations, "operation %d\n%s", nth, r.Trace)
-		crashes += r.Counts["a process crashed"]
+		require.Empty(t, r.Log.Violations(), "operation %d\n%s", nth, r.Log)
+		crashes += r.Log.Counts()["a process crashed"]
 		held += count(r, "c1", "acquired")
 	}
 	assert.Greater(t, crashes, 15)
@@ -137,12 +137,12 @@ func TestEndlessWorkIsBrokenOff(t *testing.T) {
 		}
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Stuck}, r.Kinds())
-	assert.Contains(t, r.Violations[0].Text, "c1, c2: not ended after 1m0s")
+	assert.Contains(t, r.Log.Violations()[0].Text, "c1, c2: not ended after 1m0s")
 	assert.Equal(t, time.Minute, r.Ended.Truncate(time.Second))
 
 	r = run(t, 1, simulation.Config{MaxEvents: 50}, nil, hold(0))
 	require.Equal(t, []simulation.ViolationKind{simulation.Stuck}, r.Kinds())
-	assert.Contains(t, r.Violations[0].Text, "not ended after 50 events")
+	assert.Contains(t, r.Log.Violations()[0].Text, "not ended after 50 events")
 }
 
 // forEver blocks and can't be ended; the leak check of this package knows it by
@@ -154,8 +154,8 @@ func TestDeadlockIsFound(t *testing.T) {
 	cfg.Quorum.ClockMonitor = quorum.Off
 	r := run(t, 1, cfg, nil, func(*simulation.Client) { forEver() })
 	require.Equal(t, []simulation.ViolationKind{simulation.LeftOver, simulation.Stuck}, r.Kinds())
-	assert.Contains(t, r.Violations[0].Text, "nothing is left that could wake them")
-	assert.Contains(t, r.Violations[0].Text, "simulation_test.forEver", "it shows where")
+	assert.Contains(t, r.Log.Violations()[0].Text, "nothing is left that could wake them")
+	assert.Contains(t, r.Log.Violations()[0].Text, "simulation_test.forEver", "it shows where")
 }
 
 func TestGoroutinesLeftOverAreFound(t *testing.T) {
@@ -171,7 +171,7 @@ func TestPanicIsFound(t *testing.T) {
 		hold(0)(c)
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
-	assert.Contains(t, r.Violations[0].Text, "c2: at the disco")
+	assert.Contains(t, r.Log.Violations()[0].Text, "c2: at the disco")
 	assert.Equal(t, 1, count(r, "c1", "write"), "the others go on")
 }
 
@@ -182,7 +182,7 @@ func TestWhatCantBeSimulatedIsFound(t *testing.T) {
 		c.Clock().AfterFunc(time.Second, func() {}).Stop()
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Unsimulated}, r.Kinds())
-	assert.Len(t, r.Violations, 3)
+	assert.Len(t, r.Log.Violations(), 3)
 }
 
 // A fault changes nothing of what was before it: other draws don't depend on it.
@@ -196,26 +196,16 @@ func TestFaultsDontReshuffleTheRest(t *testing.T) {
 	} {
 		fault.At = from
 		r := run(t, 7, contended(), simulation.Schedule{fault}, contend)
-		end := before(t, plain.Trace, from)
-		require.Equal(t, end, before(t, r.Trace, from))
-		require.Equal(t, string(plain.Trace[:end]), string(r.Trace[:end]))
-		require.NotEqual(t, plain.Digest, r.Digest)
-		require.Greater(t, end, 1000)
+		end := before(t, plain.Log, from)
+		require.Equal(t, end, before(t, r.Log, from))
+		require.Equal(t, plain.Log[:end].String(), r.Log[:end].String())
+		require.NotEqual(t, plain.Log.Digest(), r.Log.Digest())
+		require.Greater(t, end, 30)
 	}
 }
 
-// before gives the length of the trace before the true time at.
-func before(t *testing.T, trace []byte, at time.Duration) int {
+// before is how many events were before the true time at.
+func before(t *testing.T, log simulation.Log, at time.Duration) int {
 	t.Helper()
-	length := 0
-	for line := range bytes.Lines(trace) {
-		stamp, _, _ := bytes.Cut(line, []byte(" "))
-		when, err := time.ParseDuration(string(stamp) + "ms")
-		require.NoError(t, err)
-		if when >= at {
-			return length
-		}
-		length += len(line)
-	}
-	return length
+	return slices.IndexFunc(log, func(e simulation.Event) bool { return e.At >= at })
 }

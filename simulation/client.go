@@ -77,8 +77,8 @@ func (c *Client) Pick(about uint64, n int) int {
 	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Life)<<32, about) % uint64(max(1, n)))
 }
 
-// Note adds words to the trace.
-func (c *Client) Note(words string) { c.record(&record{kind: noted, words: words}) }
+// Note adds words to the log.
+func (c *Client) Note(words string) { c.record(&record{kind: Noted, words: words}) }
 
 // TryAcquire is Locker.TryAcquire.
 func (c *Client) TryAcquire(key string) (Lease, error) {
@@ -102,12 +102,12 @@ func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
-	c.record(&record{kind: asked, holding: h})
+	c.record(&record{kind: Asked, holding: h})
 	lease, err := ask()
 	c.stirred = true
 	c.p.exit()
 	if err != nil {
-		c.record(&record{kind: refused, holding: h, words: verdict(err)})
+		c.record(&record{kind: Refused, holding: h, words: verdict(err)})
 		return nil, err
 	}
 	if lease == nil {
@@ -121,7 +121,7 @@ func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 		h.servers = of.Servers()
 	}
 	c.holdings[lease] = h
-	c.record(&record{kind: acquired, holding: h, belief: belief{validity: lease.Validity()}})
+	c.record(&record{kind: Acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	return lease, nil
 }
 
@@ -151,7 +151,7 @@ func (c *Client) KeepAlive(lease Lease) {
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
-	c.record(&record{kind: looked, holding: c.holdings[lease], belief: belief{validity: left}})
+	c.record(&record{kind: Looked, holding: c.holdings[lease], belief: belief{validity: left}})
 	return left > 0
 }
 
@@ -170,12 +170,12 @@ func (c *Client) Extend(lease Lease) error {
 // Release is Lease.Release.
 func (c *Client) Release(lease Lease) error {
 	c.settle()
-	c.record(&record{kind: released, holding: c.holdings[lease]})
+	c.record(&record{kind: Released, holding: c.holdings[lease]})
 	err := lease.Release(c.ctx)
 	c.stirred = true
 	c.p.exit()
 	if err != nil {
-		c.record(&record{kind: noted, words: "release: " + verdict(err)})
+		c.record(&record{kind: Noted, words: "release: " + verdict(err)})
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (c *Client) Release(lease Lease) error {
 // The version counts its writes. The error is the guard's, or that of an answer
 // that didn't come within Patience: context.DeadlineExceeded.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
-	r := c.act(lease, act{kind: reading})
+	r := c.act(lease, act{kind: Read})
 	return r.value, r.version, r.err
 }
 
@@ -198,7 +198,7 @@ func (c *Client) Write(lease Lease, value int64, version uint64) error {
 		h.writes++
 		h.wroteValue, h.wroteAsOf = value, version
 	}
-	return c.act(lease, act{kind: writing, value: value, version: version, number: h.writes}).err
+	return c.act(lease, act{kind: Write, value: value, version: version, number: h.writes}).err
 }
 
 // held is the lease as the checks know it.
@@ -244,7 +244,7 @@ func (c *Client) record(r *record) {
 func (c *Client) hooks() quorum.Hooks {
 	tell := func(what counter) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
-		Waiting: func(context.Context, quorum.WaitEvent) {}, // the trace shows it by what distrusts whom
+		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log shows it by what distrusts whom
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 		},

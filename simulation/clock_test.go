@@ -16,7 +16,7 @@ import (
 func alone(t *testing.T, schedule simulation.Schedule, work simulation.Workload) simulation.Result {
 	t.Helper()
 	r := run(t, 1, simulation.Config{Processes: 1}, schedule, work)
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 	return r
 }
 

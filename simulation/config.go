@@ -99,10 +99,6 @@ type Config struct {
 	// It is for tests of the checks, which must notice.
 	Forgetful bool
 
-	// NoTrace leaves Trace and Digest empty, which saves some time where nobody
-	// reads them.
-	NoTrace bool
-
 	// Horizon is the virtual time at which a run that hasn't ended is broken off.
 	// Default 10 min after the last fault's beginning.
 	Horizon time.Duration

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/redquorum/redlock/fencing"
@@ -13,19 +14,13 @@ import (
 type counter uint8
 
 const (
-	requestLost counter = iota
-	replyLost
-	timedOut
-	replyLate
-	replyAfterRelease
+	replyAfterRelease counter = iota
 	grantLate
 	grantAfterTimeout
 	minorityTimedOut
 	raiseNeeded
 	rolledBack
 	debtDelivered
-	leaseAcquired
-	leaseExtended
 	extensionLost
 	leaseOver
 	quarantineRestarted
@@ -33,13 +28,9 @@ const (
 	quarantineRefused
 	clockJumped
 	lifeHidden
-	readRefused
-	writeRefused
-	writeRepeated
 	writeAfterLease
 	processPaused
 	stoppedAtReading
-	processCrashed
 	processRebooted
 	serverRestarted
 	serverFailedOver
@@ -50,18 +41,12 @@ const (
 	keyEvicted
 	writesLost
 	waitFellShort
-	fellBack
 	connectionsCut
-	requestRepeated
 	messageDelayed
 	progressJudged
-	waiterCalled
-	callLost
-	earBroken
 	valueReplaced
 	otherRun
 	leasePassed
-	leaseHandedOff
 	leaseResumed
 	serverDemoted
 	addressMoved
@@ -71,15 +56,11 @@ const (
 	counters // how many
 )
 
-// LongerThanKept is what Result.Counts calls a lease that was handed out, or extended,
+// LongerThanKept is what Log.Counts calls a lease that was handed out, or extended,
 // with more validity than its servers keep its key: see Lease.
 const LongerThanKept = "a lease was promised for longer than its servers keep it"
 
 var counterNames = [counters]string{
-	requestLost:         "a request was lost",
-	replyLost:           "a reply was lost",
-	timedOut:            "a call timed out",
-	replyLate:           "a reply came too late",
 	replyAfterRelease:   "a reply came after the release",
 	grantLate:           "a straggler's grant came late",
 	grantAfterTimeout:   "an acquire was granted after its time-out",
@@ -87,8 +68,6 @@ var counterNames = [counters]string{
 	raiseNeeded:         "a raise was needed",
 	rolledBack:          "a round was rolled back",
 	debtDelivered:       "an owed delete was delivered",
-	leaseAcquired:       "a lease was acquired",
-	leaseExtended:       "a lease was extended",
 	extensionLost:       "an extension was lost",
 	leaseOver:           "a lease ended before its release",
 	quarantineRestarted: "a quarantine began: restarted",
@@ -96,13 +75,9 @@ var counterNames = [counters]string{
 	quarantineRefused:   "a quarantine kept an instance from voting",
 	clockJumped:         "a clock was seen to jump",
 	lifeHidden:          "a server hid its run id",
-	readRefused:         "the guard refused a read",
-	writeRefused:        "the guard refused a write",
-	writeRepeated:       "the resource recognised a repeated write",
 	writeAfterLease:     "a write was carried out after its lease",
 	processPaused:       "a process was paused",
 	stoppedAtReading:    "a process stopped at a reading of its clock",
-	processCrashed:      "a process crashed",
 	processRebooted:     "a process was rebooted",
 	serverRestarted:     "a server was restarted",
 	serverFailedOver:    "a server failed over",
@@ -113,18 +88,12 @@ var counterNames = [counters]string{
 	keyEvicted:          "a key was evicted",
 	writesLost:          "a server forgot what it had answered",
 	waitFellShort:       "a WAIT fell short",
-	fellBack:            "semi-synchronous replication fell back",
 	connectionsCut:      "connections were cut",
-	requestRepeated:     "a request arrived twice",
 	messageDelayed:      "a message was delayed",
 	progressJudged:      "a try in vain was judged",
-	waiterCalled:        "a waiter was called",
-	callLost:            "a call to a waiter was lost",
-	earBroken:           "a waiter's ear was lost",
 	valueReplaced:       "a value was replaced by the next one",
 	otherRun:            "a server was asked in another run than its own",
 	leasePassed:         "a lease was passed on without a round",
-	leaseHandedOff:      "a lease was handed off",
 	leaseResumed:        "a lease was resumed",
 	serverDemoted:       "a server was demoted",
 	addressMoved:        "an address was switched",
@@ -155,10 +124,25 @@ func verdict(err error) string {
 
 const noLease = "no lease: "
 
-// Counters lists the names of everything that Result.Counts may count, sorted:
-// those that are missing there were never reached.
+// kindCounts is what events are counted as by their kinds, useCounts by what became of a
+// Read or a Write.
+var kindCounts = [eventKinds]string{
+	RequestLost: "a request was lost", ReplyLost: "a reply was lost", GaveUp: "a call timed out", Ignored: "a reply came too late",
+	Acquired: "a lease was acquired", Extended: "a lease was extended", HandedOff: "a lease was handed off",
+	Crashed: "a process crashed", FellBack: "semi-synchronous replication fell back", RequestRepeated: "a request arrived twice",
+	Notified: "a waiter was called", NotificationLost: "a call to a waiter was lost", SubscriptionLost: "a waiter's ear was lost",
+}
+
+var useCounts = map[[2]string]string{
+	{"read", "refused"}: "the guard refused a read", {"write", "refused"}: "the guard refused a write",
+	{"write", "repeated"}: "the resource recognised a repeated write",
+}
+
+// Counters lists the names of everything that Log.Counts may count, sorted: those that
+// are missing there were never reached.
 func Counters() []string {
-	names := slices.Clone(counterNames[:])
+	names := slices.Concat(counterNames[:], kindCounts[:], slices.Collect(maps.Values(useCounts)))
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for _, v := range verdicts {
 		names = append(names, noLease+v.Error())
 	}
@@ -173,41 +157,4 @@ func Counters() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// counted is what a world counts.
-type counted struct {
-	times    [counters]int
-	refusals map[string]int         // by verdict
-	votes    [quorum.Probing][3]int // by operation and outcome
-}
-
-// totals is all that was counted, by name.
-func (c *counted) totals() map[string]int {
-	all := make(map[string]int, 32)
-	for i, n := range c.times {
-		if n > 0 {
-			all[counterNames[i]] = n
-		}
-	}
-	for what, n := range c.refusals {
-		all[noLease+what] = n
-	}
-	for op, outcomes := range c.votes {
-		for outcome, n := range outcomes {
-			if n > 0 {
-				all[quorum.Op(op).String()+" "+quorum.Outcome(outcome).String()] = n
-			}
-		}
-	}
-	return all
-}
-
-func (c *counted) add(what counter) { c.times[what]++ }
-
-func (c *counted) refused(verdict string) {
-	if c.refusals == nil {
-		c.refusals = map[string]int{}
-	}
-	c.refusals[verdict]++
 }

@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -134,7 +133,7 @@ func digests(t testing.TB, runs uint64) []string {
 	var lines []string
 	for seed := range runs {
 		_, r := drawn(t, seed)
-		all.Write([]byte(r.Digest))
+		all.Write([]byte(r.Log.Digest()))
 		if n := seed + 1; n%100 == 0 {
 			lines = append(lines, fmt.Sprintf("%d %x", n, all.Sum(nil)))
 		}
@@ -172,14 +171,12 @@ func TestSameSeedSameTrace(t *testing.T) {
 		schedule, one := drawn(t, seed)
 		runtime.GOMAXPROCS(2)
 		_, two := drawn(t, seed)
-		if one.Digest != two.Digest {
-			require.Fail(t, "two traces of one seed", "seed %d, %+v\n%s", seed, schedule, difference(one.Trace, two.Trace))
+		if one.Log.Digest() != two.Log.Digest() {
+			require.Fail(t, "two traces of one seed", "seed %d, %+v\n%s", seed, schedule, difference(one.Log, two.Log))
 		}
-		require.Equal(t, one.Violations, two.Violations)
-		require.Equal(t, one.History, two.History)
-		require.Equal(t, one.Counts, two.Counts)
+		require.Equal(t, one.Log, two.Log, "what isn't in the text")
 		require.Equal(t, one.Events, two.Events)
-		for what, n := range one.Counts {
+		for what, n := range one.Log.Counts() {
 			counts[what] += n
 		}
 	}
@@ -206,13 +203,13 @@ func half(n uint64) uint64 {
 }
 
 // difference shows where two traces part.
-func difference(a, b []byte) string {
-	la, lb := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+func difference(a, b simulation.Log) string {
+	la, lb := strings.Split(a.String(), "\n"), strings.Split(b.String(), "\n")
 	for i := range min(len(la), len(lb)) {
-		if !bytes.Equal(la[i], lb[i]) {
+		if la[i] != lb[i] {
 			from := max(0, i-20)
-			return fmt.Sprintf("%s\n--- one\n%s\n--- other\n%s", bytes.Join(la[from:i], []byte("\n")),
-				bytes.Join(la[i:min(i+8, len(la))], []byte("\n")), bytes.Join(lb[i:min(i+8, len(lb))], []byte("\n")))
+			return fmt.Sprintf("%s\n--- one\n%s\n--- other\n%s", strings.Join(la[from:i], "\n"),
+				strings.Join(la[i:min(i+8, len(la))], "\n"), strings.Join(lb[i:min(i+8, len(lb))], "\n"))
 		}
 	}
 	return fmt.Sprintf("one ends after %d lines, the other after %d", len(la), len(lb))
@@ -231,7 +228,7 @@ func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
 		}
 		r, err := simulation.Run(seed, cfg, schedule, contend)
 		require.NoError(t, err)
-		require.Empty(t, r.Violations, "seed %d\n%s", seed, r.Trace)
-		require.Positive(t, r.Counts["a lease was acquired"])
+		require.Empty(t, r.Log.Violations(), "seed %d\n%s", seed, r.Log)
+		require.Positive(t, r.Log.Counts()["a lease was acquired"])
 	}
 }

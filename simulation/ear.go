@@ -119,7 +119,7 @@ func (s *server) accept(r *request) {
 		s.ears = make(map[string]*ear)
 	}
 	s.ears[e.address] = e
-	s.w.trace.at(e.since, s.name).s("listen").nth(r.call.p.name, r.call.seq).s(quorum.Granted.String()).end()
+	s.answered(Answered, r.call, "listen", quorum.Granted.String())
 	r.reply(&answer{})
 }
 
@@ -138,15 +138,13 @@ func (s *server) call(waiter, key string) bool {
 func (s *server) sendCalls() {
 	w := s.w
 	for _, c := range s.calling {
-		line := w.trace.at(w.now.Load(), s.name).s("calls", c.ear.p.name).named("key", c.key)
-		m := c.ear.message()
+		kind, m := NotificationSent, c.ear.message()
 		if delay, lost := w.passage(m, Replies); lost {
-			w.count.add(callLost)
-			line.s("lost")
+			kind = NotificationLost
 		} else {
 			w.push(w.now.Load()+int64(delay), m.tie(6), c.ear.p, c)
 		}
-		line.end()
+		w.event(kind, c.ear.p.name, s.name).Key = c.key
 	}
 	clear(s.calling)
 	s.calling = s.calling[:0]
@@ -161,8 +159,7 @@ type calling struct {
 func (c *calling) live() bool { return !c.ear.over && !c.ear.p.gone() }
 
 func (c *calling) happen(w *world) {
-	w.count.add(waiterCalled)
-	w.trace.at(w.now.Load(), c.ear.p.name).s("called by", c.ear.p.w.places[c.ear.place].name).named("key", c.key).end()
+	w.event(Notified, c.ear.p.name, w.places[c.ear.place].name).Key = c.key
 	w.woke = true
 	c.ear.hear(c.key)
 }
@@ -209,8 +206,7 @@ func (d *deafened) live() bool { return !d.ear.over && !d.ear.p.gone() }
 
 func (d *deafened) happen(w *world) {
 	e := d.ear
-	w.count.add(earBroken)
-	w.trace.at(w.now.Load(), e.p.name).s("cannot hear", w.places[e.place].name).end()
+	w.event(SubscriptionLost, e.p.name, w.places[e.place].name)
 	e.over, w.woke = true, true
 	delete(e.p.ears, e)
 	e.end(ErrReset)

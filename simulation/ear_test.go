@@ -35,12 +35,12 @@ func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, aft
 		require.NoError(t, err)
 		_ = c.Release(lease)
 	})
-	for _, e := range r.History {
-		if e.Process == "c2" && e.What == "acquired" {
+	for _, e := range r.Log.History() {
+		if e.Process == "c2" && e.Kind == simulation.Acquired {
 			after = e.At - 10*time.Second
 		}
 	}
-	require.NotZero(t, after, "%s", r.Trace)
+	require.NotZero(t, after, "%s", r.Log)
 	return r, after
 }
 
@@ -51,13 +51,13 @@ const atOnce = 20 * ms // a few messages
 func TestWaitersAreCalled(t *testing.T) {
 	// Where they meet is a hash of the names'.
 	r, after := relay(t, nil)
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 	require.Less(t, after, atOnce)
-	require.Equal(t, 1, r.Counts["a waiter was called"])
-	require.Contains(t, string(r.Trace), "c2 listen ")
+	require.Equal(t, 1, r.Log.Counts()["a waiter was called"])
+	require.Contains(t, r.Log.String(), "c2 listen ")
 	var at string
 	for _, server := range []string{"A", "B", "C", "D", "E"} {
-		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Counts["a call to a waiter was lost"] > 0 {
+		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Log.Counts()["a call to a waiter was lost"] > 0 {
 			at += server
 		}
 	}
@@ -81,13 +81,13 @@ func TestWaitersAreCalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, after := relay(t, c.schedule)
-			assert.Empty(t, r.Violations)
-			assert.Equal(t, c.broken, r.Counts["a waiter's ear was lost"], "%s", r.Trace)
+			assert.Empty(t, r.Log.Violations())
+			assert.Equal(t, c.broken, r.Log.Counts()["a waiter's ear was lost"], "%s", r.Log)
 			if c.called {
-				assert.Less(t, after, atOnce, "%s", r.Trace)
+				assert.Less(t, after, atOnce, "%s", r.Log)
 			} else {
-				assert.Greater(t, after, atOnce, "%s", r.Trace)
-				assert.Less(t, after, 10*time.Second, "%s", r.Trace)
+				assert.Greater(t, after, atOnce, "%s", r.Log)
+				assert.Less(t, after, 10*time.Second, "%s", r.Log)
 			}
 		})
 	}
@@ -100,8 +100,8 @@ func TestEarsAreGivenUpAfterASilence(t *testing.T) {
 		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},
 	} {
 		r, _ := relay(t, simulation.Schedule{fault})
-		assert.Positive(t, r.Counts["a waiter's ear was lost"], "%s", r.Trace)
-		assert.Contains(t, string(r.Trace), "11500.000000 c2 cannot hear ")
+		assert.Positive(t, r.Log.Counts()["a waiter's ear was lost"], "%s", r.Log)
+		assert.Contains(t, r.Log.String(), "11500.000000 c2 cannot hear ")
 	}
 }
 
@@ -123,12 +123,12 @@ func TestDeadWaiters(t *testing.T) {
 				c.SleepUntil(10 * time.Second)
 				_ = c.Release(lease)
 			})
-			require.Empty(t, r.Violations)
+			require.Empty(t, r.Log.Violations())
 			if lost {
-				require.Contains(t, string(r.Trace), "calls c2 key=k lost")
+				require.Contains(t, r.Log.String(), "calls c2 key=k lost")
 			} else {
-				require.Contains(t, string(r.Trace), "calls c3 key=k\n")
-				require.NotContains(t, string(r.Trace), "calls c2")
+				require.Contains(t, r.Log.String(), "calls c3 key=k\n")
+				require.NotContains(t, r.Log.String(), "calls c2")
 			}
 		})
 	}
@@ -158,10 +158,10 @@ func TestGo(t *testing.T) {
 	} {
 		order = nil
 		r := run(t, 1, simulation.Config{Processes: 1, Witness: true, Quorum: quorum.Config{Cohorts: cohorts}}, nil, take)
-		require.Empty(t, r.Violations)
+		require.Empty(t, r.Log.Violations())
 		require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
 		for what, n := range least {
-			require.GreaterOrEqual(t, r.Counts[what], n, "%s", r.Trace)
+			require.GreaterOrEqual(t, r.Log.Counts()[what], n, "%s", r.Log)
 		}
 	}
 
@@ -185,6 +185,6 @@ func TestGoneBeforeItBegan(t *testing.T) {
 		}
 		c.Sleep(time.Hour)
 	})
-	require.Empty(t, r.Violations)
-	require.Contains(t, string(r.Trace), "c1 crashes")
+	require.Empty(t, r.Log.Violations())
+	require.Contains(t, r.Log.String(), "c1 crashes")
 }

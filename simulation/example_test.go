@@ -74,7 +74,7 @@ func ExampleRun() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(r.Kinds(), "writes refused:", r.Counts["the guard refused a write"])
+		fmt.Println(r.Kinds(), "writes refused:", r.Log.Counts()["the guard refused a write"])
 	}
 	// Output:
 	// [lost update stale write two holders] writes refused: 0

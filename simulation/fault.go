@@ -53,15 +53,15 @@ func (s *strike) happen(w *world) {
 	f := s.fault
 	switch {
 	case f.onLinks():
-		w.tell(f, f.Process+"-"+f.Server, "") // the messages see to themselves
+		w.suffers(f, f.Process, f.Server) // the messages see to themselves
 		w.silence(f)
 	case f.Kind == Reconnect:
-		w.tell(f, f.Process+"-"+f.Server, "")
+		w.suffers(f, f.Process, f.Server)
 		w.reconnect(f)
 	case f.Kind == Proxy:
-		w.tell(f, f.Process+"-"+f.Server, "") // the requests see to themselves
+		w.suffers(f, f.Process, f.Server) // the requests see to themselves
 	case f.Kind == Switch:
-		w.tell(f, f.Process+"-"+f.Server, "")
+		w.suffers(f, f.Process, f.Server)
 		for _, server := range w.servers {
 			if matches(f.Server, server.name) {
 				server.moveAddress(f)
@@ -70,7 +70,7 @@ func (s *strike) happen(w *world) {
 	case f.Kind == SplitBrain:
 		for _, server := range w.servers {
 			if matches(f.Server, server.name) {
-				w.tell(f, server.name, "")
+				w.suffers(f, "", server.name)
 				server.split(f)
 			}
 		}
@@ -89,40 +89,11 @@ func (s *strike) happen(w *world) {
 	}
 }
 
-// tell writes a fault into the trace, with all that it is made of.
-func (w *world) tell(f Fault, who, reading string) {
-	line := w.trace.at(w.now.Load(), who).s("suffers", string(f.Kind))
-	number := func(name string, n int64) {
-		if n != 0 {
-			line.n(name, n)
-		}
-	}
-	word := func(name, word string) {
-		if word != "" {
-			line.named(name, word)
-		}
-	}
-	number("for", int64(f.For))
-	number("by", int64(f.By))
-	number("ppm", f.PPM)
-	number("replica", int64(f.Replica))
-	if f.Kind == SplitBrain {
-		word("process", f.Process)
-	}
-	word("way", string(f.Way))
-	word("keep", string(f.Keep))
-	word("key", f.Key)
-	word("reading", reading)
-	if f.Stale {
-		line.s("stale")
-	}
-	if f.Frozen {
-		line.s("frozen")
-	}
-	if f.Shuffled {
-		line.s("shuffled")
-	}
-	line.end()
+// suffers writes down a fault.
+func (w *world) suffers(f Fault, process, place string) *Event {
+	e := w.event(Suffered, process, place)
+	e.Fault = &f
+	return e
 }
 
 // strike lets the fault happen to a process.
@@ -133,7 +104,7 @@ func (f Fault) strike(w *world, p *process) {
 		w.ahead(p.resumes.Load(), &strike{w: w, fault: f, alone: p})
 		return
 	}
-	w.tell(f, p.name, "")
+	w.suffers(f, p.name, "")
 	switch f.Kind {
 	case Pause:
 		p.pause(now+int64(f.For), f.Shuffled)
@@ -144,7 +115,7 @@ func (f Fault) strike(w *world, p *process) {
 	case Reboot:
 		p.reboot(int64(f.For))
 	case Step:
-		w.count.add(clockStepped)
+		w.count(clockStepped)
 		p.clock.stepWall(now, int64(f.By))
 	case Rate:
 		p.clock.setRate(now, f.PPM)
@@ -155,11 +126,11 @@ func (f Fault) strike(w *world, p *process) {
 // hit lets the fault happen to a server.
 func (f Fault) hit(w *world, s *server) {
 	now := w.now.Load()
-	w.tell(f, s.name, "")
+	w.suffers(f, "", s.name)
 	s.trouble = max(s.trouble, now)
 	switch f.Kind {
 	case Step:
-		w.count.add(clockStepped)
+		w.count(clockStepped)
 		s.wall = s.wall.step(now, int64(f.By))
 		s.showAll()
 	case Rate:
@@ -168,7 +139,7 @@ func (f Fault) hit(w *world, s *server) {
 	case Evict:
 		s.evict(f)
 	case Flush:
-		w.count.add(serverFlushed)
+		w.count(serverFlushed)
 		s.remember()
 		for db := range s.data {
 			e := entry{wall: s.clock(), database: db, raw: &rawCommand{args: []string{"FLUSHALL"}}}
@@ -179,25 +150,25 @@ func (f Fault) hit(w *world, s *server) {
 		s.showAll()
 	case Restart:
 		if s.up {
-			w.count.add(serverRestarted)
+			w.count(serverRestarted)
 			s.kill()
 			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: f.Keep.until(now)})
 		}
 	case Failover:
 		if s.up {
-			w.count.add(serverFailedOver)
+			w.count(serverFailedOver)
 			s.kill()
 			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: now - int64(f.By), ended: now})
 		}
 	case Demote:
 		if s.up && !s.demoted && s.hungUntil <= now {
-			w.count.add(serverDemoted)
+			w.count(serverDemoted)
 			s.demote()
 			w.ahead(now+int64(f.For), &restored{s: s, by: f})
 		}
 	case Hang:
 		if s.up {
-			w.count.add(serverHung)
+			w.count(serverHung)
 			s.hungUntil = max(s.hungUntil, now+int64(f.For))
 			s.trouble = max(s.trouble, s.hungUntil)
 			w.silence(Fault{Kind: f.Kind, For: f.For, Server: s.name})
@@ -232,7 +203,7 @@ func (s *server) evict(f Fault) {
 		return
 	}
 	e := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))].entry
-	s.w.count.add(keyEvicted)
+	s.w.count(keyEvicted)
 	s.data[e.database].repeat(e)
 	s.append(e, nil)
 	s.showAll()
@@ -240,7 +211,7 @@ func (s *server) evict(f Fault) {
 
 // reconnect cuts the connections between processes and places.
 func (w *world) reconnect(f Fault) {
-	w.count.add(connectionsCut)
+	w.count(connectionsCut)
 	for _, p := range w.processes {
 		if !matches(f.Process, p.name) || p.gone() {
 			continue
@@ -280,9 +251,9 @@ func (r *restored) happen(w *world) {
 		return
 	}
 	r.s.trouble = max(r.s.trouble, w.now.Load())
-	w.trace.at(w.now.Load(), r.s.name).s("is back").end()
+	w.event(Back, "", r.s.name)
 	if r.by.Kind != Hang && r.s.showAll() > 0 {
-		w.count.add(writesLost)
+		w.count(writesLost)
 	}
 }
 
@@ -309,7 +280,7 @@ func (w *world) byOperation(c *call) {
 		switch f.Kind {
 		case Delay:
 			c.delay += f.By
-			w.count.add(messageDelayed)
+			w.count(messageDelayed)
 			continue
 		case Duplicate:
 			c.repeat, c.repeatBy = true, f.By

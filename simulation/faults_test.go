@@ -78,8 +78,8 @@ func TestWaitForReplicas(t *testing.T) {
 		assert.ErrorContains(t, do("WAIT", "1", "-1").Err, "timeout is negative")
 		assert.ErrorContains(t, do("WAIT", "1").Err, "wrong number of arguments")
 	})
-	require.Empty(t, r.Violations)
-	assert.Equal(t, 2, r.Counts["a WAIT fell short"])
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, 2, r.Log.Counts()["a WAIT fell short"])
 }
 
 // The replica that is promoted has what had reached it, and the one that
@@ -101,7 +101,7 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 			c.SleepUntil(2200 * ms)
 			require.Equal(t, want, do("GET", "k").Text, "replica %d", replica)
 		})
-		require.Empty(t, r.Violations)
+		require.Empty(t, r.Log.Violations())
 	}
 }
 
@@ -126,16 +126,16 @@ func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 		assert.Less(t, set(2*time.Second), 5*ms, "it doesn't wait any more")
 		assert.InDelta(t, 12*ms, set(4*time.Second), float64(3*ms), "the replica has caught up")
 	})
-	require.Empty(t, r.Violations)
-	assert.Equal(t, 1, r.Counts["semi-synchronous replication fell back"])
-	assert.Contains(t, string(r.Trace), "A falls back")
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, 1, r.Log.Counts()["semi-synchronous replication fell back"])
+	assert.Contains(t, r.Log.String(), "A falls back")
 }
 
 // A grant that must be on a replica fails where it can't be, and is rolled back.
 func TestGrantsThatWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Replicas: 1, WaitReplicas: 1, WaitTimeout: 30 * ms}
 	r := play(t, cfg, nil, hold(time.Second), none...)
-	assert.Zero(t, r.Counts["a WAIT fell short"])
+	assert.Zero(t, r.Log.Counts()["a WAIT fell short"])
 
 	lag := simulation.Schedule{
 		{Kind: simulation.Lag, Server: "A", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "B", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "C", For: 5 * time.Second},
@@ -149,7 +149,7 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 		assert.NoError(t, err)
 		assert.NoError(t, c.Release(lease))
 	}, none...)
-	assert.Positive(t, r.Counts["a WAIT fell short"])
+	assert.Positive(t, r.Log.Counts()["a WAIT fell short"])
 }
 
 // oneVoteLost is c1 with A, B and C, then something that becomes of C, then c2.
@@ -178,19 +178,19 @@ func TestKeysThatAreDropped(t *testing.T) {
 			want = append(want, simulation.TwoHolders) // the mark goes with all data, but not with one key
 		}
 		r := play(t, simulation.Config{}, schedule, work, want...)
-		assert.Contains(t, string(r.Trace), "C has key=k gone")
-		assert.Positive(t, r.Counts[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
+		assert.Contains(t, r.Log.String(), "C has key=k gone")
+		assert.Positive(t, r.Log.Counts()[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
 	}
 	// The counter alone, or the record beside it: its next token begins by the clock,
 	// above all others.
 	for _, key := range []string{"{k}", "{k}:set"} {
 		schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: key})
 		r := play(t, simulation.Config{}, schedule, work, none...)
-		assert.Equal(t, 1, r.Counts["a key was evicted"])
+		assert.Equal(t, 1, r.Log.Counts()["a key was evicted"])
 	}
 	schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: "{other}:set"})
 	r := play(t, simulation.Config{}, schedule, work, none...)
-	assert.Zero(t, r.Counts["a key was evicted"], "there is no such key")
+	assert.Zero(t, r.Log.Counts()["a key was evicted"], "there is no such key")
 }
 
 // What servers keep of the counters over a restart or a failover, they keep of the
@@ -228,15 +228,15 @@ func TestCountersOfAnotherLife(t *testing.T) {
 				switch older := strings.Contains(name, "older"); {
 				case c.lifted && !hidden:
 					assert.InDelta(t, gone.Microseconds()-4500*1000, int64(tokens[3]-tokens[0]), 10_000, "from the clock")
-					assert.Empty(t, r.Violations)
+					assert.Empty(t, r.Log.Violations())
 				case older:
 					assert.Equal(t, tokens[1], tokens[3], "the same again")
 					assert.Contains(t, r.Kinds(), simulation.TokenOrder)
 				default:
 					assert.Equal(t, tokens[2]+1, tokens[3], "it goes on")
-					assert.Empty(t, r.Violations)
+					assert.Empty(t, r.Log.Violations())
 				}
-				assert.Equal(t, hidden, r.Counts["a server hid its run id"] == 5)
+				assert.Equal(t, hidden, r.Log.Counts()["a server hid its run id"] == 5)
 			})
 		}
 	}
@@ -275,7 +275,7 @@ func TestClocksAheadDoNotSpread(t *testing.T) {
 				_ = c.Release(lease)
 			}
 		})
-		require.Empty(t, r.Violations)
+		require.Empty(t, r.Log.Violations())
 		require.Greater(t, int64(last-first), (100 * time.Second).Microseconds(), "from the clocks, at the end")
 	}
 }
@@ -299,8 +299,8 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 	play(t, simulation.Config{}, schedule, inTurn, simulation.LostUpdate, simulation.StaleWrite)
 	for _, guard := range []simulation.Guarding{simulation.GuardIdempotent, simulation.GuardRepeats} {
 		r := play(t, simulation.Config{Guard: guard}, schedule, inTurn, none...)
-		assert.Equal(t, 1, r.Counts["a request arrived twice"])
-		assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+		assert.Equal(t, 1, r.Log.Counts()["a request arrived twice"])
+		assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 	}
 	// A write that is late is no repetition.
 	late := simulation.Schedule{{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
@@ -319,7 +319,7 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 	}
 	play(t, simulation.Config{Processes: 1}, lost, again, simulation.LostUpdate)
 	r := play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
-	assert.Equal(t, 1, r.Counts["the resource recognised a repeated write"])
+	assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 
 	// A SET NX that a proxy sends again after the release leaves a ghost, for a TTL.
 	ghost := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Any, Op: "acquire", Nth: 1, By: 3 * time.Second}}
@@ -341,9 +341,9 @@ func TestConnectionsThatAreCut(t *testing.T) {
 		c.Sleep(100 * ms)
 		assert.Len(t, lease.(*quorum.Lease).Instances(), 5)
 	}, none...)
-	assert.Equal(t, 5, r.Counts["a reply came too late"])
-	assert.Equal(t, 1, r.Counts["connections were cut"])
-	assert.Contains(t, string(r.Trace), "c1 is cut off A#1")
+	assert.Equal(t, 5, r.Log.Counts()["a reply came too late"])
+	assert.Equal(t, 1, r.Log.Counts()["connections were cut"])
+	assert.Contains(t, r.Log.String(), "c1 is cut off A#1")
 }
 
 // A process that begins again knows nothing of its lease, and gets the lock when that
@@ -362,10 +362,10 @@ func TestProcessesThatBeginAgain(t *testing.T) {
 			c.Sleep(time.Second)
 		}
 	})
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 	assert.Equal(t, 2, count(r, "c1", "acquired"))
 	assert.Equal(t, 1, count(r, "c1", "write"))
-	assert.Equal(t, 1, r.Counts["a process was rebooted"])
+	assert.Equal(t, 1, r.Log.Counts()["a process was rebooted"])
 	assert.Len(t, lives, 2)
 	assert.NotEqual(t, lives[0], lives[1])
 	assert.Greater(t, r.Ended, 10*time.Second, "the old keys had to expire")
@@ -393,7 +393,7 @@ func TestNoProgressIsFound(t *testing.T) {
 		}
 	}})
 	r := play(t, simulation.Config{Progress: 5 * time.Second}, schedule, work, simulation.NoProgress)
-	assert.Positive(t, r.Counts["a try in vain was judged"])
+	assert.Positive(t, r.Log.Counts()["a try in vain was judged"])
 	play(t, simulation.Config{}, schedule, work, none...)
 	play(t, simulation.Config{Progress: -1}, schedule, work, none...)
 
@@ -445,30 +445,30 @@ func TestCounters(t *testing.T) {
 		{Kind: simulation.Step, Server: "C", By: 3 * time.Second}, {Kind: simulation.Step, Server: "D", By: 4 * time.Second},
 		{Kind: simulation.Flush, Server: simulation.Any, At: 4500 * time.Microsecond},
 	}, hold0)
-	require.Positive(t, r.Counts["raise refused"], "%s", r.Trace)
+	require.Positive(t, r.Log.Counts()["raise refused"], "%s", r.Log)
 	counted["raise refused"]++
 	for _, server := range "ABCDE" {
 		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
-		counted["a call to a waiter was lost"] += r.Counts["a call to a waiter was lost"]
+		counted["a call to a waiter was lost"] += r.Log.Counts()["a call to a waiter was lost"]
 	}
 	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
 		for range 3 {
 			c.Go(acquireAndRelease)
 		}
 	})
-	counted["a lease was passed on without a round"] += r.Counts["a lease was passed on without a round"]
+	counted["a lease was passed on without a round"] += r.Log.Counts()["a lease was passed on without a round"]
 	r = run(t, 1, simulation.Config{HideRunID: true}, nil, hold0)
-	counted["a server hid its run id"] += r.Counts["a server hid its run id"]
+	counted["a server hid its run id"] += r.Log.Counts()["a server hid its run id"]
 	r = run(t, 1, simulation.Config{}, nil, handOver(nil))
 	for _, what := range []string{"a lease was handed off", "a lease was resumed"} {
-		counted[what] += r.Counts[what]
+		counted[what] += r.Log.Counts()[what]
 	}
 	r = run(t, 1, simulation.Config{}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: time.Second}}, func(c *simulation.Client) {
 		hold0(c)
 		c.SleepUntil(2 * time.Second)
 		hold0(c)
 	})
-	counted["a server was asked in another run than its own"] += r.Counts["a server was asked in another run than its own"]
+	counted["a server was asked in another run than its own"] += r.Log.Counts()["a server was asked in another run than its own"]
 	// These two are rare among the drawn schedules.
 	for _, f := range []simulation.Fault{
 		{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
@@ -477,7 +477,7 @@ func TestCounters(t *testing.T) {
 		_, work := pauseAfterTheCheck()
 		r = run(t, 1, simulation.Config{Guard: simulation.GuardIdempotent}, simulation.Schedule{f}, work)
 		for _, what := range []string{"the resource recognised a repeated write", "the guard refused a read"} {
-			counted[what] += r.Counts[what]
+			counted[what] += r.Log.Counts()[what]
 		}
 	}
 	missing := func() []string {
@@ -490,25 +490,12 @@ func TestCounters(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
 	for seed := uint64(0); seed < 300 && len(missing()) > 0; seed++ {
 		_, r := drawn(t, seed)
-		count(r.Counts)
+		count(r.Log.Counts())
 		schedule := simulation.DrawOf(seed, cfg, simulation.Kinds(), 16, 10*time.Second)
 		schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
-		count(run(t, seed, cfg, schedule, watchAndContend).Counts)
+		count(run(t, seed, cfg, schedule, watchAndContend).Log.Counts())
 	}
 	assert.Empty(t, missing(), "never reached")
-}
-
-// Without a trace all is the same but for the trace.
-func TestWithoutTrace(t *testing.T) {
-	cfg := contended()
-	with := run(t, 3, cfg, nil, contend)
-	cfg.NoTrace = true
-	without := run(t, 3, cfg, nil, contend)
-	assert.NotEmpty(t, with.Digest)
-	// Goroutines that run at one moment read their clock in any order, and how often one
-	// has to look again depends on it.
-	with.Trace, with.Digest, with.Readings, without.Readings = nil, "", nil, nil
-	assert.Equal(t, with, without)
 }
 
 // A lease that is promised for too long is counted where nothing is demanded, and is a
@@ -525,7 +512,7 @@ func TestPromisedForTooLong(t *testing.T) {
 			require.NotNil(t, lease)
 			require.NoError(t, c.Extend(lease))
 		}, none...)
-		assert.Equal(t, 2*servers, r.Counts[simulation.LongerThanKept])
+		assert.Equal(t, 2*servers, r.Log.Counts()[simulation.LongerThanKept])
 	}
 }
 

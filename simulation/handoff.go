@@ -28,7 +28,7 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 		c.Note("hand-off: " + verdict(err))
 		return quorum.Handle{}, err
 	}
-	c.record(&record{kind: handedOff, holding: h})
+	c.record(&record{kind: HandedOff, holding: h})
 	return handle, nil
 }
 
@@ -59,7 +59,7 @@ func (c *Client) ReleaseHandle(handle quorum.Handle) error {
 	return err
 }
 
-// Inspect is quorum.Coordinator.Inspect. What it found goes into the trace.
+// Inspect is quorum.Coordinator.Inspect. What it found goes into the log.
 func (c *Client) Inspect(key string) (quorum.Inspection, error) {
 	if c.Coordinator == nil {
 		return quorum.Inspection{}, errNoHandles
@@ -112,7 +112,7 @@ func (l *letter) apply(w *world) {
 		if name != l.to {
 			continue
 		}
-		w.trace.at(w.now.Load(), p.name).s("sends", l.to, "a letter").end()
+		w.event(LetterSent, p.name, "").Words = l.to
 		about := draw(w.seed, tagLetter, uint64(p.index), uint64(p.life), uint64(l.client.Goroutine), l.n)
 		takes := between(about, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax))
 		w.push(w.now.Load()+takes+int64(max(0, l.delay)), about, nil, &delivered{w: w, index: i, text: l.text})
@@ -162,7 +162,7 @@ func (m *mailbox) apply(w *world) {
 	if p := m.client.p; !p.gone() && len(p.letters) > 0 {
 		m.text, m.ok = p.letters[0], true
 		p.letters = p.letters[1:]
-		w.trace.at(w.now.Load(), p.name).s("takes a letter").end()
+		w.event(LetterTaken, p.name, "")
 	}
 	w.woke = true
 	close(m.come)

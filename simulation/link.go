@@ -64,7 +64,7 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
 		case Delay:
 			delay += f.By
-			w.count.add(messageDelayed)
+			w.count(messageDelayed)
 		case Reorder:
 			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}
@@ -89,8 +89,7 @@ func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
 	if r.again {
-		w.count.add(requestRepeated)
-		w.trace.at(w.now.Load(), r.call.placeName()).s("again").nth(r.call.p.name, r.call.seq).end()
+		w.message(RequestRepeated, r.call)
 	}
 	if r.call.place == toResource {
 		result := w.resource.apply(r.call)
@@ -109,8 +108,7 @@ func (r *request) reply(a *answer) {
 	w := c.p.w
 	delay, lost := w.passage(c, Replies)
 	if lost {
-		w.count.add(replyLost)
-		w.trace.at(w.now.Load(), c.placeName()).s("loses").nth(c.p.name, c.seq).end()
+		w.message(ReplyLost, c)
 		return
 	}
 	c.back.call, c.back.answer = c, a
@@ -128,7 +126,7 @@ func (r *reply) late() bool { return r.call.answered && !r.call.p.gone() }
 
 func (r *reply) happen(w *world) {
 	c := r.call
-	w.trace.at(w.now.Load(), c.p.name).s("hears").nth(c.placeName(), c.seq).end()
+	w.message(Heard, c)
 	c.answer(r.answer)
 }
 

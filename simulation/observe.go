@@ -25,8 +25,8 @@ func (q *quarantined) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	w.count.add(map[quorum.QuarantineReason]counter{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
-	w.trace.at(now, q.p.name).s("distrusts", q.instance).n("for", int64(q.left)).end()
+	w.count(map[quorum.QuarantineReason]counter{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
+	w.event(Distrusted, q.p.name, q.instance).Validity = q.left
 	if q.p.quarantines == nil {
 		q.p.quarantines = map[string]int64{}
 	}
@@ -38,7 +38,7 @@ func (q *quarantined) apply(w *world) {
 func (c *checker) quarantined(p *process) {
 	for _, until := range p.quarantines {
 		if until > c.w.now.Load() {
-			c.w.count.add(quarantineRefused)
+			c.w.count(quarantineRefused)
 			return
 		}
 	}
@@ -60,7 +60,7 @@ func (c *checker) gaveUp(call *call) {
 		}
 		c.missed[call.cmd.Value] = true
 		if h := c.byValue[call.cmd.Value]; h != nil {
-			c.w.count.add(minorityTimedOut)
+			c.w.count(minorityTimedOut)
 		}
 	case quorum.Release:
 		if c.owed == nil {
@@ -72,18 +72,17 @@ func (c *checker) gaveUp(call *call) {
 
 // carriedOut takes in a command that a server has carried out.
 func (c *checker) carriedOut(call *call, granted bool) {
-	count := &c.w.count
 	switch call.cmd.Op {
 	case quorum.Acquire:
 		if granted && call.answered {
-			count.add(grantAfterTimeout)
+			c.w.count(grantAfterTimeout)
 		}
 	case quorum.Raise:
-		count.add(raiseNeeded)
+		c.w.count(raiseNeeded)
 	case quorum.Release:
 		if o := (owing{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
 			delete(c.owed, o)
-			count.add(debtDelivered)
+			c.w.count(debtDelivered)
 		}
 	}
 }
@@ -91,13 +90,12 @@ func (c *checker) carriedOut(call *call, granted bool) {
 // late takes in a reply that nobody waits for any more.
 func (c *checker) late(r *reply, at int64) {
 	call := r.call
-	c.w.count.add(replyLate)
-	c.w.trace.at(at, call.p.name).s("ignores").nth(call.placeName(), call.seq).end()
+	c.w.message(Ignored, call).At = time.Duration(at)
 	if call.cmd.Op == quorum.Acquire && r.answer.vote.Outcome == quorum.Granted {
-		c.w.count.add(grantLate)
+		c.w.count(grantLate)
 	}
 	if h := c.byValue[call.cmd.Value]; h != nil && h.endedAt <= at {
-		c.w.count.add(replyAfterRelease)
+		c.w.count(replyAfterRelease)
 	}
 }
 
@@ -111,10 +109,10 @@ func (c *checker) known(h *holding) {
 		c.byValue = map[string]*holding{}
 	}
 	if c.byValue[h.value] != nil {
-		c.w.count.add(leasePassed)
+		c.w.count(leasePassed)
 	}
 	c.byValue[h.value] = h
 	if c.missed[h.value] {
-		c.w.count.add(minorityTimedOut)
+		c.w.count(minorityTimedOut)
 	}
 }

@@ -31,7 +31,7 @@ func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, wor
 	for seed := range uint64(seeds) {
 		r, err := simulation.Run(seed, cfg, schedule, work)
 		require.NoError(t, err)
-		require.Equal(t, want, r.Kinds(), "seed %d: %v\n%s", seed, r.Violations, r.Trace)
+		require.Equal(t, want, r.Kinds(), "seed %d: %v\n%s", seed, r.Log.Violations(), r.Log)
 		last = r
 	}
 	return last
@@ -75,8 +75,8 @@ func at(d time.Duration) time.Duration { return time.Second + d }
 // count gives how many entries of the history are of this kind.
 func count(r simulation.Result, process, what string) int {
 	n := 0
-	for _, e := range r.History {
-		if e.Process == process && e.What == what {
+	for _, e := range r.Log.History() {
+		if e.Process == process && e.Kind.String() == what {
 			n++
 		}
 	}

@@ -94,7 +94,7 @@ type begin struct {
 func (b *begin) live() bool { return !b.p.gone() }
 
 func (b *begin) happen(w *world) {
-	w.trace.at(w.now.Load(), b.p.name).s("starts").end()
+	w.event(Started, b.p.name, "")
 	w.woke = true
 	go b.p.main(b.work)
 }
@@ -168,13 +168,13 @@ func (e *end) apply(w *world) {
 		return
 	}
 	e.p.ended = true
-	w.trace.at(w.now.Load(), e.p.name).s("ends").end()
+	w.event(Ended, e.p.name, "")
 }
 
 // pause stops the process until a moment.
 func (p *process) pause(until int64, shuffled bool) {
 	p.pausedUntil, p.shuffled = max(p.pausedUntil, until), shuffled
-	p.w.count.add(processPaused)
+	p.w.count(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
@@ -223,7 +223,7 @@ func (b *rebooted) happen(w *world) {
 	}
 	p.readings.Store(b.p.readings.Load())
 	w.processes[p.index] = p
-	w.count.add(processRebooted)
+	w.count(processRebooted)
 	w.start(p, w.work)
 }
 
@@ -233,8 +233,7 @@ func (p *process) crash() {
 		return
 	}
 	w := p.w
-	w.trace.at(w.now.Load(), p.name).s("crashes").end()
-	w.count.add(processCrashed)
+	w.event(Crashed, p.name, "")
 	w.check.crashed(p)
 	p.dead.Store(true)
 	p.resumes.Store(0)

@@ -32,7 +32,7 @@ func (c *checker) inVain(h *holding) {
 	}
 	l.last = now
 	since := max(l.since, c.hadUntil(h.key), h.p.hindered(now, patience, h.quorum))
-	c.w.count.add(progressJudged)
+	c.w.count(progressJudged)
 	if now-since < patience {
 		return
 	}

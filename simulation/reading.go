@@ -288,9 +288,9 @@ func (s *stopped) apply(w *world) {
 	if s.p.gone() {
 		return
 	}
-	w.count.add(stoppedAtReading)
+	w.count(stoppedAtReading)
 	f := s.fault
-	w.tell(f, s.p.name, s.where)
+	w.suffers(f, s.p.name, "").Words = s.where
 	if f.Kind == Suspend {
 		s.p.suspend(s.until, f.Frozen, f.Shuffled)
 	} else {

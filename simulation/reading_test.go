@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"bytes"
 	"context"
 	"runtime"
 	"strings"
@@ -77,12 +76,12 @@ func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 			runtime.GOMAXPROCS(2)
 			two, err := simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
 			require.NoError(t, err)
-			require.Equal(t, one.Digest, two.Digest, "%+v: %s", f, difference(one.Trace, two.Trace))
-			require.Equal(t, 1, one.Counts[stoppedAtReading], "%+v", f)
+			require.Equal(t, one.Log.Digest(), two.Log.Digest(), "%+v: %s", f, difference(one.Log, two.Log))
+			require.Equal(t, 1, one.Log.Counts()[stoppedAtReading], "%+v", f)
 			if f.Frozen { // both clocks stand still: nobody can know
 				continue
 			}
-			require.Empty(t, one.Violations, "%+v\n%s", f, one.Trace)
+			require.Empty(t, one.Log.Violations(), "%+v\n%s", f, one.Log)
 		}
 	}
 }
@@ -155,16 +154,16 @@ func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 			f.Process, f.Op, f.Nth = "c1", "clock", 3
 			r, err := simulation.Run(1, readers(), simulation.Schedule{f}, work(&readings))
 			require.NoError(t, err)
-			require.Empty(t, r.Violations)
+			require.Empty(t, r.Log.Violations())
 			readings = readings[len(readings)-4:] // it is played twice: once to find the reading
 			assert.Equal(t, one.shows, readings)
-			rest := string(r.Trace)
+			rest := r.Log.String()
 			for _, line := range one.trace {
 				_, after, found := strings.Cut(rest, line)
-				require.True(t, found, "%q is missing, or not in its place, in\n%s", line, r.Trace)
+				require.True(t, found, "%q is missing, or not in its place, in\n%s", line, r.Log)
 				rest = after
 			}
-			assert.Equal(t, 1, r.Counts[stoppedAtReading])
+			assert.Equal(t, 1, r.Log.Counts()[stoppedAtReading])
 			assert.Equal(t, map[string]int{"c1": 5, "c2": 0}, r.Readings)
 		})
 	}
@@ -187,7 +186,7 @@ func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 			c.Note("later")
 		})
 		require.NoError(t, err)
-		require.Empty(t, r.Violations)
+		require.Empty(t, r.Log.Violations())
 		return r, readings
 	}
 	t.Run("Step", func(t *testing.T) {
@@ -200,20 +199,20 @@ func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 	})
 	t.Run("Crash", func(t *testing.T) {
 		r, _ := play(t, simulation.Fault{Kind: simulation.Crash, Process: simulation.Any, At: 500 * ms})
-		assert.NotContains(t, string(r.Trace), "noted")
+		assert.NotContains(t, r.Log.String(), "noted")
 	})
 	t.Run("Pause", func(t *testing.T) {
 		r, _ := play(t, simulation.Fault{Kind: simulation.Pause, Process: "c1", At: 500 * ms, For: time.Second})
-		assert.Contains(t, string(r.Trace), "1500.000000 c1 noted after")
+		assert.Contains(t, r.Log.String(), "1500.000000 c1 noted after")
 	})
 	t.Run("another reading", func(t *testing.T) {
 		again := at
 		again.Nth = 4 // the last one
 		r, readings := play(t, again)
 		assert.Equal(t, []time.Duration{time.Second, time.Second, 2100 * ms}, readings[len(readings)-3:])
-		assert.Contains(t, string(r.Trace), "1000.000000 c1 noted after")
-		assert.Contains(t, string(r.Trace), "2100.000000 c1 noted later")
-		assert.Equal(t, 2, r.Counts[stoppedAtReading])
+		assert.Contains(t, r.Log.String(), "1000.000000 c1 noted after")
+		assert.Contains(t, r.Log.String(), "2100.000000 c1 noted later")
+		assert.Equal(t, 2, r.Log.Counts()[stoppedAtReading])
 	})
 }
 
@@ -241,13 +240,13 @@ func TestAPauseUnderAMutex(t *testing.T) {
 				c.Note("all have it")
 			})
 			require.NoError(t, err)
-			require.Empty(t, r.Violations)
-			require.Contains(t, string(r.Trace), "1000.000000 c1 noted all have it")
-			require.Equal(t, 1, r.Counts[stoppedAtReading])
+			require.Empty(t, r.Log.Violations())
+			require.Contains(t, r.Log.String(), "1000.000000 c1 noted all have it")
+			require.Equal(t, 1, r.Log.Counts()[stoppedAtReading])
 			if digest == "" {
-				digest = r.Digest
+				digest = r.Log.Digest()
 			}
-			require.Equal(t, digest, r.Digest)
+			require.Equal(t, digest, r.Log.Digest())
 		}
 	}
 }
@@ -257,14 +256,14 @@ func TestReadingsOfOneFunction(t *testing.T) {
 	f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*Lease).extend", Nth: 1, For: 100 * ms}
 	r, err := simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
 	require.NoError(t, err)
-	require.Empty(t, r.Violations)
-	require.Equal(t, 1, r.Counts[stoppedAtReading])
-	before, _, found := bytes.Cut(r.Trace, []byte("c1 suffers pause for=100000000 reading=quorum.(*Lease).extend"))
-	require.True(t, found, "%s", r.Trace)
+	require.Empty(t, r.Log.Violations())
+	require.Equal(t, 1, r.Log.Counts()[stoppedAtReading])
+	before, _, found := strings.Cut(r.Log.String(), "c1 suffers pause for=100000000 reading=quorum.(*Lease).extend")
+	require.True(t, found, "%s", r.Log)
 	assert.NotContains(t, string(before), "c1 extend", "nothing was sent before its first reading")
 
 	f.Func = "quorum.noSuchFunction"
 	r, err = simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
 	require.NoError(t, err)
-	require.Zero(t, r.Counts[stoppedAtReading])
+	require.Zero(t, r.Log.Counts()[stoppedAtReading])
 }

@@ -97,7 +97,7 @@ func TestOtherLockers(t *testing.T) {
 		_ = c.Release(lease)
 	}
 	r := play(t, bareConfig(), nil, work, none...)
-	assert.Equal(t, 2, r.Counts["a lease was extended"])
+	assert.Equal(t, 2, r.Log.Counts()["a lease was extended"])
 	assert.Equal(t, 1, count(r, "c2", "extended"))
 	for nth := range 6 {
 		play(t, bareConfig(), simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: nth + 1}}, func(c *simulation.Client) {
@@ -141,7 +141,7 @@ func TestDoorsLeadToTheSameData(t *testing.T) {
 		require.NoError(t, c.Release(lease))
 		require.Zero(t, do("EXISTS", key).Int)
 	})
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 }
 
 // A server that is listed twice, with another database, votes twice; the library
@@ -156,7 +156,7 @@ func TestAliases(t *testing.T) {
 	down := simulation.Schedule{{Kind: simulation.Restart, Server: "B", For: time.Hour}, {Kind: simulation.Restart, Server: "C", For: time.Hour}}
 	cfg.Quorum.RestartQuarantine = quorum.Off
 	r := run(t, 1, cfg, down, work)
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 
 	cfg.Quorum.RestartQuarantine = quorum.On
 	r = run(t, 1, cfg, down, func(c *simulation.Client) {
@@ -165,7 +165,7 @@ func TestAliases(t *testing.T) {
 		_, err = c.Coordinator.Verify(c.Context())
 		require.ErrorIs(t, err, quorum.ErrDuplicate)
 	})
-	require.Empty(t, r.Violations)
+	require.Empty(t, r.Log.Violations())
 }
 
 // A design that tries again for ever, and doesn't look at its context, doesn't hang
@@ -188,8 +188,8 @@ func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 		_, _, _ = c.Read(lease) // it crashes here
 		<-ended
 	})
-	assert.Equal(t, 1, r.Counts["a process crashed"])
-	assert.Empty(t, r.Violations)
+	assert.Equal(t, 1, r.Log.Counts()["a process crashed"])
+	assert.Empty(t, r.Log.Violations())
 }
 
 // odd is a Locker that breaks its word.
@@ -217,7 +217,7 @@ func TestLockersThatBreakTheirWordAreFound(t *testing.T) {
 		}
 		r := run(t, 1, cfg, nil, func(c *simulation.Client) { take(c) })
 		require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
-		assert.Contains(t, r.Violations[0].Text, want)
+		assert.Contains(t, r.Log.Violations()[0].Text, want)
 	}
 	// So is a workload that shows a lease which isn't its own.
 	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
@@ -226,5 +226,5 @@ func TestLockersThatBreakTheirWordAreFound(t *testing.T) {
 		_ = c.Write(lease, 1, 0)
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
-	assert.Contains(t, r.Violations[0].Text, "no check knows it")
+	assert.Contains(t, r.Log.Violations()[0].Text, "no check knows it")
 }

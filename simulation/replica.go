@@ -119,7 +119,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		limit := now + int64(cfg.WaitTimeout)
 		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func(s *server) *answer {
 			if n := s.have(wrote); n < cfg.WaitReplicas {
-				s.w.count.add(waitFellShort)
+				s.w.count(waitFellShort)
 				err := fmt.Errorf("%w: %d of %d within %v", quorum.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
 				return &answer{vote: quorum.Vote{Err: err}}
 			}
@@ -129,8 +129,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func(s *server) *answer {
 			if s.have(wrote) < 1 && !s.fellBack {
 				s.fellBack = true
-				s.w.count.add(fellBack)
-				s.w.trace.at(s.w.now.Load(), s.name).s("falls back").end()
+				s.w.event(FellBack, "", s.name)
 			}
 			return a
 		})
@@ -166,9 +165,9 @@ func (s *server) wait(r *request) {
 	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
 		have := s.have(wrote)
 		if have < n {
-			s.w.count.add(waitFellShort)
+			s.w.count(waitFellShort)
 		}
-		s.w.trace.at(s.w.now.Load(), s.name).s("wait").nth(c.p.name, c.seq).n("int", int64(have)).end()
+		s.answered(Answered, c, "wait", "int").Value = int64(have)
 		reply := number(int64(have))
 		return &answer{raw: &reply}
 	})

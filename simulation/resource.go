@@ -37,24 +37,9 @@ type done struct {
 // that arrives after a later one of the same lease.
 var ErrOutOfOrder = errors.New("simulation: a later write under this lease was carried out before")
 
-// actKind is what a process asks of the resource.
-type actKind uint8
-
-const (
-	reading actKind = iota + 1
-	writing
-)
-
-func (k actKind) String() string {
-	if k == reading {
-		return "read"
-	}
-	return "write"
-}
-
 // act is a request to the resource.
 type act struct {
-	kind    actKind
+	kind    EventKind // Read or Write
 	holding *holding
 	token   fencing.Token // that is shown
 	value   int64
@@ -92,34 +77,32 @@ func (r *resource) apply(c *call) acted {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	// Begun when nothing comes between: a check that finds something writes a line
-	// of its own.
-	line := func() *trace {
-		return w.trace.at(w.now.Load(), Resource).s(a.kind.String()).nth(c.p.name, c.seq).goroutine(a.goroutine).n("token", int64(a.token))
+	used := func(words string) *Event {
+		e := w.message(a.kind, c)
+		e.Goroutine, e.Key, e.Token, e.Lease, e.Words = a.goroutine, a.holding.key, a.token, a.holding.number, words
+		return e
 	}
-	if last := reg.done[a.holding]; a.kind == writing && a.number <= last.number {
+	if last := reg.done[a.holding]; a.kind == Write && a.number <= last.number {
 		if a.number == last.number {
-			line().s("repeated").end()
-			w.count.add(writeRepeated)
+			used("repeated")
 			return last.answer
 		}
-		line().s("refused").end()
-		w.count.add(writeRefused)
+		used("refused")
 		return acted{err: ErrOutOfOrder}
 	}
 	if err := r.pass(a); err != nil {
-		line().s("refused").end()
-		w.count.add(map[actKind]counter{reading: readRefused, writing: writeRefused}[a.kind])
+		used("refused")
 		return acted{err: err}
 	}
 	w.check.effect(a, reg)
-	if a.kind == writing {
+	if a.kind == Write {
 		reg.value = a.value
 		reg.version++
 	}
-	line().n("version", int64(reg.version)).n("value", reg.value).end()
+	did := used("")
+	did.Version, did.AsOf, did.Value = reg.version, a.version, reg.value
 	answer := acted{value: reg.value, version: reg.version}
-	if a.kind == writing && w.cfg.Guard.numbers() {
+	if a.kind == Write && w.cfg.Guard.numbers() {
 		if reg.done == nil {
 			reg.done = map[*holding]done{}
 		}
@@ -133,9 +116,9 @@ func (r *resource) pass(a act) error {
 	switch {
 	case r.guard == nil:
 		return nil
-	case a.kind == reading && r.w.cfg.Guard == GuardWrites:
+	case a.kind == Read && r.w.cfg.Guard == GuardWrites:
 		return nil
-	case a.kind == reading:
+	case a.kind == Read:
 		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
 		return r.guard.Check(ctx, a.holding.key, a.token) // one step with the write: nothing else runs

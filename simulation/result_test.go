@@ -1,9 +1,9 @@
 package simulation_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,32 +16,27 @@ import (
 // What is added to a Result stands in the trace at its moment, in the order of time.
 func TestWith(t *testing.T) {
 	before := run(t, 1, simulation.Config{}, nil, hold(0))
-	require.Empty(t, before.Violations)
+	require.Empty(t, before.Log.Violations())
 	early := before.With(simulation.Violation{Kind: simulation.NoProgress, At: time.Second / 2, Text: "c2 never got it"})
 	late := simulation.Violation{Kind: simulation.NeverFree, At: time.Hour, Text: "nor did anybody"}
-	both := before.With(late).With(early.Violations[0])
+	both := before.With(late).With(early.Log.Violations()[0])
 
-	assert.Empty(t, before.Violations, "the first one stays as it is")
+	assert.Empty(t, before.Log.Violations(), "the first one stays as it is")
 	assert.Equal(t, []simulation.ViolationKind{simulation.NoProgress}, early.Kinds())
-	assert.Equal(t, append(early.Violations, late), both.Violations)
-	lines := bytes.SplitAfter(both.Trace, []byte("\n"))
+	assert.Equal(t, append(early.Log.Violations(), late), both.Log.Violations())
+	lines := strings.SplitAfter(both.Log.String(), "\n")
 	at := 0
 	for i, line := range lines {
-		if bytes.HasPrefix(line, []byte("500.000000 VIOLATION no progress c2 never got it")) {
+		if strings.HasPrefix(line, "500.000000 VIOLATION no progress c2 never got it") {
 			at = i
 		}
 	}
 	require.Positive(t, at)
-	assert.True(t, bytes.HasPrefix(lines[at-1], []byte("0.")) || bytes.HasPrefix(lines[at-1], []byte("1.")), "%s", lines[at-1])
-	assert.True(t, bytes.HasPrefix(lines[at+1], []byte("1000.")), "%s", lines[at+1])
-	assert.True(t, bytes.HasSuffix(both.Trace, []byte("3600000.000000 VIOLATION never free nor did anybody\n")))
-	sum := sha256.Sum256(both.Trace)
-	assert.Equal(t, hex.EncodeToString(sum[:]), both.Digest)
-
-	untraced := run(t, 1, simulation.Config{NoTrace: true}, nil, hold(0)).With(late)
-	assert.Len(t, untraced.Violations, 1)
-	assert.Empty(t, untraced.Trace)
-	assert.Empty(t, untraced.Digest)
+	assert.True(t, strings.HasPrefix(lines[at-1], "0.") || strings.HasPrefix(lines[at-1], "1."), "%s", lines[at-1])
+	assert.True(t, strings.HasPrefix(lines[at+1], "1000."), "%s", lines[at+1])
+	assert.True(t, strings.HasSuffix(both.Log.String(), "3600000.000000 VIOLATION never free nor did anybody\n"))
+	sum := sha256.Sum256([]byte(both.Log.String()))
+	assert.Equal(t, hex.EncodeToString(sum[:]), both.Log.Digest())
 }
 
 // A holder that acts after its lease, or undoes its own work, breaks assumption 1: no lock
@@ -75,8 +70,8 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		"servers that grant all":   {forgetful, nil, contend, 0},
 	} {
 		r := run(t, 1, test.cfg, test.schedule, test.work)
-		require.NotEmpty(t, r.Violations, name)
-		for _, v := range r.Violations {
+		require.NotEmpty(t, r.Log.Violations(), name)
+		for _, v := range r.Log.Violations() {
 			if v.Kind != simulation.TokenOrder && v.Kind != simulation.Overvalued {
 				assert.Equal(t, test.broken, v.Assumption, "%s: %v", name, v)
 			}
@@ -94,12 +89,12 @@ func TestWho(t *testing.T) {
 		c.SleepUntil(at(100 * ms))
 		hold(time.Second)(c)
 	})
-	assert.Contains(t, string(r.Trace), "c1 asked k goroutine=1\n")
-	assert.Regexp(t, `resource write c1#\d+ goroutine=1 token=`, string(r.Trace))
-	for _, e := range r.History {
-		if e.What == "write" && e.Goroutine == 1 {
+	assert.Contains(t, r.Log.String(), "c1 asked k goroutine=1\n")
+	assert.Regexp(t, `resource write c1#\d+ goroutine=1 token=`, r.Log.String())
+	for _, e := range r.Log.History() {
+		if e.Kind == simulation.Write && e.Goroutine == 1 {
 			return
 		}
 	}
-	assert.Fail(t, "no write of the second goroutine", "%v", r.History)
+	assert.Fail(t, "no write of the second goroutine", "%v", r.Log.History())
 }

@@ -15,17 +15,8 @@ import (
 // Result is what a run came to. It depends on the seed, the Config, the Schedule
 // and the Workload alone.
 type Result struct {
-	// Trace is what happened, in lines of text, and Digest its SHA-256 in
-	// hexadecimal digits.
-	Trace  []byte
-	Digest string
-	// Violations is what the checks found, in order.
-	Violations []Violation
-	// History is what the clients did and were told.
-	History []Event
-	// Counts says how often things happened that a check depends on. That one
-	// found nothing proves nothing where what it looks for never came near.
-	Counts map[string]int
+	// Log is everything that happened.
+	Log Log
 	// Events is the number of events, and Ended the true time of the last. Timers
 	// are not counted: whether somebody who is woken by something else at the same
 	// moment had set one before may be the scheduler's choice.
@@ -39,31 +30,22 @@ type Result struct {
 // Kinds lists the kinds of violations found, each once, sorted.
 func (r Result) Kinds() []ViolationKind {
 	var kinds []ViolationKind
-	for _, v := range r.Violations {
+	for _, v := range r.Log.Violations() {
 		kinds = append(kinds, v.Kind)
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
 }
 
-// With is the Result with one more violation: one that the checks can't know of,
-// because it is the scenario that demands something. It stands in the trace, at its
-// moment, as those of the checks do, so that everything that is made of the trace shows
-// it. The Result itself stays as it is.
+// With is the Result with one more violation: one that the checks can't know of, because
+// it is the scenario that demands something. It stands in the log at its moment. The
+// Result itself stays as it is.
 func (r Result) With(v Violation) Result {
-	later := slices.IndexFunc(r.Violations, func(o Violation) bool { return o.At > v.At })
-	if later < 0 {
-		later = len(r.Violations)
+	at := slices.IndexFunc(r.Log, func(e Event) bool { return e.At > v.At })
+	if at < 0 {
+		at = len(r.Log)
 	}
-	r.Violations = slices.Insert(slices.Clone(r.Violations), later, v)
-	if r.Trace == nil {
-		return r
-	}
-	var line trace
-	line.violation(v)
-	at := (&trace{text: r.Trace}).upTo(v.At)
-	r.Trace = slices.Concat(r.Trace[:at], line.text, r.Trace[at:])
-	r.Digest = digestOf(r.Trace)
+	r.Log = slices.Insert(slices.Clone(r.Log), at, Event{At: v.At, Kind: Found, Violation: &v})
 	return r
 }
 
@@ -110,12 +92,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		}
 		break
 	}
-	trace, digest := w.trace.finish()
-	return Result{
-		Trace: trace, Digest: digest,
-		Violations: w.check.violations, History: w.check.history, Counts: w.count.totals(),
-		Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts(),
-	}, nil
+	return Result{Log: w.finished(), Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, also outside of a test, and says

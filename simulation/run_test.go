@@ -61,6 +61,6 @@ func TestOutsideOfGoTest(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.Empty(t, r.Violations)
-	assert.Equal(t, r.Digest, strings.TrimSpace(string(out)))
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, r.Log.Digest(), strings.TrimSpace(string(out)))
 }

@@ -259,7 +259,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 
 // operations are the names of all operations, sorted.
 func operations() []string {
-	names := []string{reading.String(), writing.String(), "wait", clockOp}
+	names := []string{Read.String(), Write.String(), "wait", clockOp}
 	for op := quorum.Acquire; op <= quorum.Probing; op++ {
 		names = append(names, op.String())
 	}

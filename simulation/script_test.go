@@ -76,7 +76,7 @@ func TestScriptsAndTransactionsArePersisted(t *testing.T) {
 		assert.Equal(t, "v", do("GET", "k").Text)
 		assert.Equal(t, "5", do("HGET", "h", "f").Text)
 	})
-	assert.Equal(t, 1, r.Counts["a server was restarted"])
+	assert.Equal(t, 1, r.Log.Counts()["a server was restarted"])
 }
 
 // A transaction with a command that can't be queued does nothing.

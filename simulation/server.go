@@ -63,7 +63,7 @@ type server struct {
 	reached  []int64         // by replica: when it gets what was sent last
 	blocked  []*withheld     // answers that wait for replicas
 	fellBack bool            // semi-synchronous replication is asynchronous for now
-	shown    map[shown]int64 // until when, as the trace has it
+	shown    map[shown]int64 // until when, as the log has it
 }
 
 func newServer(w *world, index int, name string) *server {
@@ -162,24 +162,12 @@ func (s *server) command(r *request) Reply {
 	if !s.demoted || !c.raw.writes() {
 		reply = s.data[db].do(c.raw.args, now)
 	}
-	line := w.trace.at(w.now.Load(), s.name).s(c.name).nth(c.p.name, c.seq)
-	switch {
-	case reply.Err != nil:
-		line.s("error")
-	case reply.Null:
-		line.s("null")
-	case reply.Text == "OK" || reply.All != nil:
-		line.s("ok")
-	case reply.Text != "":
-		line.s("text")
-	default:
-		line.n("int", reply.Int)
-	}
+	e := s.answered(Answered, c, c.name, reply.outcome())
+	e.Value = reply.Int
 	keys := c.raw.keys()
 	for _, key := range keys {
-		s.show(line, db, key)
+		s.show(e, db, key)
 	}
-	line.end()
 	if reply.Err == nil && c.raw.writes() {
 		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
 		if len(keys) == 0 { // of all keys
@@ -190,6 +178,21 @@ func (s *server) command(r *request) Reply {
 	return reply
 }
 
+func (r Reply) outcome() string {
+	switch {
+	case r.Err != nil:
+		return "error"
+	case r.Null:
+		return "null"
+	case r.Text == "OK" || r.All != nil:
+		return "ok"
+	case r.Text != "":
+		return "text"
+	default:
+		return "int"
+	}
+}
+
 // run carries out one of the library's commands.
 func (s *server) run(r *request) quorum.Vote {
 	w, c, now := s.w, r.call, s.clock()
@@ -198,69 +201,53 @@ func (s *server) run(r *request) quorum.Vote {
 	id := s.identity()
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
-		w.count.add(otherRun)
-		w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s("failed").s("other-run").end()
+		w.count(otherRun)
+		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
 		return quorum.Vote{Err: other, Unsent: true}
 	}
 	if s.demoted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
-		w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s("failed").s("replica").end()
+		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
 		return quorum.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
 		data.Delete(c.cmd.Key, now)
 	}
 	if s.home != nil {
-		w.count.add(otherReached)
+		w.count(otherReached)
 	}
 	vote := data.Run(c.cmd, now)
 	granted := vote.Outcome == quorum.Granted
-	line := w.trace.at(w.now.Load(), s.name).s(c.cmd.Op.String()).nth(c.p.name, c.seq).s(vote.Outcome.String())
-	if vote.Token != 0 {
-		line.n("token", int64(vote.Token))
-	}
+	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
+	e.Token = vote.Token
 	if granted && changes(c.cmd.Op) {
 		if expires(c.cmd.Op) {
-			s.show(line, db, c.cmd.Key)
+			s.show(e, db, c.cmd.Key)
 		}
 		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
 	}
-	line.end()
 	s.sendCalls()
 	if vote.Replaced {
-		w.count.add(valueReplaced)
+		w.count(valueReplaced)
 	}
-	w.count.votes[c.cmd.Op][vote.Outcome]++
 	w.check.carriedOut(c, granted)
 	return vote
 }
 
-// shown is a key in the trace.
+// shown is a key in the log.
 type shown struct {
 	database int
 	key      string
 }
 
-// show adds to a line of the trace what has become of a key: until when, in true
-// time as things stand now, the server has it; "gone" if it hasn't, "until=ever" if
-// it doesn't expire. What changes without a command is corrected by showAll.
-func (s *server) show(line *trace, db int, key string) {
+// show adds to an event what has become of a key. What changes without a command is
+// corrected by showAll.
+func (s *server) show(e *Event, db int, key string) {
 	until := s.until(db, key)
 	if s.shown == nil {
 		s.shown = make(map[shown]int64, 2)
 	}
 	s.shown[shown{db, key}] = until
-	line.named("key", key)
-	if db != 0 {
-		line.n("database", int64(db))
-	}
-	switch until {
-	case gone:
-		line.s("gone")
-	case never:
-		line.s("until=ever")
-	default:
-		line.n("until", until)
-	}
+	e.Keys = append(e.Keys, KeyState{Key: key, Database: db, Until: time.Duration(until)})
 }
 
 // gone is the end, in true time, of a key that doesn't exist.
@@ -277,7 +264,7 @@ func (s *server) until(db int, key string) int64 {
 	return s.wall.when(expires.UnixNano())
 }
 
-// showAll writes down which keys have another end now than the trace says, and
+// showAll writes down which keys have another end now than the log says, and
 // counts those that have gone before it.
 func (s *server) showAll() (lost int) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
@@ -288,9 +275,7 @@ func (s *server) showAll() (lost int) {
 		if was == is || was <= now && is == gone {
 			continue
 		}
-		line := s.w.trace.at(now, s.name).s("has")
-		s.show(line, k.database, k.key)
-		line.end()
+		s.show(s.w.event(KeyChanged, "", s.name), k.database, k.key)
 		if is == gone {
 			lost++
 		}
@@ -362,7 +347,7 @@ func (s *server) kill() {
 		for i := range s.w.places {
 			if p.server(i) == s {
 				if p.links[i].life != 0 && s.w.proxied(p, s.w.places[i].name) {
-					s.w.count.add(connectionKept)
+					s.w.count(connectionKept)
 				}
 				p.links[i].close()
 			}

@@ -37,7 +37,7 @@ func (s *server) split(f Fault) {
 	if !s.up || s.old != nil || s.other != nil {
 		return
 	}
-	w.count.add(serverSplit)
+	w.count(serverSplit)
 	end := int64(never)
 	if f.For != 0 {
 		end = now + int64(f.For)
@@ -80,7 +80,7 @@ func (s *server) split(f Fault) {
 	s.promote(max(0, f.Replica-1), now, now-int64(f.By))
 	s.trouble = end
 	if s.showAll() > 0 {
-		w.count.add(writesLost)
+		w.count(writesLost)
 	}
 	if end != never {
 		w.ahead(end, &healed{s: s, old: old})
@@ -96,11 +96,11 @@ func (h *healed) happen(w *world) {
 	h.old.kill() // its connections break, and who opens another one reaches the new master
 	h.s.old = nil
 	h.s.trouble = max(h.s.trouble, w.now.Load())
-	w.trace.at(w.now.Load(), h.s.name).s("is back").end()
+	w.event(Back, "", h.s.name)
 	for db := range h.old.data {
 		h.old.data[db] = newDatabase(w.scripts)
 	}
 	if h.old.showAll() > 0 {
-		w.count.add(writesLost)
+		w.count(writesLost)
 	}
 }

@@ -54,8 +54,8 @@ func TestSplitBrain(t *testing.T) {
 		cfg := simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, RestartQuarantine: quarantine}}
 		r, err := simulation.Run(1, cfg, splitInTwo(length), holdAndTry)
 		require.NoError(t, err)
-		require.Equal(t, 1, r.Counts["a server split in two"])
-		return r, string(r.Trace)
+		require.Equal(t, 1, r.Log.Counts()["a server split in two"])
+		return r, r.Log.String()
 	}
 	t.Run("without quarantine", func(t *testing.T) {
 		r, trace := play(t, 3*time.Second, quorum.Off)
@@ -83,9 +83,9 @@ func TestSplitBrain(t *testing.T) {
 		r, trace := play(t, 5*time.Second, quorum.On)
 		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
 		assert.Contains(t, trace, "c2 distrusts A")
-		at := slices.IndexFunc(r.History, func(e simulation.Event) bool { return e.Process == "c2" && e.What == "acquired" })
+		at := slices.IndexFunc(r.Log.History(), func(e simulation.Event) bool { return e.Process == "c2" && e.Kind == simulation.Acquired })
 		require.GreaterOrEqual(t, at, 0)
-		assert.Greater(t, r.History[at].At, 2500*ms, "not before the quarantine was over")
+		assert.Greater(t, r.Log.History()[at].At, 2500*ms, "not before the quarantine was over")
 	})
 	t.Run("without an end", func(t *testing.T) {
 		_, trace := play(t, 0, quorum.Off)
@@ -108,11 +108,11 @@ func TestSplitBrainsAmongOtherFaults(t *testing.T) {
 		require.NoError(t, err)
 		two, err := simulation.Run(seed, cfg, schedule, contend)
 		require.NoError(t, err)
-		require.Equal(t, one.Digest, two.Digest, "seed %d: %s", seed, difference(one.Trace, two.Trace))
+		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
 		for _, kind := range one.Kinds() {
 			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v", seed, schedule)
 		}
-		counts["split"] += one.Counts["a server split in two"]
+		counts["split"] += one.Log.Counts()["a server split in two"]
 	}
 	assert.Positive(t, counts["split"])
 }

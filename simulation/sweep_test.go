@@ -29,10 +29,10 @@ func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation
 		schedule, r := swept(t, seed, cfg, kinds, more...)
 		for _, kind := range r.Kinds() {
 			if violations[kind]++; violations[kind] == 1 {
-				t.Logf("seed %d: %v\n%+v", seed, r.Violations[0], schedule)
+				t.Logf("seed %d: %v\n%+v", seed, r.Log.Violations()[0], schedule)
 			}
 		}
-		for what, n := range r.Counts {
+		for what, n := range r.Log.Counts() {
 			counts[what] += n
 		}
 	}

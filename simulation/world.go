@@ -56,9 +56,8 @@ type world struct {
 	readings  *readings      // the faults that readings of clocks look at; nil if there are none
 
 	witness *process
-	trace   trace
+	log     Log
 	check   checker
-	count   counted
 }
 
 // place is where a process's messages go: a server, by one of its names.
@@ -118,11 +117,8 @@ func (o *opOrder) compare(p *opOrder) int {
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
-	if !cfg.NoTrace {
-		w.trace.text = make([]byte, 0, usual.Load())
-	}
+	w.log = newLog()
 	w.check.w = w
-	w.trace.off = cfg.NoTrace
 	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
 		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Restart && f.Keep != KeepNothing

@@ -41,7 +41,7 @@ func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.
 	for seed := range uint64(seeds) {
 		r, err := simulation.Run(seed, d.Configure(cfg), schedule, work)
 		require.NoError(t, err)
-		require.Equal(t, want, r.Kinds(), "%s, seed %d: %v\n%s", name, seed, r.Violations, r.Trace)
+		require.Equal(t, want, r.Kinds(), "%s, seed %d: %v\n%s", name, seed, r.Log.Violations(), r.Log)
 		last = r
 	}
 	return last
@@ -80,8 +80,8 @@ func update(c *simulation.Client, lease simulation.Lease) {
 // did counts how often a process did something.
 func did(r simulation.Result, process, what string) int {
 	n := 0
-	for _, e := range r.History {
-		if e.Process == process && e.What == what {
+	for _, e := range r.Log.History() {
+		if e.Process == process && e.Kind.String() == what {
 			n++
 		}
 	}

@@ -56,12 +56,12 @@ func TestSameSeedSameBytes(t *testing.T) {
 					}
 					require.NotContains(t, []simulation.ViolationKind{
 						simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated,
-					}, kind, "%s, seed %d: %v\n%s", d.Name, seed, r.Violations, r.Trace)
+					}, kind, "%s, seed %d: %v\n%s", d.Name, seed, r.Log.Violations(), r.Log)
 				}
 				if n == 0 {
-					digest = r.Digest
+					digest = r.Log.Digest()
 				}
-				require.Equal(t, digest, r.Digest, "%s, seed %d", d.Name, seed)
+				require.Equal(t, digest, r.Log.Digest(), "%s, seed %d", d.Name, seed)
 			}
 		}
 	}

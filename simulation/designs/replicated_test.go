@@ -59,7 +59,7 @@ func TestFailover(t *testing.T) {
 			schedule, work := failover(test.lag, test.over)
 			for name, want := range test.verdicts {
 				r := play(t, name, simulation.Config{}, schedule, work, want...)
-				assert.Positive(t, r.Counts["a server failed over"])
+				assert.Positive(t, r.Log.Counts()["a server failed over"])
 			}
 			// Redlock has four more servers.
 			r := play(t, "redlock", simulation.Config{Replicas: 2}, schedule, work, none...)
@@ -93,7 +93,7 @@ func testWaitFallsShort(t *testing.T, name string) {
 			}
 		},
 	}), none...)
-	assert.Equal(t, 1, r.Counts["a WAIT fell short"])
+	assert.Equal(t, 1, r.Log.Counts()["a WAIT fell short"])
 }
 
 // A lease that counts from before the SET is worth what is left when WAIT answers.

@@ -102,9 +102,9 @@ func TestTokens(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := test.drama
 			r := play(t, test.name, d.cfg, d.schedule, d.work, test.flawed...)
-			assert.Zero(t, r.Counts["the guard refused a write"])
+			assert.Zero(t, r.Log.Counts()["the guard refused a write"])
 			r = play(t, design(t, test.name).Cure, d.cfg, d.schedule, d.work, test.cured...)
-			assert.Equal(t, 1, r.Counts["the guard refused a write"])
+			assert.Equal(t, 1, r.Log.Counts()["the guard refused a write"])
 			play(t, "token-admit", d.cfg, d.schedule, d.work, none...)
 		})
 	}

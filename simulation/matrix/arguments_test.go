@@ -45,10 +45,10 @@ func TestOpening(t *testing.T) {
 	o, err := Opening()
 	require.NoError(t, err)
 	require.Len(t, o.Runs, 2)
-	assert.Contains(t, o.Runs[0].Trace, "VIOLATION lost update")
-	assert.NotContains(t, o.Runs[1].Trace, "VIOLATION")
+	assert.Contains(t, o.Runs[0].Log.String(), "VIOLATION lost update")
+	assert.NotContains(t, o.Runs[1].Log.String(), "VIOLATION")
 	for _, run := range o.Runs {
-		assert.Contains(t, run.Trace, "suffers pause")
+		assert.Contains(t, run.Log.String(), "suffers pause")
 		assert.LessOrEqual(t, len(run.Title), 44, "it stands on one line")
 	}
 }

@@ -48,7 +48,6 @@ func (t task) playCell() (sum tally, err error) {
 	}
 	for seed := t.From; seed < t.To; seed++ {
 		cfg, schedule := f.Setting(seed, d)
-		cfg.NoTrace = true
 		r, err := play(seed, cfg, schedule)
 		if err != nil {
 			return tally{}, err

@@ -21,7 +21,7 @@ const (
 )
 
 // world is what the curves have in common: nobody is judged by his patience.
-func world() simulation.Config { return simulation.Config{NoTrace: true, Progress: -1} }
+func world() simulation.Config { return simulation.Config{Progress: -1} }
 
 // played plays a run with a design. It is hit if anything is found that breaks what
 // the design promises.
@@ -310,5 +310,5 @@ func asked(servers int, down float64, seed uint64) (outcome, error) {
 	if err != nil {
 		return outcome{}, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: r.Counts["a lease was acquired"] == 0}, nil
+	return outcome{hit: r.Log.Counts()["a lease was acquired"] == 0}, nil
 }

@@ -112,12 +112,12 @@ func TestClientsLookBeforeTheyAct(t *testing.T) {
 		r, err := f.Play(seed, design(t, "default"))
 		require.NoError(t, err)
 		looked := map[string]bool{}
-		for _, e := range r.History {
-			switch e.What {
-			case "looked":
+		for _, e := range r.Log.History() {
+			switch e.Kind {
+			case simulation.Looked:
 				looks++
 				looked[e.Process] = e.Validity > 0
-			case "read", "write":
+			case simulation.Read, simulation.Write:
 				writes++
 				require.True(t, looked[e.Process], "seed %d: %+v", seed, e)
 			}

@@ -34,7 +34,7 @@ func Opening() (report.Opening, error) {
 			return o, fmt.Errorf("matrix: the opening's run: %w", err)
 		}
 		o.Runs = append(o.Runs, report.TimelineRun{
-			ID: "opening-" + d.Name, Title: run.title, Command: command(s.ID, d.Name, seed), Trace: string(r.Trace),
+			ID: "opening-" + d.Name, Title: run.title, Command: command(s.ID, d.Name, seed), Log: r.Log,
 		})
 	}
 	return o, nil

@@ -65,7 +65,7 @@ func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 	for seed := range cell.Seed + 1 {
 		r, err := f.Play(seed, design(t, name))
 		require.NoError(t, err)
-		require.Equal(t, seed == cell.Seed, len(r.Violations) > 0, "%s / %s, seed %d", name, fault, seed)
+		require.Equal(t, seed == cell.Seed, len(r.Log.Violations()) > 0, "%s / %s, seed %d", name, fault, seed)
 	}
 	assert.Equal(t, command(fault, name, cell.Seed), cell.Command)
 }
@@ -300,7 +300,7 @@ func TestTimelines(t *testing.T) {
 	require.NoError(t, report.HTML(&html, page))
 	ids := map[string]string{}
 	for _, run := range page.Timelines {
-		ids[run.ID] = run.Trace
+		ids[run.ID] = run.Log.String()
 	}
 	assert.Contains(t, ids[page.Matrix.Cells[0][0].Timeline], "VIOLATION two holders")
 	assert.Empty(t, page.Matrix.Cells[1][0].Timeline)

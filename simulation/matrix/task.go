@@ -104,14 +104,14 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.Vio
 	if t.Counts == nil {
 		t.Counts = map[string]int{}
 	}
-	for what, n := range r.Counts {
+	for what, n := range r.Log.Counts() {
 		t.Counts[what] += n
 	}
-	if r.Counts[simulation.LongerThanKept] > 0 {
+	if r.Log.Counts()[simulation.LongerThanKept] > 0 {
 		t.Overvalued++
 	}
 	violated := found{}
-	for _, v := range r.Violations {
+	for _, v := range r.Log.Violations() {
 		if counts(v.Kind) && violated.Runs == 0 {
 			violated = found{Runs: 1, First: seed, Text: string(v.Kind)}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/report"
 	"github.com/redquorum/redlock/simulation/scenarios"
@@ -97,7 +98,7 @@ func (t *Timelines) verdict(row report.VerdictRow) error {
 	if err != nil {
 		return err
 	}
-	t.verdicts[row.Scenario+"/"+row.Design] = t.add(s.ID, s.Title, d, row.Seed, strings.Join(s.Steps, "; "), result.Trace)
+	t.verdicts[row.Scenario+"/"+row.Design] = t.add(s.ID, s.Title, d, row.Seed, strings.Join(s.Steps, "; "), result.Log)
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (t *Timelines) cell(c cell) error {
 	if err != nil {
 		return err
 	}
-	id := t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Trace)
+	id := t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Log)
 	t.cells[c.fault.Name+"/"+c.design.Name] = id
 	run := &t.runs[len(t.runs)-1]
 	for _, kind := range result.Kinds() {
@@ -151,11 +152,11 @@ func (t *Timelines) cell(c cell) error {
 	return nil
 }
 
-func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, trace []byte) string {
+func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log simulation.Log) string {
 	id := fmt.Sprintf("%s-%s-%d", name, d.Name, seed)
 	t.runs = append(t.runs, report.TimelineRun{
 		ID: id, Title: fmt.Sprintf("%s: %s · %s · seed %d", name, title, d.Name, seed),
-		Command: command(name, d.Name, seed), Words: words, Trace: string(trace),
+		Command: command(name, d.Name, seed), Words: words, Log: log,
 	})
 	return id
 }

@@ -106,10 +106,10 @@ type pointView struct {
 // timelineView is a run that has a place of its own on the page.
 type timelineView struct {
 	TimelineRun
-	Anchor, Broken, Trouble string
-	Run                     int // of the page's data, -1 if it is drawn here
-	SVG                     template.HTML
-	Story                   []stepView
+	Anchor, Broken string
+	Run            int // of the page's data, -1 if it is drawn here
+	SVG            template.HTML
+	Story          []stepView
 }
 
 type stepView struct{ At, Text, Class string }
@@ -131,9 +131,7 @@ func newPage(r Report) (*page, error) {
 		taken[anchor] = true
 	}
 	p.runs = sketchRuns(r.Timelines)
-	if err := p.opening(); err != nil {
-		return nil, err
-	}
+	p.opening()
 	p.cells()
 	p.stories()
 	for _, m := range r.Mutants {
@@ -190,21 +188,16 @@ func (p *page) About() bool {
 	return len(p.Notes) > 0 || p.Version != "" || p.Seeds != "" || p.Runs > 0 || p.Command != ""
 }
 
-func (p *page) opening() error {
+func (p *page) opening() {
 	if p.Opening == nil {
-		return nil
+		return
 	}
-	sketches, err := p.Opening.sketches()
-	if err != nil {
-		return err
-	}
-	for i, s := range sketches {
+	for i, s := range p.Opening.sketches() {
 		var svg bytes.Buffer
 		// A Buffer takes everything.
 		_ = timeline.WriteSketches(&svg, timeline.SketchOptions{ID: fmt.Sprintf("o%d", i+1), Inline: true}, s)
-		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the trace, texts escaped
+		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the log, texts escaped
 	}
-	return nil
 }
 
 func viewCurve(c Curve) (curveView, error) {
@@ -254,7 +247,7 @@ func (p *page) timelines() {
 		if run.Full {
 			v.draw(i)
 		} else {
-			v.Run, v.Trouble = p.runs.index(run.ID), p.runs.trouble[run.ID]
+			v.Run = p.runs.index(run.ID)
 		}
 		p.Timelines = append(p.Timelines, v)
 	}
@@ -262,11 +255,7 @@ func (p *page) timelines() {
 
 // draw draws all of the run.
 func (v *timelineView) draw(i int) {
-	t, err := timeline.Parse([]byte(v.Trace))
-	if err != nil {
-		v.Trouble = err.Error()
-		return
-	}
+	t := timeline.Of(v.Log)
 	var kinds []string
 	for _, violation := range t.Violations {
 		if !slices.Contains(kinds, violation.Kind) {
@@ -278,7 +267,7 @@ func (v *timelineView) draw(i int) {
 	// The page has the title already; a Buffer takes everything.
 	_ = timeline.WriteSketches(&small, timeline.SketchOptions{ID: fmt.Sprintf("k%d", i+1), Inline: true, Label: v.Title + ", small"}, t.Sketch("", v.Kinds...))
 	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: v.Title})
-	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the trace, texts escaped
+	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the log, texts escaped
 	for _, s := range t.Story() {
 		step := stepView{At: timeline.Clock(s.At), Text: s.Text}
 		switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/report"
 )
 
@@ -116,7 +117,7 @@ func TestHTML(t *testing.T) {
 	golden(t, "report.html", page)
 	for _, want := range []string{
 		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", "✓ agrees", "✗ differs",
-		"✗ survived", "not run: no replica was configured", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`, "This trace can't be drawn",
+		"✗ survived", "not run: no replica was configured", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
 		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`, "TWO HOLDERS", "C: clock JUMPS by",
 		`<a href="#cell-default-loss">none</a>`, `<article id="argument-clock">`, `<li><a href="#scenario-S4">S4: breaks 1 of 1 designs</a></li>`, "<li>a scenario that wasn&#39;t played</li>",
 		`<meta property="og:title" content="Lock designs under faults">`, `<meta property="og:description" content="When a client`, `<meta property="og:image" content="report.png">`,
@@ -127,7 +128,7 @@ func TestHTML(t *testing.T) {
 
 // A page about one run shows it, large and small, without a click.
 func TestHTMLOfOneRun(t *testing.T) {
-	page := html(t, report.Report{Title: "S4", Description: "Found: two holders.", Timelines: []report.TimelineRun{{ID: "run", Title: "S4", Trace: clockJumps(t), Full: true}}})
+	page := html(t, report.Report{Title: "S4", Description: "Found: two holders.", Timelines: []report.TimelineRun{{ID: "run", Title: "S4", Log: clockJumps(t), Full: true}}})
 	checkHTML(t, page)
 	assert.Contains(t, page, `<details class="timeline" id="t-run" open>`)
 	assert.Contains(t, page, `class="rl-t"`)
@@ -141,7 +142,7 @@ func TestHTMLOfOneRun(t *testing.T) {
 // its evidence.
 func TestPageIsBounded(t *testing.T) {
 	r := report.Report{Opening: sample(t).Opening}
-	trace := clockJumps(t)
+	log := clockJumps(t)
 	for i := range 40 {
 		r.Matrix.Designs = append(r.Matrix.Designs, report.Axis{Name: fmt.Sprintf("design-%d", i)})
 		var cells []report.Cell
@@ -151,8 +152,14 @@ func TestPageIsBounded(t *testing.T) {
 			}
 			id := fmt.Sprintf("%d-%d", i, j)
 			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
-			// Each trace is another one.
-			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Trace: strings.ReplaceAll(trace, "c1", fmt.Sprintf("c%d", i*24+j))})
+			// Each run is another one.
+			own := slices.Clone(log)
+			for k := range own {
+				if own[k].Process == "c1" {
+					own[k].Process = fmt.Sprintf("c%d", 3+i*24+j)
+				}
+			}
+			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: own})
 		}
 		r.Matrix.Cells = append(r.Matrix.Cells, cells)
 	}
@@ -188,7 +195,10 @@ func TestHTMLEscapes(t *testing.T) {
 		},
 		Verdicts:  []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
 		Curves:    []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
-		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Trace: "0.000000 c1 asked " + bad + "\n1.000000 VIOLATION two holders " + bad + "\n"}},
+		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: simulation.Log{
+			{Kind: simulation.Asked, Process: "c1", Key: bad},
+			{At: 1, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: bad}},
+		}}},
 	})
 	checkHTML(t, page)
 	assert.Equal(t, 2, strings.Count(page, "<script"), "only the page's own")
@@ -211,6 +221,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	require.NoError(t, r.JSON(&b))
 	var back report.Report
 	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
+	r.Opening.Runs[0].Log, r.Timelines[0].Log = nil, nil
 	assert.Equal(t, r, back)
 	b.Reset()
 	require.NoError(t, r.Matrix.JSON(&b))

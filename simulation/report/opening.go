@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/redquorum/redlock/simulation/timeline"
@@ -17,21 +16,13 @@ type Opening struct {
 // SVG draws the runs one below the other, as a file of its own, light or dark as the
 // reader's system asks.
 func (o Opening) SVG(w io.Writer) error {
-	sketches, err := o.sketches()
-	if err != nil {
-		return err
-	}
-	return timeline.WriteSketches(w, timeline.SketchOptions{Label: o.Words}, sketches...)
+	return timeline.WriteSketches(w, timeline.SketchOptions{Label: o.Words}, o.sketches()...)
 }
 
-func (o Opening) sketches() ([]timeline.Sketch, error) {
+func (o Opening) sketches() []timeline.Sketch {
 	var all []timeline.Sketch
 	for _, run := range o.Runs {
-		t, err := timeline.Parse([]byte(run.Trace))
-		if err != nil {
-			return nil, fmt.Errorf("report: the trace of %q: %w", run.Title, err)
-		}
-		all = append(all, t.Sketch(run.Title))
+		all = append(all, timeline.Of(run.Log).Sketch(run.Title))
 	}
-	return all, nil
+	return all
 }

@@ -25,10 +25,7 @@ const (
 // that is shown where somebody shares a link: the title, the opening's runs, and the
 // description. A page can't carry it inside: services read it from an address.
 func (r Report) Preview(w io.Writer) error {
-	sketches, err := r.previewed()
-	if err != nil {
-		return err
-	}
+	sketches := r.previewed()
 	c := newCanvas(previewWidth, previewHeight)
 	const width = previewWidth - 2*previewMargin
 	y := previewMargin
@@ -65,7 +62,7 @@ func (r Report) Preview(w io.Writer) error {
 
 // previewed is what the preview draws: the opening, or else the run that the report is
 // about.
-func (r Report) previewed() ([]timeline.Sketch, error) {
+func (r Report) previewed() []timeline.Sketch {
 	if r.Opening != nil {
 		return r.Opening.sketches()
 	}
@@ -73,13 +70,9 @@ func (r Report) previewed() ([]timeline.Sketch, error) {
 		if !run.Full {
 			continue
 		}
-		t, err := timeline.Parse([]byte(run.Trace))
-		if err != nil {
-			return nil, fmt.Errorf("report: the trace of %q: %w", run.Title, err)
-		}
-		return []timeline.Sketch{t.Sketch("", run.Kinds...)}, nil
+		return []timeline.Sketch{timeline.Of(run.Log).Sketch("", run.Kinds...)}
 	}
-	return nil, nil
+	return nil
 }
 
 // clipped is at most n lines; where some are missing the last one says so.

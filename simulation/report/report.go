@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/redquorum/redlock/simulation"
 )
 
 // Report is everything that a page can show. Parts that are empty are left out.
@@ -123,6 +125,6 @@ type TimelineRun struct {
 	// Full draws all of the run on the page, for one that is about this run. Others
 	// are drawn small, when the reader opens them.
 	Full bool `json:"full,omitempty"`
-	// Trace is the run's trace, as simulation.Run gives it.
-	Trace string `json:"trace"`
+	// Log is the run's.
+	Log simulation.Log `json:"-"`
 }

@@ -15,11 +15,10 @@ import (
 // A check that can't fail proves nothing.
 func TestCheckSaysNo(t *testing.T) {
 	two := []simulation.ViolationKind{simulation.TwoHolders}
-	found := simulation.Result{Violations: []simulation.Violation{{Kind: simulation.TwoHolders}}}
-	quiet := simulation.Result{
-		Counts:  map[string]int{"a process was paused": 1},
-		History: []simulation.Event{{Process: "c1", What: "write"}},
-	}
+	found := simulation.Result{Log: simulation.Log{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders}}}}
+	quiet := simulation.Result{Log: simulation.Log{
+		{Kind: simulation.Counted, Words: "a process was paused"}, {Kind: simulation.Write, Process: "c1"},
+	}}
 	for _, test := range []struct {
 		name    string
 		verdict scenarios.Verdict
@@ -67,7 +66,7 @@ func TestCheckRate(t *testing.T) {
 // second.
 func TestFree(t *testing.T) {
 	acquired := func(process string, at time.Duration) simulation.Result {
-		return simulation.Result{History: []simulation.Event{{At: at, Process: process, What: "asked"}, {At: at, Process: process, What: "acquired"}}}
+		return simulation.Result{Log: simulation.Log{{At: at, Process: process, Kind: simulation.Asked}, {At: at, Process: process, Kind: simulation.Acquired}}}
 	}
 	demand := scenarios.Free{Process: "c2", After: time.Second, By: 2 * time.Second}
 	anybody := demand
@@ -90,12 +89,12 @@ func TestFree(t *testing.T) {
 			s := scenarios.Scenario{Free: []scenarios.Free{test.demand}}
 			r := s.Judge(test.result)
 			if !test.broken {
-				assert.Empty(t, r.Violations)
+				assert.Empty(t, r.Log.Violations())
 				return
 			}
-			require.Len(t, r.Violations, 1)
-			assert.Equal(t, simulation.NoProgress, r.Violations[0].Kind)
-			assert.Equal(t, 3*time.Second, r.Violations[0].At)
+			require.Len(t, r.Log.Violations(), 1)
+			assert.Equal(t, simulation.NoProgress, r.Log.Violations()[0].Kind)
+			assert.Equal(t, 3*time.Second, r.Log.Violations()[0].At)
 		})
 	}
 }
@@ -116,7 +115,7 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		require.NoError(t, err)
 		r, err := s.Play(1, d)
 		require.NoError(t, err)
-		for _, v := range r.Violations {
+		for _, v := range r.Log.Violations() {
 			assert.Equal(t, map[simulation.ViolationKind]int{simulation.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
 		}
 	}

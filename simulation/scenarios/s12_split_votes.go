@@ -180,8 +180,8 @@ func (s Split) Play(seed uint64, retry Retry) (Race, error) {
 	if err != nil {
 		return Race{}, err
 	}
-	for _, e := range r.History {
-		if e.What == "acquired" {
+	for _, e := range r.Log.History() {
+		if e.Kind == simulation.Acquired {
 			return Race{Rounds: tries.of(e.Process), Took: e.At - at(0)}, nil
 		}
 	}

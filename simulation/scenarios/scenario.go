@@ -66,7 +66,7 @@ type Verdict struct {
 	// AtLeast, if not 0, makes it a verdict on many runs: of these a share of at
 	// least so much (0 to 1) shows Kinds, and the others nothing.
 	AtLeast float64
-	// Reached names what must have happened in every run: one of Result.Counts, or
+	// Reached names what must have happened in every run: one of Log.Counts, or
 	// a process and an entry of its history ("c2 write"). Never names what must
 	// not.
 	Reached, Never []string
@@ -172,7 +172,7 @@ func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulatio
 // Judge records in a run what the scenario itself demands and didn't get, see Free.
 func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {
-		if v, broken := f.judge(r.History); broken {
+		if v, broken := f.judge(r.Log.History()); broken {
 			r = r.With(v)
 		}
 	}
@@ -181,7 +181,7 @@ func (s Scenario) Judge(r simulation.Result) simulation.Result {
 
 func (f Free) judge(history []simulation.Event) (simulation.Violation, bool) {
 	for _, e := range history {
-		if e.What == "acquired" && matches(f.Process, e.Process) && e.At >= at(f.After) && e.At <= at(f.By) {
+		if e.Kind == simulation.Acquired && matches(f.Process, e.Process) && e.At >= at(f.After) && e.At <= at(f.By) {
 			return simulation.Violation{}, false
 		}
 	}
@@ -212,7 +212,7 @@ func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 	}
 	got := r.Kinds()
 	if !slices.Equal(got, want.Kinds) && (want.AtLeast == 0 || len(got) > 0) {
-		return fail("found %v, want %v: %v", Verdict{Kinds: got}, want, r.Violations)
+		return fail("found %v, want %v: %v", Verdict{Kinds: got}, want, r.Log.Violations())
 	}
 	for _, what := range slices.Concat(s.Reached, want.Reached) {
 		if happened(r, what) == 0 {
@@ -239,10 +239,10 @@ func (s Scenario) CheckRate(violated, runs int, d designs.Design) error {
 
 // happened counts what a Verdict's Reached can name.
 func happened(r simulation.Result, what string) int {
-	n := r.Counts[what]
+	n := r.Log.Counts()[what]
 	if process, did, ok := strings.Cut(what, " "); ok {
-		for _, e := range r.History {
-			if e.Process == process && e.What == did {
+		for _, e := range r.Log.History() {
+			if e.Process == process && e.Kind.String() == did {
 				n++
 			}
 		}

@@ -21,10 +21,10 @@ func TestVerdicts(t *testing.T) {
 					r, err := s.Play(seed, d)
 					require.NoError(t, err)
 					if err := s.Check(r, d); !assert.NoError(t, err, "seed %d", seed) {
-						t.Logf("%s", r.Trace)
+						t.Logf("%s", r.Log)
 						break
 					}
-					if len(r.Violations) > 0 {
+					if len(r.Log.Violations()) > 0 {
 						violated++
 					}
 				}

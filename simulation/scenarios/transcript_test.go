@@ -102,34 +102,31 @@ func lines(r simulation.Result) []line {
 	add := func(at time.Duration, format string, args ...any) {
 		all = append(all, line{at, fmt.Sprintf("%6d %s", (at - time.Second).Milliseconds(), fmt.Sprintf(format, args...))})
 	}
-	for _, e := range r.History {
+	for _, e := range r.Log.History() {
 		who := simulation.Who(e.Process, e.Goroutine)
-		switch e.What {
-		case "acquired", "extended", "looked":
-			add(e.At, "%s %s, and believes in %d more", who, e.What, e.Validity.Milliseconds())
-		case "asked", "released", "handed off", "crashed", "read":
-			add(e.At, "%s %s", who, e.What)
+		switch e.Kind {
+		case simulation.Acquired, simulation.Extended, simulation.Looked:
+			add(e.At, "%s %v, and believes in %d more", who, e.Kind, e.Validity.Milliseconds())
+		case simulation.Refused, simulation.Noted:
+			add(e.At, "%s %v: %s", who, e.Kind, e.Words)
+		case simulation.Write:
+			add(e.At, "%s write: version %d value %d", who, e.AsOf, e.Value)
 		default:
-			add(e.At, "%s %s: %s", who, e.What, e.Words)
+			add(e.At, "%s %v", who, e.Kind)
 		}
 	}
-	for text := range strings.Lines(string(r.Trace)) {
-		words := strings.Fields(text)
-		if len(words) < 4 {
-			continue
-		}
+	for _, e := range r.Log {
 		// What happens to whom, and what a guard refuses, isn't in the history.
-		at, err := time.ParseDuration(words[0] + "ms")
 		switch {
-		case err != nil:
-		case words[2] == "suffers":
-			add(at, "       %s suffers %s", words[1], words[3])
-		case words[1] == simulation.Resource && words[len(words)-1] == "refused":
-			process, _, _ := strings.Cut(words[3], "#")
-			add(at, "       the guard refuses %s's %s", process, words[2])
+		case e.Kind == simulation.Suffered && e.Process != "" && e.Place != "":
+			add(e.At, "       %s-%s suffers %s", e.Process, e.Place, e.Fault.Kind)
+		case e.Kind == simulation.Suffered:
+			add(e.At, "       %s suffers %s", e.Process+e.Place, e.Fault.Kind)
+		case (e.Kind == simulation.Read || e.Kind == simulation.Write) && e.Words == "refused":
+			add(e.At, "       the guard refuses %s's %v", e.Process, e.Kind)
 		}
 	}
-	for _, v := range r.Violations {
+	for _, v := range r.Log.Violations() {
 		add(v.At, "       NOT SO: %s", v.Kind)
 	}
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -79,9 +78,9 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.Result) {
 	b.To = i + 1
 	b.Runs++
-	b.Lines += uint64(bytes.Count(r.Trace, []byte{'\n'}))
-	b.Traces += firstBits(r.Digest)
-	for what, n := range r.Counts {
+	b.Lines += uint64(r.Log.Lines())
+	b.Traces += firstBits(r.Log.Digest())
+	for what, n := range r.Log.Counts() {
 		b.Counts[what] += n
 	}
 	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
@@ -97,8 +96,8 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 	}
 	for _, kind := range kinds {
 		saw := observed(r, kind) // else the first one is told in which nobody saw an assumption broken
-		first := slices.IndexFunc(r.Violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
-		text, _, _ := strings.Cut(r.Violations[first].Text, "\n") // below it are stacks
+		first := slices.IndexFunc(r.Log.Violations(), func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
+		text, _, _ := strings.Cut(r.Log.Violations()[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
 }

@@ -41,7 +41,7 @@ func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result
 // in one they saw none.
 func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
 	seen := Assumption(0)
-	for _, v := range r.Violations {
+	for _, v := range r.Log.Violations() {
 		if v.Kind != kind {
 			continue
 		}

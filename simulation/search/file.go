@@ -64,7 +64,7 @@ func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Format: Format, Version: Version, Setup: s, About: about, Digest: result.Digest, Violations: found(result)}
+	f := File{Format: Format, Version: Version, Setup: s, About: about, Digest: result.Log.Digest(), Violations: found(result)}
 	if f.Schedule == nil {
 		f.Schedule = simulation.Schedule{}
 	}
@@ -76,8 +76,9 @@ func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
 
 // found is a run's violations without stacks, which differ from run to run.
 func found(r simulation.Result) []Found {
-	all := make([]Found, len(r.Violations))
-	for i, v := range r.Violations {
+	violations := r.Log.Violations()
+	all := make([]Found, len(violations))
+	for i, v := range violations {
 		text, _, _ := strings.Cut(v.Text, "\n")
 		all[i] = Found{Kind: simulation.ViolationKind(printable(string(v.Kind))), At: v.At, Text: printable(text)}
 	}
@@ -302,5 +303,5 @@ func (f File) Replay(ctx context.Context, r Registry) (Replay, error) {
 	if err != nil {
 		return Replay{}, err
 	}
-	return Replay{Result: result, Identical: result.Digest == f.Digest, SameKinds: slices.Equal(result.Kinds(), f.Kinds())}, nil
+	return Replay{Result: result, Identical: result.Log.Digest() == f.Digest, SameKinds: slices.Equal(result.Kinds(), f.Kinds())}, nil
 }

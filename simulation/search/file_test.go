@@ -214,8 +214,7 @@ func TestSaveFollowsNoLink(t *testing.T) {
 func TestWhatCannotBePrintedIsEscaped(t *testing.T) {
 	r := registry()
 	r.Workloads[0].Judge = func(_ search.Setup, result simulation.Result) simulation.Result {
-		result.Violations = append(result.Violations, simulation.Violation{Kind: "mine", Text: "\x1b[2J\u202e \xff, and a tab\t"})
-		return result
+		return result.With(simulation.Violation{Kind: "mine", At: result.Ended, Text: "\x1b[2J\u202e \xff, and a tab\t"})
 	}
 	s := setup("forgetful")
 	s.Workload = r.Workloads[0].Name

@@ -1,12 +1,8 @@
 package search
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -24,42 +20,33 @@ import (
 // clocks were tampered with (steps, rates, suspensions) that isn't known from
 // outside: it counts as believing at the moments when it was told so, and when it
 // sent something.
-func Operations(r simulation.Result) ([]judge.Operation, error) {
-	h := &historian{
-		crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}, acted: map[callID]bool{},
+func Operations(r simulation.Result) []judge.Operation {
+	h := &historian{crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}}
+	for i := range r.Log {
+		h.prepare(&r.Log[i])
 	}
-	if err := h.readTrace(r.Trace); err != nil {
-		return nil, err
+	for i := range r.Log {
+		h.take(&r.Log[i])
 	}
-	for _, e := range r.History {
-		if err := h.take(e); err != nil {
-			return nil, err
-		}
-	}
-	if len(h.effects) > 0 {
-		return nil, fmt.Errorf("search: the trace has %d operations on the resource that the history doesn't have", len(h.effects))
-	}
-	return h.operations(r.Ended), nil
+	return h.operations(r.Ended)
 }
 
-// historian puts together what the trace and the history say.
+// historian puts together what the log says.
 type historian struct {
 	crooked map[string]bool // processes whose clocks were tampered with
 	calls   map[callID]*call
-	effects []effect // what the resource carried out, in order, of which no event was taken in yet
 
 	asked  map[asking]time.Duration
 	leases map[int]*lease // by their numbers
 
 	acts   []judge.Operation
-	acted  map[callID]bool
 	finals []judge.Operation // of each key, an observer's read after the last effect
 }
 
 // callID names one request to the resource.
 type callID struct {
 	process string
-	n       string
+	n       uint64
 }
 
 // asking is who asks for what: one goroutine asks for one thing at a time.
@@ -74,14 +61,7 @@ type call struct {
 	sent  time.Duration
 	heard time.Duration
 	ok    bool // it was heard
-}
-
-// effect is what the resource did for a request.
-type effect struct {
-	id      callID
-	token   fencing.Token
-	version uint64
-	value   int64
+	acted bool // it was carried out
 }
 
 // lease is a lease as its holder sees it.
@@ -98,116 +78,59 @@ type lease struct {
 // belief is a time in which a holder believed in its lease without a break.
 type belief struct{ from, until time.Duration }
 
-// readTrace takes in the lines
-//
-//	1.234567 c1 suffers step
-//	1.234567 c1 write resource#3
-//	1.334567 resource write c1#3 token=4 version=5 value=6
-//	1.434567 c1 hears resource#3
-func (h *historian) readTrace(trace []byte) error {
-	for line := range strings.Lines(string(trace)) {
-		words := strings.Fields(line)
-		if len(words) < 4 {
-			continue
+// prepare takes in what has to be known before: whose clocks will be tampered with, and
+// when answers will be heard.
+func (h *historian) prepare(e *simulation.Event) {
+	id := callID{e.Process, e.N}
+	switch {
+	case e.Kind == simulation.Suffered && e.Place == "":
+		switch e.Fault.Kind {
+		case simulation.Step, simulation.Rate, simulation.Suspend:
+			h.crooked[e.Process] = true
 		}
-		at, ok := trueTime(words[0])
-		if !ok {
-			continue // the second line of something else
-		}
-		who, what, object := words[1], words[2], words[3]
-		if what == "suffers" {
-			switch simulation.Kind(object) {
-			case simulation.Step, simulation.Rate, simulation.Suspend:
-				h.crooked[who] = true
-			}
-			continue
-		}
-		place, n, isCall := strings.Cut(object, "#")
-		switch {
-		case !isCall:
-		case who == simulation.Resource && slices.Contains(notSent, what):
-		case who == simulation.Resource:
-			if last := words[len(words)-1]; last == "refused" || last == "repeated" {
-				continue // nothing was carried out
-			}
-			e := effect{id: callID{place, n}}
-			if err := e.read(words[4:]); err != nil {
-				return fmt.Errorf("search: %w in the line %q of the trace", err, strings.TrimSpace(line))
-			}
-			h.effects = append(h.effects, e)
-		case place != simulation.Resource:
-		case what == "hears":
-			if c := h.calls[callID{who, n}]; c != nil {
-				c.heard, c.ok = at, true
-			}
-		case !slices.Contains(notSent, what):
-			h.calls[callID{who, n}] = &call{sent: at}
-		}
+	case e.Place != simulation.Resource:
+	case e.Kind == simulation.Sent:
+		h.calls[id] = &call{sent: e.At}
+	case e.Kind == simulation.Heard:
+		h.calls[id].heard, h.calls[id].ok = e.At, true
 	}
-	return nil
 }
 
-// read reads what the resource had after the operation.
-func (e *effect) read(words []string) error {
-	found := 0
-	for _, word := range words {
-		name, number, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseInt(number, 10, 64)
-		switch name {
-		case "version":
-			e.version = uint64(n)
-		case "value":
-			e.value = n
-		case "token":
-			e.token = fencing.Token(n)
-		default:
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		found++
-	}
-	if found != 3 {
-		return errors.New("no token, version and value")
-	}
-	return nil
-}
-
-// take takes in an entry of the history.
-func (h *historian) take(e simulation.Event) error {
-	switch e.What {
-	case "asked":
+// take takes in what clients did and were told.
+func (h *historian) take(e *simulation.Event) {
+	switch e.Kind {
+	case simulation.Asked:
 		h.asked[asking{e.Process, e.Goroutine, e.Key}] = e.At
-	case "acquired":
+	case simulation.Acquired:
 		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, asked: h.asked[asking{e.Process, e.Goroutine, e.Key}]}
 		h.leases[e.Lease] = l
 		h.told(l, e)
-	case "extended", "looked":
+	case simulation.Extended, simulation.Looked:
 		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.told(l, e)
 		}
-	case "released", "handed off":
+	case simulation.Released, simulation.HandedOff:
 		if l := h.leases[e.Lease]; l != nil {
 			l.end(e.At)
 		}
-	case "crashed":
+	case simulation.Crashed:
 		for _, l := range h.leases {
 			if l.process == e.Process {
 				l.end(e.At)
 			}
 		}
-	case "read", "write":
-		return h.act(e)
+	case simulation.Read, simulation.Write:
+		if e.Words == "" { // it was carried out
+			h.act(e)
+		}
 	}
-	return nil
 }
 
 // client is what the judge calls the lease's holder: one that does one thing at a time.
 func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
 
 // told takes in a validity: its holder believes on, or begins to believe anew.
-func (h *historian) told(l *lease, e simulation.Event) {
+func (h *historian) told(l *lease, e *simulation.Event) {
 	until := e.At
 	if !h.crooked[l.process] {
 		until += max(0, e.Validity)
@@ -232,54 +155,38 @@ func (l *lease) end(at time.Duration) {
 }
 
 // act takes in what the resource carried out.
-func (h *historian) act(e simulation.Event) error {
-	if len(h.effects) == 0 {
-		return fmt.Errorf("search: the history has a %s by %s at %v that the trace doesn't have", e.What, e.Process, e.At)
-	}
-	done := h.effects[0]
-	h.effects = h.effects[1:]
-	c := h.calls[done.id]
-	if c == nil || done.id.process != e.Process {
-		return fmt.Errorf("search: the history has a %s by %s at %v, where the trace has one by %s", e.What, e.Process, e.At, done.id.process)
-	}
-	l := h.leases[e.Lease]
-	if l == nil {
-		return fmt.Errorf("search: the history has a %s by %s at %v under lease %d, which nobody got", e.What, e.Process, e.At, e.Lease)
-	}
+func (h *historian) act(e *simulation.Event) {
+	c, l := h.calls[callID{e.Process, e.N}], h.leases[e.Lease]
 	if c.sent > l.beliefs[len(l.beliefs)-1].until {
 		// Whatever it believed in between: it acts as if it had held it all the time.
 		l.beliefs = []belief{{l.beliefs[0].from, c.sent}}
 	}
-	h.observe(e.Key, done)
-	if h.acted[done.id] {
-		return nil // the same request once more, which its client knows nothing of
+	h.observe(e)
+	if c.acted {
+		return // the same request once more, which its client knows nothing of
 	}
-	h.acted[done.id] = true
+	c.acted = true
 	o := judge.Operation{
 		Client: l.client(), Key: e.Key, Kind: judge.Read, Call: c.sent, Return: c.heard, Outcome: judge.Done,
-		Token: done.token, Version: done.version, Value: done.value,
+		Token: e.Token, Version: e.Version, Value: e.Value,
 	}
 	if !c.ok {
 		o.Outcome = judge.Unknown
 	}
-	if e.What == "write" {
-		o.Kind = judge.Write
-		if _, err := fmt.Sscanf(e.Words, "version %d value %d", &o.Version, &o.Value); err != nil {
-			return fmt.Errorf("search: the history's write at %v says %q, want its version and value", e.At, e.Words)
-		}
+	if e.Kind == simulation.Write {
+		o.Kind, o.Version = judge.Write, e.AsOf
 	}
 	h.acts = append(h.acts, o)
-	return nil
 }
 
 // observe notes the state of a resource.
-func (h *historian) observe(key string, e effect) {
-	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == key })
+func (h *historian) observe(e *simulation.Event) {
+	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == e.Key })
 	if i < 0 {
 		i = len(h.finals)
-		h.finals = append(h.finals, judge.Operation{Client: "observer", Key: key, Kind: judge.Read, Outcome: judge.Done})
+		h.finals = append(h.finals, judge.Operation{Client: "observer", Key: e.Key, Kind: judge.Read, Outcome: judge.Done})
 	}
-	h.finals[i].Version, h.finals[i].Value = e.version, e.value
+	h.finals[i].Version, h.finals[i].Value = e.Version, e.Value
 }
 
 // operations is everything that was put together.

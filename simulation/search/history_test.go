@@ -38,8 +38,7 @@ func TestTheJudgesAgree(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, 6, 12e9)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops, err := search.Operations(r)
-			require.NoError(t, err, "%s", r.Trace)
+			ops := search.Operations(r)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			compared++
@@ -51,7 +50,7 @@ func TestTheJudgesAgree(t *testing.T) {
 				return slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return slices.Contains(kinds, k) })
 			}
 			agree := func(what string, answer judge.Answer, first bool) {
-				require.Equal(t, first, answer == judge.Broken, "%s: %s seed %d: %v\n%v\n%v\n%s", what, design, seed, s.Schedule, r.Violations, lines(ops), r.Trace)
+				require.Equal(t, first, answer == judge.Broken, "%s: %s seed %d: %v\n%v\n%v\n%s", what, design, seed, s.Schedule, r.Log.Violations(), lines(ops), r.Log)
 				if first {
 					both[what]++
 				}
@@ -64,7 +63,7 @@ func TestTheJudgesAgree(t *testing.T) {
 			case !unanswered(ops) && (design != "unfenced" || !found(simulation.StaleWrite)):
 				agree("resource", verdict.Resource, damage)
 			case verdict.Resource == judge.Broken:
-				require.True(t, damage, "porcupine alone finds fault: %s seed %d\n%v\n%s", design, seed, lines(ops), r.Trace)
+				require.True(t, damage, "porcupine alone finds fault: %s seed %d\n%v\n%s", design, seed, lines(ops), r.Log)
 			}
 		}
 	}
@@ -101,38 +100,24 @@ func TestOperationsAreComplete(t *testing.T) {
 		s.Seed = seed
 		r, err := registry().Play(s)
 		require.NoError(t, err)
-		ops, err := search.Operations(r)
-		require.NoError(t, err)
+		ops := search.Operations(r)
 		of := map[judge.Kind]int{}
 		for _, o := range ops {
 			if o.Client != "observer" {
 				of[o.Kind]++
 			}
 		}
-		in := map[string]int{}
-		for _, e := range r.History {
-			in[e.What]++
+		in := map[simulation.EventKind]int{}
+		for _, e := range r.Log.History() {
+			in[e.Kind]++
 		}
-		require.GreaterOrEqual(t, of[judge.Lock], in["acquired"], "seed %d", seed) // one that lapsed and was extended after all counts twice
+		require.GreaterOrEqual(t, of[judge.Lock], in[simulation.Acquired], "seed %d", seed) // one that lapsed and was extended after all counts twice
 		require.Equal(t, of[judge.Lock], of[judge.Unlock], "seed %d", seed)
-		require.Equal(t, in["read"], of[judge.Read], "seed %d", seed)
-		require.Equal(t, in["write"], of[judge.Write], "seed %d", seed)
+		require.Equal(t, in[simulation.Read], of[judge.Read], "seed %d", seed)
+		require.Equal(t, in[simulation.Write], of[judge.Write], "seed %d", seed)
 		locks, unlocks, acts = locks+of[judge.Lock], unlocks+of[judge.Unlock], acts+of[judge.Write]
 	}
 	assert.Positive(t, locks)
 	assert.Positive(t, unlocks)
 	assert.Positive(t, acts)
-}
-
-// What doesn't fit together is said, not guessed.
-func TestOperationsOfATraceThatWasChanged(t *testing.T) {
-	s := setup("default")
-	r, err := registry().Play(s)
-	require.NoError(t, err)
-	_, err = search.Operations(simulation.Result{Trace: r.Trace})
-	assert.ErrorContains(t, err, "that the history doesn't have")
-	_, err = search.Operations(simulation.Result{History: r.History})
-	assert.ErrorContains(t, err, "that the trace doesn't have")
-	_, err = search.Operations(simulation.Result{Trace: []byte("1.000000 resource write c1#3 token=1 version=x value=1\n")})
-	assert.ErrorContains(t, err, `parsing "x"`)
 }

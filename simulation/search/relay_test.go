@@ -89,9 +89,9 @@ func TestRelayIsDeterministic(t *testing.T) {
 			r, err := simulation.Run(seed, cfg, schedule, search.Relay().Work(cfg, search.Relay().Rounds))
 			require.NoError(t, err)
 			if digest == "" {
-				digest = r.Digest
+				digest = r.Log.Digest()
 			}
-			require.Equal(t, digest, r.Digest, "seed %d", seed)
+			require.Equal(t, digest, r.Log.Digest(), "seed %d", seed)
 		}
 	}
 }
@@ -106,17 +106,16 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 			s.Schedule = simulation.DrawOf(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, search.Relay().Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops, err := search.Operations(r)
-			require.NoError(t, err, "%s", r.Trace)
+			ops := search.Operations(r)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			for question, answer := range map[simulation.ViolationKind]judge.Answer{simulation.TwoHolders: verdict.Exclusion, simulation.TokenOrder: verdict.Tokens} {
-				require.Equal(t, slices.Contains(r.Kinds(), question), answer == judge.Broken, "%s seed %d: %s\n%v\n%v\n%s", design, seed, question, s.Schedule, r.Violations, r.Trace)
+				require.Equal(t, slices.Contains(r.Kinds(), question), answer == judge.Broken, "%s seed %d: %s\n%v\n%v\n%s", design, seed, question, s.Schedule, r.Log.Violations(), r.Log)
 			}
 			if verdict.Exclusion == judge.Broken {
 				broken++
 			}
-			resumed += r.Counts["a lease was resumed"]
+			resumed += r.Log.Counts()["a lease was resumed"]
 		}
 	}
 	assert.Positive(t, broken)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -19,7 +17,7 @@ func (p run) singles(s Space) ([]simulation.Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := momentsOf(result.Trace)
+	m := momentsOf(result.Log)
 	ttl := cmp.Or(p.cfg.Quorum.TTL, 10*time.Second)
 	lengths := slices.Clone(s.Lengths)
 	if len(lengths) == 0 {
@@ -123,44 +121,27 @@ type leg struct {
 	at             time.Duration // when it was sent
 }
 
-// notSent are the words of lines about a call that neither send it nor answer it.
-var notSent = []string{"hears", "gives", "loses", "is", "again", "ignores"}
-
-// momentsOf reads a trace. Of its lines these count:
-//
-//	0.000000 c1 starts
-//	12.345678 c1 acquire A#3           a request is sent
-//	12.987654 A acquire c1#3 granted   it is carried out, and the reply sent
-func momentsOf(trace []byte) moments {
+// momentsOf reads a log: of it count the starts of processes, requests that are sent, and
+// their arrivals, at which replies are sent.
+func momentsOf(log simulation.Log) moments {
 	m := moments{calls: map[string]int{}, at: map[string][]time.Duration{}}
-	for line := range strings.Lines(string(trace)) {
-		words := strings.Fields(line)
-		if len(words) < 3 {
+	for i := range log {
+		e := &log[i]
+		who, l := e.Place, leg{process: e.Process, place: e.Place, way: simulation.Replies, at: e.At}
+		switch {
+		case e.Process == "witness":
 			continue
-		}
-		at, ok := trueTime(words[0])
-		who := words[1]
-		if !ok || who == "witness" {
+		case e.Kind == simulation.Started:
+			m.processes = append(m.processes, e.Process)
 			continue
-		}
-		if words[2] == "starts" && len(words) == 3 {
-			m.processes = append(m.processes, who)
-		}
-		if len(words) < 4 || slices.Contains(notSent, words[2]) {
-			continue
-		}
-		other, _, call := strings.Cut(words[3], "#")
-		if !call || other == "witness" {
-			continue
-		}
-		if last := m.at[who]; len(last) == 0 || last[len(last)-1] != at {
-			m.at[who] = append(last, at)
-		}
-		l := leg{process: who, place: other, way: simulation.Requests, at: at}
-		if slices.Contains(m.processes, who) {
+		case e.Kind == simulation.Sent:
+			who, l.way = e.Process, simulation.Requests
 			m.calls[who]++
-		} else {
-			l = leg{process: other, place: who, way: simulation.Replies, at: at}
+		case e.Kind != simulation.Voted && e.Kind != simulation.Answered && e.Kind != simulation.Read && e.Kind != simulation.Write:
+			continue
+		}
+		if last := m.at[who]; len(last) == 0 || last[len(last)-1] != e.At {
+			m.at[who] = append(last, e.At)
 		}
 		// A place that has another name is no server's name.
 		if l.place == simulation.Resource || len(l.place) == 1 {
@@ -168,14 +149,4 @@ func momentsOf(trace []byte) moments {
 		}
 	}
 	return m
-}
-
-// trueTime reads the time of a trace's line: milliseconds with six decimals.
-func trueTime(word string) (time.Duration, bool) {
-	whole, fraction, ok := strings.Cut(word, ".")
-	if !ok || len(fraction) != 6 {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(whole+fraction, 10, 64)
-	return time.Duration(n), err == nil
 }

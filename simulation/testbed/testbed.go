@@ -118,9 +118,5 @@ func start(name string) func() *exec.Cmd {
 
 // tell writes a run's timeline.
 func (b *bench) tell(title string, r simulation.Result) error {
-	story, err := timeline.Parse(r.Trace)
-	if err != nil {
-		return err
-	}
-	return story.Text(b.out, timeline.TextOptions{Title: title})
+	return timeline.Of(r.Log).Text(b.out, timeline.TextOptions{Title: title})
 }

@@ -134,6 +134,6 @@ func TestRedsyncIsALock(t *testing.T) {
 			assert.NoError(t, c.Release(lease))
 		})
 		require.NoError(t, err)
-		require.Empty(t, r.Violations, "seed %d", seed)
+		require.Empty(t, r.Log.Violations(), "seed %d", seed)
 	}
 }

@@ -3,6 +3,8 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"github.com/redquorum/redlock/simulation"
 )
 
 // axis maps time to a drawing's width. Stretches in which nothing happens are cut
@@ -144,7 +146,7 @@ func (d *drawing) moments() []time.Duration {
 		}
 	}
 	for _, m := range t.Marks {
-		if m.Kind != Started && m.Kind != Ended && !d.hidden(m.Lane, m.At) {
+		if m.Kind != simulation.Started && m.Kind != simulation.Ended && !d.hidden(m.Lane, m.At) {
 			add(m.At)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/timeline/palette"
 )
 
@@ -145,7 +146,7 @@ func endWords(n Tenure) string {
 }
 
 func (d *drawing) access(a Access) {
-	l := d.lanes[Resource]
+	l := d.lanes[simulation.Resource]
 	if !d.axis.shows(a.At) {
 		return
 	}

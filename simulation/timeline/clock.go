@@ -1,8 +1,12 @@
 package timeline
 
-import "time"
+import (
+	"time"
 
-// clock is a process's monotonic and wall clock, as far as the faults in the trace
+	"github.com/redquorum/redlock/simulation"
+)
+
+// clock is a process's monotonic and wall clock, as far as the faults in the log
 // tell: a belief lasts for as long as its holder's own clocks say, not for as long
 // as it was told.
 type clock struct {
@@ -41,18 +45,15 @@ func (c *clock) advance(now time.Duration) {
 }
 
 // suffer changes the clocks as a fault does.
-func (c *clock) suffer(l line) {
-	c.advance(l.at)
-	switch l.word(1) {
-	case "step":
-		c.wall += time.Duration(l.int("by"))
-	case "rate":
-		c.ppm = min(500_000, max(-500_000, l.int("ppm")))
-	case "suspend":
-		c.wake = max(c.wake, plus(l.at, l.length("for")))
-		for _, word := range l.words {
-			c.frozen = c.frozen || word == "frozen"
-		}
+func (c *clock) suffer(f *simulation.Fault) {
+	switch f.Kind {
+	case simulation.Step:
+		c.wall += f.By
+	case simulation.Rate:
+		c.ppm = min(500_000, max(-500_000, f.PPM))
+	case simulation.Suspend:
+		c.wake = max(c.wake, plus(c.now, f.For))
+		c.frozen = c.frozen || f.Frozen
 	}
 }
 

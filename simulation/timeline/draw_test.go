@@ -21,31 +21,13 @@ import (
 	"github.com/redquorum/redlock/simulation/timeline"
 )
 
-var (
-	update = flag.Bool("update", false, "write the golden texts and drawings anew; look at them before you commit")
-	record = flag.Bool("record", false, "record the traces that they are made from anew, by playing the runs")
-)
+var update = flag.Bool("update", false, "write the golden texts and drawings anew; look at them before you commit")
 
-// drawn is the runs whose traces are kept, so that what is drawn of them changes
-// only with what draws.
+// drawn is the runs of which texts and drawings are kept.
 var drawn = map[string]run{
 	"pause":      pauseAfterTheCheck(simulation.Unguarded),
 	"jump":       clockJumps(),
 	"extensions": extensions(),
-}
-
-// kept is a recorded trace.
-func kept(t *testing.T, name string) *timeline.Timeline {
-	t.Helper()
-	path := filepath.Join("testdata", name+".trace")
-	if *record {
-		require.NoError(t, os.WriteFile(path, drawn[name].play(t).Trace, 0o644))
-	}
-	trace, err := os.ReadFile(path)
-	require.NoError(t, err)
-	tl := parse(t, trace)
-	assert.Empty(t, tl.Unknown)
-	return tl
 }
 
 func golden(t *testing.T, name, got string) {
@@ -70,7 +52,7 @@ func excerpt(s string, at int) string { return s[max(0, at-40):min(len(s), at+80
 
 func TestGolden(t *testing.T) {
 	for name := range drawn {
-		tl := kept(t, name)
+		tl := timeline.Of(drawn[name].play(t).Log)
 		var text, svg strings.Builder
 		require.NoError(t, tl.Text(&text, timeline.TextOptions{Title: name}))
 		golden(t, name+".txt", text.String())
@@ -88,7 +70,7 @@ func text(t *testing.T, tl *timeline.Timeline, o timeline.TextOptions) string {
 
 func TestTextFitsTheTerminal(t *testing.T) {
 	for name := range runs {
-		tl := parse(t, result(t, name).Trace)
+		tl := timeline.Of(result(t, name).Log)
 		for _, width := range []int{60, 80, 100, 140} {
 			for line := range strings.Lines(text(t, tl, timeline.TextOptions{Width: width})) {
 				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, "%s in %d columns: %s", name, width, line)
@@ -99,7 +81,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 
 // Colours say nothing that the words don't.
 func TestColorsAreOnlyColors(t *testing.T) {
-	tl := parse(t, result(t, "jump").Trace)
+	tl := timeline.Of(result(t, "jump").Log)
 	plain, colored := text(t, tl, timeline.TextOptions{}), text(t, tl, timeline.TextOptions{Color: true})
 	assert.NotContains(t, plain, "\x1b")
 	assert.Contains(t, colored, "\x1b[1;31m")
@@ -128,12 +110,12 @@ func TestColorTerminal(t *testing.T) {
 
 // What a person must be able to find without knowing where to look.
 func TestTextTellsWhatHappened(t *testing.T) {
-	out := text(t, parse(t, result(t, "pause-fenced").Trace), timeline.TextOptions{})
+	out := text(t, timeline.Of(result(t, "pause-fenced").Log), timeline.TextOptions{})
 	for _, words := range []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "REFUSED by the guard", "Nothing was violated."} {
 		assert.Contains(t, out, words)
 	}
 	assert.Regexp(t, `(?m)^ +⋮ +9\.89 s pass$`, out, "quiet stretches are folded")
-	out = text(t, parse(t, result(t, "extensions").Trace), timeline.TextOptions{})
+	out = text(t, timeline.Of(result(t, "extensions").Log), timeline.TextOptions{})
 	assert.Regexp(t, `c2 asks \d+ times and is refused`, out)
 	assert.Contains(t, out, "SUSPENDED for 15 s")
 }
@@ -167,11 +149,11 @@ func wellFormed(t testing.TB, svg string) (ids []string, texts int) {
 func TestSVG(t *testing.T) {
 	for name := range runs {
 		t.Run(name, func(t *testing.T) {
-			tl := parse(t, result(t, name).Trace)
+			tl := timeline.Of(result(t, name).Log)
 			var svg, again bytes.Buffer
 			require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
 			require.NoError(t, tl.SVG(&again, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
-			assert.Equal(t, svg.String(), again.String(), "same trace, same bytes")
+			assert.Equal(t, svg.String(), again.String(), "same log, same bytes")
 			ids, texts := wellFormed(t, svg.String())
 			slices.Sort(ids)
 			assert.Equal(t, len(ids), len(slices.Compact(slices.Clone(ids))), "no ID twice: %v", ids)
@@ -194,7 +176,7 @@ func TestSVG(t *testing.T) {
 }
 
 func TestInlineSVGBringsNoStyle(t *testing.T) {
-	tl := parse(t, result(t, "jump").Trace)
+	tl := timeline.Of(result(t, "jump").Log)
 	var svg strings.Builder
 	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Inline: true}))
 	assert.NotContains(t, svg.String(), "<style>")
@@ -213,7 +195,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestErrorsOfTheWriter(t *testing.T) {
-	tl := parse(t, result(t, "jump").Trace)
+	tl := timeline.Of(result(t, "jump").Log)
 	require.ErrorIs(t, tl.Text(full{}, timeline.TextOptions{}), os.ErrClosed)
 	require.ErrorIs(t, tl.SVG(full{}, timeline.SVGOptions{}), os.ErrClosed)
 }

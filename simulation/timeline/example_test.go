@@ -3,34 +3,41 @@ package timeline_test
 import (
 	"fmt"
 	"os"
+	"time"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/timeline"
 )
 
 // A server's clock jumps forward: it forgets a key too soon, and two processes hold
 // one lock.
 func Example() {
-	trace := `1000.000000 c1 asked k
-1000.000000 c1 acquire A#1
-1000.500000 A acquire c1#1 granted key=k until=11000500000
-1001.000000 c1 hears A#1
-1001.000000 c1 acquired k validity=9899000000
-1100.000000 A suffers step by=15000000000
-1100.000000 A has key=k gone
-1200.000000 c2 asked k
-1200.000000 c2 acquire A#1
-1200.500000 A acquire c2#1 granted key=k until=11200500000
-1201.000000 c2 hears A#1
-1201.000000 c2 acquired k validity=9899000000
-1201.000000 VIOLATION two holders c2 got "k" while c1 still had 9.699s of it
-2000.000000 c2 released k
-3000.000000 c1 released k
-`
-	t, err := timeline.Parse([]byte(trace))
-	if err != nil {
-		fmt.Println(err)
-		return
+	const ms = time.Millisecond
+	message := func(at time.Duration, kind simulation.EventKind, process string) simulation.Event {
+		return simulation.Event{At: at, Kind: kind, Process: process, Place: "A", N: 1, Op: "acquire"}
 	}
+	granted := func(at time.Duration, process string) simulation.Event {
+		e := message(at, simulation.Voted, process)
+		e.Words, e.Keys = "granted", []simulation.KeyState{{Key: "k", Until: at + 10*time.Second}}
+		return e
+	}
+	t := timeline.Of(simulation.Log{
+		{At: 1000 * ms, Kind: simulation.Asked, Process: "c1", Key: "k"},
+		message(1000*ms, simulation.Sent, "c1"),
+		granted(1000*ms+ms/2, "c1"),
+		message(1001*ms, simulation.Heard, "c1"),
+		{At: 1001 * ms, Kind: simulation.Acquired, Process: "c1", Key: "k", Validity: 9899 * ms},
+		{At: 1100 * ms, Kind: simulation.Suffered, Place: "A", Fault: &simulation.Fault{Kind: simulation.Step, By: 15 * time.Second}},
+		{At: 1100 * ms, Kind: simulation.KeyChanged, Place: "A", Keys: []simulation.KeyState{{Key: "k", Until: simulation.Gone}}},
+		{At: 1200 * ms, Kind: simulation.Asked, Process: "c2", Key: "k"},
+		message(1200*ms, simulation.Sent, "c2"),
+		granted(1200*ms+ms/2, "c2"),
+		message(1201*ms, simulation.Heard, "c2"),
+		{At: 1201 * ms, Kind: simulation.Acquired, Process: "c2", Key: "k", Validity: 9899 * ms},
+		{At: 1201 * ms, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: `c2 got "k" while c1 still had 9.699s of it`}},
+		{At: 2000 * ms, Kind: simulation.Released, Process: "c2", Key: "k"},
+		{At: 3000 * ms, Kind: simulation.Released, Process: "c1", Key: "k"},
+	})
 	if err := t.Text(os.Stdout, timeline.TextOptions{Width: 90}); err != nil {
 		fmt.Println(err)
 	}
@@ -60,11 +67,11 @@ func Example() {
 }
 
 func ExampleTimeline_Overlaps() {
-	t, err := timeline.Parse([]byte("0.000000 c1 acquired k validity=10000000000\n5000.000000 c2 acquired k validity=10000000000\n20000.000000 c2 ends\n"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	t := timeline.Of(simulation.Log{
+		{Kind: simulation.Acquired, Process: "c1", Key: "k", Validity: 10 * time.Second},
+		{At: 5 * time.Second, Kind: simulation.Acquired, Process: "c2", Key: "k", Validity: 10 * time.Second},
+		{At: 20 * time.Second, Kind: simulation.Ended, Process: "c2"},
+	})
 	for _, o := range t.Overlaps() {
 		fmt.Printf("%s and %s both believed that they held %s, from %v to %v\n", o.First, o.Second, o.Key, o.From, o.Until)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation"
 )
 
 // label is a text that points at a moment of a lane.
@@ -137,15 +139,15 @@ func (d *drawing) label() {
 	said := map[sending]bool{}
 	for _, m := range t.Marks {
 		switch m.Kind {
-		case Asked:
+		case simulation.Asked:
 			said[sending{m.Lane, "acquire", m.At}] = true
-		case Released:
+		case simulation.Released:
 			said[sending{m.Lane, "release", m.At}] = true
 		}
 	}
 	for _, s := range fanned {
 		text := s.op
-		if places := fans[s]; places[0] != Resource {
+		if places := fans[s]; places[0] != simulation.Resource {
 			text += " → " + strings.Join(places, " ")
 		}
 		if said[s] {
@@ -168,7 +170,7 @@ func (d *drawing) label() {
 		if a.Token != 0 {
 			text += ", token " + d.token(a.Token)
 		}
-		d.note(Resource, a.At, a.Line, text, class)
+		d.note(simulation.Resource, a.At, a.Line, text, class)
 	}
 	for _, v := range t.Violations {
 		if !d.axis.shows(v.At) {
@@ -198,41 +200,41 @@ func (d *drawing) label() {
 func (d *drawing) labelMark(m Mark) {
 	text, class := "", "s"
 	switch m.Kind {
-	case Asked:
+	case simulation.Asked:
 		text = "asks for " + m.Key
-	case Acquired:
+	case simulation.Acquired:
 		text = "GETS " + m.Key
-	case Refused:
+	case simulation.Refused:
 		text = "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")
-	case Looked:
+	case simulation.Looked:
 		text = "looks: " + length(m.Validity) + " left"
-	case Extended:
+	case simulation.Extended:
 		text = "extended to " + length(m.Validity)
-	case Released:
+	case simulation.Released:
 		text = "releases " + m.Key
-	case HandedOff:
+	case simulation.HandedOff:
 		text = "hands off " + m.Key
-	case Noted:
+	case simulation.Noted:
 		text = m.Words
-	case Distrusts:
-		text = "distrusts " + m.Words
-	case FellBack:
+	case simulation.Distrusted:
+		text = "distrusts " + m.Place
+	case simulation.FellBack:
 		text, class = "no longer waits for replicas", "fa"
-	case Calls:
-		text = "calls " + m.Words
-	case CallLost:
-		text, class = "calls "+m.Words+", in vain", "fa"
-	case Called:
+	case simulation.NotificationSent:
+		text = "calls " + m.Process
+	case simulation.NotificationLost:
+		text, class = "calls "+m.Process+", in vain", "fa"
+	case simulation.Notified:
 		text = "is called"
-	case Deafened:
+	case simulation.SubscriptionLost:
 		text, class = "hears no more calls", "fa"
-	case Crashed:
+	case simulation.Crashed:
 		text, class = "CRASHES", "fa"
-	case Back:
+	case simulation.Back:
 		text, class = "is back", "fa"
-	case Gone:
+	case simulation.KeyChanged:
 		text, class = "has "+m.Key+" no more", "fa"
-	case Suffered:
+	case simulation.Suffered:
 		text, class = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(suffering(m), m.Lane), "'s")), "fa"
 	}
 	if m.Goroutine > 0 && text != "" {
@@ -280,8 +282,8 @@ func (d *drawing) labelSpan(s Span) {
 			name = "every server"
 		}
 		way := ""
-		if s.Way != Neither {
-			way = " (" + s.Way.plural() + ")"
+		if s.Way != simulation.Both {
+			way = " (" + plural(s.Way) + ")"
 		}
 		for _, p := range d.t.Processes {
 			if s.Lane == p || s.Lane == "*" || s.Lane == "" {

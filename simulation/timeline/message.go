@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/timeline/palette"
 )
 
@@ -46,7 +47,7 @@ func (d *drawing) message(m Message) {
 		if m.Missed != None && m.Arrived != None {
 			wire(" rep", d.axis.x(m.Arrived), end, d.axis.x(m.Missed), from.line)
 		}
-		if m.Arrived != None && m.Lost == Reply {
+		if m.Arrived != None && m.Lost == simulation.Replies {
 			x, y := d.axis.x(m.Arrived)+14, end+(from.line-end)*0.45
 			wire(" rep", d.axis.x(m.Arrived), end, x, y)
 			d.cross(x, y)
@@ -76,7 +77,7 @@ func (d *drawing) tell(m Message) string {
 		s += fmt.Sprintf(", sent %s ms", Clock(m.Sent))
 	}
 	switch {
-	case m.Lost == Request:
+	case m.Lost == simulation.Requests:
 		s += ", lost on the way"
 	case m.Arrived != None:
 		s += fmt.Sprintf(", carried out %s ms", Clock(m.Arrived))
@@ -87,7 +88,7 @@ func (d *drawing) tell(m Message) string {
 	if m.Heard != None {
 		s += fmt.Sprintf(", heard %s ms", Clock(m.Heard))
 	}
-	if m.Lost == Reply {
+	if m.Lost == simulation.Replies {
 		s += ", the answer was lost"
 	}
 	if m.GaveUp != None {

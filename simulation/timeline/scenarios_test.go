@@ -3,11 +3,13 @@ package timeline_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/scenarios"
 	"github.com/redquorum/redlock/simulation/timeline"
 )
@@ -20,8 +22,7 @@ func TestEveryScenarioCanBeDrawn(t *testing.T) {
 		d := designs[0]
 		r, err := s.Play(1, d)
 		require.NoError(t, err, "%s %s", s.ID, d.Name)
-		tl := parse(t, r.Trace)
-		assert.Empty(t, tl.Unknown, "%s %s", s.ID, d.Name)
+		tl := timeline.Of(r.Log)
 		for _, n := range tl.Tenures {
 			assert.Contains(t, tl.Processes, n.Process, "%s %s: whose key it is", s.ID, d.Name)
 		}
@@ -42,8 +43,7 @@ func TestTimelinesAndVerdictsAgree(t *testing.T) {
 		for _, d := range s.Designs() {
 			r, err := s.Play(0, d)
 			require.NoError(t, err)
-			tl, err := timeline.Parse(r.Trace)
-			require.NoError(t, err)
+			tl := timeline.Of(r.Log)
 			found := map[string]bool{}
 			for _, k := range r.Kinds() {
 				found[string(k)] = true
@@ -53,7 +53,7 @@ func TestTimelinesAndVerdictsAgree(t *testing.T) {
 				drawn[v.Kind] = true
 			}
 			assert.Equal(t, found, drawn, "%s %s", s.ID, d.Name)
-			assert.Len(t, tl.Violations, len(r.Violations), "%s %s", s.ID, d.Name)
+			assert.Len(t, tl.Violations, len(r.Log.Violations()), "%s %s", s.ID, d.Name)
 			shown := text(t, tl, timeline.TextOptions{})
 			assert.Equal(t, len(found) == 0, strings.Contains(shown, nothing), "%s %s:\n%s", s.ID, d.Name, shown)
 			for kind := range found {
@@ -71,7 +71,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	require.NoError(t, err)
 	r, err := s.Play(1, d)
 	require.NoError(t, err)
-	tl := parse(t, r.Trace)
+	tl := timeline.Of(r.Log)
 	shown := strings.Join(strings.Fields(text(t, tl, timeline.TextOptions{})), " ")
 	for _, words := range []string{"c1.1 the next that it started", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
 		assert.True(t, strings.Contains(shown, words), words)
@@ -79,8 +79,11 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	var svg strings.Builder
 	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{}))
 	assert.True(t, strings.Contains(svg.String(), "c2.1 believes that it holds k"))
-	both := "1.000000 c1 acquired k validity=9000000000\n2.000000 c1 acquired k goroutine=1 validity=9000000000\n3.000000 c1 released k\n"
-	overlaps := parse(t, []byte(both)).Overlaps()
+	overlaps := timeline.Of(simulation.Log{
+		{At: ms, Kind: simulation.Acquired, Process: "c1", Key: key, Validity: 9 * time.Second},
+		{At: 2 * ms, Kind: simulation.Acquired, Process: "c1", Goroutine: 1, Key: key, Validity: 9 * time.Second},
+		{At: 3 * ms, Kind: simulation.Released, Process: "c1", Key: key},
+	}).Overlaps()
 	require.Len(t, overlaps, 1)
 	assert.Equal(t, "c1", overlaps[0].First)
 	assert.Equal(t, "c1.1", overlaps[0].Second)
@@ -95,7 +98,7 @@ func TestAnothersKey(t *testing.T) {
 	require.NoError(t, err)
 	r, err := s.Play(1, d)
 	require.NoError(t, err)
-	tl := parse(t, r.Trace)
+	tl := timeline.Of(r.Log)
 	takers := 0
 	for _, n := range tl.Tenures {
 		if n.Taker != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/scenarios"
 	"github.com/redquorum/redlock/simulation/timeline"
 )
@@ -23,7 +24,7 @@ func sketchSVG(t *testing.T, sketches ...timeline.Sketch) string {
 
 func TestSketchGolden(t *testing.T) {
 	for name := range drawn {
-		golden(t, name+".sketch.svg", sketchSVG(t, kept(t, name).Sketch(name)))
+		golden(t, name+".sketch.svg", sketchSVG(t, timeline.Of(drawn[name].play(t).Log).Sketch(name)))
 	}
 }
 
@@ -39,7 +40,7 @@ func TestEveryScenarioCanBeSketched(t *testing.T) {
 			name := s.ID + " " + d.Name
 			r, err := s.Play(1, d)
 			require.NoError(t, err, name)
-			sketch := parse(t, r.Trace).Sketch(s.Title)
+			sketch := timeline.Of(r.Log).Sketch(s.Title)
 			require.Positive(t, sketch.Height, name)
 			for _, shape := range sketch.Shapes {
 				w := shape.W
@@ -72,7 +73,7 @@ func TestEveryScenarioCanBeSketched(t *testing.T) {
 
 // What was violated is said, and what wasn't asked for isn't.
 func TestSketchTellsWhatHappened(t *testing.T) {
-	tl := parse(t, result(t, "pause").Trace)
+	tl := timeline.Of(result(t, "pause").Log)
 	out := sketchSVG(t, tl.Sketch("a <title>"))
 	for _, want := range []string{"a &lt;title&gt;", "paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "<desc", "believed that it held"} {
 		assert.Contains(t, out, want)
@@ -80,12 +81,15 @@ func TestSketchTellsWhatHappened(t *testing.T) {
 	out = sketchSVG(t, tl.Sketch("", "lost update"))
 	assert.Contains(t, out, "!! lost update")
 	assert.NotContains(t, out, "!! two holders")
-	assert.Contains(t, sketchSVG(t, parse(t, result(t, "pause-fenced").Trace).Sketch("")), "c1&#39;s write is REFUSED")
+	assert.Contains(t, sketchSVG(t, timeline.Of(result(t, "pause-fenced").Log).Sketch("")), "c1&#39;s write is REFUSED")
 }
 
 func TestSketchOfLittle(t *testing.T) {
-	for _, trace := range []string{"0.000000 c1 starts\n", "1.000000 c1 asked k\n2.000000 c1 refused k quorum: lock is taken\n"} {
-		out := sketchSVG(t, parse(t, []byte(trace)).Sketch("little"))
+	for _, log := range []simulation.Log{nil, {{Kind: simulation.Started, Process: "c1"}}, {
+		{At: ms, Kind: simulation.Asked, Process: "c1", Key: key},
+		{At: 2 * ms, Kind: simulation.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
+	}} {
+		out := sketchSVG(t, timeline.Of(log).Sketch("little"))
 		wellFormed(t, out)
 		assert.NotContains(t, out, "NaN")
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
 )
 
 const (
@@ -29,7 +32,7 @@ const (
 type sketching struct {
 	t      *Timeline
 	about  []string // kinds of violations to show; nil: all
-	token  func(uint64) string
+	token  func(fencing.Token) string
 	warp   warp
 	y      float64
 	shapes []Shape
@@ -140,7 +143,7 @@ func (s *sketching) moments() []time.Duration {
 		}
 	}
 	for _, m := range t.Marks {
-		if m.Kind == Suffered || m.Kind == Crashed || m.Kind == Asked {
+		if m.Kind == simulation.Suffered || m.Kind == simulation.Crashed || m.Kind == simulation.Asked {
 			add(m.At)
 		}
 	}
@@ -151,7 +154,7 @@ func (s *sketching) moments() []time.Duration {
 func (s *sketching) processes() {
 	for _, name := range s.t.Processes {
 		if slices.ContainsFunc(s.t.Marks, func(m Mark) bool {
-			return m.Lane == name && m.Kind != Started && m.Kind != Ended && s.warp.shows(m.At)
+			return m.Lane == name && m.Kind != simulation.Started && m.Kind != simulation.Ended && s.warp.shows(m.At)
 		}) || slices.ContainsFunc(s.t.Beliefs, func(b Belief) bool { return b.Process == name && s.warp.overlaps(b.From, b.Until) }) ||
 			slices.ContainsFunc(s.t.Accesses, func(a Access) bool { return a.Process == name && s.warp.shows(a.At) }) {
 			s.lanes = append(s.lanes, name)
@@ -280,11 +283,11 @@ func (s *sketching) faults() []caption {
 	}
 	for _, m := range s.t.Marks {
 		switch m.Kind {
-		case Suffered:
+		case simulation.Suffered:
 			if text := suffering(m); text != "" {
 				add(m.At, m.Lane, strings.Replace(strings.TrimPrefix(text, m.Lane), "'s clock", ": clock", 1))
 			}
-		case Crashed:
+		case simulation.Crashed:
 			add(m.At, m.Lane, " crashes")
 		}
 	}

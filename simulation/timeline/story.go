@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
 )
 
 // Step is one thing to tell of a run.
@@ -47,7 +50,7 @@ func (t *Timeline) Story() []Step {
 
 type story struct {
 	t     *Timeline
-	token func(uint64) string
+	token func(fencing.Token) string
 	steps []Step
 }
 
@@ -70,7 +73,7 @@ func (s *story) short(text string) string {
 }
 
 // named is "k, token …825".
-func (s *story) named(key string, token uint64) string {
+func (s *story) named(key string, token fencing.Token) string {
 	if token == 0 {
 		return key
 	}
@@ -83,49 +86,49 @@ func (s *story) marks() {
 		who := m.who()
 		step := Step{At: m.At, Lane: m.Lane, who: who, line: m.Line}
 		switch m.Kind {
-		case Started, Ended, Calls: // of a call that arrives there is a mark of its own
+		case simulation.Started, simulation.Ended, simulation.NotificationSent: // of a call that arrives there is a mark of its own
 			continue
-		case Asked:
+		case simulation.Asked:
 			asked[who] = m
 			step.Text = who + " asks for " + m.Key
-		case Acquired:
+		case simulation.Acquired:
 			step.Text = fmt.Sprintf("%s GETS %s, valid for %s%s", who, s.named(m.Key, m.Token), length(m.Validity), s.votes(asked[who], m))
-		case Refused:
+		case simulation.Refused:
 			step.Text = fmt.Sprintf("%s is refused: %s%s", who, reason(m.Words), s.votes(asked[who], m))
-		case Looked:
+		case simulation.Looked:
 			step.Text = fmt.Sprintf("%s looks: %s left", who, length(m.Validity))
 			if m.Validity <= 0 {
 				step.Text = who + " looks: nothing left"
 			}
-		case Extended:
+		case simulation.Extended:
 			step.Text = fmt.Sprintf("%s extends %s: valid for %s", who, s.named(m.Key, m.Token), length(m.Validity))
-		case Released:
+		case simulation.Released:
 			step.Text = fmt.Sprintf("%s releases %s", who, s.named(m.Key, m.Token))
 			s.deletes(m)
-		case HandedOff:
+		case simulation.HandedOff:
 			step.Text = fmt.Sprintf("%s HANDS OFF %s", who, s.named(m.Key, m.Token))
-		case Noted:
+		case simulation.Noted:
 			step.Text = who + ": " + m.Words
-		case Distrusts:
-			step.Text = who + " distrusts " + m.Words
+		case simulation.Distrusted:
+			step.Text = who + " distrusts " + m.Place
 			if m.Validity > 0 {
 				step.Text += " for " + length(m.Validity)
 			}
-		case FellBack:
+		case simulation.FellBack:
 			step.Text, step.Fault = m.Lane+" no longer waits for its replicas", true
-		case CallLost:
-			step.Text, step.Fault = fmt.Sprintf("%s calls %s, and the call is lost", m.Lane, m.Words), true
-		case Called:
-			step.Text = fmt.Sprintf("%s is called by %s", m.Lane, m.Words)
-		case Deafened:
-			step.Text, step.Fault = fmt.Sprintf("%s loses the connection by which %s calls it", m.Lane, m.Words), true
-		case Crashed:
+		case simulation.NotificationLost:
+			step.Text, step.Fault = fmt.Sprintf("%s calls %s, and the call is lost", m.Lane, m.Process), true
+		case simulation.Notified:
+			step.Text = fmt.Sprintf("%s is called by %s", m.Lane, m.Place)
+		case simulation.SubscriptionLost:
+			step.Text, step.Fault = fmt.Sprintf("%s loses the connection by which %s calls it", m.Lane, m.Place), true
+		case simulation.Crashed:
 			step.Text, step.Fault = m.Lane+" CRASHES", true
-		case Back:
+		case simulation.Back:
 			step.Text, step.Fault = m.Lane+" is back", true
-		case Gone:
+		case simulation.KeyChanged:
 			step.Text, step.Fault = fmt.Sprintf("%s has %s no more", m.Lane, m.Key), true
-		case Suffered:
+		case simulation.Suffered:
 			step.Text, step.Fault = suffering(m), true
 			if step.Text == "" {
 				continue // a Span, or said by its own mark
@@ -145,25 +148,25 @@ func reason(words string) string {
 
 // suffering tells a fault that is one moment.
 func suffering(m Mark) string {
-	switch m.Words {
-	case "pause", "suspend", "restart", "hang", "crash", "reboot", "failover", "split-brain", "lag", "demote":
+	switch m.Fault.Kind {
+	case simulation.Pause, simulation.Suspend, simulation.Restart, simulation.Hang, simulation.Crash, simulation.Reboot, simulation.Failover, simulation.SplitBrain, simulation.Lag, simulation.Demote:
 		return "" // told as a Span, or by a mark of its own
-	case "step":
-		if m.By == 0 {
+	case simulation.Step:
+		if m.Fault.By == 0 {
 			return m.Lane + "'s clock JUMPS"
 		}
-		return fmt.Sprintf("%s's clock JUMPS by %s", m.Lane, signed(m.By))
-	case "rate":
-		if m.PPM == 0 {
+		return fmt.Sprintf("%s's clock JUMPS by %s", m.Lane, signed(m.Fault.By))
+	case simulation.Rate:
+		if m.Fault.PPM == 0 {
 			return m.Lane + "'s clock changes its rate"
 		}
-		return fmt.Sprintf("%s's clock now gains %+d ppm", m.Lane, m.PPM)
-	case "flush":
+		return fmt.Sprintf("%s's clock now gains %+d ppm", m.Lane, m.Fault.PPM)
+	case simulation.Flush:
 		return m.Lane + " is FLUSHED"
-	case "evict":
+	case simulation.Evict:
 		return m.Lane + " EVICTS a key"
 	default:
-		return fmt.Sprintf("%s suffers %s", m.Lane, strings.ToUpper(m.Words))
+		return fmt.Sprintf("%s suffers %s", m.Lane, strings.ToUpper(string(m.Fault.Kind)))
 	}
 }
 
@@ -316,8 +319,8 @@ func (s *story) cut(span Span, what string) string {
 		return lane
 	}
 	text := fmt.Sprintf("%s is %s %s", name(span.Lane, "every process"), what, name(span.Place, "every server"))
-	if span.Way != Neither {
-		text += " (only " + span.Way.plural() + ")"
+	if span.Way != simulation.Both {
+		text += " (only " + plural(span.Way) + ")"
 	}
 	return text
 }

@@ -45,13 +45,6 @@ func (t *Timeline) Summary() []string {
 	default:
 		add("!! %d violations: %s.", n, list(kinds))
 	}
-	switch n := len(t.Unknown); n {
-	case 0:
-	case 1:
-		add("Line %d of the trace was not understood.", t.Unknown[0].Number)
-	default:
-		add("%d lines of the trace were not understood; the first is line %d.", n, t.Unknown[0].Number)
-	}
 	return out
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/timeline/palette"
 )
 
@@ -69,7 +71,7 @@ const (
 type drawing struct {
 	t     *Timeline
 	o     SVGOptions
-	token func(uint64) string
+	token func(fencing.Token) string
 	axis  *axis
 	vains []vain // of which only the first and the last are drawn
 
@@ -116,7 +118,7 @@ func (d *drawing) arrange() {
 		d.lanes[name].rows = d.keysOf(name)
 	}
 	if d.t.UsesResource {
-		add(Resource, ofResource)
+		add(simulation.Resource, ofResource)
 	}
 	for _, name := range d.t.Servers {
 		add(name, ofServer)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
 )
 
 // TextOptions is how a Timeline is written to a terminal. The zero value is a
@@ -47,7 +50,7 @@ type page struct {
 	t     *Timeline
 	o     TextOptions
 	w     *bufio.Writer
-	token func(uint64) string
+	token func(fencing.Token) string
 	truth []Stretch
 
 	process int // width of a process's column
@@ -195,13 +198,13 @@ func (p *page) state(process string, now Step) string {
 			continue
 		}
 		switch m.Kind {
-		case Asked:
+		case simulation.Asked:
 			asks[m.Goroutine] = true
-		case Acquired, Refused:
+		case simulation.Acquired, simulation.Refused:
 			delete(asks, m.Goroutine)
-		case Crashed, Ended:
+		case simulation.Crashed, simulation.Ended:
 			dead = true
-		case Started:
+		case simulation.Started:
 			dead = false
 			clear(asks)
 		}

@@ -1,14 +1,12 @@
-// Package timeline reads the trace of a simulated run and draws it: who believed
-// that it held a lock, on which instances that was true, what reached the resource,
-// and where it broke. It works from the trace's text alone, so that a trace from a
-// file, or from another machine, gives the same picture.
+// Package timeline draws a simulated run: who believed that it held a lock, on which
+// instances that was true, what reached the resource, and where it broke.
 //
-//	t, err := timeline.Parse(result.Trace)
-//	err = t.Text(os.Stdout, timeline.TextOptions{})
+//	t := timeline.Of(result.Log)
+//	err := t.Text(os.Stdout, timeline.TextOptions{})
 //	err = t.SVG(file, timeline.SVGOptions{})
 //
 // All times are true times from the start of the run. The output is a function of
-// the trace and the options: same bytes for the same trace.
+// the log and the options: same bytes for the same log.
 package timeline
 
 import (
@@ -17,202 +15,144 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// Resource is the lane of what the locks protect.
-const Resource = "resource"
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation"
+)
 
 // None is a time at which something didn't happen.
 const None time.Duration = -1
 
-// Timeline is a run as its trace tells it. Slices are in the order of the trace.
+// Timeline is a run as its log tells it. Slices are in the order of the log.
 type Timeline struct {
-	// Processes and Servers are the lanes, by name: all that the trace speaks of.
+	// Processes and Servers are the lanes, by name: all that the log speaks of.
 	// UsesResource reports whether anything was done at the resource.
-	Processes    []string `json:"processes"`
-	Servers      []string `json:"servers"`
-	UsesResource bool     `json:"uses_resource"`
-	// End is the time of the last line.
-	End time.Duration `json:"end_ns"`
+	Processes    []string
+	Servers      []string
+	UsesResource bool
+	// End is the time of the last event.
+	End time.Duration
 
-	Messages   []Message   `json:"messages"`
-	Marks      []Mark      `json:"marks"`
-	Spans      []Span      `json:"spans"`
-	Beliefs    []Belief    `json:"beliefs"`
-	Tenures    []Tenure    `json:"tenures"`
-	Accesses   []Access    `json:"accesses"`
-	Violations []Violation `json:"violations"`
-
-	// Unknown is the lines that weren't understood: of a later version, or torn.
-	Unknown []UnknownLine `json:"unknown,omitempty"`
-}
-
-// UnknownLine is a line of the trace that wasn't understood.
-type UnknownLine struct {
-	Number int    `json:"number"` // from 1
-	Text   string `json:"text"`
+	Messages   []Message
+	Marks      []Mark
+	Spans      []Span
+	Beliefs    []Belief
+	Tenures    []Tenure
+	Accesses   []Access
+	Violations []Violation
 }
 
 // Message is one request of a process and what became of it. Times are None for
-// what didn't happen, or isn't in the trace.
+// what didn't happen, or isn't in the log.
 type Message struct {
-	Process string `json:"process"`
-	Place   string `json:"place"` // the server, or Resource
-	Op      string `json:"op"`
-	N       uint64 `json:"n"` // counts the process's requests to the place
-	Key     string `json:"key,omitempty"`
+	Process string
+	Place   string // the server, or Resource
+	Op      string
+	N       uint64 // counts the process's requests to the place
+	Key     string
 
-	Sent    time.Duration `json:"sent_ns"`
-	Arrived time.Duration `json:"arrived_ns"`  // carried out, and answered
-	Heard   time.Duration `json:"heard_ns"`    // the answer was taken in
-	GaveUp  time.Duration `json:"gave_up_ns"`  // the process waits no longer
-	Missed  time.Duration `json:"missed_ns"`   // the answer came after that
-	Again   time.Duration `json:"again_ns"`    // a second copy was carried out
-	Lost    Way           `json:"lost"`        // which of the two ways it was lost on
-	Outcome string        `json:"outcome"`     // "granted", "refused", "failed", ...; "" if it isn't known
-	Token   uint64        `json:"token"`       // that the answer carried, 0: none
-	Line    int           `json:"line_number"` // of its sending
+	Sent    time.Duration
+	Arrived time.Duration  // carried out, and answered
+	Heard   time.Duration  // the answer was taken in
+	GaveUp  time.Duration  // the process waits no longer
+	Missed  time.Duration  // the answer came after that
+	Again   time.Duration  // a second copy was carried out
+	Lost    simulation.Way // which of the two ways it was lost on
+	Outcome string         // "granted", "refused", "failed", ...; "" if it isn't known
+	Token   fencing.Token  // that the answer carried, 0: none
+	Line    int            // of its sending
 }
 
-// Way is a direction of messages.
-type Way string
-
-// The ways.
-const (
-	Neither Way = ""
-	Request Way = "request"
-	Reply   Way = "reply"
-)
-
-func (w Way) plural() string {
-	if w == Reply {
+func plural(w simulation.Way) string {
+	if w == simulation.Replies {
 		return "replies"
 	}
 	return "requests"
 }
 
-// MarkKind is what happened at a Mark.
-type MarkKind string
-
-// The kinds.
-const (
-	Started   MarkKind = "starts"
-	Ended     MarkKind = "ends"
-	Crashed   MarkKind = "crashes"
-	Asked     MarkKind = "asked"
-	Acquired  MarkKind = "acquired"
-	Refused   MarkKind = "refused"
-	Looked    MarkKind = "looked"
-	Extended  MarkKind = "extended"
-	Released  MarkKind = "released"
-	HandedOff MarkKind = "handed off"
-	Noted     MarkKind = "noted"
-	Distrusts MarkKind = "distrusts"  // the library takes no votes from a server for a while
-	Suffered  MarkKind = "suffers"    // a fault, whatever its length
-	Back      MarkKind = "is back"    // a server after a restart or a hang
-	Gone      MarkKind = "key gone"   // a key, without a command that deleted it
-	FellBack  MarkKind = "falls back" // a server no longer waits for its replicas
-
-	Calls    MarkKind = "calls"       // a server calls a process that waits, named in Words
-	CallLost MarkKind = "calls lost"  // the same, and the call gets lost
-	Called   MarkKind = "called by"   // a process hears the call of the server in Words
-	Deafened MarkKind = "cannot hear" // its connection for calls from the server in Words has broken
-)
-
-// Mark is something that happened in one lane at one moment.
+// Mark is an event that is shown in one lane.
 type Mark struct {
-	At   time.Duration `json:"at_ns"`
-	Lane string        `json:"lane"`
-	// Goroutine is which of a process's own it was, 0 for its first.
-	Goroutine int           `json:"goroutine,omitempty"`
-	Kind      MarkKind      `json:"kind"`
-	Key       string        `json:"key,omitempty"`
-	Token     uint64        `json:"token,omitempty"`
-	Validity  time.Duration `json:"validity_ns,omitempty"`
-	// Words is the fault's kind, the reason of a refusal, a note, ...
-	Words string `json:"words,omitempty"`
-	// By and PPM are how far, or how fast, a clock was moved.
-	By   time.Duration `json:"by_ns,omitempty"`
-	PPM  int64         `json:"ppm,omitempty"`
-	Line int           `json:"line_number"`
+	simulation.Event
+	Lane string
+	Line int
 }
 
 // Span is something that lasted.
 type Span struct {
-	Lane string `json:"lane"`
+	Lane string
 	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
-	Kind string        `json:"kind"`
-	From time.Duration `json:"from_ns"`
+	Kind string
+	From time.Duration
 	// Until is its end, and the Timeline's End where it had none within the run.
-	Until time.Duration `json:"until_ns"`
-	// Known reports whether the trace says how long it lasted. Where it doesn't,
+	Until time.Duration
+	// Known reports whether the log says how long it lasted. Where it doesn't,
 	// Until is the first moment at which it was surely over.
-	Known bool `json:"known"`
+	Known bool
 	// Place and Way are the other end and the direction of a fault of links.
-	Place string `json:"place,omitempty"`
-	Way   Way    `json:"way,omitempty"`
-	Words string `json:"words,omitempty"`
-	Line  int    `json:"line_number"`
+	Place string
+	Way   simulation.Way
+	Words string
+	Line  int
 }
 
 // Belief is a stretch of time in which a process believed that it held a lock: it
 // had been told so, had not released it, and by its own clocks validity was left.
 type Belief struct {
-	Process string `json:"process"`
+	Process string
 	// Goroutine is which of the process's own believed it, 0 for its first.
-	Goroutine int           `json:"goroutine,omitempty"`
-	Key       string        `json:"key"`
-	Token     uint64        `json:"token"`
-	From      time.Duration `json:"from_ns"`
-	Until     time.Duration `json:"until_ns"`
+	Goroutine int
+	Key       string
+	Token     fencing.Token
+	From      time.Duration
+	Until     time.Duration
 	// End is how it ended: "released", "ran out", "crashed", or "" if the
-	// trace ends before.
-	End  string `json:"end"`
-	Line int    `json:"line_number"`
+	// log ends before.
+	End  string
+	Line int
 }
 
 // Tenure is a stretch of time in which an instance had the key with a value of one
 // process.
 type Tenure struct {
-	Server  string `json:"server"`
-	Key     string `json:"key"`
-	Process string `json:"process"`
-	// From and Until bound it. Open says that nothing in the trace ends it.
-	From  time.Duration `json:"from_ns"`
-	Until time.Duration `json:"until_ns"`
-	Open  bool          `json:"open,omitempty"`
+	Server  string
+	Key     string
+	Process string
+	// From and Until bound it. Open says that nothing in the log ends it.
+	From  time.Duration
+	Until time.Duration
+	Open  bool
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
 	// command)
-	End string `json:"end"`
+	End string
 	// Taker is who deleted it, if that is another process than the one whose it
 	// was.
-	Taker string `json:"taker,omitempty"`
-	Line  int    `json:"line_number"`
+	Taker string
+	Line  int
 }
 
 // Access is an operation as the resource carried it out, or refused it.
 type Access struct {
-	At        time.Duration `json:"at_ns"`
-	Sent      time.Duration `json:"sent_ns"` // None if the trace doesn't say
-	Process   string        `json:"process"`
-	Goroutine int           `json:"goroutine,omitempty"` // of the process, that asked
-	Op        string        `json:"op"`                  // "read" or "write"
-	Key       string        `json:"key,omitempty"`
-	Token     uint64        `json:"token"`
-	Refused   bool          `json:"refused"` // by the guard
+	At        time.Duration
+	Sent      time.Duration // None if the log doesn't say
+	Process   string
+	Goroutine int    // of the process, that asked
+	Op        string // "read" or "write"
+	Key       string
+	Token     fencing.Token
+	Refused   bool // by the guard
 	// Repeated says that it had been carried out before, and was only answered.
-	Repeated bool  `json:"repeated,omitempty"`
-	Version  int64 `json:"version"`
-	Value    int64 `json:"value"`
-	Line     int   `json:"line_number"`
+	Repeated bool
+	Version  int64
+	Value    int64
+	Line     int
 }
 
 // Violation is what a check found.
 type Violation struct {
-	At   time.Duration `json:"at_ns"`
-	Kind string        `json:"kind"`
-	Text string        `json:"text"`
-	Line int           `json:"line_number"`
+	At   time.Duration
+	Kind string
+	Text string
+	Line int
 }
 
 // Quorum is how many instances make a lock true: a majority of the servers,
@@ -223,7 +163,7 @@ func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 func (t *Timeline) Keys() []string {
 	var keys []string
 	for _, m := range t.Marks {
-		if m.Kind == Asked && !slices.Contains(keys, m.Key) {
+		if m.Kind == simulation.Asked && !slices.Contains(keys, m.Key) {
 			keys = append(keys, m.Key)
 		}
 	}
@@ -314,9 +254,9 @@ func (t *Timeline) Overlaps() []Overlap {
 
 // tokens gives each token a name that is as short as it can be, since tokens that
 // are seeded from a clock have sixteen digits of which the last few differ.
-func (t *Timeline) tokens() func(uint64) string {
-	seen := map[uint64]bool{}
-	add := func(token uint64) {
+func (t *Timeline) tokens() func(fencing.Token) string {
+	seen := map[fencing.Token]bool{}
+	add := func(token fencing.Token) {
 		if token != 0 {
 			seen[token] = true
 		}
@@ -340,7 +280,7 @@ func (t *Timeline) tokens() func(uint64) string {
 			break
 		}
 	}
-	return func(token uint64) string {
+	return func(token fencing.Token) string {
 		if token == 0 {
 			return ""
 		}
@@ -349,8 +289,8 @@ func (t *Timeline) tokens() func(uint64) string {
 }
 
 // tail is a token's last digits, with a mark that some are left out.
-func tail(token uint64, digits int) string {
-	s := strconv.FormatUint(token, 10)
+func tail(token fencing.Token, digits int) string {
+	s := strconv.FormatUint(uint64(token), 10)
 	if len(s) <= digits+1 {
 		return s
 	}

@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
 
 // vain is a process's tries in a row that all ended in the same refusal and left
 // nothing on any server. One is as good as the next to look at.
@@ -29,9 +33,9 @@ func (t *Timeline) vains(least int) []vain {
 				continue
 			}
 			switch m.Kind {
-			case Asked:
+			case simulation.Asked:
 				last = m.At
-			case Refused:
+			case simulation.Refused:
 				if last == None || t.granted(process, last, m.At) {
 					flush()
 					continue
@@ -48,7 +52,7 @@ func (t *Timeline) vains(least int) []vain {
 				default:
 					row.until = last
 				}
-			case Distrusts:
+			case simulation.Distrusted:
 			default:
 				flush()
 			}

@@ -47,7 +47,7 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	switch {
 	case quiet:
 	case raw:
-		if _, err := stdout.Write(replay.Trace); err != nil {
+		if _, err := io.WriteString(stdout, replay.Log.String()); err != nil {
 			return err
 		}
 	default:
@@ -70,7 +70,7 @@ func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 		fmt.Fprintln(out, "the trace is the recorded one, byte for byte")
 		return nil
 	case replay.SameKinds:
-		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since", replay.Digest, file.Digest)
+		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since", replay.Log.Digest(), file.Digest)
 	default:
 		return fmt.Errorf("it doesn't reproduce: recorded were %q, found %q: the code has changed since", file.Kinds(), replay.Kinds())
 	}
@@ -78,15 +78,11 @@ func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 
 // tellStory prints what happened in a run.
 func tellStory(out io.Writer, title string, r simulation.Result) error {
-	story, err := timeline.Parse(r.Trace)
-	if err != nil {
-		return err
-	}
 	options := timeline.TextOptions{Title: title}
 	if f, ok := fileOf(out); ok {
 		options.Color = timeline.ColorTerminal(f)
 	}
-	return story.Text(out, options)
+	return timeline.Of(r.Log).Text(out, options)
 }
 
 // secondOpinion writes the second judge's page, and says what it thinks; nothing if there
@@ -95,10 +91,7 @@ func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 	if page == nil {
 		return nil
 	}
-	operations, err := search.Operations(r)
-	if err != nil {
-		return err
-	}
+	operations := search.Operations(r)
 	verdict, err := judge.Check(operations, judging)
 	if err != nil {
 		return err

@@ -82,10 +82,10 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func found(r simulation.Result) string {
-	if len(r.Violations) == 0 {
+	if len(r.Log.Violations()) == 0 {
 		return "none"
 	}
-	kinds := make([]string, 0, len(r.Violations))
+	kinds := make([]string, 0, len(r.Log.Violations()))
 	for _, k := range r.Kinds() {
 		kinds = append(kinds, string(k))
 	}
@@ -153,7 +153,7 @@ func (p played) report() report.Report {
 	return report.Report{
 		Title: p.heading(), Version: version(), Command: command, Runs: 1,
 		Description: "Expected: " + p.expected + ". Found: " + found(p.result) + ".",
-		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Trace: string(p.result.Trace), Full: true}},
+		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Log: p.result.Log, Full: true}},
 	}
 }
 
@@ -198,16 +198,23 @@ func (p played) json(w io.Writer) error {
 	out := runJSON{
 		Name: p.name, Title: p.title, Design: p.design.Name, Seed: p.seed, Expected: p.expected, AsExpected: p.unexpected == nil,
 		Kinds: []string{}, Violations: []violationJSON{}, History: []eventJSON{},
-		Counts: r.Counts, Events: r.Events, Ended: r.Ended, Digest: r.Digest,
+		Counts: r.Log.Counts(), Events: r.Events, Ended: r.Ended, Digest: r.Log.Digest(),
 	}
 	for _, k := range r.Kinds() {
 		out.Kinds = append(out.Kinds, string(k))
 	}
-	for _, v := range r.Violations {
+	for _, v := range r.Log.Violations() {
 		out.Violations = append(out.Violations, violationJSON{string(v.Kind), v.At, v.Text})
 	}
-	for _, e := range r.History {
-		out.History = append(out.History, eventJSON{e.At, e.Process, e.Goroutine, e.What, e.Key, e.Lease, uint64(e.Token), e.Validity, e.Words})
+	for _, e := range r.Log.History() {
+		words := e.Words
+		switch e.Kind {
+		case simulation.Read:
+			words = "version 0 value 0"
+		case simulation.Write:
+			words = fmt.Sprintf("version %d value %d", e.AsOf, e.Value)
+		}
+		out.History = append(out.History, eventJSON{e.At, e.Process, e.Goroutine, e.Kind.String(), e.Key, e.Lease, uint64(e.Token), e.Validity, words})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

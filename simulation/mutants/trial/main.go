@@ -101,7 +101,6 @@ func all() []scenarios.Scenario {
 // play plays a scenario with every design that it has a verdict for; first with those
 // that run the library.
 func (t *trial) play(s scenarios.Scenario) error {
-	s.Base.NoTrace = true
 	for _, d := range librarysFirst(s.Designs()) {
 		for seed := range uint64(seeds) {
 			r, err := s.Play(seed, d)

@@ -17,5 +17,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(r.Digest)
+	fmt.Println(r.Log.Digest())
 }

@@ -1,0 +1,557 @@
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Of reads a run's log.
+func Of(log simulation.Log) *Timeline {
+	r := &reader{
+		t:        &Timeline{},
+		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
+		clocks: map[string]*clock{}, told: map[int]told{}, asked: map[string]string{},
+	}
+	for i := range log {
+		if log[i].Kind != simulation.Counted {
+			r.take(entry{&log[i], i + 1})
+			r.t.End = max(r.t.End, log[i].At)
+		}
+	}
+	r.finish()
+	return r.t
+}
+
+// entry is an event and its number in the log.
+type entry struct {
+	*simulation.Event
+	number int
+}
+
+// reader is a Timeline in the making.
+type reader struct {
+	t *Timeline
+
+	messages map[call]int      // where a call's Message is
+	tenures  map[place]int     // where the Tenure is that stands now
+	down     map[string]int    // where the Span is that a server's Back ends
+	last     map[place]string  // which process had a key last
+	clocks   map[string]*clock // of processes
+	told     map[int]told      // what the Belief at an index rests on
+	asked    map[string]string // which key a process asked for last
+}
+
+type call struct {
+	process, place string
+	n              uint64
+}
+
+type place struct {
+	server, key string
+	database    int
+}
+
+func (r *reader) take(e entry) {
+	switch e.Kind {
+	case simulation.Found:
+		v := Violation{At: e.At, Kind: string(e.Violation.Kind), Line: e.number}
+		if !e.Violation.HasStack() {
+			v.Text = e.Violation.Text
+		}
+		r.t.Violations = append(r.t.Violations, v)
+	case simulation.Suffered:
+		r.suffers(e)
+	case simulation.Read, simulation.Write:
+		r.access(e)
+	case simulation.Voted, simulation.Answered:
+		r.answered(e)
+	case simulation.Back:
+		r.lane(&r.t.Servers, e.Place)
+		r.mark(e, e.Place)
+		if i, ok := r.down[e.Place]; ok {
+			r.t.Spans[i].Until, r.t.Spans[i].Known = e.At, true
+			delete(r.down, e.Place)
+		}
+	case simulation.KeyChanged:
+		r.keyChanged(e)
+	case simulation.FellBack, simulation.NotificationSent, simulation.NotificationLost:
+		r.mark(e, e.Place)
+	case simulation.RequestRepeated, simulation.ReplyLost, simulation.Heard, simulation.GaveUp, simulation.CutOff, simulation.Ignored, simulation.RequestLost:
+		r.fate(e)
+	default:
+		r.process(e)
+	}
+}
+
+func (r *reader) lane(lanes *[]string, name string) {
+	if !slices.Contains(*lanes, name) {
+		*lanes = append(*lanes, name)
+	}
+}
+
+func (r *reader) mark(e entry, lane string) *Mark {
+	r.t.Marks = append(r.t.Marks, Mark{Event: *e.Event, Lane: lane, Line: e.number})
+	m := &r.t.Marks[len(r.t.Marks)-1]
+	m.Validity = max(0, m.Validity)
+	return m
+}
+
+// process takes in what a process did.
+func (r *reader) process(e entry) {
+	r.lane(&r.t.Processes, e.Process)
+	if e.Kind == simulation.Sent {
+		r.messages[e.call()] = len(r.t.Messages)
+		r.t.Messages = append(r.t.Messages, r.message(e, e.At))
+		return
+	}
+	m := r.mark(e, e.Process)
+	switch e.Kind {
+	case simulation.Crashed:
+		r.crashes(e)
+	case simulation.Asked, simulation.Refused:
+		r.asked[e.Process] = e.Key
+	case simulation.Acquired:
+		r.acquired(e)
+	case simulation.Looked, simulation.Extended:
+		r.renewed(e)
+	case simulation.Released, simulation.HandedOff:
+		r.endBeliefs(e, e.Kind.String())
+	case simulation.LetterSent:
+		m.Kind, m.Words = simulation.Noted, "sends "+e.Words+" a letter"
+	case simulation.LetterTaken:
+		m.Kind, m.Words = simulation.Noted, "takes a letter"
+	}
+}
+
+func (e entry) call() call { return call{e.Process, e.Place, e.N} }
+
+func (r *reader) message(e entry, sent time.Duration) Message {
+	switch {
+	case e.Place == simulation.Resource:
+		r.t.UsesResource = true
+	case !alias(e.Place):
+		r.lane(&r.t.Servers, e.Place)
+	}
+	return Message{
+		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Key: r.asked[e.Process], Sent: sent,
+		Arrived: None, Heard: None, GaveUp: None, Missed: None, Again: None, Line: e.number,
+	}
+}
+
+// fate is what becomes of a message.
+func (r *reader) fate(e entry) {
+	i, ok := r.messages[e.call()]
+	if !ok {
+		return // it was held back before it was sent, and never was
+	}
+	switch m := &r.t.Messages[i]; e.Kind {
+	case simulation.Heard:
+		m.Heard = e.At
+	case simulation.GaveUp, simulation.CutOff:
+		m.GaveUp = e.At
+	case simulation.Ignored:
+		m.Missed = e.At
+	case simulation.RequestRepeated:
+		m.Again = e.At
+	case simulation.RequestLost:
+		m.Lost = simulation.Requests
+	case simulation.ReplyLost:
+		m.Lost = simulation.Replies
+	}
+}
+
+// isServer tells servers from processes by their names.
+func isServer(name string) bool {
+	return name != "" && name[0] >= 'A' && name[0] <= 'Z' && len(name) <= 3
+}
+
+// alias reports whether a place that messages go to never speaks in its own name,
+// as all servers do.
+func alias(name string) bool { return len(name) != 1 || !isServer(name) }
+
+// suffers is a fault: of a process, of a server, or of what is between them.
+func (r *reader) suffers(e entry) {
+	f := e.Fault
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	if f.For > 0 {
+		s.Until = plus(e.At, f.For)
+	}
+	if e.Process != "" && e.Place != "" {
+		s.Lane, s.Place, s.Way, s.Known = e.Process, e.Place, f.Way, true
+		if f.Kind == simulation.Reconnect {
+			s.Until = e.At
+		}
+		r.t.Spans = append(r.t.Spans, s)
+		return
+	}
+	r.mark(e, s.Lane)
+	switch f.Kind {
+	case simulation.Lag:
+		s.Known = true // to the end, if it has none
+		if f.Replica != 0 {
+			s.Place = fmt.Sprint("replica ", f.Replica)
+		}
+		r.t.Spans = append(r.t.Spans, s)
+	case simulation.Restart, simulation.Hang, simulation.Failover, simulation.Demote:
+		r.down[s.Lane] = len(r.t.Spans)
+		r.t.Spans = append(r.t.Spans, s)
+	case simulation.SplitBrain:
+		s.Known = true
+		r.t.Spans = append(r.t.Spans, s)
+	case simulation.Pause, simulation.Suspend:
+		r.t.Spans = append(r.t.Spans, s)
+	case simulation.Reboot:
+		r.t.Spans = append(r.t.Spans, s)
+		r.crashes(e)
+	}
+	if e.Place != "" {
+		r.lane(&r.t.Servers, e.Place)
+		if f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing || f.Kind == simulation.Demote {
+			r.restarted(e)
+		}
+		return
+	}
+	r.lane(&r.t.Processes, e.Process)
+	c := r.clock(e)
+	c.suffer(f)
+	for i := range r.t.Beliefs {
+		b := &r.t.Beliefs[i]
+		if t, ok := r.told[i]; ok && b.Process == e.Process && b.End == "" && b.Until > e.At {
+			b.Until = max(e.At, c.over(t))
+		}
+	}
+}
+
+// faultWords says of a fault what isn't its time and place.
+func faultWords(e entry) string {
+	var words []string
+	f := e.Fault
+	if f.Kind == simulation.SplitBrain && f.Process != "" {
+		words = append(words, f.Process+" still reaches the old master")
+	}
+	if f.By != 0 {
+		words = append(words, "by "+signed(f.By))
+	}
+	if f.PPM != 0 {
+		words = append(words, fmt.Sprintf("%+d ppm", f.PPM))
+	}
+	switch f.Keep {
+	case simulation.KeepSecond:
+		words = append(words, "keeps all but the last second")
+	case simulation.KeepAll:
+		words = append(words, "keeps all")
+	}
+	if f.Frozen {
+		words = append(words, "its clocks stand still")
+	}
+	if e.Words != "" {
+		words = append(words, "at a reading of its clock in "+e.Words)
+	}
+	return strings.Join(words, ", ")
+}
+
+// restarted takes away what a server had in its memory alone: of what comes back, the log
+// says so.
+func (r *reader) restarted(e entry) {
+	for at := range r.tenures {
+		if at.server == e.Place {
+			r.close(at, e.At, "restart")
+		}
+	}
+}
+
+// keyChanged is a key's new end that no command of the moment explains.
+func (r *reader) keyChanged(e entry) {
+	r.lane(&r.t.Servers, e.Place)
+	for _, k := range e.Keys {
+		at := place{e.Place, k.Key, k.Database}
+		if k.Until != simulation.Gone {
+			r.stands(e, at, r.last[at], k.Until)
+			continue
+		}
+		r.mark(e, e.Place).Key = k.Key
+		r.close(at, e.At, "lost")
+	}
+}
+
+// answered is a command that a server has carried out.
+func (r *reader) answered(e entry) {
+	r.lane(&r.t.Servers, e.Place)
+	m := r.request(e)
+	outcome := voted(e)
+	if m.Arrived == None {
+		m.Arrived, m.Outcome, m.Token = e.At, outcome, e.Token
+	} else {
+		m.Again = e.At
+	}
+	done := *m
+	done.Outcome = outcome
+	for _, k := range e.Keys {
+		m.Key = k.Key
+		at := place{e.Place, k.Key, k.Database}
+		i, stood := r.tenures[at]
+		switch {
+		case k.Until == simulation.Gone || done.ok() && done.deleting():
+			if stood && r.t.Tenures[i].Process != e.Process && r.t.Tenures[i].Until > e.At {
+				r.t.Tenures[i].Taker = e.Process
+			}
+			r.close(at, e.At, "deleted")
+		case done.ok() && done.setting():
+			r.stands(e, at, e.Process, k.Until)
+		case stood:
+			r.stands(e, at, r.t.Tenures[i].Process, k.Until)
+		}
+	}
+}
+
+// request finds the message that a server answers. It may have been sent to the server by
+// another name. The old master of a server that has split answers by its name.
+func (r *reader) request(e entry) *Message {
+	server := strings.TrimSuffix(e.Place, "'")
+	i, ok := r.messages[call{e.Process, server, e.N}]
+	if ok && r.t.Messages[i].Arrived == None {
+		return &r.t.Messages[i]
+	}
+	for j := range r.t.Messages {
+		m := &r.t.Messages[j]
+		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == None && m.Place != simulation.Resource && alias(m.Place) {
+			m.Place = server // calls go on to be found by the other name
+			return m
+		}
+	}
+	if ok {
+		return &r.t.Messages[i]
+	}
+	m := r.message(e, None)
+	m.Place = server
+	r.messages[call{e.Process, server, e.N}] = len(r.t.Messages)
+	r.t.Messages = append(r.t.Messages, m)
+	return &r.t.Messages[len(r.t.Messages)-1]
+}
+
+// voted is a command's outcome. Commands that answer with a number had an effect
+// if it isn't 0.
+func voted(e entry) string {
+	switch {
+	case e.Words == "null" || e.Words == "int" && e.Value <= 0:
+		return "refused"
+	case e.Words == "error":
+		return "failed"
+	case e.Words == "int":
+		return "ok"
+	}
+	outcome, _, _ := strings.Cut(e.Words, " ")
+	return outcome
+}
+
+// stands is a key that has a value from here on, or has it for longer or shorter.
+func (r *reader) stands(e entry, at place, process string, until time.Duration) {
+	until = min(until, forever)
+	if i, ok := r.tenures[at]; ok {
+		n := &r.t.Tenures[i]
+		if n.Process == process && n.Until > e.At {
+			n.Until, n.Open = until, false
+			return
+		}
+		r.close(at, e.At, "overwritten")
+	}
+	if process == "" {
+		process = "?"
+	}
+	r.tenures[at], r.last[at] = len(r.t.Tenures), process
+	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
+}
+
+// close ends what stands, if it hasn't run out before.
+func (r *reader) close(at place, now time.Duration, why string) {
+	i, ok := r.tenures[at]
+	if !ok {
+		return
+	}
+	delete(r.tenures, at)
+	n := &r.t.Tenures[i]
+	if n.Until <= now && !n.Open {
+		n.End = "expired"
+		return
+	}
+	n.Until, n.Open, n.End = now, false, why
+}
+
+// access is an operation that has arrived at the resource.
+func (r *reader) access(e entry) {
+	r.t.UsesResource = true
+	a := Access{
+		At: e.At, Sent: None, Process: e.Process, Goroutine: e.Goroutine, Op: e.Kind.String(), Token: e.Token,
+		Refused: e.Words == "refused", Repeated: e.Words == "repeated", Version: int64(e.Version), Value: e.Value, Line: e.number,
+	}
+	if i, ok := r.messages[e.call()]; ok {
+		m := &r.t.Messages[i]
+		a.Sent = m.Sent
+		if m.Arrived == None {
+			m.Arrived, m.Outcome, m.Token = e.At, "ok", a.Token
+		} else {
+			m.Again = e.At
+		}
+		if a.Refused {
+			m.Outcome = "refused"
+		}
+	}
+	r.t.Accesses = append(r.t.Accesses, a)
+}
+
+// clock is a process's, at the time of an event.
+func (r *reader) clock(e entry) *clock {
+	c := r.clocks[e.Process]
+	if c == nil {
+		c = &clock{}
+		r.clocks[e.Process] = c
+	}
+	c.advance(e.At)
+	return c
+}
+
+// acquired opens a belief.
+func (r *reader) acquired(e entry) {
+	r.t.Beliefs = append(r.t.Beliefs, Belief{
+		Process: e.Process, Goroutine: e.Goroutine, Key: e.Key, Token: e.Token, From: e.At, Line: e.number,
+	})
+	r.rest(len(r.t.Beliefs)-1, e)
+}
+
+// rest lets a belief last for as long as its holder's clocks will say, as things
+// stand, that it has what it was told.
+func (r *reader) rest(i int, e entry) {
+	c := r.clock(e)
+	t := told{validity: max(0, e.Validity), mono: c.mono, wall: c.wall}
+	r.told[i] = t
+	r.t.Beliefs[i].Until = max(e.At, c.over(t))
+}
+
+// renewed is a look at a lease, or an extension: what the holder believes is counted
+// from there. Where it had come to an end by its own clocks and begins anew, that is
+// another stretch.
+func (r *reader) renewed(e entry) {
+	for i := len(r.t.Beliefs) - 1; i >= 0; i-- {
+		b := &r.t.Beliefs[i]
+		if !b.isOf(e) || b.End != "" {
+			continue
+		}
+		if b.Until < e.At {
+			if e.Validity <= 0 {
+				return
+			}
+			again := *b
+			b.End = "ran out"
+			again.From, again.Line = e.At, e.number
+			r.t.Beliefs = append(r.t.Beliefs, again)
+			i = len(r.t.Beliefs) - 1
+		}
+		r.rest(i, e)
+		return
+	}
+}
+
+// isOf reports whether the event is about the lease that is believed in.
+func (b *Belief) isOf(e entry) bool {
+	return b.Process == e.Process && b.Goroutine == e.Goroutine && b.Key == e.Key && (e.Token == 0 || b.Token == e.Token)
+}
+
+// endBeliefs ends what a goroutine believed of a key.
+func (r *reader) endBeliefs(e entry, why string) {
+	for i := range r.t.Beliefs {
+		if b := &r.t.Beliefs[i]; b.isOf(e) {
+			b.end(e.At, why)
+		}
+	}
+}
+
+// crashes ends all that a process believed.
+func (r *reader) crashes(e entry) {
+	for i := range r.t.Beliefs {
+		if b := &r.t.Beliefs[i]; b.Process == e.Process {
+			b.end(e.At, "crashed")
+		}
+	}
+}
+
+// end ends a belief, if it hasn't ended before.
+func (b *Belief) end(at time.Duration, why string) {
+	switch {
+	case b.End != "":
+	case b.Until <= at:
+		b.End = "ran out"
+	default:
+		b.Until, b.End = at, why
+	}
+}
+
+// finish cuts off at the log's end what would last beyond it.
+func (r *reader) finish() {
+	t := r.t
+	for i := range t.Beliefs {
+		b := &t.Beliefs[i]
+		if b.Until > t.End {
+			b.Until = t.End
+		} else if b.End == "" {
+			b.End = "ran out"
+		}
+	}
+	for i := range t.Tenures {
+		n := &t.Tenures[i]
+		if n.Until > t.End {
+			n.Until, n.Open = t.End, true
+		} else if n.End == "" {
+			n.End = "expired"
+		}
+	}
+	for i := range t.Spans {
+		s := &t.Spans[i]
+		if !s.Known {
+			s.Until = r.resumes(s)
+		}
+		s.Until = min(s.Until, t.End)
+	}
+	slices.SortFunc(t.Processes, byLength)
+	slices.SortFunc(t.Servers, byLength)
+}
+
+// resumes is the first sign that a pause of unknown length was over: something
+// that its process did.
+func (r *reader) resumes(s *Span) time.Duration {
+	first := r.t.End
+	for _, m := range r.t.Messages {
+		if m.Process != s.Lane {
+			continue
+		}
+		for _, at := range []time.Duration{m.Sent, m.Heard, m.GaveUp} {
+			if at > s.From {
+				first = min(first, at)
+			}
+		}
+	}
+	return first
+}
+
+// byLength puts c2 before c10, and the witness last.
+func byLength(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// forever is later than every time in a log, with room to add to it.
+const forever = time.Duration(math.MaxInt64 / 2)
+
+// plus adds without overflow.
+func plus(t, d time.Duration) time.Duration {
+	if d > 0 && t > forever-d {
+		return forever
+	}
+	return max(0, t+d)
+}

@@ -338,7 +338,7 @@ func (r *record) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	n, left := len(w.log), r.left(r.p)
+	left := r.left(r.p)
 	e := w.event(r.kind, r.p.name, "")
 	e.Goroutine, e.Validity, e.Words = r.goroutine, left, r.words
 	if r.holding != nil {
@@ -375,7 +375,7 @@ func (r *record) apply(w *world) {
 		h.endedAt = min(h.endedAt, now)
 	}
 	if r.holding != nil {
-		w.log[n].Lease = r.holding.number
+		e.Lease = r.holding.number
 	}
 }
 
@@ -420,11 +420,11 @@ func (c *checker) held(x *prolonged, now int64) *holding {
 // tally counts what the library told a hook.
 type tally struct {
 	p    *process
-	what counter
+	what string
 }
 
 func (t *tally) order() opOrder {
-	return opOrder{process: t.p.index, kind: isReport, n: uint64(t.what)}
+	return opOrder{process: t.p.index, kind: isReport, key: t.what}
 }
 
 func (t *tally) apply(w *world) {

@@ -242,7 +242,7 @@ func (c *Client) record(r *record) {
 
 // hooks tell the checks and the counts what the library does by itself.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(what counter) { c.p.post(&tally{p: c.p, what: what}) }
+	tell := func(what string) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log shows it by what distrusts whom
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {

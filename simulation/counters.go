@@ -9,98 +9,60 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// counter is something that happens, and that a check depends on: that one found
+// What happens without an event of its own, and a check depends on: that one found
 // nothing proves nothing where what it looks for never came near.
-type counter uint8
-
-const (
-	replyAfterRelease counter = iota
-	grantLate
-	grantAfterTimeout
-	minorityTimedOut
-	raiseNeeded
-	rolledBack
-	debtDelivered
-	extensionLost
-	leaseOver
-	quarantineRestarted
-	quarantineJumped
-	quarantineRefused
-	clockJumped
-	lifeHidden
-	writeAfterLease
-	processPaused
-	stoppedAtReading
-	processRebooted
-	serverRestarted
-	serverFailedOver
-	serverSplit
-	serverHung
-	serverFlushed
-	clockStepped
-	keyEvicted
-	writesLost
-	waitFellShort
-	connectionsCut
-	messageDelayed
-	progressJudged
-	valueReplaced
-	otherRun
-	leasePassed
-	leaseResumed
-	serverDemoted
-	addressMoved
-	otherReached
-	connectionKept
-	overvalued
-	counters // how many
+var (
+	replyAfterRelease   = counter("a reply came after the release")
+	grantLate           = counter("a straggler's grant came late")
+	grantAfterTimeout   = counter("an acquire was granted after its time-out")
+	minorityTimedOut    = counter("a lease was acquired though an acquire timed out")
+	raiseNeeded         = counter("a raise was needed")
+	rolledBack          = counter("a round was rolled back")
+	debtDelivered       = counter("an owed delete was delivered")
+	extensionLost       = counter("an extension was lost")
+	leaseOver           = counter("a lease ended before its release")
+	quarantineRestarted = counter("a quarantine began: restarted")
+	quarantineJumped    = counter("a quarantine began: clock jumped")
+	quarantineRefused   = counter("a quarantine kept an instance from voting")
+	clockJumped         = counter("a clock was seen to jump")
+	lifeHidden          = counter("a server hid its run id")
+	writeAfterLease     = counter("a write was carried out after its lease")
+	processPaused       = counter("a process was paused")
+	stoppedAtReading    = counter("a process stopped at a reading of its clock")
+	processRebooted     = counter("a process was rebooted")
+	serverRestarted     = counter("a server was restarted")
+	serverFailedOver    = counter("a server failed over")
+	serverSplit         = counter("a server split in two")
+	serverHung          = counter("a server hung")
+	serverFlushed       = counter("a server was flushed")
+	clockStepped        = counter("a clock was stepped")
+	keyEvicted          = counter("a key was evicted")
+	writesLost          = counter("a server forgot what it had answered")
+	waitFellShort       = counter("a WAIT fell short")
+	connectionsCut      = counter("connections were cut")
+	messageDelayed      = counter("a message was delayed")
+	progressJudged      = counter("a try in vain was judged")
+	valueReplaced       = counter("a value was replaced by the next one")
+	otherRun            = counter("a server was asked in another run than its own")
+	leasePassed         = counter("a lease was passed on without a round")
+	leaseResumed        = counter("a lease was resumed")
+	serverDemoted       = counter("a server was demoted")
+	addressMoved        = counter("an address was switched")
+	otherReached        = counter("a switched address led to the other server")
+	connectionKept      = counter("a proxy kept a connection")
+	overvalued          = counter(LongerThanKept)
 )
+
+var counterNames []string
+
+func counter(name string) string {
+	counterNames = append(counterNames, name)
+	return name
+}
 
 // LongerThanKept is what Log.Counts calls a lease that was handed out, or extended,
 // with more validity than its servers keep its key: see Lease.
 const LongerThanKept = "a lease was promised for longer than its servers keep it"
-
-var counterNames = [counters]string{
-	replyAfterRelease:   "a reply came after the release",
-	grantLate:           "a straggler's grant came late",
-	grantAfterTimeout:   "an acquire was granted after its time-out",
-	minorityTimedOut:    "a lease was acquired though an acquire timed out",
-	raiseNeeded:         "a raise was needed",
-	rolledBack:          "a round was rolled back",
-	debtDelivered:       "an owed delete was delivered",
-	extensionLost:       "an extension was lost",
-	leaseOver:           "a lease ended before its release",
-	quarantineRestarted: "a quarantine began: restarted",
-	quarantineJumped:    "a quarantine began: clock jumped",
-	quarantineRefused:   "a quarantine kept an instance from voting",
-	clockJumped:         "a clock was seen to jump",
-	lifeHidden:          "a server hid its run id",
-	writeAfterLease:     "a write was carried out after its lease",
-	processPaused:       "a process was paused",
-	stoppedAtReading:    "a process stopped at a reading of its clock",
-	processRebooted:     "a process was rebooted",
-	serverRestarted:     "a server was restarted",
-	serverFailedOver:    "a server failed over",
-	serverSplit:         "a server split in two",
-	serverHung:          "a server hung",
-	serverFlushed:       "a server was flushed",
-	clockStepped:        "a clock was stepped",
-	keyEvicted:          "a key was evicted",
-	writesLost:          "a server forgot what it had answered",
-	waitFellShort:       "a WAIT fell short",
-	connectionsCut:      "connections were cut",
-	messageDelayed:      "a message was delayed",
-	progressJudged:      "a try in vain was judged",
-	valueReplaced:       "a value was replaced by the next one",
-	otherRun:            "a server was asked in another run than its own",
-	leasePassed:         "a lease was passed on without a round",
-	leaseResumed:        "a lease was resumed",
-	serverDemoted:       "a server was demoted",
-	addressMoved:        "an address was switched",
-	otherReached:        "a switched address led to the other server",
-	connectionKept:      "a proxy kept a connection",
-	overvalued:          LongerThanKept,
-}
 
 // verdicts are the errors that a lock may give, from the particular to the
 // general: of two that an error is, the first names it.
@@ -141,7 +103,7 @@ var useCounts = map[[2]string]string{
 // Counters lists the names of everything that Log.Counts may count, sorted: those that
 // are missing there were never reached.
 func Counters() []string {
-	names := slices.Concat(counterNames[:], kindCounts[:], slices.Collect(maps.Values(useCounts)))
+	names := slices.Concat(counterNames, kindCounts[:], slices.Collect(maps.Values(useCounts)))
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	for _, v := range verdicts {
 		names = append(names, noLease+v.Error())

@@ -3,17 +3,31 @@ package simulation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Log is everything that happened in a run, in order. The text, the history, the counts,
-// the violations and the pictures are read from it.
-type Log []Event
+// Log is everything that happened in a run, in order, in pieces: so it grows without being
+// copied. The text, the history, the counts, the violations and the pictures are read from
+// it.
+type Log [][]Event
+
+// All is the events in order.
+func (l Log) All() iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		for _, piece := range l {
+			for i := range piece {
+				if !yield(&piece[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Event is one thing that happened. Its Kind says which fields mean something.
 type Event struct {
@@ -129,34 +143,16 @@ var eventNames = [eventKinds]string{
 // String is the kind in a word or two.
 func (k EventKind) String() string { return eventNames[k] }
 
-// spare is memory for logs while they grow. A sync.Pool would be emptied too often.
-var spare = make(chan Log, 8)
-
-func newLog() Log {
-	select {
-	case log := <-spare:
-		return log
-	default:
-		return nil
-	}
-}
-
-// finished is the world's log, in no more memory than it takes.
-func (w *world) finished() Log {
-	log := slices.Clone(w.log)
-	clear(w.log)
-	select {
-	case spare <- w.log[:0]:
-	default:
-	}
-	return log
-}
-
-// event writes down that something happens now. What it returns is to be filled in
-// before the next one.
+// event writes down that something happens now. What it returns is to be filled in.
 func (w *world) event(kind EventKind, process, place string) *Event {
-	w.log = append(w.log, Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
-	return &w.log[len(w.log)-1]
+	last := len(w.log) - 1
+	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
+		last++
+		// 32 events, 64, and then always 128: larger pieces would leave more memory empty.
+		w.log = append(w.log, make([]Event, 0, 32<<min(last, 2)))
+	}
+	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
+	return &w.log[last][len(w.log[last])-1]
 }
 
 // message writes down what becomes of a call.
@@ -174,31 +170,25 @@ func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
 }
 
 // count writes down something that a check depends on.
-func (w *world) count(what counter) { w.event(Counted, "", "").Words = counterNames[what] }
+func (w *world) count(what string) { w.event(Counted, "", "").Words = what }
 
-// History is what clients did and were told.
+// History is what clients did and were told, and what the resource carried out for them.
 func (l Log) History() []Event {
 	var history []Event
-	for _, e := range l {
-		if e.InHistory() {
-			history = append(history, e)
+	for e := range l.All() {
+		if e.Kind < Read || (e.Kind == Read || e.Kind == Write) && e.Words == "" {
+			history = append(history, *e)
 		}
 	}
 	return history
 }
 
-// InHistory reports whether a client did or was told something, and the resource, where
-// it is about it, has carried it out.
-func (e *Event) InHistory() bool {
-	return e.Kind < Read || (e.Kind == Read || e.Kind == Write) && e.Words == ""
-}
-
 // Violations is what the checks found.
 func (l Log) Violations() []Violation {
 	var found []Violation
-	for i := range l {
-		if l[i].Kind == Found {
-			found = append(found, *l[i].Violation)
+	for e := range l.All() {
+		if e.Kind == Found {
+			found = append(found, *e.Violation)
 		}
 	}
 	return found
@@ -209,8 +199,8 @@ func (l Log) Violations() []Violation {
 func (l Log) Counts() map[string]int {
 	var kinds [eventKinds]int
 	votes, counts := map[[2]string]int{}, make(map[string]int, 32)
-	for i := range l {
-		switch e := &l[i]; e.Kind {
+	for e := range l.All() {
+		switch e.Kind {
 		case Counted:
 			counts[e.Words]++
 		case Voted:
@@ -243,8 +233,8 @@ func (l Log) String() string { return string(l.text()) }
 // Lines is how many lines the text has.
 func (l Log) Lines() int {
 	n := 0
-	for i := range l {
-		if l[i].Kind != Counted {
+	for e := range l.All() {
+		if e.Kind != Counted {
 			n++
 		}
 	}
@@ -258,10 +248,10 @@ func (l Log) Digest() string {
 }
 
 func (l Log) text() []byte {
-	text := make(textLine, 0, 48*len(l))
-	for i := range l {
-		if l[i].Kind != Counted {
-			text = append(l[i].line(text), '\n')
+	text := make(textLine, 0, 6000*len(l))
+	for e := range l.All() {
+		if e.Kind != Counted {
+			text = append(e.line(text), '\n')
 		}
 	}
 	return text

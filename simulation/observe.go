@@ -25,7 +25,7 @@ func (q *quarantined) apply(w *world) {
 		return
 	}
 	now := w.now.Load()
-	w.count(map[quorum.QuarantineReason]counter{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
+	w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
 	w.event(Distrusted, q.p.name, q.instance).Validity = q.left
 	if q.p.quarantines == nil {
 		q.p.quarantines = map[string]int64{}

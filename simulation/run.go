@@ -41,11 +41,12 @@ func (r Result) Kinds() []ViolationKind {
 // it is the scenario that demands something. It stands in the log at its moment. The
 // Result itself stays as it is.
 func (r Result) With(v Violation) Result {
-	at := slices.IndexFunc(r.Log, func(e Event) bool { return e.At > v.At })
+	all := slices.Concat(r.Log...)
+	at := slices.IndexFunc(all, func(e Event) bool { return e.At > v.At })
 	if at < 0 {
-		at = len(r.Log)
+		at = len(all)
 	}
-	r.Log = slices.Insert(slices.Clone(r.Log), at, Event{At: v.At, Kind: Found, Violation: &v})
+	r.Log = Log{slices.Insert(all, at, Event{At: v.At, Kind: Found, Violation: &v})}
 	return r
 }
 
@@ -92,7 +93,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		}
 		break
 	}
-	return Result{Log: w.finished(), Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
+	return Result{Log: w.log, Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, also outside of a test, and says

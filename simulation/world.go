@@ -117,7 +117,6 @@ func (o *opOrder) compare(p *opOrder) int {
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
-	w.log = newLog()
 	w.check.w = w
 	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {

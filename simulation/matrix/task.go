@@ -104,10 +104,11 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.Vio
 	if t.Counts == nil {
 		t.Counts = map[string]int{}
 	}
-	for what, n := range r.Log.Counts() {
+	happened := r.Log.Counts()
+	for what, n := range happened {
 		t.Counts[what] += n
 	}
-	if r.Log.Counts()[simulation.LongerThanKept] > 0 {
+	if happened[simulation.LongerThanKept] > 0 {
 		t.Overvalued++
 	}
 	violated := found{}

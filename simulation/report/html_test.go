@@ -153,13 +153,13 @@ func TestPageIsBounded(t *testing.T) {
 			id := fmt.Sprintf("%d-%d", i, j)
 			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
 			// Each run is another one.
-			own := slices.Clone(log)
+			own := slices.Concat(log...)
 			for k := range own {
 				if own[k].Process == "c1" {
 					own[k].Process = fmt.Sprintf("c%d", 3+i*24+j)
 				}
 			}
-			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: own})
+			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: simulation.Log{own}})
 		}
 		r.Matrix.Cells = append(r.Matrix.Cells, cells)
 	}
@@ -193,12 +193,12 @@ func TestHTMLEscapes(t *testing.T) {
 			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
 			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad, Timeline: bad}}},
 		},
-		Verdicts:  []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
-		Curves:    []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
-		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: simulation.Log{
+		Verdicts: []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
+		Curves:   []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
+		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: simulation.Log{{
 			{Kind: simulation.Asked, Process: "c1", Key: bad},
 			{At: 1, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: bad}},
-		}}},
+		}}}},
 	})
 	checkHTML(t, page)
 	assert.Equal(t, 2, strings.Count(page, "<script"), "only the page's own")

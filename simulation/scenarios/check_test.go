@@ -15,10 +15,10 @@ import (
 // A check that can't fail proves nothing.
 func TestCheckSaysNo(t *testing.T) {
 	two := []simulation.ViolationKind{simulation.TwoHolders}
-	found := simulation.Result{Log: simulation.Log{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders}}}}
-	quiet := simulation.Result{Log: simulation.Log{
+	found := simulation.Result{Log: simulation.Log{{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders}}}}}
+	quiet := simulation.Result{Log: simulation.Log{{
 		{Kind: simulation.Counted, Words: "a process was paused"}, {Kind: simulation.Write, Process: "c1"},
-	}}
+	}}}
 	for _, test := range []struct {
 		name    string
 		verdict scenarios.Verdict
@@ -66,7 +66,7 @@ func TestCheckRate(t *testing.T) {
 // second.
 func TestFree(t *testing.T) {
 	acquired := func(process string, at time.Duration) simulation.Result {
-		return simulation.Result{Log: simulation.Log{{At: at, Process: process, Kind: simulation.Asked}, {At: at, Process: process, Kind: simulation.Acquired}}}
+		return simulation.Result{Log: simulation.Log{{{At: at, Process: process, Kind: simulation.Asked}, {At: at, Process: process, Kind: simulation.Acquired}}}}
 	}
 	demand := scenarios.Free{Process: "c2", After: time.Second, By: 2 * time.Second}
 	anybody := demand

@@ -180,7 +180,7 @@ func (s Split) Play(seed uint64, retry Retry) (Race, error) {
 	if err != nil {
 		return Race{}, err
 	}
-	for _, e := range r.Log.History() {
+	for e := range r.Log.All() {
 		if e.Kind == simulation.Acquired {
 			return Race{Rounds: tries.of(e.Process), Took: e.At - at(0)}, nil
 		}

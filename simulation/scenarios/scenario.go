@@ -172,15 +172,15 @@ func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulatio
 // Judge records in a run what the scenario itself demands and didn't get, see Free.
 func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {
-		if v, broken := f.judge(r.Log.History()); broken {
+		if v, broken := f.judge(r.Log); broken {
 			r = r.With(v)
 		}
 	}
 	return r
 }
 
-func (f Free) judge(history []simulation.Event) (simulation.Violation, bool) {
-	for _, e := range history {
+func (f Free) judge(log simulation.Log) (simulation.Violation, bool) {
+	for e := range log.All() {
 		if e.Kind == simulation.Acquired && matches(f.Process, e.Process) && e.At >= at(f.After) && e.At <= at(f.By) {
 			return simulation.Violation{}, false
 		}

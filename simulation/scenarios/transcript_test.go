@@ -115,7 +115,7 @@ func lines(r simulation.Result) []line {
 			add(e.At, "%s %v", who, e.Kind)
 		}
 	}
-	for _, e := range r.Log {
+	for e := range r.Log.All() {
 		// What happens to whom, and what a guard refuses, isn't in the history.
 		switch {
 		case e.Kind == simulation.Suffered && e.Process != "" && e.Place != "":

@@ -60,7 +60,7 @@ func TestPromiseOf(t *testing.T) {
 	}
 	evicted := Setup{Schedule: simulation.Schedule{{Kind: simulation.Evict, Server: "A"}}}
 	for kind, want := range map[simulation.ViolationKind]Cause{simulation.NoProgress: Uncovered, simulation.Stuck: Covered, simulation.LeftOver: Covered} {
-		r := simulation.Result{Log: simulation.Log{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: kind}}}}
+		r := simulation.Result{Log: simulation.Log{{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: kind}}}}}
 		assert.Equal(t, want, run{}.causeOf(kind, evicted, r), "%s", kind)
 	}
 	assert.Equal(t, "no promise: it is wrong whatever was promised", Blame{}.String())

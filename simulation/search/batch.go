@@ -94,10 +94,11 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 	if c.space.How == Each {
 		b.Hits = append(b.Hits, Hit{Number: i, Kinds: kinds})
 	}
+	violations := r.Log.Violations()
 	for _, kind := range kinds {
 		saw := observed(r, kind) // else the first one is told in which nobody saw an assumption broken
-		first := slices.IndexFunc(r.Log.Violations(), func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
-		text, _, _ := strings.Cut(r.Log.Violations()[first].Text, "\n") // below it are stacks
+		first := slices.IndexFunc(violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
+		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
 }

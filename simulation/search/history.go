@@ -22,11 +22,11 @@ import (
 // sent something.
 func Operations(r simulation.Result) []judge.Operation {
 	h := &historian{crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}}
-	for i := range r.Log {
-		h.prepare(&r.Log[i])
+	for e := range r.Log.All() {
+		h.prepare(e)
 	}
-	for i := range r.Log {
-		h.take(&r.Log[i])
+	for e := range r.Log.All() {
+		h.take(e)
 	}
 	return h.operations(r.Ended)
 }

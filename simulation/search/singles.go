@@ -125,8 +125,7 @@ type leg struct {
 // their arrivals, at which replies are sent.
 func momentsOf(log simulation.Log) moments {
 	m := moments{calls: map[string]int{}, at: map[string][]time.Duration{}}
-	for i := range log {
-		e := &log[i]
+	for e := range log.All() {
 		who, l := e.Place, leg{process: e.Process, place: e.Place, way: simulation.Replies, at: e.At}
 		switch {
 		case e.Process == "witness":

@@ -21,7 +21,7 @@ func Example() {
 		e.Words, e.Keys = "granted", []simulation.KeyState{{Key: "k", Until: at + 10*time.Second}}
 		return e
 	}
-	t := timeline.Of(simulation.Log{
+	t := timeline.Of(simulation.Log{{
 		{At: 1000 * ms, Kind: simulation.Asked, Process: "c1", Key: "k"},
 		message(1000*ms, simulation.Sent, "c1"),
 		granted(1000*ms+ms/2, "c1"),
@@ -37,7 +37,7 @@ func Example() {
 		{At: 1201 * ms, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: `c2 got "k" while c1 still had 9.699s of it`}},
 		{At: 2000 * ms, Kind: simulation.Released, Process: "c2", Key: "k"},
 		{At: 3000 * ms, Kind: simulation.Released, Process: "c1", Key: "k"},
-	})
+	}})
 	if err := t.Text(os.Stdout, timeline.TextOptions{Width: 90}); err != nil {
 		fmt.Println(err)
 	}
@@ -67,11 +67,11 @@ func Example() {
 }
 
 func ExampleTimeline_Overlaps() {
-	t := timeline.Of(simulation.Log{
+	t := timeline.Of(simulation.Log{{
 		{Kind: simulation.Acquired, Process: "c1", Key: "k", Validity: 10 * time.Second},
 		{At: 5 * time.Second, Kind: simulation.Acquired, Process: "c2", Key: "k", Validity: 10 * time.Second},
 		{At: 20 * time.Second, Kind: simulation.Ended, Process: "c2"},
-	})
+	}})
 	for _, o := range t.Overlaps() {
 		fmt.Printf("%s and %s both believed that they held %s, from %v to %v\n", o.First, o.Second, o.Key, o.From, o.Until)
 	}

@@ -15,19 +15,21 @@ func Of(log simulation.Log) *Timeline {
 	r := &reader{
 		t:        &Timeline{},
 		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
-		clocks: map[string]*clock{}, told: map[int]told{}, asked: map[string]string{},
+		clocks: map[string]*clock{}, told: map[int]told{},
 	}
-	for i := range log {
-		if log[i].Kind != simulation.Counted {
-			r.take(entry{&log[i], i + 1})
-			r.t.End = max(r.t.End, log[i].At)
+	number := 0
+	for e := range log.All() {
+		if e.Kind != simulation.Counted {
+			number++
+			r.take(entry{e, number})
+			r.t.End = max(r.t.End, e.At)
 		}
 	}
 	r.finish()
 	return r.t
 }
 
-// entry is an event and its number in the log.
+// entry is an event and the number of its line.
 type entry struct {
 	*simulation.Event
 	number int
@@ -43,7 +45,6 @@ type reader struct {
 	last     map[place]string  // which process had a key last
 	clocks   map[string]*clock // of processes
 	told     map[int]told      // what the Belief at an index rests on
-	asked    map[string]string // which key a process asked for last
 }
 
 type call struct {
@@ -113,8 +114,6 @@ func (r *reader) process(e entry) {
 	switch e.Kind {
 	case simulation.Crashed:
 		r.crashes(e)
-	case simulation.Asked, simulation.Refused:
-		r.asked[e.Process] = e.Key
 	case simulation.Acquired:
 		r.acquired(e)
 	case simulation.Looked, simulation.Extended:
@@ -138,7 +137,7 @@ func (r *reader) message(e entry, sent time.Duration) Message {
 		r.lane(&r.t.Servers, e.Place)
 	}
 	return Message{
-		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Key: r.asked[e.Process], Sent: sent,
+		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
 		Arrived: None, Heard: None, GaveUp: None, Missed: None, Again: None, Line: e.number,
 	}
 }
@@ -285,14 +284,13 @@ func (r *reader) answered(e entry) {
 	m := r.request(e)
 	outcome := voted(e)
 	if m.Arrived == None {
-		m.Arrived, m.Outcome, m.Token = e.At, outcome, e.Token
+		m.Arrived, m.Outcome = e.At, outcome
 	} else {
 		m.Again = e.At
 	}
 	done := *m
 	done.Outcome = outcome
 	for _, k := range e.Keys {
-		m.Key = k.Key
 		at := place{e.Place, k.Key, k.Database}
 		i, stood := r.tenures[at]
 		switch {
@@ -393,7 +391,7 @@ func (r *reader) access(e entry) {
 		m := &r.t.Messages[i]
 		a.Sent = m.Sent
 		if m.Arrived == None {
-			m.Arrived, m.Outcome, m.Token = e.At, "ok", a.Token
+			m.Arrived, m.Outcome = e.At, "ok"
 		} else {
 			m.Again = e.At
 		}

@@ -152,11 +152,11 @@ func TestClocks(t *testing.T) {
 		"looked":      {&simulation.Event{At: 2 * time.Second, Kind: simulation.Looked, Process: "c1", Key: key, Token: 1, Validity: 5 * time.Second}, 7 * time.Second},
 		"far too far": {suffers("c1", simulation.Fault{Kind: simulation.Step, By: 9e18}), 2 * time.Second},
 	} {
-		log := simulation.Log{{At: time.Second, Kind: simulation.Acquired, Process: "c1", Key: key, Token: 1, Validity: 9 * time.Second}}
+		log := []simulation.Event{{At: time.Second, Kind: simulation.Acquired, Process: "c1", Key: key, Token: 1, Validity: 9 * time.Second}}
 		if c.event != nil {
 			log = append(log, *c.event)
 		}
-		tl := timeline.Of(append(log, simulation.Event{At: time.Minute, Kind: simulation.Ended, Process: "c1"}))
+		tl := timeline.Of(simulation.Log{append(log, simulation.Event{At: time.Minute, Kind: simulation.Ended, Process: "c1"})})
 		require.Len(t, tl.Beliefs, 1, name)
 		assert.InDelta(t, c.until, tl.Beliefs[0].Until, 10, name)
 		assert.Equal(t, "ran out", tl.Beliefs[0].End, name)
@@ -174,10 +174,10 @@ func TestSecondNames(t *testing.T) {
 			e.Words, e.Keys = "granted", []simulation.KeyState{{Key: key, Database: database, Until: 9 * time.Second}}
 			return e
 		}
-		tl := timeline.Of(simulation.Log{
+		tl := timeline.Of(simulation.Log{{
 			{Kind: simulation.Asked, Process: "c1", Key: key}, message(ms, simulation.Sent, "A"), message(ms, simulation.Sent, name),
 			granted(2*ms, 0), granted(3*ms, 1), message(3*ms, simulation.ReplyLost, name), message(4*ms, simulation.GaveUp, name),
-		})
+		}})
 		assert.Equal(t, []string{"c1"}, tl.Processes)
 		assert.Equal(t, []string{"A"}, tl.Servers)
 		require.Len(t, tl.Messages, 2)
@@ -195,10 +195,10 @@ func TestRepeatedRequest(t *testing.T) {
 	use := simulation.Event{At: 2 * ms, Kind: simulation.Write, Process: "c1", Place: simulation.Resource, N: 1, Version: 1}
 	again := use
 	again.At, again.Words = 5*ms, "repeated"
-	tl := timeline.Of(simulation.Log{
+	tl := timeline.Of(simulation.Log{{
 		{At: ms, Kind: simulation.Sent, Process: "c1", Place: simulation.Resource, N: 1, Op: "write"}, use,
 		{At: 5 * ms, Kind: simulation.RequestRepeated, Process: "c1", Place: simulation.Resource, N: 1}, again,
-	})
+	}})
 	require.Len(t, tl.Messages, 1)
 	assert.Equal(t, 5*ms, tl.Messages[0].Again)
 	require.Len(t, tl.Accesses, 2)

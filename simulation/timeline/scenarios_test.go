@@ -79,11 +79,11 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	var svg strings.Builder
 	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{}))
 	assert.True(t, strings.Contains(svg.String(), "c2.1 believes that it holds k"))
-	overlaps := timeline.Of(simulation.Log{
+	overlaps := timeline.Of(simulation.Log{{
 		{At: ms, Kind: simulation.Acquired, Process: "c1", Key: key, Validity: 9 * time.Second},
 		{At: 2 * ms, Kind: simulation.Acquired, Process: "c1", Goroutine: 1, Key: key, Validity: 9 * time.Second},
 		{At: 3 * ms, Kind: simulation.Released, Process: "c1", Key: key},
-	}).Overlaps()
+	}}).Overlaps()
 	require.Len(t, overlaps, 1)
 	assert.Equal(t, "c1", overlaps[0].First)
 	assert.Equal(t, "c1.1", overlaps[0].Second)

@@ -85,10 +85,10 @@ func TestSketchTellsWhatHappened(t *testing.T) {
 }
 
 func TestSketchOfLittle(t *testing.T) {
-	for _, log := range []simulation.Log{nil, {{Kind: simulation.Started, Process: "c1"}}, {
+	for _, log := range []simulation.Log{nil, {{{Kind: simulation.Started, Process: "c1"}}}, {{
 		{At: ms, Kind: simulation.Asked, Process: "c1", Key: key},
 		{At: 2 * ms, Kind: simulation.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
-	}} {
+	}}} {
 		out := sketchSVG(t, timeline.Of(log).Sketch("little"))
 		wellFormed(t, out)
 		assert.NotContains(t, out, "NaN")

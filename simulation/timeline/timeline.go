@@ -49,7 +49,6 @@ type Message struct {
 	Place   string // the server, or Resource
 	Op      string
 	N       uint64 // counts the process's requests to the place
-	Key     string
 
 	Sent    time.Duration
 	Arrived time.Duration  // carried out, and answered
@@ -59,7 +58,6 @@ type Message struct {
 	Again   time.Duration  // a second copy was carried out
 	Lost    simulation.Way // which of the two ways it was lost on
 	Outcome string         // "granted", "refused", "failed", ...; "" if it isn't known
-	Token   fencing.Token  // that the answer carried, 0: none
 	Line    int            // of its sending
 }
 
@@ -137,7 +135,6 @@ type Access struct {
 	Process   string
 	Goroutine int    // of the process, that asked
 	Op        string // "read" or "write"
-	Key       string
 	Token     fencing.Token
 	Refused   bool // by the guard
 	// Repeated says that it had been carried out before, and was only answered.

@@ -82,14 +82,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func found(r simulation.Result) string {
-	if len(r.Log.Violations()) == 0 {
-		return "none"
-	}
-	kinds := make([]string, 0, len(r.Log.Violations()))
-	for _, k := range r.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	return strings.Join(kinds, ", ")
+	return scenarios.Verdict{Kinds: r.Kinds()}.String()
 }
 
 // playOne plays a scenario, or else a fault.

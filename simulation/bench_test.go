@@ -3,6 +3,7 @@
 package simulation_test
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -76,8 +77,7 @@ func benchmark(b *testing.B, texts bool, run func(seed uint64) simulation.Result
 		seed++
 		events += r.Events
 		if texts {
-			lines += r.Log.Lines()
-			_ = r.Log.Digest()
+			lines += strings.Count(r.Log.String(), "\n")
 		}
 	}
 	took := (processorTime(b) - began).Seconds()

@@ -230,17 +230,6 @@ func (l Log) Counts() map[string]int {
 // and what. Two runs are the same if their texts are.
 func (l Log) String() string { return string(l.text()) }
 
-// Lines is how many lines the text has.
-func (l Log) Lines() int {
-	n := 0
-	for e := range l.All() {
-		if e.Kind != Counted {
-			n++
-		}
-	}
-	return n
-}
-
 // Digest is the text's SHA-256 in hexadecimal digits.
 func (l Log) Digest() string {
 	sum := sha256.Sum256(l.text())

@@ -1,10 +1,12 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation"
@@ -78,8 +80,10 @@ func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
 func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.Result) {
 	b.To = i + 1
 	b.Runs++
-	b.Lines += uint64(r.Log.Lines())
-	b.Traces += firstBits(r.Log.Digest())
+	text := []byte(r.Log.String())
+	digest := sha256.Sum256(text)
+	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
+	b.Traces += binary.BigEndian.Uint64(digest[:])
 	for what, n := range r.Log.Counts() {
 		b.Counts[what] += n
 	}
@@ -101,12 +105,6 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
-}
-
-// firstBits is the beginning of a digest in hexadecimal digits.
-func firstBits(digest string) uint64 {
-	n, _ := strconv.ParseUint(digest[:16], 16, 64) // simulation.Run wrote it
-	return n
 }
 
 // find takes in a finding. The one with the lowest number stays the first.

@@ -190,23 +190,20 @@ func (r *reader) suffers(e entry) {
 	}
 	r.mark(e, s.Lane)
 	switch f.Kind {
-	case simulation.Lag:
-		s.Known = true // to the end, if it has none
-		if f.Replica != 0 {
-			s.Place = fmt.Sprint("replica ", f.Replica)
-		}
-		r.t.Spans = append(r.t.Spans, s)
 	case simulation.Restart, simulation.Hang, simulation.Failover, simulation.Demote:
 		r.down[s.Lane] = len(r.t.Spans)
-		r.t.Spans = append(r.t.Spans, s)
-	case simulation.SplitBrain:
-		s.Known = true
-		r.t.Spans = append(r.t.Spans, s)
-	case simulation.Pause, simulation.Suspend:
-		r.t.Spans = append(r.t.Spans, s)
 	case simulation.Reboot:
-		r.t.Spans = append(r.t.Spans, s)
 		r.crashes(e)
+	case simulation.SplitBrain, simulation.Lag:
+		s.Known = true // to the end, if it has none
+		if f.Kind == simulation.Lag && f.Replica != 0 {
+			s.Place = fmt.Sprint("replica ", f.Replica)
+		}
+	}
+	switch f.Kind {
+	case simulation.Crash, simulation.Step, simulation.Rate, simulation.Flush, simulation.Evict: // one moment
+	default:
+		r.t.Spans = append(r.t.Spans, s)
 	}
 	if e.Place != "" {
 		r.lane(&r.t.Servers, e.Place)
@@ -282,14 +279,9 @@ func (r *reader) keyChanged(e entry) {
 func (r *reader) answered(e entry) {
 	r.lane(&r.t.Servers, e.Place)
 	m := r.request(e)
-	outcome := voted(e)
-	if m.Arrived == None {
-		m.Arrived, m.Outcome = e.At, outcome
-	} else {
-		m.Again = e.At
-	}
 	done := *m
-	done.Outcome = outcome
+	done.Outcome = voted(e)
+	m.arrives(e.At, done.Outcome)
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key, k.Database}
 		i, stood := r.tenures[at]
@@ -305,6 +297,15 @@ func (r *reader) answered(e entry) {
 			r.stands(e, at, r.t.Tenures[i].Process, k.Until)
 		}
 	}
+}
+
+// arrives notes that a message was carried out: for the first time, or again.
+func (m *Message) arrives(at time.Duration, outcome string) {
+	if m.Arrived != None {
+		m.Again = at
+		return
+	}
+	m.Arrived, m.Outcome = at, outcome
 }
 
 // request finds the message that a server answers. It may have been sent to the server by
@@ -390,11 +391,7 @@ func (r *reader) access(e entry) {
 	if i, ok := r.messages[e.call()]; ok {
 		m := &r.t.Messages[i]
 		a.Sent = m.Sent
-		if m.Arrived == None {
-			m.Arrived, m.Outcome = e.At, "ok"
-		} else {
-			m.Again = e.At
-		}
+		m.arrives(e.At, "ok")
 		if a.Refused {
 			m.Outcome = "refused"
 		}

@@ -32,10 +32,11 @@
 //
 // # What a Result says
 //
-// Violations are what the checks found: see the ViolationKinds. That there are none
-// proves little where what they look for never came near: Counts says how often
-// that was, and Counters what there is to count. The Trace has a line for each thing
-// that happened: the true time in milliseconds, who, and what:
+// Its Log is everything that happened, as a list of Events. Log.Violations is what the
+// checks found: see the ViolationKinds. That there are none proves little where what they
+// look for never came near: Log.Counts says how often that was, and Counters what there is
+// to count. Log.History is what clients did and were told. As text, a trace, the Log has a
+// line for each Event: the true time in milliseconds, who, and what:
 //
 //	1000.000000 c1 acquire A#2                       c1 sends its second request to A
 //	1001.203310 A acquire c1#2 granted token=7 key=k until=11001203310

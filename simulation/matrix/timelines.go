@@ -22,7 +22,7 @@ type Timelines struct {
 // surprises is how many runs that weren't as expected are shown at most.
 const surprises = 20
 
-// Timelines plays these runs again, with their traces. Those that most readers ask for
+// Timelines plays these runs again. Those that most readers ask for
 // come first, because a page may not have room for all of them.
 func (r Result) Timelines() (*Timelines, error) {
 	t := &Timelines{verdicts: map[string]string{}, cells: map[string]string{}}

@@ -86,7 +86,7 @@ func (r round) play(waits bool) {
 	}
 	r.update(lease)
 	if r.pick(aboutRelease, 8) > 0 { // else it runs out
-		_ = c.Release(lease) // what became of it is in the trace
+		_ = c.Release(lease) // what became of it is in the log
 	}
 }
 
@@ -95,7 +95,7 @@ func (r round) get(waits bool) simulation.Lease {
 	if waits && r.pick(aboutWaiting, 2) == 0 {
 		lease, err := r.c.Acquire(key)
 		if err != nil {
-			return nil // why is in the trace
+			return nil // why is in the log
 		}
 		return lease
 	}

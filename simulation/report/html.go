@@ -25,7 +25,7 @@ var (
 // HTML writes the report as one page that loads nothing, in light or dark as the
 // reader's system asks, and that stays below a megabyte. What was found can be read
 // without scripts and reached with the keyboard; the script draws the runs that a
-// reader opens. A trace that isn't one is said so on the page.
+// reader opens.
 func HTML(w io.Writer, r Report) error {
 	p, err := newPage(r)
 	if err != nil {

@@ -79,6 +79,6 @@ func (w crowd) round(c *simulation.Client, pick func(about, n int) int) {
 		update(c, lease, 0)
 	}
 	if percent < 98 { // else it runs out
-		_ = c.Release(lease) // what became of it is in the trace
+		_ = c.Release(lease) // what became of it is in the log
 	}
 }

@@ -71,7 +71,7 @@ func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
 		update(c, lease, thinks)
 	}
 	if pick(aboutRelease, 8) > 0 { // else it runs out
-		_ = c.Release(lease) // what became of it is in the trace
+		_ = c.Release(lease) // what became of it is in the log
 	}
 }
 
@@ -96,7 +96,7 @@ const (
 	waits        // in the library's way
 )
 
-// get gets the lock, or nil; why is in the trace.
+// get gets the lock, or nil; why is in the log.
 func get(c *simulation.Client, way int) simulation.Lease {
 	const key = "k"
 	if way == waits {

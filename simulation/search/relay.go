@@ -76,7 +76,7 @@ func (w relay) play(c *simulation.Client) {
 			w.hold(c, lease, pick)
 		}
 		if pick(relayLooks, 3) == 0 {
-			_, _ = c.Inspect("k") // what it found is in the trace
+			_, _ = c.Inspect("k") // what it found is in the log
 		}
 	}
 	// Letters are still on their way.
@@ -102,7 +102,7 @@ func (w relay) receive(c *simulation.Client, pick func(about, n int) int, looks 
 				continue
 			}
 			if pick(relayLate+100*look, 6) == 0 {
-				_ = c.ReleaseHandle(handle) // what became of it is in the trace
+				_ = c.ReleaseHandle(handle) // what became of it is in the log
 				continue
 			}
 			if lease, err := c.Resume(handle); err == nil {

@@ -18,9 +18,9 @@ type label struct {
 	level int
 }
 
-// part is what one line of the trace adds to a label.
+// part is what one event adds to a label.
 type part struct {
-	line  int // of the trace: their order
+	line  int // of the log: their order
 	text  string
 	class string
 }

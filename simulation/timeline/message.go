@@ -29,10 +29,10 @@ func (d *drawing) message(m Message) {
 			wire("", sent, from.line, x, end)
 			d.arrival(m, x, end, line)
 		case m.Arrived == None && m.Heard != None && m.Sent != None:
-			// A probe's arrival isn't in the trace.
+			// A probe's arrival isn't in the log.
 			wire("", sent, from.line, (sent+d.axis.x(m.Heard))/2, end)
 		case m.Arrived == None && m.Sent != None:
-			// It never arrived, as far as the trace goes.
+			// It never arrived, as far as the log goes.
 			x, y := sent+18, from.line+(end-from.line)*0.55
 			wire("", sent, from.line, x, y)
 			d.cross(x, y)

@@ -22,7 +22,7 @@ type Step struct {
 	Fault bool
 
 	who  string // the goroutine whose it is
-	line int    // of the trace, to order what happens at one moment
+	line int    // of the log, to order what happens at one moment
 }
 
 // Story tells the run: what was asked and answered, what went wrong, what was
@@ -326,7 +326,7 @@ func (s *story) cut(span Span, what string) string {
 }
 
 // ends tells of beliefs and keys that run out by themselves: nothing else in the
-// trace does.
+// log does.
 func (s *story) ends() {
 	for _, b := range s.t.Beliefs {
 		if b.End == "ran out" {

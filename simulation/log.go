@@ -147,8 +147,8 @@ func (w *world) event(kind EventKind, process, place string) *Event {
 	last := len(w.log) - 1
 	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
 		last++
-		// 32 events, 64, and then always 128: larger pieces would leave more memory empty.
-		w.log = append(w.log, make([]Event, 0, 32<<min(last, 2)))
+		// Larger pieces would leave more memory empty.
+		w.log = append(w.log, make([]Event, 0, 64))
 	}
 	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
 	return &w.log[last][len(w.log[last])-1]

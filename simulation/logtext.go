@@ -17,7 +17,7 @@ func (l Log) Digest() string {
 }
 
 func (l Log) text() []byte {
-	text := make(textLine, 0, 6000*len(l))
+	text := make(textLine, 0, 3000*len(l))
 	for e := range l.All() {
 		if e.Kind != Counted {
 			text = append(e.line(text), '\n')

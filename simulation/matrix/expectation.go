@@ -158,7 +158,7 @@ var rules = []rule{
 
 	// A majority.
 	{nil, majority, never("of two majorities one server votes for one alone, the time counts from before the first command, by two clocks and with an allowance, and who isn't sure gives the lock up")},
-	{[]string{"pause", "suspend", "step-server", "evict", "flush"}, slices.Concat(admits, knows), never("the resource sees a holder's token before it reads, and refuses what comes later with a smaller one, whoever believes to have the lock")},
+	{[]string{"pause", "suspend", "step-server", "evict"}, slices.Concat(admits, knows), never("the resource sees a holder's token before it reads, and refuses what comes later with a smaller one, whoever believes to have the lock")},
 	{[]string{"delay-write", "duplicate-write"}, knows, never("the resource knows each write again, and refuses a holder's own that come out of order")},
 	{[]string{"pause", "suspend"}, unfenced, surely("a holder that is stopped between its look at the lease and its write is late, whatever the lock", anything...)},
 	{[]string{"pause", "suspend"}, writes, surely("a late write slips in between the next holder's read and its write", dataAlone...)},
@@ -177,8 +177,7 @@ var rules = []rule{
 	{[]string{"restart-1sec", "failover"}, minting, never("servers that came up again don't vote before what they forgot is over, and a counter that comes from another run of its server is lifted to the clock first: tokens rise also where all have lost the ends of theirs")},
 	{[]string{"evict"}, unfenced, rarely("keys that are dropped free their servers' votes; a lease on five survives two", harm...)},
 	{[]string{"evict"}, redlock, surely("keys that are dropped free their servers' votes, and nothing is put back", harm...)},
-	{[]string{"flush"}, unfenced, surely("a server that is flushed votes again, and nothing tells that it was", anything...)},
-	{[]string{"flush"}, writes, rarely("two holders, and reads that nobody checks", dataAlone...)},
+	{[]string{"flush"}, redlock, surely("a server that is flushed votes again, and nobody looks whether its mark is gone", anything...)},
 	{[]string{"evict"}, writes, rarely("two holders, and reads that nobody checks", dataAlone...)},
 	{[]string{"all"}, unfenced, surely("pauses, late writes and flushed servers are among these").within(400)},
 	{[]string{"all"}, slices.Concat(writes, admits), rarely("late and repeated writes are among these, and clocks that stay off")},

@@ -53,9 +53,9 @@ var policy = map[string][]string{
 	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
-	"simulation/timeline":         {"simulation", "simulation/timeline/palette"},
+	"simulation/timeline":         {"fencing", "simulation", "simulation/timeline/palette"},
 	"simulation/timeline/palette": {},
-	"simulation/report":           {"simulation/timeline", "simulation/timeline/palette"},
+	"simulation/report":           {"simulation", "simulation/timeline", "simulation/timeline/palette"},
 
 	// How designs stand up to faults, in figures.
 	"simulation/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/report", "simulation/scenarios"},

@@ -120,7 +120,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	w.check.w = w
 	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
-		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Restart && f.Keep != KeepNothing
+		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Flush || f.Kind == Restart && f.Keep != KeepNothing
 	})
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))

@@ -93,7 +93,7 @@ func TestWordsAndFlags(t *testing.T) {
 		{[]string{"run", "S4", "-seed", "1", "S5"}, `"S5" is one word too many`},
 		{[]string{"explore", "-most", "0"}, "-most is 0, want 1 to 1000"},
 		{[]string{"explore", "-most", "-3"}, "-most is -3, want 1 to 1000"},
-		{[]string{"explore", "-within", "-faults", "flush"}, "cover none of the faults [flush]"},
+		{[]string{"explore", "-within", "-faults", "evict"}, "cover none of the faults [evict]"},
 		{[]string{"exhaust", "S1", "-pairs", "-most", "0"}, "-most is 0, want 1 or more"},
 	} {
 		out, errs := does(t, exitUsage, test.args...)

@@ -111,6 +111,7 @@ type holding struct {
 	votesAt  int64 // true time, from which on its votes may have been given
 	askedAt  int64 // true times
 	gotAt    int64
+	void     bool  // it was over already
 	endedAt  int64 // never, while its holder hasn't given it up
 	validity int64 // what the holder was told, and at what readings of its clocks
 	clockReadings
@@ -196,6 +197,7 @@ func (c *checker) acquired(h *holding, r *record) {
 	// A process that stopped after the last look at the time may be handed a lease that
 	// is over. The lease says so, and it holds nothing.
 	over := r.over(r.p)
+	h.void = over
 	for _, o := range c.holdings {
 		if o.key != h.key {
 			continue
@@ -272,7 +274,7 @@ func (c *checker) effect(a act, reg *register) {
 	// By the time of sending: a packet that is late has no holder any more, and
 	// no lock is to blame for it.
 	for _, o := range c.holdings[h.number:] {
-		if o.key == h.key && o.gotAt <= a.sent {
+		if o.key == h.key && !o.void && o.gotAt <= a.sent {
 			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break
 		}

@@ -79,13 +79,16 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		// Invariant: a vote counts only while the mark that was there when it was asked for
 		// stays. A client leaves it anew if its name has led to another server meanwhile,
 		// whose votes still count, and it is gone if the data is.
-		q.restart = q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")
+		t := q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")
 		if id.ReplID != before.ReplID {
-			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, and its mark with it", before.ReplID, orHidden(id.ReplID))
+			t = q.from(now, "its replication ID changed from %.8s to %.8s, and its mark with it", before.ReplID, orHidden(id.ReplID))
 		}
 		// As for a client that starts: if the mark was left because of votes from
 		// elsewhere, those have ended when it is as old as a quarantine is long.
-		q.restart.until -= max(id.Served, 0)
+		t.until -= max(id.Served, 0)
+		if t.until > q.restart.until {
+			q.restart = t
+		}
 	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
 	case before.ReplID != "" && id.ReplID != before.ReplID:
 		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {

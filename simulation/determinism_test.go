@@ -84,7 +84,6 @@ func contended() simulation.Config {
 func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	cfg := simulation.DrawConfig(seed, contended())
-	cfg.Plain = seed%8 == 0
 	cfg.Guard = []simulation.Guarding{simulation.Unguarded, simulation.GuardWrites, simulation.GuardAdmits, simulation.GuardIdempotent}[seed%4]
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off

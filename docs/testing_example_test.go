@@ -141,9 +141,9 @@ type counted struct {
 	commands atomic.Int64
 }
 
-func (c *counted) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (c *counted) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	c.commands.Add(1)
-	return c.Instance.Do(ctx, cmd)
+	c.Instance.Send(cmd, timeout, to)
 }
 
 func TestOwnInstance(t *testing.T) {

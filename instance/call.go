@@ -21,7 +21,6 @@ type call struct {
 	deadline time.Time // zero: none
 	stale    time.Time // from when on it isn't worth sending, zero: it always is
 	vote     quorum.Vote
-	err      error // a Probe's
 	to       quorum.Receiver
 	done     chan struct{} // told when it has ended, if there is no to
 
@@ -139,7 +138,6 @@ func (c *call) writes() bool {
 func (c *call) fail(err error) {
 	//guard:unsent-is-certain  only a command that was never written counts as unsent
 	c.vote = quorum.Vote{Outcome: quorum.Failed, Unsent: !c.in.sealed, Err: err}
-	c.err = err
 }
 
 // turnedDown is for a command that the server answered with an error. If it would

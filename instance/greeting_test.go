@@ -237,7 +237,7 @@ func TestTheWrongPort(t *testing.T) {
 	require.ErrorIs(t, v.Err, context.DeadlineExceeded)
 	require.ErrorContains(t, v.Err, "or redis:// for this one")
 	votes := make(votes, 1)
-	r.Start(acquire("k", value()), 100*time.Millisecond, votes)
+	r.Send(acquire("k", value()), 100*time.Millisecond, votes)
 	v = <-votes
 	require.True(t, v.Unsent)
 	require.ErrorIs(t, v.Err, context.DeadlineExceeded)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 var set1 = quorum.Set{Name: "prod", Version: 7, N: 5, Q: 3}
@@ -98,6 +99,11 @@ func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Do sends one command and waits for its vote.
+func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+	return quorumtest.Do(ctx, r, cmd)
 }
 
 var values atomic.Uint64

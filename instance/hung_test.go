@@ -4,7 +4,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"net"
 	"runtime"
 	"sync"
@@ -62,48 +61,17 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// TestCancelUnanswered cancels calls whose command was sent, where go-redis
-// itself would read on until its ReadTimeout.
-func TestCancelUnanswered(t *testing.T) {
-	sent := make(chan struct{})
-	f := startFake(t, func([]string) string { sent <- struct{}{}; return "" })
-	cause := errors.New("the caller went home")
-	for _, cmd := range every()[:4] {
-		// Behind an exchange that nobody has answered the next one would wait for
-		// go-redis' ReadTimeout.
-		r := open(t, "redis://"+f.addr, Config{})
-		ctx, cancel := context.WithCancelCause(context.Background())
-		votes := make(chan quorum.Vote)
-		go func() { votes <- r.Do(ctx, cmd) }()
-		for range len(answersOf(cmd)) {
-			<-sent
-		}
-		cancel(cause)
-		start := time.Now()
-		v := failed(t, <-votes, context.Canceled)
-		require.Less(t, time.Since(start), slack)
-		require.ErrorIs(t, v.Err, cause)
-		require.False(t, v.Unsent)
-	}
-}
-
-// answersOf names the commands that a command is sent as.
-func answersOf(cmd quorum.Command) []string {
-	if cmd.Op == quorum.Acquire && !cmd.Fence {
-		return []string{"SET", "PTTL", "TIME"}
-	}
-	return []string{"EVALSHA"}
-}
-
-// TestCancelConnecting cancels calls while their connection is greeting a hung
+// TestGivenUpConnecting gives calls up while their connection is greeting a hung
 // server: what was given up before it was sent isn't sent when the server wakes.
-func TestCancelConnecting(t *testing.T) {
+func TestGivenUpConnecting(t *testing.T) {
 	r, s := real(t, Config{})
 	s.MustAsk("SCRIPT", "LOAD", acquireScript.source)
 	s.Pause()
 	ctx, cancel := context.WithCancel(context.Background())
-	votes := make(chan quorum.Vote)
-	go func() { votes <- r.Do(ctx, acquire("k", "v")) }()
+	const timeout = 100 * time.Millisecond
+	vote := make(votes, 1)
+	r.Send(acquire("k", "v"), timeout, vote)
+	start := time.Now()
 	probe := make(chan error)
 	go func() { _, err := r.Probe(ctx, quorum.Known{}); probe <- err }()
 	greeting := func(n uint32) func() bool {
@@ -111,17 +79,16 @@ func TestCancelConnecting(t *testing.T) {
 	}
 	require.Eventually(t, greeting(1), 5*time.Second, time.Millisecond)
 	cancel()
-	start := time.Now()
-	require.True(t, failed(t, <-votes, context.Canceled).Unsent)
 	require.ErrorIs(t, <-probe, context.Canceled)
-	require.Less(t, time.Since(start), slack)
+	require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
+	require.Less(t, time.Since(start), timeout+slack)
 	s.Resume()
 	// The greeting ends now; the connection is given up with the commands.
 	require.Eventually(t, greeting(0), 5*time.Second, time.Millisecond)
 	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
 }
 
-// TestContextIsOver sends nothing under a context that has ended.
+// TestContextIsOver probes nothing under a context that has ended.
 func TestContextIsOver(t *testing.T) {
 	f := startFake(t, func([]string) string { return "+OK\r\n" })
 	r := open(t, "redis://"+f.addr, Config{})
@@ -130,17 +97,15 @@ func TestContextIsOver(t *testing.T) {
 	late, cancel := context.WithTimeout(context.Background(), -time.Second)
 	defer cancel()
 	for ctx, kind := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
-		v := failed(t, r.Do(ctx, acquire("k", "v")), kind)
-		require.True(t, v.Unsent)
 		_, err := r.Probe(ctx, quorum.Known{})
 		require.ErrorIs(t, err, kind)
 	}
 	require.Zero(t, f.connections())
 }
 
-// TestHungWithoutDeadline: with no context to end it, ReadTimeout does, and the
+// TestHungForReadTimeout: where ReadTimeout is the shorter one it ends the wait, and the
 // error isn't a context's.
-func TestHungWithoutDeadline(t *testing.T) {
+func TestHungForReadTimeout(t *testing.T) {
 	r, s := real(t, Config{})
 	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), ReadTimeout: 50 * time.Millisecond}))
 	t.Cleanup(func() { _ = client.Close() })
@@ -283,9 +248,9 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			ctx, cancel := context.WithCancel(context.Background())
-			time.AfterFunc(10*time.Millisecond, cancel)
-			failed(t, r.Do(ctx, acquire("k", value())), context.Canceled)
+			vote := make(votes, 1)
+			r.Send(acquire("k", value()), 10*time.Millisecond, vote)
+			failed(t, <-vote, context.DeadlineExceeded)
 		})
 	}
 	wg.Wait()

@@ -34,7 +34,7 @@ type pipe struct {
 	waiting line
 	flying  []*batch // the exchanges under way
 	spare   []*batch
-	timed   []*call         // the calls of Start that have not ended
+	timed   []*call         // the calls of Send that have not ended
 	parked  []chan struct{} // the goroutines that have nothing to do
 	called  int             // goroutines on their way to make an exchange
 	busy    time.Time       // when the last of them had something to do
@@ -408,19 +408,19 @@ func (p *pipe) endLocked(c *call) {
 	c.at = -1
 }
 
-// giveUp ends a call whose caller waits no longer, and reports whether it was never
-// sent nor will be. ok is false for one that has ended before.
-func (p *pipe) giveUp(c *call) (unsent, ok bool) {
+// giveUp ends a call whose caller waits no longer. It is false for one that has ended
+// before.
+func (p *pipe) giveUp(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.stage == ended {
-		return false, false
+		return false
 	}
 	if c.stage == waiting {
 		p.waiting.remove(c)
 	}
-	unsent = p.abandonLocked(c)
-	return unsent, true
+	p.abandonLocked(c)
+	return true
 }
 
 // abandonLocked ends a call before its exchange, and reports whether it was never

@@ -45,7 +45,7 @@ func (s slot) Receive(vote quorum.Vote) {
 
 // start starts a command.
 func (b *ballotBox) start(r *Redis, cmd quorum.Command, timeout time.Duration) {
-	r.Start(cmd, timeout, slot{b, cmd.Value})
+	r.Send(cmd, timeout, slot{b, cmd.Value})
 }
 
 // await waits for n votes and demands that each command has one.
@@ -259,9 +259,9 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 			}
 			require.Equal(t, 1, wins)
 			var deletes countingReceiver
-			r.Start(command(quorum.Look, "x", ""), 10*time.Second, &deletes)
+			r.Send(command(quorum.Look, "x", ""), 10*time.Second, &deletes)
 			for range 3 {
-				r.Start(command(quorum.Release, "k", winner), 10*time.Second, &deletes)
+				r.Send(command(quorum.Release, "k", winner), 10*time.Second, &deletes)
 			}
 			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
 			require.EqualValues(t, 2, deletes.granted.Load(), "the look, and one delete")

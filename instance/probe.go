@@ -62,9 +62,8 @@ func (r *Redis) Probe(ctx context.Context, before quorum.Known) (quorum.Identity
 	}
 	c := r.newCall(quorum.Command{})
 	c.probing, c.before = true, before
-	vote, _ := r.wait(ctx, c)
-	if vote.Err != nil {
-		return quorum.Identity{}, vote.Err
+	if err := r.wait(ctx, c); err != nil {
+		return quorum.Identity{}, err
 	}
 	defer r.recycle(c)
 	id := quorum.Identity{Uptime: -time.Second, Served: -time.Second}
@@ -72,6 +71,25 @@ func (r *Redis) Probe(ctx context.Context, before quorum.Known) (quorum.Identity
 		return quorum.Identity{}, err
 	}
 	return id, nil
+}
+
+// wait has a Probe's call carried out and waits for it. With an error the call is left to
+// the collector.
+func (r *Redis) wait(ctx context.Context, c *call) error {
+	c.deadline, _ = ctx.Deadline()
+	if vote, ok := r.pipe.enter(c); !ok {
+		return vote.Err
+	}
+	select {
+	case <-c.done:
+		return c.vote.Err
+	case <-ctx.Done():
+	}
+	if !r.pipe.giveUp(c) {
+		<-c.done // it is being told
+		return c.vote.Err
+	}
+	return r.pipe.ended(ctx)
 }
 
 // identify reads the answers of a Probe. Pure but for the dialect.

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -36,7 +35,7 @@ type Redis struct {
 	set atomic.Pointer[setText]
 }
 
-var _ quorum.Starter = (*Redis)(nil)
+var _ quorum.Instance = (*Redis)(nil)
 
 // setText keeps the spelling of a Set.
 type setText struct {
@@ -117,28 +116,10 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// Do sends one command, as quorum.Instance says, together with others that are
-// sent at the same time.
-//
-// The context bounds everything, dialing and the handshake with a hung server
-// too. A command that was not sent when it ended never is.
-func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	if ctx.Err() != nil {
-		return quorum.Vote{Unsent: true, Err: contextEnded(ctx, nil)}
-	}
-	if err := knownOp(cmd.Op); err != nil {
-		return quorum.Vote{Unsent: true, Err: err}
-	}
-	c := r.newCall(cmd)
-	vote, answered := r.wait(ctx, c)
-	if answered {
-		r.recycle(c)
-	}
-	return vote
-}
-
-// Start sends one command, as quorum.Starter says, by the real clock.
-func (r *Redis) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+// Send sends one command, as quorum.Instance says, together with others that are sent at
+// the same time. The timeout counts by the real clock and bounds everything, dialing and
+// the handshake with a hung server too.
+func (r *Redis) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if err := knownOp(cmd.Op); err != nil {
 		to.Receive(quorum.Vote{Unsent: true, Err: err})
 		return
@@ -161,24 +142,4 @@ func knownOp(op quorum.Op) error {
 		return fmt.Errorf("%w: there is no operation %v", ErrConfig, op)
 	}
 	return nil
-}
-
-// wait has a call carried out and waits for it; answered says that it has ended and
-// is the caller's.
-func (r *Redis) wait(ctx context.Context, c *call) (vote quorum.Vote, answered bool) {
-	c.deadline, _ = ctx.Deadline()
-	if vote, ok := r.pipe.enter(c); !ok {
-		return vote, true
-	}
-	select {
-	case <-c.done:
-		return c.vote, true
-	case <-ctx.Done():
-	}
-	unsent, ok := r.pipe.giveUp(c)
-	if !ok {
-		<-c.done // it is being told
-		return c.vote, true
-	}
-	return quorum.Vote{Unsent: unsent, Err: r.pipe.ended(ctx)}, false
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 // Clients whose replies are delayed, lost, duplicated or cut off at random never
@@ -142,7 +143,7 @@ func TestUnreliableReplies(t *testing.T) {
 		cancel()
 	}
 	for i, inst := range cluster.Instances() {
-		vote := inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"})
+		vote := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"})
 		require.Equal(t, quorum.Granted, vote.Outcome, "instance %d has a key left: %+v", i, vote)
 	}
 }

@@ -315,7 +315,7 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 // A straggler that reserved fewer than the round has doesn't stand for its tokens.
 func TestStragglerThatReservedFewer(t *testing.T) {
 	var raises []quorum.Ballot
-	playCallsOnce(t, 5, func(f *fixture) {
+	playCalls(t, 5, func(f *fixture) {
 		f.warm()
 		for i, s := range f.servers {
 			var done bool
@@ -388,12 +388,13 @@ type generous struct {
 	spare int
 }
 
-func (s generous) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	vote := s.Server.Do(ctx, cmd)
-	if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
-		vote.Spare = s.spare
-	}
-	return vote
+func (s generous) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	s.Server.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+		if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
+			vote.Spare = s.spare
+		}
+		to.Receive(vote)
+	}))
 }
 
 func TestCounterErrorText(t *testing.T) {

@@ -121,7 +121,7 @@ func TestThreeJumpsOnAFullLease(t *testing.T) {
 
 func TestAStepBackIsSeenToo(t *testing.T) {
 	var told jumps
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		time.Sleep(5 * time.Second) // not back behind the mark
 		f.warmUp(f.Coordinator)
 		f.servers[1].StepClock(-3 * time.Second)
@@ -143,7 +143,7 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 // for a difference of rates.
 func TestAJumpIsNoticedWhileIdle(t *testing.T) {
 	var told jumps
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		f.warmUp(f.Coordinator)
 		time.Sleep(time.Hour)
 		require.Empty(t, told.seen())

@@ -158,7 +158,6 @@ func newMembers(c *core, instances []Instance) []*member {
 			// that runs off faster is as bad as one that jumps.
 			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 		}
-		m.starter, _ = inst.(Starter)
 		m.owed = newDebts(m, c.background, c.cfg.MaxDebts, length)
 		members[i] = m
 	}

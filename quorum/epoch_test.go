@@ -42,11 +42,12 @@ func newPath(s *quorumtest.Server) *path {
 
 var errCut = errors.New("cut")
 
-func (p *path) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (p *path) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if p.cut.Load() {
-		return quorum.Vote{Unsent: true, Err: errCut}
+		to.Receive(quorum.Vote{Unsent: true, Err: errCut})
+		return
 	}
-	return p.to.Load().Do(ctx, cmd)
+	p.to.Load().Send(cmd, timeout, to)
 }
 
 func (p *path) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {

@@ -11,13 +11,12 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// errand is one command to one instance, for somebody who doesn't wait for it. To a
-// Starter it costs no goroutine, unless the server must be asked first who it is;
-// to any other Instance it goes on one.
+// errand is one command to one instance, for somebody who doesn't wait for it. It costs
+// no goroutine, unless the server must be asked first who it is.
 type errand struct {
 	m     *member
 	ctx   context.Context // detached, for its values
-	group *errgroup.Group // of goroutines
+	group *errgroup.Group // of the goroutines that ask who the server is
 	op    Op
 	fence bool
 	spare int // Command.Spare
@@ -42,10 +41,9 @@ type returner interface {
 // that the time-out counts from no later than this.
 //
 // A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
-// instances' commands at the first error, and one instance's error must not cost
-// another's vote. For the same reason what it runs returns nothing. What goes to a
-// Starter is in no group: the goroutines are the instance's own, and carry many
-// callers' commands.
+// instances' probes at the first error, and one instance's error must not cost
+// another's vote. For the same reason what it runs returns no error. A command is in no
+// group: the goroutines that carry it are the instance's own.
 func (e *errand) send(cmd Command, now drift.Instant) {
 	e.op, e.fence, e.spare = cmd.Op, cmd.Fence, cmd.Spare
 	if e.use == oldVote {
@@ -61,6 +59,8 @@ func (e *errand) send(cmd Command, now drift.Instant) {
 	switch {
 	case err != nil:
 		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: err}})
+	case e.use == uncounted:
+		e.sendIn(cmd.Run, cmd, e.began)
 	case !s.known:
 		e.identifyFirst(cmd)
 	case e.use == newVote && s.err != nil:
@@ -86,6 +86,7 @@ func (e *errand) identifyFirst(cmd Command) {
 		}
 		if err != nil {
 			e.end(Ballot{Vote: Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+			//guard:error-is-a-vote  an instance's error is its vote, and not the group's
 			return nil
 		}
 		e.sendIn(s.run, cmd, e.m.reader.Now())
@@ -103,23 +104,8 @@ func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
 		left = max(left-drift.Elapsed(e.began, now), 1)
 	}
 	cmd.Clock = cmd.Clock || e.m.wantsClock(cmd.Op)
-	if e.m.starter != nil {
-		//guard:instance-timeout  no instance is waited for longer than InstanceTimeout
-		e.m.starter.Start(cmd, left, e)
-		return
-	}
-	e.sendApart(cmd, left)
-}
-
-// sendApart sends the command on a goroutine of its own.
-func (e *errand) sendApart(cmd Command, timeout time.Duration) {
-	e.group.Go(func() error {
-		ctx, cancel := e.m.clock.WithTimeout(e.ctx, timeout)
-		defer cancel()
-		//guard:error-is-a-vote  an instance's error is its vote, and not the group's
-		e.Receive(e.m.inst.Do(ctx, cmd))
-		return nil
-	})
+	//guard:instance-timeout  no instance is waited for longer than InstanceTimeout
+	e.m.inst.Send(cmd, left, e)
 }
 
 // Receive takes in the instance's vote.

@@ -239,7 +239,9 @@ type breaker struct {
 	err error
 }
 
-func (b *breaker) Do(context.Context, quorum.Command) quorum.Vote { return quorum.Vote{Err: b.err} }
+func (b *breaker) Send(_ quorum.Command, _ time.Duration, to quorum.Receiver) {
+	to.Receive(quorum.Vote{Err: b.err})
+}
 
 func TestInstancesCannotPassForTheCaller(t *testing.T) {
 	for _, own := range []error{context.DeadlineExceeded, context.Canceled, os.ErrDeadlineExceeded, fmt.Errorf("read: %w", context.DeadlineExceeded), nil} {

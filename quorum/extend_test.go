@@ -560,7 +560,7 @@ func TestExtendTellsHooks(t *testing.T) {
 	var extended []quorum.LeaseEvent
 	var ends []quorum.RoundEnd
 	var lost []quorum.LeaseEvent
-	playOnce(t, 5, func(f *fixture) {
+	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
 		time.Sleep(time.Second)

@@ -32,47 +32,20 @@ type fixture struct {
 	servers []*quorumtest.Server
 	clients []*quorum.Coordinator // the fixture's own and the others
 	calls   bool                  // the servers call those who wait
-	starts  bool                  // commands are started, rather than done
 	began   time.Time
 }
 
-// play runs a test with n servers in a bubble, twice: with instances whose commands
-// are done, and with such that start them. At the end the Coordinators are closed,
+// play runs a test with n servers in a bubble. At the end the Coordinators are closed,
 // and the bubble fails the test if a goroutine is left.
 func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
-	for name, starts := range map[string]bool{"done": false, "started": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{starts: starts}, overrides...)) })
-		})
-	}
-}
-
-// playOnce is play with instances that start commands alone, for tests that gather
-// what hooks tell.
-func playOnce(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{starts: true}, overrides...)) })
+	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
 }
 
 // playCalls is play with servers that call those who wait for a lock.
 func playCalls(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
-	for name, starts := range map[string]bool{"done": false, "started": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				test(makeFixture(t, n, fixture{calls: true, starts: starts}, overrides...))
-			})
-		})
-	}
-}
-
-// playCallsOnce is to playCalls what playOnce is to play.
-func playCallsOnce(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		test(makeFixture(t, n, fixture{calls: true, starts: true}, overrides...))
-	})
+	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{calls: true}, overrides...)) })
 }
 
 // newFixture is what play does, inside a bubble that is there already.
@@ -142,60 +115,31 @@ func (f *fixture) distant(d time.Duration) *quorum.Coordinator {
 	f.t.Helper()
 	instances := make([]quorum.Instance, len(f.servers))
 	for i, s := range f.servers {
-		far := distantServer{quorumtest.Listening{Server: s}, d}
-		if instances[i] = far; f.starts {
-			instances[i] = startingDistant{far}
-		}
+		instances[i] = distantServer{quorumtest.Listening{Server: s}, d}
 	}
 	return f.newCoordinatorOn(f.cfg, instances)
 }
 
-type (
-	distantServer struct {
-		quorumtest.Listening
-		d time.Duration
-	}
-	startingDistant struct{ distantServer }
-)
-
-func (s distantServer) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	time.Sleep(s.d)
-	return s.Listening.Do(ctx, cmd)
+type distantServer struct {
+	quorumtest.Listening
+	d time.Duration
 }
 
-func (s startingDistant) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	quorumtest.Started(s, nil, cmd, timeout, to)
+func (s distantServer) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	quorum.SendBlocking(nil, func(ctx context.Context, cmd quorum.Command) quorum.Vote {
+		time.Sleep(s.d)
+		return s.Do(ctx, cmd)
+	}, cmd, timeout, to)
 }
 
 func (f *fixture) instances() []quorum.Instance {
 	instances := make([]quorum.Instance, len(f.servers))
 	for i, s := range f.servers {
-		switch {
-		case f.calls && f.starts:
-			instances[i] = startingListener{quorumtest.Listening{Server: s}}
-		case f.calls:
+		if instances[i] = s; f.calls {
 			instances[i] = quorumtest.Listening{Server: s}
-		case f.starts:
-			instances[i] = starting{s}
-		default:
-			instances[i] = s
 		}
 	}
 	return instances
-}
-
-// starting and startingListener are servers that are quorum.Starters.
-type (
-	starting         struct{ *quorumtest.Server }
-	startingListener struct{ quorumtest.Listening }
-)
-
-func (s starting) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	quorumtest.Started(s, nil, cmd, timeout, to)
-}
-
-func (s startingListener) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	quorumtest.Started(s, nil, cmd, timeout, to)
 }
 
 // vouch makes servers say that their present run has all the votes ever given: to a

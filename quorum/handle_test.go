@@ -229,7 +229,7 @@ func FuzzParseHandle(f *testing.F) {
 // The sender's lease is over at once, and everything about it says why.
 func TestHandingOffEndsTheLease(t *testing.T) {
 	var told []error
-	playOnce(t, 5, func(f *fixture) {
+	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
 		ctx := lease.Context()
@@ -309,7 +309,7 @@ func TestHandingOffWaitsForTheKeeper(t *testing.T) {
 	for hung, wants := range map[int]error{1: nil, 3: quorum.ErrInterrupted} {
 		for _, patient := range []bool{true, false} {
 			t.Run(fmt.Sprint(hung, patient), func(t *testing.T) {
-				playOnce(t, 5, func(f *fixture) {
+				play(t, 5, func(f *fixture) {
 					lease := f.acquire("k")
 					synctest.Wait()
 					lease.KeepAlive()

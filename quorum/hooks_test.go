@@ -332,7 +332,7 @@ func bug(key string) {
 // A hook may panic in a handler whose server recovers. Its round isn't counted as under way
 // from then on: neither against MaxInFlight nor as the one whose time is taken.
 func TestPanickingHookLeavesNoRoundBehind(t *testing.T) {
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		for range 20 {
 			require.PanicsWithValue(t, "a hook's bug", func() { _, _ = f.TryAcquire(f.ctx, "boom") })
 		}
@@ -358,7 +358,7 @@ func TestPanickingHookLeavesNoLeaseBehind(t *testing.T) {
 		"Acquired":     {Acquired: func(_ context.Context, e quorum.LeaseEvent) { bug(e.Key) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playOnce(t, 3, func(f *fixture) {
+			play(t, 3, func(f *fixture) {
 				other := f.other(func(cfg *quorum.Config) { cfg.Hooks = quorum.Hooks{} })
 				for _, take := range []func(context.Context, string) (*quorum.Lease, error){f.Acquire, f.TryAcquire} {
 					require.PanicsWithValue(t, "a hook's bug", func() { _, _ = take(f.ctx, "boom") })

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/redquorum/redlock/fencing"
 )
 
@@ -19,13 +21,20 @@ type Instance interface {
 	// and no two instances of one Coordinator share it.
 	Name() string
 
-	// Do sends one command to the server and gives its vote. It returns when
-	// the server has answered or soon after ctx has ended, whichever is first.
+	// Send sends one command to the server and returns without waiting for the
+	// answer, so that an Instance may send the commands of many callers together.
+	// The vote is given to to: exactly once, when the server has answered or soon
+	// after the timeout, whichever is first, and perhaps before Send returns. A vote
+	// that failed because of the timeout has an error that Is
+	// context.DeadlineExceeded, and says (Vote.Unsent) if the command was not sent by
+	// then; it never is, in that case.
 	//
-	// It sends the command at most once: a SET NX that is sent again is
-	// refused by its own first copy. It never panics and never blocks beyond
-	// ctx, whatever the server does.
-	Do(ctx context.Context, cmd Command) Vote
+	// timeout is above zero, and counts by the Instance's own clock.
+	//
+	// Send sends the command at most once: a SET NX that is sent again is refused by
+	// its own first copy. It never panics and never blocks, whatever the server does.
+	// SendBlocking makes it out of a client that blocks.
+	Send(cmd Command, timeout time.Duration, to Receiver)
 
 	// Probe asks the server who it is and how it is set up. It writes one thing there,
 	// the mark that Identity.Served tells of; before is what the client knew of the server
@@ -74,28 +83,31 @@ type Ear interface {
 	Close() error
 }
 
-// Starter is what an Instance may also be, to be asked without a goroutine for each
-// command: it may then send those of many callers together. An Instance that isn't
-// one is asked by Do, on goroutines of the Coordinator's.
-type Starter interface {
-	Instance
-
-	// Start sends one command, as Do does, and returns without waiting for its
-	// answer. The vote is given to to: exactly once, when the server has answered
-	// or soon after the time-out, whichever is first, and perhaps before Start
-	// returns. A vote that failed for the time-out has an error that Is
-	// context.DeadlineExceeded, and says (Vote.Unsent) if the command was not sent
-	// by then; it never is, in that case.
-	//
-	// timeout is above zero, and counts by the Instance's own clock.
-	Start(cmd Command, timeout time.Duration, to Receiver)
-}
-
-// Receiver is given the vote of a command that was started.
+// Receiver is given the vote on a command that was sent.
 type Receiver interface {
 	// Receive is called on a goroutine that other votes wait for: it doesn't
-	// block. It may start further commands.
+	// block. It may send further commands.
 	Receive(vote Vote)
+}
+
+// ReceiverFunc is a function that is a Receiver.
+type ReceiverFunc func(Vote)
+
+// Receive calls f.
+func (f ReceiverFunc) Receive(vote Vote) { f(vote) }
+
+// SendBlocking is Instance.Send for a client that blocks. It calls do on a goroutine of
+// its own, under a context that ends after the timeout by clk (nil: the real clock). do
+// returns soon after that, whatever the server does, and the goroutine ends with it.
+func SendBlocking(clk clock.Clock, do func(context.Context, Command) Vote, cmd Command, timeout time.Duration, to Receiver) {
+	if clk == nil {
+		clk = clock.New()
+	}
+	ctx, cancel := clk.WithTimeout(context.Background(), timeout)
+	go func() {
+		defer cancel()
+		to.Receive(do(ctx, cmd))
+	}()
 }
 
 // Op is what a Command asks for.

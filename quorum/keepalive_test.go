@@ -48,7 +48,7 @@ func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
 // the first time, nor when their extensions have failed together.
 func TestKeepAlivesAreSpread(t *testing.T) {
 	const leases = 1000
-	playOnce(t, 1, func(f *fixture) {
+	play(t, 1, func(f *fixture) {
 		held := make([]*quorum.Lease, leases)
 		for i := range held {
 			held[i] = f.acquire(fmt.Sprint("k", i))
@@ -85,7 +85,7 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 // Answers that come after InstanceTimeout count, while there is time: servers that are late
 // have extended the lease all the same.
 func TestLateExtensionsCount(t *testing.T) {
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
 		f.lag(300 * ms) // three times the timeout
@@ -108,7 +108,7 @@ func TestLateExtensionsCount(t *testing.T) {
 // An extension that failed isn't repeated while what it sent may be under way, except right
 // before the deadline: repeating adds to what the servers can't keep up with.
 func TestFailedExtensionsAreNotRepeatedAtOnce(t *testing.T) {
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		f.each(func(s *quorumtest.Server) { s.FailWith(quorumtest.ErrConnReset) }, 0, 1)
 		lease.KeepAlive()

@@ -20,9 +20,8 @@ import (
 // number of commands, decides whether the instance may vote, and watches its
 // clock. Everything that is sent to an instance goes through here.
 type member struct {
-	inst    Instance
-	starter Starter // inst, if it is one
-	name    string
+	inst Instance
+	name string
 
 	clock   clock.Clock
 	reader  *drift.Reader
@@ -47,27 +46,25 @@ type member struct {
 	toldHidden bool
 }
 
-// ask sends one command under the instance's own time-out, and waits. It counts
-// nothing and judges nothing but the time.
+// ask sends one command under the instance's own timeout, and waits for the answer or
+// for ctx's end. Nothing is concluded from a grant.
 func (m *member) ask(ctx context.Context, cmd Command) Ballot {
-	ballot := Ballot{Instance: m.name}
-	if err := m.enter(cmd.Op); err != nil {
-		ballot.Vote = Vote{Unsent: true, Err: err}
+	answer := make(ballotChan, 1)
+	e := errand{m: m, use: uncounted, to: answer}
+	e.send(cmd, drift.Instant{})
+	select {
+	case ballot := <-answer:
 		return ballot
+	case <-ctx.Done():
+		m.owed.bg.start(func() { <-answer }) // soon: it is under the timeout
+		return Ballot{Instance: m.name, Vote: Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
-	defer m.leave()
-	ctx, cancel := m.clock.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	cmd.Clock = cmd.Clock || m.wantsClock(cmd.Op)
-	sent := m.reader.Now()
-	return m.answered(m.inst.Do(ctx, cmd), m.timeout, sent, m.reader.Now())
 }
 
-func (m *member) enter(op Op) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.enterLocked(op)
-}
+// ballotChan hands a ballot to whoever waits for it. It has room for it.
+type ballotChan chan Ballot
+
+func (c ballotChan) returned(ballot Ballot) { c <- ballot }
 
 // enterLocked counts one command more. A quarter of MaxInFlight is kept for what is held:
 // however many acquisitions are unanswered, a lease can be extended and released.
@@ -103,7 +100,7 @@ func (m *member) admit(op Op, use use, now drift.Instant) (s standing, err error
 		return standing{}, err
 	}
 	if use == uncounted {
-		return standing{known: true}, nil
+		return standing{}, nil
 	}
 	return m.standingLocked(now), nil
 }

@@ -99,7 +99,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 // With a majority that hangs, rounds are begun no faster than they end, and the lock is had
 // when the servers are back.
 func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		f.warm()
 		f.each((*quorumtest.Server).Hang, 0, 1)
 		var rounds sync.WaitGroup
@@ -135,7 +135,7 @@ func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
 func TestFarAwayServersAreNotOverloaded(t *testing.T) {
 	for _, way := range []time.Duration{30 * ms, 60 * ms, 80 * ms, 99 * ms} {
 		t.Run(way.String(), func(t *testing.T) {
-			playOnce(t, 3, func(f *fixture) {
+			play(t, 3, func(f *fixture) {
 				f.slow(way/2, way/2)
 				f.recognize()
 				var failed atomic.Int32

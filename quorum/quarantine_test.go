@@ -304,7 +304,7 @@ func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
 func TestQuarantineIsToldOnce(t *testing.T) {
 	var told []quorum.QuarantineEvent
 	var mu sync.Mutex
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		for _, s := range f.servers[:2] {
 			s.SetIdentity(truth)
 		}
@@ -334,7 +334,7 @@ func TestQuarantineIsToldOnce(t *testing.T) {
 // from there.
 func TestARestartIsNoticedWhileIdle(t *testing.T) {
 	var told atomic.Int32
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		lease := f.acquire("warm")
 		require.NoError(t, lease.Release(f.ctx))
 		synctest.Wait()
@@ -350,7 +350,7 @@ func TestARestartIsNoticedWhileIdle(t *testing.T) {
 func TestHiddenIdentityIsToldOnce(t *testing.T) {
 	var told []quorum.UnprotectedEvent
 	var mu sync.Mutex
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		f.identify(func(id *quorum.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: no permission"}
 		}, 0)

@@ -64,7 +64,7 @@ func TestHandedToWhoHasGone(t *testing.T) {
 	for _, behind := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d behind", behind), func(t *testing.T) {
 			for range 50 { // which of two events a goroutine sees first is the scheduler's choice
-				playCallsOnce(t, 3, func(f *fixture) {
+				playCalls(t, 3, func(f *fixture) {
 					f.warm()
 					w := newCrew(f, f.Coordinator, 1)
 					ctx, cancel := context.WithCancel(f.ctx)
@@ -105,7 +105,7 @@ func TestHandedToWhoHasGone(t *testing.T) {
 // that hold it for long.
 func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 	var rounds atomic.Int64
-	playCallsOnce(t, 3, func(f *fixture) {
+	playCalls(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms)
 		const workers, turns = 8, 500
@@ -141,7 +141,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 		"one try": {MaxTries: 1}, "two tries": {MaxTries: 2}, "seven tries": {MaxTries: 7},
 		"a time": {MaxWait: time.Second}, "both": {MaxTries: 3, MaxWait: time.Minute},
 	} {
-		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playCallsOnce, "polls": playOnce} {
+		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playCalls, "polls": play} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				var outcomes []outcome
 				for _, where := range []string{"elsewhere", "here", "behind others", "behind others elsewhere"} {

@@ -246,7 +246,7 @@ func TestOnlyOneOfManyReleasesDoesIt(t *testing.T) {
 func TestReleaseTellsItsHook(t *testing.T) {
 	type key struct{}
 	var told []quorum.LeaseEvent
-	playOnce(t, 5, func(f *fixture) {
+	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
 		time.Sleep(2 * time.Second)

@@ -526,7 +526,6 @@ func ExampleRoundError() {
 // An instance that fails at once ends no other's command.
 func TestOneErrorCostsNoOtherVote(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.warm()
 		f.slow(5*ms, 5*ms)
 		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
 		lease := f.acquire("k")

@@ -109,7 +109,7 @@ func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
 // counter that it came back with, and the user is told so.
 func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	var told atomic.Int32
-	playOnce(t, 3, func(f *fixture) {
+	play(t, 3, func(f *fixture) {
 		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", max(id.Uptime, time.Hour) })
 		first := f.cycle()
 		f.each(func(s *quorumtest.Server) { f.older(s, 1) })
@@ -306,11 +306,12 @@ func (s *switched) Probe(ctx context.Context, before quorum.Known) (quorum.Ident
 	return s.Server.Probe(ctx, before)
 }
 
-func (s *switched) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (s *switched) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if s.commands.Load() {
-		return s.second.Do(ctx, cmd)
+		s.second.Send(cmd, timeout, to)
+		return
 	}
-	return s.Server.Do(ctx, cmd)
+	s.Server.Send(cmd, timeout, to)
 }
 
 // A lease is not extended by a server that is in another run, though it has kept the key: nor

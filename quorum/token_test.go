@@ -214,12 +214,13 @@ type tokenless struct {
 	token fencing.Token
 }
 
-func (s tokenless) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	vote := s.Server.Do(ctx, cmd)
-	if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
-		vote.Token = s.token
-	}
-	return vote
+func (s tokenless) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	s.Server.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+		if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
+			vote.Token = s.token
+		}
+		to.Receive(vote)
+	}))
 }
 
 // A grant without a token is a failed vote, and is rolled back like one.
@@ -388,7 +389,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playOnce(t, 3, func(f *fixture) {
+			play(t, 3, func(f *fixture) {
 				f.servers[0].StepClock(5*time.Second - 10*ms)
 				f.servers[2].EndWith(quorumtest.Refuse)
 				lease := f.acquire("k") // its token is of A's clock, and B is raised to it

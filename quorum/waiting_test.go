@@ -350,7 +350,7 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 func TestUncalledWaitersPoll(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	playCallsOnce(t, 3, func(f *fixture) {
+	playCalls(t, 3, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) { s.RefuseEars(permanentError{true}) })
 		for range 3 {

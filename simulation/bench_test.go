@@ -24,9 +24,6 @@ func BenchmarkRun(b *testing.B) {
 	b.Run("RoundsWithText", func(b *testing.B) {
 		benchmark(b, true, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
 	})
-	b.Run("RoundsPlain", func(b *testing.B) {
-		benchmark(b, false, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{Plain: true}) })
-	})
 	b.Run("S1", func(b *testing.B) {
 		schedule, work := pauseAfterTheCheck()
 		benchmark(b, false, func(seed uint64) simulation.Result {

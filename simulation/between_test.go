@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -200,7 +201,7 @@ func TestDemotion(t *testing.T) {
 			id, err := inst.Probe(c.Context(), quorum.Known{})
 			require.NoError(t, err)
 			ids = append(ids, id)
-			vote := inst.Do(c.Context(), quorum.Command{Op: quorum.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
+			vote := quorumtest.Do(c.Context(), inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
 			if i == 1 {
 				var role *quorum.RoleError
 				require.ErrorAs(t, vote.Err, &role)

@@ -33,11 +33,6 @@ type Config struct {
 	// that are well known (CompareDel and others).
 	Scripts map[string]Script `json:"-"`
 
-	// Plain gives processes instances that are no quorum.Starters: the library asks
-	// them by Do, on goroutines of its own. By default it does as it does with
-	// package instance.
-	Plain bool
-
 	// Aliases are more names for servers: what a client has that lists a server
 	// twice.
 	Aliases []Alias

@@ -35,47 +35,11 @@ func (o opened) Restart(keepData bool) {
 	}
 }
 
-// begun is an instance that is asked by Start alone, as the library asks it.
-type begun struct {
-	opened
-	clock clock.Clock
-}
-
-func (b begun) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	if err := ctx.Err(); err != nil {
-		return quorum.Vote{Err: err, Unsent: true}
-	}
-	left := time.Hour
-	if deadline, ok := ctx.Deadline(); ok {
-		left = max(1, b.clock.Until(deadline))
-	}
-	to := make(votes, 1)
-	starter{b.instance}.Start(cmd, left, to)
-	select {
-	case vote := <-to:
-		return vote
-	case <-ctx.Done():
-		return quorum.Vote{Err: ctx.Err()}
-	}
-}
-
-// votes is a Receiver that must not be given a second vote.
-type votes chan quorum.Vote
-
-func (v votes) Receive(vote quorum.Vote) {
-	select {
-	case v <- vote:
-	default:
-		panic("a second vote")
-	}
-}
-
 // The simulated instance keeps the contract that every instance must keep, also
 // under latencies that reorder what is sent.
 func TestInstancePassesCheck(t *testing.T) {
 	for name, latency := range map[string][2]time.Duration{
 		"at once":   {0, time.Nanosecond},
-		"started":   {100 * time.Microsecond, 300 * time.Microsecond},
 		"as usual":  {100 * time.Microsecond, 300 * time.Microsecond},
 		"reordered": {0, time.Millisecond},
 	} {
@@ -97,11 +61,7 @@ func TestInstancePassesCheck(t *testing.T) {
 					defer close(done)
 					w.drive(context.Background())
 				}()
-				o := opened{instance: instance{p: p}, server: w.servers[0]}
-				if name == "started" {
-					return begun{o, p.clock}
-				}
-				return o
+				return opened{instance: instance{p: p}, server: w.servers[0]}
 			}, quorumtest.Virtual(), quorumtest.Clock(clk))
 		})
 	}

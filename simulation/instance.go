@@ -19,25 +19,12 @@ func (i instance) Name() string { return i.p.w.places[i.place].name }
 
 func (i instance) ConnLife() time.Duration { return i.p.w.cfg.ConnLife }
 
-func (i instance) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	c := &call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, ctx: ctx}
-	if err := ctx.Err(); err != nil {
-		return quorum.Vote{Err: err, Unsent: true}
-	}
-	return c.do().vote
-}
-
-// starter is an instance that is asked without a goroutine for each command.
-type starter struct{ instance }
-
-var _ quorum.Starter = starter{}
-
-func (s starter) Start(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	if s.p.dead.Load() {
+func (i instance) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	if i.p.dead.Load() {
 		to.Receive(failed(ErrCrashed, true).vote)
 		return
 	}
-	s.p.post(&call{p: s.p, place: s.place, name: cmd.Op.String(), cmd: cmd, to: to, due: s.p.clock.mono() + int64(timeout)})
+	i.p.post(&call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, to: to, due: i.p.clock.mono() + int64(timeout)})
 }
 
 func (i instance) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {

@@ -22,6 +22,7 @@ import (
 	redisinstance "github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
 // pair is a real server and the model of it, which must do the same.
@@ -289,7 +290,7 @@ func (p *pair) run(cmd quorum.Command) {
 		if cmd.Token != 0 {
 			translated.Token = fencing.Token(int64(cmd.Token) + p.ahead[cmd.Key])
 		}
-		theirs = p.real.Do(ctx, translated)
+		theirs = quorumtest.Do(ctx, p.real, translated)
 	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())

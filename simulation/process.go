@@ -147,12 +147,7 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
 	for i := range p.w.places {
-		inst := instance{p: p, place: i}
-		if p.w.cfg.Plain {
-			parts.Instances = append(parts.Instances, inst)
-		} else {
-			parts.Instances = append(parts.Instances, starter{inst})
-		}
+		parts.Instances = append(parts.Instances, instance{p: p, place: i})
 		parts.Redis = append(parts.Redis, door{p: p, place: i})
 	}
 	return parts

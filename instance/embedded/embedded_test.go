@@ -61,14 +61,14 @@ func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := opened(t, StartPiped, 1)
 		inst := c.Instances()[0]
-		vote := inst.Do(t.Context(), quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Hour})
+		vote := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Hour})
 		require.Equal(t, quorum.Granted, vote.Outcome, "%v", vote.Err)
 		time.Sleep(time.Hour - time.Millisecond)
-		look := inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"})
+		look := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"})
 		assert.Equal(t, quorum.Refused, look.Outcome, "%v", look.Err)
 		assert.Equal(t, time.Millisecond, look.Remaining)
 		time.Sleep(time.Millisecond)
-		assert.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"}).Outcome)
+		assert.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"}).Outcome)
 		id, err := inst.Probe(t.Context(), quorum.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, time.Hour-time.Second, id.Uptime, "a second less: it may have been rounded up")
@@ -143,7 +143,7 @@ func TestRestartForgets(t *testing.T) {
 	c := opened(t, Start, 3)
 	inst, s := c.Instances()[1], c.Server(1)
 	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute}
-	require.Equal(t, quorum.Granted, inst.Do(t.Context(), acquire).Outcome)
+	require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome)
 	before, addr := s.RunID(), s.Addr()
 
 	s.Stop()
@@ -155,8 +155,8 @@ func TestRestartForgets(t *testing.T) {
 	assert.Error(t, err, "the port is closed")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	assert.Equal(t, quorum.Failed, inst.Do(ctx, acquire).Outcome)
-	assert.Equal(t, quorum.Granted, c.Instances()[0].Do(ctx, acquire).Outcome, "the others are independent")
+	assert.Equal(t, quorum.Failed, quorumtest.Do(ctx, inst, acquire).Outcome)
+	assert.Equal(t, quorum.Granted, quorumtest.Do(ctx, c.Instances()[0], acquire).Outcome, "the others are independent")
 
 	require.NoError(t, s.Start())
 	require.NoError(t, s.Start())
@@ -166,7 +166,7 @@ func TestRestartForgets(t *testing.T) {
 	require.Eventually(t, func() bool { id, err = inst.Probe(ctx, quorum.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, s.RunID(), id.RunID)
 	assert.False(t, id.Vouched, "nobody vouches for a server that has forgotten")
-	assert.Equal(t, quorum.Granted, inst.Do(t.Context(), acquire).Outcome, "it has forgotten")
+	assert.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has forgotten")
 
 	require.NoError(t, c.Close())
 	assert.ErrorIs(t, s.Start(), ErrClosed)
@@ -179,18 +179,18 @@ func TestPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := opened(t, start, 1)
 			inst, s := c.Instances()[0], c.Server(0)
-			require.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Outcome)
+			require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Tick}).Outcome)
 			s.Pause()
 			s.Pause()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
-			vote := inst.Do(ctx, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute})
+			vote := quorumtest.Do(ctx, inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute})
 			assert.Equal(t, quorum.Failed, vote.Outcome)
 			assert.False(t, vote.Unsent)
 			s.Resume()
 			s.Resume()
 			require.Eventually(t, func() bool {
-				return inst.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"}).Holder == "v"
+				return quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"}).Holder == "v"
 			}, 10*time.Second, time.Millisecond)
 			s.Pause()
 			s.Stop() // must not wait for the pause to end
@@ -260,7 +260,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	c, err := Start(5)
 	require.NoError(t, err)
 	for _, inst := range c.Instances() {
-		require.Equal(t, quorum.Granted, inst.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Outcome)
+		require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Tick}).Outcome)
 	}
 	own := redis.NewClient(&redis.Options{Addr: c.Server(0).Addr()})
 	require.NoError(t, own.Ping(t.Context()).Err())
@@ -269,7 +269,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())
 	goleak.VerifyNone(t, running)
-	vote := c.Instances()[0].Do(t.Context(), quorum.Command{Op: quorum.Tick})
+	vote := quorumtest.Do(t.Context(), c.Instances()[0], quorum.Command{Op: quorum.Tick})
 	assert.Equal(t, quorum.Failed, vote.Outcome)
 }
 

@@ -52,9 +52,7 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 // 10 ms unless it is set. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
-// Check is the contract of quorum.Instance: every implementation must pass it. One
-// that is a quorum.Starter is put through all of it once more, with commands that
-// are started.
+// Check is the contract of quorum.Instance: every implementation must pass it.
 //
 // Open gives an instance for each part of the check, all of them on a server of
 // any content; t.Cleanup is the place to close it. It is called from the test's
@@ -73,7 +71,6 @@ func Check(t *testing.T, open func(t *testing.T) quorum.Instance, options ...Opt
 			}
 		})
 	}
-	t.Run("started", func(t *testing.T) { c.checkStarted(t, open) })
 }
 
 // part is one part of the contract.
@@ -100,8 +97,6 @@ type check struct {
 	t      tester
 	inst   quorum.Instance
 	prefix string
-
-	starter quorum.Starter // if commands are started, rather than done
 }
 
 func newCheck(options ...Option) *check {
@@ -185,12 +180,9 @@ func (c *check) do(cmd quorum.Command) quorum.Vote {
 
 // send may be called from any goroutine: it checks nothing.
 func (c *check) send(cmd quorum.Command) quorum.Vote {
-	if c.starter != nil {
-		return c.start(cmd)
-	}
-	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	return c.inst.Do(ctx, cmd)
+	v := make(votes, 2)
+	c.inst.Send(cmd, patience, v)
+	return <-v
 }
 
 func (c *check) granted(cmd quorum.Command) quorum.Vote {

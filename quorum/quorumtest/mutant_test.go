@@ -24,16 +24,22 @@ import (
 // should be.
 type mutant struct {
 	*Server
+	send    func(s *Server, cmd quorum.Command, timeout time.Duration, to quorum.Receiver)
 	do      func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote
 	probe   func(s *Server, id quorum.Identity) quorum.Identity
 	restart func(s *Server)
 }
 
-func (m mutant) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	if m.do == nil {
-		return m.Server.Do(ctx, cmd)
+func (m mutant) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	switch {
+	case m.send != nil:
+		m.send(m.Server, cmd, timeout, to)
+	case m.do != nil:
+		do := func(ctx context.Context, cmd quorum.Command) quorum.Vote { return m.do(m.Server, ctx, cmd) }
+		quorum.SendBlocking(nil, do, cmd, timeout, to)
+	default:
+		m.Server.Send(cmd, timeout, to)
 	}
-	return m.do(m.Server, ctx, cmd)
 }
 
 func (m mutant) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
@@ -453,21 +459,29 @@ func TestCheckFindsMutants(t *testing.T) {
 			cmd.Value = strings.ToValidUTF8(cmd.Value, "?")
 			return s.Do(ctx, cmd)
 		}}, "values"},
-		"context that is over isn't looked at": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
-			return s.Do(context.WithoutCancel(ctx), cmd)
-		}}, "context is over"},
-		"context that is over refuses": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
-			vote := s.Do(ctx, cmd)
-			if vote.Outcome == quorum.Failed {
-				return quorum.Vote{Outcome: quorum.Refused}
+		"votes twice": {mutant{send: func(s *Server, cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+			s.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+				to.Receive(vote)
+				if cmd.Op == quorum.Acquire && vote.Outcome == quorum.Refused {
+					to.Receive(vote)
+				}
+			}))
+		}}, "send: one vote for each"},
+		"says unsent of what it sent": {mutant{send: func(s *Server, cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+			s.Send(cmd, patience, quorum.ReceiverFunc(func(vote quorum.Vote) {
+				if timeout < time.Millisecond {
+					vote = quorum.Vote{Unsent: true, Err: context.DeadlineExceeded}
+				}
+				to.Receive(vote)
+			}))
+		}}, "send: a timeout"},
+		"calls a timeout something else": {mutant{send: func(s *Server, cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+			if timeout < time.Millisecond {
+				to.Receive(quorum.Vote{Unsent: true, Err: errors.ErrUnsupported})
+				return
 			}
-			return vote
-		}}, "context is over"},
-		"context that is over may have been sent": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
-			vote := s.Do(ctx, cmd)
-			vote.Unsent = false
-			return vote
-		}}, "context is over"},
+			s.Send(cmd, timeout, to)
+		}}, "send: a timeout"},
 		"acquire isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd quorum.Command) quorum.Vote {
 			if cmd.Op != quorum.Acquire || ctx.Err() != nil {
 				return s.Do(ctx, cmd)

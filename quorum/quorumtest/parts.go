@@ -55,7 +55,11 @@ var parts = []part{
 	{"set: a held key is not taken over", checkSetHeld},
 	{"keys", checkKeys},
 	{"values", checkValues},
-	{"context is over", checkContextOver},
+	{"send: one vote for each", checkSendOnce},
+	{"send: a timeout", checkSendTimeout},
+	{"send: many at once", checkSendMany},
+	{"send: from a receiver", checkSendAgain},
+	{"probe: the context is over", checkContextOver},
 	{"one of many acquires", checkRace},
 	{"tokens of many cycles", checkCycles},
 	{"many keys at once", checkManyKeys},
@@ -915,28 +919,13 @@ func checkValues(c *check) {
 }
 
 func checkContextOver(c *check) {
-	c.granted(c.acquire("held", "v"))
 	cancelled, cancel := context.WithCancel(c.t.Context())
 	cancel()
 	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"cancelled": cancelled, "deadline": late} {
-		from := c.clock.Now()
-		before := c.do(c.look("held"))
-		for _, cmd := range []quorum.Command{
-			c.acquire("a", "v"), c.bare("a", "v"), c.restore("a", "v", 1), c.look("a"), {Op: quorum.Tick},
-			c.extend("held", "v", 2*long), c.raise("held", "v", fencing.MaxToken), c.release("held", "v"),
-		} {
-			vote := c.inst.Do(ctx, cmd)
-			require.Equal(c.t, quorum.Failed, vote.Outcome, "%s: %v", name, cmd.Op)
-			require.True(c.t, vote.Unsent, "%s: %v was sent, or says so", name, cmd.Op)
-			require.NoError(c.t, wellFormed(cmd, vote))
-			require.ErrorIs(c.t, vote.Err, ctx.Err(), "%s: %v", name, cmd.Op)
-		}
 		_, err := c.inst.Probe(ctx, quorum.Known{})
 		require.ErrorIs(c.t, err, ctx.Err(), "%s: probe", name)
-		require.Zero(c.t, c.free("a"), "%s: it was carried out all the same", name)
-		c.unchanged("held", before, from)
 	}
 }
 

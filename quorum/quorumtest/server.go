@@ -98,7 +98,12 @@ func NewServer(name string, clk clock.Clock) *Server {
 // Name names the server, as it was given to NewServer.
 func (s *Server) Name() string { return s.name }
 
-// Do sends a command, see quorum.Instance.
+// Send sends a command, see quorum.Instance.
+func (s *Server) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	quorum.SendBlocking(s.clock, s.Do, cmd, timeout, to)
+}
+
+// Do sends a command and waits for its vote, or for ctx's end.
 func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 	s.mu.Lock()
 	hook := s.hook

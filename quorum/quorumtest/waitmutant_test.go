@@ -1,8 +1,8 @@
 package quorumtest
 
 import (
-	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -16,16 +16,17 @@ type listeningMutant struct {
 	vote func(quorum.Command, *quorum.Vote)
 }
 
-func (m listeningMutant) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (m listeningMutant) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	sent := cmd
 	if m.cmd != nil {
 		m.cmd(&sent)
 	}
-	vote := m.Listening.Do(ctx, sent)
-	if m.vote != nil && vote.Outcome != quorum.Failed {
-		m.vote(cmd, &vote)
-	}
-	return vote
+	m.Listening.Send(sent, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+		if m.vote != nil && vote.Outcome != quorum.Failed {
+			m.vote(cmd, &vote)
+		}
+		to.Receive(vote)
+	}))
 }
 
 func TestCheckFindsNothingWrongWithListening(t *testing.T) {

@@ -1,7 +1,6 @@
 package designs
 
 import (
-	"context"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -26,18 +25,19 @@ const (
 	retryAfter = 25 * time.Millisecond
 )
 
-func (i retrying) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	vote := i.once(ctx, cmd)
-	for n := 0; n < retries && vote.Outcome == quorum.Failed && ctx.Err() == nil; n++ {
-		vote = i.once(ctx, cmd)
-	}
-	return vote
+func (i retrying) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+	i.try(cmd, i.clock.Now(), timeout, 1+retries, to)
 }
 
-func (i retrying) once(ctx context.Context, cmd quorum.Command) quorum.Vote {
-	ctx, cancel := i.clock.WithTimeout(ctx, retryAfter)
-	defer cancel()
-	return i.Instance.Do(ctx, cmd)
+func (i retrying) try(cmd quorum.Command, start time.Time, timeout time.Duration, tries int, to quorum.Receiver) {
+	left := timeout - i.clock.Since(start)
+	i.Instance.Send(cmd, max(1, min(left, retryAfter)), quorum.ReceiverFunc(func(vote quorum.Vote) {
+		if vote.Outcome == quorum.Failed && tries > 1 && i.clock.Since(start) < timeout {
+			i.try(cmd, start, timeout, tries-1, to)
+			return
+		}
+		to.Receive(vote)
+	}))
 }
 
 // firstThree lets the first client know of three servers only.

@@ -1,7 +1,7 @@
 package designs
 
 import (
-	"context"
+	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
@@ -39,11 +39,12 @@ func newLibrary(p simulation.Process, instances []quorum.Instance) (simulation.L
 // too late, stays without.
 type withoutTopUp struct{ quorum.Instance }
 
-func (i withoutTopUp) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (i withoutTopUp) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if cmd.Op == quorum.Restore {
-		return quorum.Vote{Outcome: quorum.Refused}
+		to.Receive(quorum.Vote{Outcome: quorum.Refused})
+		return
 	}
-	return i.Instance.Do(ctx, cmd)
+	i.Instance.Send(cmd, timeout, to)
 }
 
 // asDocument sets the switches to what the Redis document has: Redlock and nothing

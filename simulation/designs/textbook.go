@@ -155,20 +155,23 @@ func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease
 // all their votes.
 func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i int) bool) []quorum.Vote {
 	votes := make([]quorum.Vote, len(l.instances))
+	if ctx.Err() != nil {
+		return votes // nothing is sent any more
+	}
+	timeout := l.timeout
+	if l.NoTimeout {
+		timeout = 24 * time.Hour
+	}
 	var all sync.WaitGroup
 	for i, instance := range l.instances {
 		if chosen != nil && !chosen(i) {
 			continue
 		}
-		all.Go(func() {
-			ctx := ctx
-			if !l.NoTimeout {
-				var cancel context.CancelFunc
-				ctx, cancel = l.clock.WithTimeout(ctx, l.timeout)
-				defer cancel()
-			}
-			votes[i] = instance.Do(ctx, cmd)
-		})
+		all.Add(1)
+		instance.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+			votes[i] = vote
+			all.Done()
+		}))
 	}
 	all.Wait()
 	return votes

@@ -2,6 +2,9 @@ package designs
 
 import (
 	"context"
+	"time"
+
+	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
@@ -41,18 +44,32 @@ func readCounter(s Session) (fencing.Token, error) {
 type plainCounters struct {
 	quorum.Instance
 	redis simulation.Redis
+	clock clock.Clock
 }
 
-func (i plainCounters) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (i plainCounters) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
 	if cmd.Op == quorum.Raise {
-		return quorum.Vote{Outcome: quorum.Granted}
+		to.Receive(quorum.Vote{Outcome: quorum.Granted})
+		return
 	}
 	count := cmd.Op == quorum.Acquire && cmd.Fence
 	cmd.Fence = false
-	vote := i.Instance.Do(ctx, cmd)
-	if !count || vote.Outcome != quorum.Granted {
-		return vote
-	}
+	ctx, cancel := i.clock.WithTimeout(context.Background(), timeout)
+	i.Instance.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+		if !count || vote.Outcome != quorum.Granted {
+			cancel()
+			to.Receive(vote)
+			return
+		}
+		go func() {
+			defer cancel()
+			to.Receive(i.number(ctx, cmd, vote))
+		}()
+	}))
+}
+
+// number gives a vote its token.
+func (i plainCounters) number(ctx context.Context, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
 	reply, err := i.redis.Do(ctx, "INCR", cmd.Key+":token")
 	if err == nil {
 		err = reply.Err
@@ -90,7 +107,7 @@ func tokens() []Design {
 		Breaks:   "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
 		Cure:     "token-write",
 		Apply: and(library(func(p simulation.Process, i int) quorum.Instance {
-			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i]}
+			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Clock}
 		}), fenced, oneByOne, guarded(simulation.GuardWrites)),
 	}}
 }

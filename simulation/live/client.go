@@ -214,7 +214,9 @@ func warmUp(ctx context.Context, p simulation.Process) {
 	for i, inst := range p.Instances {
 		for _, op := range []quorum.Op{quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Release, quorum.Restore, quorum.Release} {
 			cmd.Op = op
-			inst.Do(ctx, cmd) // whatever the vote is
+			voted := make(chan struct{}, 1)
+			inst.Send(cmd, patience, quorum.ReceiverFunc(func(quorum.Vote) { voted <- struct{}{} }))
+			<-voted // whatever the vote is
 		}
 		_, _ = p.Redis[i].Do(ctx, "PING")
 	}

@@ -66,7 +66,5 @@ func Searches() []Search {
 		// Restarts that nothing tells of but the server. A vote that is lost while its
 		// round is under way is one less, as in S7d.
 		{Name: "between", Workload: "relay", Design: "default", Faults: []string{"proxy", "switch", "demote", "restart", "failover", "reconnect", "hang"}, Except: []string{"validity beyond reality"}, Seeds: n / 2},
-		// Instances that are no Starters are asked on goroutines.
-		{Name: "goroutines", Workload: "mixed", Design: "quarantine", Faults: []string{"cut", "lose", "hang", "restart"}, Seeds: n},
 	}
 }

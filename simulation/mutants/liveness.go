@@ -8,7 +8,7 @@ func ofLiveness() []Mutant {
 		Judge: test("./quorum", "^TestHungMinorityCostsNothing$"),
 	}, {
 		Name:  "no-timeout",
-		Edits: at("instance-timeout", "\te.m.starter.Start(cmd, left, e)", "\te.m.starter.Start(cmd, left*1000, e)"),
+		Edits: at("instance-timeout", "e.m.inst.Send(cmd, left, e)", "e.m.inst.Send(cmd, left*1000, e)"),
 		Judge: scenario("S7d"),
 	}, {
 		Name:  "timeout-without-end",

@@ -3,7 +3,6 @@ package instance
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -22,7 +21,6 @@ type call struct {
 	stale    time.Time // from when on it isn't worth sending, zero: it always is
 	vote     quorum.Vote
 	to       quorum.Receiver
-	done     chan struct{} // told when it has ended, if there is no to
 
 	// Written under the pipe's lock.
 	stage stage
@@ -83,14 +81,11 @@ func (a *bytesArg) MarshalBinary() ([]byte, error) { return a.b, nil }
 // String gives the bytes to go-redis's hooks.
 func (a *bytesArg) String() string { return string(a.b) }
 
-// newCalls makes an instance's pool of calls. Each has its own: the channels in
-// them must not travel from one testing/synctest bubble to another.
-func newCalls() *sync.Pool {
-	return &sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
-}
-
 func (r *Redis) newCall(cmd quorum.Command) *call {
-	c := r.calls.Get().(*call)
+	c, _ := r.calls.Get().(*call)
+	if c == nil {
+		c = new(call)
+	}
 	c.cmd, c.at = cmd, -1
 	c.ttl = cmd.TTL.Milliseconds()
 	c.quarter = (cmd.CounterTTL.Milliseconds() + 3) / 4
@@ -101,7 +96,7 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 
 // recycle takes a call back that nobody has any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{done: c.done, counter: c.counter, set: c.set, waiters: c.waiters}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters}
 	r.calls.Put(c)
 }
 

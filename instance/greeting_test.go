@@ -259,11 +259,6 @@ func TestTheWrongPort(t *testing.T) {
 	require.NotContains(t, r.pipe.ended(ctx).Error(), "TLS")
 }
 
-// votes takes what a command that was started comes to.
-type votes chan quorum.Vote
-
-func (v votes) Receive(vote quorum.Vote) { v <- vote }
-
 // TestTheGreetingEnds: what is bounded is the greeting, and not the caller's own commands
 // over the same connections; and go-redis can still see if a connection was closed.
 func TestTheGreetingEnds(t *testing.T) {

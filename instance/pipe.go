@@ -94,7 +94,7 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 		return quorum.Vote{Unsent: true, Err: why}, false
 	}
 	c.stage = waiting
-	if c.to != nil {
+	if !c.probing {
 		c.at = len(p.timed)
 		p.timed = append(p.timed, c)
 		p.armLocked(c.deadline)
@@ -255,12 +255,10 @@ func (p *pipe) board() *batch {
 
 // tell gives a call's vote to who waits for it.
 func (c *call) tell() {
-	if c.to == nil {
-		c.done <- struct{}{}
-		return
-	}
 	vote, to, r := c.vote, c.to, c.in.pipe.r
-	r.recycle(c)
+	if !c.probing { // its answers have yet to be read
+		r.recycle(c)
+	}
 	to.Receive(vote)
 }
 

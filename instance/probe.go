@@ -76,21 +76,27 @@ func (r *Redis) Probe(ctx context.Context, before quorum.Known) (quorum.Identity
 // wait has a Probe's call carried out and waits for it. With an error the call is left to
 // the collector.
 func (r *Redis) wait(ctx context.Context, c *call) error {
+	told := make(votes, 1)
+	c.to = told
 	c.deadline, _ = ctx.Deadline()
 	if vote, ok := r.pipe.enter(c); !ok {
 		return vote.Err
 	}
 	select {
-	case <-c.done:
-		return c.vote.Err
+	case vote := <-told:
+		return vote.Err
 	case <-ctx.Done():
 	}
 	if !r.pipe.giveUp(c) {
-		<-c.done // it is being told
-		return c.vote.Err
+		return (<-told).Err // it is being told
 	}
 	return r.pipe.ended(ctx)
 }
+
+// votes is a Receiver that has room for the votes it is given.
+type votes chan quorum.Vote
+
+func (v votes) Receive(vote quorum.Vote) { v <- vote }
 
 // identify reads the answers of a Probe. Pure but for the dialect.
 func (r *Redis) identify(id *quorum.Identity, asks []ask) error {

@@ -28,7 +28,7 @@ type Redis struct {
 	nonce atomic.Uint64
 	pipe  pipe
 	// calls keeps calls for use again.
-	calls *sync.Pool
+	calls sync.Pool
 	// markKey is MarkKey of the name.
 	markKey string
 	// set is the text of the Set that was used last: nearly always the same.
@@ -72,7 +72,7 @@ func make1(client *redis.Client, cfg Config, name string, owned bool) (*Redis, e
 	} else if err := validateName(name); err != nil {
 		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
 	}
-	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned, calls: newCalls()}
+	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned}
 	r.pipe.r = r
 	// The scripts handle it as a number, which is exact up to 2^53: there is room
 	// to count up.

@@ -49,6 +49,9 @@ type member struct {
 // ask sends one command under the instance's own timeout, and waits for the answer or
 // for ctx's end. Nothing is concluded from a grant.
 func (m *member) ask(ctx context.Context, cmd Command) Ballot {
+	if ctx.Err() != nil {
+		return Ballot{Instance: m.name, Vote: Vote{Unsent: true, Err: hideTimeout(causeOf(ctx), m.timeout)}}
+	}
 	answer := make(ballotChan, 1)
 	e := errand{m: m, use: uncounted, to: answer}
 	e.send(cmd, drift.Instant{})

@@ -187,3 +187,18 @@ func TestInspectWithoutFencing(t *testing.T) {
 		assert.NotNil(t, f.inspect("k").Held())
 	}, func(c *quorum.Config) { c.Fencing = quorum.Off })
 }
+
+// A look whose caller has gone is under way until it is answered or times out, and Close
+// waits for it.
+func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.hang()
+		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		_, err := f.Inspect(ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
+		assert.Equal(f.t, 10*ms, f.elapsed())
+		require.NoError(f.t, f.Close(f.ctx))
+		assert.Equal(f.t, f.Config().InstanceTimeout, f.elapsed())
+	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+}

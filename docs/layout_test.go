@@ -31,9 +31,10 @@ var policy = map[string][]string{
 	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
 
 	// The protocol never sees Redis.
-	"quorum":            {"drift", "fencing", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
-	"quorum/quorumslog": {"drift", "fencing", "quorum"},
-	"quorum/quorumtest": {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	"quorum":                  {"drift", "fencing", "quorum/internal/handoff", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/internal/handoff": {"fencing"},
+	"quorum/quorumslog":       {"drift", "fencing", "quorum"},
+	"quorum/quorumtest":       {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum", "github.com/redis/go-redis/v9"},

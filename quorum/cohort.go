@@ -38,7 +38,7 @@ const briefTurns = 64
 
 // spares is how many tokens a round reserves for the successors of whoever wins it.
 func (w *wait) spares() int {
-	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.locals.polls {
+	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.locals.polls() {
 		return 0
 	}
 	return w.waiter.successors()

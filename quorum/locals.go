@@ -7,88 +7,37 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/handoff"
 )
 
 // locals has the wait queues of this process: for each key the goroutines that want it,
-// first come first served, and the lease that this process has on it. Only the first
-// waiter of a queue competes on the instances; the others cost them nothing.
+// and the lease that this process has on it. Package handoff has the rules; here are the
+// clock, the lock and the channels.
 //
 // Nothing here blocks, and nothing here calls user code: a waiter's context belongs to
 // the user, so its owner looks at it, and not whoever hands it a lease.
 type locals struct {
 	reader *drift.Reader
-
-	// Where processes can't notify each other (polls), this one steps back after its
-	// turns: for long where another process is known to want the lock, for longer than
-	// that one's pauses between two looks; for short in any case (see endTurn).
-	polls       bool
-	long, short time.Duration
+	rules  handoff.Rules
 
 	mu      sync.Mutex
 	queues  map[string]*queue
 	sweepAt int // the number of queues at which those that are over are removed
 }
 
-const (
-	sweepLeast = 1024
-
-	// maxTurns bounds how often in a row the lock passes from one goroutine of this
-	// process to the next before other processes are let in.
-	maxTurns = 128
-
-	// yieldFor is how long this process steps back for a process that was notified:
-	// far longer than a notification takes, and short enough if that process has died.
-	yieldFor = 20 * time.Millisecond
-
-	// contestedFor is how long a key counts as contested after another process was
-	// seen to want it, too; where processes poll it is contestedTurns long steps back.
-	contestedFor   = time.Second
-	contestedTurns = 4
-
-	// probeShare is the share of the time for which this process had the lock that it
-	// steps back where nobody is known to want it.
-	probeShare = 16
-)
+const sweepLeast = 1024
 
 // queue is the wait queue for one key. It exists while a goroutine waits in it, a lease
 // of this process is held, or another process may wait for the lock.
 type queue struct {
-	waiting []*waiter
-	room    [1]*waiter // for a single waiter
-	holder  *Lease     // a lease of this process, nil if there is none
-
-	// turns is how many goroutines of this process, counting the holder, may have the
-	// lock before other processes are let in. It is set when the lock comes to this
-	// process, to the number of waiters: everybody who waited, here and elsewhere, has
-	// one turn before anybody has two. Where the lock is held for moments it is two for
-	// each: to pass the lock to another process costs as much as some turns, and the
-	// others wait for less than a tenth of a validity. Where no other process is known
-	// to wait it is maxTurns then: a newcomer waits that long, once.
-	turns int
-
-	// By the monotonic clock, 0 for never: until when this process lets others in
-	// first, until when another process may want the lock, and when the lock came here.
-	yield, contested, since time.Duration
-
-	sought bool // another process wanted the lock when it came here
-
-	place place    // this process's in the queue that a server keeps
-	ear   *hearing // by which the first waiter is to be called; nil if it doesn't listen
-
-	freed, called bool // what the first waiter has yet to hear of
-
-	brief bool          // the last lease here was held so shortly that it could be handed on
-	lost  *RoundError   // the last round that was lost here, nil since the lock came here
-	token fencing.Token // of the last lease that a round of this process won
+	handoff.Queue[*waiter, *Lease]
+	lost *RoundError // the last round that was lost here, nil since the lock came here
 }
 
-// place is this process's place in the queue that a server keeps.
-type place struct {
-	ear     *hearing
-	address string // empty for no place
-	called  bool   // by a call, with which the place was lost
-}
+type (
+	view     = handoff.View[*Lease]
+	position = handoff.Position
+)
 
 // waiter is one goroutine in a queue.
 type waiter struct {
@@ -99,42 +48,39 @@ type waiter struct {
 
 	wake     chan struct{} // nil until the goroutine waits for it
 	notified bool          // before that
-
-	// trying: it competes on the instances, and can't be handed a lease.
-	trying bool
-	lease  *Lease // that it was handed
-}
-
-// position is what a waiter sees of its queue.
-type position struct {
-	first  bool
-	holder *Lease // of this process
-	given  *Lease // to this waiter
-	// freed: a lease of this process is over. called: a release notified this process.
-	freed, called bool
 }
 
 func newLocals(cfg *Config, reader *drift.Reader, polls bool) *locals {
 	return &locals{
-		reader: reader, queues: make(map[string]*queue), polls: polls,
+		reader: reader, queues: make(map[string]*queue),
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
-		long: cfg.BackoffMax + cfg.InstanceTimeout, short: cfg.BackoffMin,
+		rules: handoff.Rules{Polls: polls, Long: cfg.BackoffMax + cfg.InstanceTimeout, Short: cfg.BackoffMin},
 	}
 }
+
+// polls reports whether processes can't notify each other.
+func (l *locals) polls() bool { return l.rules.Polls }
 
 // enter puts a waiter at the end of its queue.
 func (l *locals) enter(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.locals = l
-	q := l.queueLocked(w.key)
-	q.waiting = append(q.waiting, w)
+	l.queueLocked(w.key).Enter(w)
 }
+
+// lock locks the queues, and gives the waiter's.
+func (w *waiter) lock() *queue {
+	w.locals.mu.Lock()
+	return w.locals.queues[w.key]
+}
+
+func (w *waiter) unlock() { w.locals.mu.Unlock() }
 
 // news is notified when there is something to look at.
 func (w *waiter) news() <-chan struct{} {
-	w.locals.mu.Lock()
-	defer w.locals.mu.Unlock()
+	w.lock()
+	defer w.unlock()
 	if w.wake == nil {
 		w.wake = make(chan struct{}, 1)
 		if w.notified {
@@ -144,84 +90,63 @@ func (w *waiter) news() <-chan struct{} {
 	return w.wake
 }
 
-// look says how the queue stands. For a waiter that was waiting it takes in the news. One
-// that is about to ask the instances leaves them: if it is called, and its round is lost
-// because it is faster than the rest of the release, it asks again at once.
-func (w *waiter) look(waited bool) position {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
-	p := position{first: q.waiting[0] == w, holder: q.holder, given: w.lease}
-	if !waited {
-		return p
+// notifyLocked wakes a waiter, if it isn't nil.
+func (w *waiter) notifyLocked() {
+	if w == nil {
+		return
 	}
-	w.notified = false
+	w.notified = true
 	select {
-	case <-w.wake:
-	default:
+	case w.wake <- struct{}{}:
+	default: // it is notified already, or will be when it waits
 	}
-	if p.first {
-		p.freed, p.called = q.freed, q.called
-		q.freed, q.called = false, false
+}
+
+// look says how the queue stands (see handoff.Queue.Look).
+func (w *waiter) look(waited bool) view {
+	q := w.lock()
+	defer w.unlock()
+	if waited {
+		w.notified = false
+		select {
+		case <-w.wake:
+		default:
+		}
 	}
-	return p
+	return q.Look(w, waited)
 }
 
 // compete notes that the first waiter asks the instances from now on, unless the queue
 // has changed since it looked.
-func (w *waiter) compete(p position) bool {
-	w.locals.mu.Lock()
-	defer w.locals.mu.Unlock()
-	w.trying = w.lease == nil && w.locals.queues[w.key].holder == p.holder
-	return w.trying
+func (w *waiter) compete(seen view) bool {
+	q := w.lock()
+	defer w.unlock()
+	return q.Compete(seen)
 }
 
 // park notes that the waiter waits for a lease of this process.
 func (w *waiter) park() {
-	w.locals.mu.Lock()
-	defer w.locals.mu.Unlock()
-	w.trying = false
+	q := w.lock()
+	defer w.unlock()
+	q.Wait(w)
 }
 
-// decline takes the lease back that the waiter was handed.
-func (w *waiter) decline() *Lease {
-	w.locals.mu.Lock()
-	defer w.locals.mu.Unlock()
-	lease := w.lease
-	w.lease = nil
-	return lease
+// decline takes back the lease that the waiter was handed.
+func (w *waiter) decline() {
+	q := w.lock()
+	defer w.unlock()
+	q.Decline()
 }
 
-// leave removes the waiter, wherever in the queue it is. It gives the place that is to
-// be given up: this process's place, if no waiter is left to use it or the lock came
-// without it.
-func (w *waiter) leave(won bool) place {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
-	for i, other := range q.waiting {
-		if other != w {
-			continue
-		}
-		q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
-		if i == 0 {
-			//guard:next-is-notified  a waiter that becomes the first in the queue is notified
-			q.notifyLocked() // there is another first
-		}
-		break
-	}
-	var left place
-	if won || len(q.waiting) == 0 {
-		left, q.place = q.place, place{}
-		q.freed, q.called = false, false
-		if won && left.called {
-			left = place{} // the call was for this
-		}
-	}
-	l.dropLocked(w.key, q)
-	return left
+// leave removes the waiter. It gives the position that is to be given up, and the lease
+// that the waiter was handed.
+func (w *waiter) leave(won bool) (position, *Lease) {
+	q := w.lock()
+	defer w.unlock()
+	left := q.Leave(w, won)
+	left.Wake.notifyLocked()
+	w.locals.dropLocked(w.key, q)
+	return left.Withdraw, left.Handed
 }
 
 // held notes that a round of this process was won, so that the first waiter need not
@@ -229,102 +154,51 @@ func (w *waiter) leave(won bool) place {
 func (l *locals) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.reader.Now().Mono
 	q := l.queueLocked(lease.hold.key)
-	q.holder, q.lost, q.yield = lease, nil, 0
-	if l.polls && q.token != 0 && lease.token > q.token+1 {
-		q.turns, q.contested = 0, now+l.memory() // another process has had it since
-	}
-	q.token = lease.token
-	if !l.polls || q.turns <= 0 { // else its turns go on
-		q.turns, q.sought, q.since = l.newTurns(q, now), q.contestedAt(now), now
-	}
+	q.Acquired(lease, lease.token, l.reader.Now().Mono)
+	q.lost = nil
 	if len(l.queues) >= l.sweepAt {
 		l.sweepLocked()
 		l.sweepAt = max(sweepLeast, 2*len(l.queues))
 	}
 }
 
-// newTurns is how many turns this process has when the lock comes to it.
-func (l *locals) newTurns(q *queue, now time.Duration) int {
-	n := len(q.waiting)
-	switch {
-	case !q.brief:
-		return min(n, maxTurns)
-	//guard:other-processes-get-in  local hand-overs don't keep waiters in other processes out for long
-	case n > 1 && !l.polls && !q.contestedAt(now):
-		return maxTurns
-	default:
-		return min(2*n, maxTurns)
-	}
-}
-
 // successors is how many waiters may follow the first one without a round of their own,
 // if that one wins the lock now.
 func (w *waiter) successors() int {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(l.newTurns(l.queues[w.key], l.reader.Now().Mono)-1, 0)
+	q := w.lock()
+	defer w.unlock()
+	return q.Successors(w.locals.reader.Now().Mono)
 }
 
 // handOff gives the lease, which is over for its holder, to the first waiter, if that
 // one waits for it, the lease is fit for that, and it is still this process's turn.
-//
-// Whoever releases decides, and doesn't wait for the waiter: that one may be cancelled
-// by now, and then hands the lease on itself (see wait.leave).
 func (l *locals) handOff(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queues[lease.hold.key]
-	if q == nil || q.holder != lease {
+	q := l.queueOf(lease)
+	if q == nil {
 		return false
 	}
-	q.brief = lease.brief()
-	if len(q.waiting) == 0 || q.turns <= 1 {
+	next, ok := q.Next(lease.brief())
+	if !ok {
 		return false
 	}
-	first := q.waiting[0]
-	//guard:handover-to-a-waiter  a lease is handed only to a waiter that waits for it
-	if first.trying || first.lease != nil {
+	passed := lease.pass(next.c, next.ctx)
+	if passed == nil {
 		return false
 	}
-	next := lease.pass(first.c, first.ctx)
-	if next == nil {
-		return false
-	}
-	q.turns--
-	q.holder, first.lease = next, next
-	q.notifyLocked()
+	q.HandOver(passed).notifyLocked()
 	return true
 }
 
 // endTurn notes that the lease is being released where processes poll. If that was the
 // last of this process's turns, it steps back.
-//
-// Nobody tells a process that others poll for the lock that it has. It knows that they do
-// if it was refused while it waited itself, or if a token was given between two of its
-// own. Then it stays away until each of them has looked once: so no process that waits is
-// passed over twice in a row. If it knows of nobody, it may just have asked again before
-// anybody else looked each time: so it stays away for a moment, too. Sooner or later
-// another process has the lock then, if any wants it.
 func (l *locals) endTurn(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queues[lease.hold.key]
-	if q == nil || q.holder != lease {
-		return
-	}
-	q.brief = lease.brief()
-	if q.turns--; q.turns > 0 {
-		return
-	}
-	now := l.reader.Now().Mono
-	if q.sought {
-		//guard:polling-is-fair  where processes poll, the last holder lets others go first
-		q.yield = now + l.long
-	} else {
-		q.yield = now + min(max(l.short, (now-q.since)/probeShare), l.long)
+	if q := l.queueOf(lease); q != nil && q.EndTurn(lease.brief()) {
+		q.Yield(l.reader.Now().Mono)
 	}
 }
 
@@ -332,13 +206,10 @@ func (l *locals) endTurn(lease *Lease) {
 func (l *locals) freed(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queues[lease.hold.key]
-	if q == nil || q.holder != lease {
-		return
+	if q := l.queueOf(lease); q != nil {
+		q.Freed().notifyLocked()
+		l.dropLocked(lease.hold.key, q)
 	}
-	q.holder, q.freed = nil, true
-	q.notifyLocked()
-	l.dropLocked(lease.hold.key, q)
 }
 
 // wanted reports whether a goroutine of this process waits for the lease, or another
@@ -346,158 +217,111 @@ func (l *locals) freed(lease *Lease) {
 func (l *locals) wanted(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queues[lease.hold.key]
-	return q != nil && q.holder == lease &&
-		(len(q.waiting) > 0 || q.contested != 0 && q.contestedAt(l.reader.Now().Mono))
+	q := l.queueOf(lease)
+	return q != nil && (q.Waiting() > 0 || q.Contested(l.nowFor(q)))
 }
 
 // letIn notes that a release notified another process.
 func (l *locals) letIn(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queueLocked(key)
-	now := l.reader.Now().Mono
-	q.yield, q.contested = now+yieldFor, now+contestedFor
+	l.queueLocked(key).LetIn(l.reader.Now().Mono)
 }
 
-// yields is for how long other processes are to be let in first. Of one that was notified
-// it says so once: the waiter takes its place behind that one then.
+// yields is for how long other processes are to be let in first.
 func (w *waiter) yields() time.Duration {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
-	if q.yield == 0 {
+	q := w.lock()
+	defer w.unlock()
+	if !q.Yields() {
 		return 0 // without a look at the clocks
 	}
-	left := q.yield - l.reader.Now().Mono
-	if !l.polls {
-		q.yield = 0
-	}
-	return max(left, 0)
+	return q.StepBack(w.locals.reader.Now().Mono)
 }
 
-// refused notes a lost round. Where the lock is taken this process's turns are over.
+// refused notes a lost round.
 func (w *waiter) refused(err *RoundError) {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
+	q := w.lock()
+	defer w.unlock()
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.turns, q.contested = 0, l.reader.Now().Mono+l.memory()
+		q.Taken(w.locals.reader.Now().Mono)
 	}
-}
-
-// memory is how long a key counts as contested after another process was seen to want it.
-func (l *locals) memory() time.Duration {
-	if l.polls {
-		return max(contestedFor, contestedTurns*l.long)
-	}
-	return contestedFor
 }
 
 // lastLost is the last round that was lost in this queue, nil if the lock came here
 // since.
 func (w *waiter) lastLost() *RoundError {
-	w.locals.mu.Lock()
-	defer w.locals.mu.Unlock()
-	return w.locals.queues[w.key].lost
+	q := w.lock()
+	defer w.unlock()
+	return q.lost
 }
 
-// listen sets the ear by which the first waiter is to be called, and gives this
-// process's place, if it has one there.
-func (w *waiter) listen(ear *hearing) place {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
-	q.ear = ear
-	if q.place.ear != ear {
-		return place{}
-	}
-	return q.place
+// listen sets the ear by which the first waiter is to be called, -1 for none, and gives
+// this process's position, if it has one there.
+func (w *waiter) listen(ear int) position {
+	q := w.lock()
+	defer w.unlock()
+	return q.Subscribe(ear)
 }
 
-// stand sets this process's place, and gives the one that it had elsewhere.
-func (w *waiter) stand(p place) (before place) {
-	l := w.locals
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[w.key]
-	before, q.place = q.place, p
-	q.contested = l.reader.Now().Mono + l.memory()
-	if before.ear == p.ear {
-		return place{}
-	}
-	return before
+// stand sets this process's position, and gives the one that it had elsewhere.
+func (w *waiter) stand(p position) (before position) {
+	q := w.lock()
+	defer w.unlock()
+	return q.Stand(p, w.locals.reader.Now().Mono)
 }
 
 // call takes in a call for the key, and reports whether anybody here waits for it.
-func (l *locals) call(key string, ear *hearing) bool {
+func (l *locals) call(key string, ear int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[key]
-	if q == nil || q.place.ear != ear {
+	if q == nil {
 		return false
 	}
-	q.place.called, q.called = true, true
-	q.notifyLocked()
-	return true
+	wake, ok := q.Notify(ear)
+	wake.notifyLocked()
+	return ok
 }
 
 // changed notifies those who listen by the ear: it was opened, or lost together with
-// their places.
-func (l *locals) changed(ear *hearing) {
+// their positions.
+func (l *locals) changed(ear int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
-		if q.place.ear == ear {
-			q.place = place{}
-		}
-		if q.ear == ear {
-			q.notifyLocked()
-		}
+		q.Changed(ear).notifyLocked()
 	}
 }
 
-// notifyLocked wakes the first waiter.
-func (q *queue) notifyLocked() {
-	if len(q.waiting) == 0 {
-		return
+// nowFor is the time for the queue.
+func (l *locals) nowFor(q *queue) time.Duration {
+	if !q.Timed() {
+		return 0
 	}
-	first := q.waiting[0]
-	first.notified = true
-	select {
-	case first.wake <- struct{}{}:
-	default: // it is notified already, or will be when it waits
-	}
+	return l.reader.Now().Mono
 }
 
-// contestedAt reports whether another process may want the lock, too.
-func (q *queue) contestedAt(now time.Duration) bool { return now < q.contested }
+// queueOf is the queue of a lease that is this process's last on its key, else nil.
+func (l *locals) queueOf(lease *Lease) *queue {
+	if q := l.queues[lease.hold.key]; q != nil && q.Holder() == lease {
+		return q
+	}
+	return nil
+}
 
 func (l *locals) queueLocked(key string) *queue {
 	q := l.queues[key]
 	if q == nil {
-		q = &queue{}
-		q.waiting = q.room[:0]
+		q = &queue{Queue: handoff.New[*waiter, *Lease](&l.rules)}
 		l.queues[key] = q
 	}
 	return q
 }
 
-// overAt reports whether the queue is of no use any more.
-func (q *queue) overAt(now time.Duration) bool {
-	return len(q.waiting) == 0 && (q.holder == nil || q.holder.expired()) && now >= max(q.contested, q.yield)
-}
-
+// dropLocked removes a queue that is of no use any more.
 func (l *locals) dropLocked(key string, q *queue) {
-	if len(q.waiting) > 0 || q.holder != nil {
-		return
-	}
-	// Reading the clocks costs more than the rest.
-	if max(q.contested, q.yield) == 0 || q.overAt(l.reader.Now().Mono) {
+	if q.Waiting() == 0 && q.Holder() == nil && q.Settled(l.nowFor(q)) {
 		delete(l.queues, key)
 	}
 }
@@ -507,7 +331,7 @@ func (l *locals) dropLocked(key string, q *queue) {
 func (l *locals) sweepLocked() {
 	now := l.reader.Now().Mono
 	for key, q := range l.queues {
-		if q.overAt(now) {
+		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.expired()) && q.Settled(now) {
 			delete(l.queues, key)
 		}
 	}

@@ -53,7 +53,7 @@ var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came i
 // giveBack hands the lock to the first waiter of this process, or frees it.
 func (l *Lease) giveBack(ctx context.Context) error {
 	locals := l.hold.c.locals
-	if locals.polls {
+	if locals.polls() {
 		// Other processes have to find the lock free: it is freed after each turn.
 		locals.endTurn(l)
 	} else if locals.handOff(l) {
@@ -65,7 +65,7 @@ func (l *Lease) giveBack(ctx context.Context) error {
 // free deletes the keys. Then the first waiter of this process competes with others.
 func (l *Lease) free(ctx context.Context) error {
 	locals := l.hold.c.locals
-	if locals.polls || !locals.wanted(l) {
+	if locals.polls() || !locals.wanted(l) {
 		err := l.hold.releaseAll(ctx, nil)
 		locals.freed(l)
 		return err

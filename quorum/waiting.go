@@ -89,7 +89,7 @@ func (w *wait) try(way way) (*Lease, *RoundError) {
 	way.spare = w.spares()
 	// A user who may run no scripts can lock with neither tokens nor notifications. To
 	// replace a value takes a script.
-	scripts := w.c.cfg.Fencing == On || !w.c.locals.polls
+	scripts := w.c.cfg.Fencing == On || !w.c.locals.polls()
 	if w.left != nil && scripts && w.left.mayBeLeft() {
 		way.replace = w.left.value
 	}
@@ -121,16 +121,17 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 	var timer <-chan time.Time // for the next look that is a try
 	for waited := false; ; {
 		p := w.waiter.look(waited)
-		way.oneFirst = way.oneFirst || p.called
-		if p.given != nil {
-			if p.given.fit() {
-				return p.given, way, w.ctx.Err() == nil && !w.c.closed()
+		way.oneFirst = way.oneFirst || p.Notified
+		if given := p.Handed; given != nil {
+			if given.fit() {
+				return given, way, w.ctx.Err() == nil && !w.c.closed()
 			}
-			w.c.discard(w.waiter.decline()) // it was too long before this goroutine ran
+			w.waiter.decline()
+			w.c.discard(given) // it was too long before this goroutine ran
 			continue
 		}
-		left := heldFor(p.holder)
-		if p.first && left == 0 {
+		left := heldFor(p.Holder)
+		if p.First && left == 0 {
 			pause := w.stepBack()
 			if pause <= 0 {
 				if w.waiter.compete(p) {
@@ -150,7 +151,7 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			due = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 			w.tries++
-			w.last = w.taken(p.holder)
+			w.last = w.taken(p.Holder)
 			if w.exhausted() {
 				return nil, way, false
 			}
@@ -159,7 +160,7 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			}
 		}
 		var over <-chan time.Time // the holder's end
-		if p.first {
+		if p.First {
 			over = w.c.clock.After(left)
 		}
 		select {
@@ -195,7 +196,7 @@ func (w *wait) stepBack() time.Duration {
 		return 0
 	}
 	left := w.waiter.yields()
-	if left > 0 && !w.c.locals.polls {
+	if left > 0 && !w.c.locals.polls() {
 		return w.pause(nil, false) // or until it is called
 	}
 	return left
@@ -227,18 +228,18 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 		return way{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
-	var place place
+	var stands position
 	// After a round that was not admitted there may be nobody to notify, and commands to
 	// find that out would come on top of too many.
 	polls := last != nil && errors.Is(last.Verdict, ErrOverloaded)
 	if !polls {
-		place = w.listen()
+		stands = w.listen()
 	}
 	address := "" // that it was tried with
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			placed, free, ok := w.enlist(at, place.called, yield)
+			placed, free, ok := w.enlist(at, stands.Notified(), yield)
 			switch {
 			case !ok:
 				return way{}, false
@@ -261,13 +262,13 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 		}
 		// Also at the end of the pause: a call may have come while a place was asked for.
 		switch news := w.waiter.look(true); {
-		case news.given != nil:
+		case news.Handed != nil:
 			return way{}, true // for turn to take
-		case news.called:
+		case news.Notified:
 			// The release that called was on its way to all of them before, and only
 			// this process was called: there is no need to feel one's way.
 			return way{}, true
-		case news.freed || over:
+		case news.Freed || over:
 			return way{oneFirst: w.split}, true
 		}
 		// The ear was opened, or lost.
@@ -275,9 +276,10 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 }
 
 // listen has this process called at the instance where the waiters meet, if that
-// can call, and gives the place that it has in the line there.
-func (w *wait) listen() place {
-	ear := w.c.hearings[w.c.meetingPlace(w.key)]
+// can call, and gives the position that it has in the line there.
+func (w *wait) listen() position {
+	at := w.c.meetingPlace(w.key)
+	ear := w.c.hearings[at]
 	if ear != w.ear {
 		w.unlisten()
 		if ear != nil {
@@ -285,7 +287,10 @@ func (w *wait) listen() place {
 		}
 		w.ear = ear
 	}
-	return w.waiter.listen(ear)
+	if ear == nil {
+		at = -1
+	}
+	return w.waiter.listen(at)
 }
 
 func (w *wait) unlisten() {
@@ -306,7 +311,7 @@ func (w *wait) address() string {
 // enlist asks for a place in the line; ok is false when the wait is over.
 func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool) {
 	// Before it is sent, as the call may come before the answer.
-	w.c.withdraw(w.key, w.waiter.stand(place{ear: w.ear, address: address}))
+	w.c.withdraw(w.key, w.waiter.stand(position{Server: w.ear.index, Address: address}))
 	// Variables of its own: the answer may come when nobody waits for it any more.
 	var answer struct{ placed, free bool }
 	ear, done := w.ear, make(chan struct{})
@@ -323,7 +328,7 @@ func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool)
 		return false, false, false
 	}
 	if !placed {
-		w.waiter.stand(place{})
+		w.waiter.stand(position{})
 	}
 	return placed, free, true
 }
@@ -341,10 +346,11 @@ func (w *wait) refusedThere(last *RoundError) bool {
 // leave ends the wait. A lease that the waiter was handed meanwhile is given back, and so
 // handed to the next waiter.
 func (w *wait) leave(won bool) {
-	w.c.withdraw(w.key, w.waiter.leave(won))
+	stands, given := w.waiter.leave(won)
+	w.c.withdraw(w.key, stands)
 	w.unlisten()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
-	if given := w.waiter.decline(); given != nil && !won {
+	if given != nil && !won {
 		w.c.discard(given)
 	}
 }

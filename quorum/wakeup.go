@@ -179,9 +179,9 @@ func (h *hearing) serve(ear Ear) (idle bool) {
 			if err != nil {
 				return
 			}
-			if !h.c.locals.call(key, h) {
+			if !h.c.locals.call(key, h.index) {
 				// Whoever waited has gone. The next one is called instead.
-				h.c.withdraw(key, place{ear: h, address: ear.Address()})
+				h.c.withdraw(key, position{Server: h.index, Address: ear.Address()})
 			}
 		}
 	}()
@@ -218,7 +218,7 @@ func (h *hearing) setAddress(address string) {
 	h.mu.Lock()
 	h.address = address
 	h.mu.Unlock()
-	h.c.locals.changed(h)
+	h.c.locals.changed(h.index)
 }
 
 func (h *hearing) idle() bool {
@@ -265,11 +265,11 @@ func (c *core) lineTTL() time.Duration {
 
 // withdraw gives up a place, in the background. Nobody of this process takes a new
 // one in that line before.
-func (c *core) withdraw(key string, p place) {
-	if p.address == "" {
+func (c *core) withdraw(key string, p position) {
+	if p.Address == "" {
 		return
 	}
-	h, done := p.ear, make(chan struct{})
+	h, done := c.hearings[p.Server], make(chan struct{})
 	h.mu.Lock()
 	if h.leaving == nil {
 		h.leaving = make(map[string]chan struct{})
@@ -282,7 +282,7 @@ func (c *core) withdraw(key string, p place) {
 			<-before
 		}
 		// Whatever comes of it: a call for who is gone is one lost call.
-		h.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.address})
+		h.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.Address})
 		h.mu.Lock()
 		if h.leaving[key] == done {
 			delete(h.leaving, key)

@@ -43,6 +43,9 @@ func test(pkg, pattern string) Judge { return Judge{Package: pkg, Test: pattern}
 // simulation has a model of what they do.
 func contract() Judge { return test("./instance", "^TestContractMiniredis$") }
 
+// queueRules tries the rules of the wait queue in all orders of events.
+func queueRules() Judge { return test("./quorum/internal/handoff", "^TestQueueInEveryOrder$") }
+
 // guard is fencing/guardtest on the guard that keeps its marks in memory.
 func guard() Judge { return test("./fencing", "^TestMemory") }
 

@@ -108,23 +108,35 @@ func ofLiveness() []Mutant {
 		Judge: test("./quorum", "^TestWhatIsNotPassedOn$"),
 	}, {
 		Name:  "cohorts-keep-others-out",
-		Edits: at("other-processes-get-in", "case n > 1 && !l.polls && !q.contestedAt(now):", "case n > 1:"),
+		Edits: at("other-processes-get-in", "case n > 1 && !r.Polls && now >= t.contested:", "case n > 1:"),
 		Judge: test("./quorum", "^TestCohortsLetOthersIn$"),
 	}, {
 		Name:  "handed-while-competing",
-		Edits: at("handover-to-a-waiter", "if first.trying || first.lease != nil {", "if first.lease != nil {"),
-		Judge: test("./quorum", "^TestQueueInEveryOrder$"),
+		Edits: at("handover-to-a-waiter", "if q.competing || q.handed != none {", "if q.handed != none {"),
+		Judge: queueRules(),
+	}, {
+		Name:  "competes-beside-a-handover",
+		Edits: at("no-round-beside-a-handover", "q.handed == none && q.holder == seen.Holder", "q.handed == none || true"),
+		Judge: queueRules(),
+	}, {
+		Name:  "handovers-without-end",
+		Edits: at("handovers-are-counted", "q.turns.left--", ""),
+		Judge: queueRules(),
+	}, {
+		Name:  "handed-lease-is-dropped",
+		Edits: at("handed-lease-comes-back", "left.Handed = q.handed", ""),
+		Judge: queueRules(),
 	}, {
 		Name:  "next-is-not-notified",
-		Edits: at("next-is-notified", "q.notifyLocked() // there is another first", ""),
-		Judge: test("./quorum", "^TestQueueInEveryOrder$"),
+		Edits: at("next-is-notified", "left.Wake = q.first()", ""),
+		Judge: queueRules(),
 	}, {
 		Name:  "subscription-to-another-run",
 		Edits: at("notified-by-voters", "if h.run() != run {", "if h.run() != run && false {"),
 		Judge: test("./quorum", "^TestEarIsLost$"),
 	}, {
 		Name:  "polls-without-stepping-back",
-		Edits: at("polling-is-fair", "q.yield = now + l.long", "q.yield = now"),
+		Edits: at("polling-is-fair", "t.yield = now + r.Long", "t.yield = now"),
 		Judge: test("./quorum", "^TestPollingIsFair$"),
 	}, {
 		Name:  "looks-are-not-counted",

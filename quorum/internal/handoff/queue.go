@@ -1,0 +1,177 @@
+// Package handoff has the rules by which the goroutines of a process share a lock, and by
+// which the process shares it with others.
+//
+// A Queue is a value. Its methods take what happened and return what is to be done. It has
+// no clock, no channel and no goroutine, and isn't safe for concurrent use: package quorum
+// keeps these around it. So all orders of events can be tried (see TestQueueInEveryOrder).
+package handoff
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Queue is the wait queue of one process for one key: first come, first served. W stands
+// for a waiter, and L for a lease of this process; their zero values are none. Only the
+// first waiter competes on the instances. The others cost them nothing.
+type Queue[W, L comparable] struct {
+	rules   *Rules
+	waiting []W
+	room    [1]W // for a single waiter
+	holder  L    // the lease of this process
+
+	// What the first waiter does. Both are reset when it leaves.
+	competing bool // it asks the instances, and can't be handed a lease
+	handed    L    // it was handed this lease, and has yet to take it
+
+	freed, notified bool // what the first waiter has yet to hear of
+
+	turns    turns
+	position Position // in the queue that a server keeps
+	server   int      // that is to notify the first waiter, -1 for none
+}
+
+// New is an empty queue.
+func New[W, L comparable](rules *Rules) Queue[W, L] {
+	return Queue[W, L]{rules: rules, server: -1}
+}
+
+// View is what a waiter sees of its queue.
+type View[L comparable] struct {
+	First  bool
+	Holder L // the lease of this process
+	Handed L // to this waiter
+	// Freed: a lease of this process is over. Notified: a release notified this process.
+	Freed, Notified bool
+}
+
+// Left is what is to be done when a waiter has left.
+type Left[W, L comparable] struct {
+	Wake     W        // the next waiter is the first now
+	Handed   L        // the waiter was handed this lease
+	Withdraw Position // no waiter is left to use it, or the lock came without it
+}
+
+// Waiting is how many waiters there are.
+func (q *Queue[W, L]) Waiting() int { return len(q.waiting) }
+
+// Holder is the lease of this process.
+func (q *Queue[W, L]) Holder() L { return q.holder }
+
+// Enter puts a waiter at the end.
+func (q *Queue[W, L]) Enter(w W) {
+	if len(q.waiting) == 0 {
+		q.waiting = q.room[:0]
+	}
+	q.waiting = append(q.waiting, w)
+}
+
+// Look says how the queue stands. A waiter that was waiting takes in the news. One that is
+// about to ask the instances leaves them: if it is notified, and loses its round because it
+// is faster than the rest of the release, it asks again at once.
+func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
+	v := View[L]{First: q.isFirst(w), Holder: q.holder}
+	if !v.First {
+		return v
+	}
+	v.Handed = q.handed
+	if waited {
+		v.Freed, v.Notified = q.freed, q.notified
+		q.freed, q.notified = false, false
+	}
+	return v
+}
+
+// Compete says whether the first waiter may ask the instances: not if the queue has changed
+// since it looked.
+func (q *Queue[W, L]) Compete(seen View[L]) bool {
+	var none L
+	//guard:no-round-beside-a-handover  a waiter that was handed a lease doesn't compete
+	q.competing = q.handed == none && q.holder == seen.Holder
+	return q.competing
+}
+
+// Wait notes that the waiter waits for a lease of this process.
+func (q *Queue[W, L]) Wait(w W) {
+	if q.isFirst(w) {
+		q.competing = false
+	}
+}
+
+// Decline takes back the lease that the first waiter was handed.
+func (q *Queue[W, L]) Decline() {
+	var none L
+	q.handed = none
+}
+
+// Leave removes a waiter, wherever it stands. Won says whether it has a lease.
+func (q *Queue[W, L]) Leave(w W, won bool) (left Left[W, L]) {
+	if q.isFirst(w) {
+		//guard:handed-lease-comes-back  a waiter that leaves doesn't take along the lease that it was handed
+		left.Handed = q.handed
+		q.Decline()
+		q.competing = false
+	}
+	if i := slices.Index(q.waiting, w); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		if i == 0 {
+			//guard:next-is-notified  a waiter that becomes the first in the queue is notified
+			left.Wake = q.first()
+		}
+	}
+	if won || len(q.waiting) == 0 {
+		if !won || !q.position.notified { // else the notification was for this
+			left.Withdraw = q.position
+		}
+		q.position, q.freed, q.notified = Position{}, false, false
+	}
+	return left
+}
+
+// Acquired notes that a round of this process was won.
+func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) {
+	q.holder = lease
+	q.turns.begin(q.rules, len(q.waiting), token, now)
+}
+
+// Next is the waiter to which a lease, which is over for its holder, may be handed; brief
+// says that it was held for moments. The lease is freed if there is none.
+func (q *Queue[W, L]) Next(brief bool) (next W, ok bool) {
+	var none L
+	q.turns.brief = brief
+	if len(q.waiting) == 0 || q.turns.left <= 1 {
+		return next, false
+	}
+	//guard:handover-to-a-waiter  a lease is handed only to a waiter that waits for it
+	if q.competing || q.handed != none {
+		return next, false
+	}
+	return q.waiting[0], true
+}
+
+// HandOver hands that waiter its lease, and gives the waiter to wake. Nobody waits for it:
+// it may be cancelled by now, and then gives the lease back when it leaves.
+func (q *Queue[W, L]) HandOver(lease L) (wake W) {
+	//guard:handovers-are-counted  each hand-over takes one of the turns that this process has
+	q.turns.left--
+	q.holder, q.handed = lease, lease
+	return q.first()
+}
+
+// Freed notes that the lease of this process is over, and gives the waiter to wake.
+func (q *Queue[W, L]) Freed() (wake W) {
+	var none L
+	q.holder, q.freed = none, true
+	return q.first()
+}
+
+func (q *Queue[W, L]) isFirst(w W) bool { return len(q.waiting) > 0 && q.waiting[0] == w }
+
+func (q *Queue[W, L]) first() (w W) {
+	if len(q.waiting) > 0 {
+		w = q.waiting[0]
+	}
+	return w
+}

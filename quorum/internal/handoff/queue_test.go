@@ -1,0 +1,374 @@
+package handoff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// doing is where a goroutine is in its Acquire.
+type doing int
+
+const (
+	away    doing = iota
+	looking       // it looks next
+	saw           // it has looked, and competes next, if it may
+	asking        // its round is under way
+	resting       // until it is woken or a pause ends
+	asleep        // until it is woken
+)
+
+// bounds are how often each event may happen.
+type bounds struct{ enters, releases, expiries, tries, others, notifications, pauses int }
+
+// model plays three goroutines, 1 to 3, that share a queue. It keeps its own account of
+// what the queue should say. Leases have numbers from 1.
+type model struct {
+	q     Queue[int, int]
+	left  bounds
+	now   time.Duration
+	does  [4]doing
+	woken [4]bool
+	seen  [4]View[int]
+	order []int // in which they came
+
+	competes bool // the first waiter may not be handed a lease
+	handed   int  // the lease that it was handed
+	live     int  // the lease that is valid
+	user     int  // the lease that was taken, and is to be released
+
+	// limit is how many may have the lock in a row, and turn counts them.
+	limit, turn int
+	brief       bool
+	contested   time.Duration
+}
+
+func newModel(r *Rules, left bounds) *model {
+	return &model{q: New[int, int](r), left: left, now: time.Second}
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.q.waiting, c.order = slices.Clone(m.q.waiting), slices.Clone(m.order)
+	return &c
+}
+
+// key is equal for equal states.
+func (m *model) key() string {
+	c := *m
+	c.q.room, c.q.rules = [1]int{}, nil
+	return fmt.Sprint(c)
+}
+
+// acts reports whether the goroutine has something to do.
+func (m *model) acts(i int) bool {
+	return m.does[i] != away && m.does[i] != asking && (m.does[i] != asleep || m.woken[i])
+}
+
+// events lists what can happen now: "enters 1", "gives up 1"; "runs 1", up to where it
+// waits; "wins 1" and "loses 1", its round; "releases" and "briefly", the holder; "expires",
+// its lease; "try", another goroutine takes the lock by TryAcquire; "other", another process
+// is let in; "notified", a server notifies this process; "later", a pause passes.
+func (m *model) events() []string {
+	var list []string
+	may := func(left int, holds bool, event string) {
+		if left > 0 && holds {
+			list = append(list, event)
+		}
+	}
+	for i := 1; i <= 3; i++ {
+		// They are all alike before they enter.
+		may(m.left.enters, slices.Index(m.does[1:], away) == i-1, fmt.Sprint("enters ", i))
+		may(1, m.does[i] != away, fmt.Sprint("gives up ", i))
+		may(1, m.acts(i), fmt.Sprint("runs ", i))
+		may(1, m.does[i] == asking && m.live == 0, fmt.Sprint("wins ", i))
+		may(1, m.does[i] == asking, fmt.Sprint("loses ", i))
+	}
+	may(m.left.releases, m.user != 0, "releases")
+	may(m.left.releases, m.user != 0, "briefly")
+	may(m.left.expiries, m.live != 0, "expires")
+	may(m.left.tries, m.live == 0, "try")
+	may(m.left.others, true, "other")
+	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.notified, "notified")
+	may(m.left.pauses, true, "later")
+	return list
+}
+
+// play plays an event, and gives what is wrong then.
+func (m *model) play(event string) (wrong string) {
+	var i int
+	if _, err := fmt.Sscanf(event[len(event)-1:], "%d", &i); err == nil {
+		event = event[:len(event)-2]
+	}
+	switch event {
+	case "enters":
+		m.left.enters--
+		m.q.Enter(i)
+		m.does[i], m.order = looking, append(m.order, i)
+	case "gives up":
+		wrong = m.leave(i, false)
+	case "runs":
+		wrong = m.run(i)
+	case "wins":
+		wrong = m.take(i, m.win())
+	case "loses":
+		m.q.Taken(m.now)
+		m.q.Subscribe(0)
+		m.q.Stand(Position{Address: "here"}, m.now)
+		m.does[i], m.limit, m.contested = resting, 0, m.now+contestedFor
+	case "releases", "briefly":
+		m.left.releases--
+		lease := m.user
+		m.user = 0
+		wrong = m.release(lease, event == "briefly")
+	case "expires":
+		m.left.expiries--
+		if m.q.Holder() == m.live {
+			m.wake(m.q.Freed())
+		}
+		m.live, m.user = 0, 0
+	case "try":
+		m.left.tries--
+		m.user = m.win()
+	case "other":
+		m.left.others--
+		m.q.LetIn(m.now)
+		m.contested = m.now + contestedFor
+	case "notified":
+		m.left.notifications--
+		first := m.q.Waiting() > 0
+		wake, ok := m.q.Notify(0)
+		m.wake(wake)
+		if !ok || first && !m.woken[m.order[0]] {
+			return "a notification is lost"
+		}
+	case "later":
+		m.left.pauses--
+		m.now += 2 * contestedFor
+	}
+	if wrong == "" {
+		wrong = m.wrong()
+	}
+	return wrong
+}
+
+func (m *model) wake(i int) {
+	if i != 0 {
+		m.woken[i] = true
+	}
+}
+
+// run does what package quorum does for a waiter.
+func (m *model) run(i int) (wrong string) {
+	if m.does[i] == saw {
+		seen := m.seen[i]
+		m.seen[i] = View[int]{}
+		if m.q.StepBack(m.now) > 0 {
+			m.does[i] = resting
+			return ""
+		}
+		m.does[i], m.competes = looking, m.q.Compete(seen)
+		if m.competes {
+			m.does[i] = asking
+		}
+		return ""
+	}
+	v := m.q.Look(i, m.woken[i])
+	m.woken[i] = false
+	switch {
+	case v.First != (m.order[0] == i):
+		return "out of order"
+	case v.First && v.Handed != m.handed:
+		return "it doesn't see what it was handed"
+	case v.Handed != 0 && v.Handed != m.live:
+		m.q.Decline()
+		m.handed, m.does[i] = 0, looking
+	case v.Handed != 0:
+		return m.take(i, v.Handed)
+	case v.First && v.Holder == 0:
+		m.does[i], m.seen[i] = saw, v
+	default:
+		m.q.Wait(i)
+		m.does[i], m.competes = asleep, m.competes && !v.First
+	}
+	return ""
+}
+
+// lease is the lowest number that no lease has which is still known.
+func (m *model) lease() int {
+	used := []int{m.q.holder, m.q.handed, m.handed, m.live, m.user}
+	for _, v := range m.seen {
+		used = append(used, v.Holder)
+	}
+	n := 1
+	for slices.Contains(used, n) {
+		n++
+	}
+	return n
+}
+
+// win is a round that is won.
+func (m *model) win() (lease int) {
+	n := len(m.order)
+	switch m.limit, m.turn = 2*n, 1; {
+	case !m.brief:
+		m.limit = n
+	case n > 1 && m.now >= m.contested:
+		m.limit = MaxTurns
+	}
+	m.live = m.lease()
+	m.q.Acquired(m.live, fencing.Token(1), m.now)
+	return m.live
+}
+
+func (m *model) take(i, lease int) (wrong string) {
+	if m.order[0] != i {
+		return "out of order"
+	}
+	m.user = lease
+	return m.leave(i, true)
+}
+
+func (m *model) leave(i int, won bool) (wrong string) {
+	handed := 0
+	if m.order[0] == i {
+		handed, m.handed, m.competes = m.handed, 0, false
+	}
+	m.order = slices.DeleteFunc(m.order, func(other int) bool { return other == i })
+	m.does[i], m.woken[i], m.seen[i] = away, false, View[int]{}
+	left := m.q.Leave(i, won)
+	m.wake(left.Wake)
+	switch {
+	case left.Handed != handed:
+		return "a lease goes with the waiter"
+	case handed != 0 && !won:
+		return m.release(handed, true)
+	}
+	return ""
+}
+
+// release demands that the lease is handed on whenever it may be.
+func (m *model) release(lease int, brief bool) (wrong string) {
+	if m.live == lease {
+		m.live = 0
+	}
+	if m.q.Holder() != lease {
+		return ""
+	}
+	m.brief = brief
+	next, ok := m.q.Next(brief)
+	switch {
+	case !ok && len(m.order) > 0 && !m.competes && m.handed == 0 && m.turn < m.limit:
+		return "a turn is lost"
+	case ok && m.turn >= m.limit:
+		return "too many turns in a row"
+	case ok && (next != m.order[0] || m.competes || m.handed != 0):
+		return "it is handed to a waiter that doesn't wait for it"
+	case !ok:
+		m.wake(m.q.Freed())
+		return ""
+	}
+	m.turn++
+	m.live = m.lease()
+	m.handed = m.live
+	m.wake(m.q.HandOver(m.live))
+	if !m.woken[next] {
+		return "nobody wakes the waiter that was handed a lease"
+	}
+	return ""
+}
+
+// wrong is what must never be.
+func (m *model) wrong() string {
+	if !slices.Equal(m.q.waiting, m.order) {
+		return "out of order"
+	}
+	for i := 1; i <= 3; i++ {
+		first := len(m.order) > 0 && m.order[0] == i
+		switch {
+		case m.does[i] == asking && !first:
+			return "two compete"
+		case m.does[i] == asking && m.handed != 0:
+			return "it competes beside a lease that it was handed"
+		case first && m.does[i] == asleep && !m.woken[i] && (m.q.Holder() == 0 || m.handed != 0):
+			return "everybody sleeps"
+		}
+	}
+	switch {
+	case m.user != 0 && m.handed != 0 && m.user == m.live && m.handed == m.live:
+		return "two have the lock"
+	case m.live != 0 && m.q.Holder() != m.live:
+		return "the holder isn't known"
+	case len(m.order) == 0 && m.q.position.Address != "":
+		return "a position is kept for nobody"
+	}
+	return ""
+}
+
+// drain lets all goroutines come to their turns, without any other event.
+func (m *model) drain() (wrong string) {
+	for range 100 {
+		event := ""
+		for i := 1; i <= 3; i++ {
+			switch {
+			case m.acts(i):
+				event = fmt.Sprint("runs ", i)
+			case m.does[i] == asking && m.live == 0:
+				event = fmt.Sprint("wins ", i)
+			}
+		}
+		switch {
+		case m.user != 0:
+			event = "releases"
+		case event == "" && len(m.order) == 0:
+			return ""
+		case event == "":
+			return "a waiter is forgotten"
+		}
+		if wrong := m.play(event); wrong != "" {
+			return wrong
+		}
+	}
+	return "it goes on for ever"
+}
+
+// Whatever three goroutines, other processes and servers do, in whatever order, within these
+// bounds: at most one goroutine has the lock, they get it in the order in which they came,
+// each lease that may be handed on is, no waiter is forgotten, and each gets its turn.
+func TestQueueInEveryOrder(t *testing.T) {
+	for name, left := range map[string]bounds{
+		"releases":        {enters: 5, releases: 4},
+		"expiries":        {enters: 3, releases: 2, expiries: 2},
+		"TryAcquire":      {enters: 3, releases: 2, tries: 2},
+		"other processes": {enters: 3, releases: 2, others: 1, notifications: 1, pauses: 1},
+		"all":             {enters: 3, releases: 1, expiries: 1, tries: 1, others: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known, seen := map[string]bool{}, map[string]bool{}
+			var explore func(m *model, played []string)
+			explore = func(m *model, played []string) {
+				key := m.key()
+				if known[key] {
+					return
+				}
+				known[key] = true
+				require.Empty(t, m.clone().drain(), "after %q, when all else is quiet", played)
+				for _, event := range m.events() {
+					next, played := m.clone(), append(played[:len(played):len(played)], event)
+					wrong := next.play(event)
+					require.Empty(t, wrong, "after %q", played)
+					seen[event] = true
+					explore(next, played)
+				}
+			}
+			explore(newModel(&Rules{}, left), nil)
+			t.Logf("%d states, by %d events: %q", len(known), len(seen), slices.Sorted(maps.Keys(seen)))
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package handoff
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Rules are the same for all queues of a process.
+type Rules struct {
+	// Polls: processes can't notify each other. Then this one steps back after its turns:
+	// for Long where another process is known to want the lock, which is longer than that
+	// one's pauses between two looks; for Short in any case (see Yield).
+	Polls       bool
+	Long, Short time.Duration
+}
+
+const (
+	// MaxTurns bounds how often in a row the lock passes from one goroutine of this
+	// process to the next before other processes are let in.
+	MaxTurns = 128
+
+	// yieldFor is how long this process steps back for a process that was notified: far
+	// longer than a notification takes, and short enough if that process has died.
+	yieldFor = 20 * time.Millisecond
+
+	// contestedFor is how long a key counts as contested after another process was seen
+	// to want it, too; where processes poll it is contestedTurns long steps back.
+	contestedFor   = time.Second
+	contestedTurns = 4
+
+	// probeShare is the share of the time for which this process had the lock that it
+	// steps back where nobody is known to want it.
+	probeShare = 16
+)
+
+// turns is how this process takes turns with others. Times are by a monotonic clock that
+// begins above 0, which stands for never.
+type turns struct {
+	// left is how many goroutines of this process, counting the holder, may have the lock
+	// before other processes are let in. It is set when the lock comes to this process, to
+	// the number of waiters: each waiter, here and elsewhere, has one turn before any has
+	// two. Where the lock is held for moments it is two for each: to pass the lock to
+	// another process costs as much as some turns, and the others wait for less than a
+	// tenth of a validity. Where no other process is known to wait it is MaxTurns then: a
+	// newcomer waits that long, once.
+	left int
+
+	yield     time.Duration // until when this process lets others in first
+	contested time.Duration // until when another process may want the lock
+	since     time.Duration // when the lock came here
+
+	sought bool          // another process wanted the lock when it came here
+	brief  bool          // the last lease here was held for moments
+	token  fencing.Token // of the last round that this process won
+}
+
+// begin notes that a round was won.
+func (t *turns) begin(r *Rules, waiting int, token fencing.Token, now time.Duration) {
+	t.yield = 0
+	if r.Polls && t.token != 0 && token > t.token+1 {
+		t.left, t.contested = 0, now+r.memory() // another process has had it since
+	}
+	t.token = token
+	if !r.Polls || t.left <= 0 { // else its turns go on
+		t.left, t.sought, t.since = t.fresh(r, waiting, now), now < t.contested, now
+	}
+}
+
+// fresh is how many turns this process has when the lock comes to it.
+func (t *turns) fresh(r *Rules, n int, now time.Duration) int {
+	switch {
+	case !t.brief:
+		return min(n, MaxTurns)
+	//guard:other-processes-get-in  local hand-overs don't keep waiters in other processes out for long
+	case n > 1 && !r.Polls && now >= t.contested:
+		return MaxTurns
+	default:
+		return min(2*n, MaxTurns)
+	}
+}
+
+// memory is how long a key counts as contested after another process was seen to want it.
+func (r *Rules) memory() time.Duration {
+	if r.Polls {
+		return max(contestedFor, contestedTurns*r.Long)
+	}
+	return contestedFor
+}
+
+// Timed reports whether the time matters to the queue. If it doesn't, any will do: to read
+// the clocks costs more than the rest.
+func (q *Queue[W, L]) Timed() bool {
+	return max(q.turns.yield, q.turns.contested) > 0
+}
+
+// Successors is how many waiters may follow the first without a round of their own, if the
+// first wins the lock now.
+func (q *Queue[W, L]) Successors(now time.Duration) int {
+	return max(q.turns.fresh(q.rules, len(q.waiting), now)-1, 0)
+}
+
+// Contested reports whether another process may want the lock.
+func (q *Queue[W, L]) Contested(now time.Duration) bool { return now < q.turns.contested }
+
+// Settled reports whether no other process is expected to take the lock.
+func (q *Queue[W, L]) Settled(now time.Duration) bool {
+	return now >= max(q.turns.contested, q.turns.yield)
+}
+
+// EndTurn notes that the lease is being released where processes poll, and reports whether
+// that was the last of this process's turns.
+func (q *Queue[W, L]) EndTurn(brief bool) (last bool) {
+	q.turns.brief = brief
+	q.turns.left--
+	return q.turns.left <= 0
+}
+
+// Yield has this process step back after its turns, where processes poll.
+//
+// Nobody tells a process that others poll for the lock that it has. It knows that they do
+// if it was refused while it waited itself, or if a token was given between two of its
+// own. Then it stays away until each of them has looked once: so no process that waits is
+// passed over twice in a row. If it knows of nobody, it may just have asked again before
+// anybody else looked each time: so it stays away for a moment, too. Sooner or later
+// another process has the lock then, if any wants it.
+func (q *Queue[W, L]) Yield(now time.Duration) {
+	t, r := &q.turns, q.rules
+	if t.sought {
+		//guard:polling-is-fair  where processes poll, the last holder lets others go first
+		t.yield = now + r.Long
+	} else {
+		t.yield = now + min(max(r.Short, (now-t.since)/probeShare), r.Long)
+	}
+}
+
+// LetIn notes that a release notified another process.
+func (q *Queue[W, L]) LetIn(now time.Duration) {
+	q.turns.yield, q.turns.contested = now+yieldFor, now+contestedFor
+}
+
+// Yields reports whether other processes may have to be let in first (see StepBack).
+func (q *Queue[W, L]) Yields() bool { return q.turns.yield > 0 }
+
+// StepBack is for how long other processes are to be let in first. Of one that was notified
+// it says so once: the waiter takes its position behind that one then.
+func (q *Queue[W, L]) StepBack(now time.Duration) time.Duration {
+	left := q.turns.yield - now
+	if !q.rules.Polls {
+		q.turns.yield = 0
+	}
+	return max(left, 0)
+}
+
+// Taken notes that a round found the lock taken: this process's turns are over.
+func (q *Queue[W, L]) Taken(now time.Duration) {
+	q.turns.left, q.turns.contested = 0, now+q.rules.memory()
+}

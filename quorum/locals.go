@@ -138,15 +138,15 @@ func (w *waiter) decline() {
 	q.Decline()
 }
 
-// leave removes the waiter. It gives the position that is to be given up, and the lease
-// that the waiter was handed.
-func (w *waiter) leave(won bool) (position, *Lease) {
+// leave removes the waiter. It gives the lease that the waiter was handed, and the position
+// that is to be given up.
+func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
 	q := w.lock()
 	defer w.unlock()
-	left := q.Leave(w, won)
-	left.Wake.notifyLocked()
+	wake, handed, withdraw := q.Leave(w, won)
+	wake.notifyLocked()
 	w.locals.dropLocked(w.key, q)
-	return left.Withdraw, left.Handed
+	return handed, withdraw
 }
 
 // held notes that a round of this process was won, so that the first waiter need not
@@ -254,14 +254,6 @@ func (w *waiter) lastLost() *RoundError {
 	q := w.lock()
 	defer w.unlock()
 	return q.lost
-}
-
-// listen sets the ear by which the first waiter is to be called, -1 for none, and gives
-// this process's position, if it has one there.
-func (w *waiter) listen(ear int) position {
-	q := w.lock()
-	defer w.unlock()
-	return q.Subscribe(ear)
 }
 
 // stand sets this process's position, and gives the one that it had elsewhere.

@@ -239,7 +239,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			placed, free, ok := w.enlist(at, stands.Notified(), yield)
+			placed, free, ok := w.enlist(at, stands.Notified, yield)
 			switch {
 			case !ok:
 				return way{}, false
@@ -290,7 +290,9 @@ func (w *wait) listen() position {
 	if ear == nil {
 		at = -1
 	}
-	return w.waiter.listen(at)
+	q := w.waiter.lock()
+	defer w.waiter.unlock()
+	return q.Subscribe(at)
 }
 
 func (w *wait) unlisten() {
@@ -346,7 +348,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 // leave ends the wait. A lease that the waiter was handed meanwhile is given back, and so
 // handed to the next waiter.
 func (w *wait) leave(won bool) {
-	stands, given := w.waiter.leave(won)
+	given, stands := w.waiter.leave(won)
 	w.c.withdraw(w.key, stands)
 	w.unlisten()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up

@@ -124,11 +124,11 @@ func ofLiveness() []Mutant {
 		Judge: queueRules(),
 	}, {
 		Name:  "handed-lease-is-dropped",
-		Edits: at("handed-lease-comes-back", "left.Handed = q.handed", ""),
+		Edits: at("handed-lease-comes-back", "handed = q.handed", ""),
 		Judge: queueRules(),
 	}, {
 		Name:  "next-is-not-notified",
-		Edits: at("next-is-notified", "left.Wake = q.first()", ""),
+		Edits: at("next-is-notified", "wake = q.first()", ""),
 		Judge: queueRules(),
 	}, {
 		Name:  "subscription-to-another-run",

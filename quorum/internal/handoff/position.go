@@ -6,12 +6,8 @@ import "time"
 type Position struct {
 	Server   int
 	Address  string // by which to be notified; empty for no position
-	notified bool   // by a notification, with which the position was lost
+	Notified bool   // it was, and has lost the position with that
 }
-
-// Notified reports whether the server has notified this process, which is no longer in its
-// queue then.
-func (p Position) Notified() bool { return p.notified }
 
 // Subscribe sets the server that is to notify the first waiter, -1 for none, and gives this
 // process's position there, if it has one.
@@ -41,7 +37,7 @@ func (q *Queue[W, L]) Notify(server int) (wake W, ok bool) {
 	if q.position.Address == "" || q.position.Server != server {
 		return wake, false
 	}
-	q.position.notified, q.notified = true, true
+	q.position.Notified, q.notified = true, true
 	return q.first(), true
 }
 

@@ -47,13 +47,6 @@ type View[L comparable] struct {
 	Freed, Notified bool
 }
 
-// Left is what is to be done when a waiter has left.
-type Left[W, L comparable] struct {
-	Wake     W        // the next waiter is the first now
-	Handed   L        // the waiter was handed this lease
-	Withdraw Position // no waiter is left to use it, or the lock came without it
-}
-
 // Waiting is how many waiters there are.
 func (q *Queue[W, L]) Waiting() int { return len(q.waiting) }
 
@@ -94,11 +87,7 @@ func (q *Queue[W, L]) Compete(seen View[L]) bool {
 }
 
 // Wait notes that the waiter waits for a lease of this process.
-func (q *Queue[W, L]) Wait(w W) {
-	if q.isFirst(w) {
-		q.competing = false
-	}
-}
+func (q *Queue[W, L]) Wait(w W) { q.competing = q.competing && !q.isFirst(w) }
 
 // Decline takes back the lease that the first waiter was handed.
 func (q *Queue[W, L]) Decline() {
@@ -106,28 +95,27 @@ func (q *Queue[W, L]) Decline() {
 	q.handed = none
 }
 
-// Leave removes a waiter, wherever it stands. Won says whether it has a lease.
-func (q *Queue[W, L]) Leave(w W, won bool) (left Left[W, L]) {
-	if q.isFirst(w) {
+// Leave removes a waiter, wherever it stands; won says whether it has a lease. It gives the
+// waiter to wake, the lease that this one was handed, and the position to be given up: no
+// waiter is left to use it, or the lock came without it.
+func (q *Queue[W, L]) Leave(w W, won bool) (wake W, handed L, withdraw Position) {
+	i := slices.Index(q.waiting, w)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	if i == 0 {
 		//guard:handed-lease-comes-back  a waiter that leaves doesn't take along the lease that it was handed
-		left.Handed = q.handed
+		handed = q.handed
 		q.Decline()
 		q.competing = false
-	}
-	if i := slices.Index(q.waiting, w); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-		if i == 0 {
-			//guard:next-is-notified  a waiter that becomes the first in the queue is notified
-			left.Wake = q.first()
-		}
+		//guard:next-is-notified  a waiter that becomes the first in the queue is notified
+		wake = q.first()
 	}
 	if won || len(q.waiting) == 0 {
-		if !won || !q.position.notified { // else the notification was for this
-			left.Withdraw = q.position
+		if !won || !q.position.Notified { // else the notification was for this
+			withdraw = q.position
 		}
 		q.position, q.freed, q.notified = Position{}, false, false
 	}
-	return left
+	return wake, handed, withdraw
 }
 
 // Acquired notes that a round of this process was won.

@@ -95,7 +95,7 @@ func (m *model) events() []string {
 	may(m.left.expiries, m.live != 0, "expires")
 	may(m.left.tries, m.live == 0, "try")
 	may(m.left.others, true, "other")
-	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.notified, "notified")
+	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.Notified, "notified")
 	may(m.left.pauses, true, "later")
 	return list
 }
@@ -242,10 +242,10 @@ func (m *model) leave(i int, won bool) (wrong string) {
 	}
 	m.order = slices.DeleteFunc(m.order, func(other int) bool { return other == i })
 	m.does[i], m.woken[i], m.seen[i] = away, false, View[int]{}
-	left := m.q.Leave(i, won)
-	m.wake(left.Wake)
+	wake, given, _ := m.q.Leave(i, won)
+	m.wake(wake)
 	switch {
-	case left.Handed != handed:
+	case given != handed:
 		return "a lease goes with the waiter"
 	case handed != 0 && !won:
 		return m.release(handed, true)

@@ -124,13 +124,6 @@ func (w *waiter) compete(seen view) bool {
 	return q.Compete(seen)
 }
 
-// park notes that the waiter waits for a lease of this process.
-func (w *waiter) park() {
-	q := w.lock()
-	defer w.unlock()
-	q.Wait(w)
-}
-
 // decline takes back the lease that the waiter was handed.
 func (w *waiter) decline() {
 	q := w.lock()

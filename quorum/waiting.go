@@ -145,7 +145,6 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			waited = false
 			continue
 		}
-		w.waiter.park()
 		waited = true
 		if due {
 			due = false

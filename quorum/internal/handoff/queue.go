@@ -61,15 +61,16 @@ func (q *Queue[W, L]) Enter(w W) {
 	q.waiting = append(q.waiting, w)
 }
 
-// Look says how the queue stands. A waiter that was waiting takes in the news. One that is
-// about to ask the instances leaves them: if it is notified, and loses its round because it
-// is faster than the rest of the release, it asks again at once.
+// Look says how the queue stands. A waiter that looks isn't asking the instances. If it was
+// waiting it takes in the news. If it is about to ask it leaves them: when it is notified,
+// and loses its round because it is faster than the rest of the release, it asks again at
+// once.
 func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 	v := View[L]{First: q.isFirst(w), Holder: q.holder}
 	if !v.First {
 		return v
 	}
-	v.Handed = q.handed
+	v.Handed, q.competing = q.handed, false
 	if waited {
 		v.Freed, v.Notified = q.freed, q.notified
 		q.freed, q.notified = false, false
@@ -85,9 +86,6 @@ func (q *Queue[W, L]) Compete(seen View[L]) bool {
 	q.competing = q.handed == none && q.holder == seen.Holder
 	return q.competing
 }
-
-// Wait notes that the waiter waits for a lease of this process.
-func (q *Queue[W, L]) Wait(w W) { q.competing = q.competing && !q.isFirst(w) }
 
 // Decline takes back the lease that the first waiter was handed.
 func (q *Queue[W, L]) Decline() {

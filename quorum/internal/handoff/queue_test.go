@@ -180,6 +180,7 @@ func (m *model) run(i int) (wrong string) {
 		return ""
 	}
 	v := m.q.Look(i, m.woken[i])
+	m.competes = m.competes && !v.First
 	m.woken[i] = false
 	switch {
 	case v.First != (m.order[0] == i):
@@ -194,8 +195,7 @@ func (m *model) run(i int) (wrong string) {
 	case v.First && v.Holder == 0:
 		m.does[i], m.seen[i] = saw, v
 	default:
-		m.q.Wait(i)
-		m.does[i], m.competes = asleep, m.competes && !v.First
+		m.does[i] = asleep
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package handoff
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -31,12 +32,17 @@ type bounds struct{ enters, releases, expiries, tries, others, notifications, pa
 // what the queue should say. Leases have numbers from 1.
 type model struct {
 	q     Queue[int, int]
+	order []int // in which they came
+	account
+}
+
+// account is what can be compared of a model.
+type account struct {
 	left  bounds
 	now   time.Duration
 	does  [4]doing
 	woken [4]bool
 	seen  [4]View[int]
-	order []int // in which they came
 
 	competes bool // the first waiter may not be handed a lease
 	handed   int  // the lease that it was handed
@@ -50,7 +56,7 @@ type model struct {
 }
 
 func newModel(r *Rules, left bounds) *model {
-	return &model{q: New[int, int](r), left: left, now: time.Second}
+	return &model{q: New[int, int](r), account: account{left: left, now: time.Second}}
 }
 
 func (m *model) clone() *model {
@@ -59,11 +65,34 @@ func (m *model) clone() *model {
 	return &c
 }
 
-// key is equal for equal states.
-func (m *model) key() string {
-	c := *m
-	c.q.room, c.q.rules = [1]int{}, nil
-	return fmt.Sprint(c)
+// key is equal for equal states: it has all of a queue but its rules, and room for waiters.
+type key struct {
+	account
+	waiting                    [3]int
+	holder, handed, server     int
+	competing, freed, notified bool
+	turns                      turns
+	position                   Position
+}
+
+func (m *model) key() key {
+	q := &m.q
+	k := key{m.account, [3]int{}, q.holder, q.handed, q.server, q.competing, q.freed, q.notified, q.turns, q.position}
+	copy(k.waiting[:], q.waiting)
+	return k
+}
+
+// event is what can happen, and to which goroutine, if to one of the three.
+type event struct {
+	what string
+	i    int
+}
+
+func (e event) String() string {
+	if e.i == 0 {
+		return e.what
+	}
+	return fmt.Sprint(e.what, " ", e.i)
 }
 
 // acts reports whether the goroutine has something to do.
@@ -71,42 +100,39 @@ func (m *model) acts(i int) bool {
 	return m.does[i] != away && m.does[i] != asking && (m.does[i] != asleep || m.woken[i])
 }
 
-// events lists what can happen now: "enters 1", "gives up 1"; "runs 1", up to where it
-// waits; "wins 1" and "loses 1", its round; "releases" and "briefly", the holder; "expires",
-// its lease; "try", another goroutine takes the lock by TryAcquire; "other", another process
-// is let in; "notified", a server notifies this process; "later", a pause passes.
-func (m *model) events() []string {
-	var list []string
-	may := func(left int, holds bool, event string) {
+// events lists what can happen now. A goroutine enters, gives up, runs up to where it waits,
+// and wins or loses its round. The holder releases, after long or briefly, or its lease
+// expires. "try": another goroutine takes the lock by TryAcquire. "other": another process is
+// let in. "notified": a server notifies this process. "later": a pause passes.
+func (m *model) events() []event {
+	var list []event
+	may := func(left int, holds bool, what string, i int) {
 		if left > 0 && holds {
-			list = append(list, event)
+			list = append(list, event{what, i})
 		}
 	}
 	for i := 1; i <= 3; i++ {
 		// They are all alike before they enter.
-		may(m.left.enters, slices.Index(m.does[1:], away) == i-1, fmt.Sprint("enters ", i))
-		may(1, m.does[i] != away, fmt.Sprint("gives up ", i))
-		may(1, m.acts(i), fmt.Sprint("runs ", i))
-		may(1, m.does[i] == asking && m.live == 0, fmt.Sprint("wins ", i))
-		may(1, m.does[i] == asking, fmt.Sprint("loses ", i))
+		may(m.left.enters, slices.Index(m.does[1:], away) == i-1, "enters", i)
+		may(1, m.does[i] != away, "gives up", i)
+		may(1, m.acts(i), "runs", i)
+		may(1, m.does[i] == asking && m.live == 0, "wins", i)
+		may(1, m.does[i] == asking, "loses", i)
 	}
-	may(m.left.releases, m.user != 0, "releases")
-	may(m.left.releases, m.user != 0, "briefly")
-	may(m.left.expiries, m.live != 0, "expires")
-	may(m.left.tries, m.live == 0, "try")
-	may(m.left.others, true, "other")
-	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.Notified, "notified")
-	may(m.left.pauses, true, "later")
+	may(m.left.releases, m.user != 0, "releases", 0)
+	may(m.left.releases, m.user != 0, "briefly", 0)
+	may(m.left.expiries, m.live != 0, "expires", 0)
+	may(m.left.tries, m.live == 0, "try", 0)
+	may(m.left.others, true, "other", 0)
+	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.Notified, "notified", 0)
+	may(m.left.pauses, true, "later", 0)
 	return list
 }
 
 // play plays an event, and gives what is wrong then.
-func (m *model) play(event string) (wrong string) {
-	var i int
-	if _, err := fmt.Sscanf(event[len(event)-1:], "%d", &i); err == nil {
-		event = event[:len(event)-2]
-	}
-	switch event {
+func (m *model) play(e event) (wrong string) {
+	i := e.i
+	switch e.what {
 	case "enters":
 		m.left.enters--
 		m.q.Enter(i)
@@ -126,7 +152,7 @@ func (m *model) play(event string) (wrong string) {
 		m.left.releases--
 		lease := m.user
 		m.user = 0
-		wrong = m.release(lease, event == "briefly")
+		wrong = m.release(lease, e.what == "briefly")
 	case "expires":
 		m.left.expiries--
 		if m.q.Holder() == m.live {
@@ -314,24 +340,24 @@ func (m *model) wrong() string {
 // drain lets all goroutines come to their turns, without any other event.
 func (m *model) drain() (wrong string) {
 	for range 100 {
-		event := ""
+		var e event
 		for i := 1; i <= 3; i++ {
 			switch {
 			case m.acts(i):
-				event = fmt.Sprint("runs ", i)
+				e = event{"runs", i}
 			case m.does[i] == asking && m.live == 0:
-				event = fmt.Sprint("wins ", i)
+				e = event{"wins", i}
 			}
 		}
 		switch {
 		case m.user != 0:
-			event = "releases"
-		case event == "" && len(m.order) == 0:
+			e = event{"releases", 0}
+		case e.what == "" && len(m.order) == 0:
 			return ""
-		case event == "":
+		case e.what == "":
 			return "a waiter is forgotten"
 		}
-		if wrong := m.play(event); wrong != "" {
+		if wrong := m.play(e); wrong != "" {
 			return wrong
 		}
 	}
@@ -355,25 +381,25 @@ func TestQueueInEveryOrder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			type state struct {
 				m      *model
-				played []string // the shortest way to it
+				played []event // the shortest way to it
 			}
-			known, seen := map[string]bool{}, map[string]bool{}
+			known, seen := map[key]bool{}, map[string]bool{}
 			next := []state{{m: newModel(&Rules{}, c.left)}}
 			for len(next) > 0 {
 				s := next[0]
 				next = next[1:]
-				require.Empty(t, s.m.clone().drain(), "after %q, when nothing else happens", s.played)
-				for _, event := range s.m.events() {
-					m, played := s.m.clone(), append(slices.Clone(s.played), event)
-					wrong := m.play(event)
-					require.Empty(t, wrong, "after %q", played)
-					seen[event] = true
+				require.Empty(t, s.m.clone().drain(), "after %v, when nothing else happens", s.played)
+				for _, e := range s.m.events() {
+					m, played := s.m.clone(), append(slices.Clone(s.played), e)
+					require.Empty(t, m.play(e), "after %v", played)
+					seen[e.what] = true
 					if key := m.key(); !known[key] {
 						known[key] = true
 						next = append(next, state{m, played})
 					}
 				}
 			}
+			require.Equal(t, 11, reflect.TypeFor[Queue[int, int]]().NumField(), "key has to have each field")
 			t.Logf("%d states, by %q", len(known), slices.Sorted(maps.Keys(seen)))
 		})
 	}

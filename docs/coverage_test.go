@@ -63,11 +63,19 @@ func packageDirs(t *testing.T) []string {
 
 // Whoever meets an error finds it in a table: what it means, and what to do.
 func TestEveryErrorIsExplained(t *testing.T) {
-	text, found := everything(t), 0
+	explained, found := map[string]bool{}, 0
+	for line := range strings.Lines(everything(t)) {
+		if rest, ok := strings.CutPrefix(line, "| "); ok {
+			cell, _, _ := strings.Cut(rest, "|")
+			for _, quoted := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(cell, -1) {
+				explained[quoted[1]] = true
+			}
+		}
+	}
 	for _, dir := range packageDirs(t) {
 		for _, name := range errorsOf(t, filepath.Join("..", dir)) {
 			found++
-			if full := filepath.Base(dir) + "." + name; !regexp.MustCompile("(?m)^\\| [^|]*`" + regexp.QuoteMeta(full) + "`").MatchString(text) {
+			if full := filepath.Base(dir) + "." + name; !explained[full] {
 				t.Errorf("no table of errors has a row for `%s`: add it to operations.md, or to testing.md if only tests meet it", full)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -193,27 +194,59 @@ func codeBlock(words []string) (string, error) {
 // declared finds a declaration in the tests of a package, with the text that it is
 // in.
 func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
-	files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	files, err := testFiles(folder)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		set := token.NewFileSet()
-		tree, err := parser.ParseFile(set, file, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for _, decl := range tree.Decls {
+		for _, decl := range file.tree.Decls {
 			if slices.Contains(namesOf(decl), name) {
-				return text, set, decl, nil
+				return file.text, file.set, decl, nil
 			}
 		}
 	}
 	return nil, nil, nil, fmt.Errorf("there is no %s in the tests of %s", name, folder)
+}
+
+type testFile struct {
+	text []byte
+	set  *token.FileSet
+	tree *ast.File
+}
+
+// parsed keeps the tests of the folders that were asked for: pages show many
+// declarations of the same packages.
+var parsed = struct {
+	sync.Mutex
+	folders map[string][]testFile
+}{folders: map[string][]testFile{}}
+
+// testFiles parses the tests of a package.
+func testFiles(folder string) ([]testFile, error) {
+	parsed.Lock()
+	defer parsed.Unlock()
+	if files, ok := parsed.folders[folder]; ok {
+		return files, nil
+	}
+	paths, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	var files []testFile
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, testFile{text, set, tree})
+	}
+	parsed.folders[folder] = files
+	return files, nil
 }
 
 // namesOf lists what a declaration declares.

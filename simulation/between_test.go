@@ -282,7 +282,7 @@ func TestFaultsBetweenAmongOthers(t *testing.T) {
 	counts := map[string]int{}
 	first := uint64(0)
 	if raced {
-		first = 30
+		first = 45
 	}
 	for seed := first; seed < 60; seed++ {
 		cfg := contended()

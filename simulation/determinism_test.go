@@ -195,7 +195,7 @@ func half(n uint64) uint64 {
 	case long:
 		return n
 	case raced:
-		return n / 4
+		return n / 8
 	default:
 		return n / 2
 	}

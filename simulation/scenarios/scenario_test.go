@@ -36,7 +36,10 @@ func TestVerdicts(t *testing.T) {
 
 // seeds is how many seeds each is played with.
 func seeds() uint64 {
-	if testing.Short() || raced {
+	switch {
+	case raced:
+		return 1
+	case testing.Short():
 		return 3
 	}
 	return 20

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -155,8 +156,12 @@ func TestAddressOfAPage(t *testing.T) {
 }
 
 func TestMatrixFormats(t *testing.T) {
+	seeds := 20
+	if raced {
+		seeds = 5
+	}
 	with := func(more ...string) []string {
-		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20"}, more...)
+		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
 	}
 	text, _ := does(t, exitOK, with()...)
 	assert.Regexp(t, `(?m)^ +restart-\ndesign +empty +cut$`, text)
@@ -171,7 +176,7 @@ func TestMatrixFormats(t *testing.T) {
 	assert.Equal(t, one, two)
 	var data report.Report
 	require.NoError(t, json.Unmarshal([]byte(one), &data))
-	assert.Equal(t, 20, data.Matrix.Cells[0][0].Runs)
+	assert.Equal(t, seeds, data.Matrix.Cells[0][0].Runs)
 	assert.Positive(t, data.Matrix.Cells[0][0].Violated)
 	assert.Contains(t, data.Matrix.Cells[0][0].Command, "redlocksim run restart-empty -design redlock -seed ")
 	again := strings.Fields(strings.TrimPrefix(data.Matrix.Cells[0][0].Command, "redlocksim "))

@@ -75,6 +75,9 @@ func TestExplore(t *testing.T) {
 // Of each finding it is said what it breaks: an assumption, a promise, or one that only
 // the library makes.
 func TestExploreSaysWhatIsBroken(t *testing.T) {
+	if raced {
+		t.Skip("a thousand runs, of the same code as in TestExplore")
+	}
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:100", "-faults", "split-brain", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
@@ -134,7 +137,11 @@ func TestExploreIsInterrupted(t *testing.T) {
 }
 
 func TestExhaust(t *testing.T) {
-	code, stdout, stderr := said(t.Context(), "exhaust", "X1", "-faults", "pause,crash", "-lengths", "12s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
+	faults := "pause,crash"
+	if raced {
+		faults = "pause"
+	}
+	code, stdout, stderr := said(t.Context(), "exhaust", "X1", "-faults", faults, "-lengths", "12s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
 	assert.Regexp(t, `every single fault in X1 with default, seed 0: \d\d+ runs`, stdout)
 	assert.Regexp(t, `(?m)^lost update +pause c1 +\d+  at operation \d+ for 1[25]s$`, stdout)
@@ -249,17 +256,16 @@ func TestSearchWrongUsage(t *testing.T) {
 // the simulation's checks find, but for stale writes under leases without tokens, and
 // for what nobody was answered.
 func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
+	if raced {
+		t.Skip("many runs, of the same code as in search's own test of the judges")
+	}
 	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
 	r := registry()
 	broken := 0
-	mixed := some(20)
-	if raced && !long {
-		mixed /= 2
-	}
 	for _, w := range []struct {
 		search.Workload
 		seeds uint64
-	}{{search.Mixed(), mixed}, {search.Crowd(), some(5)}} {
+	}{{search.Mixed(), some(20)}, {search.Crowd(), some(5)}} {
 		for _, d := range r.Designs {
 			cfg := w.Base
 			d.Apply(&cfg)

@@ -80,6 +80,7 @@ func TestContract(t *testing.T) {
 
 // TestContractOfAnyClient holds a client of the caller's own to it, with RESP3.
 func TestContractOfAnyClient(t *testing.T) {
+	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{})
 	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
@@ -95,6 +96,7 @@ func TestContractOfAnyClient(t *testing.T) {
 // TestContractMiniredis holds an embedded server to it. Its clock for TTLs
 // stands still unless it is driven.
 func TestContractMiniredis(t *testing.T) {
+	t.Parallel()
 	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
 		m := miniredis.RunT(t)
 		tick := clockwork(m)

@@ -203,6 +203,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 
 // TestContractOfDialects holds every dialect to the contract.
 func TestContractOfDialects(t *testing.T) {
+	t.Parallel()
 	eachDialect(t, func(t *testing.T, open func(t *testing.T) subject, _ func(string) int) {
 		if open(t).spoken() == DialectLua.String() {
 			t.Skip("TestContractMiniredis does that")

@@ -179,6 +179,7 @@ func TestSpareServerBehindAnAddress(t *testing.T) {
 
 // A replica that takes writes does nothing, although it has its master's replication ID.
 func TestWritableReplicaIsNotAsked(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--replica-read-only", "no", "--repl-diskless-sync-delay", "0"}})
 	master, replica := servers[0], servers[1]
 	replicate(t, replica, master)
@@ -459,6 +460,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 // and is promoted. Its own replica comes back at once, which clears what tells of the
 // promotion. The mark has gone with the data.
 func TestDemotedEmptiedAndPromoted(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
 	s := servers[0]
 	replicate(t, servers[1], s)

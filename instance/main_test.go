@@ -1,6 +1,7 @@
 package instance
 
 import (
+	flags "flag"
 	"fmt"
 	"os"
 	"testing"
@@ -13,6 +14,16 @@ import (
 // ended, with its connection. A dial to a server that was stopped ends with
 // DialTimeout, whatever became of its client; goleak alone waits for less.
 func TestMain(m *testing.M) {
+	// Parallel tests wait for leases and quarantines to end, most of the time: more of them
+	// can run at once than there are processors.
+	if !flags.Parsed() {
+		flags.Parse()
+	}
+	given := false
+	flags.Visit(func(f *flags.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flags.Set("test.parallel", "8")
+	}
 	code := m.Run()
 	if code == 0 {
 		deadline := time.Now().Add(2 * hardDialTimeout)

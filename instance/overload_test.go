@@ -83,11 +83,12 @@ func (p *processor) connect(server net.Conn) net.Conn {
 // Time is virtual: it passes only when every goroutine waits for it. So how fast this
 // machine is has no part in it.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const (
-			each     = 2 * time.Millisecond // 500 commands a second
-			capacity = 200                  // locks a second: two commands each, beside the extensions
-			leases   = 50
+			each     = 4 * time.Millisecond // 250 commands a second
+			capacity = 100                  // locks a second: two commands each, beside the extensions
+			leases   = 25
 			ttl      = 3 * time.Second
 		)
 		cluster, err := embedded.StartPiped(5)

@@ -164,6 +164,9 @@ func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
 	w.group = group
 	// For so long a delete that found nothing is repeated, before all is settled.
 	cfg.MaxTTL = cmp.Or(cfg.TTL, 10*time.Second)
+	if ill.strike == nil { // every server answers, so that nothing waits for a timeout
+		cfg.InstanceTimeout = cmp.Or(cfg.InstanceTimeout, busy)
+	}
 	w.Coordinator, err = quorum.New(cfg, group.Instances()...)
 	require.NoError(t, err)
 	if err := w.Trust(t.Context()); well == 0 {

@@ -58,7 +58,7 @@ func TestACLRule(t *testing.T) {
 		}
 	}
 	server.MustAsk(rule...)
-	require.NoError(t, useLocks(t, server, "user-all"))
+	require.NoError(t, useLocks(t, server, "user-all", 10*time.Second))
 
 	// PING asks for a waiter's connection that was silent for long, LPUSH puts one that
 	// was called too late in front again: neither happens here.
@@ -72,13 +72,13 @@ func TestACLRule(t *testing.T) {
 		server.MustAsk("FLUSHALL")        // what those before couldn't give back
 		less := append([]string{"ACL", "SETUSER", user}, rule[3:i]...)
 		server.MustAsk(append(less, rule[i+1:]...)...)
-		require.Error(t, useLocks(t, server, user), "nobody misses %s", right)
+		require.Error(t, useLocks(t, server, user, time.Second), "nobody misses %s", right)
 	}
 }
 
 // useLocks does as a user what the library can do, and says what it couldn't, or what
 // it was told that it can't.
-func useLocks(t *testing.T, server *instancetest.Server, user string) error {
+func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -90,8 +90,8 @@ func useLocks(t *testing.T, server *instancetest.Server, user string) error {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, inst.Close()) }()
 		// Who isn't called doesn't look by itself before the wait is over.
-		terms := quorum.Terms{MaxWait: time.Second}
-		clients[i], err = quorum.New(quorum.Config{Terms: terms, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
+		terms := quorum.Terms{MaxWait: maxWait}
+		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
 			Unprotected: func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
 			Uncalled:    func(e quorum.UncalledEvent) { tell(e.Err) },
 		}}, inst)

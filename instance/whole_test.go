@@ -452,7 +452,7 @@ func TestEveryWayIn(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, urls...)
 	require.NoError(t, err)
 	w := &whole{t: t, group: group, servers: servers}
-	w.Coordinator, err = quorum.New(quorum.Config{Quorum: 5}, group.Instances()...)
+	w.Coordinator, err = quorum.New(quorum.Config{Quorum: 5, InstanceTimeout: busy}, group.Instances()...)
 	require.NoError(t, err)
 	require.NoError(t, w.Trust(t.Context()))
 	report, err := w.Verify(t.Context())

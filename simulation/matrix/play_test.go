@@ -90,6 +90,9 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first string
 	for workers := range 3 {
+		if raced && workers == 1 {
+			continue
+		}
 		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: process(asWorker)})
 		require.NoError(t, err)
 		require.True(t, r.Ended)

@@ -43,7 +43,7 @@ func first(t *testing.T, space search.Space, of simulation.ViolationKind) search
 // few is how many runs a test plays that isn't about their number.
 func few() uint64 {
 	if raced {
-		return 48
+		return 32
 	}
 	return 150
 }

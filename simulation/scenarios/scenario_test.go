@@ -28,7 +28,9 @@ func TestVerdicts(t *testing.T) {
 						violated++
 					}
 				}
-				assert.NoError(t, s.CheckRate(violated, int(seeds), d))
+				if seeds > 1 { // one run has no share
+					assert.NoError(t, s.CheckRate(violated, int(seeds), d))
+				}
 			}
 		})
 	}

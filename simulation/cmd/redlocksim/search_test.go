@@ -89,7 +89,7 @@ func TestExploreSaysWhatIsBroken(t *testing.T) {
 	assert.Contains(t, stderr, "assumptions are broken, no promise is")
 	assert.NotContains(t, stdout, "BUG")
 
-	code, stdout, stderr := said(t.Context(), "explore", "-within", "-seeds", "0:300", "-workers", "2", "-out", t.TempDir())
+	code, stdout, stderr = said(t.Context(), "explore", "-within", "-seeds", "0:300", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	assert.Contains(t, stdout, "seeds 0:300, within the assumptions, 300 runs")
 	assert.Contains(t, stdout, "no violation")

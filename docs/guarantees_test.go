@@ -20,7 +20,7 @@ func init() {
 	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
 
-// mutantsFile is what noticed each mutant when they were judged last:
+// mutantsFile is what noticed each mutant in the last run:
 //
 //	go run ./simulation/cmd/redlocksim mutants -format json > docs/testdata/mutants.json
 //
@@ -40,7 +40,7 @@ func recordedMutants() (mutants.Report, error) {
 func TestRecordedMutantsAreFresh(t *testing.T) {
 	r, err := recordedMutants()
 	require.NoError(t, err)
-	assert.True(t, r.OK(), "not every mutant was caught by its own judge")
+	assert.True(t, r.OK(), "not every mutant was caught by its own detector")
 	recorded := map[string]mutants.Result{}
 	for _, one := range r.Results {
 		recorded[one.Name] = one
@@ -48,12 +48,12 @@ func TestRecordedMutantsAreFresh(t *testing.T) {
 	for _, m := range mutants.All() {
 		one, is := recorded[m.Name]
 		delete(recorded, m.Name)
-		assert.True(t, is, "%s isn't recorded: judge all mutants again (see mutantsFile)", m.Name)
-		assert.Equal(t, m.Markers(), one.Markers, "%s changes other lines now: judge all mutants again (see mutantsFile)", m.Name)
-		assert.Equal(t, m.Judge.String(), one.Expected, "%s has another judge now: judge all mutants again (see mutantsFile)", m.Name)
+		assert.True(t, is, "%s isn't recorded: run all mutants again (see mutantsFile)", m.Name)
+		assert.Equal(t, m.Markers(), one.Markers, "%s changes other lines now: run all mutants again (see mutantsFile)", m.Name)
+		assert.Equal(t, m.Detector.String(), one.Expected, "%s has another detector now: run all mutants again (see mutantsFile)", m.Name)
 	}
 	for name := range recorded {
-		t.Errorf("there is no mutant %s any more: judge all mutants again (see mutantsFile)", name)
+		t.Errorf("there is no mutant %s any more: run all mutants again (see mutantsFile)", name)
 	}
 }
 

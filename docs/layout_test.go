@@ -66,7 +66,7 @@ var policy = map[string][]string{
 		"simulation", "simulation/designs", "simulation/matrix", "simulation/report", "simulation/scenarios", "simulation/search", "simulation/timeline",
 	},
 	"simulation/mutants":       {},
-	"simulation/mutants/trial": {"quorum", "simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
+	"simulation/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/live": {

@@ -1,20 +1,20 @@
-// Package mutants breaks the library's safety lines one at a time, and looks who
-// notices. A check that never fails proves nothing: what proves something is that
-// each of these mistakes is caught, and by whom.
+// Package mutants breaks the library's safety lines one at a time and records which
+// check notices. A check that has never failed proves nothing, so each of these mistakes
+// must be caught, and by the check that is meant to catch it.
 //
-// Each safety line has a Marker above it, a comment that states the guarantee. A Mutant
-// names a marker, and says as plain data what becomes of the line below it. It is built
-// with go build's -overlay, so that the source itself stays as it is, and brought before
-// its judges, in the order of what they cost:
+// A Marker above each safety line is a comment that states the guarantee. A Mutant names
+// a marker and describes, as plain data, the change to the line below it. It is built
+// with go build's -overlay, so the source files stay unchanged, and then run against its
+// detectors, cheapest first:
 //
-//   - the judge that is expected to catch it: a scenario or a search with random
-//     faults, which the program in the folder trial plays, or a package's tests, for
-//     what the simulation has a model of its own for (Lua scripts, a guard's store);
+//   - the detector that is expected to catch it: a scenario or a search with random
+//     faults, run by the program in the folder detector; or a package's tests, where the
+//     simulation has a model instead of the real code (Lua scripts, a guard's store);
 //   - all scenarios and all searches;
-//   - all tests of the packages that it changed.
+//   - all tests of the packages that the mutant changes.
 //
-// The first catch ends it. A mutant that nobody catches has survived: then a check is
-// missing. One that was caught by another than its own judge may have been caught by
-// chance, and counts as caught only when its own sees it. These are shown the source
-// as it is, too, for a judge that always says no catches everything.
+// The first catch ends the run. A mutant that nothing catches has survived: a check is
+// missing. If only another detector catches it, that may be chance, so it counts as
+// caught only if the expected detector catches it. The expected detectors also run on
+// the unmodified source, because a detector that always fails would catch everything.
 package mutants

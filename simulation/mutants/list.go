@@ -1,13 +1,13 @@
 package mutants
 
-// Group is the mutants of one kind of guarantee.
+// Group has the mutants of one kind of guarantee.
 type Group struct {
-	// Title names the kind, and Intro says in a sentence what it is for.
+	// Title names the kind, and Intro is a sentence that states it.
 	Title, Intro string
 	Mutants      []Mutant
 }
 
-// Groups are all mutants, in an order in which their guarantees can be read.
+// Groups returns all mutants, in the order in which to read their guarantees.
 func Groups() []Group {
 	return []Group{
 		{"Time", "A holder never counts on a lease for longer than a quorum of the servers keeps its keys.", ofTime()},
@@ -22,7 +22,7 @@ func Groups() []Group {
 	}
 }
 
-// All is every mutant.
+// All returns every mutant.
 func All() []Mutant {
 	var all []Mutant
 	for _, g := range Groups() {
@@ -31,29 +31,30 @@ func All() []Mutant {
 	return all
 }
 
-// The judges.
+func scenario(id string) Detector { return Detector{Scenario: id} }
 
-func scenario(id string) Judge { return Judge{Scenario: id} }
+func searching(name string) Detector { return Detector{Search: name} }
 
-func searching(name string) Judge { return Judge{Search: name} }
+func test(pkg, pattern string) Detector { return Detector{Package: pkg, Test: pattern} }
 
-func test(pkg, pattern string) Judge { return Judge{Package: pkg, Test: pattern} }
+// contract runs quorumtest.Check on an embedded server, which executes the Lua scripts.
+// The simulation only has a model of them.
+func contract() Detector { return test("./instance", "^TestContractMiniredis$") }
 
-// contract is quorumtest.Check on an embedded server, which runs the scripts: the
-// simulation has a model of what they do.
-func contract() Judge { return test("./instance", "^TestContractMiniredis$") }
+// guard runs fencing/guardtest on the in-memory guard.
+func guard() Detector { return test("./fencing", "^TestMemory") }
 
 // queueRules tries the rules of the wait queue in all orders of events.
-func queueRules() Judge { return test("./quorum/internal/handoff", "^TestQueueInEveryOrder$") }
+func queueRules() Detector { return test("./quorum/internal/handoff", "^TestQueueInEveryOrder$") }
 
 // guard is fencing/guardtest on the guard that keeps its marks in memory.
-func guard() Judge { return test("./fencing", "^TestMemory") }
+func guard() Detector { return test("./fencing", "^TestMemory") }
 
 // at is a mutant's only edit.
 func at(marker, old, new string) []Edit { return []Edit{{marker, old, new}} }
 
-// Searches are what is searched with random faults. Under these the designs hold: what
-// breaks where they don't is in package matrix.
+// Searches returns the searches with random faults. The designs withstand these faults.
+// Package matrix has the faults that break them.
 func Searches() []Search {
 	const n = 600
 	return []Search{
@@ -61,13 +62,13 @@ func Searches() []Search {
 		{Name: "servers", Workload: "mixed", Design: "default", Faults: []string{"hang", "restart", "failover", "crash", "reboot"}, Seeds: n},
 		{Name: "clocks", Workload: "mixed", Design: "token-admit", Faults: []string{"pause", "step", "hang"}, Seeds: n},
 		{Name: "pauses", Workload: "mixed", Design: "token-admit", Faults: []string{"pause", "crash", "cut"}, Seeds: n},
-		// Keys that are dropped can make two holders; the tokens are above that.
+		// Dropped keys can cause two holders, but tokens keep their order.
 		{Name: "memory", Workload: "mixed", Design: "token-admit", Faults: []string{"evict", "flush", "cut"}, Except: []string{"two holders", "validity beyond reality"}, Seeds: n},
 		{Name: "cohorts", Workload: "crowd", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "cut", "lose", "step"}, Seeds: n / 4},
-		// Handles that are late, lost, repeated or sent to two receivers.
+		// Handles are late, lost, repeated or sent to two receivers.
 		{Name: "relay", Workload: "relay", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "proxy", "cut", "lose", "reorder", "delay"}, Seeds: n / 2},
-		// Restarts that nothing tells of but the server. A vote that is lost while its
-		// round is under way is one less, as in S7d.
+		// Restarts that only the server reports. A vote lost during its round counts one
+		// less, as in S7d.
 		{Name: "between", Workload: "relay", Design: "default", Faults: []string{"proxy", "switch", "demote", "restart", "failover", "reconnect", "hang"}, Except: []string{"validity beyond reality"}, Seeds: n / 2},
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Marker is a comment directly above a line that upholds a guarantee. It says which one:
+// Marker is a comment directly above a line that upholds a guarantee. It states the
+// guarantee:
 //
 //	//guard:start-before-send  the validity counts from before the first SET
 //	start := c.reader.Now()
@@ -21,17 +22,16 @@ type Marker struct {
 	Name string
 	// Guarantee is what the line upholds.
 	Guarantee string
-	// File is the path in the module, with slashes, and Line the number of the line that
-	// the marker speaks of.
+	// File is the path in the module, with slashes. Line is the number of the guarded
+	// line.
 	File string
 	Line int
 }
 
-// ErrMarker is wrapped by the error for a marker that is malformed, that has a name which
-// another one has, or that stands above no line.
+// ErrMarker: a marker is malformed, repeats a name, or is not directly above a line.
 var ErrMarker = errors.New("mutants: bad marker")
 
-// marked are the folders that have markers: the library's.
+// marked are the library's folders, which have markers.
 var marked = []string{"drift", "fencing", "instance", "quorum"}
 
 var (
@@ -40,7 +40,7 @@ var (
 	comment    = regexp.MustCompile(`^\s*(?://|--|$)`)
 )
 
-// Markers lists all markers of the source, sorted by file and line. The error Is ErrMarker.
+// Markers returns all markers of the source, sorted by file and line. The error Is ErrMarker.
 func (s Source) Markers() ([]Marker, error) { return s.markers() }
 
 func readMarkers(root string) ([]Marker, error) {
@@ -76,10 +76,10 @@ func readMarkers(root string) ([]Marker, error) {
 	return all, nil
 }
 
-// markersIn lists the markers of a file.
+// markersIn returns the markers of a file.
 func markersIn(file, text string) ([]Marker, error) {
 	var list []Marker
-	above := 0 // markers that speak of the next line
+	above := 0 // markers of the next line
 	for i, line := range strings.Split(text, "\n") {
 		switch m := markerText.FindStringSubmatch(line); {
 		case m != nil:
@@ -98,7 +98,7 @@ func markersIn(file, text string) ([]Marker, error) {
 	return list, nil
 }
 
-// guarded finds the first line that a marker speaks of: where it begins and ends in the text.
+// guarded returns the beginning and the end of the line below a marker.
 func guarded(text, marker string) (begin, end int, found bool) {
 	for line := range strings.Lines(text) {
 		end = begin + len(strings.TrimSuffix(line, "\n"))

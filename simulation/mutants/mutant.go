@@ -7,22 +7,20 @@ import (
 	"strings"
 )
 
-// Mutant is the library with one mistake. What doesn't hold any more is what the marker of
-// its first edit says.
+// Mutant is the library with one mistake. It breaks the guarantee that the marker of its
+// first edit states.
 type Mutant struct {
 	// Name is short and unique: letters, digits and dashes.
 	Name string
-	// Edits make it of the source. More than one where one mistake takes several
-	// lines.
+	// Edits change the source. There are several if one mistake takes several lines.
 	Edits []Edit
-	// Judge is who is expected to catch it.
-	Judge Judge
-	// Also are scenarios and searches that are expected to catch it as well, each by
-	// itself.
-	Also []Judge
+	// Detector is expected to catch it.
+	Detector Detector
+	// Also are scenarios and searches that must each catch it as well.
+	Also []Detector
 }
 
-// Markers are the names of the markers whose lines it changes, each once.
+// Markers returns the names of the markers whose lines it changes, each once.
 func (m Mutant) Markers() []string {
 	var names []string
 	for _, e := range m.Edits {
@@ -33,28 +31,28 @@ func (m Mutant) Markers() []string {
 	return names
 }
 
-// Edit replaces a text in the line below a marker.
+// Edit replaces text in the line below a marker.
 type Edit struct {
 	// Marker is the name of a Marker.
 	Marker string
-	// Old is replaced by New. It begins in the line below the marker, exactly once, and
-	// may go on into the lines behind it.
+	// Old is replaced by New. It begins exactly once in the line below the marker, and
+	// may extend into the following lines.
 	Old, New string
 }
 
-// Judge is one who can catch a mutant: one of Scenario, Search and Test is set.
-type Judge struct {
-	// Scenario is a scenario's ID, or a sweep's with a value behind a slash.
+// Detector is a check that can catch a mutant. One of Scenario, Search and Test is set.
+type Detector struct {
+	// Scenario is a scenario's ID, or a sweep's ID, a slash and a value.
 	Scenario string
 	// Search is the name of one of Searches.
 	Search string
-	// Package is a package's path in the module ("./quorum"), and Test the pattern
-	// of its tests that are run, as in go test -run.
+	// Package is a package's path in the module ("./quorum"). Test is the pattern of
+	// the tests to run, as in go test -run.
 	Package, Test string
 }
 
-// String is what tables call it.
-func (j Judge) String() string {
+// String returns the name used in tables.
+func (j Detector) String() string {
 	switch {
 	case j.Scenario != "":
 		return j.Scenario
@@ -67,18 +65,17 @@ func (j Judge) String() string {
 	}
 }
 
-// plays reports whether the judge is the program in the folder trial.
-func (j Judge) plays() bool { return j.Scenario != "" || j.Search != "" }
+// simulated reports whether the program in the folder detector runs it.
+func (j Detector) simulated() bool { return j.Scenario != "" || j.Search != "" }
 
 var (
-	// ErrStale is wrapped by the error for a mutant that doesn't fit the source any
-	// more: its marker isn't there, or not the text that it replaces below it.
+	// ErrStale: a mutant no longer fits the source, because its marker or the text that
+	// it replaces is gone.
 	ErrStale = errors.New("mutants: stale")
-	// ErrUnknown is wrapped by the error for a name that no mutant has.
+	// ErrUnknown: no mutant has the given name.
 	ErrUnknown = errors.New("mutants: unknown")
-	// ErrSource is wrapped by the error for a place without the module's source, or
-	// without the go tool.
-	ErrSource = errors.New("mutants: nothing to break")
+	// ErrSource: the module's source or the go tool was not found.
+	ErrSource = errors.New("mutants: no source")
 )
 
 // apply makes the edit in the text of the marker's file.
@@ -94,18 +91,18 @@ func (e Edit) apply(text string) (string, error) {
 	case !found:
 		return "", fmt.Errorf("%w: there is no marker %q", ErrStale, e.Marker)
 	case e.Old == "":
-		return "", fmt.Errorf("%w: %s: an edit of no text", ErrStale, e.Marker)
+		return "", fmt.Errorf("%w: %s: empty Old", ErrStale, e.Marker)
 	case e.Old == e.New:
-		return "", fmt.Errorf("%w: %s: an edit that changes nothing: %q", ErrStale, e.Marker, e.Old)
+		return "", fmt.Errorf("%w: %s: Old equals New: %q", ErrStale, e.Marker, e.Old)
 	case n != 1:
-		return "", fmt.Errorf("%w: the line below %s is %q, in which %q begins %d times, want once", ErrStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
+		return "", fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", ErrStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
 	}
 	behind := text[at+len(e.Old):]
 	return text[:at] + e.padded(behind) + behind, nil
 }
 
-// padded is New with as many lines as Old where it has fewer, if lines can be added: what
-// stands behind it keeps its place, which relink needs.
+// padded returns New with at least as many lines as Old, if lines can be added, so that
+// the code after it keeps its line numbers. relink needs that.
 func (e Edit) padded(behind string) string {
 	fewer := strings.Count(e.Old, "\n") - strings.Count(e.New, "\n")
 	if fewer <= 0 || !strings.HasSuffix(e.Old, "\n") && !strings.HasPrefix(behind, "\n") {
@@ -114,8 +111,8 @@ func (e Edit) padded(behind string) string {
 	return e.New + strings.Repeat("\n", fewer)
 }
 
-// Select gives the mutants of those names, in the list's order, or all if there are
-// none. The error Is ErrUnknown, and lists the names.
+// Select returns the named mutants in the list's order, or all of them without names. The
+// error Is ErrUnknown and lists the known names.
 func Select(names ...string) ([]Mutant, error) {
 	all := All()
 	if len(names) == 0 {

@@ -30,8 +30,8 @@ func source(t *testing.T) mutants.Source {
 	return s
 }
 
-// Every mutant fits the present source. One that doesn't has to be written anew where
-// the source was changed: its marker says what it is to break.
+// Every mutant fits the current source. If the source has changed, rewrite the mutant: its
+// marker says which guarantee to break.
 func TestNoneIsStale(t *testing.T) {
 	s := source(t)
 	for _, m := range mutants.All() {
@@ -39,7 +39,7 @@ func TestNoneIsStale(t *testing.T) {
 	}
 }
 
-// Every marker has a mutant: a guarantee that nothing breaks is a claim.
+// Every marker has a mutant. A guarantee without one is untested.
 func TestEveryMarkerHasAMutant(t *testing.T) {
 	broken := map[string]bool{}
 	for _, m := range mutants.All() {
@@ -55,8 +55,8 @@ func TestEveryMarkerHasAMutant(t *testing.T) {
 	}
 }
 
-// Two markers don't say the same: of several lines that uphold one guarantee each says
-// what it does for it.
+// No two markers state the same guarantee. If several lines uphold one guarantee, each
+// marker states what its line contributes.
 func TestGuaranteesDiffer(t *testing.T) {
 	markers, err := source(t).Markers()
 	require.NoError(t, err)
@@ -86,8 +86,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Every judge that is named is there.
-func TestJudges(t *testing.T) {
+// Every named detector exists.
+func TestDetectors(t *testing.T) {
 	var stories []string
 	for _, s := range scenarios.All() {
 		stories = append(stories, s.ID)
@@ -97,7 +97,7 @@ func TestJudges(t *testing.T) {
 			stories = append(stories, s.At(value).ID)
 		}
 	}
-	stories = append(stories, "M1", "M2", "M3", "M4", "M5") // trial's own
+	stories = append(stories, "M1", "M2", "M3", "M4", "M5") // the detector program's own
 	var searches []string
 	for _, s := range mutants.Searches() {
 		searches = append(searches, s.Name)
@@ -110,14 +110,14 @@ func TestJudges(t *testing.T) {
 	}
 	tests := map[string][]string{} // by package, which many mutants have in common
 	for _, m := range mutants.All() {
-		for i, j := range append([]mutants.Judge{m.Judge}, m.Also...) {
+		for i, j := range append([]mutants.Detector{m.Detector}, m.Also...) {
 			switch {
 			case j.Scenario != "":
 				assert.Contains(t, stories, j.Scenario, m.Name)
 			case j.Search != "":
 				assert.Contains(t, searches, j.Search, m.Name)
 			default:
-				assert.Zero(t, i, "%s: it is scenarios and searches that catch a mutant as well", m.Name)
+				assert.Zero(t, i, "%s: Also holds only scenarios and searches", m.Name)
 				assert.DirExists(t, filepath.Join("../..", j.Package), m.Name)
 				if tests[j.Package] == nil {
 					tests[j.Package] = testsIn(t, filepath.Join("../..", j.Package))
@@ -167,10 +167,10 @@ func TestStale(t *testing.T) {
 	const marker, line = "wall-clock-alone", "return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}"
 	for says, e := range map[string]mutants.Edit{
 		"begins 0 times":          {Marker: marker, Old: "no such text", New: "x"},
-		"begins 0 times, ":        {Marker: marker, Old: "package drift", New: "package adrift"}, // elsewhere
+		"begins 0 times in it":    {Marker: marker, Old: "package drift", New: "package adrift"}, // in another line
 		"begins 2 times":          {Marker: marker, Old: "now", New: "then"},
-		"changes nothing":         {Marker: marker, Old: line, New: line},
-		"of no text":              {Marker: marker, New: "x"},
+		"Old equals New":          {Marker: marker, Old: line, New: line},
+		"empty Old":               {Marker: marker, New: "x"},
 		`no marker "no-such-one"`: {Marker: "no-such-one", Old: "a", New: "b"},
 	} {
 		err := s.Check(mutants.Mutant{Name: "stale", Edits: []mutants.Edit{e}})
@@ -187,7 +187,7 @@ func TestStale(t *testing.T) {
 func TestSourceIsNeeded(t *testing.T) {
 	_, err := mutants.Open(t.Context(), t.TempDir())
 	require.ErrorIs(t, err, mutants.ErrSource)
-	assert.ErrorContains(t, err, "start this in a checkout of github.com/redquorum/redlock")
+	assert.ErrorContains(t, err, "run this in a checkout of github.com/redquorum/redlock")
 
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "go.mod"), []byte("module example.com/other\n\ngo 1.26\n"), 0o600))
@@ -201,9 +201,8 @@ func TestSourceIsNeeded(t *testing.T) {
 	assert.ErrorContains(t, err, "go tool")
 }
 
-// What becomes of mutants: three that are caught, each by another kind of judge, one
-// that changes nothing, and two that can't be judged. These are the quick ones; all of
-// them are run by the command.
+// Three mutants are caught, each by another kind of detector; one changes nothing; two
+// fail. These are quick. The command runs all mutants.
 func TestOutcomes(t *testing.T) {
 	if raced {
 		t.Skip("it builds and runs test binaries for a minute; the tests of many runs include it")
@@ -214,10 +213,10 @@ func TestOutcomes(t *testing.T) {
 	require.NoError(t, err)
 	one := func(name, old, new string) mutants.Mutant {
 		return mutants.Mutant{Name: name, Edits: []mutants.Edit{{Marker: "guard-remembers", Old: old, New: new}},
-			Judge: mutants.Judge{Package: "./fencing", Test: "^TestMemoryContract$"}}
+			Detector: mutants.Detector{Package: "./fencing", Test: "^TestMemoryContract$"}}
 	}
 	elsewhere := list[slices.IndexFunc(list, func(m mutants.Mutant) bool { return m.Name == "guard-passes-lower" })]
-	elsewhere.Name, elsewhere.Judge.Test = "other-judge", "^TestWriteNil$"
+	elsewhere.Name, elsewhere.Detector.Test = "other-detector", "^TestWriteNil$"
 	list = append(list, elsewhere,
 		one("comment", "k.highest = t", "k.highest = t /* the same */"),
 		one("no-go", "k.highest = t", "k.highest = nothing"),
@@ -243,7 +242,7 @@ func TestOutcomes(t *testing.T) {
 		{"no-elapsed-check", mutants.Caught, "S3 with ", ""},
 		{"small-jumps-add-up", mutants.Caught, "TestMonitor", ""},
 		{"guard-passes-lower", mutants.Caught, "TestMemoryContract/Order", "want a *fencing.StaleError"},
-		{"other-judge", mutants.Caught, "", ""},
+		{"other-detector", mutants.Caught, "", ""},
 		{"comment", mutants.Survived, "", ""},
 		{"no-go", mutants.Broken, "", "doesn't compile"},
 		{"stale", mutants.Broken, "", "stale"},
@@ -253,21 +252,21 @@ func TestOutcomes(t *testing.T) {
 		assert.Equal(t, want.outcome, r.Outcome, "%s: %s %s", r.Name, r.By, r.Says)
 		assert.Contains(t, r.By, want.by)
 		assert.Contains(t, r.Says, want.says)
-		assert.Equal(t, want.outcome == mutants.Caught && want.name != "other-judge", r.AsExpected, r.Name)
+		assert.Equal(t, want.outcome == mutants.Caught && want.name != "other-detector", r.AsExpected, r.Name)
 		assert.Equal(t, r, told[want.name])
 	}
 	words := report.Summary()
-	for _, says := range []string{"nobody finds anything", "4 of 7 mutants caught", "1 of them NOT BY THEIR OWN JUDGE", "1 SURVIVED", "2 could not be judged"} {
+	for _, says := range []string{"no detector reports anything", "4 of 7 mutants caught", "1 of them NOT BY THEIR OWN DETECTOR", "1 SURVIVED", "2 failed"} {
 		assert.Contains(t, words, says)
 	}
-	assert.Contains(t, told["comment"].Line(), "NOBODY, in ")
-	assert.Contains(t, told["other-judge"].Line(), "not by")
+	assert.Contains(t, told["comment"].Line(), "NONE, in ")
+	assert.Contains(t, told["other-detector"].Line(), "not by")
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	assert.Empty(t, left, "nothing is left behind")
 }
 
-// An interruption ends what was started, and leaves nothing behind.
+// An interruption stops all processes and leaves no files.
 func TestInterruption(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
@@ -282,7 +281,7 @@ func TestInterruption(t *testing.T) {
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, report.Results, 1, "what was judged until then is kept")
+	require.Len(t, report.Results, 1, "finished results are kept")
 	assert.Equal(t, "no-drift", report.Results[0].Name)
 	assert.False(t, report.OK())
 	assert.True(t, strings.HasPrefix(report.Summary(), "INTERRUPTED after 1 of 2 mutants. Only these are counted.\n"), report.Summary())

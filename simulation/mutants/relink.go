@@ -14,23 +14,23 @@ import (
 	"sync"
 )
 
-// A mutant changes one package, rarely two. The go tool compiles all packages anew that
-// import these: most of what a mutant costs. None of that is needed where the mutant
-// changes no package's export data, which is all that the compiler reads of an imported
-// package. So a program is made of the archives of the source as it is, but for the
-// packages that the mutant changes.
+// A mutant changes one package, rarely two. The go tool recompiles every package that
+// imports them, which is most of a mutant's cost. That is unnecessary if the mutant leaves
+// the export data unchanged, because the compiler reads nothing else of an imported
+// package. So a program is linked from the archives of the unmodified source, except for
+// the packages that the mutant changes.
 //
-// The linker checks that this is right: each archive has a hash of the export data of
-// every package that it was compiled with, and the linker refuses a program in which one
-// differs. Then, and on any other error, the go tool builds the program. Nothing is
-// inlined across packages of the module (see hasty), and what one function's escape
-// analysis tells of its parameters is export data, too.
+// The linker checks this: each archive has a hash of the export data of every package
+// that it was compiled with, and the linker rejects a program in which one differs. Then,
+// and on any other error, the go tool builds the program. Nothing is inlined across
+// packages of the module (see unoptimized), and the results of escape analysis are part
+// of the export data.
 
-// program is a program of the source as it is: the main package and what it imports, each
-// package after those that it imports.
+// program is a program of the unmodified source: the main package and its imports, in
+// dependency order.
 type program struct{ packages []listed }
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Name, Dir, ForTest, Export string
 	Standard                               bool
@@ -40,14 +40,13 @@ type listed struct {
 	Module                                 *struct{ GoVersion string }
 }
 
-// path is what the package is called in a program: without the test that it was compiled
-// for.
+// path returns the import path without the suffix for test builds.
 func (p *listed) path() string {
 	path, _, _ := strings.Cut(p.ImportPath, " ")
 	return path
 }
 
-var errNotRelinked = errors.New("it can't be relinked")
+var errNotRelinked = errors.New("mutants: can't be relinked")
 
 // programs lists each program once.
 type programs struct {
@@ -69,28 +68,28 @@ func (p *programs) of(key string, list func() (*program, error)) (*program, erro
 	return once()
 }
 
-// relink makes a program of a package, its test program if test is set.
-func (c *court) relink(ctx context.Context, pkg string, test bool, binary string) error {
-	p, err := c.programs.of(fmt.Sprint(pkg, test), func() (*program, error) { return c.list(ctx, pkg, test) })
+// relink links the program of a package: its test program if test is set.
+func (r *runner) relink(ctx context.Context, pkg string, test bool, binary string) error {
+	p, err := r.programs.of(fmt.Sprint(pkg, test), func() (*program, error) { return r.list(ctx, pkg, test) })
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp(c.folder, "relink-")
+	folder, err := os.MkdirTemp(r.folder, "relink-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // Run tells, if the folder above it stays
+	defer os.RemoveAll(folder) //nolint:errcheck // Run reports it if the parent folder stays
 	archives := map[string]string{}
 	for i := range p.packages {
 		archives[p.packages[i].path()] = p.packages[i].Export
 	}
 	for i := range p.packages {
 		changed := &p.packages[i]
-		if !c.changes(changed) {
+		if !r.changes(changed) {
 			continue
 		}
 		archive := filepath.Join(folder, fmt.Sprintf("%d.a", i))
-		if err := c.compile(ctx, changed, archives, folder, archive); err != nil {
+		if err := r.compile(ctx, changed, archives, folder, archive); err != nil {
 			return err
 		}
 		archives[changed.path()] = archive
@@ -103,19 +102,19 @@ func (c *court) relink(ctx context.Context, pkg string, test bool, binary string
 	if main.DefaultGODEBUG != "" {
 		args = append(args, "-X", "runtime.godebugDefault="+main.DefaultGODEBUG)
 	}
-	return c.tool(ctx, "link", archives, folder, append(args, archives[main.path()])...)
+	return r.tool(ctx, "link", archives, folder, append(args, archives[main.path()])...)
 }
 
-// list has the source as it is compiled, and lists what the program is made of.
-func (c *court) list(ctx context.Context, pkg string, test bool) (*program, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Name,Dir,ForTest,Export,Standard,GoFiles,EmbedFiles,EmbedPatterns,CgoFiles,SFiles,SysoFiles,DefaultGODEBUG,Module"}, hasty...)
+// list compiles the unmodified source and returns the packages of the program.
+func (r *runner) list(ctx context.Context, pkg string, test bool) (*program, error) {
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Name,Dir,ForTest,Export,Standard,GoFiles,EmbedFiles,EmbedPatterns,CgoFiles,SFiles,SysoFiles,DefaultGODEBUG,Module"}, unoptimized...)
 	if test {
 		args = append(args, "-test")
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+c.folder)
-	if err := c.run(ctx, cmd, c.source.root, nil, &stdout, &stderr); err != nil {
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder)
+	if err := r.run(ctx, cmd, r.source.root, nil, &stdout, &stderr); err != nil {
 		return nil, fmt.Errorf("%w: %w: %s", errNotRelinked, err, firstLine(stderr.String()))
 	}
 	p := &program{}
@@ -127,7 +126,7 @@ func (c *court) list(ctx context.Context, pkg string, test bool) (*program, erro
 		p.packages = append(p.packages, l)
 	}
 	if test {
-		// What was compiled for the test takes the place of what was not.
+		// Packages compiled for the test replace the others.
 		for _, l := range slices.Clone(p.packages) {
 			if l.ForTest != "" {
 				p.packages = slices.DeleteFunc(p.packages, func(other listed) bool { return other.ImportPath == l.path() && other.ForTest == "" })
@@ -135,14 +134,14 @@ func (c *court) list(ctx context.Context, pkg string, test bool) (*program, erro
 		}
 	}
 	if len(p.packages) == 0 || p.packages[len(p.packages)-1].Name != "main" {
-		return nil, fmt.Errorf("%w: %s is no program", errNotRelinked, pkg)
+		return nil, fmt.Errorf("%w: %s is not a program", errNotRelinked, pkg)
 	}
 	return p, nil
 }
 
 // changes reports whether the mutant changes a file of the package.
-func (c *court) changes(p *listed) bool {
-	return !p.Standard && slices.ContainsFunc(slices.Concat(p.GoFiles, p.EmbedFiles), func(file string) bool { return c.replaced[p.file(file)] != "" })
+func (r *runner) changes(p *listed) bool {
+	return !p.Standard && slices.ContainsFunc(slices.Concat(p.GoFiles, p.EmbedFiles), func(file string) bool { return r.replaced[p.file(file)] != "" })
 }
 
 func (p *listed) file(name string) string {
@@ -152,19 +151,19 @@ func (p *listed) file(name string) string {
 	return filepath.Join(p.Dir, name)
 }
 
-// text is where the text of a package's file is.
-func (c *court) text(p *listed, name string) string {
+// text returns the path of a file's current text.
+func (r *runner) text(p *listed, name string) string {
 	path := p.file(name)
-	if replaced := c.replaced[path]; replaced != "" {
+	if replaced := r.replaced[path]; replaced != "" {
 		return replaced
 	}
 	return path
 }
 
 // compile compiles one package as the go tool would.
-func (c *court) compile(ctx context.Context, p *listed, archives map[string]string, folder, archive string) error {
+func (r *runner) compile(ctx context.Context, p *listed, archives map[string]string, folder, archive string) error {
 	if len(p.CgoFiles)+len(p.SFiles)+len(p.SysoFiles) > 0 || p.Module == nil {
-		return fmt.Errorf("%w: %s isn't Go alone", errNotRelinked, p.ImportPath)
+		return fmt.Errorf("%w: %s is not pure Go", errNotRelinked, p.ImportPath)
 	}
 	lang := p.Module.GoVersion
 	if parts := strings.SplitN(lang, ".", 3); len(parts) == 3 {
@@ -174,39 +173,39 @@ func (c *court) compile(ctx context.Context, p *listed, archives map[string]stri
 	if p.Name == "main" {
 		path = "main"
 	}
-	args := append([]string{"-o", archive, "-p", path, "-lang=go" + lang, "-complete", "-nolocalimports", "-c=1", "-pack"}, hastyFlags...)
+	args := append([]string{"-o", archive, "-p", path, "-lang=go" + lang, "-complete", "-nolocalimports", "-c=1", "-pack"}, unoptimizedFlags...)
 	if len(p.EmbedPatterns) > 0 {
-		config, err := c.embeds(p, folder)
+		config, err := r.embeds(p, folder)
 		if err != nil {
 			return err
 		}
 		args = append(args, "-embedcfg", config)
 	}
-	// The names of the files are export data.
+	// File names are part of the export data.
 	var names, texts []string
 	for _, name := range p.GoFiles {
-		text := c.text(p, name)
+		text := r.text(p, name)
 		if path := p.file(name); text != path {
 			names = append(names, text+"=>"+path)
 		}
 		texts = append(texts, text)
 	}
 	args = append(args, "-trimpath", strings.Join(names, ";"))
-	return c.tool(ctx, "compile", archives, folder, append(args, texts...)...)
+	return r.tool(ctx, "compile", archives, folder, append(args, texts...)...)
 }
 
-// embeds writes what tells the compiler of embedded files.
-func (c *court) embeds(p *listed, folder string) (string, error) {
+// embeds writes the compiler's configuration for embedded files.
+func (r *runner) embeds(p *listed, folder string) (string, error) {
 	config := struct {
 		Patterns map[string][]string
 		Files    map[string]string
 	}{map[string][]string{}, map[string]string{}}
 	for _, pattern := range p.EmbedPatterns {
 		if !slices.Contains(p.EmbedFiles, pattern) {
-			return "", fmt.Errorf("%w: %s embeds %s, which isn't one file", errNotRelinked, p.ImportPath, pattern)
+			return "", fmt.Errorf("%w: %s embeds %s, which is not a single file", errNotRelinked, p.ImportPath, pattern)
 		}
 		config.Patterns[pattern] = []string{pattern}
-		config.Files[pattern] = c.text(p, pattern)
+		config.Files[pattern] = r.text(p, pattern)
 	}
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -217,7 +216,7 @@ func (c *court) embeds(p *listed, folder string) (string, error) {
 }
 
 // tool runs the compiler or the linker.
-func (c *court) tool(ctx context.Context, name string, archives map[string]string, folder string, args ...string) error {
+func (r *runner) tool(ctx context.Context, name string, archives map[string]string, folder string, args ...string) error {
 	var imports bytes.Buffer
 	for path, archive := range archives {
 		if archive != "" { // package unsafe has none
@@ -230,8 +229,8 @@ func (c *court) tool(ctx context.Context, name string, archives map[string]strin
 	}
 	var output bytes.Buffer
 	cmd := exec.Command("go", append([]string{"tool", name, "-importcfg", config}, args...)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+c.folder)
-	if err := c.run(ctx, cmd, c.source.root, nil, &output, &output); err != nil {
+	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+r.folder)
+	if err := r.run(ctx, cmd, r.source.root, nil, &output, &output); err != nil {
 		return fmt.Errorf("%w: %s: %w: %s", errNotRelinked, name, err, firstLine(output.String()))
 	}
 	return nil

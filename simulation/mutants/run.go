@@ -12,77 +12,75 @@ import (
 	"time"
 )
 
-// Outcome is what became of a mutant.
+// Outcome says what happened to a mutant.
 type Outcome string
 
 // The outcomes.
 const (
-	// Caught: a judge noticed.
+	// Caught: a detector failed.
 	Caught Outcome = "caught"
-	// Survived: nobody did, though all were asked.
+	// Survived: no detector failed.
 	Survived Outcome = "survived"
-	// Broken: it couldn't be judged: it is stale, doesn't compile, or its judge
-	// failed.
+	// Broken: the mutant is stale or doesn't compile, or a detector could not run.
 	Broken Outcome = "error"
 )
 
-// Result is what became of a mutant.
+// Result is the result of a mutant.
 type Result struct {
 	Name string `json:"name"`
-	// Markers are the names of those whose lines the mutant changes, and Guarantee is what
-	// the first one says.
+	// Markers are the names of the markers whose lines the mutant changes. Guarantee is
+	// the text of the first marker.
 	Markers   []string `json:"markers"`
 	Guarantee string   `json:"guarantee"`
 	Expected  string   `json:"expected"`
 	Outcome   Outcome  `json:"outcome"`
-	// By is the scenario, the seed or the test that caught it, and Says what that
-	// found; or what went wrong.
+	// By is the scenario, search or test that caught it. Says is the failure, or the
+	// error.
 	By   string `json:"by,omitempty"`
 	Says string `json:"says,omitempty"`
-	// AsExpected says that its own judge did it.
+	// AsExpected: the expected detector caught it.
 	AsExpected bool `json:"as_expected"`
-	// Runs is how many runs, or tests, it took.
+	// Runs counts the runs or tests.
 	Runs int `json:"runs"`
-	// Took is real time, and CPU what was used of processors.
+	// Took is real time, and CPU is processor time.
 	Took time.Duration `json:"took_ns"`
 	CPU  time.Duration `json:"cpu_ns"`
 }
 
-// Report is what became of all of them.
+// Report is the result of all mutants.
 type Report struct {
-	// Unbroken is what the judges say of the source as it is. It must be that
-	// nobody finds anything: Survived.
+	// Unbroken is the result of the unmodified source. Its outcome must be Survived.
 	Unbroken Result   `json:"unbroken"`
 	Results  []Result `json:"mutants"`
-	// Planned is how many mutants there were to be judged. There are fewer Results if
-	// the run was interrupted.
+	// Planned is the number of mutants to run. There are fewer Results if the run was
+	// interrupted.
 	Planned int           `json:"planned"`
 	Took    time.Duration `json:"took_ns"`
 	CPU     time.Duration `json:"cpu_ns"`
 }
 
-// OK reports whether the judges find nothing in the source as it is, and every mutant
-// was caught by its own judge. One that another had to catch may have been caught by
-// chance: its own must be named anew, or be made to see it.
+// OK reports whether no detector failed on the unmodified source and every mutant was
+// caught by its expected detector. A catch by another detector may be chance: name that
+// detector in the mutant, or fix the expected one.
 func (r Report) OK() bool {
 	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == Survived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
 }
 
-// Options are how mutants are judged.
+// Options configure Run.
 type Options struct {
-	// Mutants are those to judge. Default: All.
+	// Mutants to run. Default: All.
 	Mutants []Mutant
-	// Parallel is how many are judged at once, 1 to 64. Default 2.
+	// Parallel is how many mutants run at once, 1 to 64. Default 2.
 	Parallel int
-	// Progress, if set, is told of each mutant when it is begun and when it is over,
-	// the source as it is with the name "". Nothing is told any more once the context
-	// has ended. Calls don't overlap.
+	// Progress, if set, is called when each mutant begins and ends. The unmodified
+	// source has the name "". It is not called after the context has ended. Calls do
+	// not overlap.
 	Progress func(name string, begins bool, r Result)
 }
 
-// Run judges mutants of a source. An error is that of ctx, or that nothing can be
-// written; what goes wrong with a mutant is in its Result. When ctx ends the Report has
-// what was judged until then. Nothing that was started or written is left behind.
+// Run runs mutants of a source. The error is that of ctx or of writing files. An error of
+// one mutant is in its Result. When ctx ends, the Report has the finished results. Run
+// leaves no process and no file behind.
 func Run(ctx context.Context, source Source, o Options) (report Report, err error) {
 	if len(o.Mutants) == 0 {
 		o.Mutants = All()
@@ -91,7 +89,7 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 		o.Parallel = 2
 	}
 	if o.Parallel < 1 || o.Parallel > 64 {
-		return report, fmt.Errorf("mutants: %d at once, want 1 to 64", o.Parallel)
+		return report, fmt.Errorf("mutants: Parallel is %d, want 1 to 64", o.Parallel)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, bool, Result) {}
@@ -112,11 +110,11 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 		all.Go(func() {
 			for i := range next {
 				if i < 0 {
-					report.Unbroken = s.follow(ctx, "", s.unbroken)
+					report.Unbroken = s.report(ctx, "", s.unbroken)
 					continue
 				}
 				m := o.Mutants[i]
-				report.Results[i] = s.follow(ctx, m.Name, func(ctx context.Context) Result { return s.judge(ctx, i, m) })
+				report.Results[i] = s.report(ctx, m.Name, func(ctx context.Context) Result { return s.mutant(ctx, i, m) })
 			}
 		})
 	}
@@ -128,7 +126,7 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	}
 	close(next)
 	all.Wait()
-	// What was interrupted has no outcome.
+	// Interrupted mutants have no outcome.
 	report.Results = slices.DeleteFunc(report.Results, func(r Result) bool { return r.Outcome == "" })
 	report.Took, report.CPU = time.Since(began), report.Unbroken.CPU
 	for _, r := range report.Results {
@@ -139,86 +137,86 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 
 // session is one Run.
 type session struct {
-	source  Source
-	folder  string
-	options Options
-	telling sync.Mutex
-	// programs are those of the source as it is.
+	source   Source
+	folder   string
+	options  Options
+	progress sync.Mutex
+	// programs are those of the unmodified source.
 	programs programs
 }
 
-// follow tells of a job's beginning and its end.
-func (s *session) follow(ctx context.Context, name string, job func(context.Context) Result) Result {
-	s.tell(name, true, Result{})
+// report reports the beginning and the end of a job to Progress.
+func (s *session) report(ctx context.Context, name string, job func(context.Context) Result) Result {
+	s.notify(name, true, Result{})
 	began := time.Now()
 	r := job(ctx)
 	r.Took = time.Since(began)
 	if ctx.Err() != nil {
-		return Result{} // it is no outcome
+		return Result{} // interrupted: no outcome
 	}
-	s.tell(name, false, r)
+	s.notify(name, false, r)
 	return r
 }
 
-func (s *session) tell(name string, begins bool, r Result) {
-	s.telling.Lock()
-	defer s.telling.Unlock()
+func (s *session) notify(name string, begins bool, r Result) {
+	s.progress.Lock()
+	defer s.progress.Unlock()
 	s.options.Progress(name, begins, r)
 }
 
-// open gives a court with a folder of its own, which close removes: a program is
-// several megabytes long.
-func (s *session) open(name string) (c *court, end func(), err error) {
+// open returns a runner with its own folder. end removes the folder, because programs
+// take several megabytes.
+func (s *session) open(name string) (run *runner, end func(), err error) {
 	folder := filepath.Join(s.folder, name)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, nil, err
 	}
-	return &court{source: s.source, folder: folder, programs: &s.programs}, func() { _ = os.RemoveAll(folder) }, nil // Run tells, if it stays
+	return &runner{source: s.source, folder: folder, programs: &s.programs}, func() { _ = os.RemoveAll(folder) }, nil // Run reports it if it stays
 }
 
-// unbroken shows the source as it is to the mutants' own judges.
+// unbroken runs the mutants' expected detectors on the unmodified source.
 func (s *session) unbroken(ctx context.Context) (r Result) {
-	r = Result{Name: "", Guarantee: "the source as it is", Outcome: Broken}
-	c, end, err := s.open("unbroken")
+	r = Result{Name: "", Guarantee: "the unmodified source", Outcome: Broken}
+	run, end, err := s.open("unbroken")
 	if err != nil {
 		r.Says = err.Error()
 		return r
 	}
 	defer end()
-	defer func() { r.CPU = c.cpu }()
+	defer func() { r.CPU = run.cpu }()
 	r.Outcome = Survived
-	plays, tests := judgesOf(s.options.Mutants)
-	if len(plays) > 0 {
-		v, err := c.play(ctx, Order{First: plays, Searches: Searches()})
+	simulated, tests := detectorsOf(s.options.Mutants)
+	if len(simulated) > 0 {
+		v, err := run.simulate(ctx, Request{First: simulated, Searches: Searches()})
 		r.take(v, err)
 	}
 	for _, j := range tests {
 		if r.Outcome != Survived {
 			break
 		}
-		v, err := c.test(ctx, j.Package, j.Test)
+		v, err := run.test(ctx, j.Package, j.Test)
 		r.take(v, err)
 	}
 	return r
 }
 
-// judgesOf gives each judge of any of the mutants, once.
-func judgesOf(list []Mutant) (plays, tests []Judge) {
+// detectorsOf returns the expected detectors of the mutants, each once.
+func detectorsOf(list []Mutant) (simulated, tests []Detector) {
 	for _, m := range list {
-		for _, j := range append([]Judge{m.Judge}, m.Also...) {
+		for _, j := range append([]Detector{m.Detector}, m.Also...) {
 			switch {
-			case j.plays() && !slices.Contains(plays, j):
-				plays = append(plays, j)
-			case !j.plays() && !slices.Contains(tests, j):
+			case j.simulated() && !slices.Contains(simulated, j):
+				simulated = append(simulated, j)
+			case !j.simulated() && !slices.Contains(tests, j):
 				tests = append(tests, j)
 			}
 		}
 	}
-	return plays, tests
+	return simulated, tests
 }
 
-// take adds what one more judge said.
-func (r *Result) take(v Verdict, err error) {
+// take adds the result of one more detector.
+func (r *Result) take(v DetectorResult, err error) {
 	r.Runs += v.Runs
 	switch {
 	case err != nil:
@@ -230,7 +228,7 @@ func (r *Result) take(v Verdict, err error) {
 	}
 }
 
-// brief is the beginning of a text: its first line, of some 500 characters at the most.
+// brief returns the first line of a text, at most about 500 characters.
 func brief(text string) string {
 	text = firstLine(text)
 	if len(text) <= 500 {
@@ -239,22 +237,22 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:500], "") + " ..."
 }
 
-// judge brings a mutant before one judge after the other, until one catches it.
-func (s *session) judge(ctx context.Context, i int, m Mutant) (r Result) {
-	r = Result{Name: m.Name, Markers: m.Markers(), Guarantee: s.source.Guarantee(m), Expected: m.Judge.String(), Outcome: Broken}
-	c, end, err := s.open(fmt.Sprintf("%d", i))
+// mutant runs detectors on a mutant until one catches it.
+func (s *session) mutant(ctx context.Context, i int, m Mutant) (r Result) {
+	r = Result{Name: m.Name, Markers: m.Markers(), Guarantee: s.source.Guarantee(m), Expected: m.Detector.String(), Outcome: Broken}
+	run, end, err := s.open(fmt.Sprintf("%d", i))
 	if err != nil {
 		r.Says = err.Error()
 		return r
 	}
 	defer end()
-	defer func() { r.CPU = c.cpu }()
-	if c.overlay, c.replaced, err = s.source.overlay(m, c.folder); err != nil {
+	defer func() { r.CPU = run.cpu }()
+	if run.overlay, run.replaced, err = s.source.overlay(m, run.folder); err != nil {
 		r.Says = err.Error()
 		return r
 	}
-	for n, hear := range c.judges(m) {
-		v, err := hear(ctx)
+	for n, detect := range run.detectors(m) {
+		v, err := detect(ctx)
 		r.take(v, err)
 		if r.Outcome != Survived {
 			r.AsExpected = r.Outcome == Caught && n == 0
@@ -262,43 +260,44 @@ func (s *session) judge(ctx context.Context, i int, m Mutant) (r Result) {
 		}
 	}
 	if r.AsExpected {
-		s.also(ctx, c, m, &r)
+		s.also(ctx, run, m, &r)
 	}
 	return r
 }
 
-// also brings a mutant that was caught before those who have to catch it as well.
-func (s *session) also(ctx context.Context, c *court, m Mutant, r *Result) {
+// also runs the detectors that must catch a mutant as well.
+func (s *session) also(ctx context.Context, run *runner, m Mutant, r *Result) {
 	for _, j := range m.Also {
-		v, err := c.play(ctx, Order{First: []Judge{j}, Searches: Searches()})
+		v, err := run.simulate(ctx, Request{First: []Detector{j}, Searches: Searches()})
 		r.Runs += v.Runs
 		switch {
 		case err != nil:
 			r.Outcome, r.Says, r.AsExpected = Broken, err.Error(), false
 			return
 		case v.By == "":
-			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it as well, as is expected", j), false
+			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it, but must", j), false
 			return
 		}
 		r.By += "; " + v.By
 	}
 }
 
-// judges are those of a mutant: its own, all that play, and its packages' tests.
-func (c *court) judges(m Mutant) []func(context.Context) (Verdict, error) {
-	order := func(o Order) func(context.Context) (Verdict, error) {
+// detectors returns a mutant's detectors: the expected one, all scenarios and searches,
+// and all tests of its packages.
+func (r *runner) detectors(m Mutant) []func(context.Context) (DetectorResult, error) {
+	simulate := func(o Request) func(context.Context) (DetectorResult, error) {
 		o.Searches = Searches()
-		return func(ctx context.Context) (Verdict, error) { return c.play(ctx, o) }
+		return func(ctx context.Context) (DetectorResult, error) { return r.simulate(ctx, o) }
 	}
-	test := func(pkg, pattern string) func(context.Context) (Verdict, error) {
-		return func(ctx context.Context) (Verdict, error) { return c.test(ctx, pkg, pattern) }
+	test := func(pkg, pattern string) func(context.Context) (DetectorResult, error) {
+		return func(ctx context.Context) (DetectorResult, error) { return r.test(ctx, pkg, pattern) }
 	}
-	list := []func(context.Context) (Verdict, error){test(m.Judge.Package, m.Judge.Test)}
-	if m.Judge.plays() {
-		list[0] = order(Order{First: []Judge{m.Judge}})
+	list := []func(context.Context) (DetectorResult, error){test(m.Detector.Package, m.Detector.Test)}
+	if m.Detector.simulated() {
+		list[0] = simulate(Request{First: []Detector{m.Detector}})
 	}
-	list = append(list, order(Order{Rest: true}))
-	for _, pkg := range c.source.packages(m) {
+	list = append(list, simulate(Request{Rest: true}))
+	for _, pkg := range r.source.packages(m) {
 		list = append(list, test(pkg, all))
 	}
 	return list

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// module is whose source it is.
+// module is the module whose source is mutated.
 const module = "github.com/redquorum/redlock"
 
 // Source is a checkout of the module.
@@ -23,11 +23,10 @@ type Source struct {
 	markers func() ([]Marker, error) // read once
 }
 
-// Open finds the checkout that a folder is in, "." for the present one. The error Is
-// ErrSource.
+// Open finds the checkout that contains a folder. The error Is ErrSource.
 func Open(ctx context.Context, dir string) (Source, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return Source{}, fmt.Errorf("%w: mutants are built with the go tool, which isn't in the PATH", ErrSource)
+		return Source{}, fmt.Errorf("%w: the go tool, which builds mutants, is not in the PATH", ErrSource)
 	}
 	var stderr bytes.Buffer
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Dir}}")
@@ -42,15 +41,15 @@ func Open(ctx context.Context, dir string) (Source, error) {
 		dir = shown
 	}
 	if err != nil || path != module || root == "" {
-		return Source{}, fmt.Errorf("%w: mutants are made of the module's source: start this in a checkout of %s (%q is in %s)", ErrSource, module, dir, place(path, stderr.String(), err))
+		return Source{}, fmt.Errorf("%w: run this in a checkout of %s (%q is in %s)", ErrSource, module, dir, location(path, stderr.String(), err))
 	}
 	return Source{root: root, markers: sync.OnceValues(func() ([]Marker, error) { return readMarkers(root) })}, nil
 }
 
-// place says where a folder is that isn't the right one.
-func place(path, stderr string, err error) string {
+// location describes where a wrong folder is.
+func location(path, stderr string, err error) string {
 	switch line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n"); {
-	case path != "" && path != "command-line-arguments": // what go list says of no module
+	case path != "" && path != "command-line-arguments": // go list prints this outside a module
 		return path
 	case line != "":
 		return "no module: " + line
@@ -61,14 +60,14 @@ func place(path, stderr string, err error) string {
 	}
 }
 
-// Check says whether a mutant fits the source. The error Is ErrStale.
+// Check reports whether a mutant fits the source. The error Is ErrStale.
 func (s Source) Check(m Mutant) error {
-	_, err := s.broken(m)
+	_, err := s.mutated(m)
 	return err
 }
 
-// broken gives the text of every file that the mutant changes.
-func (s Source) broken(m Mutant) (map[string]string, error) {
+// mutated returns the new text of every file that the mutant changes.
+func (s Source) mutated(m Mutant) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range m.Edits {
 		marker, err := s.marker(e.Marker)
@@ -104,24 +103,24 @@ func (s Source) marker(name string) (Marker, error) {
 	return all[i], nil
 }
 
-// Guarantee is what doesn't hold any more with the mutant; "" if it doesn't fit the source.
+// Guarantee returns the guarantee that the mutant breaks, "" if it doesn't fit the source.
 func (s Source) Guarantee(m Mutant) string {
 	if len(m.Edits) == 0 {
 		return ""
 	}
 	marker, err := s.marker(m.Edits[0].Marker)
 	if err != nil {
-		return "" // Check tells
+		return "" // Check reports it
 	}
 	return marker.Guarantee
 }
 
 func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
 
-// overlay writes the mutant's files and what tells the go tool of them into a folder
-// of its own. It gives the latter's path, and where each file's new text is.
+// overlay writes the mutant's files and the go tool's overlay file into a folder. It
+// returns the overlay's path, and the path of each file's new text.
 func (s Source) overlay(m Mutant, folder string) (path string, replace map[string]string, err error) {
-	texts, err := s.broken(m)
+	texts, err := s.mutated(m)
 	if err != nil {
 		return "", nil, err
 	}
@@ -145,13 +144,13 @@ func (s Source) overlayOf(texts map[string]string, folder string) (path string, 
 	return path, replace, os.WriteFile(path, raw, 0o600)
 }
 
-// packages lists the packages that the mutant changes.
+// packages returns the packages that the mutant changes.
 func (s Source) packages(m Mutant) []string {
 	var list []string
 	for _, e := range m.Edits {
 		marker, err := s.marker(e.Marker)
 		if err != nil {
-			continue // Check tells
+			continue // Check reports it
 		}
 		if pkg := "./" + path.Dir(marker.File); !slices.Contains(list, pkg) {
 			list = append(list, pkg)

@@ -9,20 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// Widths of the table's columns, in characters: with the spaces between them less than
-// 100.
+// Widths of the table's columns in characters. The sum with the spaces is below 100.
 const (
 	nameWidth   = 29
 	breaksWidth = 31
 	byWidth     = 26
 )
 
-// Line is a mutant's row in the table. It may take several lines.
+// Line returns the mutant's row of the table. It may span several lines.
 func (r Result) Line() string {
 	by, name := r.By, r.Name
 	switch r.Outcome {
 	case Survived:
-		by = "NOBODY, in " + fmt.Sprint(r.Runs) + " runs"
+		by = "NONE, in " + fmt.Sprint(r.Runs) + " runs"
 	case Broken:
 		by = "ERROR"
 	case Caught:
@@ -59,8 +58,8 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// wrap breaks a text into lines at its spaces, and where a word is longer than a line
-// behind one of its slashes or underlines, or anywhere.
+// wrap breaks a text into lines at spaces. It breaks a word longer than a line after a
+// slash or an underscore, or else anywhere.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -82,12 +81,12 @@ func wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Heading is the table's first line.
+// Heading returns the table's first line.
 func Heading() string {
-	return fmt.Sprintf("%-*s %-*s %-*s runs   time\n", nameWidth, "mutant", breaksWidth, "what doesn't hold any more", byWidth, "caught by")
+	return fmt.Sprintf("%-*s %-*s %-*s runs   time\n", nameWidth, "mutant", breaksWidth, "broken guarantee", byWidth, "caught by")
 }
 
-// Summary is what the table comes to.
+// Summary returns the totals of the table.
 func (r Report) Summary() string {
 	caught, others, survived, broken := 0, 0, 0, 0
 	for _, one := range r.Results {
@@ -109,23 +108,23 @@ func (r Report) Summary() string {
 	}
 	switch r.Unbroken.Outcome {
 	case "":
-		fmt.Fprintf(&b, "the source as it is: not judged to the end\n")
+		fmt.Fprintf(&b, "unmodified source: not finished\n")
 	case Survived:
-		fmt.Fprintf(&b, "the source as it is: nobody finds anything, in %d runs\n", r.Unbroken.Runs)
+		fmt.Fprintf(&b, "unmodified source: no detector reports anything, in %d runs\n", r.Unbroken.Runs)
 	case Caught:
-		fmt.Fprintf(&b, "THE SOURCE AS IT IS is caught by %s, so that all else proves nothing:\n  %s\n", r.Unbroken.By, r.Unbroken.Says)
+		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE is caught by %s, so no other result counts:\n  %s\n", r.Unbroken.By, r.Unbroken.Says)
 	default:
-		fmt.Fprintf(&b, "THE SOURCE AS IT IS could not be judged, so that all else proves nothing:\n  %s\n", r.Unbroken.Says)
+		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE failed, so no other result counts:\n  %s\n", r.Unbroken.Says)
 	}
 	fmt.Fprintf(&b, "%d of %d mutants caught", caught, len(r.Results))
 	if others > 0 {
-		fmt.Fprintf(&b, ", %d of them NOT BY THEIR OWN JUDGE", others)
+		fmt.Fprintf(&b, ", %d of them NOT BY THEIR OWN DETECTOR", others)
 	}
 	if survived > 0 {
 		fmt.Fprintf(&b, ", %d SURVIVED", survived)
 	}
 	if broken > 0 {
-		fmt.Fprintf(&b, ", %d could not be judged", broken)
+		fmt.Fprintf(&b, ", %d failed", broken)
 	}
 	fmt.Fprintf(&b, " in %v, with %v of processor time\n", r.Took.Round(time.Second), r.CPU.Round(time.Second))
 	return b.String()

@@ -49,7 +49,7 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	if list {
 		for _, m := range chosen {
-			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, from.Guarantee(m), m.Judge)
+			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, from.Guarantee(m), m.Detector)
 		}
 		return nil
 	}
@@ -104,7 +104,7 @@ func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Optio
 func (j *breaking) tell(name string, begins bool, r mutants.Result) {
 	shown := name
 	if shown == "" {
-		shown = "the source as it is"
+		shown = "the unmodified source"
 	}
 	if begins {
 		j.at = append(j.at, shown)

@@ -13,8 +13,8 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// What follows judges mutants that no scenario can: several goroutines of one process
-// want one lock.
+// These tests catch mutants that no scenario can: several goroutines of one process wait
+// for one lock.
 
 // withServers runs a test with a Coordinator on five servers, in virtual time.
 func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server)) {
@@ -36,13 +36,13 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 	})
 }
 
-// A key that stays on one server, whichever is asked first, costs a vote and no more.
+// A stale key on one server costs one vote, whichever server is asked first.
 func TestKeyThatStaysOnOneServer(t *testing.T) {
 	for stale := range 5 {
 		withServers(t, func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server) {
-			servers[stale].Put("k", "nobody's", quorum.NoExpiry)
+			servers[stale].Put("k", "stale", quorum.NoExpiry)
 			for i := 1; i < 3; i++ {
-				servers[(stale+i)%5].Put("k", "nobody's", 2*time.Second)
+				servers[(stale+i)%5].Put("k", "stale", 2*time.Second)
 			}
 			lease, err := c.Acquire(context.Background(), "k")
 			require.NoError(t, err, "with the key on %v", servers[stale])

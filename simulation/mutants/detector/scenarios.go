@@ -7,15 +7,15 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// stories are scenarios that show a mistake which no design in the list makes.
-func stories() []scenarios.Scenario {
+// extraScenarios returns scenarios that show mistakes which no listed design makes.
+func extraScenarios() []scenarios.Scenario {
 	return []scenarios.Scenario{raiseUnanswered(), quarantineLasts(), pauseBeforeExtension(), shortExtension(), stragglerBehind()}
 }
 
 const ms = time.Millisecond
 
-// raiseUnanswered is a round whose raises go unanswered: nobody knows on which servers
-// the counter has reached the token, and here it has on none.
+// raiseUnanswered is a round whose raises get no reply. The client cannot know which
+// servers raised their counters; here none did.
 func raiseUnanswered() scenarios.Scenario {
 	s := scenarios.Scenario{
 		ID:    "M1",
@@ -44,7 +44,7 @@ func raiseUnanswered() scenarios.Scenario {
 	}
 	cut(1900*ms, 0, "c3", "ABDE", simulation.Both)
 	cut(2900*ms, 200*ms, "c1", "DE", simulation.Both)
-	cut(3001*ms, 100*ms, "c1", "AB", simulation.Requests) // the SETs are on their way; of what comes after them nothing arrives
+	cut(3001*ms, 100*ms, "c1", "AB", simulation.Requests) // the SETs are in flight; no later request arrives
 	cut(3900*ms, 0, "c2", "C", simulation.Both)
 	s.Work = func(c *simulation.Client) {
 		look(c)
@@ -61,7 +61,7 @@ func raiseUnanswered() scenarios.Scenario {
 	return s
 }
 
-// quarantineLasts is S7 with a second client that doesn't give up.
+// quarantineLasts is S7 with a second client that keeps trying.
 func quarantineLasts() scenarios.Scenario {
 	s := scenarios.Scenario{
 		ID:    "M2",
@@ -98,7 +98,7 @@ func quarantineLasts() scenarios.Scenario {
 	return s
 }
 
-// look lets what watches the servers see them before anything happens to them.
+// look lets the monitors see the servers before the first fault.
 func look(c *simulation.Client) {
 	if c.Coordinator == nil {
 		return
@@ -108,8 +108,8 @@ func look(c *simulation.Client) {
 	}
 }
 
-// turns asks for the lock so many times from a moment on; if it gets it, it updates,
-// holds it, updates again and gives it back.
+// turns tries n times to acquire the lock, beginning at when. With the lock it updates,
+// holds, updates again and releases.
 func turns(c *simulation.Client, n int, when, hold time.Duration) {
 	c.SleepUntil(when)
 	for range n {
@@ -125,7 +125,7 @@ func turns(c *simulation.Client, n int, when, hold time.Duration) {
 	}
 }
 
-// update adds one. What became of it is for the checks to see.
+// update adds one. The checks see the result.
 func update(c *simulation.Client, lease simulation.Lease) {
 	if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
 		_ = c.Write(lease, value+1, version)

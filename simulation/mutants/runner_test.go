@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program is relinked if what other packages know of the mutant's is the same. Else the
-// linker refuses it, and the go tool builds it.
+// A program is relinked if the export data of the mutant's package is unchanged.
+// Otherwise the linker rejects it and the go tool builds it.
 func TestRelink(t *testing.T) {
 	source, err := Open(t.Context(), ".")
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestRelink(t *testing.T) {
 		"what it exports": {"fencing/token.go", "type Token uint64", "type Token uint", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &court{source: source, folder: t.TempDir(), programs: &all}
+			c := &runner{source: source, folder: t.TempDir(), programs: &all}
 			raw, err := os.ReadFile(source.path(test.file))
 			require.NoError(t, err)
 			require.Equal(t, 1, strings.Count(string(raw), test.old))
@@ -52,11 +52,11 @@ func TestRelink(t *testing.T) {
 	}
 }
 
-// What a failed test is called and says is read from what it writes.
+// The name and the message of a failed test are parsed from its output.
 func TestFailure(t *testing.T) {
 	for _, test := range []struct{ name, output, test, says string }{
 		{"all is well", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\n", "", ""},
-		{"in a line", "=== RUN   TestA\n    a_test.go:5: an early word\n    a_test.go:7: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\n", "TestA", "got 1, want 2"},
+		{"in a line", "=== RUN   TestA\n    a_test.go:5: an early message\n    a_test.go:7: got 1, want 2\n--- FAIL: TestA (0.00s)\nFAIL\n", "TestA", "got 1, want 2"},
 		{"the innermost", `=== RUN   TestA
 === RUN   TestA/sub
     a_test.go:7: 

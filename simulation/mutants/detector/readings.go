@@ -8,14 +8,12 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// pausedAt is a pause at a reading of the clock by a function of the library's, before the
-// clock is read.
+// pausedAt is a pause just before a function of the library reads the clock.
 func pausedAt(function string, nth int, from, length time.Duration) simulation.Fault {
 	return simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: function, Nth: nth, At: from, For: length}
 }
 
-// neverSecond are verdicts that demand that c2 doesn't get the lock, of designs whose
-// locks are the library's.
+// neverSecond returns verdicts for designs that use the library: c2 must not get the lock.
 func neverSecond() map[string]scenarios.Verdict {
 	verdicts := map[string]scenarios.Verdict{}
 	for _, design := range []string{"default", "token-admit"} {
@@ -24,7 +22,7 @@ func neverSecond() map[string]scenarios.Verdict {
 	return verdicts
 }
 
-// pauseBeforeExtension is a pause where an extension reads its start.
+// pauseBeforeExtension is a pause at which an extension reads its start time.
 func pauseBeforeExtension() scenarios.Scenario {
 	return scenarios.Scenario{
 		ID:    "M3",
@@ -53,7 +51,7 @@ func pauseBeforeExtension() scenarios.Scenario {
 	}
 }
 
-// shortExtension is an extension that MaxLife makes shorter than what is left.
+// shortExtension is an extension that MaxLife makes shorter than the remaining validity.
 func shortExtension() scenarios.Scenario {
 	s := scenarios.Scenario{
 		ID:    "M4",
@@ -71,7 +69,7 @@ func shortExtension() scenarios.Scenario {
 		Source:     "package quorum, Lease.Extend",
 		Base:       simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{MaxLife: 11 * time.Second}}},
 		Schedule: simulation.Schedule{
-			// Its first two readings are Extend's own.
+			// Extend itself makes the first two readings.
 			pausedAt("quorum.(*Lease).nextTTL", 3, 0, 100*ms),
 			{Kind: simulation.Step, Process: "c1", At: 2050 * ms, By: 8 * time.Second},
 			{Kind: simulation.Step, Process: "c1", At: 2500 * ms, By: -8 * time.Second},
@@ -94,8 +92,7 @@ func shortExtension() scenarios.Scenario {
 	return s
 }
 
-// holdAndExtend takes the lock at 1 000, extends it at one moment, and gives it back so
-// long after it.
+// holdAndExtend acquires the lock at 1 000, extends it at when, and releases it after more.
 func holdAndExtend(c *simulation.Client, when, more time.Duration) {
 	c.SleepUntil(time.Second)
 	lease, err := c.TryAcquire("k")
@@ -110,7 +107,7 @@ func holdAndExtend(c *simulation.Client, when, more time.Duration) {
 	_ = c.Release(lease)
 }
 
-// stragglerBehind is a straggler whose raise is lost.
+// stragglerBehind is a late granter whose raise is lost.
 func stragglerBehind() scenarios.Scenario {
 	s := scenarios.Scenario{
 		ID:    "M5",
@@ -128,7 +125,7 @@ func stragglerBehind() scenarios.Scenario {
 		Breaks:     "the order of tokens, if D is held to have the token",
 		Helps:      "a straggler that voted below the token lacks it until a raise or a restore was granted",
 		Source:     "package quorum, round: the proof that tokens rise",
-		// Up for long even by C's clock.
+		// Old enough even by C's clock.
 		Base: simulation.Config{Processes: 3, LatencyMin: ms, LatencyMax: ms, ServerAge: 3 * time.Hour},
 		Verdicts: map[string]scenarios.Verdict{
 			"default": {Reached: []string{"c2 acquired"}},

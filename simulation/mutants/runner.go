@@ -17,79 +17,79 @@ import (
 	"time"
 )
 
-// court builds one mutant, or the source as it is, and hears judges on it.
-type court struct {
+// runner builds one mutant, or the unmodified source, and runs detectors on it.
+type runner struct {
 	source  Source
-	folder  string // for whatever is written
-	overlay string // "" for the source as it is
-	// replaced has the path of each text that the mutant has instead of a file's.
+	folder  string // for all files that it writes
+	overlay string // "" for the unmodified source
+	// replaced maps each changed file to the path of its new text.
 	replaced map[string]string
 	programs *programs
 	cpu      time.Duration
-	// binaries are what was built, by package and way.
+	// binaries are the built programs by package, kind and build mode.
 	binaries map[string]string
 }
 
-// patience is how long one judge may take, in real time. It takes seconds.
-const patience = 3 * time.Minute
+// timeout bounds one detector, in real time. Detectors take seconds.
+const timeout = 3 * time.Minute
 
 // errBuild is wrapped by the error for a mutant that doesn't compile.
-var errBuild = errors.New("it doesn't compile")
+var errBuild = errors.New("mutants: doesn't compile")
 
-// hasty is how most is built: what the compiler would make quicker, it takes longer to
-// make than is won. All tests of a package must be built as usual, for some of them
-// count allocations.
+// unoptimized are the flags of most builds, because optimizing takes longer than it
+// saves. A package's full test suite is built normally, because some tests count
+// allocations.
 var (
-	hasty      = []string{"-gcflags", module + "/...=" + strings.Join(hastyFlags, " ")}
-	hastyFlags = []string{"-N", "-l"}
+	unoptimized      = []string{"-gcflags", module + "/...=" + strings.Join(unoptimizedFlags, " ")}
+	unoptimizedFlags = []string{"-N", "-l"}
 )
 
-// all is the pattern of all tests.
+// all is the pattern that matches all tests.
 const all = "."
 
-// play has the trial play an order.
-func (c *court) play(ctx context.Context, order Order) (Verdict, error) {
-	binary, err := c.build(ctx, "./simulation/mutants/trial", false, true)
+// simulate has the detector program run a request.
+func (r *runner) simulate(ctx context.Context, request Request) (DetectorResult, error) {
+	binary, err := r.build(ctx, "./simulation/mutants/detector", false, true)
 	if err != nil {
-		return Verdict{}, err
+		return DetectorResult{}, err
 	}
-	raw, err := json.Marshal(order)
+	raw, err := json.Marshal(request)
 	if err != nil {
-		return Verdict{}, err
+		return DetectorResult{}, err
 	}
 	var stdout, stderr bytes.Buffer
-	err = c.run(ctx, exec.Command(binary), c.folder, bytes.NewReader(raw), &stdout, &stderr)
+	err = r.run(ctx, exec.Command(binary), r.folder, bytes.NewReader(raw), &stdout, &stderr)
 	if err != nil && ctx.Err() == nil && died(stderr.String()) {
-		return Verdict{By: "the program's death", Says: firstLine(stderr.String())}, nil
+		return DetectorResult{By: "crash of the program", Says: firstLine(stderr.String())}, nil
 	}
 	if err != nil {
-		return Verdict{}, fmt.Errorf("trial: %w: %s", err, firstLine(stderr.String()))
+		return DetectorResult{}, fmt.Errorf("detector: %w: %s", err, firstLine(stderr.String()))
 	}
-	var v Verdict
+	var v DetectorResult
 	if err := json.Unmarshal(stdout.Bytes(), &v); err != nil {
-		return Verdict{}, fmt.Errorf("trial: %w in %.100q", err, stdout.String())
+		return DetectorResult{}, fmt.Errorf("detector: %w in %.100q", err, stdout.String())
 	}
 	if v.Error != "" {
-		return Verdict{}, fmt.Errorf("trial: %s", v.Error)
+		return DetectorResult{}, fmt.Errorf("detector: %s", v.Error)
 	}
 	return v, nil
 }
 
-// died reports whether a program's last words are those of the Go runtime.
+// died reports whether the Go runtime ended a program: a panic or a fatal error.
 func died(stderr string) bool {
 	return strings.Contains(stderr, "panic: ") || strings.Contains(stderr, "fatal error: ")
 }
 
-// test runs a package's tests: those that the pattern names, or all.
-func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) {
-	binary, err := c.build(ctx, pkg, true, pattern != all)
+// test runs the tests of a package that the pattern matches.
+func (r *runner) test(ctx context.Context, pkg, pattern string) (DetectorResult, error) {
+	binary, err := r.build(ctx, pkg, true, pattern != all)
 	if err != nil {
-		return Verdict{}, err
+		return DetectorResult{}, err
 	}
 	var stdout bytes.Buffer
-	cmd := exec.Command(binary, "-test.v", "-test.failfast", "-test.run", pattern, "-test.timeout", (patience - 10*time.Second).String())
-	err = c.run(ctx, cmd, c.source.path(pkg), nil, &stdout, &stdout)
-	v := Verdict{Runs: strings.Count(stdout.String(), "=== RUN ")}
+	cmd := exec.Command(binary, "-test.v", "-test.failfast", "-test.run", pattern, "-test.timeout", (timeout - 10*time.Second).String())
+	err = r.run(ctx, cmd, r.source.path(pkg), nil, &stdout, &stdout)
+	v := DetectorResult{Runs: strings.Count(stdout.String(), "=== RUN ")}
 	switch {
 	case err == nil && v.Runs == 0:
 		return v, fmt.Errorf("%s has no test that matches %s", pkg, pattern)
@@ -105,51 +105,51 @@ func (c *court) test(ctx context.Context, pkg, pattern string) (Verdict, error) 
 	return v, nil
 }
 
-// build makes a program of a package, its test program if test is set.
-func (c *court) build(ctx context.Context, pkg string, test, quick bool) (string, error) {
+// build builds a package: its test program if test is set.
+func (r *runner) build(ctx context.Context, pkg string, test, quick bool) (string, error) {
 	key := fmt.Sprint(pkg, test, quick)
-	if binary, ok := c.binaries[key]; ok {
+	if binary, ok := r.binaries[key]; ok {
 		return binary, nil
 	}
-	binary := filepath.Join(c.folder, fmt.Sprintf("%s%d", path.Base(pkg), len(c.binaries)))
+	binary := filepath.Join(r.folder, fmt.Sprintf("%s%d", path.Base(pkg), len(r.binaries)))
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
 	err := errNotRelinked
-	if quick && c.overlay != "" {
-		err = c.relink(ctx, pkg, test, binary)
+	if quick && r.overlay != "" {
+		err = r.relink(ctx, pkg, test, binary)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = c.goBuild(ctx, pkg, test, quick, binary)
+		err = r.goBuild(ctx, pkg, test, quick, binary)
 	}
 	if err != nil {
 		return "", err
 	}
-	if c.binaries == nil {
-		c.binaries = map[string]string{}
+	if r.binaries == nil {
+		r.binaries = map[string]string{}
 	}
-	c.binaries[key] = binary
+	r.binaries[key] = binary
 	return binary, nil
 }
 
-// goBuild has the go tool make the program.
-func (c *court) goBuild(ctx context.Context, pkg string, test, quick bool, binary string) error {
+// goBuild builds the program with the go tool.
+func (r *runner) goBuild(ctx context.Context, pkg string, test, quick bool, binary string) error {
 	args := []string{"build"}
 	if test {
 		args = []string{"test", "-c", "-vet=off"}
 	}
 	if quick {
-		args = append(args, hasty...)
+		args = append(args, unoptimized...)
 	}
-	// Several mutants are built at once, so that each gets one processor.
+	// Several mutants are built in parallel, so each build uses one processor.
 	args = append(args, "-p", "1", "-ldflags", "-s -w", "-o", binary)
-	if c.overlay != "" {
-		args = append(args, "-overlay", c.overlay)
+	if r.overlay != "" {
+		args = append(args, "-overlay", r.overlay)
 	}
 	var output bytes.Buffer
 	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+c.folder)
-	if err := c.run(ctx, cmd, c.source.root, nil, &output, &output); err != nil {
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder)
+	if err := r.run(ctx, cmd, r.source.root, nil, &output, &output); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -158,10 +158,10 @@ func (c *court) goBuild(ctx context.Context, pkg string, test, quick bool, binar
 	return nil
 }
 
-// run runs a command, and adds up what it cost. When the context ends the command is
-// asked to end, and ended if it doesn't.
-func (c *court) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader, out, errs io.Writer) error {
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it didn't end in %v", patience))
+// run runs a command and adds its CPU time. When the context ends, it interrupts the
+// command, and kills it if it does not exit.
+func (r *runner) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader, out, errs io.Writer) error {
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %v", timeout))
 	defer cancel()
 	bound := exec.CommandContext(limited, cmd.Path, cmd.Args[1:]...)
 	bound.Dir, bound.Env, bound.Stdin, bound.Stdout, bound.Stderr = dir, cmd.Env, in, out, errs
@@ -174,7 +174,7 @@ func (c *court) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader
 	bound.WaitDelay = 2 * time.Second
 	err := bound.Run()
 	if state := bound.ProcessState; state != nil {
-		c.cpu += state.UserTime() + state.SystemTime()
+		r.cpu += state.UserTime() + state.SystemTime()
 	}
 	if limited.Err() != nil {
 		return context.Cause(limited)
@@ -183,15 +183,15 @@ func (c *court) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader
 }
 
 var (
-	// begun is the line behind which a test's messages stand, message is the first line
-	// of one, and failed tells of its failure.
+	// begun matches the line before a test's messages, message the first line of a
+	// message, and failed the line that reports the failure.
 	begun   = regexp.MustCompile(`^=== (?:RUN|NAME|CONT)\s+(\S+)`)
 	failed  = regexp.MustCompile(`^\s*--- FAIL: (\S+) \(`)
 	message = regexp.MustCompile(`^\s+\S+\.go:\d+: ?(.*)$`)
 )
 
-// failure reads the first failed test, the innermost one, and what it says, from what
-// a test program writes with -test.v.
+// failure parses the output of -test.v. It returns the first failed test, the innermost
+// one, and its message.
 func failure(output string) (test, says string) {
 	lines := strings.Split(output, "\n")
 	said, running := map[string]string{}, ""
@@ -199,7 +199,7 @@ func failure(output string) (test, says string) {
 		if m := begun.FindStringSubmatch(line); m != nil {
 			running = m[1]
 		} else if m := failed.FindStringSubmatch(line); m != nil {
-			if !strings.HasPrefix(m[1], test) { // no part of the one before
+			if !strings.HasPrefix(m[1], test) { // not a parent of the failed test
 				break
 			}
 			test = m[1]
@@ -220,7 +220,7 @@ func failure(output string) (test, says string) {
 	return test, says
 }
 
-// assertion reads what testify says: the error, without where it was, and the message.
+// assertion returns the error and the message that testify prints, without the trace.
 func assertion(lines []string) string {
 	var said []string
 	reading := false
@@ -247,14 +247,14 @@ func assertion(lines []string) string {
 	return strings.Join(said, " ")
 }
 
-// compilerSays is the first thing that a compiler says, without the package's name.
+// compilerSays returns the compiler's first error, without the package's name.
 func compilerSays(output string) string {
 	for line := range strings.Lines(output) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return line
 		}
 	}
-	return "and says nothing"
+	return "no output"
 }
 
 func firstLine(text string) string {

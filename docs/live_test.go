@@ -61,7 +61,7 @@ func TestRecordedLiveRunIsFresh(t *testing.T) {
 		})
 		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; play it again (see liveFile)", l.Scenario, l.Design)
 	}
-	for _, a := range live.Acts() {
+	for _, a := range live.Cases() {
 		assert.True(t, recorded[a.Scenario], "%s is played live and not recorded (see liveFile)", a.Scenario)
 	}
 }

@@ -28,17 +28,17 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// patience is how long a client waits for the resource, unless it is told otherwise.
+// patience bounds waits by default.
 const patience = 20 * time.Second
 
-// replicaTimeout is how long a server waits for its replicas, where it is to.
+// replicaTimeout bounds the wait of a server for its replicas.
 const replicaTimeout = time.Second
 
-// dumpFile is the file descriptor that a client dumps its heap to.
+// dumpFile is the file descriptor for heap dumps.
 const dumpFile = 3
 
-// client is a client process: it does what it is asked to on its input, and says on
-// its output what came of it.
+// client is the code in a client process. It executes requests from its input and writes
+// answers to its output.
 type client struct {
 	setup setup
 
@@ -56,13 +56,13 @@ type client struct {
 	seen   Entry // the last read
 	paused map[int]chan struct{}
 
-	handles chan string        // that have come, in a soak
-	waiting context.CancelFunc // ends a wait for the lock, for one of these
+	handles chan string        // received handles, in a soak
+	waiting context.CancelFunc // ends a wait for the lock when a handle arrives
 
 	gap, looks atomic.Int64 // of watchGaps
 }
 
-// serveClient is a client process. It ends when its input does.
+// serveClient runs a client process. It ends when its input does.
 func serveClient(in io.Reader, out io.Writer) error {
 	c := &client{out: json.NewEncoder(out), paused: map[int]chan struct{}{}, close: func() error { return nil }}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -73,7 +73,7 @@ func serveClient(in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		var r request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("a request can't be read: %w", err)
+			return fmt.Errorf("reading a request: %w", err)
 		}
 		if r.Do == doGo {
 			c.goOn(r.Go)
@@ -88,7 +88,7 @@ func serveClient(in io.Reader, out io.Writer) error {
 			c.say(a)
 		})
 	}
-	cancel() // nobody listens any more
+	cancel() // nobody reads the answers any more
 	all.Wait()
 	return lines.Err()
 }
@@ -96,11 +96,10 @@ func serveClient(in io.Reader, out io.Writer) error {
 func (c *client) say(a answer) {
 	c.outMu.Lock()
 	defer c.outMu.Unlock()
-	_ = c.out.Encode(a) // to nobody, if the play is over
+	_ = c.out.Encode(a) // fails if the run has ended
 }
 
-// watchGaps looks at the clock all the time. What it misses, everything in this process
-// missed.
+// watchGaps polls the clock. A gap in its polls is a gap for the whole process.
 func (c *client) watchGaps(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -117,7 +116,7 @@ func (c *client) watchGaps(ctx context.Context) {
 	}
 }
 
-// lookAgain waits until watchGaps has looked at the clock after now.
+// lookAgain waits for the next poll of watchGaps.
 func (c *client) lookAgain() {
 	for seen := c.looks.Load(); c.looks.Load() < seen+2; {
 		time.Sleep(time.Millisecond)
@@ -157,12 +156,12 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 	case doClose:
 		return answer{}, c.end(ctx)
 	default:
-		return answer{}, fmt.Errorf("there is nothing like %q to do", r.Do)
+		return answer{}, fmt.Errorf("unknown command %q", r.Do)
 	}
 }
 
-// begin makes the locker, just as the simulation does, and looks around: what watches
-// the servers has to have seen them before anything happens.
+// begin creates the locker as the simulation does, and verifies the servers, because the
+// monitors must see them before the first fault.
 func (c *client) begin(ctx context.Context, s setup) error {
 	c.setup = s
 	c.handles = make(chan string, 64)
@@ -181,7 +180,7 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, s.Who
 	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, cmp.Or(s.MaxTTL, s.TTL), s.Timeout
 	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
-	if c.close, err = openPlaces(&p, s.Places); err != nil {
+	if c.close, err = openTargets(&p, s.Targets); err != nil {
 		return err
 	}
 	warmUp(ctx, p)
@@ -196,14 +195,14 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	if err != nil {
 		return err
 	}
-	for range 2 { // the second time finds the connections open
-		_ = c.verify(ctx) // what is wrong with the servers is the play's
+	for range 2 { // the second time uses open connections
+		_ = c.verify(ctx) // the case handles faults of servers
 	}
 	return nil
 }
 
-// warmUp opens a connection to each server and has it learn the scripts, so that what a
-// play holds up is the request that it means and not one of these.
+// warmUp opens a connection to each server and loads the scripts, so that a case delays
+// the intended request.
 func warmUp(ctx context.Context, p simulation.Process) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -222,8 +221,8 @@ func warmUp(ctx context.Context, p simulation.Process) {
 	}
 }
 
-// openPlaces fills in the servers, through both doors.
-func openPlaces(p *simulation.Process, places []place) (closeAll func() error, err error) {
+// openTargets opens each server as an instance and as a plain Redis client.
+func openTargets(p *simulation.Process, places []target) (closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
 		var errs []error
@@ -233,8 +232,8 @@ func openPlaces(p *simulation.Process, places []place) (closeAll func() error, e
 		return errors.Join(errs...)
 	}
 	for _, at := range places {
-		// Each command is bounded by who sends it, so that a design without a bound has
-		// none here either.
+		// The sender bounds each command, so that a design without a timeout has none
+		// here either.
 		url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", at.Addr, at.DB)
 		if at.User != "" {
 			url = fmt.Sprintf("redis://%s:%s@%s/%d?read_timeout=10m", at.User, at.Password, at.Addr, at.DB)
@@ -251,8 +250,8 @@ func openPlaces(p *simulation.Process, places []place) (closeAll func() error, e
 	return closeAll, nil
 }
 
-// open opens one instance, and gives what closes it.
-func open(url string, at place, cfg instance.Config) (inst *instance.Redis, closeAll func() error, err error) {
+// open opens an instance. closeAll closes it.
+func open(url string, at target, cfg instance.Config) (inst *instance.Redis, closeAll func() error, err error) {
 	if at.Lifetime == 0 {
 		cfg.FixedAddress = true
 		if inst, err = instance.Open(url, cfg); err != nil {
@@ -260,7 +259,7 @@ func open(url string, at place, cfg instance.Config) (inst *instance.Redis, clos
 		}
 		return inst, inst.Close, nil
 	}
-	// No URL says how long connections live, which begins with the dial.
+	// A URL cannot set the lifetime of connections, which begins with the dial.
 	client := redis.NewClient(instance.Harden(&redis.Options{
 		Addr: at.Addr, DB: at.DB, Username: at.User, Password: at.Password, DialTimeout: at.Lifetime / 2, ConnMaxLifetime: at.Lifetime / 2,
 	}))
@@ -303,20 +302,20 @@ func (c *client) end(ctx context.Context) error {
 	return errors.Join(c.locker.Close(ctx), c.close(), c.ops.close(), c.notes.close())
 }
 
-// mark is the number of the last entry: what comes next begins after it.
+// mark returns the number of the last entry, after which the next action begins.
 func (c *client) mark(ctx context.Context) (int, error) {
-	e, err := c.notes.tell(ctx, Entry{})
+	e, err := c.notes.record(ctx, Entry{})
 	return e.Seq, err
 }
 
-// note writes an entry down.
+// note records an entry.
 func (c *client) note(ctx context.Context, e Entry) error {
 	e.Who = c.setup.Who
-	_, err := c.notes.tell(ctx, e)
+	_, err := c.notes.record(ctx, e)
 	return err
 }
 
-// entry begins one about the present lease.
+// entry returns an entry about the current lease.
 func (c *client) entry(what string, began int) Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,8 +342,7 @@ func (c *client) acquire(ctx context.Context, r request) (answer, error) {
 	return c.acquireUntil(ctx, r)
 }
 
-// acquireUntil asks for the lock until ctx ends. What came of it is written down all the
-// same.
+// acquireUntil asks for the lock until ctx ends. It records the result even then.
 func (c *client) acquireUntil(ctx context.Context, r request) (answer, error) {
 	asking, try := ctx, c.locker.TryAcquire
 	if r.Do == doAcquire {
@@ -356,7 +354,7 @@ func (c *client) acquireUntil(ctx context.Context, r request) (answer, error) {
 	return c.gain(context.WithoutCancel(ctx), r.Key, "", func() (simulation.Lease, error) { return try(asking, r.Key) })
 }
 
-// gain asks for a lease, and writes down what came of it.
+// gain asks for a lease and records the result.
 func (c *client) gain(ctx context.Context, key, words string, try func() (simulation.Lease, error)) (answer, error) {
 	began, err := c.mark(ctx)
 	if err != nil {
@@ -378,7 +376,7 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, e)
 }
 
-// look looks at the lease, and writes down what the holder believes.
+// look checks the lease and records the result.
 func (c *client) look(ctx context.Context) (answer, error) {
 	var a answer
 	err := c.withLease(func(l simulation.Lease) error {
@@ -397,12 +395,12 @@ func (c *client) look(ctx context.Context) (answer, error) {
 }
 
 var (
-	errStale   = errors.New("the resource refused it: stale")
-	errInvalid = errors.New("the lease is over")
+	errStale   = errors.New("refused by the resource: stale")
+	errInvalid = errors.New("the lease has expired")
 )
 
-// update reads, adds one and writes, if the lease is valid when it has read. With a
-// pause it stops after the look, as if the process were stopped there.
+// update reads and writes the next value, if the lease is valid after the read. With Pause
+// it stops after the check, as if the process were stopped there.
 func (c *client) update(ctx context.Context, r request) error {
 	if err := c.read(ctx); err != nil {
 		return err
@@ -461,7 +459,7 @@ func (c *client) write(ctx context.Context, r request) error {
 	return err
 }
 
-// operate is one request to the resource.
+// operate sends one request to the resource.
 func (c *client) operate(ctx context.Context, what string, value int64, version uint64, wait time.Duration) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -473,8 +471,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 	if e.Lease == 0 {
 		return e, errNoLease
 	}
-	// Some designs get the token that the resource is shown by other ways than with
-	// the lock.
+	// Some designs do not get their token with the lock.
 	err = c.withLease(func(l simulation.Lease) error {
 		if by, ok := l.(interface {
 			Show(context.Context) fencing.Token
@@ -487,7 +484,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 		return e, err
 	}
 	e.Value, e.Version = value, version
-	e, err = c.ops.tell(ctx, e)
+	e, err = c.ops.record(ctx, e)
 	switch {
 	case err != nil:
 		return e, err
@@ -499,7 +496,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 	return e, nil
 }
 
-// release writes it down before it begins: from here on the client is no holder.
+// release is recorded first, because from then on the client is no longer the holder.
 func (c *client) release(ctx context.Context) error {
 	return c.withLease(func(l simulation.Lease) error {
 		began, err := c.mark(ctx)

@@ -2,7 +2,7 @@ package live
 
 import "github.com/redquorum/redlock/fencing"
 
-// key is the lock's, in all plays.
+// key is the lock's key.
 const key = "k"
 
 // What is written to a ledger.
@@ -21,33 +21,33 @@ const (
 	wasBlocked  = "blocked"  // nobody will ever get it
 )
 
-// Words of entries about leases that are handed off.
+// Words of entries about handed-off leases.
 const (
 	handedOff = "handed off" // of a release that wasn't one
 	resumed   = "resumed"    // of what was asked for, and had, by a handle
 )
 
-// Entry is one line of a ledger: what a client did, or what the resource did for it.
+// Entry is a line of a ledger: an action of a client, or of the resource for it.
 type Entry struct {
-	// Seq counts the entries from 1. Of two things the one with the lower number
-	// was over before the other's was written.
+	// Seq counts the entries from 1. An action ended before any entry with a larger
+	// number was written.
 	Seq int `json:"seq"`
-	// Began is how many entries there were when it began: what has a number up to
-	// that was over before.
+	// Began is the number of entries at its beginning. Actions up to that number had
+	// ended before.
 	Began int `json:"began"`
-	// Who is the client, Lease the how manieth of its leases it is about, from 1.
+	// Who is the client. Lease counts its leases, from 1.
 	Who   string `json:"who"`
 	Lease int    `json:"lease,omitempty"`
 	What  string `json:"what"`
 	Key   string `json:"key,omitempty"`
-	// Token is the lease's. It is text on the wire: what Lua makes of a number has 14
-	// digits, and tokens have more.
+	// Token is the lease's token, as text because Lua's JSON keeps only 14 digits of a
+	// number.
 	Token fencing.Token `json:"token,omitempty,string"`
-	// Value is what was read or written. Version counts the writes before: for a
-	// write as its writer had read it, and Found what it really was.
+	// Value is the value read or written. Version counts the earlier writes, for a write
+	// as its writer read it. Found is the actual version.
 	Value   int64  `json:"value"`
 	Version uint64 `json:"version"`
 	Found   uint64 `json:"found"`
-	// Words says more.
+	// Words has details.
 	Words string `json:"words,omitempty"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Formats are what WriteReport and WriteSoak know.
+// Formats are the formats of WriteReport and WriteSoak.
 var Formats = []string{"text", "markdown", "json"}
 
 // WriteReport writes a report as text of at most 100 columns, as Markdown or as JSON.
@@ -42,7 +42,7 @@ const (
 	verdictWidth = 26
 )
 
-// Heading is the text form's first line.
+// Heading returns the first line of the text format.
 func Heading() string {
 	return columns("scenario", "design", "predicted", "seen on real servers", "agrees")
 }
@@ -51,15 +51,15 @@ func columns(name, design, predicted, seen, last string) string {
 	return strings.TrimRight(fmt.Sprintf("%-*s %-*s %-*s %-*s %s", nameWidth, name, designWidth, design, verdictWidth, predicted, verdictWidth, seen, last), " ")
 }
 
-// shortKinds are the kinds in the space that a table has.
+// shortKinds are short names of kinds for the table.
 var shortKinds = map[simulation.ViolationKind]string{
 	simulation.TwoHolders: "holders", simulation.StaleWrite: "stale", simulation.LostUpdate: "lost", simulation.TokenOrder: "tokens",
 	simulation.NoProgress: "no progress", simulation.NeverFree: "never free",
 }
 
-// Legend says what the short kinds are.
+// Legend explains the short kinds.
 const Legend = "holders: two holders at once. stale: a write after a later holder's. lost: an update was lost.\n" +
-	"tokens: out of order. no progress: a free lock could not be had. never free: nor will it ever be."
+	"tokens: out of order. no progress: a free lock could not be acquired. never free: and never will be."
 
 func kinds(all []simulation.ViolationKind) string {
 	if len(all) == 0 {
@@ -74,10 +74,10 @@ func kinds(all []simulation.ViolationKind) string {
 	return strings.Join(words, ", ")
 }
 
-// Text is the line in the text form: at most 100 columns, with more lines below it for
-// what doesn't agree.
+// Text returns the line in the text format, at most 100 columns wide, followed by details
+// if it does not agree.
 func (l Line) Text() string {
-	name := Act{Scenario: l.Scenario, Form: l.Form}.Name()
+	name := Case{Scenario: l.Scenario, Form: l.Form}.Name()
 	switch {
 	case l.Skipped != "":
 		return columns(name, l.Design, "", "", "skipped") + "\n" + indent(l.Skipped)
@@ -126,7 +126,7 @@ func (r Report) text(w io.Writer) error {
 	return err
 }
 
-// interrupted is a paragraph that says how much was played, "" if all was.
+// interrupted returns a paragraph about an interruption, "" if there was none.
 func (r Report) interrupted() string {
 	if len(r.Lines) >= r.Planned {
 		return ""
@@ -134,7 +134,7 @@ func (r Report) interrupted() string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d plays. Only these are counted.\n\n", len(r.Lines), r.Planned)
 }
 
-// Summary is the report in a sentence or two, after how much of it was played.
+// Summary returns the report in a sentence or two, after a note about an interruption.
 func (r Report) Summary() string { return r.interrupted() + r.sums() }
 
 func (r Report) sums() string {
@@ -180,7 +180,7 @@ func (r Report) markdown(w io.Writer) error {
 		case !l.OK():
 			agrees = "**no**"
 		}
-		cells := []string{Act{Scenario: l.Scenario, Form: l.Form}.Name(), l.Fault, l.Design, words(l.Predicted), words(l.Seen), agrees}
+		cells := []string{Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Fault, l.Design, words(l.Predicted), words(l.Seen), agrees}
 		for i, cell := range cells {
 			cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, "\n", " "), "|", "\\|")
 		}

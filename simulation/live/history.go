@@ -12,10 +12,10 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// Finding is one thing that is wrong with a history.
+// Finding is a violation in a history.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
-	// Seq is the entry by which it shows.
+	// Seq is the entry that shows it.
 	Seq  int    `json:"seq"`
 	Text string `json:"text"`
 }
@@ -25,14 +25,14 @@ type holding struct {
 	who        string
 	lease      int
 	token      fencing.Token
-	asked, got int // entries: what was before it asked, and when it had the lock
+	asked, got int // entries: the last before the request, and the grant
 	ended      int // 0: not yet
-	believed   int // what was over when it last looked at its valid lease, or acted under it
+	believed   int // the last entry before it last found its lease valid or used it
 }
 
 func (h *holding) String() string { return fmt.Sprintf("%s (token %d)", h.who, h.token) }
 
-// after says whether h is the later of two: by tokens, or else by when they were had.
+// after reports whether h is later than o, by tokens or else by the order of grants.
 func (h *holding) after(o *holding) bool {
 	switch {
 	case h == nil:
@@ -44,16 +44,16 @@ func (h *holding) after(o *holding) bool {
 	}
 }
 
-// reading goes through a history once.
-type reading struct {
-	holdings []*holding // in the order in which they were had
+// checker processes a history.
+type checker struct {
+	holdings []*holding // in the order of grants
 	places   map[leaseName]int
 	tokens   map[fencing.Token]*holding
 	highest  []*holding // highest[i] has the largest token of the first i+1 holdings
-	latest   *holding   // the latest whose operation the resource has carried out
+	latest   *holding   // the latest holder whose operation the resource executed
 	findings []Finding
-	// requests says that a request which the resource refused counts for a belief in
-	// the lease, too: whoever sent it took itself for the holder.
+	// requests: a refused request also counts as use of the lease, because its sender
+	// believed to be the holder.
 	requests bool
 }
 
@@ -63,25 +63,25 @@ type leaseName struct {
 	lease int
 }
 
-// Findings reads off a history what went wrong in it. Its kinds are the simulation's,
-// but for those that only show in a simulated world.
+// Findings returns the violations in a history, of the kinds that can be detected outside
+// the simulation.
 func Findings(history []Entry) []Finding {
-	r := newReading()
+	r := newChecker()
 	for _, e := range history {
 		r.take(e)
 	}
 	return r.findings
 }
 
-func newReading() *reading {
-	return &reading{places: map[leaseName]int{}, tokens: map[fencing.Token]*holding{}}
+func newChecker() *checker {
+	return &checker{places: map[leaseName]int{}, tokens: map[fencing.Token]*holding{}}
 }
 
-func (r *reading) found(e Entry, kind simulation.ViolationKind, format string, args ...any) {
+func (r *checker) found(e Entry, kind simulation.ViolationKind, format string, args ...any) {
 	r.findings = append(r.findings, Finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *reading) take(e Entry) {
+func (r *checker) take(e Entry) {
 	h := r.of(e)
 	switch e.What {
 	case wasAcquired:
@@ -115,22 +115,22 @@ func (r *reading) take(e Entry) {
 	}
 }
 
-// of gives the lease that an entry is about, nil for none.
-func (r *reading) of(e Entry) *holding {
+// of returns the lease of an entry, nil for none.
+func (r *checker) of(e Entry) *holding {
 	if i, ok := r.places[leaseName{e.Who, e.Lease}]; ok {
 		return r.holdings[i]
 	}
 	return nil
 }
 
-func (r *reading) acquired(e Entry) {
+func (r *checker) acquired(e Entry) {
 	h := &holding{who: e.Who, lease: e.Lease, token: e.Token, asked: e.Began, got: e.Seq}
 	if h.token != 0 {
 		if same := r.tokens[h.token]; same != nil {
 			r.found(e, simulation.TokenOrder, "%v and %v have the same token", same, h)
 		}
 		r.tokens[h.token] = h
-		// Those that had it before h asked are the first n.
+		// The first n had the lock before h asked.
 		n := sort.Search(len(r.holdings), func(i int) bool { return r.holdings[i].got > h.asked })
 		if n > 0 && r.highest[n-1].token > h.token {
 			r.found(e, simulation.TokenOrder, "%v got the lock after %v with a smaller token", h, r.highest[n-1])
@@ -145,8 +145,8 @@ func (r *reading) acquired(e Entry) {
 	}
 }
 
-// believes looks for one who got the lock before this began.
-func (r *reading) believes(e Entry, h *holding, how string) {
+// believes checks whether another client got the lock before this began.
+func (r *checker) believes(e Entry, h *holding, how string) {
 	if h.ended == 0 {
 		h.believed = max(h.believed, e.Began)
 	}
@@ -156,7 +156,7 @@ func (r *reading) believes(e Entry, h *holding, how string) {
 	}
 }
 
-func (r *reading) operated(e Entry, h *holding) {
+func (r *checker) operated(e Entry, h *holding) {
 	r.believes(e, h, "sent a "+operation(e))
 	if e.What == wasWritten {
 		if r.latest.after(h) {
@@ -178,7 +178,7 @@ func operation(e Entry) string {
 	return "write"
 }
 
-// kindsOf gives the kinds of findings, sorted and each once.
+// kindsOf returns the kinds of findings, sorted and each once.
 func kindsOf(findings []Finding) []simulation.ViolationKind {
 	kinds := map[simulation.ViolationKind]bool{}
 	for _, f := range findings {
@@ -187,12 +187,11 @@ func kindsOf(findings []Finding) []simulation.ViolationKind {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// Operations gives a history as package judge takes it. The time of an entry is its
-// number.
+// Operations converts a history for package judge. The time of an entry is its number.
 func Operations(history []Entry) []judge.Operation {
-	// What began after an entry began between it and the next.
+	// An operation that began after an entry began before the next one.
 	moment := func(seq int) time.Duration { return time.Duration(2 * seq) }
-	r := newReading()
+	r := newChecker()
 	var all []judge.Operation
 	var version uint64
 	var value int64
@@ -202,8 +201,8 @@ func Operations(history []Entry) []judge.Operation {
 		switch e.What {
 		case wasAcquired:
 			o.Kind = judge.Lock
-			// A lease is a client of its own: one who is given the lock again hasn't
-			// unlocked it, perhaps.
+			// Each lease is a separate client, because a client may get the lock again
+			// without unlocking it.
 			o.Client = fmt.Sprintf("%s/%d", e.Who, e.Lease)
 			o.Version, o.Value = 0, 0
 		case wasRead:
@@ -224,6 +223,6 @@ func Operations(history []Entry) []judge.Operation {
 			Call: call, Return: moment(last),
 		})
 	}
-	// Somebody looks at the end, so that what nobody has read shows.
+	// A final read shows writes that no client has read.
 	return append(all, judge.Operation{Client: "observer", Key: key, Kind: judge.Read, Outcome: judge.Done, Call: moment(last), Return: moment(last), Version: version, Value: value, Token: fencing.MaxToken})
 }

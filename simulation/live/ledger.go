@@ -19,30 +19,30 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// ledger is the resource as a client reaches it.
+// ledger is a client's access to the resource.
 type ledger interface {
-	// tell carries out what the entry says, and writes it down in the same step. It
-	// gives the entry as it was written: What is wasStale if it was refused. An
-	// entry without a What is only given the number of the last one.
-	tell(ctx context.Context, e Entry) (Entry, error)
+	// record executes the entry and appends it in one step. It returns the entry as
+	// written, with wasStale in What if it was refused. An entry without What only gets
+	// the number of the last entry.
+	record(ctx context.Context, e Entry) (Entry, error)
 	close() error
 }
 
-// openLedger reaches the resource at an address of the door's.
-func (d door) openLedger(addr string) (ledger, error) {
+// openLedger opens the resource at one of the addresses.
+func (d resourceConfig) openLedger(addr string) (ledger, error) {
 	if d.Row {
 		return openRow(addr, simulation.Guarding(d.Guard))
 	}
 	return &remote{addr: addr}, nil
 }
 
-// remote speaks to a resource process. Each request has a connection of its own,
-// so that one that is held up doesn't hold up others.
+// remote accesses a resource process. Each request has its own connection, so that a
+// delayed request does not delay others.
 type remote struct{ addr string }
 
 func (r *remote) close() error { return nil }
 
-func (r *remote) tell(ctx context.Context, e Entry) (Entry, error) {
+func (r *remote) record(ctx context.Context, e Entry) (Entry, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
 	if err != nil {
@@ -65,22 +65,22 @@ func (r *remote) tell(ctx context.Context, e Entry) (Entry, error) {
 	return e, json.Unmarshal(line, &e)
 }
 
-// row is a resource in Redis: a hash, and the ledger in a list beside it, so that one
-// script changes both.
+// row is a resource in Redis: a hash, and the ledger in a list, so that one script changes
+// both.
 type row struct {
 	kind   simulation.Guarding
 	client *redis.Client
 	guard  *redisguard.Guard
 }
 
-// The keys of a row: in the slot of the mark, as on a cluster.
+// The keys of a row, in the cluster slot of the guard's mark.
 const (
 	rowResource = "row"
 	rowKey      = "{row}:value"
 	rowLedger   = "{row}:ledger"
 )
 
-// rowScript is Lua that runs under the guard, or without it.
+// rowScript is a Lua script that runs with or without the guard.
 type rowScript struct {
 	text    string
 	guarded *redisguard.Script
@@ -91,7 +91,7 @@ func newRowScript(text string) (*rowScript, error) {
 	return &rowScript{text, guarded}, err
 }
 
-// Each script gets the entry in ARGV[1], fills it in, and appends it to the ledger.
+// Each script completes the entry in ARGV[1] and appends it to the ledger.
 const (
 	rowNote = `local e = cjson.decode(ARGV[1])
 `
@@ -132,7 +132,7 @@ func openRow(addr string, kind simulation.Guarding) (ledger, error) {
 
 func (r *row) close() error { return r.client.Close() }
 
-func (r *row) tell(ctx context.Context, e Entry) (Entry, error) {
+func (r *row) record(ctx context.Context, e Entry) (Entry, error) {
 	if e.What == "" {
 		n, err := r.client.LLen(ctx, rowLedger).Result()
 		e.Seq = int(n)
@@ -146,7 +146,7 @@ func (r *row) tell(ctx context.Context, e Entry) (Entry, error) {
 	return r.run(ctx, e)
 }
 
-// run runs the entry's script, under the guard if the guard is asked about such.
+// run runs the entry's script, with the guard if it checks such requests.
 func (r *row) run(ctx context.Context, e Entry) (Entry, error) {
 	scripts, err := rowScripts()
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *row) run(ctx context.Context, e Entry) (Entry, error) {
 	return e, json.Unmarshal([]byte(line), &e)
 }
 
-// readRow gives a row's ledger.
+// readRow returns a row's ledger.
 func readRow(ctx context.Context, addr string) ([]Entry, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = client.Close() }()

@@ -48,17 +48,17 @@ func nothingLeft(t *testing.T, dir string) {
 	assert.Empty(t, entries, "files that were left")
 }
 
-// named gives acts by their names.
-func named(t *testing.T, names ...string) []live.Act {
+// named gives cases by their names.
+func named(t *testing.T, names ...string) []live.Case {
 	t.Helper()
-	var acts []live.Act
-	for _, act := range live.Acts() {
-		if slices.Contains(names, act.Name()) {
-			acts = append(acts, act)
+	var cases []live.Case
+	for _, tc := range live.Cases() {
+		if slices.Contains(names, tc.Name()) {
+			cases = append(cases, tc)
 		}
 	}
-	require.Len(t, acts, len(names))
-	return acts
+	require.Len(t, cases, len(names))
+	return cases
 }
 
 // Real servers do what the simulation says, in scenarios of all kinds of faults. The
@@ -76,7 +76,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 		}
 	}
 	// Plays wait for leases to end, most of the time.
-	report, err := live.Run(t.Context(), live.Options{Acts: named(t, names...), Parallel: 8})
+	report, err := live.Run(t.Context(), live.Options{Cases: named(t, names...), Parallel: 8})
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Server)
 	violated, safe := 0, 0
@@ -103,9 +103,9 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 // is another design's.
 func TestDisagreement(t *testing.T) {
 	onServers(t)
-	acts := named(t, "S7")
-	acts[0].Parts = []live.Part{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
-	report, err := live.Run(t.Context(), live.Options{Acts: acts})
+	cases := named(t, "S7")
+	cases[0].Variants = []live.Variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
+	report, err := live.Run(t.Context(), live.Options{Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Disagreements)
 	for _, line := range report.Lines {
@@ -118,15 +118,15 @@ func TestDisagreement(t *testing.T) {
 	require.Empty(t, report.Lines[1].Seen)
 }
 
-// An act of a scenario that isn't there, or with a design that the scenario doesn't
+// A case of a scenario that isn't there, or with a design that the scenario doesn't
 // know, fails by name.
 func TestUnknownActs(t *testing.T) {
 	onServers(t)
 	known := named(t, "X2")[0]
 	unknown, design := known, known
 	unknown.Scenario = "S99"
-	design.Parts = []live.Part{{Design: "prayer"}}
-	report, err := live.Run(t.Context(), live.Options{Acts: []live.Act{unknown, design}})
+	design.Variants = []live.Variant{{Design: "prayer"}}
+	report, err := live.Run(t.Context(), live.Options{Cases: []live.Case{unknown, design}})
 	require.NoError(t, err)
 	require.Equal(t, len(report.Lines), report.Disagreements)
 	require.Contains(t, report.Lines[0].Err, "S99")
@@ -140,7 +140,7 @@ func TestInterruptedRun(t *testing.T) {
 	defer cancel()
 	lines := 0
 	began := time.Now()
-	report, err := live.Run(ctx, live.Options{Acts: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
+	report, err := live.Run(ctx, live.Options{Cases: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
 		if lines++; lines == 1 {
 			cancel()
 		}
@@ -201,11 +201,11 @@ func TestWithoutCompiler(t *testing.T) {
 	server, err := (redisproc.Config{}).Find()
 	require.NoError(t, err)
 	t.Setenv("PATH", t.TempDir())
-	acts := named(t, "S4", "S7")
-	for i := range acts {
-		acts[i].Parts = []live.Part{{Design: "default"}}
+	cases := named(t, "S4", "S7")
+	for i := range cases {
+		cases[i].Variants = []live.Variant{{Design: "default"}}
 	}
-	report, err := live.Run(t.Context(), live.Options{Binary: server, Acts: acts})
+	report, err := live.Run(t.Context(), live.Options{Binary: server, Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Skipped)
 	require.Zero(t, report.Disagreements)

@@ -22,11 +22,11 @@ import (
 //go:embed preload/clock.c
 var clockSource []byte
 
-// errNoMachine: servers can't be given a clock and a disk of their own here.
+// errNoMachine: servers cannot have simulated clocks and disks here.
 var errNoMachine = errors.New("live: no clocks that jump")
 
-// buildLibrary makes the library that is preloaded into servers. The error Is
-// errNoMachine if that can't be done here.
+// buildLibrary builds the library that is preloaded into servers. The error Is
+// errNoMachine if that is impossible here.
 func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	if runtime.GOOS != "linux" {
 		return "", fmt.Errorf("%w: the library for it is for Linux", errNoMachine)
@@ -46,16 +46,16 @@ func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	return path, nil
 }
 
-// machineVariable names, for the library, the file that it shares with this process.
+// machineVariable tells the library the file that it shares with this process.
 const machineVariable = "REDLOCKSIM_LIVE_MACHINE"
 
-// shared is what the library and this process share, laid out as in preload/clock.c.
+// shared is the memory shared with the library, laid out as in preload/clock.c.
 type shared struct {
 	offset, stalled, waiting, attached atomic.Int64
 	synced                             [64]struct{ inode, size atomic.Int64 }
 }
 
-// machine is a server's clock and disk.
+// machine simulates a server's clock and disk.
 type machine struct {
 	shared *shared
 	memory []byte
@@ -84,14 +84,14 @@ func newMachine(library, path string) (*machine, error) {
 
 func (m *machine) close() { _ = syscall.Munmap(m.memory) }
 
-// loaded says whether the server has the library: the loader leaves one out that it
-// can't load.
+// loaded reports whether the server has loaded the library. The loader skips a library
+// that it cannot load.
 func (m *machine) loaded() bool { return m.shared.attached.Load() == 1 }
 
 // jump steps the server's wall clock.
 func (m *machine) jump(by time.Duration) { m.shared.offset.Add(int64(by)) }
 
-// stall makes the disk take nothing more, or go on.
+// stall stops or resumes writes to the disk.
 func (m *machine) stall(on bool) {
 	var n int64
 	if on {
@@ -100,8 +100,8 @@ func (m *machine) stall(on bool) {
 	m.shared.stalled.Store(n)
 }
 
-// cutPower takes from the files of a server that was killed what it hadn't brought to
-// the disk: the worst that a power cut may do to what was only appended.
+// cutPower removes unsynced data from the files of a killed server: the worst that a power
+// cut can do to an append-only file.
 func (m *machine) cutPower(dir string) (lost int64, err error) {
 	safe := map[int64]int64{}
 	for i := range m.shared.synced {
@@ -119,7 +119,7 @@ func (m *machine) cutPower(dir string) (lost int64, err error) {
 		}
 		stat, ok := info.Sys().(*syscall.Stat_t)
 		if !ok || strings.Contains(entry.Name(), ".base.") {
-			return nil // a base is written whole, and synced, before it has its name
+			return nil // a base file is complete and synced before it gets its name
 		}
 		if synced := safe[int64(stat.Ino)]; synced < info.Size() {
 			lost += info.Size() - synced

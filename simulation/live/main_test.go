@@ -18,7 +18,7 @@ import (
 const runAlone = "LIVE_TEST_RUN"
 
 func TestMain(m *testing.M) {
-	live.PlayPart()
+	live.RunChild()
 	if os.Getenv(runAlone) != "" {
 		_, err := live.Run(context.Background(), live.Options{Progress: func(l live.Line) { fmt.Println(l.Text()) }})
 		fmt.Println(err)

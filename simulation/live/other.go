@@ -2,5 +2,5 @@
 
 package live
 
-// PlayPart does nothing here: what it is for needs Unix.
-func PlayPart() {}
+// RunChild does nothing here: what it is for needs Unix.
+func RunChild() {}

@@ -8,63 +8,63 @@ import (
 	"time"
 )
 
-// FaultKind is what a soak does to servers and clients.
+// FaultKind is a kind of fault in a soak.
 type FaultKind string
 
 // The kinds.
 const (
-	// StopClients: their processes are stopped (SIGSTOP).
+	// StopClients: client processes are stopped (SIGSTOP).
 	StopClients FaultKind = "stop clients"
 	// FreezeClient: a Go program's world is stopped.
 	FreezeClient FaultKind = "stop the world of"
-	// KillClients: kill -9; others take their places.
+	// KillClients: kill -9; new clients replace them.
 	KillClients FaultKind = "kill clients"
 	// KillServers: kill -9; they come back empty.
 	KillServers FaultKind = "kill servers"
 	// StopServers: they are stopped (SIGSTOP).
 	StopServers FaultKind = "stop servers"
-	// JumpClocks: their clocks are stepped, and stay so until the fault is over.
+	// JumpClocks: servers' clocks are stepped, and stepped back at the end of the fault.
 	JumpClocks FaultKind = "step the clocks of"
 	// FlushServers: FLUSHALL.
 	FlushServers FaultKind = "flush"
-	// CutLinks: one client is cut off from servers.
+	// CutLinks: one client is disconnected from servers.
 	CutLinks FaultKind = "cut off"
-	// HoldReplies: what servers answer one client is kept, and comes later.
+	// HoldReplies: replies to one client are delayed.
 	HoldReplies FaultKind = "hold the replies to"
-	// LoseReplies: it is lost.
+	// LoseReplies: replies to one client are lost.
 	LoseReplies FaultKind = "lose the replies to"
-	// HoldWrites: one client's requests to the resource are kept, and come later.
+	// HoldWrites: one client's requests to the resource are delayed.
 	HoldWrites FaultKind = "hold the requests to the resource of"
-	// AgeServers: they save a snapshot, go on for a while, and are killed; they come back
-	// with the snapshot.
+	// AgeServers: servers save a snapshot, continue, are killed, and restart from the
+	// snapshot.
 	AgeServers FaultKind = "kill and restore from a snapshot"
-	// SwitchAddress: new connections, and those through a proxy, lead to another server
-	// with data of its own, and afterwards back again. Others that are open stay.
+	// SwitchAddress: new connections and those through a proxy reach another server with
+	// its own data, until the end of the fault. Other open connections stay.
 	SwitchAddress FaultKind = "switch the address of"
-	// RetargetProxy: only the proxy that some clients go through asks that other server,
-	// and before it is trusted the first one again. No connection breaks.
+	// RetargetProxy: only the proxy of some clients uses the other server, and returns
+	// before that server is trusted. No connection breaks.
 	RetargetProxy FaultKind = "lead the proxy elsewhere than to"
-	// ChangeTTL: clients are replaced by others that ask for another TTL, within MaxTTL.
+	// ChangeTTL: clients are replaced by clients with another TTL, within MaxTTL.
 	ChangeTTL FaultKind = "change the TTL of"
-	// Stranger: one more client, with another MaxTTL, asks for the lock. It must not get it.
+	// Stranger: a client with another MaxTTL asks for the lock. It must not get it.
 	Stranger FaultKind = "send a client with another MaxTTL"
 )
 
-// Fault is one in a plan.
+// Fault is a fault in a plan.
 type Fault struct {
-	// At is when it begins, from the soak's beginning; For is how long it lasts, 0 for
-	// one that is over at once.
+	// At is its start from the beginning of the soak. For is its duration, 0 for an
+	// instant.
 	At  time.Duration `json:"at_ns"`
 	For time.Duration `json:"for_ns,omitempty"`
 	// By is how far clocks are stepped.
 	By   time.Duration `json:"by_ns,omitempty"`
 	Kind FaultKind     `json:"kind"`
-	// Clients are places in the crew, from 0; Servers are places of servers.
+	// Clients are indexes of workers, and Servers indexes of servers, from 0.
 	Clients []int `json:"clients,omitempty"`
 	Servers []int `json:"servers,omitempty"`
 }
 
-// String is the fault in words.
+// String describes the fault.
 func (f Fault) String() string {
 	text := string(f.Kind)
 	var clients, servers []string
@@ -90,10 +90,9 @@ func (f Fault) String() string {
 	return text
 }
 
-// soakTTL is the leases' time to live in a soak at the beginning, and longestTTL the
-// longest that clients change to. Connections live for connLifetime: until then a client
-// may get a lease from a server that its address no longer leads to. So MaxTTL, for which
-// others wait, is as long as both together.
+// soakTTL is the TTL at the beginning of a soak, longestTTL the longest that clients
+// change to. For connLifetime a connection may reach a server that its address no longer
+// names, and get a lease there. So MaxTTL is the sum of both.
 const (
 	soakTTL      = time.Second
 	longestTTL   = 3 * soakTTL / 2
@@ -101,13 +100,13 @@ const (
 	soakMaxTTL   = longestTTL + connLifetime
 )
 
-// Crew and SoakServers are how many clients and servers a soak has.
+// Workers and SoakServers are the numbers of clients and servers in a soak.
 const (
-	Crew        = 4
+	Workers     = 4
 	SoakServers = 5
 )
 
-// shares say how often each kind comes.
+// shares are the relative frequencies of the kinds.
 var shares = []struct {
 	kind  FaultKind
 	share int
@@ -117,7 +116,7 @@ var shares = []struct {
 	{AgeServers, 3}, {SwitchAddress, 3}, {RetargetProxy, 3}, {ChangeTTL, 2}, {Stranger, 2},
 }
 
-// FaultKinds are all kinds.
+// FaultKinds returns all kinds.
 func FaultKinds() []FaultKind {
 	kinds := make([]FaultKind, len(shares))
 	for i, s := range shares {
@@ -126,15 +125,15 @@ func FaultKinds() []FaultKind {
 	return kinds
 }
 
-// Plan draws the faults of a soak: the same ones for the same seed, length and kinds, on
-// any machine. Without kinds it draws of all. One is over before the next begins.
+// Plan returns a random schedule of faults, which depends only on the seed, the length and
+// the kinds. Without kinds it uses all. Faults do not overlap.
 func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []Fault {
-	d := draw{rand.New(rand.NewPCG(seed, 0x736f616b)), kinds}
+	d := randomSchedule{rand.New(rand.NewPCG(seed, 0x736f616b)), kinds}
 	var plan []Fault
 	for at := d.span(soakTTL/2, soakTTL); ; {
 		f := d.fault()
 		f.At = at
-		// The last one is over, and got over, before the end.
+		// The last fault and the recovery from it end before the soak does.
 		if at += f.For; at+3*soakTTL > length {
 			return plan
 		}
@@ -143,24 +142,24 @@ func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []Fault {
 	}
 }
 
-type draw struct {
+type randomSchedule struct {
 	*rand.Rand
 	kinds []FaultKind
 }
 
-// span draws a time, in whole milliseconds.
-func (d draw) span(least, most time.Duration) time.Duration {
+// span returns a random duration in whole milliseconds.
+func (d randomSchedule) span(least, most time.Duration) time.Duration {
 	return (least + time.Duration(d.Int64N(int64(most-least)))).Truncate(time.Millisecond)
 }
 
-// some draws how many, up to most, and which of n.
-func (d draw) some(most, n int) []int {
+// some returns a random choice of up to most of n.
+func (d randomSchedule) some(most, n int) []int {
 	chosen := d.Perm(n)[:1+d.IntN(most)]
 	slices.Sort(chosen)
 	return chosen
 }
 
-func (d draw) kind() FaultKind {
+func (d randomSchedule) kind() FaultKind {
 	total := 0
 	for _, s := range shares {
 		if d.wants(s.kind) {
@@ -176,25 +175,25 @@ func (d draw) kind() FaultKind {
 			return s.kind
 		}
 	}
-	panic("live: shares that don't add up")
+	panic("live: shares do not add up")
 }
 
-func (d draw) wants(kind FaultKind) bool {
+func (d randomSchedule) wants(kind FaultKind) bool {
 	return len(d.kinds) == 0 || slices.Contains(d.kinds, kind)
 }
 
-func (d draw) fault() Fault {
+func (d randomSchedule) fault() Fault {
 	f := Fault{Kind: d.kind(), For: d.span(soakTTL/4, 5*soakTTL/2)}
 	const minority = (SoakServers - 1) / 2
 	switch f.Kind {
 	case StopClients:
-		f.Clients = d.some(2, Crew)
+		f.Clients = d.some(2, Workers)
 	case FreezeClient:
-		f.Clients = d.some(1, Crew)
+		f.Clients = d.some(1, Workers)
 	case HoldWrites:
-		f.Clients = []int{0} // the one with a link there
+		f.Clients = []int{0} // the client with a link to the resource
 	case KillClients:
-		f.Clients, f.For = d.some(2, Crew), 0
+		f.Clients, f.For = d.some(2, Workers), 0
 	case KillServers, StopServers:
 		f.Servers = d.some(minority+1, SoakServers)
 	case JumpClocks:
@@ -208,16 +207,16 @@ func (d draw) fault() Fault {
 		// Long enough for the other server to be trusted.
 		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, 8*soakTTL)
 	case RetargetProxy:
-		// Not so long: those who don't go through the proxy go on with the first one.
+		// Shorter: clients without the proxy continue to use the first server.
 		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, soakMaxTTL)
 	case ChangeTTL:
-		f.Clients, f.For = d.some(2, Crew), 0
+		f.Clients, f.For = d.some(2, Workers), 0
 	case Stranger:
 		f.For = 0
 	case FlushServers:
 		f.Servers, f.For = d.some(minority, SoakServers), 0
 	case CutLinks, HoldReplies, LoseReplies:
-		f.Clients, f.Servers = d.some(1, Crew), d.some(SoakServers, SoakServers)
+		f.Clients, f.Servers = d.some(1, Workers), d.some(SoakServers, SoakServers)
 	}
 	return f
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-// endTimeout is how long a process may take to end by itself, and a signal to arrive.
+// endTimeout bounds the wait for a process to exit on its own or to react to a signal.
 const endTimeout = 20 * time.Second
 
-// process is one that plays a part.
+// process is a child process.
 type process struct {
 	name string
 	cmd  *exec.Cmd
@@ -31,23 +31,23 @@ type process struct {
 	exited chan struct{}
 }
 
-// startPart starts this program anew, for a part. extra files follow standard error.
-func startPart(name, part, run string, environment []string, extra ...*os.File) (*process, error) {
+// startRole starts this program as a child process. extra files follow standard error.
+func startRole(name, role, run string, environment []string, extra ...*os.File) (*process, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("live: where is this program? %w", err)
+		return nil, fmt.Errorf("live: finding this program: %w", err)
 	}
 	p := &process{name: name, cmd: exec.Command(path), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), runVariable+"="+run, partVariable+"="+part)
+	p.cmd.Env = append(os.Environ(), runVariable+"="+run, roleVariable+"="+role)
 	p.cmd.Env = append(p.cmd.Env, environment...)
-	if p.cmd.SysProcAttr = attributes(); part == partJanitor {
+	if p.cmd.SysProcAttr = attributes(); role == roleCleanup {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the run
 	}
 	p.cmd.Stderr, p.cmd.ExtraFiles = &p.errs, extra
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// Not StdoutPipe: Wait would close that before all has been read.
+	// Not StdoutPipe, because Wait would close it before all is read.
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func startPart(name, part, run string, environment []string, extra ...*os.File) 
 	return p, nil
 }
 
-// stop stops the process (SIGSTOP) and returns when it has stopped.
+// stop stops the process (SIGSTOP) and waits until it has stopped.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("live: stopping %s: %w", p.name, err)
@@ -75,7 +75,7 @@ func (p *process) stop() error {
 	deadline := time.Now().Add(endTimeout)
 	for !redisproc.Stopped(p.cmd.Process.Pid) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("live: %s doesn't stop", p.name)
+			return fmt.Errorf("live: %s didn't stop", p.name)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -90,14 +90,14 @@ func (p *process) resume() error {
 	return nil
 }
 
-// kill ends the process at once, and returns when it is gone.
+// kill kills the process and waits until it is gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited
 	p.once.Do(func() { _ = p.in.Close() })
 }
 
-// end ends the process by closing its input, and kills it if that doesn't help.
+// end closes the input of the process, and kills it if it does not exit.
 func (p *process) end() {
 	p.once.Do(func() { _ = p.in.Close() })
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
@@ -108,7 +108,7 @@ func (p *process) end() {
 	}
 }
 
-// said is what it wrote to its standard error, once it has ended.
+// said returns its standard error after it has ended.
 func (p *process) said() string {
 	select {
 	case <-p.exited:

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// raw is a real server by Redis's own commands, as simulation.Redis has them.
+// raw sends plain Redis commands to a real server, as a simulation.Redis.
 type raw struct {
 	name   string
 	client *redis.Client
@@ -24,17 +24,17 @@ type raw struct {
 
 var _ simulation.Redis = (*raw)(nil)
 
-func openRaw(p place) *raw {
+func openRaw(p target) *raw {
 	options := instance.Harden(&redis.Options{Addr: p.Addr, Username: p.User, Password: p.Password, DB: p.DB})
-	// WAIT is about what was written on its own connection.
+	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
-	options.ReadTimeout = 10 * time.Minute // whoever sends a command bounds it
+	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
 	return &raw{p.Name, redis.NewClient(options)}
 }
 
 func (r *raw) Name() string { return r.name }
 
-// The well-known scripts, which in the simulation have names.
+// The scripts that are named commands in the simulation.
 const (
 	compareDel    = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end`
 	compareExpire = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end`
@@ -42,7 +42,7 @@ const (
 
 func (r *raw) Do(ctx context.Context, args ...string) (simulation.Reply, error) {
 	if len(args) == 0 {
-		return simulation.Reply{}, errors.New("live: an empty command")
+		return simulation.Reply{}, errors.New("live: empty command")
 	}
 	name := strings.ToUpper(args[0])
 	switch {
@@ -57,7 +57,7 @@ func (r *raw) Do(ctx context.Context, args ...string) (simulation.Reply, error) 
 	return reply(name, r.client.Do(ctx, words(args)...))
 }
 
-// transact sends what simulation.Transaction has made.
+// transact sends the commands of a simulation.Transaction.
 func (r *raw) transact(ctx context.Context, args []string) (simulation.Reply, error) {
 	queued, err := simulation.Transacted(args)
 	if err != nil {
@@ -89,7 +89,7 @@ func words(args []string) []any {
 	return words
 }
 
-// reply puts an answer into the simulation's words.
+// reply converts a reply for the simulation.
 func reply(name string, cmd *redis.Cmd) (simulation.Reply, error) {
 	value, err := cmd.Result()
 	var answered redis.Error
@@ -114,7 +114,7 @@ func reply(name string, cmd *redis.Cmd) (simulation.Reply, error) {
 	return simulation.Reply{}, fmt.Errorf("live: %s answered %v", name, value)
 }
 
-// serverTime reads what TIME answers: seconds and microseconds.
+// serverTime parses the reply of TIME: seconds and microseconds.
 func serverTime(parts []any) (int64, bool) {
 	if len(parts) != 2 {
 		return 0, false

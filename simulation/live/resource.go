@@ -24,8 +24,8 @@ const (
 	ledgerFile = "ledger.jsonl"
 )
 
-// resource is a file that several processes read and write, through the process that
-// has it, which keeps the ledger as well.
+// resource is a file that its process reads and writes for all clients. The process also
+// keeps the ledger.
 type resource struct {
 	guard  fencing.Memory
 	kind   simulation.Guarding
@@ -42,8 +42,8 @@ type content struct {
 	Version uint64 `json:"version"` // counts the writes
 }
 
-// serveResource is a resource process: it says its address on out, and ends when in
-// does.
+// serveResource runs a resource process. It writes its address to out and ends when in
+// ends.
 func serveResource(dir string, kind simulation.Guarding, in io.Reader, out io.Writer) error {
 	ledger, err := os.OpenFile(filepath.Join(dir, ledgerFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -69,12 +69,12 @@ func serveResource(dir string, kind simulation.Guarding, in io.Reader, out io.Wr
 	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, in) // its end is the order to end
+	_, _ = io.Copy(io.Discard, in) // its end is the request to exit
 	return ledger.Close()
 }
 
-// serve answers the requests of one connection. What arrives is carried out, whether
-// somebody waits for the answer or not.
+// serve handles the requests of one connection. It executes each of them, even if the
+// client no longer waits.
 func (r *resource) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
@@ -91,15 +91,15 @@ func (r *resource) serve(conn net.Conn) {
 	}
 }
 
-// handle carries out one request and writes it down, in one step.
+// handle executes and records a request in one step.
 func (r *resource) handle(e Entry) Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.What == "" {
-		e.Seq = r.seq // a look at the number
+		e.Seq = r.seq // only asks for the number
 		return e
 	}
-	if err := r.carryOut(&e); err != nil {
+	if err := r.execute(&e); err != nil {
 		e.What, e.Words = wasStale, e.What+": "+err.Error()
 		if !errors.Is(err, fencing.ErrStale) {
 			e.What = wasDenied
@@ -117,7 +117,7 @@ func (r *resource) handle(e Entry) Entry {
 	return e
 }
 
-func (r *resource) carryOut(e *Entry) error {
+func (r *resource) execute(e *Entry) error {
 	ctx := context.Background()
 	switch e.What {
 	case wasRead:
@@ -165,7 +165,7 @@ func (r *resource) save(c content) error {
 	return os.WriteFile(r.value, text, 0o600)
 }
 
-// readLedger gives what a resource process has written down.
+// readLedger returns the ledger of a resource process.
 func readLedger(dir string) ([]Entry, error) {
 	file, err := os.Open(filepath.Join(dir, ledgerFile))
 	if err != nil {

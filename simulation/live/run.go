@@ -21,85 +21,83 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// Options say how to run.
+// Options configure Run.
 type Options struct {
-	// Binary is the server to start, Args are added to its command line. Default:
-	// redis-server.
+	// Binary is the server program. Default: redis-server. Args are added to its command
+	// line.
 	Binary string
 	Args   []string
-	// Acts are what to play. Default: Acts.
-	Acts []Act
-	// Parallel is how many plays go on at once. Default 4.
+	// Cases are the cases to run. Default: Cases().
+	Cases []Case
+	// Parallel is the number of concurrent runs. Default 4.
 	Parallel int
-	// Progress, if not nil, is told of each Line when it is there. It is called by one
-	// goroutine at a time.
+	// Progress, if not nil, is called with each finished Line. Calls do not overlap.
 	Progress func(Line)
 }
 
-// Line is what came of one act with one design.
+// Line is the result of one case with one design.
 type Line struct {
 	Scenario string `json:"scenario"`
 	Form     string `json:"form,omitempty"`
 	Title    string `json:"title"`
 	Fault    string `json:"fault"`
 	Design   string `json:"design"`
-	// Predicted is what the simulation found, Seen what was seen on real servers. Both
-	// are sorted; empty is nothing.
+	// Predicted is what the simulation found, and Seen what was observed on real
+	// servers. Both are sorted.
 	Predicted []simulation.ViolationKind `json:"predicted"`
 	Seen      []simulation.ViolationKind `json:"seen"`
 	Agrees    bool                       `json:"agrees"`
-	// Skipped says why it was not played, Err what kept it from being played to its
-	// end. With either there is nothing to agree.
+	// Skipped says why it did not run, and Err why it failed. With either, Agrees has no
+	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Judge is the second opinion, JudgeAgrees whether it is the same.
+	// Judge is package judge's result. JudgeAgrees: it is the same.
 	Judge       string `json:"judge,omitempty"`
 	JudgeAgrees bool   `json:"judge_agrees"`
-	// Findings are what Seen was read off from, History all that was written down.
+	// Findings are the violations behind Seen. History is the ledger.
 	Findings []Finding `json:"findings,omitempty"`
 	History  []Entry   `json:"history,omitempty"`
-	// Notes are remarks of the play's.
+	// Notes are remarks about the run.
 	Notes []string `json:"notes,omitempty"`
-	// Again counts the times for which it was begun anew, because the machine was too
-	// slow for the story.
+	// Again counts the repetitions because the machine was too slow.
 	Again int           `json:"again,omitempty"`
 	Took  time.Duration `json:"took_ns"`
 }
 
-// OK says whether nothing speaks against the line: it agrees, or was skipped.
+// OK reports whether the line agrees or was skipped.
 func (l Line) OK() bool { return l.Skipped != "" || l.Err == "" && l.Agrees && l.JudgeAgrees }
 
-// Report is what came of a run.
+// Report is the result of Run.
 type Report struct {
-	// Server is what was played on: "redis 7.0.15".
+	// Server is the version of the servers: "redis 7.0.15".
 	Server string `json:"server"`
 	Lines  []Line `json:"lines"`
-	// Planned is how many lines there were to be. There are fewer if the run was
-	// interrupted: those that were not played to their end are left out.
+	// Planned is the planned number of lines. There are fewer if the run was
+	// interrupted: unfinished ones are left out.
 	Planned int `json:"planned"`
-	// Played and Skipped count the lines, Disagreements those that aren't OK.
+	// Played and Skipped count the lines. Disagreements counts those that are not OK.
 	Played        int           `json:"played"`
 	Skipped       int           `json:"skipped"`
 	Disagreements int           `json:"disagreements"`
 	Took          time.Duration `json:"took_ns"`
 }
 
-// ErrNoServer: there is no redis-server to play on.
-var ErrNoServer = errors.New("live: there is no redis-server")
+// ErrNoServer: no redis-server was found.
+var ErrNoServer = errors.New("live: no redis-server")
 
-// run is what the plays of one Run share.
+// run is the shared state of one Run.
 type run struct {
 	dir     string
 	options Options
-	janitor *process
+	cleanup *process
 
 	build   sync.Once
 	built   string
 	builtBy error
 }
 
-// begin makes a run's directory, and starts the janitor, who removes it if the run
-// can't.
+// begin creates the run's directory and starts the cleanup process, which removes the
+// directory if the run can't.
 func begin(options Options) (*run, error) {
 	if _, err := (redisproc.Config{Binary: options.Binary}).Find(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
@@ -108,28 +106,28 @@ func begin(options Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
-	// As the kernel names it, so that what works in it can be found.
+	// The real path, so that processes with this working directory can be found.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
 	r := &run{dir: dir, options: options}
-	if r.janitor, err = startJanitor(dir); err != nil {
+	if r.cleanup, err = startCleanup(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return r, nil
 }
 
-// end removes what is left, and returns when nothing is.
+// end removes all files and processes.
 func (r *run) end() error {
 	err := os.RemoveAll(r.dir)
-	r.janitor.end()
+	r.cleanup.end()
 	return err
 }
 
-// library builds the library for clocks, once.
+// library builds the preloaded library once.
 func (r *run) library() (string, error) {
 	r.build.Do(func() {
-		// Not the play's context, for it is everybody's.
+		// Not the context of one case, because all cases share the library.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		r.built, r.builtBy = buildLibrary(ctx, r.dir)
@@ -137,19 +135,19 @@ func (r *run) library() (string, error) {
 	return r.built, r.builtBy
 }
 
-// Run plays acts on real servers, each with each of its designs, and compares what it
-// sees with what the simulation predicts. What disagrees is in the Report and no
-// error. When Run returns, nothing that it started runs any more, and no file is left.
+// Run runs cases on real servers with each of their designs, and compares the results
+// with the predictions of the simulation. Disagreements are in the Report and are not
+// errors. Run leaves no process and no file behind.
 //
-// The error Is ErrNoServer if there is no server to start, or ctx's; then the Report has
-// what was played until ctx ended.
+// The error Is ErrNoServer, or that of ctx. When ctx ends, the Report has the finished
+// lines.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
 	if options.Parallel <= 0 {
 		options.Parallel = 4
 	}
-	if options.Acts == nil {
-		options.Acts = Acts()
+	if options.Cases == nil {
+		options.Cases = Cases()
 	}
 	r, err := begin(options)
 	if err != nil {
@@ -159,9 +157,9 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	for _, act := range options.Acts {
-		for _, part := range act.Parts {
-			report.Lines = append(report.Lines, Line{Scenario: act.Scenario, Form: act.Form, Fault: act.Fault, Design: part.Design})
+	for _, tc := range options.Cases {
+		for _, variant := range tc.Variants {
+			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design})
 		}
 	}
 	report.Planned = len(report.Lines)
@@ -170,19 +168,19 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	plays.SetLimit(options.Parallel)
 	var told sync.Mutex
 	i := 0
-	for _, act := range options.Acts {
-		for _, part := range act.Parts {
+	for _, tc := range options.Cases {
+		for _, variant := range tc.Variants {
 			line, over := &report.Lines[i], &over[i]
 			i++
 			plays.Go(func() error {
 				if ctx.Err() != nil {
 					return nil
 				}
-				r.play(ctx, act, part, line)
+				r.play(ctx, tc, variant, line)
 				told.Lock()
 				defer told.Unlock()
 				if ctx.Err() != nil {
-					return nil // the line says nothing but that
+					return nil // the line only reports the interruption
 				}
 				if *over = true; options.Progress != nil {
 					options.Progress(*line)
@@ -218,7 +216,7 @@ func (r *Report) count() {
 	}
 }
 
-// version asks a server what it is.
+// version returns the name and the version of the server.
 func (r *run) version(ctx context.Context) (string, error) {
 	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args, Parent: r.dir})
 	if err != nil {
@@ -232,27 +230,27 @@ func (r *run) version(ctx context.Context) (string, error) {
 	return "redis " + version, err
 }
 
-// tries is how often a play is begun, before the machine is given up as too slow.
+// tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
 // play fills in one line.
-func (r *run) play(ctx context.Context, act Act, part Part, line *Line) {
+func (r *run) play(ctx context.Context, tc Case, variant Variant, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
 	fail := func(err error) { line.Err = err.Error() }
-	scenario, err := scenarios.ByID(act.Scenario)
+	scenario, err := scenarios.ByID(tc.Scenario)
 	if err != nil {
 		fail(err)
 		return
 	}
 	line.Title = scenario.Title
-	if line.Predicted, err = predict(act.Scenario, part.predictedBy()); err != nil {
+	if line.Predicted, err = predict(tc.Scenario, variant.predictedBy()); err != nil {
 		fail(err)
 		return
 	}
-	ttl := act.ttl()
+	ttl := tc.ttl()
 	for {
-		history, notes, err := r.perform(ctx, act, part, ttl)
+		history, notes, err := r.perform(ctx, tc, variant, ttl)
 		line.Notes = notes
 		switch {
 		case errors.Is(err, errNoMachine):
@@ -271,7 +269,7 @@ func (r *run) play(ctx context.Context, act Act, part Part, line *Line) {
 	}
 }
 
-// conclude compares.
+// conclude compares the history with the prediction.
 func (l *Line) conclude(history []Entry) {
 	l.History = history
 	l.Findings = Findings(history)
@@ -286,7 +284,7 @@ func (l *Line) conclude(history []Entry) {
 	l.JudgeAgrees = verdict == expected(l.Seen, history)
 }
 
-// expected is what package judge must say where these kinds were found.
+// expected returns the verdict of package judge that matches these kinds.
 func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
 	answer := func(broken bool) judge.Answer {
 		if broken {
@@ -294,7 +292,7 @@ func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
 		}
 		return judge.Holds
 	}
-	// It knows that a write is stale by the tokens alone.
+	// Package judge detects stale writes only by tokens.
 	tokens := slices.ContainsFunc(history, func(e Entry) bool { return e.What == wasAcquired && e.Token != 0 })
 	has := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
 	return judge.Verdict{
@@ -304,25 +302,25 @@ func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
 	}
 }
 
-// perform plays an act with one design, once.
-func (r *run) perform(ctx context.Context, act Act, part Part, ttl time.Duration) (history []Entry, notes []string, err error) {
-	cfg, err := settings(act.Scenario, part.Design)
+// perform runs a case with one design, once.
+func (r *run) perform(ctx context.Context, tc Case, variant Variant, ttl time.Duration) (history []Entry, notes []string, err error) {
+	cfg, err := settings(tc.Scenario, variant.Design)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp(r.dir, strings.ToLower(act.Scenario)+"-")
+	dir, err := os.MkdirTemp(r.dir, strings.ToLower(tc.Scenario)+"-")
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s has taken too long", act.Name(), part.Design))
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s timed out", tc.Name(), variant.Design))
 	defer cancel()
-	s := &stage{ctx: ctx, run: r, dir: filepath.Clean(dir), act: act, part: part, cfg: cfg, ttl: ttl, alone: alone(act.Scenario, part.Design)}
+	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, variant: variant, cfg: cfg, ttl: ttl, alone: alone(tc.Scenario, variant.Design)}
 	defer func() {
 		notes = s.words
 		if p := recover(); p != nil {
 			end, ok := p.(stopped)
 			if !ok {
-				_ = s.close() // a panic goes on, but leaves nothing
+				_ = s.close() // clean up before the panic continues
 				panic(p)
 			}
 			err = end.err
@@ -330,7 +328,7 @@ func (r *run) perform(ctx context.Context, act Act, part Part, ttl time.Duration
 		err = errors.Join(err, s.close())
 	}()
 	s.build()
-	act.script(s)
+	tc.script(s)
 	return s.history(), nil, nil
 }
 

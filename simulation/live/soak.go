@@ -22,99 +22,99 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// SoakOptions say how to soak.
+// SoakOptions configure Soak.
 type SoakOptions struct {
 	// Binary and Args are as in Options.
 	Binary string
 	Args   []string
-	// For is how long: at least MinSoak.
+	// For is the duration, at least MinSoak.
 	For time.Duration
-	// Seed draws the plan of faults, and Faults restricts their kinds. Default: all.
+	// Seed selects the plan of faults. Faults restricts their kinds. Default: all.
 	Seed   uint64
 	Faults []FaultKind
-	// Progress, if not nil, is told of each fault when it is got over.
-	Progress func(Suffered)
+	// Progress, if not nil, is called after the recovery from each fault.
+	Progress func(FaultResult)
 }
 
 // MinSoak is the shortest soak.
 const MinSoak = 5 * time.Second
 
-// Suffered is a fault of the plan, and what came of it.
-type Suffered struct {
+// FaultResult is a fault of the plan with its result.
+type FaultResult struct {
 	Fault
-	// Skipped says why it was not done.
+	// Skipped says why it was skipped.
 	Skipped string `json:"skipped,omitempty"`
-	// Recovery is the time from its beginning to the next lock that anybody got, -1 if
-	// nobody did before the soak was over.
+	// Recovery is the time from its beginning to the next acquisition, -1 if there was
+	// none.
 	Recovery time.Duration `json:"recovery_ns"`
 }
 
-// String is one line: when and what, as in the plan, and what came of it.
-func (s Suffered) String() string {
+// String returns one line: the fault as in the plan, and its result.
+func (s FaultResult) String() string {
 	text := fmt.Sprintf("%9.3fs  %-60s ", s.At.Seconds(), s.Fault)
 	switch {
 	case s.Skipped != "":
 		return text + "skipped: " + s.Skipped
 	case s.Recovery < 0:
-		return text + "nobody got the lock any more"
+		return text + "no lock after it"
 	}
 	return text + fmt.Sprintf("next lock after %v", s.Recovery.Round(time.Millisecond))
 }
 
-// SoakReport is what came of a soak.
+// SoakReport is the result of a soak.
 type SoakReport struct {
 	Server string        `json:"server"`
 	Seed   uint64        `json:"seed"`
 	For    time.Duration `json:"for_ns"`
-	Faults []Suffered    `json:"faults"`
-	// Ended says that it was not interrupted. Else Lasted and Faults end where it was,
-	// the counts are those up to there, and nobody looked for keys that were left.
+	Faults []FaultResult `json:"faults"`
+	// Ended: the soak was not interrupted. Otherwise Lasted, Faults and the counts end at
+	// the interruption, and KeysLeft was not checked.
 	Ended  bool          `json:"ended"`
 	Lasted time.Duration `json:"lasted_ns"`
 
-	// Acquisitions is how often the lock was had, Updates how many writes the resource
-	// has carried out, Refusals how many reads and writes its guard has refused.
+	// Acquisitions counts acquired locks, Updates executed writes, and Refusals the reads
+	// and writes that the guard refused.
 	Acquisitions int `json:"acquisitions"`
 	Updates      int `json:"updates"`
 	Refusals     int `json:"refusals"`
-	// HandOffs is how many leases were handed off, Resumptions how many of these went on.
+	// HandOffs counts leases that were handed off, Resumptions those that were resumed.
 	HandOffs    int `json:"hand_offs"`
 	Resumptions int `json:"resumptions"`
-	// Strangers is how often a client with another MaxTTL was refused for that; Intruders
-	// how often one got the lock, which must not be.
+	// Strangers counts refusals of a client because of its other MaxTTL. Intruders counts
+	// grants to such a client, which must not happen.
 	Strangers int `json:"strangers"`
 	Intruders int `json:"intruders"`
 	// TwoHolders and TokenOrder count the violations of the lock, which such faults can
-	// bring about; StaleWrites and LostUpdates those at the resource, which they
-	// mustn't. Value is what the resource counted: as many as there were Updates.
+	// cause. StaleWrites and LostUpdates count those at the resource, which must not
+	// happen. Value is the final count of the resource and must equal Updates.
 	TwoHolders  int       `json:"two_holders"`
 	TokenOrder  int       `json:"token_order"`
 	StaleWrites int       `json:"stale_writes"`
 	LostUpdates int       `json:"lost_updates"`
 	Value       int64     `json:"value"`
 	Findings    []Finding `json:"findings,omitempty"`
-	// Judge is the second opinion on the resource.
+	// Judge is package judge's result for the resource.
 	Judge string `json:"judge"`
-	// KeysLeft is how many servers have the lock's key a TTL after the end.
+	// KeysLeft counts the servers that have the lock's key one TTL after the end.
 	KeysLeft int `json:"keys_left"`
 }
 
-// OK says whether it ended, the resource came through, and nothing was left.
+// OK reports whether it ended without violations at the resource and without leftovers.
 func (r SoakReport) OK() bool {
 	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
 		r.Value == int64(r.Updates) && r.Judge != judge.Broken.String() &&
-		!slices.ContainsFunc(r.Faults, func(s Suffered) bool { return s.Skipped == "" && s.Recovery < 0 })
+		!slices.ContainsFunc(r.Faults, func(s FaultResult) bool { return s.Skipped == "" && s.Recovery < 0 })
 }
 
-// Soak lets clients take a lock on five servers, and update what it protects, while
-// the plan of Plan befalls them. The resource has a guard that admits tokens. When Soak
-// returns, nothing that it started runs any more, and no file is left.
+// Soak has clients acquire a lock on five servers and update a resource while the faults
+// of Plan occur. The resource has a guard that admits tokens. Soak leaves no process and
+// no file behind.
 //
-// The error Is ErrNoServer, or ctx's; a bad For is one as well. When ctx ends the Report
-// has what there was until then.
+// The error Is ErrNoServer, or that of ctx, or reports a bad For. When ctx ends, the
+// report has the results up to then.
 func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err error) {
 	if options.For < MinSoak {
-		return report, fmt.Errorf("live: a soak of %v is too short for anything to happen, want at least %v", options.For, MinSoak)
+		return report, fmt.Errorf("live: a soak of %v is too short, want at least %v", options.For, MinSoak)
 	}
 	r, err := begin(Options{Binary: options.Binary, Args: options.Args})
 	if err != nil {
@@ -125,13 +125,13 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	act := Act{Machine: true, TTL: soakTTL}
+	tc := Case{Machine: true, TTL: soakTTL}
 	_, noClocks := r.library()
 	if noClocks != nil {
-		act.Machine = false
+		tc.Machine = false
 	}
-	part := Part{Design: "token-admit"}
-	cfg, err := settings("", part.Design)
+	variant := Variant{Design: "token-admit"}
+	cfg, err := settings("", variant.Design)
 	if err != nil {
 		return report, err
 	}
@@ -139,15 +139,15 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	if err != nil {
 		return report, err
 	}
-	s := &stage{ctx: ctx, run: r, dir: dir, act: act, part: part, cfg: cfg, ttl: soakTTL}
-	k := &soaking{s: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
+	s := &environment{ctx: ctx, run: r, dir: dir, tc: tc, variant: variant, cfg: cfg, ttl: soakTTL}
+	k := &soakRun{env: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
 	defer func() {
 		p := recover()
 		if ctx.Err() != nil {
 			k.salvage()
 		}
 		err = errors.Join(err, s.close())
-		k.all.Wait() // who listens to a client goes with it
+		k.all.Wait() // the goroutines that read from clients
 		if end, ok := p.(stopped); ok {
 			err = errors.Join(end.err, err)
 		} else if p != nil {
@@ -159,51 +159,51 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	return report, nil
 }
 
-// soaking is one soak under way.
-type soaking struct {
-	s        *stage
+// soakRun is a soak in progress.
+type soakRun struct {
+	env      *environment
 	options  SoakOptions
 	report   *SoakReport
 	noClocks error
 	began    time.Time
 	random   *rand.Rand
-	fronts   []*redisproc.Frontend // before each server, for some of the clients
-	spares   [SoakServers]*server  // that addresses lead to at times
+	fronts   []*redisproc.Frontend // proxies before the servers, for some of the clients
+	spares   [SoakServers]*server  // targets of switched addresses
 
-	mu   sync.Mutex
-	crew []*hand
-	got  []time.Time   // when the lock was had
-	news chan struct{} // told of it, if there is room
-	all  sync.WaitGroup
+	mu      sync.Mutex
+	workers []*worker
+	got     []time.Time   // when the lock was acquired
+	news    chan struct{} // notified of acquisitions, if there is room
+	all     sync.WaitGroup
 }
 
-// hand is a client at work.
-type hand struct {
-	*actor
+// worker is a client in a soak.
+type worker struct {
+	*clientProcess
 	ttl  time.Duration
 	work *pending
-	done chan struct{} // closed when it has answered, or is dead
+	done chan struct{} // closed when it has answered or died
 }
 
-func (k *soaking) run() {
+func (k *soakRun) run() {
 	k.news = make(chan struct{}, 1)
-	for _, v := range k.s.servers {
+	for _, v := range k.env.servers {
 		front, err := redisproc.NewFrontend(v.Addr())
-		k.s.must(err)
-		k.s.closers = append(k.s.closers, func() { _ = front.Close() })
+		k.env.must(err)
+		k.env.closers = append(k.env.closers, func() { _ = front.Close() })
 		k.fronts = append(k.fronts, front)
 	}
-	k.crew = make([]*hand, Crew)
-	for i := range k.crew {
+	k.workers = make([]*worker, Workers)
+	for i := range k.workers {
 		k.replace(i, soakTTL)
 	}
 	k.began = time.Now()
 	for _, fault := range Plan(k.options.Seed, k.options.For, k.options.Faults...) {
 		k.sleepUntil(fault.At)
-		suffered := k.suffer(fault)
-		k.report.Faults = append(k.report.Faults, suffered)
+		result := k.runFault(fault)
+		k.report.Faults = append(k.report.Faults, result)
 		if k.options.Progress != nil {
-			k.options.Progress(suffered)
+			k.options.Progress(result)
 		}
 	}
 	k.sleepUntil(k.options.For)
@@ -212,8 +212,8 @@ func (k *soaking) run() {
 	k.report.Ended = true
 }
 
-// salvage counts what there is of a soak that was interrupted.
-func (k *soaking) salvage() {
+// salvage counts the results of an interrupted soak.
+func (k *soakRun) salvage() {
 	if k.began.IsZero() {
 		return // nothing had begun
 	}
@@ -221,42 +221,42 @@ func (k *soaking) salvage() {
 		return
 	}
 	defer func() {
-		// What can't be read any more is missing, and the interruption is the error.
+		// Unreadable results are missing. The interruption is the error.
 		if p := recover(); p != nil {
 			if _, ok := p.(stopped); !ok {
 				panic(p)
 			}
 		}
 	}()
-	k.read(k.s.history())
+	k.read(k.env.history())
 }
 
-// replace puts another client in a place of the crew.
-func (k *soaking) replace(place int, ttl time.Duration) {
-	h := k.hire(place, ttl)
+// replace replaces a worker.
+func (k *soakRun) replace(index int, ttl time.Duration) {
+	h := k.startWorker(index, ttl)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.crew[place] = h
+	k.workers[index] = h
 }
 
-// at gives the client at a place, nil while there is none yet.
-func (k *soaking) at(place int) *hand {
+// at returns a worker by its index, nil if it has not started.
+func (k *soakRun) at(index int) *worker {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.crew[place]
+	return k.workers[index]
 }
 
-// proxied says which of the crew go through proxies that keep their connections.
-func proxied(place int) bool { return place%2 == 1 }
+// proxied reports whether a worker connects through proxies that keep their connections.
+func proxied(index int) bool { return index%2 == 1 }
 
-// hire brings in a client, and puts it to work.
-func (k *soaking) hire(place int, ttl time.Duration) *hand {
-	how := entrance{resource: place == 0, ttl: ttl, maxTTL: soakMaxTTL, lifetime: connLifetime}
-	if proxied(place) {
+// startWorker starts a client and its work.
+func (k *soakRun) startWorker(index int, ttl time.Duration) *worker {
+	how := clientOptions{resource: index == 0, ttl: ttl, maxTTL: soakMaxTTL, lifetime: connLifetime}
+	if proxied(index) {
 		how.front = func(i int) string { return k.fronts[i].Addr() }
 	}
-	a := k.s.enter(how)
-	h := &hand{actor: a, ttl: ttl, done: make(chan struct{})}
+	a := k.env.startClient(how)
+	h := &worker{clientProcess: a, ttl: ttl, done: make(chan struct{})}
 	h.work = a.begin(request{Do: doSoak, Soak: &load{Seed: k.options.Seed, Hold: 100 * time.Millisecond, Rest: 20 * time.Millisecond}})
 	k.all.Go(func() {
 		defer close(h.done)
@@ -275,17 +275,17 @@ func (k *soaking) hire(place int, ttl time.Duration) *hand {
 	return h
 }
 
-// pass brings a handle to whom it is for.
-func (k *soaking) pass(c *cycle) {
+// pass sends a handle to its destinations.
+func (k *soakRun) pass(c *cycle) {
 	for _, to := range c.To {
-		if h := k.at(to.Place); h != nil {
-			h.tell(request{Do: doHandle, Handle: c.Handle, Patience: to.After})
+		if h := k.at(to.Worker); h != nil {
+			h.trySend(request{Do: doHandle, Handle: c.Handle, Patience: to.After})
 		}
 	}
 }
 
-// noticed is told that somebody got the lock.
-func (k *soaking) noticed() {
+// noticed records an acquisition.
+func (k *soakRun) noticed() {
 	k.mu.Lock()
 	k.got = append(k.got, time.Now())
 	k.mu.Unlock()
@@ -295,24 +295,24 @@ func (k *soaking) noticed() {
 	}
 }
 
-func (k *soaking) sleepUntil(at time.Duration) { k.sleep(time.Until(k.began.Add(at))) }
+func (k *soakRun) sleepUntil(at time.Duration) { k.sleep(time.Until(k.began.Add(at))) }
 
-func (k *soaking) sleep(d time.Duration) {
+func (k *soakRun) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-k.s.ctx.Done():
-		k.s.must(context.Cause(k.s.ctx))
+	case <-k.env.ctx.Done():
+		k.env.must(context.Cause(k.env.ctx))
 	}
 }
 
-// suffer does a fault, ends it, and waits until somebody has the lock.
-func (k *soaking) suffer(f Fault) Suffered {
-	suffered := Suffered{Fault: f, Recovery: -1}
+// runFault causes a fault, ends it, and waits for the next acquisition.
+func (k *soakRun) runFault(f Fault) FaultResult {
+	result := FaultResult{Fault: f, Recovery: -1}
 	if f.Kind == JumpClocks && k.noClocks != nil {
-		suffered.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
-		return suffered
+		result.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
+		return result
 	}
 	began := time.Now()
 	mend := k.do(f)
@@ -322,21 +322,21 @@ func (k *soaking) suffer(f Fault) Suffered {
 	defer deadline.Stop()
 	for {
 		if got, ok := k.firstAfter(began); ok {
-			suffered.Recovery = got.Sub(began)
-			return suffered
+			result.Recovery = got.Sub(began)
+			return result
 		}
 		select {
 		case <-k.news:
 		case <-deadline.C:
-			return suffered
-		case <-k.s.ctx.Done():
-			k.s.must(context.Cause(k.s.ctx))
+			return result
+		case <-k.env.ctx.Done():
+			k.env.must(context.Cause(k.env.ctx))
 		}
 	}
 }
 
-// firstAfter is when the lock was first had after a moment.
-func (k *soaking) firstAfter(moment time.Time) (time.Time, bool) {
+// firstAfter returns the first acquisition after a moment.
+func (k *soakRun) firstAfter(moment time.Time) (time.Time, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := sort.Search(len(k.got), func(i int) bool { return k.got[i].After(moment) })
@@ -346,12 +346,12 @@ func (k *soaking) firstAfter(moment time.Time) (time.Time, bool) {
 	return k.got[i], true
 }
 
-// do begins a fault, and gives what ends it.
-func (k *soaking) do(f Fault) (mend func()) {
+// do begins a fault. mend ends it.
+func (k *soakRun) do(f Fault) (mend func()) {
 	var ends []func()
 	for _, i := range f.Servers {
 		if len(f.Clients) == 0 {
-			ends = append(ends, k.hurtServer(f, k.s.servers[i]))
+			ends = append(ends, k.hurtServer(f, k.env.servers[i]))
 		}
 	}
 	if f.Kind == Stranger {
@@ -367,8 +367,8 @@ func (k *soaking) do(f Fault) (mend func()) {
 	}
 }
 
-func (k *soaking) hurtServer(f Fault, v *server) (mend func()) {
-	s := k.s
+func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
+	s := k.env
 	switch f.Kind {
 	case KillServers:
 		v.Kill()
@@ -386,7 +386,7 @@ func (k *soaking) hurtServer(f Fault, v *server) (mend func()) {
 		return func() {
 			v.Kill()
 			s.must(v.Restart(s.ctx))
-			// The next one that is killed comes back empty again.
+			// The next restart comes back empty again.
 			if err := os.Remove(filepath.Join(v.Dir(), "dump.rdb")); !errors.Is(err, os.ErrNotExist) {
 				s.must(err)
 			}
@@ -394,8 +394,8 @@ func (k *soaking) hurtServer(f Fault, v *server) (mend func()) {
 	case SwitchAddress:
 		return k.lead(v, func(i int, to string) {
 			k.fronts[i].Retarget(to)
-			for place, h := range k.crew {
-				if !proxied(place) {
+			for index, h := range k.workers {
+				if !proxied(index) {
 					h.links[i].Switch(to)
 				}
 			}
@@ -406,25 +406,24 @@ func (k *soaking) hurtServer(f Fault, v *server) (mend func()) {
 	return func() {}
 }
 
-// lead leads what has a server's address to another one, which keeps its data for the
-// next time, and gives what leads it back.
-func (k *soaking) lead(v *server, to func(i int, addr string)) (back func()) {
-	i := slices.Index(k.s.servers, v)
+// lead redirects a server's address to another server, which keeps its data until the next
+// time. back undoes it.
+func (k *soakRun) lead(v *server, to func(i int, addr string)) (back func()) {
+	i := slices.Index(k.env.servers, v)
 	if k.spares[i] == nil {
-		k.spares[i] = k.s.startServer(v.name + "~")
+		k.spares[i] = k.env.startServer(v.name + "~")
 	}
 	to(i, k.spares[i].Addr())
 	return func() { to(i, v.Addr()) }
 }
 
-// admit lets a client with another MaxTTL ask for the lock, until it is told what is wrong
-// with it: while the lock is taken, or servers were restarted, there are other reasons to
-// refuse it.
-func (k *soaking) admit() {
-	a := k.s.enter(entrance{ttl: soakTTL, maxTTL: soakMaxTTL + soakTTL})
+// admit has a client with another MaxTTL ask for the lock until it is refused for that. A
+// held lock or a restarted server are other reasons for refusals.
+func (k *soakRun) admit() {
+	a := k.env.startClient(clientOptions{ttl: soakTTL, maxTTL: soakMaxTTL + soakTTL})
 	defer func() {
 		a.kill()
-		k.s.tell(Entry{Who: a.who, What: wasKilled, Key: key})
+		k.env.record(Entry{Who: a.who, What: wasKilled, Key: key})
 	}()
 	for deadline := time.Now().Add(4 * soakMaxTTL); time.Now().Before(deadline); {
 		said := a.begin(request{Do: doTry, Key: key}).await()
@@ -440,8 +439,8 @@ func (k *soaking) admit() {
 	}
 }
 
-func (k *soaking) hurtClient(f Fault, place int) (mend func()) {
-	h := k.crew[place]
+func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
+	h := k.workers[index]
 	gates := func(way redisproc.Way, gate redisproc.Gate) func() {
 		for _, i := range f.Servers {
 			h.links[i].Set(way, gate)
@@ -461,11 +460,11 @@ func (k *soaking) hurtClient(f Fault, place int) (mend func()) {
 	case KillClients:
 		h.die()
 		<-h.done
-		k.replace(place, h.ttl)
+		k.replace(index, h.ttl)
 	case ChangeTTL:
 		h.die()
 		<-h.done
-		k.replace(place, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
+		k.replace(index, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
 	case CutLinks:
 		for _, i := range f.Servers {
 			h.links[i].Cut()
@@ -480,26 +479,26 @@ func (k *soaking) hurtClient(f Fault, place int) (mend func()) {
 	case LoseReplies:
 		return gates(redisproc.Replies, redisproc.Shut)
 	case HoldWrites:
-		k.s.opsLink.Set(redisproc.Requests, redisproc.Held)
-		return k.s.opsLink.Mend
+		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
+		return k.env.opsLink.Mend
 	}
 	return func() {}
 }
 
-// finish has everybody stop, and looks at what there is.
-func (k *soaking) finish() {
-	s, r := k.s, k.report
-	for _, h := range k.crew {
-		h.work.unleash()
+// finish stops all workers and counts the results.
+func (k *soakRun) finish() {
+	s, r := k.env, k.report
+	for _, h := range k.workers {
+		h.work.proceed()
 	}
-	for _, h := range k.crew {
+	for _, h := range k.workers {
 		s.event(h.who+" has stopped", h.done)
 	}
-	for _, h := range k.crew {
+	for _, h := range k.workers {
 		h.settle()
 		h.ask(request{Do: doClose})
 	}
-	// Whatever is left of a client that was killed goes with the TTL.
+	// Keys of killed clients expire after the TTL.
 	deadline := time.Now().Add(soakMaxTTL + time.Second)
 	for {
 		r.KeysLeft = 0
@@ -516,8 +515,8 @@ func (k *soaking) finish() {
 	k.read(s.history())
 }
 
-// read counts what the ledger has.
-func (k *soaking) read(history []Entry) {
+// read counts the entries of the ledger.
+func (k *soakRun) read(history []Entry) {
 	r := k.report
 	for _, e := range history {
 		switch e.What {
@@ -537,7 +536,7 @@ func (k *soaking) read(history []Entry) {
 			r.Refusals++
 		}
 	}
-	reading := newReading()
+	reading := newChecker()
 	reading.requests = true
 	for _, e := range history {
 		reading.take(e)
@@ -557,7 +556,7 @@ func (k *soaking) read(history []Entry) {
 	}
 	onResource := slices.DeleteFunc(Operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
 	verdict, err := judge.Check(onResource, 30*time.Second)
-	k.s.must(err)
+	k.env.must(err)
 	r.Judge = verdict.Resource.String()
 }
 
@@ -583,9 +582,9 @@ func (r SoakReport) Summary() string {
 		fmt.Fprintf(&b, "INTERRUPTED after %v of %v. Only what happened until then is counted.\n", r.Lasted.Round(time.Second/10), r.For)
 	}
 	fmt.Fprintf(&b, "%s, %v, seed %d: %d faults.\n", r.Server, r.For, r.Seed, len(r.Faults))
-	fmt.Fprintf(&b, "The lock was had %d times; %d updates were carried out, %d stale requests refused.\n", r.Acquisitions, r.Updates, r.Refusals)
-	fmt.Fprintf(&b, "Of %d leases that were handed off %d went on; a client with another MaxTTL was refused %d times, and got the lock %d times.\n", r.HandOffs, r.Resumptions, r.Strangers, r.Intruders)
-	fmt.Fprintf(&b, "At the lock: two holders %d times, tokens out of order %d times. Such faults can do that.\n", r.TwoHolders, r.TokenOrder)
+	fmt.Fprintf(&b, "The lock was acquired %d times; %d updates were executed, %d stale requests refused.\n", r.Acquisitions, r.Updates, r.Refusals)
+	fmt.Fprintf(&b, "Of %d leases that were handed off, %d were resumed; a client with another MaxTTL was refused %d times, and got the lock %d times.\n", r.HandOffs, r.Resumptions, r.Strangers, r.Intruders)
+	fmt.Fprintf(&b, "At the lock: two holders %d times, tokens out of order %d times. Such faults can cause that.\n", r.TwoHolders, r.TokenOrder)
 	fmt.Fprintf(&b, "At the guarded resource: %d stale writes, %d lost updates; it counted to %d of %d. The second judge: %s.\n", r.StaleWrites, r.LostUpdates, r.Value, r.Updates, r.Judge)
 	if worst, median, ok := r.recovery(); ok {
 		fmt.Fprintf(&b, "The next lock came %v after a fault in the median, %v at worst.\n", median.Round(time.Millisecond), worst.Round(time.Millisecond))
@@ -593,12 +592,12 @@ func (r SoakReport) Summary() string {
 	if r.Ended {
 		fmt.Fprintf(&b, "Keys left after a TTL: %d.", r.KeysLeft)
 	} else {
-		b.WriteString("Nobody looked for keys that were left.")
+		b.WriteString("Leftover keys were not checked.")
 	}
 	return b.String()
 }
 
-// recovery gives the longest and the median time to the next lock.
+// recovery returns the longest and the median time to the next lock.
 func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
 	var all []time.Duration
 	for _, s := range r.Faults {

@@ -14,15 +14,15 @@ import (
 	"github.com/redquorum/redlock/simulation/live"
 )
 
-// The resource comes through, and the plan is the one that was announced.
+// The resource comes through, and the plan is the announced one.
 func TestSoak(t *testing.T) {
 	onServers(t)
 	length := 12 * time.Second
 	if testing.Short() || raced {
 		length = 6 * time.Second
 	}
-	var told []live.Suffered
-	report, err := live.Soak(t.Context(), live.SoakOptions{For: length, Seed: 5, Progress: func(s live.Suffered) { told = append(told, s) }})
+	var told []live.FaultResult
+	report, err := live.Soak(t.Context(), live.SoakOptions{For: length, Seed: 5, Progress: func(s live.FaultResult) { told = append(told, s) }})
 	require.NoError(t, err)
 	require.True(t, report.OK(), "%s\n%v", report.Summary(), report.Findings)
 	require.Positive(t, report.Updates)
@@ -49,7 +49,7 @@ func TestInterruptedSoak(t *testing.T) {
 	onServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	report, err := live.Soak(ctx, live.SoakOptions{For: time.Hour, Seed: 1, Progress: func(live.Suffered) { cancel() }})
+	report, err := live.Soak(ctx, live.SoakOptions{For: time.Hour, Seed: 1, Progress: func(live.FaultResult) { cancel() }})
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, report.Ended)
 	require.False(t, report.OK())
@@ -62,7 +62,7 @@ func TestInterruptedSoak(t *testing.T) {
 		var text strings.Builder
 		require.NoError(t, live.WriteSoak(&text, report, format))
 		require.Regexp(t, `^INTERRUPTED after [\d.]+m?s of 1h0m0s\. Only what happened until then is counted\.\n`, text.String())
-		require.Contains(t, text.String(), "Nobody looked for keys that were left.")
+		require.Contains(t, text.String(), "Leftover keys were not checked.")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestSoakTooShort(t *testing.T) {
 	require.ErrorContains(t, err, "at least 5s")
 }
 
-// What must not be makes a soak fail: each of these by itself.
+// Each violation makes a soak fail: each of these on its own.
 func TestSoakThatIsNotOK(t *testing.T) {
 	good := live.SoakReport{Ended: true, Acquisitions: 5, Updates: 4, Value: 4, Judge: "holds", TwoHolders: 3, TokenOrder: 1}
 	require.True(t, good.OK(), "what happens at the lock is expected")
@@ -83,7 +83,7 @@ func TestSoakThatIsNotOK(t *testing.T) {
 		"no lock at all":         func(r *live.SoakReport) { r.Acquisitions = 0 },
 		"an update that is gone": func(r *live.SoakReport) { r.Value = 3 },
 		"the second judge":       func(r *live.SoakReport) { r.Judge = "broken" },
-		"no recovery":            func(r *live.SoakReport) { r.Faults = []live.Suffered{{Recovery: -1}} },
+		"no recovery":            func(r *live.SoakReport) { r.Faults = []live.FaultResult{{Recovery: -1}} },
 	} {
 		r := good
 		spoil(&r)
@@ -106,7 +106,7 @@ func TestPlan(t *testing.T) {
 			require.NotEmpty(t, append(append([]int{}, f.Clients...), f.Servers...), "%v", f)
 		}
 		for _, i := range f.Clients {
-			require.Less(t, i, live.Crew)
+			require.Less(t, i, live.Workers)
 		}
 		for _, i := range f.Servers {
 			require.Less(t, i, live.SoakServers)

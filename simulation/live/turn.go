@@ -12,40 +12,39 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// load is what a client does in a soak, until it is told to stop.
+// load is the work of a client in a soak, until it is stopped.
 type load struct {
-	// Seed makes the pauses.
+	// Seed determines the pauses.
 	Seed uint64 `json:"seed"`
-	// Hold bounds the time between the read and the write, and Rest that between two
-	// turns: both are drawn anew for each turn.
+	// Hold bounds the time between the read and the write, and Rest the time between two
+	// turns. Both are random in each turn.
 	Hold time.Duration `json:"hold"`
 	Rest time.Duration `json:"rest"`
 }
 
-// cycle is one turn: what came of it.
+// cycle is the result of a turn.
 type cycle struct {
 	Acquired bool `json:"acquired,omitempty"`
 	Written  bool `json:"written,omitempty"`
 	// Stale: the guard refused the read or the write.
 	Stale bool `json:"stale,omitempty"`
-	// Handle is the lease's, if it was handed off: to the clients at those places in the
-	// crew, one after the other.
+	// Handle is the handle of a lease that was handed off, to these workers in turn.
 	Handle string        `json:"handle,omitempty"`
 	To     []destination `json:"to,omitempty"`
 }
 
-// destination is where a handle goes, and how long it takes.
+// destination is a receiver of a handle, with a delay.
 type destination struct {
-	Place int           `json:"place"`
-	After time.Duration `json:"after"`
+	Worker int           `json:"worker"`
+	After  time.Duration `json:"after"`
 }
 
-// turnWait bounds the wait for the lock in one turn: shorter than any outage, so that
-// it is known when one is over.
+// turnWait bounds the wait for the lock in one turn. It is shorter than any outage, so
+// that its end is noticed.
 const turnWait = 5 * time.Second
 
-// soak takes the lock or a lease that was handed off, updates, and releases it or hands
-// it off, over and over. It tells of each lock that it got and of each turn's end.
+// soak repeatedly acquires the lock or resumes a lease, updates, and releases it or hands
+// it off. It reports each acquisition and the end of each turn.
 func (c *client) soak(ctx context.Context, l load, id int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,7 +77,7 @@ func (c *client) soak(ctx context.Context, l load, id int) error {
 	}
 }
 
-// wait waits for the lock, until a handle comes.
+// wait waits for the lock until a handle arrives.
 func (c *client) wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -87,14 +86,14 @@ func (c *client) wait(ctx context.Context) error {
 	come := len(c.handles) > 0
 	c.mu.Unlock()
 	if come {
-		return errors.New("there is a handle")
+		return errors.New("a handle has arrived")
 	}
 	_, err := c.acquireUntil(ctx, request{Do: doAcquire, Key: key, Patience: turnWait})
 	return err
 }
 
-// turn is what is done with the lock. The pause lies between the look at the lease and
-// the write, where a holder is late at worst.
+// turn uses the lock. The pause is between the check of the lease and the write, where a
+// delay is most harmful.
 func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand, done *cycle) error {
 	err := c.read(ctx)
 	if err == nil {
@@ -112,7 +111,7 @@ func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand
 	}
 	_, looked := c.look(ctx)
 	if coordinator := c.coordinator(); coordinator != nil && random.IntN(32) == 0 {
-		_, _ = coordinator.Inspect(ctx, key) // they are to harm nothing
+		_, _ = coordinator.Inspect(ctx, key) // they must be harmless
 		_, _ = coordinator.Verify(ctx)
 	}
 	if random.IntN(3) == 0 {
@@ -121,16 +120,16 @@ func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand
 			return errors.Join(err, looked)
 		}
 	}
-	_ = c.release(ctx) // what it found doesn't change what was done
+	_ = c.release(ctx) // its error does not change the result
 	return errors.Join(err, looked)
 }
 
-// destinations draws who gets a handle: mostly one client, at times two or nobody, at
-// once or late, once or twice.
+// destinations returns random receivers of a handle: mostly one client, sometimes two or
+// none, immediately or late, once or twice.
 func (c *client) destinations(random *rand.Rand) []destination {
 	var all []destination
 	for range []int{0, 1, 1, 1, 1, 1, 2, 2}[random.IntN(8)] {
-		d := destination{Place: random.IntN(Crew)}
+		d := destination{Worker: random.IntN(Workers)}
 		if random.IntN(4) == 0 {
 			d.After = time.Duration(random.Int64N(int64(soakMaxTTL)))
 		}
@@ -142,8 +141,8 @@ func (c *client) destinations(random *rand.Rand) []destination {
 	return all
 }
 
-// handOff hands the lease off, and gives the handle as text, "" if there is none. It is
-// written down before it begins: from here on the client is no holder.
+// handOff hands the lease off and returns the handle as text, or "". It first records the
+// release, because from then on the client is no longer the holder.
 func (c *client) handOff(ctx context.Context) (text string) {
 	_ = c.withLease(func(l simulation.Lease) error {
 		lease, ok := l.(*quorum.Lease)
@@ -168,7 +167,7 @@ func (c *client) handOff(ctx context.Context) (text string) {
 	return text
 }
 
-// expect takes in a handle, when it arrives.
+// expect receives a handle when it arrives.
 func (c *client) expect(ctx context.Context, r request) error {
 	select {
 	case <-time.After(r.Patience):
@@ -177,7 +176,7 @@ func (c *client) expect(ctx context.Context, r request) error {
 	}
 	select {
 	case c.handles <- r.Handle:
-	default: // more than it can see to; it expires
+	default: // too many; it expires
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,10 +186,10 @@ func (c *client) expect(ctx context.Context, r request) error {
 	return nil
 }
 
-// errReleased: a handle was released, and gave no lease.
+// errReleased: a handle was released without a lease.
 var errReleased = errors.New("the handle was released")
 
-// resume goes on with a lease by its handle, or releases it.
+// resume resumes a lease by its handle, or releases it.
 func (c *client) resume(ctx context.Context, text string, releases bool) error {
 	handle, err := quorum.ParseHandle(text)
 	coordinator := c.coordinator()

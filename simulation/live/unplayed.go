@@ -1,10 +1,10 @@
 package live
 
-// Unplayed says, by the scenarios' IDs, why a scenario has no live form. Every scenario
-// is either here or in Acts.
+// Unplayed maps the IDs of scenarios without a live form to the reasons. Every scenario is
+// either here or in Cases.
 func Unplayed() map[string]string {
 	const (
-		clientClock = "a Go program asks the kernel for the time, past every library: a client's clock can't be stepped without stepping everybody's"
+		clientClock = "a Go program asks the kernel for the time, past every library: one client's clock can't be stepped without stepping all clocks"
 		suspended   = "a machine can't be suspended for one process among others"
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about what a client makes of the answers, which are the same from real servers"
@@ -20,7 +20,7 @@ func Unplayed() map[string]string {
 		"S3c": suspended, "S3d": suspended, "S15": suspended, "S15b": suspended,
 		"S4e": sameFault, "S4g": sameFault, "S4h": sameFault, "S4f": rates, "S6": rates, "S6b": rates, "S6c": rates,
 		"S7d": timing, "S7e": timing, "S7f": sameFault, "S8d": sameFault, "S8e": sameFault, "S8f": timing, "S8g": timing, "S8h": sameFault, "S9c": sameFault, "S9m": timing,
-		"S10b": "the library's door to real servers sends nothing twice, and can't be brought to",
+		"S10b": "the library's connection to real servers never sends a command twice",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "who gets which vote first is chance on real servers",
 		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault, "X2b": sameFault, "X2c": sameFault,
@@ -29,6 +29,6 @@ func Unplayed() map[string]string {
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"X3": timing, "X4": timing,
-		"X5": "a part of a play has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
+		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}
 }

@@ -16,16 +16,16 @@ import (
 func TestEveryScenarioIsAccountedFor(t *testing.T) {
 	unplayed := live.Unplayed()
 	played := map[string]bool{}
-	for _, act := range live.Acts() {
-		played[act.Scenario] = true
-		assert.NotContains(t, unplayed, act.Scenario, "it is played")
-		assert.NotEmpty(t, act.Fault)
-		s, err := scenarios.ByID(act.Scenario)
+	for _, tc := range live.Cases() {
+		played[tc.Scenario] = true
+		assert.NotContains(t, unplayed, tc.Scenario, "it is played")
+		assert.NotEmpty(t, tc.Fault)
+		s, err := scenarios.ByID(tc.Scenario)
 		if !assert.NoError(t, err) {
 			continue
 		}
-		for _, part := range act.Parts {
-			_, err := s.Design(part.Design)
+		for _, variant := range tc.Variants {
+			_, err := s.Design(variant.Design)
 			assert.NoError(t, err)
 		}
 	}

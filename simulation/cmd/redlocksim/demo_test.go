@@ -22,7 +22,7 @@ import (
 // TestMain lets the test binary be a worker process, too: explore, exhaust and matrix
 // start the program that they are.
 func TestMain(m *testing.M) {
-	live.PlayPart()
+	live.RunChild()
 	if len(os.Args) == 2 && (os.Args[1] == "worker" || os.Args[1] == "player") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}

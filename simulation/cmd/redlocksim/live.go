@@ -61,13 +61,13 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	acts, err := f.acts()
+	cases, err := f.cases()
 	if err != nil {
 		return usageError{err}
 	}
 	if f.list {
-		for _, act := range acts {
-			fmt.Fprintf(stdout, "%-17s %s\n", act.Name(), act.Fault)
+		for _, tc := range cases {
+			fmt.Fprintf(stdout, "%-17s %s\n", tc.Name(), tc.Fault)
 		}
 		unplayed := live.Unplayed()
 		fmt.Fprintln(stdout, "\nnot on real servers:")
@@ -76,7 +76,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return nil
 	}
-	options := live.Options{Binary: f.server, Acts: acts, Parallel: f.parallel}
+	options := live.Options{Binary: f.server, Cases: cases, Parallel: f.parallel}
 	if _, err := exec.LookPath(serverName(f.server)); err != nil {
 		return missing(f.server, err)
 	}
@@ -140,27 +140,27 @@ func missing(server string, err error) error {
 	return usageError{fmt.Errorf("-server: %w", err)}
 }
 
-// acts are what to play.
-func (f liveFlags) acts() ([]live.Act, error) {
+// cases are what to play.
+func (f liveFlags) cases() ([]live.Case, error) {
 	if !slices.Contains(live.Formats, f.format) {
 		return nil, fmt.Errorf("-format is %q, want %s", f.format, strings.Join(live.Formats, ", "))
 	}
 	if f.parallel < 1 || f.parallel > 64 {
 		return nil, fmt.Errorf("-parallel is %d, want 1 to 64", f.parallel)
 	}
-	acts := live.Acts()
+	cases := live.Cases()
 	if f.only == "" {
-		return acts, nil
+		return cases, nil
 	}
 	pattern, err := regexp.Compile(`(?i)\b(?:` + f.only + `)\b`)
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	acts = slices.DeleteFunc(acts, func(a live.Act) bool { return !pattern.MatchString(a.Name()) })
-	if len(acts) == 0 {
+	cases = slices.DeleteFunc(cases, func(a live.Case) bool { return !pattern.MatchString(a.Name()) })
+	if len(cases) == 0 {
 		return nil, fmt.Errorf("-only %q: no scenario has such a name; -list shows them", f.only)
 	}
-	return acts, nil
+	return cases, nil
 }
 
 // play runs on one kind of server, and gives how many plays went wrong.
@@ -225,9 +225,9 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.DurationVar(&options.For, "for", time.Minute, "how long")
-	flags.Uint64Var(&options.Seed, "seed", 1, "what the faults are drawn from: the same ones for the same seed and length")
+	flags.Uint64Var(&options.Seed, "seed", 1, "the seed of the random schedule of faults")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
-	flags.Func("faults", "`kinds` of faults to draw, in the plan's words and separated by commas (default: all)", func(text string) error {
+	flags.Func("faults", "`kinds` of faults in the plan's words and separated by commas (default: all)", func(text string) error {
 		for _, name := range strings.Split(text, ",") {
 			kind := live.FaultKind(strings.TrimSpace(name))
 			if !slices.Contains(live.FaultKinds(), kind) {
@@ -245,7 +245,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	case !slices.Contains(live.Formats, format):
 		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(live.Formats, ", "))}
 	case options.For < live.MinSoak:
-		return usageError{fmt.Errorf("-for is %v, want at least %v: sooner nothing happens", options.For, live.MinSoak)}
+		return usageError{fmt.Errorf("-for is %v, want at least %v: less is too short", options.For, live.MinSoak)}
 	}
 	if plan {
 		for _, fault := range live.Plan(options.Seed, options.For, options.Faults...) {
@@ -257,7 +257,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return missing(options.Binary, err)
 	}
 	if format == "text" {
-		options.Progress = func(s live.Suffered) { fmt.Fprintln(stdout, s) }
+		options.Progress = func(s live.FaultResult) { fmt.Fprintln(stdout, s) }
 	}
 	report, err := live.Soak(ctx, options)
 	if err != nil && report.Lasted == 0 {
@@ -267,7 +267,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	if !report.OK() {
-		return errors.New("the soak found what must not be")
+		return errors.New("the soak found violations")
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ var commands = []command{
 }
 
 func main() {
-	live.PlayPart() // clients of live and soak are processes of this program
+	live.RunChild() // clients of live and soak are processes of this program
 	// Everything that a command starts is ended by this context: Ctrl-C leaves
 	// nothing behind. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -13,98 +13,98 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-// Acts is every scenario that has a live form, in the scenarios' order.
-func Acts() []Act {
-	return []Act{
+// Cases returns the live forms of all scenarios that have one, in the scenarios' order.
+func Cases() []Case {
+	return []Case{
 		{
 			Scenario: "S1", Form: "SIGSTOP", Fault: "c1's process is stopped between its look at the lease and its write, and continued when c2 has written",
-			Parts: parts("setpx-cad", "redlock", "default", "token-admit"), script: stoppedHolder,
+			Variants: variants("setpx-cad", "redlock", "default", "token-admit"), script: stoppedHolder,
 		},
 		{
 			Scenario: "S1", Form: "stopped world", Fault: "c1's Go runtime stops its world there, for a heap dump to a pipe that nobody reads",
-			Parts: parts("default", "token-admit"), script: frozenHolder,
+			Variants: variants("default", "token-admit"), script: frozenHolder,
 		},
 		{
 			Scenario: "S1", Form: "Redis row", Fault: "as the first; the resource is a row in Redis, behind fencing/redisguard",
-			Row: true, Parts: parts("default", "token-admit"), script: stoppedHolder,
+			Row: true, Variants: variants("default", "token-admit"), script: stoppedHolder,
 		},
 		{
 			Scenario: "S2", Fault: "a proxy keeps c1's write until c2 has had the lock and written",
-			Parts: parts("setpx-cad", "default", "token-admit"), script: delayedWrite,
+			Variants: variants("setpx-cad", "default", "token-admit"), script: delayedWrite,
 		},
 		{
 			Scenario: "S2", Form: "Redis row", Fault: "the same, with a row in Redis",
-			Row: true, Parts: parts("default", "token-admit"), script: delayedWrite,
+			Row: true, Variants: variants("default", "token-admit"), script: delayedWrite,
 		},
 		{
 			Scenario: "S3", Fault: "a proxy keeps the replies to c1's SETs and c1's process is stopped, until c2 has the lock",
-			Parts: []Part{{Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: 600 * time.Millisecond}, {Design: "default", Timeout: 600 * time.Millisecond}}, script: stoppedBeforeReplies,
+			Variants: []Variant{{Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: 600 * time.Millisecond}, {Design: "default", Timeout: 600 * time.Millisecond}}, script: stoppedBeforeReplies,
 		},
 		{
 			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease can't do without, jumps beyond the TTL",
-			Machine: true, TTL: longTTL, Parts: parts("setpx-cad", "redlock", "default"),
-			script: oneVoteLost(func(s *stage) { s.victim().machine.jump(2 * s.ttl) }),
+			Machine: true, TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"),
+			script: oneVoteLost(func(s *environment) { s.victim().machine.jump(2 * s.ttl) }),
 		},
 		{
 			Scenario: "S4b", Fault: "kill -9 of the holder; the clocks of C, D and E are set back",
-			Machine: true, Parts: parts("redlock", "default"), script: clocksBack,
+			Machine: true, Variants: variants("redlock", "default"), script: clocksBack,
 		},
 		{
 			Scenario: "S4c", Fault: "c1's lease is on all five; the clocks of three jump beyond the TTL",
-			Machine: true, TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", jumpAhead("CDE")),
+			Machine: true, TTL: longTTL, Variants: variants("redlock", "default"), script: onAllFive("", jumpAhead("CDE")),
 		},
 		{
 			Scenario: "S4d", Fault: "the same with two",
-			Machine: true, TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", jumpAhead("CD")),
+			Machine: true, TTL: longTTL, Variants: variants("redlock", "default"), script: onAllFive("", jumpAhead("CD")),
 		},
 		{
 			Scenario: "S7", Fault: "kill -9 of C, which comes back empty",
-			TTL: longTTL, Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
+			TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"), script: oneVoteLost(crash),
 		},
 		{
 			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: what wasn't synced is gone",
-			Machine: true, TTL: longTTL, Args: aof("everysec"), Parts: parts("setpx-cad", "redlock", "default"), script: everySecond,
+			Machine: true, TTL: longTTL, Args: aof("everysec"), Variants: variants("setpx-cad", "redlock", "default"), script: everySecond,
 		},
 		{
 			Scenario: "S7", Form: "ACL", Fault: "the same; the clients' user may not send INFO, so that no restart can be noticed",
 			User: "locker", Password: "secret", Args: []string{"--user", "locker", "on", ">secret", "~*", "&*", "+@all", "-info"},
-			TTL: longTTL, Parts: []Part{{Design: "default", As: "unwatched"}}, script: crashUnnoticed,
+			TTL: longTTL, Variants: []Variant{{Design: "default", As: "unwatched"}}, script: crashUnnoticed,
 		},
 		{
 			Scenario: "S7c", Fault: "power cut at C, appendfsync always",
-			Machine: true, TTL: longTTL, Args: aof("always"), Parts: parts("setpx-cad", "redlock", "default"), script: oneVoteLost(cutPower),
+			Machine: true, TTL: longTTL, Args: aof("always"), Variants: variants("setpx-cad", "redlock", "default"), script: oneVoteLost(cutPower),
 		},
 		{
 			Scenario: "S8", Fault: "kill -9 of the master C; the replica that a proxy has cut off is promoted, the other one has the key",
-			TTL: longTTL, Parts: parts("replica-async", "wait-some", "redlock", "wait", "default"), script: failover(true, "1"),
+			TTL: longTTL, Variants: variants("replica-async", "wait-some", "redlock", "wait", "default"), script: failover(true, "1"),
 		},
 		{
 			Scenario: "S8b", Fault: "the same, and the replica is promoted that has the key",
-			TTL: longTTL, Parts: parts("replica-async", "redlock", "default"), script: failover(true, "2"),
+			TTL: longTTL, Variants: variants("replica-async", "redlock", "default"), script: failover(true, "2"),
 		},
 		{
 			Scenario: "S8c", Fault: "both replicas are cut off, one is promoted",
-			TTL: longTTL, Parts: []Part{{Design: "replica-async"}, {Design: "wait-some", Declines: true}}, script: failover(false, "1"),
+			TTL: longTTL, Variants: []Variant{{Design: "replica-async"}, {Design: "wait-some", Declines: true}}, script: failover(false, "1"),
 		},
 		{
 			Scenario: "S9", Fault: "a proxy keeps c1's SETs to C, D and E until c1 has lost and deleted",
-			TTL: longTTL, Parts: []Part{{Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: lateSets,
+			TTL: longTTL, Variants: []Variant{{Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: lateSets,
 		},
 		{
 			Scenario: "S9b", Fault: "C, D and E are stopped (SIGSTOP) with c1's SETs in their sockets, and continued when c1 has lost",
-			TTL: longTTL, Parts: []Part{{Design: "textbook", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
+			TTL: longTTL, Variants: []Variant{{Design: "textbook", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
 		},
 		{
 			Scenario: "S10", Fault: "a proxy loses the replies of C and D to c1; E refuses connections",
-			TTL: longTTL, Parts: []Part{{Design: "release-granted", Timeout: time.Second}, {Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: repliesLost,
+			TTL: longTTL, Variants: []Variant{{Design: "release-granted", Timeout: time.Second}, {Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: repliesLost,
 		},
 		{
 			Scenario: "S13", Fault: "a server is in the list twice, the second time with another database; kill -9, and it comes back empty",
-			TTL: longTTL, Parts: parts("redlock", "default"), script: serverTwice,
+			TTL: longTTL, Variants: variants("redlock", "default"), script: serverTwice,
 		},
 		{
 			Scenario: "S13b", Fault: "kill -9 of one of five, and c1's lease is on four",
-			TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("D", func(s *stage) {
+			TTL: longTTL, Variants: variants("redlock", "default"), script: onAllFive("D", func(s *environment) {
 				a := s.server("A")
 				a.Kill()
 				s.must(a.Restart(s.ctx))
@@ -112,71 +112,71 @@ func Acts() []Act {
 		},
 		{
 			Scenario: "S14", Fault: "c1 knows three of the five servers; C refuses its connections",
-			TTL: longTTL, Parts: parts("sets-differ", "sets-checked"), script: differentSets,
+			TTL: longTTL, Variants: variants("sets-differ", "sets-checked"), script: differentSets,
 		},
 		{
 			Scenario: "S14b", Fault: "partition: c1 reaches A and B, c2 the others, and a majority of the reachable is enough",
-			TTL: longTTL, Parts: parts("quorum-reachable", "default"), script: majorityOfReachable,
+			TTL: longTTL, Variants: variants("quorum-reachable", "default"), script: majorityOfReachable,
 		},
 		{
 			Scenario: "S16", Fault: "kill -9 of c1 between its two commands, the second of which a proxy loses",
-			Parts: parts("setnx-expire", "setpx-cad", "default"), script: notAtomic,
+			Variants: variants("setnx-expire", "setpx-cad", "default"), script: notAtomic,
 		},
 		{
 			Scenario: "S17", Fault: "none: c1 is late, and releases",
-			Parts: parts("setpx-del", "setpx-cad", "default"), script: blindDelete,
+			Variants: variants("setpx-del", "setpx-cad", "default"), script: blindDelete,
 		},
 		{
 			Scenario: "S18", Fault: "proxies let each of two clients get to its half of four servers first",
-			TTL: longTTL, Parts: parts("half-quorum", "redlock"), script: halves,
+			TTL: longTTL, Variants: variants("half-quorum", "redlock"), script: halves,
 		},
 		{
 			Scenario: "S19", Fault: "DEL of the key on C, after c1 has had time to put the lease on D and E, too",
-			TTL: 6 * time.Second, Parts: parts("redlock", "topup"), script: bareMajority,
+			TTL: 6 * time.Second, Variants: variants("redlock", "topup"), script: bareMajority,
 		},
 		{
 			Scenario: "S20", Fault: "SIGSTOP of c1 before it has fetched its token",
-			Parts: parts("token-after", "token-write"), script: stoppedBeforeToken,
+			Variants: variants("token-after", "token-write"), script: stoppedBeforeToken,
 		},
 		{
 			Scenario: "S21", Fault: "the same; the token is what the counter says",
-			Parts: parts("token-current", "token-write"), script: stoppedBeforeToken,
+			Variants: variants("token-current", "token-write"), script: stoppedBeforeToken,
 		},
 		{
 			Scenario: "S22", Fault: "of three servers c3 reaches one, c1 A and B, c2 B and C; SIGSTOP of c1 before its write",
-			Parts: parts("token-naive-max", "token-write"), script: naiveMaximum,
+			Variants: variants("token-naive-max", "token-write"), script: naiveMaximum,
 		},
 		{
 			Scenario: "S24", Fault: "SIGSTOP of c1 before its write, until c2 has read",
-			Parts: parts("default", "token-write", "token-admit"), script: lateBetween,
+			Variants: variants("default", "token-write", "token-admit"), script: lateBetween,
 		},
 		{
 			Scenario: "S26", Fault: "C's memory is full (CONFIG SET maxmemory, policy volatile-ttl) and others write",
 			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
-			Parts: []Part{{Design: "setpx-cad"}, {Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(fillMemory),
+			Variants: []Variant{{Design: "setpx-cad"}, {Design: "default"}, {Design: "token-admit"}, {Design: "verified", Declines: true}}, script: oneVoteLost(fillMemory),
 		},
 		{
 			Scenario: "S26b", Fault: "FLUSHALL on C",
-			TTL: longTTL, Parts: parts("default", "token-admit"), script: oneVoteLost(func(s *stage) { s.ask(s.victim(), "FLUSHALL") }),
+			TTL: longTTL, Variants: variants("default", "token-admit"), script: oneVoteLost(func(s *environment) { s.ask(s.victim(), "FLUSHALL") }),
 		},
 		{
 			Scenario: "S26c", Fault: "DEL of the key on C and D, and c1's lease is on all five",
-			TTL: longTTL, Parts: parts("redlock", "default"), script: onAllFive("", func(s *stage) {
+			TTL: longTTL, Variants: variants("redlock", "default"), script: onAllFive("", func(s *environment) {
 				s.ask(s.server("C"), "DEL", key)
 				s.ask(s.server("D"), "DEL", key)
 			}),
 		},
 		{
 			Scenario: "S27", Fault: "SIGSTOP of E",
-			TTL: longTTL, Parts: []Part{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: oneHangs,
+			TTL: longTTL, Variants: []Variant{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}}, script: oneHangs,
 		},
 		{
 			Scenario: "X1", Fault: "kill -9 of the holder",
-			Parts: parts("setpx-cad", "redlock", "default"), script: holderDies,
+			Variants: variants("setpx-cad", "redlock", "default"), script: holderDies,
 		},
 		{
 			Scenario: "X2", Fault: "partition: c1 reaches A and B, c2 C, D and E",
-			TTL: longTTL, Parts: parts("redlock", "default"), script: partition,
+			TTL: longTTL, Variants: variants("redlock", "default"), script: partition,
 		},
 	}
 }
@@ -184,13 +184,13 @@ func Acts() []Act {
 func aof(fsync string) []string { return []string{"--appendonly", "yes", "--appendfsync", fsync} }
 
 // stoppedHolder is S1 with a process that is stopped.
-func stoppedHolder(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
+func stoppedHolder(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
 	write := c1.check()
 	c1.pause()
-	write.unleash() // it will read that when it runs again
-	c2.succeed()
+	write.proceed() // it reads this when it is resumed
+	c2.mustAwaitLock()
 	c2.update()
 	c1.cont()
 	write.await()
@@ -198,14 +198,14 @@ func stoppedHolder(s *stage) {
 	c1.release()
 }
 
-// frozenHolder is S1 with a Go program whose world stands still.
-func frozenHolder(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
+// frozenHolder is S1 with a Go program whose world is stopped.
+func frozenHolder(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
 	write := c1.check()
 	frozen := c1.freeze()
-	write.unleash()
-	c2.succeed()
+	write.proceed()
+	c2.mustAwaitLock()
 	c2.update()
 	frozen.thaw()
 	write.await()
@@ -214,31 +214,31 @@ func frozenHolder(s *stage) {
 }
 
 // delayedWrite is S2.
-func delayedWrite(s *stage) {
-	c1, c2 := s.enter(entrance{resource: true}), s.enter()
-	c1.take()
+func delayedWrite(s *environment) {
+	c1, c2 := s.startClient(clientOptions{resource: true}), s.startClient()
+	c1.mustAcquire()
 	write := c1.begin(request{Do: doUpdate, Key: key, Pause: true, Patience: 300 * time.Millisecond})
 	if write.await().Event != eventChecked {
 		s.late("c1 didn't come to its write")
 	}
 	s.opsLink.Set(redisproc.Requests, redisproc.Held)
-	write.unleash()
-	s.await("c1's write is on its way", func() bool { return s.opsLink.Waiting(redisproc.Requests) > 0 })
+	write.proceed()
+	s.await("c1's write is in flight", func() bool { return s.opsLink.Waiting(redisproc.Requests) > 0 })
 	if write.await().OK {
-		s.fail("live: c1's write was answered, though it was held up")
+		s.fail("live: c1's write was answered although it was held back")
 	}
 	c1.release()
-	c2.succeed()
+	c2.mustAwaitLock()
 	c2.update()
 	answered := s.opsLink.Passed(redisproc.Replies)
 	s.opsLink.Set(redisproc.Requests, redisproc.Open)
-	s.await("c1's write has landed", func() bool { return s.opsLink.Passed(redisproc.Replies) > answered })
+	s.await("c1's write has arrived", func() bool { return s.opsLink.Passed(redisproc.Replies) > answered })
 	c2.release()
 }
 
 // stoppedBeforeReplies is S3.
-func stoppedBeforeReplies(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func stoppedBeforeReplies(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	asked := s.beginAsking(c1, s.servers, func() {
 		for _, link := range c1.links {
 			link.Set(redisproc.Replies, redisproc.Held)
@@ -247,22 +247,22 @@ func stoppedBeforeReplies(s *stage) {
 	s.awaitKey(true, s.servers...)
 	c1.pause()
 	s.awaitKey(false, s.servers...)
-	c2.take()
+	c2.mustAcquire()
 	c2.update()
 	for _, link := range c1.links {
 		link.Mend()
 	}
 	c1.cont()
 	if asked.await().OK {
-		c2.hold()
+		c2.mustHold()
 		c1.update()
 	}
 	c2.release()
 }
 
-// beginAsking has a client ask for the lock, and does something when its requests to
-// these servers are on their way, before they arrive. It returns when they have.
-func (s *stage) beginAsking(c *actor, servers []*server, meanwhile func()) *pending {
+// beginAsking has a client request the lock. It calls meanwhile while the requests to
+// these servers are in flight, and returns after they have arrived.
+func (s *environment) beginAsking(c *clientProcess, servers []*server, meanwhile func()) *pending {
 	caught := make([]<-chan struct{}, len(servers))
 	for i, v := range servers {
 		caught[i] = c.link(v).Trap(asksForTheLock)
@@ -281,11 +281,11 @@ func (s *stage) beginAsking(c *actor, servers []*server, meanwhile func()) *pend
 	return asked
 }
 
-// oneVoteLost is S4, S7, S8 and S26: c1 has the lock on A, B and C, or on the only
-// server, something becomes of that vote, and c2 asks.
-func oneVoteLost(fault func(s *stage)) func(s *stage) {
-	return func(s *stage) {
-		c1, c2 := s.enter(), s.enter()
+// oneVoteLost is S4, S7, S8 and S26: c1 has the lock on A, B and C, or on the only server;
+// a fault hits one vote; then c2 asks.
+func oneVoteLost(fault func(s *environment)) func(s *environment) {
+	return func(s *environment) {
+		c1, c2 := s.startClient(), s.startClient()
 		c1.cut(s.some("DE"))
 		had := c1.first()
 		fault(s)
@@ -293,16 +293,15 @@ func oneVoteLost(fault func(s *stage)) func(s *stage) {
 	}
 }
 
-// onAllFive is the same with a lease that is on all servers, but for those that c1
-// doesn't reach.
-func onAllFive(unreached string, fault func(s *stage)) func(s *stage) {
-	return func(s *stage) {
-		c1, c2 := s.enter(), s.enter()
+// onAllFive is the same with a lease on all servers except the unreached ones.
+func onAllFive(unreached string, fault func(s *environment)) func(s *environment) {
+	return func(s *environment) {
+		c1, c2 := s.startClient(), s.startClient()
 		c1.cut(s.some(unreached))
 		had := c1.first()
 		for _, v := range s.servers {
 			if !strings.Contains(unreached, v.name) {
-				s.awaitKey(true, v) // a round is won before the last has answered
+				s.awaitKey(true, v) // a round can be won before the last reply
 			}
 		}
 		fault(s)
@@ -310,36 +309,36 @@ func onAllFive(unreached string, fault func(s *stage)) func(s *stage) {
 	}
 }
 
-// jumpAhead makes servers' clocks jump beyond the TTL.
-func jumpAhead(servers string) func(s *stage) {
-	return func(s *stage) {
+// jumpAhead steps servers' clocks forward by more than the TTL.
+func jumpAhead(servers string) func(s *environment) {
+	return func(s *environment) {
 		for _, v := range s.some(servers) {
 			v.machine.jump(2 * s.ttl)
 		}
 	}
 }
 
-// first has a client take the lock and use it.
-func (a *actor) first() (had bool) {
-	if a.s.part.Declines {
+// first has a client acquire the lock and update.
+func (a *clientProcess) first() (had bool) {
+	if a.env.variant.Declines {
 		if a.try() {
-			a.s.fail("live: %s was to ask for nothing, and has the lock", a.who)
+			a.env.fail("live: %s has the lock, but must not have asked for it", a.who)
 		}
 		return false
 	}
-	a.take()
+	a.mustAcquire()
 	a.update()
 	return true
 }
 
-// second has c2 ask for what c1 has, use it if it gets it, and c1 go on after that.
-func (s *stage) second(c1, c2 *actor, had bool) {
+// second has c2 try to acquire and use the lock that c1 holds. Then c1 continues.
+func (s *environment) second(c1, c2 *clientProcess, had bool) {
 	got := c2.try()
 	if got {
 		c2.update()
 	}
 	if had {
-		c1.hold()
+		c1.mustHold()
 		c1.update()
 		c1.release()
 	}
@@ -348,15 +347,15 @@ func (s *stage) second(c1, c2 *actor, had bool) {
 	}
 }
 
-// crash kills the server and starts it again.
-func crash(s *stage) {
+// crash kills the server and restarts it.
+func crash(s *environment) {
 	v := s.victim()
 	v.Kill()
 	s.must(v.Restart(s.ctx))
 }
 
-// cutPower is a crash that takes what wasn't on the disk.
-func cutPower(s *stage) {
+// cutPower is a crash that loses unsynced data.
+func cutPower(s *environment) {
 	v := s.victim()
 	v.Kill()
 	v.machine.stall(false)
@@ -366,21 +365,21 @@ func cutPower(s *stage) {
 	s.must(v.Restart(s.ctx))
 }
 
-// everySecond is S7b: the disk is slow, so that the SET isn't on it for sure.
-func everySecond(s *stage) {
+// everySecond is S7b: the disk is stalled, so the SET is not synced.
+func everySecond(s *environment) {
 	s.victim().machine.stall(true)
-	oneVoteLost(func(s *stage) {
+	oneVoteLost(func(s *environment) {
 		cutPower(s)
 		if s.has(s.victim()) {
-			s.fail("live: the vote is on the disk, though that was stalled")
+			s.fail("live: the vote is on the disk although the disk was stalled")
 		}
 	})(s)
 }
 
 // clocksBack is S4b.
-func clocksBack(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
+func clocksBack(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
 	c1.die()
 	for _, v := range s.some("CDE") {
 		v.machine.jump(-10 * time.Minute)
@@ -389,17 +388,17 @@ func clocksBack(s *stage) {
 	left, err := strconv.Atoi(strings.TrimPrefix(s.ask(v, "PTTL", key), ":"))
 	s.must(err)
 	s.say("PTTL on %s is %v, the TTL %v", v.name, time.Duration(left)*time.Millisecond, s.ttl)
-	c2.demand(2 * s.ttl)
+	c2.acquireWithin(2 * s.ttl)
 }
 
-// asksForTheLock says whether a request is the first that is about the lock's key.
+// asksForTheLock reports whether a request contains the lock's key.
 func asksForTheLock(piece []byte) bool {
 	return bytes.Contains(piece, fmt.Appendf(nil, "$%d\r\n%s\r\n", len(key), key))
 }
 
 // lateSets is S9.
-func lateSets(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func lateSets(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	late := s.some("CDE")
 	for _, v := range late {
 		c1.link(v).Trap(asksForTheLock)
@@ -407,8 +406,8 @@ func lateSets(s *stage) {
 	if c1.try() {
 		s.fail("live: c1 got the lock without C, D and E")
 	}
-	// It has asked for the deletion by now. A server has carried out the SET when its
-	// answer has come, though nobody waits for it any more.
+	// c1 has sent its deletes by now. A reply shows that the server has executed the SET,
+	// although c1 no longer waits for it.
 	for _, v := range late {
 		link := c1.link(v)
 		answered := link.Passed(redisproc.Replies)
@@ -418,25 +417,24 @@ func lateSets(s *stage) {
 	s.freeAtOnce(c2)
 }
 
-// freeAtOnce demands that a client gets the lock without waiting for keys that nobody
-// owns to run out.
-func (s *stage) freeAtOnce(c *actor) {
-	if c.demand(s.ttl / 6) {
+// freeAtOnce requires that a client gets the lock before abandoned keys expire.
+func (s *environment) freeAtOnce(c *clientProcess) {
+	if c.acquireWithin(s.ttl / 6) {
 		c.update()
 		c.release()
 	}
 }
 
 // setsInHungServers is S9b.
-func setsInHungServers(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func setsInHungServers(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	hung := s.some("CDE")
 	asked := s.beginAsking(c1, hung, func() {
 		for _, v := range hung {
 			s.must(v.Pause())
 		}
 	})
-	// A delete on a new connection doesn't get beyond the handshake.
+	// A delete on a new connection gets no further than the handshake.
 	c1.cut(hung)
 	if asked.await().OK {
 		s.fail("live: c1 got the lock from servers that hang")
@@ -452,8 +450,8 @@ func setsInHungServers(s *stage) {
 }
 
 // repliesLost is S10.
-func repliesLost(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func repliesLost(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	c1.cut(s.some("E"))
 	c2.cut(s.some("E"))
 	mute := s.some("CD")
@@ -474,8 +472,8 @@ func repliesLost(s *stage) {
 }
 
 // serverTwice is S13.
-func serverTwice(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func serverTwice(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	c1.cut(s.some("D"))
 	had := c1.try()
 	if had {
@@ -488,9 +486,9 @@ func serverTwice(s *stage) {
 }
 
 // differentSets is S14.
-func differentSets(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c2.take()
+func differentSets(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c2.mustAcquire()
 	c2.update()
 	c2.release()
 	c2.settle()
@@ -499,15 +497,15 @@ func differentSets(s *stage) {
 }
 
 // majorityOfReachable is S14b.
-func majorityOfReachable(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func majorityOfReachable(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	c1.cut(s.some("CDE"))
 	c2.cut(s.some("AB"))
 	s.both(c1, c2)
 }
 
-// both lets one ask, and then the other, while the first has the lock, if it has.
-func (s *stage) both(c1, c2 *actor) {
+// both has c1 try to acquire the lock, and then c2, before c1 releases.
+func (s *environment) both(c1, c2 *clientProcess) {
 	first := c1.try()
 	if first {
 		c1.update()
@@ -517,7 +515,7 @@ func (s *stage) both(c1, c2 *actor) {
 		c2.update()
 	}
 	if first {
-		c1.hold()
+		c1.mustHold()
 		c1.release()
 	}
 	if second {
@@ -526,8 +524,8 @@ func (s *stage) both(c1, c2 *actor) {
 }
 
 // notAtomic is S16.
-func notAtomic(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func notAtomic(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	link := c1.link(s.victim())
 	secondCommand := link.Trap(func(piece []byte) bool { return bytes.Contains(bytes.ToUpper(piece), []byte("EXPIRE\r\n")) })
 	asked := c1.begin(request{Do: doTry, Key: key})
@@ -548,9 +546,8 @@ func notAtomic(s *stage) {
 	}
 }
 
-// everFree lets a client wait for the lock until it has it, or until it is clear that
-// it never will.
-func (s *stage) everFree(c *actor) bool {
+// everFree waits until a client has the lock, or until it is clear that it never will.
+func (s *environment) everFree(c *clientProcess) bool {
 	for !c.wait(2 * s.ttl) {
 		forever := 0
 		for _, v := range s.servers {
@@ -559,7 +556,7 @@ func (s *stage) everFree(c *actor) bool {
 			}
 		}
 		if forever > len(s.servers)/2 {
-			s.tell(Entry{Who: c.who, What: wasBlocked, Key: key, Words: "the key has no expiry, and its owner is dead"})
+			s.record(Entry{Who: c.who, What: wasBlocked, Key: key, Words: "the key has no expiry and its owner is dead"})
 			return false
 		}
 	}
@@ -567,18 +564,18 @@ func (s *stage) everFree(c *actor) bool {
 }
 
 // blindDelete is S17.
-func blindDelete(s *stage) {
-	c1, c2, c3 := s.enter(), s.enter(), s.enter()
-	c1.take()
+func blindDelete(s *environment) {
+	c1, c2, c3 := s.startClient(), s.startClient(), s.startClient()
+	c1.mustAcquire()
 	c1.update()
-	c2.succeed()
+	c2.mustAwaitLock()
 	c2.update()
 	c1.release()
 	got := c3.try()
 	if got {
 		c3.update()
 	}
-	c2.hold()
+	c2.mustHold()
 	c2.update()
 	c2.release()
 	if got {
@@ -587,9 +584,9 @@ func blindDelete(s *stage) {
 }
 
 // halves is S18.
-func halves(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	hold := func(c *actor, names string, gate redisproc.Gate) {
+func halves(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	hold := func(c *clientProcess, names string, gate redisproc.Gate) {
 		for _, v := range s.some(names) {
 			c.link(v).Set(redisproc.Requests, gate)
 		}
@@ -603,10 +600,10 @@ func halves(s *stage) {
 	one, two := first.await().OK, second.await().OK
 	if one {
 		c1.update()
-		c1.hold()
+		c1.mustHold()
 	}
 	if two {
-		c2.hold()
+		c2.mustHold()
 		c2.release()
 	}
 	if one {
@@ -615,12 +612,12 @@ func halves(s *stage) {
 }
 
 // oneHangs is S27.
-func oneHangs(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func oneHangs(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	hung := s.servers[len(s.servers)-1]
 	s.must(hung.Pause())
-	for _, c := range []*actor{c1, c2} {
-		if c.demand(s.ttl / 6) {
+	for _, c := range []*clientProcess{c1, c2} {
+		if c.acquireWithin(s.ttl / 6) {
 			c.update()
 			c.release()
 		}
@@ -628,27 +625,27 @@ func oneHangs(s *stage) {
 }
 
 // holderDies is X1.
-func holderDies(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
+func holderDies(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
 	c1.check()
 	c1.die()
 	if c2.try() {
-		s.late("c1's lease has run out")
+		s.late("c1's lease has expired")
 	}
-	if c2.demand(patience + s.ttl) {
+	if c2.acquireWithin(patience + s.ttl) {
 		c2.update()
 		c2.release()
 	}
 }
 
 // partition is X2.
-func partition(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func partition(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	c1.cut(s.some("CDE"))
 	c2.cut(s.some("AB"))
 	small := c1.begin(request{Do: doAcquire, Key: key, Patience: s.ttl / 20})
-	if c2.demand(s.ttl / 3) {
+	if c2.acquireWithin(s.ttl / 3) {
 		c2.update()
 		c2.release()
 	}
@@ -658,19 +655,19 @@ func partition(s *stage) {
 	}
 }
 
-// crashUnnoticed is S7 by a user who may not be told that it has happened.
-func crashUnnoticed(s *stage) {
+// crashUnnoticed is S7 with a user that has no permission to detect restarts.
+func crashUnnoticed(s *environment) {
 	oneVoteLost(crash)(s)
-	if said := s.actors[0].begin(request{Do: doVerify}).await(); said.OK || !strings.Contains(said.Why, "hides") {
+	if said := s.clients[0].begin(request{Do: doVerify}).await(); said.OK || !strings.Contains(said.Why, "hides") {
 		s.fail("live: Verify says nothing of servers that hide their restarts: %q", said.Why)
 	}
 	s.say("Verify says so")
 }
 
-// failover is S8: the victim has two replicas, of which the second may be up to date,
-// and one takes over.
-func failover(upToDate bool, promoted string) func(s *stage) {
-	return func(s *stage) {
+// failover is S8: the victim has two replicas, the second may be up to date, and one is
+// promoted.
+func failover(upToDate bool, promoted string) func(s *environment) {
+	return func(s *environment) {
 		v := s.victim()
 		replicas := map[string]*server{}
 		links := map[string]*redisproc.Link{}
@@ -684,7 +681,7 @@ func failover(upToDate bool, promoted string) func(s *stage) {
 				}
 			}
 		}
-		c1, c2 := s.enter(), s.enter()
+		c1, c2 := s.startClient(), s.startClient()
 		links["1"].Set(redisproc.Replies, redisproc.Shut)
 		if !upToDate {
 			links["2"].Set(redisproc.Replies, redisproc.Shut)
@@ -698,7 +695,7 @@ func failover(upToDate bool, promoted string) func(s *stage) {
 		master := replicas[promoted]
 		s.ask(master, "REPLICAOF", "NO", "ONE")
 		for name, other := range replicas {
-			if name != promoted { // it follows the new master, as after any failover
+			if name != promoted { // it replicates from the new master, as after any failover
 				links[name].Retarget(master.Addr())
 				links[name].Mend()
 				s.awaitInStep(other)
@@ -715,8 +712,8 @@ func failover(upToDate bool, promoted string) func(s *stage) {
 	}
 }
 
-// replica starts a replica of a server, and returns when it is up to date.
-func (s *stage) replica(v *server, name string) (*server, *redisproc.Link) {
+// replica starts a replica of a server and waits until it is up to date.
+func (s *environment) replica(v *server, name string) (*server, *redisproc.Link) {
 	link, err := redisproc.NewLink(v.Addr())
 	s.must(err)
 	s.closers = append(s.closers, func() { _ = link.Close() })
@@ -729,8 +726,8 @@ func (s *stage) replica(v *server, name string) (*server, *redisproc.Link) {
 	return r, link
 }
 
-// awaitInStep waits until a replica has all that its master has.
-func (s *stage) awaitInStep(r *server) {
+// awaitInStep waits until a replica is in sync with its master.
+func (s *environment) awaitInStep(r *server) {
 	s.await(r.name+" is in step with its master", func() bool {
 		status, err := r.Info("master_link_status")
 		return err == nil && status == "up"
@@ -738,10 +735,10 @@ func (s *stage) awaitInStep(r *server) {
 }
 
 // bareMajority is S19.
-func bareMajority(s *stage) {
-	c1, c2 := s.enter(), s.enter()
+func bareMajority(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
 	c1.cut(s.some("DE"))
-	c1.take()
+	c1.mustAcquire()
 	c1.update()
 	for _, v := range s.some("DE") {
 		c1.link(v).Mend()
@@ -754,13 +751,13 @@ func bareMajority(s *stage) {
 }
 
 // stoppedBeforeToken is S20 and S21.
-func stoppedBeforeToken(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
-	c1.hold()
+func stoppedBeforeToken(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
+	c1.mustHold()
 	c1.pause()
 	write := c1.begin(request{Do: doWrite})
-	c2.succeed()
+	c2.mustAwaitLock()
 	c2.update()
 	c1.cont()
 	write.await()
@@ -768,8 +765,8 @@ func stoppedBeforeToken(s *stage) {
 }
 
 // naiveMaximum is S22.
-func naiveMaximum(s *stage) {
-	c1, c2, c3 := s.enter(), s.enter(), s.enter()
+func naiveMaximum(s *environment) {
+	c1, c2, c3 := s.startClient(), s.startClient(), s.startClient()
 	c3.cut(s.some("BC"))
 	if c3.try() {
 		s.fail("live: c3 got the lock from one server of three")
@@ -777,14 +774,14 @@ func naiveMaximum(s *stage) {
 	c3.settle()
 	s.awaitKey(false, s.servers...)
 	c1.cut(s.some("C"))
-	c1.take()
+	c1.mustAcquire()
 	write := c1.check()
 	c1.pause()
-	write.unleash()
-	// c2 asks once: each time that it did C would count.
+	write.proceed()
+	// c2 asks once, because each attempt increments the counter on C.
 	s.awaitKey(false, s.servers...)
 	c2.cut(s.some("A"))
-	c2.take()
+	c2.mustAcquire()
 	c2.update()
 	c1.cont()
 	write.await()
@@ -793,24 +790,24 @@ func naiveMaximum(s *stage) {
 }
 
 // lateBetween is S24.
-func lateBetween(s *stage) {
-	c1, c2 := s.enter(), s.enter()
-	c1.take()
+func lateBetween(s *environment) {
+	c1, c2 := s.startClient(), s.startClient()
+	c1.mustAcquire()
 	write := c1.check()
 	c1.pause()
-	write.unleash()
-	c2.succeed()
+	write.proceed()
+	c2.mustAwaitLock()
 	c2.ask(request{Do: doRead})
 	c1.cont()
 	write.await()
-	c2.hold()
+	c2.mustHold()
 	c2.begin(request{Do: doWrite}).await()
 	c2.release()
 	c1.release()
 }
 
-// fillMemory makes a server's memory full, and writes until the lock's key is gone.
-func fillMemory(s *stage) {
+// fillMemory fills a server's memory and writes until the lock's key is evicted.
+func fillMemory(s *environment) {
 	v := s.victim()
 	used, err := v.Info("used_memory")
 	s.must(err)

@@ -15,15 +15,14 @@ import (
 // dirPrefix begins the name of every run's directory.
 const dirPrefix = "redlocksim-live-"
 
-// clean is the janitor's part: it waits until the run has ended, however that was, and
-// ends and removes what the run has left. A run that ended in good order has left
-// nothing.
+// clean is the cleanup process: it waits until the run has ended, even by kill -9, and
+// then kills the remaining processes and removes the files. A normal end leaves none.
 func clean(dir string, in io.Reader) error {
 	if !strings.HasPrefix(filepath.Base(dir), dirPrefix) {
-		return fmt.Errorf("%q is no run's directory", dir)
+		return fmt.Errorf("%q is not a run's directory", dir)
 	}
-	_, _ = io.Copy(io.Discard, in) // its end is the run's, also if that was killed
-	// A process that is just being ended may still make a file: so look again.
+	_, _ = io.Copy(io.Discard, in) // it ends with the run, even if the run is killed
+	// A dying process may still create a file, so repeat.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		pids := Running(dir)
@@ -38,9 +37,8 @@ func clean(dir string, in io.Reader) error {
 	}
 }
 
-// Running gives the ids of the processes that are there still of runs that have, or
-// had, their directories in dir, but for this process and for janitors. It knows of
-// none where there is no /proc.
+// Running returns the IDs of the processes of runs whose directories are or were in dir,
+// except this process and cleanup processes. Without /proc it returns none.
 func Running(dir string) []int {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -56,21 +54,21 @@ func Running(dir string) []int {
 	return pids
 }
 
-// belongs says whether a process is one of a run's: a server works in the run's
-// directory (its environment it writes over), a part has it in its environment.
+// belongs reports whether a process is part of a run. A server has its working directory
+// there (it overwrites its environment); other processes have it in their environment.
 func belongs(process, dir string) bool {
 	if at, err := os.Readlink(filepath.Join(process, "cwd")); err == nil && strings.HasPrefix(at, dir+"/") {
 		return true
 	}
 	environment, err := os.ReadFile(filepath.Join(process, "environ"))
 	if err != nil {
-		return false // gone, or somebody else's
+		return false // gone, or another user's
 	}
 	ours := false
 	for variable := range strings.SplitSeq(string(environment), "\x00") {
 		name, value, _ := strings.Cut(variable, "=")
 		switch {
-		case name == partVariable && value == partJanitor:
+		case name == roleVariable && value == roleCleanup:
 			return false
 		case name == runVariable && (value == dir || strings.HasPrefix(value, dir+"/")):
 			ours = true
@@ -79,7 +77,7 @@ func belongs(process, dir string) bool {
 	return ours
 }
 
-// startJanitor starts the process that outlives the run, if only for a moment.
-func startJanitor(dir string) (*process, error) {
-	return startPart("the janitor", partJanitor, dir, nil)
+// startCleanup starts the cleanup process, which outlives the run.
+func startCleanup(dir string) (*process, error) {
+	return startRole("the cleanup", roleCleanup, dir, nil)
 }

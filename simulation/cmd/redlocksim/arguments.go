@@ -7,8 +7,7 @@ import (
 	"io"
 )
 
-// parseWith reads a command's flags and one word, which may stand before, between or
-// behind them.
+// parseWith parses a command's flags and one argument, before, between or after them.
 func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer) (word string, err error) {
 	flags.SetOutput(stderr)
 	found := false

@@ -6,12 +6,10 @@ import (
 	"strconv"
 )
 
-// mostColumns is how wide the first screen gets: lines that are longer are hard to
-// read, however wide the terminal is.
+// mostColumns bounds the width of the first screen, because longer lines are hard to read.
 const mostColumns = 80
 
-// columns is how many columns the first screen may use. COLUMNS overrides the terminal's
-// own size, as it does for other programs.
+// columns returns the width of the first screen. COLUMNS overrides the terminal's size.
 func columns(out io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return min(n, mostColumns)

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// terminalColumns is 0: how wide a terminal is isn't known here.
+// terminalColumns returns 0: the width is unknown here.
 func terminalColumns(*os.File) int { return 0 }

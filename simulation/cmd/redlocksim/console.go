@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// console is a command's standard output. It remembers the first error, because nobody
-// looks at each line's: a full disk would go unnoticed.
+// console is a command's standard output. It keeps the first write error, which callers
+// ignore, so that a full disk is reported.
 type console struct {
 	out io.Writer
 	err error
@@ -21,7 +21,7 @@ func (c *console) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost says that not all was written.
+// lost returns an error if not all output was written.
 func (c *console) lost() error {
 	if c.err == nil {
 		return nil
@@ -29,7 +29,7 @@ func (c *console) lost() error {
 	return fmt.Errorf("the output could not be written, and is not complete: %w", c.err)
 }
 
-// fileOf is the file behind a writer, if there is one.
+// fileOf returns the file of a writer, if it has one.
 func fileOf(w io.Writer) (*os.File, bool) {
 	if c, ok := w.(*console); ok {
 		w = c.out

@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// cleanupTimeout bounds what is done after the end, also after Ctrl-C.
+// cleanupTimeout bounds the cleanup, also after Ctrl-C.
 const cleanupTimeout = 5 * time.Second
 
 type demoFlags struct {
@@ -60,8 +60,8 @@ type servers struct {
 	instances []quorum.Instance
 	kind      string
 	close     func()
-	// forget deletes the counters of the demo's key, which would otherwise live
-	// for a while.
+	// forget deletes the counters of the demo's key, which would otherwise remain for a
+	// while.
 	forget func(ctx context.Context, key string)
 }
 
@@ -94,7 +94,7 @@ func openServers(f demoFlags) (servers, error) {
 	}, nil
 }
 
-// demo is the story: two clients, one resource with a guard, and its twin without.
+// demo has two clients, a resource with a guard, and one without.
 type demo struct {
 	out     io.Writer
 	began   time.Time
@@ -130,8 +130,7 @@ func newDemo(f demoFlags, s servers, out io.Writer) (*demo, error) {
 	return d, nil
 }
 
-// client is one of the two: with a Coordinator of its own, as in a process of its
-// own.
+// client is one of the two clients, with its own Coordinator, as in a separate process.
 func (d *demo) client(name string) (*quorum.Coordinator, error) {
 	return quorum.New(quorum.Config{Terms: quorum.Terms{TTL: d.ttl}, MaxTTL: d.ttl, Owner: name}, d.servers.instances...)
 }
@@ -144,7 +143,7 @@ func (d *demo) close() {
 	d.servers.forget(ctx, d.key)
 }
 
-// say prints one line of the story.
+// say prints one line.
 func (d *demo) say(who, format string, args ...any) {
 	fmt.Fprintf(d.out, "%6d ms  %-6s %s\n", time.Since(d.began).Milliseconds(), who, fmt.Sprintf(format, args...))
 }
@@ -178,9 +177,9 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 	return d.aliceWakesUp(ctx, hers, read)
 }
 
-// makeReady lets the servers say who they are, and tells what is wrong with them.
-// Ones that have just been started may have forgotten votes, and don't vote until
-// they can't have. None of it ends the demo: a quorum may do without them.
+// makeReady verifies the servers and reports problems. Servers that have just started may
+// have forgotten votes, so they are quarantined. No problem ends the demo, because a quorum
+// may work without these servers.
 func (d *demo) makeReady(ctx context.Context, trust bool) {
 	for _, client := range []*quorum.Coordinator{d.alice, d.bob} {
 		if trust {
@@ -198,7 +197,7 @@ func (d *demo) makeReady(ctx context.Context, trust bool) {
 	}
 }
 
-// acquire takes the lock and tells how.
+// acquire acquires the lock and prints how.
 func (d *demo) acquire(ctx context.Context, who string, client *quorum.Coordinator) (*quorum.Lease, error) {
 	waiting, cancel := context.WithTimeout(ctx, 4*d.ttl+cleanupTimeout)
 	defer cancel()
@@ -226,7 +225,7 @@ func ballots(votes []quorum.Ballot) string {
 	return strings.Join(words, ", ")
 }
 
-// bobWaits until alice's lease has run out.
+// bobWaits until alice's lease has expired.
 func (d *demo) bobWaits(ctx context.Context) (*quorum.Lease, error) {
 	if lease, err := d.bob.TryAcquire(ctx, d.key); err == nil {
 		return lease, errors.New("two clients hold the lock at once; this must not happen while alice's lease is valid")
@@ -260,7 +259,7 @@ func (d *demo) bobWrites(ctx context.Context, lease *quorum.Lease) error {
 	return nil
 }
 
-// aliceWakesUp runs on where she was stopped: before her next look at the clock.
+// aliceWakesUp continues where alice was stopped: before she next reads the clock.
 func (d *demo) aliceWakesUp(ctx context.Context, lease *quorum.Lease, read int) error {
 	d.say("alice", "runs on where she was stopped, and writes %d with token %d", read+aliceAdd, lease.Token())
 	d.unguarded = read + aliceAdd

@@ -60,7 +60,7 @@ func runExhaust(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return failed
 }
 
-// pairs plays pairs of faults.
+// pairs runs pairs of faults.
 func (s *searching) pairs(ctx context.Context, space search.Space, most uint64, alone []search.Hit) error {
 	space.How, space.Alone = search.Pairs, alone
 	all, err := s.registry.Size(space)
@@ -84,7 +84,7 @@ func (s *searching) pairs(ctx context.Context, space search.Space, most uint64, 
 	return s.tell(ctx, space, search.Options{To: space.Sample}, report)
 }
 
-// tellCases lists the faults that do it, the first case of each.
+// tellCases lists the faults that cause the violation, with the first case of each.
 func tellCases(out io.Writer, b *search.Batch) {
 	if len(b.Findings) == 0 {
 		return
@@ -104,7 +104,7 @@ func tellCases(out io.Writer, b *search.Batch) {
 	fmt.Fprintln(out)
 }
 
-// moment is when a fault happens, and for how long.
+// moment is the time and the duration of a fault.
 func moment(at time.Duration, nth int, lasts, by time.Duration) string {
 	words := "from " + at.String()
 	if nth != 0 {
@@ -119,12 +119,12 @@ func moment(at time.Duration, nth int, lasts, by time.Duration) string {
 	return words
 }
 
-// durations is a flag of several durations.
+// durations is a flag for several durations.
 type durations []time.Duration
 
 func (d *durations) String() string { return fmt.Sprint([]time.Duration(*d)) }
 
-// Set takes "10ms,2s".
+// Set parses "10ms,2s".
 func (d *durations) Set(words string) error {
 	*d = nil
 	for word := range strings.SplitSeq(words, ",") {

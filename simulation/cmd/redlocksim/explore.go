@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// searchFlags are those that explore and exhaust share.
+// searchFlags are the common flags of explore and exhaust.
 type searchFlags struct {
 	design    string
 	faults    string
@@ -40,7 +40,7 @@ func (f *searchFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.porcupine, "porcupine", "", "write the second judge's page on the first finding to this `file`")
 }
 
-// kinds are the faults that -faults names.
+// kinds returns the kinds of faults in -faults.
 func (f *searchFlags) kinds() []simulation.Kind {
 	if f.faults == "" {
 		return nil
@@ -52,7 +52,7 @@ func (f *searchFlags) kinds() []simulation.Kind {
 	return kinds
 }
 
-// open looks whether what is found can be written, before anything is played.
+// open checks before the search that its findings can be written.
 func (f *searchFlags) open() (err error) {
 	if err := f.validate(); err != nil {
 		return usageError{err}
@@ -78,7 +78,7 @@ func (f *searchFlags) validate() error {
 	return nil
 }
 
-// searching is a search with its flags, and where its report goes.
+// searching is a search with its flags and its output.
 type searching struct {
 	searchFlags
 	registry search.Registry
@@ -122,7 +122,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}, search.Options{From: from, To: to})
 }
 
-// run searches a space, and tells what came of it.
+// run searches a space and prints the report.
 func (s *searching) run(ctx context.Context, space search.Space, o search.Options) error {
 	report, err := s.search(ctx, space, o)
 	if err != nil {
@@ -150,8 +150,7 @@ func (s *searching) search(ctx context.Context, space search.Space, o search.Opt
 	return report, err
 }
 
-// tell writes the report, and for the first run of each kind of violation a replay
-// file.
+// tell writes the report, and a replay file for the first run of each kind of violation.
 func (s *searching) tell(ctx context.Context, space search.Space, o search.Options, report search.Report) error {
 	out := s.stdout
 	what := "seeds"
@@ -205,7 +204,7 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	return nil
 }
 
-// sum is what the findings come to.
+// sum summarizes the findings.
 func (s *searching) sum(workload string, findings []search.Finding, broken int) error {
 	seen := map[simulation.ViolationKind]bool{}
 	for _, f := range findings {
@@ -226,7 +225,7 @@ func (s *searching) sum(workload string, findings []search.Finding, broken int) 
 	return errors.New(words)
 }
 
-// promises reports whether the design is the library as it is.
+// promises reports whether the design is the unmodified library.
 func (s *searching) promises(workload string) bool {
 	w, err := s.registry.Workload(workload)
 	if err != nil {
@@ -236,7 +235,7 @@ func (s *searching) promises(workload string) bool {
 	return err == nil && d.Promises
 }
 
-// tellFinding tells of a kind of violation and what it breaks, and writes its replay file.
+// tellFinding prints a kind of violation and what it breaks, and writes its replay file.
 func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) (search.Blame, error) {
 	out := s.stdout
 	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
@@ -272,7 +271,7 @@ func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint
 	return blame, nil
 }
 
-// blamed says what a finding breaks. Only the library as it is has made promises.
+// blamed returns what a finding breaks. Only the unmodified library makes promises.
 func (s *searching) blamed(b search.Blame, workload string) string {
 	switch {
 	case b.Excused():
@@ -285,7 +284,7 @@ func (s *searching) blamed(b search.Blame, workload string) string {
 	return fmt.Sprintf("no assumption is broken: %s does not keep the library's promise %d (%v)", s.design, int(b.Promise), b.Promise)
 }
 
-// fileName names a replay file by what is in it: the same finding has the same name.
+// fileName names a replay file after its finding.
 func fileName(f search.File) string {
 	words := []string{"redlock", f.Workload, f.Design, string(f.About), strconv.FormatUint(f.Seed, 10)}
 	name := strings.Join(words, "-") + ".json"
@@ -308,7 +307,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// tellSetup tells what is special about a run.
+// tellSetup prints the special settings of a run.
 func tellSetup(out io.Writer, s search.Setup) {
 	var changes []string
 	for name, n := range map[string]*int{"servers": s.Changes.Servers, "clients": s.Changes.Processes, "rounds": s.Changes.Rounds} {
@@ -325,7 +324,7 @@ func tellSetup(out io.Writer, s search.Setup) {
 	}
 }
 
-// fault is a fault in words.
+// fault describes a fault.
 func fault(f simulation.Fault) string {
 	words := string(f.Kind)
 	switch {
@@ -383,7 +382,7 @@ func fault(f simulation.Fault) string {
 	return words
 }
 
-// tellUnreached names what never happened, beside every kind that wasn't found.
+// tellUnreached lists the counters that stayed zero and the kinds that were not found.
 func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 	unreached := b.Unreached()
 	if len(unreached) == 0 {
@@ -408,7 +407,7 @@ func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 	}
 }
 
-// end is a range's end as a flag has it.
+// end formats the end of a range as in the flag.
 func end(to uint64) string {
 	if to == math.MaxUint64 {
 		return ""
@@ -416,7 +415,7 @@ func end(to uint64) string {
 	return strconv.FormatUint(to, 10)
 }
 
-// seedRange reads "A:B", "A:" or "B".
+// seedRange parses "A:B", "A:" or "B".
 func seedRange(words string) (from, to uint64, err error) {
 	bad := func() (uint64, uint64, error) {
 		return 0, 0, fmt.Errorf("-seeds is %q, want A:B with A less than B, as in 0:1000", words)

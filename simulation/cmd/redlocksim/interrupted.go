@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// interrupted tells an end by Ctrl-C in words.
+// interrupted returns a readable error for Ctrl-C.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")

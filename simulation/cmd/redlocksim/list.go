@@ -14,10 +14,10 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// width is how many columns texts are broken to.
+// width is the line width of texts.
 const width = 100
 
-// runList lists what can be played: all of it, or one scenario or design in full.
+// runList lists all scenarios, designs and faults, or one of them in full.
 func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	flags.Usage = func() {
@@ -91,7 +91,7 @@ func listFaults(w io.Writer) {
 	paragraph(w, "\n", "explore and exhaust know the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
 }
 
-// tellFault tells of a fault, and what is expected of each design under it.
+// tellFault prints a fault and the expectation for each design.
 func tellFault(w io.Writer, f matrix.Fault) {
 	paragraph(w, f.Name+": ", f.Title)
 	fmt.Fprintln(w)
@@ -148,7 +148,7 @@ func tellDesign(w io.Writer, d designs.Design) {
 	}
 }
 
-// paragraph writes a text after a heading, broken at spaces and indented below it.
+// paragraph writes a heading and a wrapped, indented text.
 func paragraph(w io.Writer, head, text string) {
 	column := 0
 	for i, word := range strings.Fields(text) {

@@ -21,13 +21,13 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// needsRedis is what is said where there is no server.
+// needsRedis is the message if there is no server.
 const needsRedis = "there is no redis-server in the PATH: install it (apt-get install redis-server, brew install redis), or name one with -server"
 
-// dialect is a server with commands of its own, which the environment may name.
+// dialect is a server with its own commands, which an environment variable may name.
 type dialect struct {
 	variable, what string
-	// binary and args make the server of the variable's value.
+	// binary and args derive the server from the variable's value.
 	binary func(value string) string
 	args   func(value string) []string
 }
@@ -90,7 +90,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil && len(f.rows) == 0 {
 		return err
 	}
-	// Also what was played until an interruption.
+	// An interrupted run writes its finished lines, too.
 	if page != nil {
 		err = errors.Join(err, page.write(f.report()))
 	}
@@ -100,7 +100,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-// playAll plays on each kind of server that there is.
+// playAll runs on each available kind of server.
 func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io.Writer) (wrong int, err error) {
 	if wrong, err = f.play(ctx, "", options, stdout); err != nil {
 		return wrong, err
@@ -125,7 +125,7 @@ func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io
 	return wrong, nil
 }
 
-// serverName is what to look for in the PATH.
+// serverName returns the program to find in the PATH.
 func serverName(name string) string {
 	if name == "" {
 		return "redis-server"
@@ -140,7 +140,7 @@ func missing(server string, err error) error {
 	return usageError{fmt.Errorf("-server: %w", err)}
 }
 
-// cases are what to play.
+// cases returns the cases to run.
 func (f liveFlags) cases() ([]live.Case, error) {
 	if !slices.Contains(live.Formats, f.format) {
 		return nil, fmt.Errorf("-format is %q, want %s", f.format, strings.Join(live.Formats, ", "))
@@ -163,7 +163,7 @@ func (f liveFlags) cases() ([]live.Case, error) {
 	return cases, nil
 }
 
-// play runs on one kind of server, and gives how many plays went wrong.
+// play runs on one kind of server and returns the number of disagreements.
 func (f *liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
 	if f.format == "text" {
 		if title != "" {
@@ -196,7 +196,7 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 	return played.Disagreements, interrupted(ctx, err)
 }
 
-// report is what was played as the report's table of real servers.
+// report returns the results as the report's table of real servers.
 func (f *liveFlags) report() report.Report {
 	r := report.Report{
 		Title: "Lock designs on real servers", Version: version(), Command: f.again, Runs: len(f.rows),

@@ -2,19 +2,19 @@
 //
 //	redlocksim                                       eight faults against five designs; the page redlock-report.html
 //	redlocksim -all                                  all designs against all scenarios and faults
-//	redlocksim list S4                               what is played, and how it must end
-//	redlocksim run S4 -design redlock                who believes what, what is true, and where it breaks
+//	redlocksim list S4                               a scenario in full, with the expected results
+//	redlocksim run S4 -design redlock                one run, with its timeline
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
 //	redlocksim demo                                  on five embedded servers
-//	redlocksim demo -instances redis://...,...       on real ones
-//	redlocksim live                                  the scenarios on real servers that it starts
+//	redlocksim demo -instances redis://...,...       on real servers
+//	redlocksim live                                  the scenarios on real servers
 //	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000
-//	redlocksim explore -within                       only what the assumptions cover: whatever it finds is a bug
+//	redlocksim explore -within                       only covered faults: every finding is a bug
 //	redlocksim exhaust S1
-//	redlocksim mutants                               the library with one mistake after the other, and who notices
+//	redlocksim mutants                               one mistake at a time in the library, and which check notices
 //
-// Every command exits with 0 if all went as told, 1 if not, 2 for wrong usage.
+// Every command exits with 0 on success, 1 on failure and 2 for wrong usage.
 package main
 
 import (
@@ -43,15 +43,15 @@ const (
 type command struct {
 	name    string
 	summary string
-	// run gets the arguments after the name. It returns nil, errUsage after it
-	// has said what was wrong, or what failed.
+	// run gets the arguments after the name. It returns errUsage if it has already
+	// reported wrong usage.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
-// errUsage is an error whose message the user has seen already, with the usage.
+// errUsage is wrong usage that was already reported.
 var errUsage = errors.New("wrong usage")
 
-// usageError is wrong usage that is still to be told.
+// usageError is wrong usage that is not reported yet.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -59,23 +59,22 @@ func (e usageError) Unwrap() error { return e.error }
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
 	{"run", "one run of a scenario or a fault, with its timeline", runRun},
-	{"matrix", "designs against faults: how often each is violated, how sure that is, and how", runMatrix},
+	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
-	{"live", "the scenarios on real redis-servers: does what happens there agree with the simulation?", runLive},
-	{"soak", "random faults on five real servers, and a resource that must come through", runSoak},
-	{"explore", "many random schedules of faults: what breaks a design, and the smallest schedule that does", runExplore},
+	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
+	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
+	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
-	{"replay", "play a replay file again: is it the same, and what happens in it", runReplay},
-	{"shrink", "make a replay file's run smaller, as long as it shows the same", runShrink},
-	{"mutants", "the library with one mistake after the other: who notices?", runMutants},
-	{"worker", "what explore and exhaust start; not for people", runWorker},
-	{"player", "what matrix starts; not for people", runPlayer},
+	{"replay", "run a replay file again and compare the result", runReplay},
+	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
+	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
+	{"worker", "internal: a worker process of explore and exhaust", runWorker},
+	{"player", "internal: a worker process of matrix", runPlayer},
 }
 
 func main() {
 	live.RunChild() // clients of live and soak are processes of this program
-	// Everything that a command starts is ended by this context: Ctrl-C leaves
-	// nothing behind. A second Ctrl-C kills the program as usual.
+	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -97,11 +96,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		chosen, args = commands[i], args[1:]
 	}
-	return carryOut(ctx, chosen, args, stdout, stderr)
+	return execute(ctx, chosen, args, stdout, stderr)
 }
 
-// carryOut runs a command, and turns its error into words and an exit code.
-func carryOut(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
+// execute runs a command, reports its error and returns the exit code.
+func execute(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
 	name := strings.TrimSpace("redlocksim " + c.name)
 	out := &console{out: stdout}
 	err := c.run(ctx, args, out, stderr)
@@ -135,14 +134,14 @@ func usage(w io.Writer) {
 	fmt.Fprintln(w, "redlocksim COMMAND -h shows a command's flags.")
 }
 
-// parse reads a command's flags; nothing may follow them.
+// parse parses a command's flags. No argument may follow them.
 func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return errUsage // flag has told it
+		return errUsage // flag has reported it
 	}
 	if flags.NArg() > 0 {
 		return usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}

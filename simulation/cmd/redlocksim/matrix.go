@@ -18,7 +18,7 @@ import (
 	"github.com/redquorum/redlock/simulation/report"
 )
 
-// matrixFlags are those that the program without a command and matrix share.
+// matrixFlags are the common flags of matrix and of the program without a command.
 type matrixFlags struct {
 	plan    matrix.Plan
 	workers int
@@ -29,7 +29,7 @@ type matrixFlags struct {
 	again string // the command line that repeats it
 }
 
-// open opens the files that are written at the end, before anything is played.
+// open opens the output files before the runs begin.
 func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	f.again = repeat(command, given(flags)...)
 	if err := f.validate(); err != nil {
@@ -58,7 +58,7 @@ func (f *matrixFlags) validate() error {
 }
 
 // runAll is the program without a command: eight faults against five designs on one
-// screen, and the page with all of it.
+// screen, and the full page.
 func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
 	var all bool
@@ -88,7 +88,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	return errors.Join(err, f.firstScreen(ctx, screen, r))
 }
 
-// tables writes what the first screen leaves out.
+// tables writes the rest of the tables.
 func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	head := ""
 	if !r.Ended {
@@ -187,7 +187,7 @@ func list(words string) []string {
 	return all
 }
 
-// play plays the plan. An interruption is no error yet: what was played is to be
+// play runs the plan. An interruption is not an error yet, because the finished runs are
 // shown.
 func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
 	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
@@ -207,7 +207,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	return r, err
 }
 
-// tell says what wasn't as expected, and writes the page.
+// tell prints unexpected results and writes the page.
 func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result) error {
 	unexpected := r.Unexpected()
 	tellUnexpected(stdout, unexpected)
@@ -235,12 +235,12 @@ func tellUnexpected(w io.Writer, unexpected []error) {
 	}
 }
 
-// partly says how much was played of a plan that was interrupted.
+// partly returns a note about an interrupted plan.
 func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
-// verdict is what makes the command fail.
+// verdict returns the error with which the command fails.
 func verdict(ctx context.Context, unexpected []error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -251,7 +251,7 @@ func verdict(ctx context.Context, unexpected []error) error {
 	return nil
 }
 
-// neverReached lists the counters that stayed at 0 everywhere.
+// neverReached returns the counters that stayed at 0 everywhere.
 func neverReached(r matrix.Result) []string {
 	var never []string
 	for _, u := range r.Unreached() {
@@ -297,7 +297,7 @@ func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report
 	return page
 }
 
-// version is the commit that the program was built from, as far as the build knows.
+// version returns the commit of the build, if known.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -315,18 +315,18 @@ func version() string {
 	return commit + changed
 }
 
-// runPlayer is a worker process of matrix. Ctrl-C reaches it as well as its parent; it
-// goes on until the parent has no more for it to do.
+// runPlayer is a worker process of matrix. Ctrl-C also reaches it, but it continues until
+// the parent has no more work for it.
 func runPlayer(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := parse(flag.NewFlagSet("player", flag.ContinueOnError), args, stderr); err != nil {
 		return err
 	}
-	// A run is one chain of events. A second processor only passes them around.
+	// A run is sequential. A second processor only adds switches.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return matrix.Serve(os.Stdin, stdout)
 }
 
-// startPlayer is the command of a worker process: this very program.
+// startPlayer returns the command of a worker process: this program.
 func startPlayer() *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/redquorum/redlock/simulation/mutants"
 )
 
-// mutantsFormats are what -format knows.
+// mutantsFormats are the values of -format.
 var mutantsFormats = []string{"text", "json"}
 
-// runMutants breaks the library's safety lines one at a time. It fails if one of them
-// isn't missed by anybody.
+// runMutants breaks the library's safety lines one at a time. It fails if a mutant is not
+// caught.
 func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var only, format, source string
 	var list bool
 	var parallel int
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.StringVar(&only, "only", "", "the `names` of mutants, separated by commas (default: all)")
-	flags.BoolVar(&list, "list", false, "list the mutants, and judge none")
+	flags.BoolVar(&list, "list", false, "list the mutants without running them")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(mutantsFormats, ", "))
-	flags.IntVar(&parallel, "p", max(2, runtime.NumCPU()), "how many are judged at once, 1 to 64")
-	flags.StringVar(&source, "source", ".", "a `folder` in the checkout whose source is broken; nothing in it is changed")
+	flags.IntVar(&parallel, "p", max(2, runtime.NumCPU()), "how many mutants run at once, 1 to 64")
+	flags.StringVar(&source, "source", ".", "a `folder` in the checkout whose source is mutated; no file in it is changed")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -53,29 +53,29 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		}
 		return nil
 	}
-	j := breaking{format: format, stdout: stdout, all: len(chosen)}
+	j := mutantsRun{format: format, stdout: stdout, all: len(chosen)}
 	if newProgress(stderr) != nil {
 		j.terminal = stderr
 	}
 	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.tell})
 }
 
-// names are those of a list with commas.
+// names splits a list at commas.
 func names(list string) []string {
 	return slices.DeleteFunc(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
 }
 
-// breaking is a run of the command.
-type breaking struct {
+// mutantsRun is a run of the command.
+type mutantsRun struct {
 	format   string
 	stdout   io.Writer
-	terminal io.Writer // nil if nobody watches
+	terminal io.Writer // nil without a terminal
 	all      int
 	over     int
-	at       []string // what is being judged
+	at       []string // the running mutants
 }
 
-func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Options) error {
+func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Options) error {
 	if j.format == "text" {
 		fmt.Fprint(j.stdout, mutants.Heading())
 	}
@@ -95,13 +95,13 @@ func (j *breaking) run(ctx context.Context, from mutants.Source, o mutants.Optio
 		return interrupted(ctx, err)
 	}
 	if !report.OK() {
-		return errors.New("not every mutant was caught, or more than mutants were")
+		return errors.New("not every mutant was caught, or the unmodified source was")
 	}
 	return nil
 }
 
-// tell shows how far it is, and a row for what is over.
-func (j *breaking) tell(name string, begins bool, r mutants.Result) {
+// tell shows the progress, and a row for each finished mutant.
+func (j *mutantsRun) tell(name string, begins bool, r mutants.Result) {
 	shown := name
 	if shown == "" {
 		shown = "the unmodified source"
@@ -124,7 +124,7 @@ func (j *breaking) tell(name string, begins bool, r mutants.Result) {
 	}
 }
 
-func (j *breaking) clear() {
+func (j *mutantsRun) clear() {
 	if j.terminal != nil {
 		fmt.Fprint(j.terminal, "\r\x1b[K")
 	}

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// outfile is a file that a command writes when its work is done. It is opened before,
-// so that nobody works for an hour and then learns that the folder is not there. What
-// the file has is kept until then. A nil *outfile is none.
+// outfile is a file that a command writes at its end. It is opened at the beginning, so
+// that a missing folder is reported before an hour of work. The old content is kept until
+// the end. A nil *outfile is no file.
 type outfile struct {
 	path string
 	file *os.File
@@ -34,7 +34,7 @@ func openOutfile(flag, path string) (*outfile, error) {
 	return o, nil
 }
 
-// write replaces what the file has, and closes it.
+// write replaces the content and closes the file.
 func (o *outfile) write(content func(io.Writer) error) error {
 	if o == nil {
 		return nil
@@ -48,7 +48,7 @@ func (o *outfile) write(content func(io.Writer) error) error {
 	return errors.Join(content(o.file), o.file.Close())
 }
 
-// regular reports whether it is a file and no device, say.
+// regular reports whether it is a regular file.
 func (o *outfile) regular() bool {
 	info, err := o.file.Stat()
 	return err == nil && info.Mode().IsRegular()
@@ -65,8 +65,8 @@ func (o *outfile) abandon() {
 	}
 }
 
-// writable looks whether files can be made in the folder that a flag names. It makes one
-// and removes it, because rights alone don't tell.
+// writable checks that files can be created in the folder that a flag names, by creating
+// one.
 func writable(flag, folder string) error {
 	try, err := os.CreateTemp(folder, ".redlocksim-*")
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 
 const addressUsage = "the `address` at which the page will be published with its image: most services that show a link's preview want the image's full address"
 
-// page is a report's page and, beside it, the image that is shown where somebody shares a
-// link to it. Both files are open already. A nil *page is none.
+// page is a report's page with its preview image. Both files are open already. A nil *page
+// is no page.
 type page struct {
 	page, image *outfile
 	imageName   string // as the page names it
@@ -56,7 +56,7 @@ func (p *page) write(r report.Report) error {
 	return p.page.write(func(w io.Writer) error { return report.HTML(w, r) })
 }
 
-// abandon gives up what was not written.
+// abandon closes files that were not written.
 func (p *page) abandon() {
 	if p != nil {
 		p.page.abandon()

@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// progress is a line on a terminal that says how far a search is.
+// progress is a progress line on a terminal.
 type progress struct {
 	out   io.Writer
 	began time.Time
@@ -18,7 +18,7 @@ type progress struct {
 	to    uint64
 }
 
-// newProgress is nil if nobody watches.
+// newProgress returns nil without a terminal.
 func newProgress(out io.Writer) *progress {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -44,8 +44,8 @@ func (p *progress) show(b search.Batch) {
 	fmt.Fprintf(p.out, "\r\x1b[K%d%s runs, %.0f/s, %d with violations%s", b.Runs, of, rate, b.Violating, p.left(now, b.Runs, p.to-b.From))
 }
 
-// left says how long the rest takes if it goes on like this: ", 9 s left". It says
-// nothing in the first second, when that is a guess.
+// left returns the estimated remaining time: ", 9 s left". It returns "" in the first
+// second, when the estimate is a guess.
 func (p *progress) left(now time.Time, done, of uint64) string {
 	gone := now.Sub(p.began)
 	if gone < time.Second || done == 0 || done >= of || of > math.MaxUint64>>1 {

@@ -10,16 +10,15 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// registry is everything that has a name for explore, exhaust, shrink and replay:
-// the explorations, each scenario's workload by the scenario's ID, and every
-// design.
+// registry returns the names for explore, exhaust, shrink and replay: the explorations,
+// the scenarios' workloads by ID, and the designs.
 func registry() search.Registry {
 	r := search.Registry{Workloads: search.Workloads()}
 	for _, d := range designs.All() {
 		r.Designs = append(r.Designs, named(d))
 	}
 	for _, s := range scenarios.All() {
-		r.Workloads = append(r.Workloads, story(s))
+		r.Workloads = append(r.Workloads, workload(s))
 	}
 	return r
 }
@@ -32,17 +31,16 @@ func named(d designs.Design) search.Design {
 	return search.Design{Name: d.Name, Title: d.Title, Apply: apply, Promises: whole(d)}
 }
 
-// whole reports whether a design is this library with nothing switched off: only that
-// makes its promises.
+// whole reports whether a design is the full library. Only that makes its promises.
 func whole(d designs.Design) bool {
 	cfg := d.Configure(simulation.Config{})
 	return d.Group == designs.Redlock && cfg.Locker == nil &&
 		cfg.Quorum.RestartQuarantine == quorum.On && cfg.Quorum.ClockMonitor == quorum.On && cfg.Quorum.Fencing == quorum.On
 }
 
-// story is a scenario as a workload. What it demands for the lock's progress holds
-// for its own schedule alone: other faults may rightly keep everybody out.
-func story(s scenarios.Scenario) search.Workload {
+// workload returns a scenario as a workload. Its checks of progress hold only for its own
+// schedule, because other faults may legitimately block the lock.
+func workload(s scenarios.Scenario) search.Workload {
 	w := search.Workload{
 		Name: s.ID, Title: s.Title, Base: s.Base,
 		Work: func(simulation.Config, int) simulation.Workload { return s.Work },

@@ -7,7 +7,7 @@ import (
 
 const goRun = "go run ./simulation/cmd/redlocksim"
 
-// repeat is a command line.
+// repeat returns a command line.
 func repeat(command string, args ...string) string {
 	words := []string{goRun}
 	if command != "" {
@@ -19,8 +19,8 @@ func repeat(command string, args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// given are the flags that were set, as arguments. The number of workers isn't among them:
-// what is found doesn't depend on it.
+// given returns the flags that were set, as arguments, without the number of workers, on
+// which the result does not depend.
 func given(flags *flag.FlagSet) []string {
 	var args []string
 	flags.Visit(func(f *flag.Flag) {
@@ -37,7 +37,7 @@ func given(flags *flag.FlagSet) []string {
 	return args
 }
 
-// quoted is an argument as a shell takes it.
+// quoted quotes an argument for a shell.
 func quoted(arg string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)

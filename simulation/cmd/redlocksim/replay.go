@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/simulation/timeline"
 )
 
-// judging bounds how long the second judge may think.
+// judging bounds the time of package judge.
 const judging = 30 * time.Second
 
 func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -21,7 +21,7 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	var raw, quiet bool
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	flags.StringVar(&page, "porcupine", "", "write the second judge's page to this `file`")
-	flags.BoolVar(&raw, "trace", false, "print the trace itself instead of the story")
+	flags.BoolVar(&raw, "trace", false, "print the trace itself instead of the events")
 	flags.BoolVar(&quiet, "quiet", false, "print only whether it is the same")
 	path, err := parseWith(flags, args, "replay file", stderr)
 	if err != nil {
@@ -62,7 +62,7 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return tellReplay(stdout, file, replay)
 }
 
-// tellReplay says whether the run is the recorded one.
+// tellReplay prints whether the run equals the recorded one.
 func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 	fmt.Fprintf(out, "violations: %v\n", replay.Kinds())
 	switch {
@@ -76,7 +76,7 @@ func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 	}
 }
 
-// tellStory prints what happened in a run.
+// tellStory prints the events of a run.
 func tellStory(out io.Writer, title string, r simulation.Result) error {
 	options := timeline.TextOptions{Title: title}
 	if f, ok := fileOf(out); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// played is one run, and whether it ended as it must.
+// played is a run, and whether it ended as expected.
 type played struct {
 	name, title string
 	words       string // what happens
@@ -29,8 +29,7 @@ type played struct {
 	result      simulation.Result
 }
 
-// runRun plays one run of a scenario, or of a fault of the matrix, and tells what
-// happens in it.
+// runRun runs a scenario or a fault of the matrix once and prints its events.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	var design, html, address, data, schedule string
 	var seed uint64
@@ -85,7 +84,7 @@ func found(r simulation.Result) string {
 	return scenarios.Verdict{Kinds: r.Kinds()}.String()
 }
 
-// playOne plays a scenario, or else a fault.
+// playOne runs a scenario or a fault.
 func playOne(name, design string, seed uint64) (played, error) {
 	s, noScenario := scenarios.ByID(name)
 	if noScenario == nil {
@@ -176,7 +175,7 @@ type violationJSON struct {
 type eventJSON struct {
 	At      time.Duration `json:"at_ns"`
 	Process string        `json:"process"`
-	// Goroutine is which of the process's own, 0 for its first.
+	// Goroutine is the index of the process's goroutine, from 0.
 	Goroutine int           `json:"goroutine,omitempty"`
 	What      string        `json:"what"`
 	Key       string        `json:"key,omitempty"`

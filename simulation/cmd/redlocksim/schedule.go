@@ -8,8 +8,7 @@ import (
 	"github.com/redquorum/redlock/simulation/scenarios"
 )
 
-// withSchedule plays what was played again, with the faults that a file has. Nobody
-// knows how that must end.
+// withSchedule repeats a run with the faults in a file. Its result has no expectation.
 func (p played) withSchedule(path string) (played, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

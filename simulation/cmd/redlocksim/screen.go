@@ -10,13 +10,13 @@ import (
 	"github.com/redquorum/redlock/simulation/matrix"
 )
 
-// screen is a terminal of so many columns.
+// screen is a terminal of a given width.
 type screen struct {
 	out   io.Writer
 	width int
 }
 
-// text writes a text, broken at blanks.
+// text writes a text, wrapped at spaces.
 func (s screen) text(text string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -32,7 +32,7 @@ func (s screen) text(text string) {
 	fmt.Fprintln(s.out, line)
 }
 
-// nextCommands are the commands to try after the first screen, and what they show.
+// nextCommands are the suggested commands after the first screen.
 var nextCommands = [][2]string{
 	{"run S1", "one pause, step by step"},
 	{"demo", "the same pause, live"},
@@ -43,8 +43,7 @@ var nextCommands = [][2]string{
 // commands show.
 const roomy = 60
 
-// firstScreen is what a new user sees: the answer, and where to go on. It fits on a
-// screen.
+// firstScreen shows a new user the result and the next commands. It fits on a screen.
 func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result) error {
 	if !r.Ended {
 		s.text(partly(r))
@@ -68,7 +67,7 @@ func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result
 	return verdict(ctx, unexpected)
 }
 
-// next says where to go on: to what wasn't as expected, if there is something.
+// next suggests the next commands: those for unexpected results first.
 func (s screen) next(unexpected []error) {
 	if len(unexpected) > 0 {
 		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), goRun, unexpected[0]))

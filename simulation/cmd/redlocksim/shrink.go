@@ -59,7 +59,7 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return nil
 }
 
-// keep is the kind of violation that must remain.
+// keep returns the kind of violation to keep.
 func keep(file search.File, kind string) (simulation.ViolationKind, error) {
 	kinds := file.Kinds()
 	switch {

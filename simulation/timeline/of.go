@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Of reads a run's log.
+// Of builds the Timeline of a run's log.
 func Of(log simulation.Log) *Timeline {
 	r := &reader{
 		t:        &Timeline{},
@@ -35,7 +35,7 @@ type entry struct {
 	number int
 }
 
-// reader is a Timeline in the making.
+// reader builds a Timeline.
 type reader struct {
 	t *Timeline
 
@@ -102,7 +102,7 @@ func (r *reader) mark(e entry, lane string) *Mark {
 	return m
 }
 
-// process takes in what a process did.
+// process adds an event of a process.
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
 	if e.Kind == simulation.Sent {
@@ -142,7 +142,7 @@ func (r *reader) message(e entry, sent time.Duration) Message {
 	}
 }
 
-// fate is what becomes of a message.
+// fate adds the result of a message.
 func (r *reader) fate(e entry) {
 	i, ok := r.messages[e.call()]
 	if !ok {
@@ -173,7 +173,7 @@ func isServer(name string) bool {
 // as all servers do.
 func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 
-// suffers is a fault: of a process, of a server, or of what is between them.
+// suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
 	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
@@ -223,7 +223,7 @@ func (r *reader) suffers(e entry) {
 	}
 }
 
-// faultWords says of a fault what isn't its time and place.
+// faultWords describes a fault without its time and place.
 func faultWords(e entry) string {
 	var words []string
 	f := e.Fault
@@ -299,7 +299,7 @@ func (r *reader) answered(e entry) {
 	}
 }
 
-// arrives notes that a message was carried out: for the first time, or again.
+// arrives records the execution of a message, the first or a repeated one.
 func (m *Message) arrives(at time.Duration, outcome string) {
 	if m.Arrived != None {
 		m.Again = at
@@ -366,7 +366,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }
 
-// close ends what stands, if it hasn't run out before.
+// close ends the current tenure, if it has not expired before.
 func (r *reader) close(at place, now time.Duration, why string) {
 	i, ok := r.tenures[at]
 	if !ok {
@@ -381,7 +381,7 @@ func (r *reader) close(at place, now time.Duration, why string) {
 	n.Until, n.Open, n.End = now, false, why
 }
 
-// access is an operation that has arrived at the resource.
+// access adds an operation that has arrived at the resource.
 func (r *reader) access(e entry) {
 	r.t.UsesResource = true
 	a := Access{
@@ -456,7 +456,7 @@ func (b *Belief) isOf(e entry) bool {
 	return b.Process == e.Process && b.Goroutine == e.Goroutine && b.Key == e.Key && (e.Token == 0 || b.Token == e.Token)
 }
 
-// endBeliefs ends what a goroutine believed of a key.
+// endBeliefs ends the belief of a goroutine in a key.
 func (r *reader) endBeliefs(e entry, why string) {
 	for i := range r.t.Beliefs {
 		if b := &r.t.Beliefs[i]; b.isOf(e) {
@@ -465,7 +465,7 @@ func (r *reader) endBeliefs(e entry, why string) {
 	}
 }
 
-// crashes ends all that a process believed.
+// crashes ends all beliefs of a process.
 func (r *reader) crashes(e entry) {
 	for i := range r.t.Beliefs {
 		if b := &r.t.Beliefs[i]; b.Process == e.Process {
@@ -474,7 +474,7 @@ func (r *reader) crashes(e entry) {
 	}
 }
 
-// end ends a belief, if it hasn't ended before.
+// end ends a belief, if it has not ended before.
 func (b *Belief) end(at time.Duration, why string) {
 	switch {
 	case b.End != "":
@@ -485,7 +485,7 @@ func (b *Belief) end(at time.Duration, why string) {
 	}
 }
 
-// finish cuts off at the log's end what would last beyond it.
+// finish truncates everything at the end of the log.
 func (r *reader) finish() {
 	t := r.t
 	for i := range t.Beliefs {
@@ -515,8 +515,7 @@ func (r *reader) finish() {
 	slices.SortFunc(t.Servers, byLength)
 }
 
-// resumes is the first sign that a pause of unknown length was over: something
-// that its process did.
+// resumes ends a pause of unknown length at the first event of its process.
 func (r *reader) resumes(s *Span) time.Duration {
 	first := r.t.End
 	for _, m := range r.t.Messages {
@@ -540,7 +539,7 @@ func byLength(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// forever is later than every time in a log, with room to add to it.
+// forever is later than every time in a log. Adding to it does not overflow.
 const forever = time.Duration(math.MaxInt64 / 2)
 
 // plus adds without overflow.

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Step is one thing to tell of a run.
+// Step is an event in the description of a run.
 type Step struct {
 	At   time.Duration
 	Lane string
@@ -25,9 +25,8 @@ type Step struct {
 	line int    // of the log, to order what happens at one moment
 }
 
-// Story tells the run: what was asked and answered, what went wrong, what was
-// believed and for how long, what reached the resource. What only looks after the
-// servers is left out.
+// Story describes the run: requests and replies, faults, beliefs and their durations, and
+// what reached the resource. It omits the monitoring of servers.
 func (t *Timeline) Story() []Step {
 	s := story{t: t, token: t.tokens()}
 	s.marks()
@@ -138,7 +137,7 @@ func (s *story) marks() {
 	}
 }
 
-// reason takes the package's name off an error's text.
+// reason returns an error's text without the package's name.
 func reason(words string) string {
 	if _, text, ok := strings.Cut(words, ": "); ok {
 		return text
@@ -146,7 +145,7 @@ func reason(words string) string {
 	return words
 }
 
-// suffering tells a fault that is one moment.
+// suffering describes an instantaneous fault.
 func suffering(m Mark) string {
 	switch m.Fault.Kind {
 	case simulation.Pause, simulation.Suspend, simulation.Restart, simulation.Hang, simulation.Crash, simulation.Reboot, simulation.Failover, simulation.SplitBrain, simulation.Lag, simulation.Demote:
@@ -325,8 +324,7 @@ func (s *story) cut(span Span, what string) string {
 	return text
 }
 
-// ends tells of beliefs and keys that run out by themselves: nothing else in the
-// log does.
+// ends describes beliefs and keys that expire on their own, because the log does not.
 func (s *story) ends() {
 	for _, b := range s.t.Beliefs {
 		if b.End == "ran out" {
@@ -360,7 +358,7 @@ func (s *story) ends() {
 	}
 }
 
-// silences tells of requests that were given up.
+// silences describes abandoned requests.
 func (s *story) silences() {
 	type moment struct {
 		process, op string
@@ -385,7 +383,7 @@ func (s *story) silences() {
 	}
 }
 
-// late is how long an operation must have been on its way for that to be told.
+// late is the minimum delay of an operation that is mentioned.
 const late = 100 * time.Millisecond
 
 func (s *story) accesses() {

@@ -1,12 +1,12 @@
-// Package timeline draws a simulated run: who believed that it held a lock, on which
-// instances that was true, what reached the resource, and where it broke.
+// Package timeline draws a simulated run: which process believed that it held a lock,
+// which instances had its key, what reached the resource, and what went wrong.
 //
 //	t := timeline.Of(result.Log)
 //	err := t.Text(os.Stdout, timeline.TextOptions{})
 //	err = t.SVG(file, timeline.SVGOptions{})
 //
-// All times are true times from the start of the run. The output is a function of
-// the log and the options: same bytes for the same log.
+// All times are true times from the start of the run. The output depends only
+// on the log and the options.
 package timeline
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// None is a time at which something didn't happen.
+// None is the time of an event that did not happen.
 const None time.Duration = -1
 
-// Timeline is a run as its log tells it. Slices are in the order of the log.
+// Timeline is a run as recorded in its log. Slices are in the order of the log.
 type Timeline struct {
-	// Processes and Servers are the lanes, by name: all that the log speaks of.
-	// UsesResource reports whether anything was done at the resource.
+	// Processes and Servers are the names of the lanes: all those in the log.
+	// UsesResource: the log has operations at the resource.
 	Processes    []string
 	Servers      []string
 	UsesResource bool
@@ -42,8 +42,8 @@ type Timeline struct {
 	Violations []Violation
 }
 
-// Message is one request of a process and what became of it. Times are None for
-// what didn't happen, or isn't in the log.
+// Message is a request of a process and its result. Times of events that did not happen or
+// are not in the log are None.
 type Message struct {
 	Process string
 	Place   string // the server, or Resource
@@ -68,23 +68,23 @@ func plural(w simulation.Way) string {
 	return "requests"
 }
 
-// Mark is an event that is shown in one lane.
+// Mark is an event shown in one lane.
 type Mark struct {
 	simulation.Event
 	Lane string
 	Line int
 }
 
-// Span is something that lasted.
+// Span is an event with a duration.
 type Span struct {
 	Lane string
 	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
 	Kind string
 	From time.Duration
-	// Until is its end, and the Timeline's End where it had none within the run.
+	// Until is its end, or the Timeline's End if it did not end within the run.
 	Until time.Duration
-	// Known reports whether the log says how long it lasted. Where it doesn't,
-	// Until is the first moment at which it was surely over.
+	// Known: the log has its duration. Otherwise Until is the first moment at which it
+	// had certainly ended.
 	Known bool
 	// Place and Way are the other end and the direction of a fault of links.
 	Place string
@@ -93,11 +93,11 @@ type Span struct {
 	Line  int
 }
 
-// Belief is a stretch of time in which a process believed that it held a lock: it
-// had been told so, had not released it, and by its own clocks validity was left.
+// Belief is a period in which a process believed that it held a lock: it had acquired the
+// lock, had not released it, and validity remained by its own clocks.
 type Belief struct {
 	Process string
-	// Goroutine is which of the process's own believed it, 0 for its first.
+	// Goroutine is the index of the process's goroutine, from 0.
 	Goroutine int
 	Key       string
 	Token     fencing.Token
@@ -109,26 +109,24 @@ type Belief struct {
 	Line int
 }
 
-// Tenure is a stretch of time in which an instance had the key with a value of one
-// process.
+// Tenure is a period in which an instance had the key with a value of one process.
 type Tenure struct {
 	Server  string
 	Key     string
 	Process string
-	// From and Until bound it. Open says that nothing in the log ends it.
+	// From and Until bound it. Open: it does not end in the log.
 	From  time.Duration
 	Until time.Duration
 	Open  bool
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
 	// command)
 	End string
-	// Taker is who deleted it, if that is another process than the one whose it
-	// was.
+	// Taker is the process that deleted it, if that was not its owner.
 	Taker string
 	Line  int
 }
 
-// Access is an operation as the resource carried it out, or refused it.
+// Access is an operation that the resource executed or refused.
 type Access struct {
 	At        time.Duration
 	Sent      time.Duration // None if the log doesn't say
@@ -137,14 +135,14 @@ type Access struct {
 	Op        string // "read" or "write"
 	Token     fencing.Token
 	Refused   bool // by the guard
-	// Repeated says that it had been carried out before, and was only answered.
+	// Repeated: it had been executed before, and was only answered.
 	Repeated bool
 	Version  int64
 	Value    int64
 	Line     int
 }
 
-// Violation is what a check found.
+// Violation is the finding of a check.
 type Violation struct {
 	At   time.Duration
 	Kind string
@@ -152,11 +150,11 @@ type Violation struct {
 	Line int
 }
 
-// Quorum is how many instances make a lock true: a majority of the servers,
-// whatever the processes think.
+// Quorum returns the number of instances for a valid lock: a majority of the servers,
+// whatever the processes assume.
 func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
-// Keys lists the locks that processes asked for, in the order of asking.
+// Keys returns the locks that processes asked for, in order of the first request.
 func (t *Timeline) Keys() []string {
 	var keys []string
 	for _, m := range t.Marks {
@@ -167,7 +165,7 @@ func (t *Timeline) Keys() []string {
 	return keys
 }
 
-// Stretch is a stretch of time in which the same instances had a process's key.
+// Stretch is a period in which the same instances had a process's key.
 type Stretch struct {
 	Process string
 	Key     string
@@ -225,8 +223,8 @@ func (t *Timeline) Truth() []Stretch {
 	return all
 }
 
-// Overlap is a stretch of time in which two processes, or two goroutines of one, both
-// believed that they held one lock.
+// Overlap is a period in which two processes, or two goroutines of one, both believed that
+// they held the same lock.
 type Overlap struct {
 	Key    string
 	First  string // who got it first: a process, or with a number one more of its goroutines
@@ -235,7 +233,7 @@ type Overlap struct {
 	Until  time.Duration
 }
 
-// Overlaps lists the stretches in which two beliefs contradict each other.
+// Overlaps returns the periods in which two beliefs contradict each other.
 func (t *Timeline) Overlaps() []Overlap {
 	var all []Overlap
 	for i, a := range t.Beliefs {
@@ -249,8 +247,8 @@ func (t *Timeline) Overlaps() []Overlap {
 	return all
 }
 
-// tokens gives each token a name that is as short as it can be, since tokens that
-// are seeded from a clock have sixteen digits of which the last few differ.
+// tokens gives each token its shortest unique name, because tokens seeded from a clock have
+// sixteen digits of which only the last few differ.
 func (t *Timeline) tokens() func(fencing.Token) string {
 	seen := map[fencing.Token]bool{}
 	add := func(token fencing.Token) {
@@ -303,8 +301,7 @@ func (s Span) stops() bool {
 	return false
 }
 
-// watching reports whether a message only looks after the servers: it says nothing
-// of a lock.
+// watching reports whether a message only monitors a server and concerns no lock.
 func (m Message) watching() bool {
 	switch m.Op {
 	case "probe", "tick", "time", "ping":

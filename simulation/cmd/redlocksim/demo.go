@@ -31,9 +31,9 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var f demoFlags
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.StringVar(&f.instances, "instances", "", "real servers to use, as `URLs` separated by commas (default: embedded ones)")
-	flags.IntVar(&f.n, "n", 5, "how many embedded servers to start")
-	flags.DurationVar(&f.ttl, "ttl", 2*time.Second, "how long a lease lasts")
-	flags.BoolVar(&f.trust, "trust", false, "take real servers that have just been started for new ones, instead of waiting until they may vote")
+	flags.IntVar(&f.n, "n", 5, "the number of embedded servers")
+	flags.DurationVar(&f.ttl, "ttl", 2*time.Second, "the TTL of leases")
+	flags.BoolVar(&f.trust, "trust", false, "trust real servers that have just started, instead of waiting for their quarantine")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}

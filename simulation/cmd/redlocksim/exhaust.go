@@ -22,9 +22,9 @@ func runExhaust(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	flags := flag.NewFlagSet("exhaust", flag.ContinueOnError)
 	s.register(flags)
 	flags.Uint64Var(&seed, "seed", 0, "the seed of the run to which faults are added")
-	flags.Var(&lengths, "lengths", "how `long` faults take, separated by commas (default: a twentieth, a half, and one and a half of the TTL)")
-	flags.BoolVar(&pairs, "pairs", false, "then also pairs of faults, of which neither does it alone")
-	flags.Uint64Var(&most, "most", 20_000, "with -pairs, how many pairs to play at most, spread evenly over all of them")
+	flags.Var(&lengths, "lengths", "the `durations` of faults, separated by commas (default: a twentieth, a half, and one and a half of the TTL)")
+	flags.BoolVar(&pairs, "pairs", false, "then also pairs of faults that find nothing alone")
+	flags.Uint64Var(&most, "most", 20_000, "with -pairs, the maximum number of pairs, spread evenly")
 	workload, err := parseWith(flags, args, "scenario", stderr)
 	if err != nil {
 		return err

@@ -34,10 +34,10 @@ type searchFlags struct {
 func (f *searchFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.design, "design", "default", "the `name` of the lock design, see list")
 	flags.StringVar(&f.faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes search; what is found doesn't depend on it")
-	flags.DurationVar(&f.limit, "for", 0, "stop after this time, with what was found by then (default: no limit)")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
+	flags.DurationVar(&f.limit, "for", 0, "stop after this time and report the findings (default: no limit)")
 	flags.StringVar(&f.out, "out", ".", "the `folder` for replay files")
-	flags.StringVar(&f.porcupine, "porcupine", "", "write the second judge's page on the first finding to this `file`")
+	flags.StringVar(&f.porcupine, "porcupine", "", "write package judge's page on the first finding to this `file`")
 }
 
 // kinds returns the kinds of faults in -faults.
@@ -94,10 +94,10 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	var span time.Duration
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	s.register(flags)
-	flags.StringVar(&workload, "workload", "mixed", "what the clients do: mixed, crowd, relay, or a scenario's `name`")
-	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B` to play, B not included; A: goes on until -for or Ctrl-C")
+	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay, or a scenario's `name`")
+	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B`, excluding B; A: continues until -for or Ctrl-C")
 	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
-	flags.BoolVar(&within, "within", false, "only faults that the library's assumptions cover: whatever is found is a bug")
+	flags.BoolVar(&within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")
 	flags.DurationVar(&span, "span", 0, "the time within which faults begin (default: the workload's)")
 	if err := parse(flags, args, stderr); err != nil {
 		return err

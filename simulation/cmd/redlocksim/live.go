@@ -54,10 +54,10 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.StringVar(&f.format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
 	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
-	flags.IntVar(&f.parallel, "parallel", 4, "how many plays go on at once, 1 to 64")
-	flags.BoolVar(&f.list, "list", false, "list the scenarios, and play none")
+	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
+	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
 	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too, and its preview image beside it")
-	flags.BoolVar(&f.full, "history", false, "put every play's history into the JSON")
+	flags.BoolVar(&f.full, "history", false, "include the history of every run in the JSON")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var plan bool
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.DurationVar(&options.For, "for", time.Minute, "how long")
+	flags.DurationVar(&options.For, "for", time.Minute, "the duration")
 	flags.Uint64Var(&options.Seed, "seed", 1, "the seed of the random schedule of faults")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
 	flags.Func("faults", "`kinds` of faults in the plan's words and separated by commas (default: all)", func(text string) error {
@@ -237,7 +237,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return nil
 	})
-	flags.BoolVar(&plan, "plan", false, "print the plan of faults, and do nothing")
+	flags.BoolVar(&plan, "plan", false, "print the plan of faults and exit")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}

@@ -68,8 +68,8 @@ var commands = []command{
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
-	{"worker", "internal: a worker process of explore and exhaust", runWorker},
-	{"player", "internal: a worker process of matrix", runPlayer},
+	{"worker", "worker process of explore and exhaust; not for people", runWorker},
+	{"player", "worker process of matrix; not for people", runPlayer},
 }
 
 func main() {

@@ -41,8 +41,8 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	f.plan = matrix.DefaultPlan()
-	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "how many seeds each cell is played with; 1000 is a night's work")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes play; what is found doesn't depend on it")
+	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 1000 take a night")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
 	flags.StringVar(&f.address, "url", "", addressUsage)
 }
@@ -64,9 +64,9 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	var all bool
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
 	f.register(flags, "redlock-report.html")
-	flags.BoolVar(&all, "all", false, "all designs, faults and scenarios here, too, not only on the page")
-	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "how many seeds each scenario is played with, for each design")
-	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "how many seeds each point of the page's curves is played with, 0 for no curves")
+	flags.BoolVar(&all, "all", false, "also print all designs, faults and scenarios")
+	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "the number of seeds for each scenario and design")
+	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the page's curves, 0 for no curves")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -127,9 +127,9 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f.plan.ScenarioSeeds = 0
 	curveSeeds := f.plan.CurveSeeds
 	flags.StringVar(&format, "format", "text", "text, markdown or json")
-	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: those for which something is expected, where it is)")
+	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
-	flags.BoolVar(&curves, "curves", false, "the curves too")
+	flags.BoolVar(&curves, "curves", false, "also run the curves")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/report"
 )
 
-const addressUsage = "the `address` at which the page will be published with its image: most services that show a link's preview want the image's full address"
+const addressUsage = "the `address` at which the page will be published with its image: most link previews need the image's full address"
 
 // page is a report's page with its preview image. Both files are open already. A nil *page
 // is no page.

@@ -20,9 +20,9 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	var page string
 	var raw, quiet bool
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	flags.StringVar(&page, "porcupine", "", "write the second judge's page to this `file`")
+	flags.StringVar(&page, "porcupine", "", "write package judge's page to this `file`")
 	flags.BoolVar(&raw, "trace", false, "print the trace itself instead of the events")
-	flags.BoolVar(&quiet, "quiet", false, "print only whether it is the same")
+	flags.BoolVar(&quiet, "quiet", false, "print only whether the run is the same")
 	path, err := parseWith(flags, args, "replay file", stderr)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var kind, out string
 	flags := flag.NewFlagSet("shrink", flag.ContinueOnError)
-	flags.StringVar(&kind, "kind", "", "the `kind` of violation to keep (default: the one that the file is about)")
-	flags.StringVar(&out, "o", "", "the `file` to write (default: beside the one that was read, with -small in its name)")
+	flags.StringVar(&kind, "kind", "", "the `kind` of violation to keep (default: the kind in the file)")
+	flags.StringVar(&out, "o", "", "the `file` to write (default: beside the input, with -small in its name)")
 	path, err := parseWith(flags, args, "replay file", stderr)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ var policy = map[string][]string{
 	"simulation/testbed": {
 		"simulation", "simulation/designs", "simulation/matrix", "simulation/report", "simulation/scenarios", "simulation/search", "simulation/timeline",
 	},
-	"simulation/mutants":       {},
+	"simulation/mutants":          {},
 	"simulation/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/mutants", "simulation/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.

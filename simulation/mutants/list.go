@@ -47,10 +47,7 @@ func guard() Detector { return test("./fencing", "^TestMemory") }
 // queueRules tries the rules of the wait queue in all orders of events.
 func queueRules() Detector { return test("./quorum/internal/handoff", "^TestQueueInEveryOrder$") }
 
-// guard is fencing/guardtest on the guard that keeps its marks in memory.
-func guard() Detector { return test("./fencing", "^TestMemory") }
-
-// at is a mutant's only edit.
+// at returns a mutant's only edit.
 func at(marker, old, new string) []Edit { return []Edit{{marker, old, new}} }
 
 // Searches returns the searches with random faults. The designs withstand these faults.

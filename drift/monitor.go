@@ -5,31 +5,29 @@ import (
 	"time"
 )
 
-// Monitor watches the wall clock of one instance from afar and notices when it
-// jumps. Redis expires keys by its wall clock: stepped forward, it forgets
-// votes that it gave (scenario S4).
+// Monitor detects steps of one server's wall clock from the client. Redis expires
+// keys by its wall clock: after a step forward it forgets votes (scenario S4).
 //
-// Each Observation bounds the offset between the instance's clock and the local
-// monotonic one: the server's reading was taken at some moment between sending
-// and receiving, or up to Tolerance earlier. Bounds age: they widen by MaxRate
-// for each unit of time. An observation whose bounds don't meet the aged ones
-// can only come from a step of the clock, or from a rate above MaxRate, which is
-// as bad. Steps within Tolerance add up: many small ones in quick succession
-// are noticed as one large one is.
+// Each Observation bounds the offset between the server's clock and the local
+// monotonic clock: the server read its clock at some moment between sending and
+// receiving, or up to Tolerance earlier. The bounds widen with time, at MaxRate.
+// If the bounds of a new observation do not overlap the widened ones, the clock
+// was stepped or runs faster or slower than MaxRate allows, which is as bad.
+// Steps within Tolerance add up: many small steps in quick succession are
+// detected like one large step.
 //
-// Which way it errs: the local reference is the monotonic clock alone. After a
-// suspension of this machine all instances seem to have jumped, and are
-// reported; using the local wall clock to excuse them would also excuse a wrong
-// time source that stepped them and this machine alike, and that is the case
-// which breaks locks.
+// The local reference is the monotonic clock alone. After a suspension of this
+// machine, all servers are therefore reported as having jumped. The local wall
+// clock could excuse them, but it would also excuse a wrong time source that
+// stepped the servers and this machine alike, and that case breaks locks.
 //
 // A Monitor isn't safe for concurrent use.
 type Monitor struct {
 	// MaxRate is the largest believable difference of rates in millionths, 0 to
 	// 1 000 000.
 	MaxRate int64
-	// Tolerance is how old a server's reading may be: some answer with one that
-	// they cached a little earlier. A step that is no larger may pass unnoticed.
+	// Tolerance is the largest age of a server's reading, because some servers
+	// answer with a cached time. A step of at most Tolerance may go undetected.
 	// 0 to an hour.
 	Tolerance time.Duration
 
@@ -38,32 +36,33 @@ type Monitor struct {
 	at     time.Duration // local monotonic time that bounds refers to
 	anchor bounds        // the first bounds since the last jump, for Rate
 	since  time.Duration // local monotonic time that anchor refers to
-	jumped time.Duration // when the last jump was noticed, 0 if there was none
+	jumped time.Duration // when the last jump was detected, 0 if there was none
 }
 
 // bounds holds an offset: server clock minus local monotonic clock, in
-// nanoseconds since the Unix epoch. Invariants: low <= high, and the truth lies
-// between them as long as the clock wasn't stepped.
+// nanoseconds since the Unix epoch. Invariants: low <= high, and the true offset
+// lies between them as long as the clock was not stepped.
 type bounds struct{ low, high int64 }
 
-// Observation is one reading of an instance's clock.
+// Observation is one reading of a server's clock.
 type Observation struct {
-	// Sent and Received are local monotonic times (Instant.Mono) before the
-	// question was sent and after the answer came.
+	// Sent and Received are local monotonic times (Instant.Mono): before the
+	// request was sent, and after the reply was received.
 	Sent, Received time.Duration
-	// Server is the instance's clock at some moment between the two.
+	// Server is the server's clock at some moment between the two.
 	Server time.Time
 }
 
-// Jump is a step of an instance's clock.
+// Jump is a step of a server's clock.
 type Jump struct {
-	// By is how far it went at the least: positive forward, negative back.
+	// By is the smallest step that explains the observations: positive forward,
+	// negative back.
 	By time.Duration
-	// Within is how long ago the last observation was made that didn't show it.
+	// Within is the time since the last observation before the step.
 	Within time.Duration
 }
 
-// String says it in words.
+// String describes the jump in words.
 func (j Jump) String() string {
 	way := "forward"
 	by := j.By
@@ -73,10 +72,10 @@ func (j Jump) String() string {
 	return fmt.Sprintf("its clock went %s by %v within the last %v", way, by.Round(time.Millisecond), j.Within.Round(time.Millisecond))
 }
 
-// Observe takes one observation and reports a jump. Observations may overlap;
-// one that was received before the newest says nothing new and is passed over,
-// and so is one that was sent before a jump was noticed: its reading may be from
-// before the jump, and would look like another one, back again.
+// Observe adds one observation and reports a jump. Observations may overlap.
+// Observe ignores an observation received before the newest one, because it adds
+// nothing. It also ignores an observation sent before the last jump was detected:
+// its reading may predate the jump and would look like a second jump back.
 func (m *Monitor) Observe(o Observation) (Jump, bool) {
 	if o.Received < o.Sent || o.Sent < m.jumped || m.seen && o.Received < m.at {
 		return Jump{}, false
@@ -93,30 +92,30 @@ func (m *Monitor) Observe(o Observation) (Jump, bool) {
 		m.jumped = o.Received
 		return Jump{By: time.Duration(gap), Within: age}, true
 	}
-	// Both hold the truth, so what they have in common does. The fresh ones must
-	// not just replace the aged ones: a clock that runs too fast would gain a
-	// little in each observation, and never enough in one.
-	//guard:small-jumps-add-up  many small steps of a clock are noticed as one large step is
+	// Both contain the true offset, so their intersection does too. The fresh
+	// bounds must not simply replace the aged ones: a clock that runs too fast
+	// would gain a little in each observation, and never enough in one.
+	//guard:small-jumps-add-up  many small steps of a clock are detected like one large step
 	m.bounds = bounds{low: max(aged.low, fresh.low), high: min(aged.high, fresh.high)}
 	m.at = o.Received
 	return Jump{}, false
 }
 
-// read gives the bounds that one observation sets at the moment it was received.
+// read returns the bounds of one observation at the moment it was received.
 func (m *Monitor) read(o Observation) bounds {
 	server := o.Server.UnixNano()
-	oldest := o.Sent - m.Tolerance // the reading was taken at some moment from here to Received
+	oldest := o.Sent - m.Tolerance // the server read its clock between here and Received
 	return bounds{
-		// Taken at Received. Taken earlier, the clock has gone on since, however
-		// slow it is: the offset is no lower than this.
+		// If the reading was taken at Received. If it was taken earlier, the clock
+		// has advanced since, so the offset is no lower.
 		low: server - int64(o.Received),
-		// Taken at the oldest moment, by a clock with whole microseconds, rounded
-		// down, that gained since.
+		// If the reading was taken at the oldest moment. The clock rounds down to
+		// whole microseconds and may have gained since.
 		high: server - int64(oldest) + int64(time.Microsecond) + m.driftIn(o.Received-oldest),
 	}
 }
 
-// driftIn is how far the offset may wander in a time, rounded up.
+// driftIn returns how far the offset may drift in a time, rounded up.
 func (m *Monitor) driftIn(d time.Duration) int64 {
 	if d <= 0 {
 		return 0
@@ -128,8 +127,8 @@ func (m *Monitor) reset(b bounds, at time.Duration) {
 	m.seen, m.bounds, m.at, m.anchor, m.since = true, b, at, b, at
 }
 
-// Offset is the instance's clock minus the local wall clock at the local Instant
-// now, and how far the truth may be from that. ok is false before the first
+// Offset returns the server's clock minus the local wall clock at the local Instant
+// now, and the largest error of that value. ok is false before the first
 // observation.
 func (m *Monitor) Offset(now Instant) (offset, uncertainty time.Duration, ok bool) {
 	if !m.seen {
@@ -141,16 +140,16 @@ func (m *Monitor) Offset(now Instant) (offset, uncertainty time.Duration, ok boo
 	return time.Duration(middle - local), time.Duration(aged.high - middle), true
 }
 
-// Rate bounds the difference of rates since the last jump, in millionths: a
-// clock that gains has positive ones. ok is false until a second observation
-// came at least a second after the first.
+// Rate returns bounds of the rate difference since the last jump, in millionths,
+// positive for a server clock that gains. ok is false until the observations
+// cover at least one second.
 func (m *Monitor) Rate() (low, high int64, ok bool) {
 	span := int64(m.at - m.since)
 	if !m.seen || span < int64(time.Second) {
 		return 0, 0, false
 	}
-	// A millionth of the span, rounded down and up: each bound is divided by the
-	// one that takes it away from the truth.
+	// A millionth of the span, rounded down and up. Each bound is divided by the
+	// value that widens it.
 	short, long := span/1_000_000, span/1_000_000+1
 	low, high = m.bounds.low-m.anchor.high, m.bounds.high-m.anchor.low
 	if low < 0 {
@@ -168,8 +167,8 @@ func (m *Monitor) Rate() (low, high int64, ok bool) {
 
 func (b bounds) widen(by int64) bounds { return bounds{low: b.low - by, high: b.high + by} }
 
-// gap is how far other lies above b (positive) or below it (negative), 0 where
-// they meet.
+// gap returns how far other lies above b (positive) or below it (negative), or 0
+// if they overlap.
 func (b bounds) gap(other bounds) int64 {
 	switch {
 	case other.low > b.high:

@@ -116,7 +116,7 @@ func (h *history) observe() drift.Observation {
 const histories = 4_000
 
 // No alarm without a cause, and bounds that hold the truth, whatever the
-// latencies, the rates and the times of asking are.
+// latencies, the rates and the observation times are.
 func TestMonitorBelievesAGoodClock(t *testing.T) {
 	for seed := range uint64(histories) {
 		h := newHistory(seed)

@@ -1,13 +1,13 @@
-// Package fencing is the resource's side of a lock: what turns the token of a
-// lease into a refusal of writes that come too late.
+// Package fencing is the resource's side of a lock: it refuses late writes by
+// their fencing tokens.
 //
-// A lease can end while its holder believes that it still holds it: the process
-// was paused, or the write was under way in the network for longer than the
-// lease had left. No lock service can prevent that; only the resource can,
-// because it is where the late write arrives. So each lease carries a Token that
-// is larger than those of all earlier leases on the same resource, the holder
-// shows it with each operation, and a Guard in front of the resource remembers
-// the largest token that it has seen - the mark - and refuses smaller ones.
+// A lease can expire while its holder still believes in it: the process was
+// paused, or its write was delayed in the network for longer than the lease had
+// left. No lock service can prevent that; only the resource can, because the late
+// write arrives there. So each lease carries a Token that is larger than those of
+// all earlier leases on the same resource. The holder shows the token with each
+// operation. A Guard in front of the resource remembers the largest token it has
+// seen (the mark) and refuses smaller ones.
 //
 // # What a Guard guarantees
 //
@@ -22,12 +22,12 @@
 //     cannot exist or is ahead of the clock, with a bad resource name, or with a
 //     context that had already ended.
 //  6. When the store of the marks cannot answer, the call fails; a Guard never
-//     passes a token that it could not compare. An error other than the
-//     refusals above leaves open whether the mark was raised. That is harmless:
+//     passes a token that it could not compare. After an error other than the
+//     refusals above, the mark may or may not have been raised. That is harmless:
 //     the token exists, so the mark may be raised to it.
 //  7. A token that is further ahead of the clock than the guard's Bound is
-//     refused with an *AheadError, so that one wrong token cannot refuse every
-//     holder after it.
+//     refused with an *AheadError, so that one wrong token cannot lock out every
+//     later holder.
 //
 // # What the resource must do
 //
@@ -38,15 +38,15 @@
 //     by a separate write there is a gap: a later holder can be admitted, read
 //     and write between the two, and the stale write still lands.
 //  3. Keep the marks at least as durably as the data, and restore both together:
-//     a mark that is lost lets the holders in that it had shut out.
-//  4. Refuse writes without a token, or fencing protects only from those
-//     holders that take part in it.
-//  5. Use one Guard, or several over the same store, for all the ways that lead
-//     to the resource.
-//  6. Decide who may show a token. A guard believes every token within its
-//     Bound: a client that shows a larger token than it was given refuses the
-//     holders after it, until their tokens have caught up or an operator calls
-//     Forget. Package httpguard asks Config.Accept before it shows a token.
+//     after the loss of a mark, the holders that it locked out pass again.
+//  4. Refuse writes without a token. Otherwise fencing protects only from holders
+//     that use tokens.
+//  5. Use one Guard, or several over the same store, for every path to the
+//     resource.
+//  6. Decide who may show a token. A guard accepts every token within its Bound:
+//     a client that shows a larger token than it was given locks out the holders
+//     after it, until their tokens have caught up or an operator calls Forget.
+//     Package httpguard calls Config.Accept before it shows a token.
 //
 // # Why checking on write alone is not enough
 //
@@ -60,7 +60,7 @@
 // Both writes passed their check, and A's update is lost, although B did
 // everything right. The cure is to show the token before reading: B's Admit
 // raises the mark to 34 before B reads, A's write is refused, and B's 101 is
-// right, for A knows that its 110 was never written.
+// right, because A knows that its 110 was never written.
 //
 // Admit and Check do the same to the mark. They are two methods because they
 // are two moments, and a resource that has a place for both is less likely to
@@ -71,9 +71,9 @@
 //  1. It cannot undo: what a holder wrote while it had the largest token stays,
 //     even if the holder's lease had ended by then. Fencing orders the holders;
 //     it does not tell how long each was allowed to act.
-//  2. It cannot protect a resource that it does not stand in front of, such as a
-//     mail that is sent or another company's interface.
-//  3. It cannot tell two holders with equal tokens apart. That tokens are unique
-//     is the lock service's promise.
+//  2. It cannot protect a resource that has no guard, such as e-mail or another
+//     company's API.
+//  3. It cannot distinguish two holders with equal tokens. The lock service
+//     guarantees that tokens are unique.
 //  4. It cannot know a token that nobody has shown yet.
 package fencing

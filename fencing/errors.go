@@ -14,16 +14,16 @@ var (
 	ErrNoToken = errors.New("fencing: no token")
 
 	// ErrBadToken is wrapped by the error for a token that cannot have been
-	// handed out: above MaxToken, or text that ParseToken does not read.
+	// issued: above MaxToken, or text that ParseToken does not accept.
 	ErrBadToken = errors.New("fencing: bad token")
 
-	// ErrStale is what every *StaleError is: the resource has seen a larger
-	// token, so the lease behind this one has ended and a later holder has
-	// arrived. Retrying with the same token cannot succeed.
+	// ErrStale matches every *StaleError: the resource has seen a larger token, so
+	// this token's lease has ended and a later holder has arrived. Retrying with
+	// the same token cannot succeed.
 	ErrStale = errors.New("fencing: stale token")
 
-	// ErrAhead is what every *AheadError is: the token is further ahead of the
-	// clock than a Guard believes.
+	// ErrAhead matches every *AheadError: the token is further ahead of the clock
+	// than the guard's Bound allows.
 	ErrAhead = errors.New("fencing: token ahead of the clock")
 
 	// ErrBadResource is wrapped by the error for a resource name that is
@@ -31,15 +31,15 @@ var (
 	ErrBadResource = errors.New("fencing: bad resource name")
 )
 
-// StaleError says that a Guard refused a token because the resource has seen a
-// larger one. errors.Is(err, ErrStale) holds for it.
+// StaleError reports that a Guard refused a token because the resource has seen a
+// larger one. It matches ErrStale.
 type StaleError struct {
 	Resource string // the resource as the caller named it
 	Token    Token  // the token that was refused
 	Highest  Token  // the largest token the resource had seen, always above Token
 }
 
-// Error says which token was refused and what to do.
+// Error names the refused token and says what to do.
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("fencing: stale token %d for resource %q: it has seen token %d, so this lease is over; stop and acquire again",
 		uint64(e.Token), e.Resource, uint64(e.Highest))
@@ -48,16 +48,15 @@ func (e *StaleError) Error() string {
 // Is makes every StaleError match ErrStale.
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// AheadError says that a Guard refused a token because no lock server can have
-// reached it yet, see Bound. Nothing was changed. errors.Is(err, ErrAhead) holds
-// for it.
+// AheadError reports that a Guard refused a token because no lock server can have
+// issued it yet, see Bound. Nothing was changed. It matches ErrAhead.
 type AheadError struct {
 	Resource string // the resource as the caller named it
 	Token    Token  // the token that was refused, always above Limit
-	Limit    Token  // the largest token that the guard believed at that moment
+	Limit    Token  // the largest token that the guard accepted at that moment
 }
 
-// Error says which token was refused, what the limit is and what to do.
+// Error names the refused token and the limit, and says what to do.
 func (e *AheadError) Error() string {
 	return fmt.Sprintf("fencing: token %d for resource %q is ahead of the clock: the limit is %d (%s as microseconds since 1970); "+
 		"find out where the token comes from, set the clocks of this machine and of the lock's servers right, or raise Bound.Ahead",

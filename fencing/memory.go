@@ -19,11 +19,11 @@ var ErrFull = errors.New("fencing: guard is full")
 // MinRetention is the shortest MemoryConfig.Retention other than 0.
 const MinRetention = time.Minute
 
-// MemoryConfig says how much a Memory keeps and which tokens it believes.
+// MemoryConfig limits the resources and the tokens of a Memory.
 type MemoryConfig struct {
-	// Limit is how many resources have a mark at most. 0 means no limit. When it
-	// is reached, Memory refuses a new resource with ErrFull, unless Retention
-	// lets it drop a mark.
+	// Limit is the largest number of resources with a mark. 0 means no limit. At
+	// the limit, Memory refuses a new resource with ErrFull, unless Retention lets
+	// it drop a mark.
 	Limit int
 
 	// Retention allows Memory to drop the mark that was not shown a passing
@@ -31,13 +31,12 @@ type MemoryConfig struct {
 	// least Retention. 0, the default, means never, else it is MinRetention or
 	// more. It needs a Limit.
 	//
-	// A dropped mark is a forgotten mark: a holder that was paused for longer is
-	// let in with its old token, and a pause has no upper bound. Set it well
-	// above anything that a holder may sleep through, suspended virtual machines
-	// included.
+	// A dropped mark is forgotten: a holder that was paused for longer passes with
+	// its old token, and a pause has no upper bound. Set Retention well above the
+	// longest pause of a holder, including suspended virtual machines.
 	Retention time.Duration
 
-	// Bound is the largest token that is believed. The zero Bound is right for
+	// Bound limits the tokens that the guard accepts. The zero Bound is right for
 	// tokens of this module.
 	Bound Bound
 }
@@ -54,12 +53,12 @@ func (c MemoryConfig) validate() error {
 	return c.Bound.Validate()
 }
 
-// Memory is a Guard that keeps its marks in this process. It is right for a
-// resource that lives and dies with the process, and for tests. It is wrong for
-// one that outlives it, or that other processes write to as well: a restart
-// forgets all marks, and another process has marks of its own.
+// Memory is a Guard that keeps its marks in this process. Use it in tests and for
+// a resource that exists only as long as the process. Do not use it for a resource
+// that outlives the process or that other processes write to: a restart forgets
+// all marks, and another process has marks of its own.
 //
-// The zero Memory is ready to use, has no limit and believes tokens up to the
+// The zero Memory is ready to use, has no limit and accepts tokens up to the
 // zero Bound. It must not be copied after its first use.
 type Memory struct {
 	config MemoryConfig
@@ -73,10 +72,10 @@ type Memory struct {
 type mark struct {
 	resource string
 	// Invariant: highest never falls except by Forget, and does not rise while a
-	// write is under way. So a caller whose larger token passed knows that
+	// write is in progress. So a caller whose larger token passed knows that
 	// nothing is still being written under a smaller one. 0: no token yet.
 	highest Token
-	writing bool // a Write is under way
+	writing bool // a Write is in progress
 	// queue has the calls that wait for the end of that write.
 	// Invariant: it is empty unless writing.
 	queue []*waiter
@@ -102,7 +101,7 @@ type waiter struct {
 	err     error
 }
 
-// NewMemory gives a Memory, or an error that names the field of c that is wrong.
+// NewMemory returns a Memory. An error names the field of c that is invalid.
 func NewMemory(c MemoryConfig) (*Memory, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -120,23 +119,23 @@ func (m *Memory) Admit(ctx context.Context, resource string, t Token) error {
 	return err
 }
 
-// Check implements Guard, and waits as Admit does. A write that is made after
-// Check has returned is not protected: see Write.
+// Check implements Guard, and waits as Admit does. It does not protect a write
+// after Check has returned: see Write.
 func (m *Memory) Check(ctx context.Context, resource string, t Token) error {
 	_, _, err := m.call(ctx, resource, t, showing)
 	return err
 }
 
 // Write checks t and runs write as one step: while it runs, no larger token is
-// admitted to the resource and no other Write runs on it. That is what Check
-// followed by the same function cannot give, because between the two a later
-// holder may be admitted, read and write, and be overwritten by this one.
+// admitted to the resource and no other Write runs on it. Check followed by the
+// same function does not guarantee that: between the two, a later holder may be
+// admitted, read and write, and this write then overwrites it.
 //
-// The error is that of the check, and then write was not called; or else
-// write's own, as it is. The mark stays raised when write fails or panics, as the token
-// has been seen all the same. A write should be short and bounded by ctx, for
-// later holders wait for it. It may Check or Admit its own token again, but a
-// Write on the same resource, a larger token, or Forget would wait for itself.
+// If the check fails, Write returns its error without calling write. Otherwise it
+// returns write's error unchanged. The mark stays raised when write fails or panics,
+// because the token has been seen. A write should be short and bounded by ctx,
+// because later holders wait for it. It may Check or Admit its own token again; a
+// Write on the same resource, a larger token, or Forget would deadlock.
 func (m *Memory) Write(ctx context.Context, resource string, t Token, write func() error) error {
 	if write == nil {
 		return fmt.Errorf("fencing: write to resource %q is nil; pass the function that writes", resource)
@@ -149,14 +148,14 @@ func (m *Memory) Write(ctx context.Context, resource string, t Token, write func
 	return write()
 }
 
-// Forget implements Guard. It waits for the Write that is under way, and goes
+// Forget implements Guard. It waits for the Write in progress, and goes
 // before the calls that wait as well.
 func (m *Memory) Forget(ctx context.Context, resource string) (bool, error) {
 	_, known, err := m.call(ctx, resource, first, forgetting)
 	return known, err
 }
 
-// first is larger than every token: Forget goes before the calls that wait.
+// first is larger than every token, so Forget goes before all waiters.
 const first = MaxToken + 1
 
 // call decides one call, after the write that it has to wait for.
@@ -186,8 +185,8 @@ func (m *Memory) call(ctx context.Context, resource string, t Token, v verb) (k 
 		if m.leave(k, w) {
 			return nil, false, notShown(resource, t, ctx.Err())
 		}
-		// It was decided in the same moment: that counts, because the mark may
-		// have been raised.
+		// It was decided at the same moment: the decision counts, because the mark
+		// may have been raised.
 	}
 	return k, w.known, w.err
 }
@@ -222,15 +221,15 @@ func (m *Memory) begin(resource string, t Token, v verb) (k *mark, w *waiter, kn
 	return k, nil, known, err
 }
 
-// waits reports whether a call has to wait for the write that is under way. A
-// stale token does not, because the mark can only rise. Neither does an equal
-// one that does not write.
+// waits reports whether a call has to wait for the write in progress. A stale
+// token does not wait, because the mark can only rise. Nor does an equal token
+// that does not write.
 func (k *mark) waits(t Token, v verb) bool {
-	//guard:guard-waits-for-writes  a later holder waits for the write that is under way
+	//guard:guard-waits-for-writes  a later holder waits for the write in progress
 	return k.writing && (t > k.highest || t == k.highest && v == holding)
 }
 
-// decide carries out a call that need not wait.
+// decide executes a call that need not wait.
 func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
 	switch {
 	case v == forgetting:
@@ -250,15 +249,14 @@ func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
 }
 
 // finish ends a write and decides the calls that waited for it, the largest
-// token first. The lock is not given up in between: else the holder that has
-// just written could begin its next write before the later holder is let in,
-// every time.
+// token first. It keeps the mutex in between. Otherwise the holder that has just
+// written could always begin its next write before the later holder is admitted.
 func (m *Memory) finish(k *mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k.writing = false
 	m.touch(k)
-	//guard:guard-largest-first  a holder that writes back to back lets a later holder in
+	//guard:guard-largest-first  a holder that writes back to back cannot starve a later holder
 	slices.SortStableFunc(k.queue, func(a, b *waiter) int { return cmp.Compare(b.token, a.token) })
 	k.queue = slices.DeleteFunc(k.queue, func(w *waiter) bool {
 		if k.waits(w.token, w.verb) {
@@ -271,8 +269,8 @@ func (m *Memory) finish(k *mark) {
 	m.dropEmpty(k)
 }
 
-// leave takes a waiter out of the queue, and reports false if it was decided
-// before.
+// leave removes a waiter from the queue. It returns false if the waiter was
+// already decided.
 func (m *Memory) leave(k *mark, w *waiter) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -284,8 +282,8 @@ func (m *Memory) leave(k *mark, w *waiter) bool {
 	return true
 }
 
-// add makes the mark of a new resource, in place of an old one if that is
-// allowed.
+// add creates the mark of a new resource. At the limit it replaces an old mark if
+// Retention allows it.
 func (m *Memory) add(resource string) (*mark, error) {
 	if m.config.Limit > 0 && len(m.marks) >= m.config.Limit && !m.evict() {
 		return nil, fmt.Errorf("%w: it knows %d resources; forget those that are gone, or raise the limit (new resource %q)",
@@ -299,7 +297,8 @@ func (m *Memory) add(resource string) (*mark, error) {
 	return k, nil
 }
 
-// evict drops the mark that was shown longest ago, if that was Retention ago.
+// evict drops the mark that was used longest ago, if that was at least Retention
+// ago.
 func (m *Memory) evict() bool {
 	for e := m.idle.Front(); e != nil; e = e.Next() {
 		k := e.Value.(*mark)
@@ -316,7 +315,7 @@ func (m *Memory) evict() bool {
 	return false
 }
 
-// touch notes that a token has passed.
+// touch records that a token has passed.
 func (m *Memory) touch(k *mark) {
 	if m.config.Retention == 0 {
 		return
@@ -342,7 +341,7 @@ func (m *Memory) drop(k *mark) {
 	}
 }
 
-// Highest gives the mark of a resource: the largest token seen, and whether any
+// Highest returns the mark of a resource: the largest token seen, and whether any
 // was.
 func (m *Memory) Highest(resource string) (Token, bool) {
 	m.mu.Lock()
@@ -354,7 +353,7 @@ func (m *Memory) Highest(resource string) (Token, bool) {
 	return k.highest, true
 }
 
-// Len gives the number of resources that have a mark.
+// Len returns the number of resources that have a mark.
 func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

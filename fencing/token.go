@@ -5,21 +5,21 @@ import (
 	"strconv"
 )
 
-// Token is a fencing token: a number that a lock service hands out with each
-// lease and that is larger for every later lease on the same resource. The
-// resource remembers the largest token it has seen and refuses smaller ones,
-// which is what stops a holder whose lease ran out while it was paused.
+// Token is a fencing token. The lock service issues one with each lease, and each
+// later lease on the same resource gets a larger one. The resource remembers the
+// largest token it has seen and refuses smaller ones. That stops a holder whose
+// lease expired while it was paused.
 //
 // The zero Token is no token: leases taken with fencing turned off carry it,
 // and every Guard refuses it with ErrNoToken.
 type Token uint64
 
-// MaxToken is the largest token that can be handed out: 2^53-1. Lua, which the
-// servers count in, and JavaScript and JSON, which resources may be written in,
-// hold whole numbers exactly only up to there.
+// MaxToken is the largest possible token: 2^53-1. The servers count in Lua, and
+// resources may use JavaScript or JSON: all three represent integers exactly only
+// up to there.
 const MaxToken Token = 1<<53 - 1
 
-// String gives the token in decimal, as the HTTP header of package httpguard carries it.
+// String returns the token in decimal, as the HTTP header of package httpguard carries it.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
 // Valid reports whether t is a token that a lease can carry: 1 to MaxToken.
@@ -27,8 +27,7 @@ func (t Token) Valid() bool { return t > 0 && t <= MaxToken }
 
 // ParseToken reads a token in the form that Token.String writes: decimal
 // digits only, no sign, no space, no leading zero, 1 to MaxToken. Anything
-// else is an error that wraps ErrBadToken, so that no two spellings name the
-// same token and no spelling names a token that was never handed out.
+// else is an error that wraps ErrBadToken, so each token has exactly one spelling.
 func ParseToken(s string) (Token, error) {
 	if s == "" {
 		return 0, fmt.Errorf("%w: it is empty, want decimal digits", ErrBadToken)

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// MaxResourceLen is the longest name of a resource, in bytes. It bounds what a
-// caller can make a guard remember, and fits every store's key.
+// MaxResourceLen is the length limit of a resource name, in bytes. It bounds the
+// memory that a caller can use in a guard, and fits every store's key.
 const MaxResourceLen = 1024
 
-// Validate is what every Guard asks before it looks at its marks: that the
-// resource has a name of 1 to MaxResourceLen bytes of UTF-8 text without NUL
-// (else ErrBadResource), and that t is a token (the zero Token is ErrNoToken, one
-// above MaxToken is ErrBadToken). NUL and broken UTF-8 are refused because not
-// every store can keep them, and a name must mean the same to all of them.
+// Validate checks a resource name and a token. The name must be 1 to
+// MaxResourceLen bytes of UTF-8 text without NUL (else ErrBadResource). The zero
+// Token is ErrNoToken, and a token above MaxToken is ErrBadToken. Every Guard calls
+// Validate before it reads its marks. NUL and invalid UTF-8 are refused because not
+// every store can keep them, and a name must mean the same in every store.
 func Validate(resource string, t Token) error {
 	switch {
 	case resource == "":

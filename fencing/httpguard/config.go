@@ -25,7 +25,7 @@ const (
 	AdmitIfSent
 )
 
-// String gives the name of the constant.
+// String returns the name of the constant.
 func (a Action) String() string {
 	switch a {
 	case Check:
@@ -98,7 +98,7 @@ var (
 // its resource, or is for a resource that does not exist.
 func AcceptAny(*http.Request, string, fencing.Token) error { return nil }
 
-// validate gives the action of each method that has one other than Check.
+// validate returns the action of each method that has one other than Check.
 func (c Config) validate() (map[string]Action, error) {
 	if isNil(c.Guard) {
 		return nil, fmt.Errorf("httpguard: Config.Guard is nil; pass the guard that keeps the marks")

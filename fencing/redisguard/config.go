@@ -12,16 +12,15 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// DefaultPrefix is what the keys of marks begin with unless Config says
-// otherwise.
+// DefaultPrefix is the prefix of the marks' keys unless Config sets another.
 const DefaultPrefix = "fence:"
 
 // MinRetention is the shortest Config.Retention other than 0.
 const MinRetention = time.Minute
 
 // Scripter is what the guard needs of a client; *redis.Client and
-// *redis.ClusterClient have it. Do not pass a pipeline: it answers before the
-// server has, and the guard takes that for an error.
+// *redis.ClusterClient implement it. Do not pass a pipeline: it returns before the
+// server has replied, and the guard treats that as an error.
 type Scripter interface {
 	Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd
 	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
@@ -41,8 +40,8 @@ type Config struct {
 	// Prefix begins the key of every mark; "" means DefaultPrefix. All guards of
 	// a resource must have the same one, and no other data may use it: Set and
 	// Run refuse keys that begin with it. Braces may only stand around a hash tag
-	// at its beginning, as in "{shop}:fence:". So no two prefixes can give one
-	// key to two resources.
+	// at its beginning, as in "{shop}:fence:". Therefore two resources never share
+	// a key, whatever their prefixes.
 	Prefix string
 
 	// Retention is how long a mark is kept after it was last shown a token that
@@ -51,18 +50,17 @@ type Config struct {
 	// guards of one resource differ, the longest retention holds, and a permanent
 	// mark stays permanent.
 	//
-	// A mark that has expired is a mark forgotten: a holder that was paused for
-	// longer is let in with its old token, and a pause has no upper bound. Marks take
-	// about 100 bytes each. Set a retention only if resources are ever new ones
-	// and cannot be written to any more when it ends, and well above anything
-	// that a holder may sleep through, virtual machines suspended over a weekend
-	// included. Changing it to 0 makes a mark permanent when it is next shown a
-	// token.
+	// An expired mark is forgotten: a holder that was paused for longer passes with
+	// its old token, and a pause has no upper bound. A mark takes about 100 bytes.
+	// Set a retention only if resource names are never reused and the resources
+	// cannot be written to when it ends. Set it well above the longest pause of a
+	// holder, including virtual machines suspended over a weekend. After a change
+	// to 0, a mark becomes permanent when it is next shown a token.
 	Retention time.Duration
 
-	// Bound is the largest token that is believed. The zero Bound is right for
-	// tokens of this module. It goes by the clock of this process, not by the
-	// server's, see fencing.Bound.
+	// Bound limits the tokens that the guard accepts. The zero Bound is right for
+	// tokens of this module. It uses the clock of this process, not the server's,
+	// see fencing.Bound.
 	Bound fencing.Bound
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	// ErrCorrupt is wrapped by the error for a mark that holds something else than
-	// a token. Nothing is changed. Find out who writes to the guard's keys, and
-	// set the mark to the largest token that can have been handed out.
+	// ErrCorrupt is wrapped by the error for a mark that is not a token. Nothing is
+	// changed. Find out who writes to the guard's keys, and set the mark to the
+	// largest token that may have been issued.
 	ErrCorrupt = errors.New("redisguard: the mark is not a token")
 
 	// ErrReservedKey is wrapped by the error for a key of data that begins with
@@ -25,28 +25,27 @@ var (
 	ErrSyntax = errors.New("redisguard: the script is not valid Lua")
 )
 
-// ScriptError says that the script that Run ran has failed: it returned an error
-// reply, or raised an error. The mark stays raised, and so does what the script
-// wrote before.
+// ScriptError reports that the script of Run failed: it returned an error reply
+// or raised an error. The mark stays raised, and the script's earlier writes stay.
 type ScriptError struct {
-	Text string // what the script said, such as "STOCK not enough"
+	Text string // the script's error text, such as "STOCK not enough"
 }
 
-// Error gives the script's own text.
+// Error returns the script's own text.
 func (e *ScriptError) Error() string { return "the script failed: " + e.Text }
 
 // Guard is a fencing.Guard with its marks in Redis. It is safe for concurrent
 // use and holds no state of its own.
 //
-// Errors of the server and of the client are wrapped and can be inspected with
-// errors.Is and As. After one, it is unknown whether the operation was done. Make
-// a Guard with New: the zero Guard answers everything with an error.
+// Errors of the server and of the client are wrapped: inspect them with errors.Is
+// and errors.As. After such an error, the operation may or may not have been
+// executed. Create a Guard with New: every call on the zero Guard fails.
 type Guard struct{ config Config }
 
 var _ fencing.Guard = (*Guard)(nil)
 
-// New gives a Guard, or an error that names the field of c that is wrong. It
-// does not talk to the server.
+// New returns a Guard. An error names the field of c that is invalid. It
+// does not contact the server.
 func New(c Config) (*Guard, error) {
 	c, err := c.validate()
 	if err != nil {
@@ -55,7 +54,7 @@ func New(c Config) (*Guard, error) {
 	return &Guard{c}, nil
 }
 
-// Key gives the key that holds the mark of a resource, for operators, backups
+// Key returns the key that holds the mark of a resource, for operators, backups
 // and ACL rules.
 func (g *Guard) Key(resource string) string { return g.config.Prefix + "{" + resource + "}" }
 
@@ -66,7 +65,7 @@ func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) err
 }
 
 // Check implements fencing.Guard. For writes to data on the same server use Set
-// or Run, which leave no gap between the check and the write.
+// or Run: they check and write in one step.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
 	_, err := g.show(ctx, admitScript, resource, t, nil, nil)
 	return err
@@ -110,14 +109,14 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	return deleted == int64(1), err
 }
 
-// show runs a script that shows a token, with the token and the retention in
-// front of its arguments.
+// show runs a script that checks a token. It puts the token and the retention in
+// front of the script's arguments.
 func (g *Guard) show(ctx context.Context, s source, resource string, t fencing.Token, keys []string, args []any) (any, error) {
 	if g == nil || g.config.Client == nil {
 		return nil, errNotMade
 	}
-	// Before the server is asked: what is refused here costs it nothing.
-	//guard:redis-bounds-tokens  a guard in Redis refuses a token that no server can have reached
+	// Checked locally first, so that a refusal costs the server nothing.
+	//guard:redis-bounds-tokens  a guard in Redis refuses a token that no server can have issued
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return nil, err
 	}

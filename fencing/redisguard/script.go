@@ -2,7 +2,7 @@ package redisguard
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // it is the name by which a server knows a script
+	"crypto/sha1" //nolint:gosec // the server names scripts by their SHA-1
 	_ "embed"
 	"encoding/hex"
 	"fmt"
@@ -28,7 +28,7 @@ var (
 	forgetScript = newSource(forgetLua)
 )
 
-// source is a script and the name under which the server keeps it.
+// source is a script and the name under which the server caches it.
 type source struct{ text, sha string }
 
 func newSource(text string) source {
@@ -36,8 +36,8 @@ func newSource(text string) source {
 	return source{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// eval runs the script by name, and by its text when the server does not know
-// it (after a restart, SCRIPT FLUSH, or the first time): NOSCRIPT means that
+// eval runs the script by name. If the server does not know it (the first time,
+// after a restart or SCRIPT FLUSH), eval sends the text: NOSCRIPT means that
 // nothing has run yet.
 func (s source) eval(ctx context.Context, c Scripter, keys []string, args []any) (any, error) {
 	reply, err := c.EvalSha(ctx, s.sha, keys, args...).Result()
@@ -68,16 +68,16 @@ func NewScript(body string) (*Script, error) {
 	case strings.HasPrefix(body, "#!"):
 		return nil, fmt.Errorf("redisguard: the script begins with a shebang line, which cannot stand inside another script; remove it")
 	}
-	// The body is a chunk of its own, and not text inside a function of ours. As
-	// such text, "return 1 end ... do" would end the function and run outside the
-	// check. As a chunk it also sees none of the guard's local names. Its first
-	// line stays its first line. The locals hide the real KEYS and ARGV.
+	// The body is a separate chunk, not text inside a function of the guard. As
+	// text, "return 1 end ... do" would end the function and run outside the check.
+	// A chunk also sees none of the guard's locals, and its line numbers stay
+	// right. The locals hide the real KEYS and ARGV.
 	chunk := quoteLua("local KEYS, ARGV = ... " + body)
 	//guard:redis-body-inside  no part of a script runs outside the check
 	return &Script{newSource(markLua + "local body, fault = loadstring(" + chunk + ", '=script')\n" + runLua)}, nil
 }
 
-// quoteLua gives a Lua string literal, whatever the text has in it. Lua reads a
+// quoteLua returns a Lua string literal, whatever the text has in it. Lua reads a
 // bare carriage return in a literal as a line feed, and ends at a NUL.
 func quoteLua(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x00", `\000`).Replace(text) + `"`

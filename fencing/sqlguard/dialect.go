@@ -17,7 +17,7 @@ const (
 	SQLite
 )
 
-// String gives the name of the dialect.
+// String returns the name of the dialect.
 func (d Dialect) String() string {
 	switch d {
 	case PostgreSQL:

@@ -47,7 +47,7 @@ type Guard struct {
 
 var _ fencing.Guard = (*Guard)(nil)
 
-// New gives a Guard, or an error that names the field of c that is wrong. It
+// New returns a Guard. An error names the field of c that is invalid. It
 // does not talk to the database; see CreateTable.
 func New(c Config) (*Guard, error) {
 	if c.DB == nil {
@@ -82,13 +82,13 @@ func New(c Config) (*Guard, error) {
 	return &Guard{config: c, schema: schema, upsert: upsert, remove: remove}, nil
 }
 
-// Admit implements fencing.Guard. It commits by itself, and waits for the
+// Admit implements fencing.Guard. It commits on its own, and waits for the
 // transactions that hold the mark by CheckTx.
 func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) error {
 	return g.alone(ctx, resource, t)
 }
 
-// Check implements fencing.Guard, and waits as Admit does. It commits by itself, so a write
+// Check implements fencing.Guard, and waits as Admit does. It commits on its own, so a write
 // that follows is not protected; for writes to this database use CheckTx.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
 	return g.alone(ctx, resource, t)

@@ -25,7 +25,7 @@ func (d Dialect) qualify(table string) string {
 	return "public." + table
 }
 
-// quoteTable gives the quoted form of "table" or "schema.table".
+// quoteTable returns the quoted form of "table" or "schema.table".
 func quoteTable(d Dialect, field, name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -41,7 +41,7 @@ func quoteTable(d Dialect, field, name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
-// quote gives the quoted form of one identifier. It takes only letters, digits
+// quote returns the quoted form of one identifier. It takes only letters, digits
 // and underscores: nobody needs more, and what cannot end the quotes cannot
 // inject SQL. Quoting keeps the case of letters and lets reserved words pass.
 func quote(d Dialect, field, name string) (string, error) {

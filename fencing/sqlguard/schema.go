@@ -10,7 +10,7 @@ import (
 // PostgreSQL and in "main" in SQLite.
 const DefaultTable = "fencing_marks"
 
-// Schema gives the statement that creates the table of marks if it is not there,
+// Schema returns the statement that creates the table of marks if it is not there,
 // for your migrations. The table is named as in Config.Table; "" means
 // DefaultTable. Nothing else may write to it, and a row must never be deleted
 // while a holder of an old lease on its resource may still wake up.

@@ -43,7 +43,7 @@ type Table struct {
 	clearFence       string
 }
 
-// NewTable gives a Table, or an error that names the field of c that is wrong.
+// NewTable returns a Table. An error names the field of c that is invalid.
 func NewTable(c TableConfig) (*Table, error) {
 	if c.Key == "" {
 		c.Key = "id"
@@ -76,7 +76,7 @@ func NewTable(c TableConfig) (*Table, error) {
 	return t, nil
 }
 
-// column gives the quoted form of a column's name. It refuses the names of
+// column returns the quoted form of a column's name. It refuses the names of
 // SQLite's rowid: they are other names of an INTEGER PRIMARY KEY, so that an
 // UPDATE of one would change the key, or an UPDATE of the key the one.
 func (t *Table) column(field, name string) (string, error) {
@@ -230,7 +230,7 @@ func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
 	return err
 }
 
-// update gives the statement and its arguments: the token, the key, then the
+// update returns the statement and its arguments: the token, the key, then the
 // values in the order of their columns' names, so that equal sets make equal
 // statements.
 func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, []any, error) {

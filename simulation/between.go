@@ -2,10 +2,10 @@ package simulation
 
 import "github.com/redquorum/redlock/quorum"
 
-// What stands between clients and a server: a proxy, see Proxy, and an address that can
-// lead to another server, see Switch.
+// What is between clients and a server: a proxy (see Proxy), and an address that can
+// move to another server (see Switch).
 
-// proxied reports whether a proxy stands between a process and a place now.
+// proxied reports whether there is a proxy between a process and a place now.
 func (w *world) proxied(p *process, place string) bool {
 	now := w.now.Load()
 	for _, f := range w.proxies {
@@ -16,7 +16,7 @@ func (w *world) proxied(p *process, place string) bool {
 	return false
 }
 
-// server gives the server that the request arrives at.
+// server returns the server at which the request arrives.
 func (r *request) server() *server {
 	p, place := r.call.p, r.call.place
 	switch {
@@ -28,8 +28,8 @@ func (r *request) server() *server {
 	return p.server(place)
 }
 
-// connectsApart reports whether a request goes over a connection of its own because its
-// process has several, and the address has moved.
+// connectsApart reports whether a request uses a separate connection, because its process
+// has a pool and the address has moved.
 func (w *world) connectsApart(c *call) bool {
 	if c.place == toResource {
 		return false
@@ -44,8 +44,8 @@ func (w *world) connectsApart(c *call) bool {
 	return false
 }
 
-// apartFrom is the server itself if a connection to it has to be told from one to another
-// server of the same address, and nil otherwise.
+// apartFrom is the server itself if its address has ever led to another server, so that
+// connections to the two must be distinguished. Otherwise it is nil.
 func (s *server) apartFrom() *server {
 	if s.other != nil || s.home != nil {
 		return s
@@ -53,7 +53,7 @@ func (s *server) apartFrom() *server {
 	return nil
 }
 
-// moveAddress lets the server's address lead to another server.
+// moveAddress points the server's address at another server.
 func (s *server) moveAddress(f Fault) {
 	w, now := s.w, s.w.now.Load()
 	if s.old != nil || s.moved {
@@ -63,7 +63,7 @@ func (s *server) moveAddress(f Fault) {
 	if s.other == nil {
 		s.other = newServer(w, s.index+len(w.servers), s.name+"~")
 		s.other.home = s
-		s.other.life += 1 << 32 // no life of the one is a life of the other
+		s.other.incarnation += 1 << 32 // no incarnation number occurs in both
 		s.pinConnections()
 	}
 	s.moved, s.movedFor = true, f.Process
@@ -76,26 +76,26 @@ func (s *server) moveAddress(f Fault) {
 	s.retireConnections(f)
 }
 
-// pinConnections notes of each connection to the server that it is to this one.
+// pinConnections records on each connection to the server that it leads to this one.
 func (s *server) pinConnections() {
 	for _, p := range s.w.processes {
 		for i, place := range s.w.places {
-			if place.server == s && p.links[i].life != 0 {
+			if place.server == s && p.links[i].incarnation != 0 {
 				p.links[i].to = s
 			}
 		}
 	}
-	for _, e := range s.ears {
+	for _, e := range s.subscriptions {
 		e.at = s
 	}
 }
 
-// troubled says that something is wrong with what the address leads to, until a moment.
+// troubled records that there is a fault behind the address until a moment.
 func (s *server) troubled(until int64) {
 	s.trouble, s.other.trouble = max(s.trouble, until), max(s.other.trouble, until)
 }
 
-// movedBack is when the address leads to its own server again.
+// movedBack is the moment when the address leads to its own server again.
 type movedBack struct {
 	s  *server
 	by Fault
@@ -110,8 +110,8 @@ func (m *movedBack) happen(w *world) {
 	m.s.retireConnections(m.by)
 }
 
-// retireConnections ends the connections that lead elsewhere than the address, when they
-// have become old. What was sent on them is still answered.
+// retireConnections closes old connections that lead elsewhere than the address. Requests
+// that were sent on them are still answered.
 func (s *server) retireConnections(f Fault) {
 	if f.By != 0 {
 		s.w.ahead(s.w.now.Load()+int64(f.By), &retired{s})
@@ -133,9 +133,9 @@ func (r *retired) happen(w *world) {
 	}
 }
 
-// serverKeeps asks of a server that the process knows by the name of a place whether it
-// has, or had, the lease's key until a moment. Whether the address still leads there is not what is
-// asked: its vote was given.
+// serverKeeps reports whether a server that the process knows by a place's name has, or
+// had, the lease's key until a moment. The address need not lead there any more: the
+// server has voted.
 func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
 	s := p.w.places[place].server
 	if s.other == nil {
@@ -144,8 +144,8 @@ func (p *process) serverKeeps(place, database int, h *holding, until int64, keep
 	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
 }
 
-// demote makes the server the replica of an empty master: nothing of what it had is left,
-// and its clients aren't told. Who waits for replicas is disconnected, as in Redis.
+// demote makes the server the replica of an empty master. It loses all data, and its
+// clients aren't told. As in Redis, clients that wait for replicas are disconnected.
 func (s *server) demote() {
 	blocked := s.blocked
 	s.blocked = nil
@@ -180,7 +180,7 @@ func (s *server) drawReplID() {
 	s.replID = s.drawID(1 + s.demotions)
 }
 
-// role is what the server says that it is.
+// role is the role that the server reports.
 func (s *server) role() string {
 	if s.demoted {
 		return "slave"

@@ -29,7 +29,7 @@ func TestProxyKeepsConnections(t *testing.T) {
 		if proxied {
 			schedule = append(schedule, simulation.Fault{Kind: simulation.Proxy, Process: "c1", Server: "A"})
 		}
-		r := doors(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 			do("SET", "k", "old")
 			c.SleepUntil(time.Second)
 			reply := do("GET", "k") // it arrives when the server is back
@@ -45,7 +45,7 @@ func TestProxyKeepsConnections(t *testing.T) {
 	}
 	// While the server is away, the proxy says so: the command may have been sent.
 	schedule := simulation.Schedule{{Kind: simulation.Proxy, Process: simulation.Any, Server: "A"}, {Kind: simulation.Restart, Server: "A", At: 500 * ms, For: time.Second}}
-	doors(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 		c.SleepUntil(time.Second)
 		require.ErrorIs(t, do("GET", "k").Err, simulation.ErrReset)
 	})
@@ -60,7 +60,7 @@ func TestSwitchedAddress(t *testing.T) {
 	}
 	// found is what GET finds after so much time.
 	play := func(t *testing.T, schedule simulation.Schedule, found map[time.Duration]string) simulation.Result {
-		return doors(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 			do("SET", "k", "first")
 			at := make([]time.Duration, 0, len(found))
 			for moment := range found {
@@ -102,7 +102,7 @@ func TestSwitchedAddress(t *testing.T) {
 		pool := move
 		pool.PPM = 500_000
 		found := map[string]int{}
-		r := doors(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) simulation.Reply) {
 			do("SET", "k", "first")
 			c.SleepUntil(1100 * ms)
 			for range 40 {

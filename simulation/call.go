@@ -7,15 +7,15 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// call is one request of a process and the wait for its answer.
+// call is one request of a process and the wait for its reply.
 type call struct {
 	p     *process
 	place int // the index among world.places, or toResource
 	name  string
 	cmd   quorum.Command
-	raw   *rawCommand // by Redis's own commands; nil: by cmd
-	act   *act        // to the resource
-	ear   *ear        // to listen by
+	raw   *rawCommand   // by Redis's own commands; nil: by cmd
+	act   *act          // to the resource
+	sub   *subscription // to listen by
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
@@ -82,7 +82,7 @@ func (c *call) order() opOrder {
 	switch {
 	case c.act != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.act.goroutine)}
-	case c.ear != nil:
+	case c.sub != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
 	case c.raw != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
@@ -102,7 +102,7 @@ func (c *call) apply(w *world) {
 		link.seq++
 		c.seq = link.seq
 		c.p.calls[c] = struct{}{}
-		if c.ear != nil {
+		if c.sub != nil {
 			c.p.listens(c)
 		}
 		if c.to != nil {
@@ -141,15 +141,15 @@ func (c *call) send() {
 	}
 	w.message(Sent, c).Op = c.name
 	r := &c.request
-	r.call, r.life, r.to = c, c.link().life, c.link().to
-	if c.ear != nil || w.connectsApart(c) {
-		r.life, r.to, r.apart = 0, nil, true
+	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
+	if c.sub != nil || w.connectsApart(c) {
+		r.incarnation, r.to, r.apart = 0, nil, true
 	}
 	delay, lost := w.passage(c, Requests)
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may get through where the first one didn't.
 	if by, repeated := w.repeats(c); repeated {
-		w.push(at+int64(by), c.tie(7), nil, &request{call: c, life: r.life, to: r.to, apart: r.apart, again: true})
+		w.push(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
 		w.message(RequestLost, c)

@@ -84,7 +84,7 @@ type checker struct {
 	wanted  map[string]*wanted  // by key
 	byValue map[string]*holding // what was handed out
 	missed  map[string]bool     // values of rounds of which a vote timed out
-	owed    map[owing]bool
+	owed    map[failedDelete]bool
 }
 
 // holding is one lease, as its holder sees it.

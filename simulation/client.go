@@ -23,8 +23,8 @@ type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
 	Name  string
 	Index int
-	// Life counts the process's lives from 0, see Reboot.
-	Life int
+	// Incarnation counts the process's incarnations from 0, see Reboot.
+	Incarnation int
 
 	// Locker is the process's lock, and Coordinator the Coordinator that it is, nil
 	// for a Locker that isn't Coordinated. Leases that are taken from them directly
@@ -72,9 +72,9 @@ func (c *Client) SleepUntil(d time.Duration) {
 func (c *Client) Seed() uint64 { return c.p.w.seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
-// process, life, goroutine and about.
+// process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Life)<<32, about) % uint64(max(1, n)))
+	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the log.
@@ -138,7 +138,7 @@ func (c *Client) quorum(lease Lease) int {
 	return c.Coordinator.Set().Q
 }
 
-// KeepAlive lets the lease be extended by itself, if it can be: if it has a method
+// KeepAlive lets the lease be extended on its own, if it can be: if it has a method
 // KeepAlive, as a *quorum.Lease has.
 func (c *Client) KeepAlive(lease Lease) {
 	c.settle()
@@ -240,7 +240,7 @@ func (c *Client) record(r *record) {
 	c.p.post(r)
 }
 
-// hooks tell the checks and the counts what the library does by itself.
+// hooks tell the checks and the counts what the library does on its own.
 func (c *Client) hooks() quorum.Hooks {
 	tell := func(what string) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{

@@ -15,7 +15,7 @@ const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
 
 // span is a stretch of true time in which a process's clocks ran evenly.
 type span struct {
-	mono, wall line
+	mono, wall linear
 	before     *span // nil for the first one
 }
 
@@ -46,7 +46,7 @@ var _ clock.Clock = (*Clock)(nil)
 
 func newClock(p *process, now int64) *Clock {
 	c := &Clock{p: p}
-	c.latest.Store(&span{mono: line{from: now}, wall: line{from: now, value: epoch + now}})
+	c.latest.Store(&span{mono: linear{from: now}, wall: linear{from: now, value: epoch + now}})
 	c.start, c.started = c.now(), c.mono()
 	return c
 }

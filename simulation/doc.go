@@ -82,7 +82,7 @@
 // ends at the next thing it asks for; the library's goroutines run on, cut off:
 // each call fails at once, each timer is due, the Coordinator is closed, and
 // nothing that they do is seen by anybody. The context that a Locker's methods get
-// ends then; what tries again for ever all the same is ended after many attempts.
+// ends then; what tries again forever all the same is ended after many attempts.
 //
 // # Servers
 //

@@ -260,7 +260,7 @@ func (r *restored) happen(w *world) {
 // byOperation is a fault that happens at a process's n-th operation.
 type byOperation struct {
 	Fault
-	seen []int // by process, over all its lives
+	seen []int // by process, over all its incarnations
 }
 
 // byOperation lets the faults happen that this very call was waited for with.

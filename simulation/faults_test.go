@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// doors runs work in one process that has the servers' commands at hand.
-func doors(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
+// withRedis runs work in one process that has the servers' commands at hand.
+func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Processes = 1
 	cfg.Quorum.ClockMonitor = quorum.Off
@@ -45,7 +45,7 @@ func doors(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation
 func TestWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 2, ReplicaLagMin: 10 * ms, ReplicaLagMax: 10 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
-	r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 		took := func(args ...string) (n int64, d time.Duration) {
 			from := c.Clock().Now()
 			reply := do(args...)
@@ -91,7 +91,7 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 			{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms},
 			{Kind: simulation.Failover, Server: "A", At: 2 * time.Second, For: 100 * ms, Replica: replica},
 		}
-		r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 			do("SET", "k", "old", "PX", "60000")
 			c.SleepUntil(time.Second)
 			do("SET", "k", "new", "PX", "60000")
@@ -110,7 +110,7 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 1, ReplicaLagMin: 5 * ms, ReplicaLagMax: 5 * ms, SemiSync: 100 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
-	r := doors(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
 		set := func(at time.Duration) time.Duration {
 			c.SleepUntil(at)
 			from := c.Clock().Now()
@@ -194,7 +194,7 @@ func TestKeysThatAreDropped(t *testing.T) {
 }
 
 // What servers keep of the counters over a restart or a failover, they keep of the
-// lives beside them: where both are older, the next grant starts from the clock, and
+// runs recorded beside them: where both are older, the next grant starts from the clock, and
 // where nothing was lost, too, since nobody can tell.
 func TestCountersOfAnotherLife(t *testing.T) {
 	const gone = 30 * time.Second // longer than any quarantine
@@ -307,7 +307,7 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 	play(t, simulation.Config{Guard: simulation.GuardIdempotent}, late, inTurn, none...)
 	play(t, simulation.Config{Guard: simulation.GuardRepeats}, late, inTurn, simulation.LostUpdate, simulation.StaleWrite)
 
-	// A client that tries again does the same by itself.
+	// A client that tries again does the same on its own.
 	lost := simulation.Schedule{{Kind: simulation.Cut, Process: "c1", Server: simulation.Resource, Way: simulation.Replies, For: 500 * ms}}
 	again := func(c *simulation.Client) {
 		lease := take(c)
@@ -354,7 +354,7 @@ func TestProcessesThatBeginAgain(t *testing.T) {
 	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, schedule, func(c *simulation.Client) {
 		for range 30 {
 			if lease := take(c); lease != nil {
-				lives[c.Life] = lease.Value()
+				lives[c.Incarnation] = lease.Value()
 				update(c, lease)
 				_ = c.Release(lease)
 				return

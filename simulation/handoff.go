@@ -9,11 +9,11 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// errNoHandles is the error of a Locker whose leases stay in their process.
+// errNoHandles is the error of a Locker that cannot hand leases off.
 var errNoHandles = errors.New("simulation: the Locker's leases can't be handed off")
 
-// HandOff is quorum.Lease.HandOff: if it succeeds, the lease has ended here. The error is
-// another one for a Locker of another kind.
+// HandOff is quorum.Lease.HandOff: if it succeeds, the lease has ended here. It fails for
+// other kinds of leases.
 func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	c.settle()
 	of, ok := lease.(*quorum.Lease)
@@ -32,8 +32,8 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	return handle, nil
 }
 
-// Resume is quorum.Coordinator.Resume. To the checks the lease is one more, whose holder
-// asked for it now.
+// Resume is quorum.Coordinator.Resume. The checks treat the result as a new lease that was
+// requested now.
 func (c *Client) Resume(handle quorum.Handle) (Lease, error) {
 	if c.Coordinator == nil {
 		return nil, errNoHandles
@@ -80,10 +80,10 @@ func (c *Client) Inspect(key string) (quorum.Inspection, error) {
 	return found, err
 }
 
-// Send sends another process a letter: a handle's text, say. It takes the time of a
-// message, and delay more. It reaches whatever life of that process there is when it
-// arrives, and nobody if there is none. No fault of links concerns it: letters are lost,
-// repeated and sent to several processes by the workload.
+// Send sends another process a letter, such as a handle's text. It takes a message's
+// latency plus delay. It reaches the incarnation of that process that exists on arrival,
+// if there is one. Link faults don't affect letters: the workload itself loses, repeats
+// and misdirects them.
 func (c *Client) Send(to, text string, delay time.Duration) {
 	c.p.exit()
 	c.letters++
@@ -113,13 +113,13 @@ func (l *letter) apply(w *world) {
 			continue
 		}
 		w.event(LetterSent, p.name, "").Words = l.to
-		about := draw(w.seed, tagLetter, uint64(p.index), uint64(p.life), uint64(l.client.Goroutine), l.n)
+		about := draw(w.seed, tagLetter, uint64(p.index), uint64(p.incarnation), uint64(l.client.Goroutine), l.n)
 		takes := between(about, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax))
 		w.push(w.now.Load()+takes+int64(max(0, l.delay)), about, nil, &delivered{w: w, index: i, text: l.text})
 	}
 }
 
-// delivered is when a letter arrives.
+// delivered is the arrival of a letter.
 type delivered struct {
 	w     *world
 	index int
@@ -134,7 +134,7 @@ func (d *delivered) happen(w *world) {
 	}
 }
 
-// Letter takes the next letter that has arrived. It doesn't wait for one.
+// Letter returns the next letter that has arrived. It doesn't wait.
 func (c *Client) Letter() (text string, ok bool) {
 	c.p.exit()
 	c.letters++
@@ -145,7 +145,7 @@ func (c *Client) Letter() (text string, ok bool) {
 	return m.text, m.ok
 }
 
-// mailbox is a look for a letter.
+// mailbox is a request for the next letter.
 type mailbox struct {
 	client *Client
 	n      uint64

@@ -4,20 +4,20 @@ import "time"
 
 // link is the way from one process to one server, or to the resource.
 type link struct {
-	life  uint64  // of the server that the connection is to, 0: there is none
-	to    *server // that server, if its address has ever led to another one
-	seq   uint64  // calls sent
-	wrote int     // the length of the server's log after the last change that came on the connection
+	incarnation uint64  // of the server that the connection is to, 0: there is none
+	to          *server // that server, if its address has ever led to another one
+	seq         uint64  // calls sent
+	wrote       int     // the length of the server's log after the last change that came on the connection
 }
 
-// lose forgets the connection to a life of the server that has ended.
-func (l *link) lose(life uint64) {
-	if l.life == life {
+// lose forgets the connection to an incarnation of the server that has ended.
+func (l *link) lose(incarnation uint64) {
+	if l.incarnation == incarnation {
 		l.close()
 	}
 }
 
-func (l *link) close() { l.life, l.to = 0, nil }
+func (l *link) close() { l.incarnation, l.to = 0, nil }
 
 // repeats says whether a call's request arrives twice, and how much later then.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
@@ -74,8 +74,8 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 
 // request is a call on its way to the server.
 type request struct {
-	call *call
-	life uint64 // of the server that its connection is to, 0: it opens one
+	call        *call
+	incarnation uint64 // of the server that its connection is to, 0: it opens one
 
 	// again marks the second copy of a request that arrives twice. Its answer goes
 	// to nobody.
@@ -137,7 +137,7 @@ func (p *process) cutConnection(i int) {
 	for _, e := range sorted(p.addresses()) {
 		if e.place == i && i < len(p.w.places) {
 			e.forget()
-			p.w.push(p.w.now.Load(), e.message().tie(6), p, &deafened{e})
+			p.w.push(p.w.now.Load(), e.message().tie(6), p, &subscriptionBroken{e})
 		}
 	}
 	for c := range p.calls {

@@ -44,8 +44,8 @@ func (c *checker) quarantined(p *process) {
 	}
 }
 
-// owing is a delete that failed.
-type owing struct {
+// failedDelete is a delete that failed.
+type failedDelete struct {
 	p     *process
 	place int
 	value string
@@ -64,9 +64,9 @@ func (c *checker) gaveUp(call *call) {
 		}
 	case quorum.Release:
 		if c.owed == nil {
-			c.owed = map[owing]bool{}
+			c.owed = map[failedDelete]bool{}
 		}
-		c.owed[owing{call.p, call.place, call.cmd.Value}] = true
+		c.owed[failedDelete{call.p, call.place, call.cmd.Value}] = true
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *checker) carriedOut(call *call, granted bool) {
 	case quorum.Raise:
 		c.w.count(raiseNeeded)
 	case quorum.Release:
-		if o := (owing{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
+		if o := (failedDelete{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
 			delete(c.owed, o)
 			c.w.count(debtDelivered)
 		}

@@ -22,7 +22,7 @@ type process struct {
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
-	life        int      // counts its lives from 0
+	incarnation int      // counts its incarnations from 0
 	letters     []string // that have come
 	pausedUntil int64
 	quarantines map[string]int64 // by instance: until when it was told not to let it vote
@@ -38,7 +38,7 @@ type process struct {
 	timers  []*timer // those not over, and some that are
 	sweepAt int
 
-	ears map[*ear]struct{} // open, or to be opened
+	subscriptions map[*subscription]struct{} // open, or to be opened
 
 	several    atomic.Bool    // more than one goroutine runs its workload
 	goroutines int            // those that Client.Go has started
@@ -102,7 +102,7 @@ func (b *begin) happen(w *world) {
 // main is the process's own goroutine.
 func (p *process) main(work Workload) {
 	defer p.post(&end{p})
-	client := &Client{Name: p.name, Index: p.index, Life: p.life, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
+	client := &Client{Name: p.name, Index: p.index, Incarnation: p.incarnation, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
 	defer func() {
 		if client.Locker == nil {
 			return
@@ -142,7 +142,7 @@ func (p *process) panicked(text string) {
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
-	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.life)<<32}
+	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
 	cfg.Owner = p.name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
@@ -203,7 +203,7 @@ func (p *process) reboot(after int64) {
 	p.w.ahead(p.w.now.Load()+after, &rebooted{p})
 }
 
-// rebooted is the next life's beginning.
+// rebooted starts the next incarnation.
 type rebooted struct{ p *process }
 
 func (b *rebooted) live() bool { return true }
@@ -211,7 +211,7 @@ func (b *rebooted) live() bool { return true }
 func (b *rebooted) happen(w *world) {
 	w.reboots--
 	p := newProcess(w, b.p.index, b.p.name)
-	p.life = b.p.life + 1
+	p.incarnation = b.p.incarnation + 1
 	p.clock.inherit(b.p.clock, w.now.Load())
 	for i := range p.links {
 		p.links[i].seq = b.p.links[i].seq // calls are drawn for by their numbers
@@ -255,10 +255,10 @@ func (p *process) crash() {
 		close(t.come)
 	}
 	p.turns = nil
-	for e := range p.ears {
+	for e := range p.subscriptions {
 		e.over = true
 		e.end(ErrCrashed)
-		p.post(&hangUp{e}) // its machine closes the connection
+		p.post(&unsubscribe{e}) // its machine closes the connection
 	}
 	for _, t := range p.timers {
 		t.fire()
@@ -268,24 +268,24 @@ func (p *process) crash() {
 
 // listens notes a process's new ear, and names it.
 func (p *process) listens(c *call) {
-	if p.ears == nil {
-		p.ears = map[*ear]struct{}{}
+	if p.subscriptions == nil {
+		p.subscriptions = map[*subscription]struct{}{}
 	}
-	p.ears[c.ear] = struct{}{}
-	c.ear.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
+	p.subscriptions[c.sub] = struct{}{}
+	c.sub.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
 }
 
 // addresses gives the process's ears by their addresses.
-func (p *process) addresses() map[string]*ear {
-	all := make(map[string]*ear, len(p.ears))
-	for e := range p.ears {
+func (p *process) addresses() map[string]*subscription {
+	all := make(map[string]*subscription, len(p.subscriptions))
+	for e := range p.subscriptions {
 		all[e.address] = e
 	}
 	return all
 }
 
 // remain ends the calling goroutine of a process that has crashed if it doesn't see
-// that: one that tries again for ever would never come to rest.
+// that: one that tries again forever would never come to rest.
 func (p *process) remain() {
 	const enough = 10_000
 	if p.remains.Add(1) > enough && p.w.resting.Load() {

@@ -47,7 +47,7 @@ type readings struct {
 type byReading struct {
 	Fault
 	known bool  // it has a stop
-	seen  []int // by process, over all its lives
+	seen  []int // by process, over all its incarnations
 }
 
 // read is one reading of a clock.

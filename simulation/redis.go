@@ -52,16 +52,16 @@ type rawCommand struct {
 }
 
 // door is a server as one process reaches it by Redis's commands.
-type door struct {
+type redisConn struct {
 	p     *process
 	place int
 }
 
-var _ Redis = door{}
+var _ Redis = redisConn{}
 
-func (d door) Name() string { return d.p.w.places[d.place].name }
+func (d redisConn) Name() string { return d.p.w.places[d.place].name }
 
-func (d door) Do(ctx context.Context, args ...string) (Reply, error) {
+func (d redisConn) Do(ctx context.Context, args ...string) (Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return Reply{}, err
 	}

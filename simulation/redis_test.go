@@ -111,7 +111,7 @@ func TestOtherLockers(t *testing.T) {
 	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
 }
 
-// Both doors lead to the same data: what one sets stands in the other's way.
+// The library and Redis commands work on the same data.
 func TestDoorsLeadToTheSameData(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Processes: 1}
 	var redis simulation.Redis
@@ -168,7 +168,7 @@ func TestAliases(t *testing.T) {
 	require.Empty(t, r.Log.Violations())
 }
 
-// A design that tries again for ever, and doesn't look at its context, doesn't hang
+// A design that tries again forever, and doesn't look at its context, doesn't hang
 // the run when its process crashes.
 func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 	cfg := bareConfig()
@@ -181,7 +181,7 @@ func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for lease.Release(context.Background()) != nil || c.Life == 0 {
+			for lease.Release(context.Background()) != nil || c.Incarnation == 0 {
 				c.Clock().Sleep(time.Second)
 			}
 		}()

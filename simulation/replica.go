@@ -59,7 +59,7 @@ func (s *server) append(e entry, of *link) {
 
 // replication is when a replica gets what is sent to it now.
 func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
-	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.life, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
+	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
 	for _, f := range w.lags {
 		end := int64(f.At + f.For)
 		switch {

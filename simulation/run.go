@@ -22,7 +22,7 @@ type Result struct {
 	// moment had set one before may be the scheduler's choice.
 	Events int
 	Ended  time.Duration
-	// Readings is how often each process read its clock, over all its lives: so many
+	// Readings is how often each process read its clock, over all its incarnations: so many
 	// places there are for a fault whose Op is "clock".
 	Readings map[string]int
 }

@@ -30,18 +30,18 @@ type server struct {
 	index int
 	name  string
 
-	wall     line
-	data     []database // by number
-	memories []memory
-	log      []entry // what changed the data since it was empty, if w.logs
-	life     uint64  // counts its lives from 1
-	up       bool
-	started  int64  // by its own wall clock
-	id       string // the run ID
-	replID   string
-	promoted bool                       // it was a replica before
-	marks    map[string]quorumtest.Mark // by the place's name, see quorum.Identity.Served
-	trouble  int64                      // the last true time at which something was wrong with it, -1: none yet
+	wall        linear
+	data        []database // by number
+	memories    []memory
+	log         []entry // what changed the data since it was empty, if w.logs
+	incarnation uint64  // counts its incarnations from 1
+	up          bool
+	started     int64  // by its own wall clock
+	id          string // the run ID
+	replID      string
+	promoted    bool                       // it was a replica before
+	marks       map[string]quorumtest.Mark // by the place's name, see quorum.Identity.Served
+	trouble     int64                      // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
 	waiting   []*request // in its socket while it hangs
@@ -57,8 +57,8 @@ type server struct {
 	old    *server // the master that goes on beside this one, see SplitBrain; nil if none does
 	oldFor string  // who reaches it, as Fault.Process
 
-	ears    map[string]*ear // by address
-	calling []*calling      // calls of the command that is being carried out
+	subscriptions map[string]*subscription // by address
+	notifications []*notification          // calls of the command that is being carried out
 
 	reached  []int64         // by replica: when it gets what was sent last
 	blocked  []*withheld     // answers that wait for replicas
@@ -67,12 +67,12 @@ type server struct {
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: line{value: epoch}, data: w.databases(), trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: linear{value: epoch}, data: w.databases(), trouble: -1}
 	s.begin()
 	s.started = epoch - int64(w.cfg.ServerAge)
 	s.marks = make(map[string]quorumtest.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
-	s.connectCalls()
+	s.connectNotify()
 	return s
 }
 
@@ -89,11 +89,11 @@ func (w *world) databases() []database {
 	return all
 }
 
-// connectCalls lets the data call those who wait. Data that is being made anew
+// connectNotify lets the data call those who wait. Data that is being made anew
 // calls nobody.
-func (s *server) connectCalls() {
+func (s *server) connectNotify() {
 	for _, db := range s.data {
-		db.OnCall(s.call)
+		db.OnCall(s.notify)
 	}
 }
 
@@ -104,18 +104,18 @@ func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
 	switch {
-	case c.ear == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.life != 0 && r.life != s.life):
+	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
 			r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 			return
 		}
-		r.life = s.life // the proxy has another connection to it
-	case !s.up && r.life == 0:
+		r.incarnation = s.incarnation // the proxy has another connection to it
+	case !s.up && r.incarnation == 0:
 		r.reply(&answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
 		return
-	case !s.up || r.life != 0 && r.life != s.life:
+	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier life, which this one doesn't know.
-		link.lose(r.life)
+		link.lose(r.incarnation)
 		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 		return
 	}
@@ -123,12 +123,12 @@ func (s *server) receive(r *request) {
 		s.waiting = append(s.waiting, r)
 		return
 	}
-	if c.ear != nil {
+	if c.sub != nil {
 		s.accept(r)
 		return
 	}
-	if r.life == 0 && link.life != s.life && !r.again && !r.apart {
-		link.life, link.wrote, link.to = s.life, 0, s.apartFrom()
+	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
+		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
 	}
 	switch {
 	case c.probe:
@@ -225,7 +225,7 @@ func (s *server) run(r *request) quorum.Vote {
 		}
 		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
 	}
-	s.sendCalls()
+	s.sendNotifications()
 	if vote.Replaced {
 		w.count(valueReplaced)
 	}
@@ -327,7 +327,7 @@ func (s *server) identity() *quorum.Identity {
 	return id
 }
 
-// kill ends the server's life. Who waits for an answer from its socket is told.
+// kill stops the server. Clients that wait for a reply get an error.
 func (s *server) kill() {
 	if !s.up {
 		return
@@ -342,11 +342,11 @@ func (s *server) kill() {
 		b.over = true
 		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
 	}
-	s.deafen()
+	s.breakSubscriptions()
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
 			if p.server(i) == s {
-				if p.links[i].life != 0 && s.w.proxied(p, s.w.places[i].name) {
+				if p.links[i].incarnation != 0 && s.w.proxied(p, s.w.places[i].name) {
 					s.w.count(connectionKept)
 				}
 				p.links[i].close()
@@ -355,7 +355,7 @@ func (s *server) kill() {
 	}
 }
 
-// revive begins another life with the part of the log that was kept.
+// revive starts another incarnation with the part of the log that was kept.
 func (s *server) revive(kept func(entry) bool) {
 	if s.up {
 		return
@@ -364,25 +364,25 @@ func (s *server) revive(kept func(entry) bool) {
 	s.recall(kept)
 }
 
-// begin begins a life: the first one, that after a restart, or that of a replica that was
+// begin starts an incarnation: the first one, the one after a restart, or that of a replica that was
 // promoted. What a server is known by changes here and nowhere else.
 func (s *server) begin() {
 	s.up, s.demoted = true, false
-	s.life++
+	s.incarnation++
 	s.id, s.replID, s.promoted = s.drawID(0), s.drawID(1), false
 }
 
 func (s *server) drawID(n uint64) string {
-	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.life, n))
+	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.incarnation, n))
 }
 
-// restart begins another life of the same server.
+// restart starts another incarnation of the same server.
 func (s *server) restart(until int64) {
 	s.revive(func(e entry) bool { return e.at <= until })
 	s.started = s.wall.at(s.w.now.Load())
 }
 
-// promote begins the life of a replica in the server's place: it knows what had
+// promote starts the incarnation of a replica in the server's place: it knows what had
 // reached it when the server ended. It has been up as long as that was.
 func (s *server) promote(replica int, ended, until int64) {
 	s.revive(func(e entry) bool {
@@ -426,7 +426,7 @@ func (s *server) recall(kept func(entry) bool) {
 			s.log = append(s.log, e)
 		}
 	}
-	s.connectCalls()
+	s.connectNotify()
 }
 
 // words are what a server says of its persistence.

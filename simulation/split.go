@@ -45,18 +45,18 @@ func (s *server) split(f Fault) {
 	// It goes on as it is, but for its replicas, which follow the new one.
 	old := &server{
 		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
-		life: s.life, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started, trouble: end, hungUntil: s.hungUntil, shown: maps.Clone(s.shown),
+		incarnation: s.incarnation, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started, trouble: end, hungUntil: s.hungUntil, shown: maps.Clone(s.shown),
 		marks: maps.Clone(s.marks),
 	}
 	s.old, s.oldFor = old, f.Process
-	old.connectCalls()
-	for _, address := range slices.Sorted(maps.Keys(s.ears)) {
-		if e := s.ears[address]; e.p.server(e.place) == old {
-			if old.ears == nil {
-				old.ears = map[string]*ear{}
+	old.connectNotify()
+	for _, address := range slices.Sorted(maps.Keys(s.subscriptions)) {
+		if e := s.subscriptions[address]; e.p.server(e.place) == old {
+			if old.subscriptions == nil {
+				old.subscriptions = map[string]*subscription{}
 			}
-			old.ears[address] = e
-			delete(s.ears, address)
+			old.subscriptions[address] = e
+			delete(s.subscriptions, address)
 		}
 	}
 	stays := func(r *request) bool { return r.call.p.server(r.call.place) == old }

@@ -93,7 +93,7 @@ func (p *process) bind(c *call) {
 	p.enter(&c.bound)
 }
 
-// waiting reports whether the timer, by itself, has still something to do.
+// waiting reports whether the timer, on its own, has still something to do.
 func (t *timer) waiting() bool {
 	return !t.over && (t.ctx == nil || !t.ctx.ended()) && (t.call == nil || !t.call.answered)
 }

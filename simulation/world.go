@@ -92,7 +92,7 @@ const (
 	isCancel
 	isTimer
 	isReport
-	isHangUp
+	isUnsubscribe
 	isSpawn
 	isTurn
 	isEnd

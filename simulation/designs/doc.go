@@ -28,7 +28,7 @@
 //
 //	Something breaks, and requests may be repeated: take "idempotent".
 //
-//	The resource can compare and set by itself: then let it. A lock on top saves
+//	The resource can compare and set on its own: then let it. A lock on top saves
 //	work, and "setpx-cad" is good enough for that.
 //
 // # What each step adds
@@ -36,8 +36,8 @@
 // Each row has what breaks the one before it mended, and something left that still
 // breaks it. S1 to S27 and X1, X2 are scenarios, see package scenarios.
 //
-//	setnx            an exclusive key; held for ever if its holder crashes (X1)
-//	setnx-expire     + an expiry; for ever if the crash falls between the two commands (S16)
+//	setnx            an exclusive key; held forever if its holder crashes (X1)
+//	setnx-expire     + an expiry; forever if the crash falls between the two commands (S16)
 //	setpx-del        + in one command; a late release deletes the next holder's lock (S17)
 //	setpx-cad        + compared before it is deleted; the server is all there is (S4, S7), and
 //	                 the time that its answer took isn't counted (S3)

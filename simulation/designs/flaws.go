@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// retrying is an instance whose client sends a command again by itself when no
+// retrying is an instance whose client sends a command again on its own when no
 // answer came in time: a SET NX is then refused by its own first copy, and what is
 // unknown looks like a no.
 type retrying struct {

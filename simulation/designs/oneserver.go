@@ -69,7 +69,7 @@ func oneServer() []Design {
 		Name: "setnx", Title: "SETNX, released by DEL", Group: OneServer, Servers: 1,
 		Source:   "the first step of most articles; the Redis command reference, SETNX, \"Design pattern: Locking with SETNX\", which discourages it",
 		Promises: "one holder at a time, for as long as it likes",
-		Breaks:   "a holder that crashes (X1), or whose DEL gets lost, holds it for ever; a server that forgets (S7, S26)",
+		Breaks:   "a holder that crashes (X1), or whose DEL gets lost, holds it forever; a server that forgets (S7, S26)",
 		Cure:     "setpx-cad",
 		Apply: OnOneServer(Recipe{
 			Acquire: setNX,
@@ -81,7 +81,7 @@ func oneServer() []Design {
 		Name: "setnx-expire", Title: "SETNX, then EXPIRE, released by DEL", Group: OneServer, Servers: 1,
 		Source:   "common in articles; redis/jedis issue 321; redis-py's Lock up to 2.10.5 (redis/redis-py issue 818); Redis in Action, 6.2.5 \"Locks with timeouts\", which mends the crash by having losers look for a missing expiry",
 		Promises: "free again when the holder has crashed",
-		Breaks:   "a crash or a lost packet between the two commands: held for ever (S16); DEL without a comparison (S17)",
+		Breaks:   "a crash or a lost packet between the two commands: held forever (S16); DEL without a comparison (S17)",
 		Cure:     "setpx-del",
 		Apply:    OnOneServer(Recipe{Acquire: setNXThenExpire, Extend: expire, Release: del}),
 	}, {

@@ -52,7 +52,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 				require.NoError(t, err)
 				for _, kind := range r.Kinds() {
 					if d.Name == "no-timeout" && kind == simulation.Stuck {
-						continue // it waits for a lost answer for ever
+						continue // it waits for a lost answer forever
 					}
 					require.NotContains(t, []simulation.ViolationKind{
 						simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated,

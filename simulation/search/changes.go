@@ -29,7 +29,7 @@ type Changes struct {
 	LatencyMax *time.Duration `json:"latency_max_ns,omitempty"`
 }
 
-// longestTTL bounds the TTL, so that no run waits for ever.
+// longestTTL bounds the TTL, so that no run waits forever.
 const longestTTL = 24 * time.Hour
 
 // validate checks what a Config doesn't, or what a wrong one is used for before it

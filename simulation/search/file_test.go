@@ -235,7 +235,7 @@ func TestReplayIsInterrupted(t *testing.T) {
 	_, err := f.Replay(ctx, registry())
 	require.ErrorIs(t, err, context.Canceled)
 
-	// In the midst of a run: the workload ends the context, and would go on for ever.
+	// In the midst of a run: the workload ends the context, and would go on forever.
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	_, err = simulation.RunContext(ctx, 1, simulation.Config{Horizon: 1 << 62, MaxEvents: 1 << 40}, nil, func(c *simulation.Client) {

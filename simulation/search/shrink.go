@@ -183,7 +183,7 @@ func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
 	if original < 0 {
 		sign = -1
 	}
-	// For a Cut, Lose or Delay 0 means for ever, which isn't shorter: so not 0.
+	// For a Cut, Lose or Delay 0 means forever, which isn't shorter: so not 0.
 	bisect(int64(original*sign), int64(time.Millisecond), func(n int64) bool { return put(time.Duration(n) * sign) })
 	// The least is an odd number. A rounder one that is a little larger will do as
 	// well, if the violation hasn't gone for more of it.

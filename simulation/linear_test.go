@@ -13,7 +13,7 @@ import (
 func TestLine(t *testing.T) {
 	const month = 30 * 24 * 3600 * 1_000_000_000
 	err := quick.Check(func(from, value, ahead uint64, ppm int32, shift uint8) bool {
-		l := line{from: int64(from % month), value: epoch + int64(value%month), ppm: int64(ppm) % 500_001}
+		l := linear{from: int64(from % month), value: epoch + int64(value%month), ppm: int64(ppm) % 500_001}
 		d := int64(ahead%month) >> (shift % 50)
 		now := l.from + d
 		reading := l.at(now)
@@ -26,7 +26,7 @@ func TestLine(t *testing.T) {
 	}, &quick.Config{MaxCount: 20_000})
 	require.NoError(t, err)
 
-	still := line{from: 10, value: 100, ppm: -million}
+	still := linear{from: 10, value: 100, ppm: -million}
 	require.EqualValues(t, 100, still.at(1<<60))
 	require.EqualValues(t, 10, still.when(100))
 	require.EqualValues(t, never, still.when(101))

@@ -47,7 +47,7 @@ func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, aft
 const atOnce = 20 * ms // a few messages
 
 // Who waits is called when the lock is released; and where the call doesn't come, it
-// looks by itself.
+// looks on its own.
 func TestWaitersAreCalled(t *testing.T) {
 	// Where they meet is a hash of the names'.
 	r, after := relay(t, nil)

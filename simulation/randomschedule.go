@@ -157,7 +157,7 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 	case Failover, SplitBrain:
 		f.Server, f.For = server, d.length(10, ttl)
 		if kind == SplitBrain {
-			f.Process, f.For = process, longer+1 // 0 is for ever
+			f.Process, f.For = process, longer+1 // 0 is forever
 		}
 		if d.cfg.Replicas > 0 {
 			f.Replica = 1 + d.pick(31, d.cfg.Replicas)

@@ -19,12 +19,12 @@ type call struct {
 	ctx   context.Context
 	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
 
-	// Instead of ctx and reply, for a call that nobody waits for: who gets the vote,
-	// and the reading of the monotonic clock at which it is over.
+	// Instead of ctx and reply, for an asynchronous call: the receiver of the vote, and
+	// the monotonic time of its timeout.
 	to  quorum.Receiver
 	due int64
 
-	// Side by side, since there are many calls.
+	// Packed, because there are many calls.
 	probe bool
 	known quorum.Known // what the probe's client knew
 
@@ -36,13 +36,13 @@ type call struct {
 	delay    time.Duration // a Delay of this very call
 	seq      uint64
 
-	// The events of most calls, in one piece of memory with it.
+	// The events of most calls, allocated together with the call.
 	request request
 	back    reply
 	bound   timer
 }
 
-// answer is what comes back.
+// answer is the reply to a call.
 type answer struct {
 	vote   quorum.Vote
 	raw    *Reply
@@ -50,18 +50,18 @@ type answer struct {
 	result *acted
 }
 
-// The places of Redis's own commands and of ears among the operations.
+// The numbers of Redis's own commands and of subscriptions among the operations.
 const (
 	rawOp = 1<<8 + iota
 	listenOp
 )
 
-// failed is the answer that there is none.
+// failed is the answer of a call that failed.
 func failed(err error, unsent bool) *answer {
 	return &answer{vote: quorum.Vote{Err: err, Unsent: unsent}}
 }
 
-// toResource is the resource's place among those that a process has links to.
+// toResource is the resource's index among the places that a process has links to.
 const toResource = -1
 
 func (c *call) link() *link {
@@ -90,7 +90,7 @@ func (c *call) order() opOrder {
 	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
 }
 
-// apply numbers the call and sends it; or holds it, if a fault waits for it.
+// apply numbers the call and sends it, unless a fault pauses the process at this call.
 func (c *call) apply(w *world) {
 	if c.p.gone() {
 		c.abandon()
@@ -133,7 +133,7 @@ func (c *call) tie(leg uint64) uint64 {
 	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
 }
 
-// send puts the request on its way.
+// send sends the request.
 func (c *call) send() {
 	w := c.p.w
 	if c.act != nil {
@@ -147,7 +147,7 @@ func (c *call) send() {
 	}
 	delay, lost := w.passage(c, Requests)
 	at := w.now.Load() + int64(delay+c.delay)
-	// The copy may get through where the first one didn't.
+	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
 		w.push(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
@@ -158,7 +158,7 @@ func (c *call) send() {
 	w.push(at, c.tie(1), nil, r)
 }
 
-// answer wakes who waits.
+// answer wakes the caller.
 func (c *call) answer(a *answer) {
 	if c.answered {
 		return
@@ -168,9 +168,8 @@ func (c *call) answer(a *answer) {
 	c.deliver(a)
 }
 
-// deliver wakes who waits; or carries on in his place. That is the driver's
-// goroutine then, which is as good as any: Receive doesn't block, and the others
-// stand and hold no locks.
+// deliver wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
+// Receive doesn't block, and all other goroutines are blocked and hold no locks.
 func (c *call) deliver(a *answer) {
 	c.p.w.woke = true
 	switch {
@@ -192,7 +191,7 @@ func (c *call) abandon() {
 	c.deliver(failed(ErrCrashed, false))
 }
 
-// cancel says that a call's context has ended.
+// cancel is the end of a call's context.
 type cancel struct {
 	call *call
 	err  error
@@ -212,7 +211,7 @@ func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
 
 func (c *cancel) happen(*world) { c.call.giveUp(c.err) }
 
-// giveUp ends the wait for an answer.
+// giveUp ends the wait for a reply.
 func (c *call) giveUp(err error) {
 	w := c.p.w
 	w.check.gaveUp(c)
@@ -220,7 +219,7 @@ func (c *call) giveUp(err error) {
 	c.answer(failed(err, false))
 }
 
-// reset says that a call's connection was cut.
+// reset fails a call because its connection was cut.
 type reset struct{ call *call }
 
 func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
@@ -232,9 +231,8 @@ func (r *reset) happen(w *world) {
 	c.answer(failed(ErrReset, false))
 }
 
-// do waits for the answer on a channel of its own. The context's end comes by way
-// of the driver like everything else: a select with two cases that are both ready
-// would be a coin that the runtime tosses.
+// do waits for the answer on a channel of its own. The driver delivers the context's end
+// too: a select with two ready cases would be random.
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {

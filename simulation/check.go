@@ -10,64 +10,63 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// ViolationKind is what went wrong.
+// ViolationKind is the kind of a violation.
 type ViolationKind string
 
 // The kinds.
 const (
-	// TwoHolders: a client got the lock while another had validity left, or acted
-	// on the resource, and was let, after another had got it.
+	// TwoHolders: a client got the lock while another had validity left, or its
+	// operation on the resource succeeded after another client had got the lock.
 	TwoHolders ViolationKind = "two holders"
-	// StaleWrite: a write was carried out after a later holder's operation.
+	// StaleWrite: a write took effect after a later holder's operation.
 	StaleWrite ViolationKind = "stale write"
-	// LostUpdate: a write was carried out over a version that its writer hadn't
-	// read.
+	// LostUpdate: a write replaced a version that its writer hadn't read.
 	LostUpdate ViolationKind = "lost update"
-	// TokenOrder: a token isn't larger than that of a lease that was handed out
-	// before this one was asked for, or was handed out twice.
+	// TokenOrder: a token was issued twice, or isn't larger than the token of a lease
+	// that was granted before this one was requested.
 	TokenOrder ViolationKind = "token order"
-	// Overvalued: at the moment when a lease was handed out or extended, fewer
-	// than a quorum of instances had its key for as long as its validity.
+	// Overvalued: when a lease was granted or extended, fewer than a quorum of servers
+	// had its key for as long as its validity.
 	Overvalued ViolationKind = "validity beyond reality"
-	// NoProgress: nobody got a lock for all of Config.Progress, though processes
-	// tried all the time and a quorum of servers was well and in reach.
+	// NoProgress: no process got a lock for all of Config.Progress, although processes
+	// kept trying and a quorum of servers was healthy and reachable.
 	NoProgress ViolationKind = "no progress"
-	// NeverFree: a lock could not be had long after everything was over.
+	// NeverFree: a lock could not be acquired long after everything had ended.
 	NeverFree ViolationKind = "never free"
 	// Stuck: the run didn't end.
 	Stuck ViolationKind = "stuck"
-	// LeftOver: goroutines were left when all Coordinators had been closed.
+	// LeftOver: goroutines remained after all Coordinators had been closed.
 	LeftOver ViolationKind = "goroutines left over"
-	// Panicked: the code under test panicked, or couldn't be set up or closed.
+	// Panicked: the code under test panicked, or its setup or Close failed.
 	Panicked ViolationKind = "panic"
-	// Unsimulated: the code under test used a part of the clock that can't be
-	// simulated.
+	// Unsimulated: the code under test called a clock method that can't be simulated.
 	Unsimulated ViolationKind = "not simulated"
 )
 
-// Violation is one thing that a check has found.
+// Violation is one finding of a check.
 type Violation struct {
 	Kind ViolationKind
 	// At is the true time.
 	At   time.Duration
 	Text string
-	// Assumption is the number of that assumption of package quorum which the check saw
-	// broken, so that this breaks no promise; 0 if it saw none. 1: a request took effect
-	// at the resource after its holder's lease was over, or after a later request under
-	// the same lease. 3: a server forgot its vote before the answer had arrived.
+	// Assumption is the number of the assumption of package quorum that the check saw
+	// broken, 0 if it saw none. If one is broken, the violation breaks no guarantee.
+	// 1: a request took effect at the resource after its lease had expired, or after a
+	// later request under the same lease. 3: a server forgot its vote before the
+	// reply had arrived.
 	Assumption int
 }
 
-// HasStack reports whether the Text has a stack, which differs from run to run.
+// HasStack reports whether the Text contains a stack, which differs from run to run.
 func (v *Violation) HasStack() bool {
 	return v.Kind == Stuck || v.Kind == LeftOver || v.Kind == Panicked
 }
 
-// String is one line, and more lines for what has a stack.
+// String is one line, or several with a stack.
 func (v Violation) String() string { return fmt.Sprintf("%v at %v: %s", v.Kind, v.At, v.Text) }
 
-// Who names a goroutine of a process: "c1" is the first, and "c1.1" the first that it
-// started by Client.Go.
+// Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
+// goroutine started by Client.Go.
 func Who(process string, goroutine int) string {
 	if goroutine == 0 {
 		return process
@@ -75,14 +74,14 @@ func Who(process string, goroutine int) string {
 	return process + "." + strconv.Itoa(goroutine)
 }
 
-// checker looks at all that happens, as it happens.
+// checker checks every event as it happens.
 type checker struct {
 	w        *world
 	holdings []*holding // in the order in which they were acquired
 	asked    map[string]bool
 
 	wanted  map[string]*wanted  // by key
-	byValue map[string]*holding // what was handed out
+	byValue map[string]*holding // granted leases
 	missed  map[string]bool     // values of rounds of which a vote timed out
 	owed    map[failedDelete]bool
 }
@@ -90,35 +89,35 @@ type checker struct {
 // holding is one lease, as its holder sees it.
 type holding struct {
 	p *process
-	// goroutine is whose of the process's own it is.
+	// goroutine is the number of the holder's goroutine in its process.
 	goroutine int
 	key       string
 	token     fencing.Token
 	value     string
 	quorum    int
-	// servers is how many are to have the key, where nothing is demanded.
+	// servers is how many servers should have the key, if no quorum is demanded.
 	servers int
-	// resumed: it isn't a new lease, but one that was handed off.
+	// resumed: it was handed off to this process.
 	resumed bool
 
-	// Only the workload's goroutine uses these: its last write, and how many there
-	// were. One that is tried again is still the same.
+	// Only the workload's goroutine uses these: its last write and the number of
+	// writes. A retried write keeps its number.
 	writes     uint64
 	wroteValue int64
 	wroteAsOf  uint64
 
 	number   int   // from 1, in the order of acquisition
-	votesAt  int64 // true time, from which on its votes may have been given
+	votesAt  int64 // the earliest true time of its votes
 	askedAt  int64 // true times
 	gotAt    int64
-	void     bool  // it was over already
-	endedAt  int64 // never, while its holder hasn't given it up
+	void     bool  // it had expired already
+	endedAt  int64 // never, until its holder releases it
 	validity int64 // what the holder was told, and at what readings of its clocks
 	clockReadings
 }
 
-// left is the validity that the holder believes in at the true time now. It is
-// counted by the holder's own clocks: what they get wrong is what has to show.
+// left is the validity that the holder believes in at the true time now. It uses the
+// holder's own clocks, because their errors must become visible.
 func (h *holding) left(now int64) int64 {
 	s := h.p.clock.present()
 	return h.validity - max(0, s.mono.at(now)-h.mono, s.wall.at(now)-h.wall)
@@ -136,8 +135,8 @@ func (c *Clock) readingsAt(now int64) clockReadings {
 	return clockReadings{s.mono.at(now), s.wall.at(now)}
 }
 
-// belief is a validity that a holder was told: before a pause, if the process stopped at
-// a reading of its clock in that very step. What it was told then has run on meanwhile.
+// belief is a validity that a holder was told. If the process stopped at a clock reading in
+// the same step, the holder was told before the pause, and the validity has decreased since.
 type belief struct {
 	validity time.Duration
 	before   *clockReadings // what its clocks showed; nil if there was no pause
@@ -154,13 +153,13 @@ func (b *belief) left(p *process) time.Duration {
 	return max(0, b.validity-time.Duration(max(0, now.mono-b.before.mono, now.wall-b.before.wall)))
 }
 
-// over reports whether the pause took all of it.
+// over reports whether it expired during the pause.
 func (b *belief) over(p *process) bool { return b.before != nil && b.left(p) == 0 }
 
 func (h *holding) holds(now int64) bool { return now < h.endedAt && h.left(now) > 0 }
 
-// after reports whether h is the later one of two leases on one key: by their
-// tokens, or where there are none by when they were handed out.
+// after reports whether h is the later of two leases on one key: by their tokens, or
+// without tokens by the times at which they were granted.
 func (h *holding) after(o *holding) bool {
 	switch {
 	case h == nil:
@@ -180,22 +179,22 @@ func (c *checker) violation(kind ViolationKind, format string, args ...any) {
 	c.found(Violation{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// found takes in a violation of this moment.
+// found records a violation at this moment.
 func (c *checker) found(v Violation) {
 	v.At = time.Duration(c.w.now.Load())
 	c.w.event(Found, "", "").Violation = &v
 }
 
-// keys lists the locks that were asked for, sorted.
+// keys lists the requested locks, sorted.
 func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
 
-// acquired takes in a new lease.
+// acquired records a new lease.
 func (c *checker) acquired(h *holding, r *record) {
 	now := c.w.now.Load()
 	h.gotAt, h.endedAt, h.votesAt = now, never, h.askedAt
 	h.told(r.left(r.p))
-	// A process that stopped after the last look at the time may be handed a lease that
-	// is over. The lease says so, and it holds nothing.
+	// A process that stopped after the last clock reading may get an expired lease. The
+	// lease reports that, and the process holds nothing.
 	over := r.over(r.p)
 	h.void = over
 	for _, o := range c.holdings {
@@ -203,7 +202,7 @@ func (c *checker) acquired(h *holding, r *record) {
 			continue
 		}
 		if o.value == h.value {
-			h.votesAt = min(h.votesAt, o.votesAt) // it was passed on within the process
+			h.votesAt = min(h.votesAt, o.votesAt) // a hand-off within the process
 		}
 		if o.holds(now) && !over {
 			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
@@ -226,14 +225,14 @@ func (c *checker) acquired(h *holding, r *record) {
 	}
 }
 
-// real compares a validity with what the instances have.
+// real compares a validity with the keys on the servers.
 func (c *checker) real(h *holding) {
 	needed := max(h.quorum, h.servers)
 	if needed == 0 || h.value == "" {
 		return // nothing is known
 	}
 	s := h.p.clock.present()
-	// The first true time at which either clock says that the lease is over.
+	// The first true time at which the lease has expired by either clock.
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
 	longEnough, forgot := 0, 0
 	for i, place := range c.w.places {
@@ -258,11 +257,11 @@ func (c *checker) real(h *holding) {
 	c.found(v)
 }
 
-// effect looks at an operation that the resource is about to carry out.
+// effect checks an operation that the resource is about to execute.
 func (c *checker) effect(a act, reg *register) {
 	h := a.holding
 	over := !h.holds(c.w.now.Load())
-	// Whoever is late is turned away by a resource that was shown a later token.
+	// A resource that has seen a later token refuses a late operation.
 	late := over && (a.kind == Read || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
 	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
 		v := Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
@@ -271,8 +270,8 @@ func (c *checker) effect(a act, reg *register) {
 		}
 		c.found(v)
 	}
-	// By the time of sending: a packet that is late has no holder any more, and
-	// no lock is to blame for it.
+	// At the time of sending: no lock can prevent that a packet arrives after its
+	// holder's lease.
 	for _, o := range c.holdings[h.number:] {
 		if o.key == h.key && !o.void && o.gotAt <= a.sent {
 			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
@@ -290,8 +289,8 @@ func (c *checker) effect(a act, reg *register) {
 	}
 }
 
-// write looks at a write that the resource is about to carry out. late says that its
-// holder is, and that the resource can't know.
+// write checks a write that the resource is about to execute. late means that its holder
+// is late and the resource can't know.
 func (c *checker) write(a act, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
 	h := a.holding
 	if reg.latest.after(h) {
@@ -299,13 +298,13 @@ func (c *checker) write(a act, reg *register, late bool, found func(kind Violati
 	}
 	lost, own := a.version != reg.version, reg.writer == h
 	if lost {
-		// A write that took effect too late also spoils the one that it came in between.
+		// A write that took effect too late also breaks the update that it interrupts.
 		found(LostUpdate, late || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
 	}
 	reg.writer, reg.overdue = h, late || lost && own
 }
 
-// crashed ends what a process held.
+// crashed ends the leases of a process.
 func (c *checker) crashed(p *process) {
 	now := c.w.now.Load()
 	for _, h := range c.holdings {
@@ -315,7 +314,7 @@ func (c *checker) crashed(p *process) {
 	}
 }
 
-// record is one thing that a workload did, on its way to the checks.
+// record reports one action of a workload to the checks.
 type record struct {
 	p         *process
 	goroutine int
@@ -329,7 +328,7 @@ type record struct {
 func (r *record) order() opOrder {
 	kind := isRecord
 	if r.kind == Acquired {
-		// Where the lock passes on within a step, the one before released it first.
+		// In a hand-off within a step, the predecessor released it first.
 		kind = isGain
 	}
 	return opOrder{process: r.p.index, kind: kind, place: r.goroutine, n: r.n}
@@ -361,11 +360,11 @@ func (r *record) apply(w *world) {
 		w.check.acquired(h, r)
 	case Refused:
 		w.check.quarantined(r.p)
-		if !h.resumed { // that asks for no lock that is free
+		if !h.resumed { // Resume doesn't acquire a free lock
 			w.check.inVain(h)
 		}
 	case Looked:
-		// What the library says now is what the holder believes from here on.
+		// From now on, the holder believes what the library says now.
 		if h != nil && now < h.endedAt {
 			h.told(left)
 		}
@@ -381,7 +380,7 @@ func (r *record) apply(w *world) {
 	}
 }
 
-// prolonged is an extension that was won.
+// prolonged is a successful extension.
 type prolonged struct {
 	p     *process
 	key   string
@@ -409,7 +408,7 @@ func (x *prolonged) apply(w *world) {
 	}
 }
 
-// held is the lease that was extended, nil if its holder has given it up.
+// held is the lease that was extended, nil if its holder has released it.
 func (c *checker) held(x *prolonged, now int64) *holding {
 	for _, h := range slices.Backward(c.holdings) {
 		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
@@ -419,7 +418,7 @@ func (c *checker) held(x *prolonged, now int64) *holding {
 	return nil
 }
 
-// tally counts what the library told a hook.
+// tally counts calls of a hook.
 type tally struct {
 	p    *process
 	what string

@@ -10,14 +10,13 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// Workload is what each client process does. It runs on a goroutine of the process,
-// and on those that it starts by Client.Go, each of which reaches the world through its
-// own Client alone: no time, channels or memory that are shared, for these are not
-// simulated. When the process crashes, the next thing that it asks of its Client
-// doesn't return.
+// Workload is what each client process does. It runs on a goroutine of the process and
+// on those that it starts with Client.Go. Each goroutine must use only its own Client:
+// real time, shared channels and shared memory are not simulated. After a crash of the
+// process, the next call of a Client's method doesn't return.
 type Workload func(c *Client)
 
-// Client is what a Workload works with. What it does through it is recorded, and
+// Client is a Workload's access to the world. Everything done through it is recorded and
 // checked.
 type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
@@ -26,13 +25,13 @@ type Client struct {
 	// Incarnation counts the process's incarnations from 0, see Reboot.
 	Incarnation int
 
-	// Locker is the process's lock, and Coordinator the Coordinator that it is, nil
-	// for a Locker that isn't Coordinated. Leases that are taken from them directly
-	// are not seen by the checks.
+	// Locker is the process's lock. Coordinator is its Coordinator, nil for a Locker
+	// that isn't Coordinated. The checks don't see leases that are acquired from them
+	// directly.
 	Locker      Locker
 	Coordinator *quorum.Coordinator
 
-	// Goroutine is 0 for the workload's first one, and counts those that Go started.
+	// Goroutine is 0 for the workload's first goroutine; Go counts from 1.
 	Goroutine int
 
 	p        *process
@@ -42,10 +41,10 @@ type Client struct {
 	turns    uint64
 	letters  uint64
 	started  uint64
-	stirred  bool // the library may still be at work on what it was asked last
+	stirred  bool // the library may still be working on the last request
 }
 
-// Patience is how long a Client waits for the resource's answer, by its own clock.
+// Patience is a Client's timeout for the resource's reply, by its own clock.
 const Patience = time.Second
 
 // Context is the process's context. It never ends.
@@ -85,8 +84,8 @@ func (c *Client) TryAcquire(key string) (Lease, error) {
 	return c.acquire(key, c.Locker.TryAcquire)
 }
 
-// Acquire is Locker.Acquire. Bound it by Terms in the Config, or the run may
-// not end.
+// Acquire is Locker.Acquire. Limit the waiting time by Terms in the Config; otherwise the
+// run may not end.
 func (c *Client) Acquire(key string) (Lease, error) {
 	return c.acquire(key, c.Locker.Acquire)
 }
@@ -95,7 +94,7 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (Leas
 	return c.gain(&holding{p: c.p, key: key}, func() (Lease, error) { return acquire(c.ctx, key) })
 }
 
-// gain asks for a lease, and records what came of it.
+// gain requests a lease and records the result.
 func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 	c.settle()
 	h.goroutine = c.Goroutine
@@ -125,7 +124,7 @@ func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
 	return lease, nil
 }
 
-// quorum is how many servers are to have a lease, 0 if nobody can tell.
+// quorum is how many servers should have a lease, 0 if that is unknown.
 func (c *Client) quorum(lease Lease) int {
 	switch of := lease.(type) {
 	case *quorum.Lease:
@@ -138,8 +137,7 @@ func (c *Client) quorum(lease Lease) int {
 	return c.Coordinator.Set().Q
 }
 
-// KeepAlive lets the lease be extended on its own, if it can be: if it has a method
-// KeepAlive, as a *quorum.Lease has.
+// KeepAlive calls the lease's method KeepAlive, if it has one, as a *quorum.Lease does.
 func (c *Client) KeepAlive(lease Lease) {
 	c.settle()
 	if kept, ok := lease.(interface{ KeepAlive() }); ok {
@@ -147,7 +145,7 @@ func (c *Client) KeepAlive(lease Lease) {
 	}
 }
 
-// Valid looks whether the lease has validity left.
+// Valid reports whether the lease has validity left.
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
@@ -161,7 +159,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.stirred = true
 	c.p.exit()
-	if _, told := lease.(*quorum.Lease); !told && err == nil { // that one tells by a hook
+	if _, told := lease.(*quorum.Lease); !told && err == nil { // a *quorum.Lease reports it by a hook
 		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
@@ -180,18 +178,17 @@ func (c *Client) Release(lease Lease) error {
 	return err
 }
 
-// Read reads the resource that the lease's key stands for, and shows it the token.
-// The version counts its writes. The error is the guard's, or that of an answer
-// that didn't come within Patience: context.DeadlineExceeded.
+// Read shows the lease's token to the resource of the lease's key and reads it. The version
+// counts the resource's writes. The error is the guard's, or context.DeadlineExceeded if no
+// reply arrived within Patience.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
 	r := c.act(lease, act{kind: Read})
 	return r.value, r.version, r.err
 }
 
-// Write writes the resource that the lease's key stands for, whose value was read
-// as of version. It is carried out, or not, whatever version the resource has by
-// then: to notice a difference is what checks are for. An error that Is
-// context.DeadlineExceeded leaves open whether it was.
+// Write writes the resource of the lease's key; version is that of the value that was read.
+// The resource doesn't compare versions: the checks detect a difference. After
+// context.DeadlineExceeded, the write may or may not have been executed.
 func (c *Client) Write(lease Lease, value int64, version uint64) error {
 	h := c.held(lease)
 	if h.writes == 0 || h.wroteValue != value || h.wroteAsOf != version {
@@ -201,7 +198,7 @@ func (c *Client) Write(lease Lease, value int64, version uint64) error {
 	return c.act(lease, act{kind: Write, value: value, version: version, number: h.writes}).err
 }
 
-// held is the lease as the checks know it.
+// held returns the checks' record of the lease.
 func (c *Client) held(lease Lease) *holding {
 	h := c.holdings[lease]
 	if h == nil {
@@ -232,19 +229,18 @@ func (c *Client) act(lease Lease, a act) acted {
 	return *answer.result
 }
 
-// record hands the checks what the workload did. The number keeps a process's own
-// order.
+// record reports an action to the checks. The number keeps the order within a process.
 func (c *Client) record(r *record) {
 	c.records++
 	r.p, r.goroutine, r.n = c.p, c.Goroutine, c.records
 	c.p.post(r)
 }
 
-// hooks tell the checks and the counts what the library does on its own.
+// hooks report to the checks and the counters what the library does on its own.
 func (c *Client) hooks() quorum.Hooks {
 	tell := func(what string) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
-		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log shows it by what distrusts whom
+		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Distrusted events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 		},

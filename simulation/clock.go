@@ -10,28 +10,28 @@ import (
 )
 
 // epoch is the wall clocks' reading at the start of a run: a time at which tokens
-// seeded from a clock look as they do in life.
+// that start from a clock look realistic.
 const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
 
-// span is a stretch of true time in which a process's clocks ran evenly.
+// span is an interval of true time in which a process's clocks ran at constant rates.
 type span struct {
 	mono, wall linear
 	before     *span // nil for the first one
 }
 
-// Clock is one process's clock: a monotonic one and a wall clock, each a line over
-// true time. It is what the code under test has for the time. Only the driver
-// changes it, and only while the process's goroutines stand.
+// Clock is one process's monotonic clock and wall clock, each a linear function of true
+// time. The code under test reads the time from it. Only the driver changes it, and only
+// while the process's goroutines are blocked.
 //
-// Timer, Ticker and AfterFunc give concrete types that work by real time alone; a
-// process that calls them is reported (see Violation), and their timers never fire.
+// Timer, Ticker and AfterFunc return concrete types that work only in real time. A process
+// that calls them is reported (see Violation), and their timers never fire.
 type Clock struct {
 	p *process
 	// start and started are what the clocks showed when the process started.
 	start   time.Time
 	started int64
-	// latest is the present. It is atomic for the race detector alone, which doesn't see
-	// that a goroutine stands if it does so in WaitGroup.Wait.
+	// latest is the present. It is atomic only for the race detector, which doesn't see
+	// that a goroutine is blocked in WaitGroup.Wait.
 	latest atomic.Pointer[span]
 	// future is the span at the moment to which the process runs ahead; nil before it
 	// ever did.
@@ -51,7 +51,7 @@ func newClock(p *process, now int64) *Clock {
 	return c
 }
 
-// inherit lets a new process's clock go on where the machine's was.
+// inherit continues the machine's clock in a new process.
 func (c *Clock) inherit(from *Clock, now int64) {
 	c.ppm = from.ppm
 	s := from.present()
@@ -70,8 +70,8 @@ func (c *Clock) shows() (*span, int64) {
 	return c.present(), at
 }
 
-// foresee has a process that runs ahead see its clocks as they will be at a moment: what
-// happens to them until then is in the schedule, or is the suspension that it is for.
+// foresee shows a process that runs ahead its clocks as they will be at a moment. All
+// changes until then are in the schedule, or are the suspension itself.
 func (c *Clock) foresee(until int64, suspended, frozen bool) {
 	s, now := c.shows()
 	ppm := c.ppm
@@ -141,8 +141,8 @@ func (c *Clock) mono() int64 {
 	return s.mono.at(at)
 }
 
-// Now is the wall clock. Like Since it is a reading, at which a Pause or a Suspend can
-// fall, see Fault.Op.
+// Now reads the wall clock. Like Since it is a reading at which a Pause or a Suspend can
+// happen, see Fault.Op.
 func (c *Clock) Now() time.Time {
 	t := c.now()
 	if c.p.stopsAtReading() {
@@ -167,10 +167,10 @@ func (c *Clock) now() time.Time {
 
 func (c *Clock) since(t time.Time) time.Duration { return time.Duration(c.mono() - c.monoAt(t)) }
 
-// monoAt is what the monotonic clock showed when the wall clock showed t. A real
-// time.Time carries both; this one has to be looked up. Where the wall clock was
-// stepped back it has shown some moments twice: then the start of the process is
-// meant, else the later.
+// monoAt is the monotonic clock's reading when the wall clock showed t. A real time.Time
+// carries both readings; here it is looked up. After a step back, the wall clock has
+// shown some times twice: then t means the start of the process if it matches, and
+// otherwise the later moment.
 func (c *Clock) monoAt(t time.Time) int64 {
 	if t.Equal(c.start) {
 		return c.started
@@ -196,7 +196,7 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 	return ch
 }
 
-// Tick sends the time each time d has passed, for as long as the process lives.
+// Tick sends the time after every d until the process ends.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil

@@ -21,90 +21,89 @@ type Config struct {
 	// Hooks are the simulation's own.
 	Quorum quorum.Config
 
-	// Latency bounds the time of each message one way, drawn evenly: 0 or more,
-	// up to a minute. Default 200 µs to 2 ms.
+	// Latency bounds the one-way latency of each message, drawn uniformly: 0 to a
+	// minute. Default 200 µs to 2 ms.
 	LatencyMin, LatencyMax time.Duration
 
-	// Locker makes each process's lock. Default: the library's Coordinator, on all
-	// the servers and aliases.
+	// Locker creates each process's lock. Default: the library's Coordinator on all
+	// servers and aliases.
 	Locker func(Process) (Locker, error) `json:"-"`
 
-	// Scripts are the Go forms of Lua scripts by their texts, for EVAL, beside those
-	// that are well known (CompareDel and others).
+	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
+	// scripts (CompareDel and others).
 	Scripts map[string]Script `json:"-"`
 
 	// Aliases are more names for servers: what a client has that lists a server
 	// twice.
 	Aliases []Alias
 
-	// ConnLife is for how long after a Switch a client's commands may go to the server
-	// before, as its instances tell the library (quorum.Instance.ConnLife). Faults don't heed it:
-	// Switch.By is what happens. 0 to a minute, default 0.
+	// ConnLife is how long after a Switch a client's commands may still reach the
+	// previous server, as its instances report it (quorum.Instance.ConnLife). Faults
+	// ignore it: Switch.By is the real time. 0 to a minute, default 0.
 	ConnLife time.Duration `json:",omitempty"`
 
-	// Guard is what stands before the resource. Default: nothing.
+	// Guard protects the resource. Default: no guard.
 	Guard Guarding
 
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
 	ServerAge time.Duration
 
-	// Persistence is what the servers say that they keep over a restart. What they
-	// really keep is the Restart's to say: a disk may lie.
+	// Persistence is what the servers report to keep over a restart. What they really
+	// keep depends on the Restart: a disk may lie.
 	Persistence Keep
 
-	// Eviction is what the servers say of a full memory. Default "noeviction".
-	// What happens is Evict's to say.
+	// Eviction is the eviction policy that the servers report. Default "noeviction".
+	// Only an Evict fault evicts keys.
 	Eviction string
 
-	// HideRunID lets servers hide their run ID and replication ID, as hosted ones may:
-	// the library can tell a restart by the uptime alone, and a failover or an older
-	// counter not at all.
+	// HideRunID makes servers hide their run ID and replication ID, as hosted servers
+	// may. Then the library detects a restart only by the uptime, and cannot detect a
+	// failover or an older counter.
 	HideRunID bool
 
-	// Replicas is how many replicas each server has, 0 to 5. They get what it does
-	// one after the other, ReplicaLagMin to ReplicaLagMax later, 0 to a minute
-	// each; default 500 µs to 5 ms.
+	// Replicas is the number of replicas of each server, 0 to 5. They get its changes
+	// in order, ReplicaLagMin to ReplicaLagMax later, 0 to a minute each; default
+	// 500 µs to 5 ms.
 	Replicas                     int
 	ReplicaLagMin, ReplicaLagMax time.Duration
 
-	// SemiSync lets servers answer a change when a replica has it, but no later
-	// than so long after it: then they don't wait any more until one has caught up,
-	// as semi-synchronous replication does. 0 to a minute, 0 for no waiting.
+	// SemiSync makes servers delay the reply to a change until a replica has it, at
+	// most for this long. After a timeout they don't wait until a replica has caught
+	// up, as in semi-synchronous replication. 0 to a minute, 0 for no waiting.
 	SemiSync time.Duration
 
-	// WaitReplicas lets the library's grants count only if so many replicas have
-	// them within WaitTimeout: package instance's Config.Replicas. 0 to 1000;
-	// WaitTimeout 1 ms to a minute, default 20 ms.
+	// WaitReplicas is package instance's Config.Replicas: a grant counts only if this
+	// many replicas have it within WaitTimeout. 0 to 1000; WaitTimeout 1 ms to a
+	// minute, default 20 ms.
 	WaitReplicas int
 	WaitTimeout  time.Duration
 
-	// Progress is how long processes may try in vain to get a lock that nobody
-	// has, with a quorum of servers in reach and nothing wrong with these, before it
-	// is reported as NoProgress. Default three times the longest TTL, below zero
-	// never.
+	// Progress is how long processes may fail to get a free lock, with a quorum of
+	// healthy and reachable servers, before NoProgress is reported. Default three times
+	// the longest TTL, below zero never.
 	Progress time.Duration
 
-	// Witness lets one more client try to get every lock that was asked for,
-	// some time after the last process has ended and the last fault is over: if
-	// it can't, nobody ever will.
+	// Witness adds a client that tries to get every requested lock, some time after
+	// the last process and the last fault have ended. If it fails, the lock is never
+	// free again.
 	Witness bool
 
-	// Forgetful makes servers that grant every Acquire, whoever holds the key.
-	// It is for tests of the checks, which must notice.
+	// Forgetful makes servers grant every Acquire, even of a held key. It is for tests
+	// of the checks, which must notice.
 	Forgetful bool
 
-	// Horizon is the virtual time at which a run that hasn't ended is broken off.
-	// Default 10 min after the last fault's beginning.
+	// Horizon is the virtual time at which a run is aborted. Default 10 min after the
+	// start of the last fault.
 	Horizon time.Duration
 
-	// MaxEvents is the number of events after which it is. Default 1 000 000.
+	// MaxEvents is the number of events after which a run is aborted. Default 1 000 000.
 	MaxEvents int
 }
 
-// Alias is one more name for a server.
+// Alias is an additional name of a server.
 type Alias struct {
-	// Name is the name: printable ASCII without spaces, and nobody else's.
+	// Name is unique and printable ASCII without spaces.
 	Name string
 	// Server is the server's own name, "A" to "Z".
 	Server string
@@ -130,7 +129,7 @@ func (c Config) complete() Config {
 	}
 	set(&c.ServerAge, time.Hour)
 	set(&c.Quorum.TTL, 10*time.Second)
-	// No longer than it has to be, and so are quarantines and runs.
+	// As short as possible, so that quarantines and runs are short.
 	set(&c.Quorum.MaxTTL, c.Quorum.TTL)
 	set(&c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
 	set(&c.WaitTimeout, 20*time.Millisecond)
@@ -204,7 +203,7 @@ func (c Config) serverNames() []string {
 	return names
 }
 
-// placeNames are the names of servers, aliases among them.
+// placeNames are the names of the servers and aliases.
 func (c Config) placeNames() []string {
 	names := c.serverNames()
 	for _, a := range c.Aliases {

@@ -9,8 +9,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// What happens without an event of its own, and a check depends on: that one found
-// nothing proves nothing where what it looks for never came near.
+// Counters of what has no event of its own but matters to a check: that a check found
+// nothing proves little if the situation it checks never occurred.
 var (
 	replyAfterRelease   = counter("a reply came after the release")
 	grantLate           = counter("a straggler's grant came late")
@@ -60,12 +60,12 @@ func counter(name string) string {
 	return name
 }
 
-// LongerThanKept is what Log.Counts calls a lease that was handed out, or extended,
-// with more validity than its servers keep its key: see Lease.
+// LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
+// more validity than their servers keep the key, see Lease.
 const LongerThanKept = "a lease was promised for longer than its servers keep it"
 
-// verdicts are the errors that a lock may give, from the particular to the
-// general: of two that an error is, the first names it.
+// verdicts are the errors of locks, from the particular to the general. The first match
+// names an error.
 var verdicts = []error{
 	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
@@ -73,8 +73,8 @@ var verdicts = []error{
 
 const anotherError = "another error"
 
-// verdict names an error without what differs from one scheduling of goroutines
-// to the next, such as which of the answers came last.
+// verdict names an error without the parts that depend on goroutine scheduling, such as
+// which reply arrived last.
 func verdict(err error) string {
 	for _, known := range verdicts {
 		if errors.Is(err, known) {
@@ -86,8 +86,7 @@ func verdict(err error) string {
 
 const noLease = "no lease: "
 
-// kindCounts is what events are counted as by their kinds, useCounts by what became of a
-// Read or a Write.
+// kindCounts maps event kinds to counters, and useCounts the outcomes of a Read or a Write.
 var kindCounts = [eventKinds]string{
 	RequestLost: "a request was lost", ReplyLost: "a reply was lost", GaveUp: "a call timed out", Ignored: "a reply came too late",
 	Acquired: "a lease was acquired", Extended: "a lease was extended", HandedOff: "a lease was handed off",
@@ -100,8 +99,8 @@ var useCounts = map[[2]string]string{
 	{"write", "repeated"}: "the resource recognised a repeated write",
 }
 
-// Counters lists the names of everything that Log.Counts may count, sorted: those that
-// are missing there were never reached.
+// Counters lists the names of all counters of Log.Counts, sorted. Counters that are missing
+// in Log.Counts were never reached.
 func Counters() []string {
 	names := slices.Concat(counterNames, kindCounts[:], slices.Collect(maps.Values(useCounts)))
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })

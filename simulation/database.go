@@ -11,10 +11,9 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// database is one server's data as Redis's own commands see it. The data is the
-// same that the library's commands work on; what they keep beside a lock's key, the
-// resource's counter and the record of the set and the run that it was last granted
-// from in, has keys of its own in Redis and can't be reached here.
+// database executes Redis's own commands on one server's data. The library's commands
+// use the same data. Their resource counter and the record beside it (of the set and the
+// run ID of the last grant) have keys of their own in Redis and are not visible here.
 type database struct {
 	*quorumtest.Data
 	scripts map[string]Script // by canonical text, beside those that are well known
@@ -24,7 +23,7 @@ func newDatabase(scripts map[string]Script) database {
 	return database{quorumtest.NewData(), scripts}
 }
 
-// What Redis answers, word by word.
+// Redis's replies, verbatim.
 var (
 	errSyntax     = errors.New("ERR syntax error")
 	errNotInteger = errors.New("ERR value is not an integer or out of range")
@@ -48,7 +47,7 @@ func truth(is bool) Reply {
 
 func failure(err error) Reply { return Reply{Err: err} }
 
-// kind is what a key must hold for a command.
+// kind is the value type that a command requires.
 type kind uint8
 
 const (
@@ -59,15 +58,15 @@ const (
 
 // command is one of the commands that a database carries out.
 type command struct {
-	// most and least are how many arguments it takes after its name; most < 0 is
-	// for any number.
+	// least and most bound the number of arguments after its name; most < 0 means no
+	// limit.
 	least, most int
 	run         func(d database, args []string, now time.Time) Reply
-	// check, if set, looks at the arguments before the key is looked at.
+	// check, if set, validates the arguments before the key is read.
 	check func(args []string) error
-	// on is what its first argument, a key, must hold if it exists.
+	// on is the type of its first argument, a key, if the key exists.
 	on kind
-	// reads says that it changes nothing.
+	// reads means that it changes nothing.
 	reads bool
 }
 
@@ -110,7 +109,7 @@ func init() {
 	}
 }
 
-// do carries out one command at the moment now of the server's wall clock.
+// do executes one command at the time now of the server's wall clock.
 func (d database) do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
 		return failure(unknown([]string{""}))
@@ -132,7 +131,7 @@ func (d database) do(args []string, now time.Time) Reply {
 	return cmd.run(d, args[1:], now)
 }
 
-// lookUp gives the command that args begin with, if they are enough and not too many.
+// lookUp returns the command of args, if the number of arguments is right.
 func lookUp(args []string) (command, error) {
 	cmd, ok := commands[strings.ToUpper(args[0])]
 	if !ok {
@@ -200,8 +199,7 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 	return c, err
 }
 
-// end is the moment of expiry. It is looked at when all options are in order, as
-// Redis does.
+// end is the moment of expiry. As in Redis, it is checked after all options are valid.
 func (c conditions) end(name string, now time.Time) (time.Time, error) {
 	unit, absolute := time.Millisecond, strings.HasSuffix(c.unit, "AT")
 	if c.unit[0] == 'E' {
@@ -218,7 +216,7 @@ func invalidExpire(name string) error {
 	return fmt.Errorf("ERR invalid expire time in '%s' command", name)
 }
 
-// expiry is the moment that a number of units from now, or from 1970, means.
+// expiry converts a number of units from now, or from 1970, to a moment.
 func expiry(name, text string, unit time.Duration, absolute bool, now time.Time) (time.Time, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -398,7 +396,7 @@ func (d database) has(key, value string, now time.Time) (has, exists bool) {
 	return exists && held == value, exists
 }
 
-// cad and cas are Tair's: they tell a key that is missing by -1.
+// cad and cas are Tair's: they return -1 for a missing key.
 func (d database) cad(args []string, now time.Time) Reply {
 	has, exists := d.has(args[0], args[1], now)
 	if !exists {
@@ -407,7 +405,7 @@ func (d database) cad(args []string, now time.Time) Reply {
 	return truth(has && d.Delete(args[0], now))
 }
 
-// cas takes the expiry away unless it is given a new one: so does Tair.
+// cas removes the expiry unless it gets a new one, as in Tair.
 func (d database) cas(args []string, now time.Time) Reply {
 	var expires time.Time
 	switch {

@@ -25,10 +25,9 @@ const (
 	tagLetter
 )
 
-// draw is all the randomness there is: a hash of the seed, of what it is for, and
-// of whom it concerns. There is no stream that draws are taken from in order, so
-// that one fault more or less leaves every other draw as it was; only therefore
-// can a schedule be made smaller fault by fault.
+// draw is the only source of randomness: a hash of the seed, the purpose and the subject.
+// There is no sequential stream, so that adding or removing a fault leaves all other
+// draws unchanged. Shrinking a schedule fault by fault depends on that.
 func draw(seed uint64, t tag, about ...uint64) uint64 {
 	h := mix(seed, uint64(t))
 	for _, a := range about {
@@ -58,7 +57,7 @@ func between(h uint64, least, most int64) int64 {
 type values struct {
 	seed, process uint64
 
-	// For the goroutines of a process that has crashed, which run all at once.
+	// For the goroutines of a crashed process, which run concurrently.
 	mu sync.Mutex
 	n  uint64
 }

@@ -2,8 +2,8 @@ package simulation
 
 // happening is what an event does. It runs on the driver's goroutine.
 type happening interface {
-	// live reports whether it would still have an effect. An event that wouldn't
-	// is dropped without time moving on to it.
+	// live reports whether it would still have an effect. If not, the event is dropped
+	// and time doesn't advance to it.
 	live() bool
 	happen(w *world)
 }
@@ -18,9 +18,9 @@ type event struct {
 	what  happening
 }
 
-// before orders the queue. Events of one moment are in a seeded order: equal
-// times are the normal case, since all instances have the same time-out, and
-// no order of them may be relied on.
+// before orders the queue. Events of one moment are in a seeded order: equal times are
+// normal, because all instances have the same timeout, and code must not rely on any
+// order of them.
 func (e *event) before(o *event) bool {
 	switch {
 	case e.at != o.at:

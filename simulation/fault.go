@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// plan enters a fault into the run.
+// plan schedules a fault.
 func (w *world) plan(f Fault) {
 	switch {
 	case f.Op == clockOp:
@@ -29,8 +29,7 @@ func (w *world) plan(f Fault) {
 	w.ahead(int64(f.At), &strike{w: w, fault: f})
 }
 
-// onLinks reports whether it is messages that the fault concerns, for as long as it
-// lasts.
+// onLinks reports whether the fault affects messages for a while.
 func (f Fault) onLinks() bool {
 	switch f.Kind {
 	case Cut, Lose, Delay, Reorder, Duplicate:
@@ -46,7 +45,7 @@ type strike struct {
 	alone *process // nil: all that the fault names
 }
 
-// live: when all processes have ended, a fault can only matter to the witness.
+// live: after all processes have ended, a fault only matters to the witness.
 func (s *strike) live() bool { return s.w.running()+s.w.reboots > 0 || s.w.cfg.Witness }
 
 func (s *strike) happen(w *world) {
@@ -89,14 +88,14 @@ func (s *strike) happen(w *world) {
 	}
 }
 
-// suffers writes down a fault.
+// suffers logs a fault.
 func (w *world) suffers(f Fault, process, place string) *Event {
 	e := w.event(Suffered, process, place)
 	e.Fault = &f
 	return e
 }
 
-// strike lets the fault happen to a process.
+// strike applies the fault to a process.
 func (f Fault) strike(w *world, p *process) {
 	now := w.now.Load()
 	if p.ahead() && f.Kind == Suspend {
@@ -123,7 +122,7 @@ func (f Fault) strike(w *world, p *process) {
 	}
 }
 
-// hit lets the fault happen to a server.
+// hit applies the fault to a server.
 func (f Fault) hit(w *world, s *server) {
 	now := w.now.Load()
 	w.suffers(f, "", s.name)
@@ -177,7 +176,7 @@ func (f Fault) hit(w *world, s *server) {
 	}
 }
 
-// evict drops one thing that the server has: the key that is named, or any.
+// evict drops the named key of the server, or a random one.
 func (s *server) evict(f Fault) {
 	type thing struct {
 		name  string // as Fault.Key has it
@@ -227,7 +226,7 @@ func (w *world) reconnect(f Fault) {
 	}
 }
 
-// restored is the end of a server's trouble.
+// restored is the end of a server's fault.
 type restored struct {
 	s     *server
 	by    Fault
@@ -263,7 +262,7 @@ type byOperation struct {
 	seen []int // by process, over all its incarnations
 }
 
-// byOperation lets the faults happen that this very call was waited for with.
+// byOperation applies the faults that happen at this call.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
 		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||

@@ -1,30 +1,29 @@
 package simulation
 
-// Guarding is what stands before the resource.
+// Guarding is the kind of guard of the resource.
 type Guarding string
 
 // The guards.
 const (
-	// Unguarded: whatever arrives is carried out.
+	// Unguarded: every request is executed.
 	Unguarded Guarding = ""
-	// GuardWrites refuses writes under a token below the largest one that a write
-	// has come with. Reads pass, and teach it nothing.
+	// GuardWrites refuses a write whose token is below the largest token of an earlier
+	// write. Reads pass and don't raise the mark.
 	GuardWrites Guarding = "writes"
-	// GuardAdmits is GuardWrites, and admits the token of each read too: from the
-	// first read of a holder on no earlier one can write.
+	// GuardAdmits is GuardWrites, and reads raise the mark too: after the first read of
+	// a holder, no earlier holder can write.
 	GuardAdmits Guarding = "admits"
-	// GuardIdempotent is GuardAdmits before a resource that knows the writes of
-	// each lease by their numbers: one that comes again is answered as before and
-	// isn't carried out, and one that comes after a later one of its own lease is
-	// refused. A Write of the same value and version as the one before it, under
-	// the same lease, is that one again.
+	// GuardIdempotent is GuardAdmits on a resource that numbers the writes of each
+	// lease. A repeated write gets the earlier reply and isn't executed again. A write
+	// that arrives after a later write of its own lease is refused. A Write of the same
+	// value and version as the previous one under the same lease is a repetition.
 	GuardIdempotent Guarding = "idempotent"
-	// GuardRepeats knows writes as GuardIdempotent does, and looks at no token.
+	// GuardRepeats numbers writes as GuardIdempotent does, and ignores tokens.
 	GuardRepeats Guarding = "repeats"
 )
 
-// Tokens reports whether the guard looks at tokens.
+// Tokens reports whether the guard checks tokens.
 func (g Guarding) Tokens() bool { return g != Unguarded && g != GuardRepeats }
 
-// numbers reports whether the resource knows writes by their numbers.
+// numbers reports whether the resource numbers writes.
 func (g Guarding) numbers() bool { return g == GuardIdempotent || g == GuardRepeats }

@@ -19,7 +19,7 @@ func (l *link) lose(incarnation uint64) {
 
 func (l *link) close() { l.incarnation, l.to = 0, nil }
 
-// repeats says whether a call's request arrives twice, and how much later then.
+// repeats reports whether a call's request arrives twice, and how much later.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 	if c.repeat {
 		return c.repeatBy, true
@@ -33,15 +33,14 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 	return 0, false
 }
 
-// concerns reports whether a fault of links has to do with a message that is sent
-// now.
+// concerns reports whether a link fault affects a message that is sent now.
 func (w *world) concerns(f Fault, c *call, way Way) bool {
 	now := time.Duration(w.now.Load())
 	return now >= f.At && (f.For == 0 || now < f.At+f.For) && (f.Way == Both || f.Way == way) &&
 		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
 }
 
-// passage is how long a message takes, and whether it gets lost.
+// passage returns a message's latency, and whether it is lost.
 func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 	about := tagRequest
 	if way == Replies {
@@ -59,8 +58,8 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 		case Cut:
 			lost = true
 		case Lose:
-			// By what the fault is, not by its number: that changes when others are
-			// taken away.
+			// By the fault's content, not by its number, which changes when other faults
+			// are removed.
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
 		case Delay:
 			delay += f.By
@@ -77,8 +76,8 @@ type request struct {
 	call        *call
 	incarnation uint64 // of the server that its connection is to, 0: it opens one
 
-	// again marks the second copy of a request that arrives twice. Its answer goes
-	// to nobody.
+	// again marks the second copy of a request that arrives twice. Its reply is
+	// discarded.
 	again bool
 
 	to    *server // that its connection is to, if its address has ever led to another one
@@ -99,7 +98,7 @@ func (r *request) happen(w *world) {
 	r.server().receive(r)
 }
 
-// reply puts the answer on its way.
+// reply sends the answer.
 func (r *request) reply(a *answer) {
 	if r.again {
 		return
@@ -130,8 +129,8 @@ func (r *reply) happen(w *world) {
 	c.answer(r.answer)
 }
 
-// cutConnection ends the connection to a place. What was sent to it stays on its
-// way; who waits for an answer is told.
+// cutConnection closes the connection to a place. Sent requests still arrive; calls that
+// wait for a reply fail.
 func (p *process) cutConnection(i int) {
 	p.links[i].close()
 	for _, e := range sorted(p.addresses()) {

@@ -8,23 +8,22 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// Lease is a lock as its holder sees it. A *quorum.Lease is one; a design of
-// another kind brings its own. Values of the type must be comparable, as pointers
-// are.
+// Lease is a lock as its holder sees it, such as a *quorum.Lease. Values of the type must
+// be comparable, as pointers are.
 //
-// A Lease may also have a method Quorum() int: how many servers have its key. It
-// is what a check holds its validity to, see Overvalued; 0 is for designs of which
-// nothing of the kind can be demanded. Without it the Coordinator's quorum counts.
+// A Lease may also have a method Quorum() int: how many servers must have its key for
+// its validity, see Overvalued. 0 is for designs without such a guarantee. The default is
+// the Coordinator's quorum.
 //
-// And it may have a method Show(context.Context) fencing.Token: the token that it
-// shows to the resource when it is used, where that isn't Token's.
+// It may also have a method Show(context.Context) fencing.Token: the token that it shows
+// to the resource, if that isn't Token's.
 type Lease interface {
 	Key() string
-	// Value is what the key is set to on the servers, "" if nothing is.
+	// Value is the key's value on the servers, "" if there is none.
 	Value() string
 	// Token is the fencing token, 0 if there is none.
 	Token() fencing.Token
-	// Validity is what the holder believes is left, by its own clocks.
+	// Validity is the remaining validity by the holder's own clocks.
 	Validity() time.Duration
 	Extend(ctx context.Context) error
 	Release(ctx context.Context) error
@@ -32,23 +31,22 @@ type Lease interface {
 
 var _ Lease = (*quorum.Lease)(nil)
 
-// Locker is a lock design as one process runs it. A process whose workload has
-// returned closes it; one that crashes doesn't, nothing does any more.
+// Locker is a lock design in one process. The process closes it when its workload has
+// returned, but not when it crashes.
 type Locker interface {
 	TryAcquire(ctx context.Context, key string) (Lease, error)
 	Acquire(ctx context.Context, key string) (Lease, error)
 	Close(ctx context.Context) error
 }
 
-// Coordinated is what a Locker is too that is built on a Coordinator. A crash
-// closes that: else what waits in it would go on waiting.
+// Coordinated is implemented by a Locker that is built on a Coordinator. A crash closes
+// the Coordinator, because its waiters would wait forever otherwise.
 type Coordinated interface {
 	Coordinator() *quorum.Coordinator
 }
 
-// Process is what a Locker is made of: all that a process has in the world. The
-// context that its methods get ends when the process crashes, and so should every
-// loop that they run.
+// Process is everything that a process gives to its Locker. The context of the Locker's
+// methods ends when the process crashes, and all their loops should end then too.
 type Process struct {
 	// Name and Index are the process's: "c1" has the index 0. The witness, see
 	// Config.Witness, has a process too.
@@ -57,15 +55,14 @@ type Process struct {
 	// Config is Config.Quorum with Clock, Random, Owner and Hooks filled in: ready
 	// for quorum.New.
 	Config quorum.Config
-	// Instances are the servers, and after them the aliases, through the library's
-	// door.
+	// Instances are the servers, then the aliases, for the library.
 	Instances []quorum.Instance
-	// Redis is the same servers, in the same order, by Redis's own commands.
+	// Redis has the same servers in the same order, for Redis's own commands.
 	Redis []Redis
 }
 
-// Library makes a Locker of this library's Coordinator. It is what processes run
-// unless Config.Locker says otherwise.
+// Library returns a Locker with this library's Coordinator. It is the default of
+// Config.Locker.
 func Library(c *quorum.Coordinator) Locker { return library{c} }
 
 type library struct{ c *quorum.Coordinator }
@@ -84,7 +81,7 @@ func (l library) Acquire(ctx context.Context, key string) (Lease, error) {
 
 func (l library) Close(ctx context.Context) error { return l.c.Close(ctx) }
 
-// asLease keeps a nil pointer from becoming an interface that isn't nil.
+// asLease prevents a non-nil interface with a nil pointer.
 func asLease(lease *quorum.Lease, err error) (Lease, error) {
 	if err != nil {
 		return nil, err
@@ -92,7 +89,7 @@ func asLease(lease *quorum.Lease, err error) (Lease, error) {
 	return lease, nil
 }
 
-// newLocker makes a process's Locker by the Config.
+// newLocker creates a process's Locker as the Config says.
 func (c Config) newLocker(p Process) (Locker, error) {
 	if c.Locker != nil {
 		return c.Locker(p)

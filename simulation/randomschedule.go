@@ -14,17 +14,17 @@ func Kinds() []Kind {
 	}
 }
 
-// Draw draws a schedule from a seed: first which kinds of faults the run has at
-// all, then up to most faults of these within span. Runs with few kinds find what
-// runs with all of them bury ("swarm testing").
+// Draw draws a random schedule from a seed: first the kinds of faults of the run, then
+// up to most faults of these kinds within span. Runs with few kinds find bugs that runs
+// with all kinds hide ("swarm testing").
 //
-// It draws whatever Config allows, but that a server's disk doesn't lie: a Restart
-// keeps what Config.Persistence says, or more.
+// It draws everything that Config allows, except a disk that lies: a Restart keeps at
+// least what Config.Persistence says.
 func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
 	return DrawOf(seed, cfg, Kinds(), most, span)
 }
 
-// DrawOf is Draw with some kinds of faults only. Without any there is no fault.
+// DrawOf is Draw restricted to some kinds of faults. Without kinds there are no faults.
 func DrawOf(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
 	cfg = cfg.complete()
 	of = slices.DeleteFunc(slices.Clone(of), func(k Kind) bool { return k == Lag && cfg.Replicas == 0 })
@@ -49,9 +49,8 @@ func DrawOf(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Sc
 	return s
 }
 
-// DrawConfig draws from a seed what cfg leaves open of the world: how long messages
-// take, what servers keep and how old they are, and their replicas. Fields that
-// aren't zero stay as they are.
+// DrawConfig draws the fields of cfg that are zero from a seed: latencies, persistence and
+// age of the servers, and their replicas. Other fields stay unchanged.
 func DrawConfig(seed uint64, cfg Config) Config {
 	d := drawer{seed: seed, n: 1 << 20, cfg: cfg}
 	if cfg.LatencyMin == 0 && cfg.LatencyMax == 0 && d.coin(1) {
@@ -76,7 +75,7 @@ func DrawConfig(seed uint64, cfg Config) Config {
 	return cfg
 }
 
-// keeps are the kinds of persistence, the weaker before the stronger.
+// keeps are the kinds of persistence, from weak to strong.
 var keeps = []Keep{KeepNothing, KeepSecond, KeepAll}
 
 // drawer draws one fault.
@@ -90,14 +89,14 @@ func (d drawer) pick(what uint64, n int) int           { return int(d.draw(what)
 func (d drawer) coin(what uint64) bool                 { return d.pick(what, 2) == 0 }
 func (d drawer) of(what uint64, names []string) string { return names[d.pick(what, len(names))] }
 
-// length draws evenly over the magnitudes: half of all faults shouldn't be longer
-// than half of the longest. It takes the numbers what and what+1.
+// length draws on a logarithmic scale, because a uniform draw would make half of all
+// faults longer than half of the maximum. It uses the numbers what and what+1.
 func (d drawer) length(what uint64, most time.Duration) time.Duration {
 	l := most >> d.pick(what, 8)
 	return time.Duration(d.draw(what+1) % (uint64(l) + 1)).Truncate(time.Microsecond)
 }
 
-// operation draws which operation a fault happens at: the n-th of all, or of a kind.
+// operation draws the operation of a fault: the n-th of all operations, or of a kind.
 func (d drawer) operation() (op string, nth int) {
 	op = d.of(34, []string{"", "", "", "acquire", "extend", "release", "read", "write", "write"})
 	if op == "" {
@@ -106,8 +105,8 @@ func (d drawer) operation() (op string, nth int) {
 	return op, 1 + d.pick(7, 8)
 }
 
-// fault draws a fault of a kind. Each thing that is drawn has a number of its own,
-// so that a field more leaves the others as they were.
+// fault draws a fault of a kind. Each draw has its own number, so that a new field leaves
+// the others unchanged.
 func (d drawer) fault(kind Kind, span time.Duration) Fault {
 	ttl := d.cfg.Quorum.TTL
 	f := Fault{Kind: kind, At: time.Duration(d.draw(1) % uint64(max(1, span))).Truncate(time.Microsecond)}

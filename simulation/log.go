@@ -8,9 +8,9 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Log is everything that happened in a run, in order. It is the only record: the text, the
-// history, the counts, the violations and the pictures are read from it. It comes in pieces
-// because a single slice would be copied whenever it grows.
+// Log is all events of a run, in order. The text, the history, the counts, the violations
+// and the pictures are derived from it. It is stored in chunks, because a single slice
+// would be copied whenever it grows.
 type Log [][]Event
 
 // All is the events in order.
@@ -26,15 +26,15 @@ func (l Log) All() iter.Seq[*Event] {
 	}
 }
 
-// Event is one thing that happened. Its Kind says which fields mean something.
+// Event is one event. Its Kind determines which fields are used.
 type Event struct {
 	At   time.Duration // true time
 	Kind EventKind
 	// Process and Place say where it happened. Place is a server or the Resource. A process
-	// may know a server by another name: Sent has that name, Voted and Answered have the
-	// server's own. A fault of links has the patterns of both.
+	// may use an alias of a server: Sent has the alias, Voted and Answered have the server's
+	// own name. A link fault has the patterns of both.
 	Process, Place string
-	// Goroutine is which of the process's own it was, see Client.Goroutine.
+	// Goroutine is the goroutine's number in its process, see Client.Goroutine.
 	Goroutine int
 	// N numbers the process's requests to the place. Op is what a request asks for.
 	N  uint64
@@ -59,8 +59,8 @@ type Event struct {
 	Violation *Violation
 }
 
-// KeyState is a key as a server has it: until when, in true time as things stand, or Gone,
-// or Forever.
+// KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or
+// Forever.
 type KeyState struct {
 	Key      string
 	Database int
@@ -78,8 +78,8 @@ type EventKind uint8
 
 // The kinds.
 const (
-	// What clients did and were told: the history. A Read or a Write is written down when
-	// the Resource carries it out, or doesn't: then Words says "refused" or "repeated".
+	// The history: what clients did and were told. A Read or a Write is logged when the
+	// Resource executes it or not; in the latter case, Words says "refused" or "repeated".
 	Asked EventKind = iota
 	Acquired
 	Refused
@@ -142,36 +142,36 @@ var eventNames = [eventKinds]string{
 // String is the kind in a word or two.
 func (k EventKind) String() string { return eventNames[k] }
 
-// event writes down that something happens now. What it returns is to be filled in.
+// event logs an event now. The caller fills in the other fields.
 func (w *world) event(kind EventKind, process, place string) *Event {
 	last := len(w.log) - 1
 	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
 		last++
-		// Larger pieces would leave more memory empty.
+		// Larger chunks would leave more memory unused.
 		w.log = append(w.log, make([]Event, 0, 64))
 	}
 	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
 	return &w.log[last][len(w.log[last])-1]
 }
 
-// message writes down what becomes of a call.
+// message logs a step of a call.
 func (w *world) message(kind EventKind, c *call) *Event {
 	e := w.event(kind, c.p.name, c.placeName())
 	e.N = c.seq
 	return e
 }
 
-// answered writes down how a server has answered a call.
+// answered logs a server's reply to a call.
 func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
 	e := s.w.event(kind, c.p.name, s.name)
 	e.N, e.Op, e.Words = c.seq, op, outcome
 	return e
 }
 
-// count writes down something that a check depends on.
+// count increments a counter.
 func (w *world) count(what string) { w.event(Counted, "", "").Words = what }
 
-// History is what clients did and were told, and what the resource carried out for them.
+// History is what clients did and were told, and what the resource executed for them.
 func (l Log) History() []Event {
 	var history []Event
 	for e := range l.All() {
@@ -193,8 +193,8 @@ func (l Log) Violations() []Violation {
 	return found
 }
 
-// Counts says how often things happened that a check depends on. That one found nothing
-// proves nothing where what it looks for never came near.
+// Counts counts the situations that the checks look for. That a check found nothing proves
+// little if its situation never occurred.
 func (l Log) Counts() map[string]int {
 	var kinds [eventKinds]int
 	votes, counts := map[[2]string]int{}, make(map[string]int, 32)

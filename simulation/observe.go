@@ -6,7 +6,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// What follows counts what the checks don't look at but depend on.
+// Counters of situations that the checks depend on.
 
 // quarantined is the beginning of a quarantine.
 type quarantined struct {
@@ -33,8 +33,8 @@ func (q *quarantined) apply(w *world) {
 	q.p.quarantines[q.instance] = max(q.p.quarantines[q.instance], now+int64(q.left))
 }
 
-// quarantined counts a round at whose end an instance was in quarantine. Which of
-// the votes had been counted by then may be the scheduler's choice, this isn't.
+// quarantined counts a round if an instance was in quarantine at its end. That doesn't
+// depend on goroutine scheduling, unlike the set of votes counted so far.
 func (c *checker) quarantined(p *process) {
 	for _, until := range p.quarantines {
 		if until > c.w.now.Load() {
@@ -51,7 +51,7 @@ type failedDelete struct {
 	value string
 }
 
-// gaveUp takes in a call whose answer nobody waits for any more.
+// gaveUp records a call that timed out.
 func (c *checker) gaveUp(call *call) {
 	switch call.cmd.Op {
 	case quorum.Acquire:
@@ -70,7 +70,7 @@ func (c *checker) gaveUp(call *call) {
 	}
 }
 
-// carriedOut takes in a command that a server has carried out.
+// carriedOut records a command that a server has executed.
 func (c *checker) carriedOut(call *call, granted bool) {
 	switch call.cmd.Op {
 	case quorum.Acquire:
@@ -87,7 +87,7 @@ func (c *checker) carriedOut(call *call, granted bool) {
 	}
 }
 
-// late takes in a reply that nobody waits for any more.
+// late records a reply that arrives after the call timed out.
 func (c *checker) late(r *reply, at int64) {
 	call := r.call
 	c.w.message(Ignored, call).At = time.Duration(at)
@@ -99,8 +99,7 @@ func (c *checker) late(r *reply, at int64) {
 	}
 }
 
-// known notes a lease by its value: the last one, of those of a process that follow
-// each other under it.
+// known records a lease by its value: the latest lease of a process with that value.
 func (c *checker) known(h *holding) {
 	if h.value == "" {
 		return

@@ -29,9 +29,9 @@ type process struct {
 	shuffled    bool
 	asleepUntil int64
 
-	// dead is set when the process has crashed. Its goroutines then run on, since
-	// nothing can end them from outside, but cut off from the world: every call
-	// fails at once, every timer is due, and nothing they do is seen.
+	// dead is set when the process has crashed. Its goroutines continue, because they
+	// cannot be killed from outside, but in isolation: every call fails at once, every
+	// timer is due, and their actions have no effect.
 	dead  atomic.Bool
 	ended bool // its workload has returned, and its Coordinator is closed
 
@@ -60,8 +60,7 @@ func newProcess(w *world, index int, name string) *process {
 	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
 	p.clock = newClock(p, w.now.Load())
 	p.watched = w.watches(p)
-	// A Coordinator is closed when its process crashes, and a context without an end
-	// spares it some work.
+	// A crash closes the Coordinator, and a context that never ends is cheaper for it.
 	p.ctx = context.Background()
 	if w.cfg.Locker != nil {
 		p.ctx, p.cut = context.WithCancelCause(p.ctx)
@@ -69,12 +68,10 @@ func newProcess(w *world, index int, name string) *process {
 	return p
 }
 
-// gone reports whether nothing of the process is to be seen any more. For the
-// driver.
+// gone reports whether the process has ended or crashed. For the driver.
 func (p *process) gone() bool { return p.ended || p.dead.Load() }
 
-// post hands an operation to the driver. What a process asks for that runs ahead has to
-// wait.
+// post gives an operation to the driver. The operations of a process that runs ahead wait.
 func (p *process) post(o op) {
 	if p.watched && p.ahead() {
 		if told, ok := o.(interface{ stoppedAfter(clockReadings) }); ok {
@@ -127,7 +124,7 @@ func (p *process) main(work Workload) {
 	work(client)
 }
 
-// recovered reports a panic of the workload. It is to be deferred.
+// recovered reports a panic of the workload. Defer it.
 func (p *process) recovered() {
 	if fault := recover(); fault != nil {
 		p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
@@ -138,7 +135,7 @@ func (p *process) panicked(text string) {
 	p.post(&report{p: p, kind: Panicked, text: p.name + ": " + text})
 }
 
-// parts is what the process's Locker is made of.
+// parts returns the Process for the Locker.
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
@@ -192,8 +189,8 @@ func (a *awake) happen(w *world) {
 	}
 }
 
-// reboot starts the process anew after a while: another Coordinator, with the
-// machine's clocks as they go on.
+// reboot restarts the process after a while, with a new Coordinator and the machine's
+// clocks.
 func (p *process) reboot(after int64) {
 	if p.gone() {
 		return
@@ -233,8 +230,7 @@ func (p *process) crash() {
 	p.dead.Store(true)
 	p.resumes.Store(0)
 	w.woke = true
-	// Before anything else is told: what waits for the Coordinator's end must not
-	// begin another round.
+	// First, because waiters of the closed Coordinator must not begin another round.
 	if c := p.coordinator.Load(); c != nil {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -266,7 +262,7 @@ func (p *process) crash() {
 	p.timers = nil
 }
 
-// listens notes a process's new ear, and names it.
+// listens registers and names a process's new subscription.
 func (p *process) listens(c *call) {
 	if p.subscriptions == nil {
 		p.subscriptions = map[*subscription]struct{}{}
@@ -275,7 +271,7 @@ func (p *process) listens(c *call) {
 	c.sub.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
 }
 
-// addresses gives the process's ears by their addresses.
+// addresses returns the process's subscriptions by address.
 func (p *process) addresses() map[string]*subscription {
 	all := make(map[string]*subscription, len(p.subscriptions))
 	for e := range p.subscriptions {
@@ -284,8 +280,8 @@ func (p *process) addresses() map[string]*subscription {
 	return all
 }
 
-// remain ends the calling goroutine of a process that has crashed if it doesn't see
-// that: one that tries again forever would never come to rest.
+// remain ends the calling goroutine of a crashed process after many attempts: a goroutine
+// that retries forever would never block.
 func (p *process) remain() {
 	const enough = 10_000
 	if p.remains.Add(1) > enough && p.w.resting.Load() {

@@ -4,15 +4,14 @@ import (
 	"time"
 )
 
-// wanted is one lock that processes try to get in vain.
+// wanted is a lock that processes fail to get.
 type wanted struct {
 	since int64 // the first try, of those without a success or a pause between them
 	last  int64 // the last try's end
 }
 
-// inVain looks whether a try that came to nothing is one too many: whether for
-// all of Config.Progress processes have tried, nobody has had the lock, and nothing
-// has stood in the way.
+// inVain checks a failed try: it reports NoProgress if processes have tried for all of
+// Config.Progress, no process has held the lock, and no fault explains that.
 func (c *checker) inVain(h *holding) {
 	now, patience := c.w.now.Load(), int64(c.w.cfg.Progress)
 	if patience <= 0 || h.p == c.w.witness {
@@ -26,7 +25,7 @@ func (c *checker) inVain(h *holding) {
 		l = &wanted{since: h.askedAt, last: h.askedAt}
 		c.wanted[h.key] = l
 	}
-	// Who doesn't try isn't kept waiting.
+	// A process that doesn't try isn't waiting.
 	if h.askedAt-l.last > patience/4 {
 		l.since = h.askedAt
 	}
@@ -40,8 +39,8 @@ func (c *checker) inVain(h *holding) {
 	l.since = now
 }
 
-// hadUntil is the last moment at which somebody had the key, as he saw it; 0 if
-// nobody ever had.
+// hadUntil is the last moment at which a client believed to hold the key; 0 if there was
+// none.
 func (c *checker) hadUntil(key string) int64 {
 	now, last := c.w.now.Load(), int64(0)
 	for _, h := range c.holdings {
@@ -78,12 +77,12 @@ func (p *process) hindered(now, patience int64, quorum int) int64 {
 	return last
 }
 
-// well reports whether nothing was wrong with the server for some time.
+// well reports whether the server had no fault for some time.
 func (s *server) well(from, now int64) bool {
 	return s.up && s.trouble < from && s.hungUntil <= now && s.wall.ppm == 0
 }
 
-// reaches reports whether messages came through, both ways, since from.
+// reaches reports whether messages have arrived in both directions since from.
 func (p *process) reaches(place int, from int64) bool {
 	for _, f := range p.w.links {
 		if matches(f.Process, p.name) && matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.now.Load() {

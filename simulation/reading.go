@@ -9,29 +9,29 @@ import (
 	"sync"
 )
 
-// clockOp is the Op of a fault that falls at a reading of the clock.
+// clockOp is the Op of a fault that happens at a clock reading.
 const clockOp = "clock"
 
 // maxClockFaults bounds the faults of a Schedule that fall at readings of the clock:
 // the run is played once more for each.
 const maxClockFaults = 64
 
-// A process that is stopped at a reading of its clock may hold locks at that moment, and
-// its other goroutines may wait for these: nothing that waits for a mutex is at rest for
-// testing/synctest, and the driver would wait forever. So nobody is kept waiting for the
-// length of the pause. Instead the process runs ahead: its clock shows the end of the
-// pause at once, and all that it asks of the world from then on is put off until that
-// moment. Until then nothing reaches it. Since it shares nothing with the rest of the
-// world but its clock and what it asks and is told, it can't tell the difference.
+// A process that is stopped at a clock reading may hold mutexes, and its other goroutines
+// may wait for them. testing/synctest doesn't count a goroutine that waits for a mutex as
+// durably blocked, so the driver would wait forever. Therefore no goroutine is blocked for
+// the length of the pause. Instead the process runs ahead: its clock shows the end of the
+// pause at once, and all its requests are deferred until that moment. Until then nothing
+// reaches it. The process can't notice the difference, because it shares only its clock
+// and its messages with the rest of the world.
 //
-// Which reading is the n-th must not depend on the order in which goroutines run. A
-// reading's place is its round (from one moment at which all goroutines stand to the
-// next) and, within a round, its stack: readings of one round are counted in the order of
-// their stacks. That order is known only when the round is over. So the run is played
-// up to there, and then again with the stop at a known place.
+// The n-th reading must not depend on goroutine scheduling. A reading is identified by its
+// round (the time between two moments at which all goroutines are blocked) and, within a
+// round, by its stack: readings of a round are counted in the order of their stacks. That
+// order is known only after the round. So the run is played up to there, and then again
+// with a stop at a known reading.
 
-// readings follows the readings of those processes that are to be stopped at one. The
-// code under test runs while it is used, so it has a lock.
+// readings tracks the clock readings of the processes that will be stopped at a reading. It
+// has a mutex, because the code under test uses it concurrently.
 type readings struct {
 	w      *world
 	faults []*byReading
@@ -102,8 +102,8 @@ func (w *world) watches(p *process) bool {
 		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return matches(f.Process, p.name) })
 }
 
-// stopsAtReading notes a reading of the process's clock, and stops the process there if
-// a fault says so. The reading has to be made again if fresh.
+// stopsAtReading records a reading of the process's clock, and stops the process there if
+// a fault says so. If fresh, the caller must read the clock again.
 func (p *process) stopsAtReading() (fresh bool) {
 	p.readings.Add(1)
 	if !p.watched || p.dead.Load() {
@@ -139,9 +139,9 @@ func (r *readings) stopAt(one *read) *stop {
 	return nil
 }
 
-// letGo lets readings go on that wait, when all else stands: those at one place
-// together, because nothing tells them apart. It runs on a goroutine of its own, for
-// which the driver waits.
+// letGo resumes waiting readings when all other goroutines are blocked. Readings with the
+// same stack resume together, because they are indistinguishable. It runs on a goroutine
+// of its own, for which the driver waits.
 func (r *readings) letGo() {
 	for {
 		awaitRest()
@@ -305,8 +305,8 @@ type late struct {
 	until int64
 }
 
-// putOff takes out of the operations those of processes that run ahead, to be carried
-// out together when their time has come.
+// putOff removes the operations of processes that run ahead. They are executed together at
+// the end of the pause.
 func (w *world) putOff(ops []op) []op {
 	if w.readings == nil {
 		return ops

@@ -26,7 +26,7 @@ type Redis interface {
 	// Name is the server's, or the alias's.
 	Name() string
 	// Do sends one command, at most once. An error is the connection's (ErrRefused,
-	// ErrReset, the context's): the command may have been carried out, unless it is
+	// ErrReset, the context's): the command may have been executed, unless it is
 	// ErrRefused.
 	Do(ctx context.Context, args ...string) (Reply, error)
 }
@@ -51,7 +51,7 @@ type rawCommand struct {
 	text string // all of it, to sort by
 }
 
-// door is a server as one process reaches it by Redis's commands.
+// redisConn is a server as one process reaches it by Redis's commands.
 type redisConn struct {
 	p     *process
 	place int

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Result is what a run came to. It depends on the seed, the Config, the Schedule
-// and the Workload alone.
+// Result is the result of a run. It depends only on the seed, the Config, the Schedule
+// and the Workload.
 type Result struct {
 	// Log is everything that happened.
 	Log Log
@@ -37,9 +37,8 @@ func (r Result) Kinds() []ViolationKind {
 	return slices.Compact(kinds)
 }
 
-// With is the Result with one more violation: one that the checks can't know of, because
-// it is the scenario that demands something. It stands in the log at its moment. The
-// Result itself stays as it is.
+// With returns a copy of the Result with one more violation in the log, at its moment. It
+// is for demands of a scenario, which the checks can't know.
 func (r Result) With(v Violation) Result {
 	all := slices.Concat(r.Log...)
 	at := slices.IndexFunc(all, func(e Event) bool { return e.At > v.At })
@@ -50,12 +49,12 @@ func (r Result) With(v Violation) Result {
 	return r
 }
 
-// Run plays one run: processes that run work against servers, in virtual time and
-// with the faults of schedule. Same arguments, same Result, on any machine.
+// Run plays one run: processes execute work against servers, in virtual time and with the
+// faults of schedule. The same arguments give the same Result on any machine.
 //
-// It must not be called from within a testing/synctest bubble. Work that never
-// comes to rest (a loop that waits for nothing) hangs the run; after some seconds
-// of real time without a step all goroutines are written to the standard error.
+// Don't call it in a testing/synctest bubble. Work that never blocks, such as a busy loop,
+// hangs the run; after some seconds of real time without a step, Run writes all goroutines
+// to the standard error.
 //
 // All errors are ErrConfig.
 func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
@@ -122,9 +121,9 @@ func bubble(f func()) (failure error) {
 // stuckAfter is how long a step may take, in real time.
 const stuckAfter = 5 * time.Second
 
-// watch looks from outside, in real time, whether steps are made, and writes
-// down all goroutines where they aren't: who spins or waits for something outside
-// of the bubble never comes to rest, and nothing inside can tell.
+// watch checks in real time that the run makes progress, and prints all goroutines if it
+// doesn't. A goroutine that spins or waits for something outside the bubble cannot be
+// detected from inside.
 func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

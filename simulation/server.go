@@ -76,7 +76,7 @@ func newServer(w *world, index int, name string) *server {
 	return s
 }
 
-// databases makes empty ones, as many as aliases ask for.
+// databases returns empty databases, as many as the aliases need.
 func (w *world) databases() []database {
 	n := 1
 	for _, a := range w.cfg.Aliases {
@@ -89,8 +89,7 @@ func (w *world) databases() []database {
 	return all
 }
 
-// connectNotify lets the data call those who wait. Data that is being made anew
-// calls nobody.
+// connectNotify makes the data notify waiters. Data that is being rebuilt notifies none.
 func (s *server) connectNotify() {
 	for _, db := range s.data {
 		db.OnCall(s.notify)
@@ -99,7 +98,7 @@ func (s *server) connectNotify() {
 
 func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
 
-// receive takes in a request that has arrived.
+// receive handles a request that has arrived.
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
@@ -154,7 +153,7 @@ func expires(op quorum.Op) bool {
 	return op == quorum.Acquire || op == quorum.Extend || op == quorum.Restore || op == quorum.Release
 }
 
-// command carries out one of Redis's own commands.
+// command executes one of Redis's own commands.
 func (s *server) command(r *request) Reply {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
@@ -193,7 +192,7 @@ func (r Reply) outcome() string {
 	}
 }
 
-// run carries out one of the library's commands.
+// run executes one of the library's commands.
 func (s *server) run(r *request) quorum.Vote {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
@@ -239,8 +238,8 @@ type shown struct {
 	key      string
 }
 
-// show adds to an event what has become of a key. What changes without a command is
-// corrected by showAll.
+// show adds a key's state to an event. showAll corrects states that change without a
+// command.
 func (s *server) show(e *Event, db int, key string) {
 	until := s.until(db, key)
 	if s.shown == nil {
@@ -264,8 +263,8 @@ func (s *server) until(db int, key string) int64 {
 	return s.wall.when(expires.UnixNano())
 }
 
-// showAll writes down which keys have another end now than the log says, and
-// counts those that have gone before it.
+// showAll logs the keys whose expiry differs from the logged one, and counts keys that
+// have expired earlier.
 func (s *server) showAll() (lost int) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
 		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
@@ -283,8 +282,8 @@ func (s *server) showAll() (lost int) {
 	return lost
 }
 
-// serve marks the server as if its clients had known it since it started. The servers
-// that an address leads to later aren't marked: nobody has come to them by the address.
+// serve marks the server as if its clients had known it since it started. Servers to which
+// an address moves later aren't marked, because no client has reached them by the address.
 func (s *server) serve() {
 	for _, place := range s.w.places {
 		if place.server == s {
@@ -293,8 +292,8 @@ func (s *server) serve() {
 	}
 }
 
-// leaveMark is what a Probe does beside asking. The mark is no part of the log: it is of
-// one run of the server, and what is made anew from the log is in another one.
+// leaveMark sets the mark of a Probe. The mark isn't in the log: it belongs to one run ID
+// of the server, and data rebuilt from the log belongs to another.
 func (s *server) leaveMark(id *quorum.Identity, before quorum.Known, place int) {
 	id.Served = -1
 	if s.demoted || s.w.cfg.HideRunID {
@@ -382,8 +381,8 @@ func (s *server) restart(until int64) {
 	s.started = s.wall.at(s.w.now.Load())
 }
 
-// promote starts the incarnation of a replica in the server's place: it knows what had
-// reached it when the server ended. It has been up as long as that was.
+// promote starts the incarnation of a replica in the server's place, with the data that
+// had reached it when the server stopped. Its uptime is that of the server.
 func (s *server) promote(replica int, ended, until int64) {
 	s.revive(func(e entry) bool {
 		if e.at > until {
@@ -405,7 +404,7 @@ func (s *server) promote(replica int, ended, until int64) {
 	s.fellBack = false
 }
 
-// remember keeps a copy of the data, of which some is about to be lost.
+// remember keeps a copy of the data before some of it is lost.
 func (s *server) remember() {
 	data := s.w.databases()
 	for _, e := range s.log {
@@ -414,7 +413,7 @@ func (s *server) remember() {
 	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
 }
 
-// recall makes the data anew from the log.
+// recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
 	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: s.data})
 	s.data = s.w.databases()
@@ -429,7 +428,7 @@ func (s *server) recall(kept func(entry) bool) {
 	s.connectNotify()
 }
 
-// words are what a server says of its persistence.
+// words is the persistence that a server reports.
 func (k Keep) words() string {
 	switch k {
 	case KeepAll:
@@ -453,7 +452,7 @@ func (k Keep) until(now int64) int64 {
 	}
 }
 
-// wake ends a hang: what waited is carried out.
+// wake ends a hang: the waiting requests are executed.
 func (s *server) wake() {
 	waiting := s.waiting
 	s.waiting = nil

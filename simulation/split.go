@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A server that has split in two is two of them: the one that a replica has become, which
-// keeps the name, and the old master, which those processes still reach whose way to it
-// wasn't cut. The old one is demoted at the end: it copies the new one's data.
+// A server in a split brain is two servers: the promoted replica, which keeps the name, and
+// the old master, which some processes still reach. At the end the old master is demoted:
+// it copies the new master's data.
 
-// server gives the server that a process reaches at a place: over the connection that it
-// has, or else by opening one.
+// server returns the server that a process reaches at a place, over its connection or by
+// opening one.
 func (p *process) server(place int) *server {
 	if to := p.links[place].to; to != nil {
 		return to
@@ -18,7 +18,7 @@ func (p *process) server(place int) *server {
 	return p.address(place)
 }
 
-// address gives the server that a new connection leads to.
+// address returns the server that a new connection leads to.
 func (p *process) address(place int) *server {
 	s := p.w.places[place].server
 	switch {
@@ -30,8 +30,8 @@ func (p *process) address(place int) *server {
 	return s
 }
 
-// split puts a replica beside the server. The process that is named, or all, still reach
-// the old one.
+// split promotes a replica beside the server. The named process, or all processes, still
+// reach the old master.
 func (s *server) split(f Fault) {
 	w, now := s.w, s.w.now.Load()
 	if !s.up || s.old != nil || s.other != nil {

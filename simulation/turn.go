@@ -1,17 +1,17 @@
 package simulation
 
-// turn is a goroutine of a workload that waits until everything else in its process
-// has come to rest. What it then asks of the library meets nothing that still
-// runs: no order of two goroutines is the scheduler's.
+// turn is a workload's goroutine that waits until all other goroutines of its process are
+// blocked. Its next call of the library then runs alone, so that goroutine scheduling
+// never decides an order.
 type turn struct {
 	client *Client
 	n      uint64
 	come   chan struct{}
 }
 
-// settle waits for the goroutine's turn, where it may run together with others:
-// after a call of the library, which may return before all is done that it began;
-// and always where the process has several.
+// settle waits for the goroutine's turn if others may be running: after a call of the
+// library, which may leave work in the background, and always in a process with several
+// goroutines.
 func (c *Client) settle() {
 	c.p.exit()
 	if c.stirred || c.p.several.Load() {
@@ -58,9 +58,9 @@ func (t *turn) happen(w *world) {
 	close(t.come)
 }
 
-// Go runs work on one more goroutine of the process, with a Client of its own: the
-// same Locker, so that the two wait in one line. The process ends when all of them
-// have returned.
+// Go runs work on another goroutine of the process, with a Client of its own and the same
+// Locker, so that both share the local wait queue. The process ends when all of its
+// goroutines have returned.
 func (c *Client) Go(work func(c *Client)) {
 	c.p.exit()
 	c.p.several.Store(true)

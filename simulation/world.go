@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// world is one run. A single goroutine, the driver, owns everything in it; the
-// goroutines of the code under test stand while it works, and it waits (in
-// settle) while they do. They reach it through post alone.
+// world is one run. A single goroutine, the driver, owns everything in it. The goroutines
+// of the code under test are blocked while it works, and it waits (in settle) while they
+// run. They communicate with it only through post.
 type world struct {
 	seed uint64
 	cfg  Config
@@ -180,8 +180,8 @@ func (w *world) ahead(at int64, what happening) {
 	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
 }
 
-// drive plays the run to its end. Each event wakes at most one goroutine, and the
-// next one waits until all that followed from it has come to rest.
+// drive plays the run to its end. Each event wakes at most one goroutine. The next event
+// waits until all goroutines are blocked again.
 func (w *world) drive(ctx context.Context) {
 	for broken := false; ; {
 		w.settle()
@@ -252,8 +252,8 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// settle waits until all goroutines of the code under test stand, and takes in
-// what they asked for, until nothing more comes.
+// settle waits until all goroutines of the code under test are blocked and executes their
+// requests, until there are no more.
 func (w *world) settle() {
 	for {
 		if w.woke {
@@ -307,9 +307,9 @@ func (w *world) sort(ops []op) {
 	}
 }
 
-// joinTimers puts together the timers of one process that were set in one step
-// for one moment: which is whose can't be told, so that any order among them
-// would be the scheduler's. They go off together.
+// joinTimers joins the timers of one process that were set in one step for one moment.
+// They are indistinguishable, so any order among them would depend on goroutine
+// scheduling. They fire together.
 func joinTimers(ops []op) []op {
 	kept := ops[:0]
 	for _, o := range ops {
@@ -325,8 +325,8 @@ func joinTimers(ops []op) []op {
 	return kept
 }
 
-// next takes the next event that still matters out of the queue. What would
-// reach a paused process is put off until it runs again.
+// next removes the next live event from the queue. Events of a paused process are deferred
+// until it runs again.
 func (w *world) next() (event, bool) {
 	for len(w.queue) > 0 {
 		e := w.queue.pop()

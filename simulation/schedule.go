@@ -14,20 +14,19 @@ import (
 // played.
 var ErrConfig = errors.New("simulation: bad configuration")
 
-// Kind is what a Fault does.
+// Kind is the kind of a Fault.
 type Kind string
 
 // The kinds. Of a Fault's fields each uses those that are named with it, beside
 // the moment (At, or Op and Nth).
 const (
 	// Pause stops Process for For, as a garbage collection or SIGSTOP does: its
-	// clocks go on, and what reaches it meanwhile is taken in afterwards.
+	// clocks continue, and it receives messages only afterwards.
 	Pause Kind = "pause"
-	// Suspend stops Process for For, as a virtual machine is: the monotonic clock
-	// stands still, the wall clock is right afterwards - or, with Frozen, it is
-	// late by For as well.
+	// Suspend stops Process for For, as a suspended virtual machine: the monotonic
+	// clock stops. The wall clock is right afterwards; with Frozen, it is late by For.
 	Suspend Kind = "suspend"
-	// Crash ends Process. What it sent stays on its way.
+	// Crash ends Process. Messages that it has sent still arrive.
 	Crash Kind = "crash"
 	// Step moves the wall clock of Process or of Server by By.
 	Step Kind = "step"
@@ -35,16 +34,16 @@ const (
 	Rate Kind = "rate"
 	// Restart kills Server, and starts it again after For with what Keep says.
 	Restart Kind = "restart"
-	// Hang stops Server for For: commands wait in its socket, and are carried out
+	// Hang stops Server for For: commands wait in its socket and are executed
 	// afterwards.
 	Hang Kind = "hang"
 	// Failover ends Server and puts a replica in its place after For: with
 	// Config.Replicas the one that Replica says (1 if it is 0), with what had
 	// reached it; of that, and without Replicas, no more than Server knew By ago.
 	Failover Kind = "failover"
-	// SplitBrain is a Failover at once, after which the old master goes on for For (0: to
-	// the end of the run): Process still reaches it, the others reach the replica. Then it
-	// is demoted, and all that it did alone is lost.
+	// SplitBrain is an immediate Failover after which the old master continues for For (0:
+	// to the end of the run): Process still reaches it, the others reach the replica. Then
+	// it is demoted, and its own changes are lost.
 	SplitBrain Kind = "split-brain"
 	// Lag lets what Server does from At within For reach Replica (all of them if it
 	// is 0) later by By, or not before the end if By is 0: then a For of 0 is for
@@ -54,22 +53,22 @@ const (
 	// key, or with "{k}" the counter of the resource k, or with "{k}:set" the record
 	// beside it of the set and the server's run, or if it is empty one of all these.
 	Evict Kind = "evict"
-	// Flush drops all that Server has: FLUSHALL.
+	// Flush drops all data of Server: FLUSHALL.
 	Flush Kind = "flush"
-	// Reboot is Crash, and Process begins its workload anew after For, with another
-	// Coordinator: it knows nothing of what it held.
+	// Reboot is Crash, and Process restarts its workload after For, with a new
+	// Coordinator that knows nothing of its earlier leases.
 	Reboot Kind = "reboot"
-	// Reconnect cuts the connections between Process and Server. What was sent is
-	// carried out, what was to be answered fails, and the next request opens another
+	// Reconnect closes the connections between Process and Server. Sent requests are
+	// executed, calls that wait for a reply fail, and the next request opens a new
 	// connection.
 	Reconnect Kind = "reconnect"
-	// Cut loses, for For, all that is sent between Process and Server in Way. For
-	// this and the two that follow, a For of 0 means to the end of the run.
+	// Cut loses, for For, all messages between Process and Server in Way. For Cut, Lose
+	// and Reorder, a For of 0 means to the end of the run.
 	Cut Kind = "cut"
 	// Lose is Cut for only PPM millionths of the messages.
 	Lose Kind = "lose"
-	// Reorder makes messages between Process and Server in Way later by something
-	// between 0 and By, each by another draw, so that they overtake each other.
+	// Reorder delays each message between Process and Server in Way by a random time
+	// from 0 to By, so that messages overtake each other.
 	Reorder Kind = "reorder"
 	// Duplicate lets requests from Process to Server arrive twice, the second time
 	// By later: PPM millionths of those that are sent within For from At (0: all of
@@ -109,7 +108,7 @@ const (
 	Replies  Way = "reply"
 )
 
-// Keep is what a server still knows after a Restart.
+// Keep is the data that a server keeps over a Restart.
 type Keep string
 
 // What can be kept.
@@ -131,8 +130,7 @@ const (
 	Resource = "resource"
 )
 
-// Fault is one thing that goes wrong, as plain data. Times are true times from the
-// start of the run.
+// Fault is one fault, as plain data. Times are true times from the start of the run.
 type Fault struct {
 	Kind Kind `json:"kind"`
 
@@ -169,18 +167,18 @@ type Fault struct {
 	Replica int    `json:"replica,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Frozen  bool   `json:"frozen,omitempty"`
-	// Shuffled mixes what reaches a process after a Pause or Suspend; without it,
-	// it comes in the order in which it would have.
+	// Shuffled randomizes the order of messages that reach a process after a Pause or
+	// Suspend. Otherwise they keep their order.
 	Shuffled bool `json:"shuffled,omitempty"`
 }
 
-// Schedule is all that goes wrong in one run.
+// Schedule is the list of faults of one run.
 type Schedule []Fault
 
-// longest bounds every time in a schedule, so that no sum of them overflows.
+// longest bounds every time in a schedule, so that sums don't overflow.
 const longest = 30 * 24 * time.Hour
 
-// validate says what is wrong with s in a world of the given names.
+// validate checks s for a world with the given names.
 func (s Schedule) validate(processes, servers, places []string, replicas int) error {
 	ofClocks := 0
 	for i, f := range s {

@@ -1,5 +1,5 @@
-// Package search looks for schedules of faults that break a lock, and makes what it
-// finds small enough to be understood.
+// Package search finds schedules of faults that break a lock, and shrinks them to a
+// readable size.
 //
 //   - A Setup names one run completely, as plain data: workload, design, what is
 //     changed in these, seed and schedule.
@@ -11,7 +11,7 @@
 //     as the same kind of violation remains.
 //   - A File keeps a Setup together with the digest of its trace. It is read
 //     strictly: one that was cut off or edited is not replayed as something else.
-//   - Operations hands a run's history to the second judge, package judge.
+//   - Operations converts a run's history for an independent check, package judge.
 //
 // Workloads and designs have names, which a Registry knows: a function can't be
 // written to a file. A user's own workload is registered in the same way:

@@ -10,18 +10,16 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// Operations is a run's history for the second judge: locks from the moments at
-// which clients asked for them, got them, and stopped believing in them; reads and
-// writes from the moments at which requests were sent and answers heard. What was
-// carried out but not answered is Unknown, what was refused is left out. An
-// observer's Read of each resource comes at the end.
+// Operations is a run's history for package judge: locks with the moments at which clients
+// requested, got and stopped believing in them; reads and writes with the moments of the
+// request and the reply. An executed request without a reply is Unknown, and refused
+// requests are omitted. An observer's Read of each resource comes at the end.
 //
-// How long a client believes in a lease is counted in true time. For a client whose
-// clocks were tampered with (steps, rates, suspensions) that isn't known from
-// outside: it counts as believing at the moments when it was told so, and when it
-// sent something.
+// Belief in a lease is measured in true time. For a client with faulty clocks (steps,
+// rates, suspensions) it is unknown: such a client counts as believing at the moments
+// when it was told a validity and when it sent a request.
 func Operations(r simulation.Result) []judge.Operation {
-	h := &historian{crooked: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}}
+	h := &historyBuilder{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}}
 	for e := range r.Log.All() {
 		h.prepare(e)
 	}
@@ -31,10 +29,10 @@ func Operations(r simulation.Result) []judge.Operation {
 	return h.operations(r.Ended)
 }
 
-// historian puts together what the log says.
-type historian struct {
-	crooked map[string]bool // processes whose clocks were tampered with
-	calls   map[callID]*call
+// historyBuilder puts together what the log says.
+type historyBuilder struct {
+	faultyClocks map[string]bool // processes whose clocks were tampered with
+	calls        map[callID]*call
 
 	asked  map[asking]time.Duration
 	leases map[int]*lease // by their numbers
@@ -80,13 +78,13 @@ type belief struct{ from, until time.Duration }
 
 // prepare takes in what has to be known before: whose clocks will be tampered with, and
 // when answers will be heard.
-func (h *historian) prepare(e *simulation.Event) {
+func (h *historyBuilder) prepare(e *simulation.Event) {
 	id := callID{e.Process, e.N}
 	switch {
 	case e.Kind == simulation.Suffered && e.Place == "":
 		switch e.Fault.Kind {
 		case simulation.Step, simulation.Rate, simulation.Suspend:
-			h.crooked[e.Process] = true
+			h.faultyClocks[e.Process] = true
 		}
 	case e.Place != simulation.Resource:
 	case e.Kind == simulation.Sent:
@@ -97,7 +95,7 @@ func (h *historian) prepare(e *simulation.Event) {
 }
 
 // take takes in what clients did and were told.
-func (h *historian) take(e *simulation.Event) {
+func (h *historyBuilder) take(e *simulation.Event) {
 	switch e.Kind {
 	case simulation.Asked:
 		h.asked[asking{e.Process, e.Goroutine, e.Key}] = e.At
@@ -130,16 +128,16 @@ func (h *historian) take(e *simulation.Event) {
 func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
 
 // told takes in a validity: its holder believes on, or begins to believe anew.
-func (h *historian) told(l *lease, e *simulation.Event) {
+func (h *historyBuilder) told(l *lease, e *simulation.Event) {
 	until := e.At
-	if !h.crooked[l.process] {
+	if !h.faultyClocks[l.process] {
 		until += max(0, e.Validity)
 	}
 	last := len(l.beliefs) - 1
 	switch {
 	case last >= 0 && e.At <= l.beliefs[last].until:
 		l.beliefs[last].until = until
-	case last >= 0 && h.crooked[l.process] && e.Validity > 0:
+	case last >= 0 && h.faultyClocks[l.process] && e.Validity > 0:
 		l.beliefs[last].until = until // it may well have believed all the time
 	case last < 0 || e.Validity > 0:
 		l.beliefs = append(l.beliefs, belief{e.At, until})
@@ -155,7 +153,7 @@ func (l *lease) end(at time.Duration) {
 }
 
 // act takes in what the resource carried out.
-func (h *historian) act(e *simulation.Event) {
+func (h *historyBuilder) act(e *simulation.Event) {
 	c, l := h.calls[callID{e.Process, e.N}], h.leases[e.Lease]
 	if c.sent > l.beliefs[len(l.beliefs)-1].until {
 		// Whatever it believed in between: it acts as if it had held it all the time.
@@ -180,7 +178,7 @@ func (h *historian) act(e *simulation.Event) {
 }
 
 // observe notes the state of a resource.
-func (h *historian) observe(e *simulation.Event) {
+func (h *historyBuilder) observe(e *simulation.Event) {
 	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == e.Key })
 	if i < 0 {
 		i = len(h.finals)
@@ -190,7 +188,7 @@ func (h *historian) observe(e *simulation.Event) {
 }
 
 // operations is everything that was put together.
-func (h *historian) operations(ended time.Duration) []judge.Operation {
+func (h *historyBuilder) operations(ended time.Duration) []judge.Operation {
 	var all []judge.Operation
 	for _, n := range slices.Sorted(maps.Keys(h.leases)) {
 		l := h.leases[n]

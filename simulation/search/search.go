@@ -54,8 +54,8 @@ type Death struct {
 // depend on it; an interruption loses less than one chunk of each worker.
 const chunk = 32
 
-// Search plays the Setups of a Space. When ctx ends it stops and reports what was
-// found so far, without an error.
+// Search plays the Setups of a Space. When ctx ends, it stops and reports the findings so
+// far, without an error.
 //
 // Errors are ErrSetup, or that of a worker that couldn't be started.
 func Search(ctx context.Context, r Registry, space Space, o Options) (Report, error) {
@@ -119,8 +119,7 @@ func (s *search) take(ctx context.Context) (order, bool) {
 	return o, true
 }
 
-// give takes in what came of a range, and puts together all that follow on each
-// other.
+// give adds the result of a range, and merges consecutive ranges.
 func (s *search) give(o order, p played) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,9 +176,9 @@ func (s *search) work(ctx context.Context) {
 	}
 }
 
-// playAll plays a range. A Setup whose worker dies is played once more by another one,
-// because somebody else may have killed the first: only if that dies, too, is it the
-// Setup's doing, and what is before and behind it is played without it.
+// playAll plays a range. If a worker dies, another worker repeats its Setup, because the
+// first one may have been killed from outside. Only if the second dies too, the Setup is
+// reported as a death, and the rest of the range is played without it.
 func (s *search) playAll(ctx context.Context, p *player, o order) (played, error) {
 	whole := played{batch: Batch{From: o.From, To: o.From}}
 	suspect := map[uint64]bool{} // Setups that may have killed a worker

@@ -17,10 +17,10 @@ type Shrunk struct {
 	Runs int
 }
 
-// Shrink makes a Setup smaller for as long as it shows a violation of the same
-// kind, with the same assumption that the checks see broken, if there is one: fewer faults; fewer clients, servers and rounds; shorter faults, and rounder
-// numbers. The same Setup always comes to the same. When ctx ends it gives what it
-// has by then.
+// Shrink makes a Setup smaller while it still shows a violation of the same kind, with the
+// same broken assumption if there is one: fewer faults; fewer clients, servers and rounds;
+// shorter faults, and rounder numbers. Shrink is deterministic. When ctx ends, it returns
+// the smallest Setup found so far.
 //
 // Errors are ErrSetup, also for a Setup that shows no such violation.
 func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationKind) (Shrunk, error) {

@@ -79,9 +79,9 @@ func (p *process) reset() {
 	}
 }
 
-// bind gives the time-out of a call's context a place of its own among the
+// bind gives the timeout of a call's context a place of its own among the
 // events of its moment, by the call's own name: the context itself has none, and
-// all instances' time-outs are for the same moment.
+// all instances' timeouts are for the same moment.
 func (p *process) bind(c *call) {
 	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
 	if ctx == nil || ctx.timer.bound || ctx.timer.p != p {

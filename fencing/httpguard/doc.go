@@ -1,5 +1,5 @@
-// Package httpguard puts a fencing.Guard in front of an HTTP handler, and the
-// token of a lease into the requests of a client.
+// Package httpguard protects an HTTP handler with a fencing.Guard, and adds a lease's
+// token to a client's requests.
 //
 // The token travels in the header Fencing-Token, once, in the decimal form of
 // fencing.Token.String. New guards a handler; Transport and SetHeader are for the

@@ -78,7 +78,7 @@ func NewScript(body string) (*Script, error) {
 }
 
 // quoteLua returns a Lua string literal, whatever the text has in it. Lua reads a
-// bare carriage return in a literal as a line feed, and ends at a NUL.
+// bare carriage return in a literal as a line feed, and stops at a NUL.
 func quoteLua(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x00", `\000`).Replace(text) + `"`
 }

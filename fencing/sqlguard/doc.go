@@ -9,7 +9,7 @@
 // CheckTx raises the mark inside your transaction and keeps its row locked until
 // the end: nothing that is shown a later token gets past its own Admit or CheckTx
 // until you have committed or rolled back. A rollback takes the mark back too,
-// which is right, for it takes back all that was written under it.
+// which is right, because it takes back everything written under the mark.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...

@@ -37,12 +37,12 @@ type Design struct {
 	Group Group
 	// Source is where it is taught, used or reported.
 	Source string
-	// Promises is what its users believe to get.
+	// Promises is what its users expect.
 	Promises string
 	// Breaks is what breaks it. Scenario numbers are those of package simulation.
 	Breaks string
-	// Cure names the design that differs from this one in the flaw alone, "" if
-	// this one isn't about a flaw.
+	// Cure names the design that differs from this one only in the flaw, "" if this
+	// design isn't about a flaw.
 	Cure string
 	// Servers is how many of a run's servers it uses: 1 or 5. A design for 5 works
 	// on any number.

@@ -1,8 +1,7 @@
-// Package designs is the ways to lock with Redis: what articles teach, what hosted
-// Redis gives, Redlock as its document has it, this library with one safety feature
-// after the other, and what other libraries do differently. Each is a Design that
-// runs of package simulation are played with, so that nobody has to take a claim
-// about one on trust:
+// Package designs collects ways to lock with Redis: the recipes of articles, hosted Redis,
+// Redlock as in its document, this library with one safety feature after the other, and
+// the variants of other libraries. Each is a Design for runs of package simulation, so
+// that you can check every claim about it:
 //
 //	d, err := designs.ByName("setpx-cad")
 //	...
@@ -33,8 +32,8 @@
 //
 // # What each step adds
 //
-// Each row has what breaks the one before it mended, and something left that still
-// breaks it. S1 to S27 and X1, X2 are scenarios, see package scenarios.
+// Each row fixes what breaks the row before it, and something else still breaks it. S1 to
+// S27 and X1, X2 are scenarios, see package scenarios.
 //
 //	setnx            an exclusive key; held forever if its holder crashes (X1)
 //	setnx-expire     + an expiry; forever if the crash falls between the two commands (S16)
@@ -77,7 +76,7 @@
 //
 //	value-reused       one random value for all tries of an acquisition (S9m)
 //	release-granted    a lost round is rolled back only where it was granted (S10)
-//	no-timeout         no time-out for each server (S27)
+//	no-timeout         no timeout for each server (S27)
 //	half-quorum        half of the servers are enough (S18)
 //	quorum-reachable   a majority of the reachable servers is enough (S14, X2)
 //	no-elapsed-check   a lock is handed out whose time is over (S3)
@@ -97,7 +96,7 @@
 //	spin-bounded       a hundred of them, however long each takes (S33)
 //	repeats-only       a resource that is idempotent, without tokens (S1, S2)
 //	wait-long          WAIT for longer than the lease lasts, which counts from after it (S8g)
-//	wait-forever       WAIT without a time-out, under the client's (S8h)
+//	wait-forever       WAIT without a timeout, under the client's (S8h)
 //	retried-set        the client under the lock sends SET NX again (S10)
 //	sets-differ        clients don't agree on the servers (S14); cure: "sets-checked"
 //

@@ -66,7 +66,7 @@ func (s Session) Do(args ...string) (simulation.Reply, error) {
 	return s.DoWithin(ReadTimeout, args...)
 }
 
-// DoWithin is Do with a time-out of its own.
+// DoWithin is Do with a timeout of its own.
 func (s Session) DoWithin(timeout time.Duration, args ...string) (simulation.Reply, error) {
 	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, timeout)
 	defer cancel()

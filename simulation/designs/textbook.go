@@ -14,17 +14,15 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Textbook is Redlock as the Redis document has it, in as few lines as it takes,
-// so that what others do differently can be put in line by line: the library
-// itself refuses most of it. Each field is one flaw; the zero Textbook has none
-// and comes to the same as the design "redlock", but for what the document leaves
-// out: deletes that couldn't be delivered are owed to nobody (S9b).
+// Textbook is a minimal Redlock as in the Redis document, to which the flaws of other
+// implementations can be added: the library itself refuses most of them. Each field is
+// one flaw. The zero Textbook has none and behaves like the design "redlock", except that,
+// like the document, it has no pending deletes: it doesn't retry failed deletes (S9b).
 //
-// It speaks to all servers at once and waits for all of them, each under its
-// time-out.
+// It sends to all servers at once and waits for all replies, each with its own timeout.
 type Textbook struct {
-	// ReuseValue draws the value once for all tries of an Acquire: the rollback of
-	// one try may reach a server after the SET of the next (S9m).
+	// ReuseValue draws the value once for all attempts of an Acquire: the rollback of
+	// an attempt may reach a server after the SET of the next attempt (S9m).
 	ReuseValue bool
 	// ReleaseGranted rolls a lost round back only where it was granted: a server
 	// whose answer got lost keeps the key for a TTL (S10).
@@ -35,10 +33,10 @@ type Textbook struct {
 	HalfIsEnough bool
 	// Enough, if not 0, is how many servers are a quorum, whatever N is (S18b).
 	Enough int
-	// QuorumOfReachable takes the majority of those servers that answered for a
-	// quorum (S14).
+	// QuorumOfReachable takes a majority of the servers that replied as a quorum
+	// (S14).
 	QuorumOfReachable bool
-	// NoElapsedCheck hands a lock out whose time is over already (S3).
+	// NoElapsedCheck grants a lock that has already expired (S3).
 	NoElapsedCheck bool
 	// CountFromReply counts the validity from when the answers were in, rather than
 	// from before the commands were sent (S3, S11b).
@@ -50,15 +48,14 @@ type Textbook struct {
 	// ExtendSets extends by setting the key where it is missing, and doesn't look
 	// at its own deadline first: a lock that is long over comes back (S11a).
 	ExtendSets bool
-	// PartialExtend takes an extension for won that any server at all took part in
-	// (S11c).
+	// PartialExtend accepts an extension that at least one server granted (S11c).
 	PartialExtend bool
 	// ExtendReleases rolls an extension that wasn't won back as if it were an
 	// acquisition: it deletes the keys of a lock that is still held (S11e).
 	ExtendReleases bool
 }
 
-// Apply makes a Config's processes lock in this way.
+// Apply makes a Config's processes use this Textbook.
 func (t Textbook) Apply(cfg *simulation.Config) {
 	cfg.Guard = simulation.Unguarded
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) { return t.locker(p) }

@@ -1,6 +1,6 @@
-// Package testbed is a program for locks of your own: each gets its row of the matrix,
-// beside a few that are well known, its curves and timelines, and a search for what
-// breaks it, with the smallest schedule that does.
+// Package testbed is a program for testing your own locks. Each lock gets its row of the
+// matrix beside a few well-known locks, its curves and timelines, and a search for the
+// smallest schedule that breaks it.
 //
 //	func main() {
 //		testbed.Main(designs.Design{
@@ -9,7 +9,7 @@
 //		})
 //	}
 //
-// A lock that is no Recipe is a simulation.Locker, for designs.LockBy.
+// For a lock that is no Recipe, write a simulation.Locker and use designs.LockBy.
 //
 // The program's commands:
 //

@@ -145,7 +145,7 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
 	for i := range p.w.places {
 		parts.Instances = append(parts.Instances, instance{p: p, place: i})
-		parts.Redis = append(parts.Redis, door{p: p, place: i})
+		parts.Redis = append(parts.Redis, redisConn{p: p, place: i})
 	}
 	return parts
 }

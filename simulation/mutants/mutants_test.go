@@ -291,7 +291,7 @@ func TestInterruption(t *testing.T) {
 	assert.Empty(t, left)
 
 	_, err = mutants.Run(t.Context(), s, mutants.Options{Parallel: 65})
-	require.ErrorContains(t, err, "65 at once")
+	require.ErrorContains(t, err, "Parallel is 65")
 }
 
 // Rows are no wider than a terminal.

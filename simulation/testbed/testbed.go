@@ -13,9 +13,9 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/matrix"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/search"
-	"github.com/redquorum/redlock/simulation/timeline"
 )
 
 // Main registers designs, does what the program's arguments say, and ends the program.

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/simulation/live"
+	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
 // TestMain lets the test binary be a worker process, too: explore, exhaust and matrix

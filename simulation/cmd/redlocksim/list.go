@@ -10,8 +10,8 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/matrix"
-	"github.com/redquorum/redlock/simulation/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // width is the line width of texts.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 func listed(t *testing.T, args ...string) string {

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation/live"
-	"github.com/redquorum/redlock/simulation/report"
-	"github.com/redquorum/redlock/simulation/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/live"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // needsRedis is the message if there is no server.

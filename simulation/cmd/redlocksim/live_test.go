@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/simulation/live"
+	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
 // needsServer skips the test where there is no redis-server.

@@ -29,7 +29,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/redquorum/redlock/simulation/live"
+	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
 // The exit codes of every command.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/matrix"
-	"github.com/redquorum/redlock/simulation/report"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 // matrixFlags are the common flags of matrix and of the program without a command.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation/mutants"
+	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 // mutantsFormats are the values of -format.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation/report"
+	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 const addressUsage = "the `address` at which the page will be published with its image: most link previews need the image's full address"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/judge"
-	"github.com/redquorum/redlock/simulation/timeline"
 )
 
 // judging bounds the time of package judge.

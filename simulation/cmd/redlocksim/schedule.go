@@ -4,8 +4,8 @@ import (
 	"os"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/matrix"
-	"github.com/redquorum/redlock/simulation/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // withSchedule repeats a run with the faults in a file. Its result has no expectation.

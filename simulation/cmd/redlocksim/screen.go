@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/redquorum/redlock/simulation/matrix"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
 )
 
 // screen is a terminal of a given width.

@@ -1,0 +1,65 @@
+package book_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// testNames lists the test functions of some folders.
+func testNames(t *testing.T, dirs ...string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+				names[found[1]] = true
+			}
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// Every sentence's test exists, and every sentence that has a test is there.
+func TestAlgorithmIsHeld(t *testing.T) {
+	names := testNames(t, "quorum")
+	for _, page := range []string{"algorithm.md", "divergences.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1) {
+			assert.True(t, names[found[1]], "%s names %s, which is no test of package quorum", page, found[1])
+		}
+		for name := range names {
+			if page == "algorithm.md" && strings.HasPrefix(name, "TestDocument") {
+				assert.Contains(t, string(text), "`"+name+"`")
+			}
+		}
+	}
+}
+
+// A link to code that is named for a symbol leads to a file that has it.
+func TestLinkedSymbolsExist(t *testing.T) {
+	links := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile("\\[`([\\w.]+)`\\]\\(([^)#]+\\.go)\\)").FindAllStringSubmatch(string(text), -1) {
+			source, err := os.ReadFile(filepath.Join(filepath.Dir(page), found[2]))
+			require.NoError(t, err)
+			symbol := found[1][strings.LastIndexByte(found[1], '.')+1:]
+			assert.Regexp(t, `\b`+symbol+`\b`, string(source), "%s: %s isn't in %s", page, found[1], found[2])
+			links++
+		}
+	}
+	assert.Greater(t, links, 20)
+}

@@ -1,0 +1,303 @@
+package book_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	generators["bench-throughput"] = func([]string) (string, error) { return throughputTable() }
+	generators["bench-sick"] = func([]string) (string, error) { return sickTable() }
+	generators["bench-contended"] = func([]string) (string, error) { return contendedTable() }
+	generators["bench-overload"] = func([]string) (string, error) { return overloadTable() }
+	generators["bench-setting"] = func([]string) (string, error) { return benchSetting() }
+	generators["bench-goals"] = func([]string) (string, error) { return goalTable() }
+}
+
+// benchFile is what the benchmark program measured last:
+//
+//	go -C simulation/bench run . -rounds 3 -for 1s -json ../../docs/testdata/bench.json
+//
+// Figures differ from machine to machine; nothing here says what they must be.
+const benchFile = "testdata/bench.json"
+
+// benchResults mirrors what the program writes; it is in a module of its own, which
+// this one can't import.
+type benchResults struct {
+	Server     string  `json:"redis_version"`
+	Go         string  `json:"go"`
+	Cores      int     `json:"cores"`
+	Rounds     int     `json:"rounds"`
+	Seconds    float64 `json:"seconds"`
+	Contenders []struct {
+		Name    string `json:"name"`
+		Note    string `json:"note"`
+		Servers int    `json:"servers"`
+	} `json:"contenders"`
+	Throughput []throughput `json:"throughput"`
+	Sick       []sickness   `json:"sick"`
+	Contended  []contended  `json:"contended"`
+	Overload   overload     `json:"overload"`
+}
+
+type throughput struct {
+	Contender string  `json:"contender"`
+	Workers   int     `json:"workers"`
+	PerSecond float64 `json:"cycles_per_second"`
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	ClientCPU float64 `json:"client_cpu_us_per_cycle"`
+	ServerCPU float64 `json:"server_cpu_us_per_cycle"`
+	Allocs    float64 `json:"allocs_per_cycle"`
+	Failed    int     `json:"failed"`
+	Ratio     float64 `json:"ratio"`
+}
+
+type sickness struct {
+	Contender  string  `json:"contender"`
+	State      string  `json:"state"`
+	Workers    int     `json:"workers"`
+	P50        float64 `json:"p50_ms"`
+	P99        float64 `json:"p99_ms"`
+	Worst      float64 `json:"worst_ms"`
+	Failed     int     `json:"failed"`
+	Goroutines int     `json:"goroutines"`
+	HeapMB     float64 `json:"heap_mb"`
+	LeftThere  int     `json:"keys_left_on_healthy"`
+	LeftLater  int     `json:"keys_left_on_sick"`
+}
+
+type contended struct {
+	Contender string  `json:"contender"`
+	Processes int     `json:"processes"`
+	Workers   int     `json:"workers_per_process"`
+	PerSecond float64 `json:"handoffs_per_second"`
+	P99       float64 `json:"wait_p99_ms"`
+	Longest   float64 `json:"wait_longest_ms"`
+	Fewest    int     `json:"fewest_turns"`
+	Most      int     `json:"most_turns"`
+	Commands  float64 `json:"commands_per_handoff"`
+	Failed    int     `json:"failed"`
+}
+
+type overload struct {
+	Leases      int     `json:"leases"`
+	TTL         float64 `json:"ttl_seconds"`
+	Seconds     float64 `json:"seconds"`
+	Capacity    float64 `json:"capacity_per_second"`
+	Offered     float64 `json:"offered_per_second"`
+	Won         float64 `json:"won_per_second"`
+	Lost        int     `json:"leases_lost"`
+	Extensions  int     `json:"extensions"`
+	Repeated    int     `json:"extensions_failed"`
+	ExtendP50   float64 `json:"extend_p50_ms"`
+	ExtendP99   float64 `json:"extend_p99_ms"`
+	ExtendWorst float64 `json:"extend_worst_ms"`
+	Tried       int     `json:"tried"`
+	Overloaded  int     `json:"overloaded"`
+	Failed      int     `json:"failed"`
+	Waiters     int     `json:"waiters"`
+	GaveUp      int     `json:"gave_up"`
+	WaitP50     float64 `json:"wait_p50_ms"`
+	WaitP99     float64 `json:"wait_p99_ms"`
+}
+
+func benchmarks() (benchResults, error) {
+	var r benchResults
+	text, err := os.ReadFile(benchFile)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+// The file is whole, and of the contenders that the page speaks of.
+func TestRecordedBenchmarks(t *testing.T) {
+	r, err := benchmarks()
+	require.NoError(t, err)
+	for _, name := range []string{"redsync", "redsync, fail-fast", "rueidislock, 3 keys", "redislock", "redlock", "redlock, no token"} {
+		for _, workers := range []int{1, 16, 128, 1024} {
+			assert.Positive(t, r.cycles(name, workers).PerSecond, "%s with %d workers", name, workers)
+		}
+	}
+	assert.NotEmpty(t, r.Sick)
+	assert.NotEmpty(t, r.Contended)
+	assert.Positive(t, r.Overload.Extensions)
+	assert.Zero(t, r.Overload.Lost, "leases lost in the overload")
+}
+
+func (r benchResults) cycles(name string, workers int) throughput {
+	for _, t := range r.Throughput {
+		if t.Contender == name && t.Workers == workers {
+			return t
+		}
+	}
+	return throughput{}
+}
+
+func (r benchResults) sick(name, state string, workers int) sickness {
+	for _, s := range r.Sick {
+		if s.Contender == name && s.State == state && s.Workers == workers {
+			return s
+		}
+	}
+	return sickness{}
+}
+
+func (r benchResults) turns(name string, processes int) contended {
+	for _, c := range r.Contended {
+		if c.Contender == name && c.Processes == processes {
+			return c
+		}
+	}
+	return contended{}
+}
+
+func benchSetting() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, c := range r.Contenders {
+		servers := map[int]string{0: "none", 1: "one"}[c.Servers]
+		if servers == "" {
+			servers = "five"
+		}
+		rows = append(rows, []string{c.Name, servers, c.Note})
+	}
+	return fmt.Sprintf("Five redis-server %s on loopback, clients and servers on the same %d cores, %s, medians of %d rounds of %.3g s, in turns.\n\n%s",
+		r.Server, r.Cores, r.Go, r.Rounds, r.Seconds, table("contender | servers asked | what it is", rows)), nil
+}
+
+func throughputTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, t := range r.Throughput {
+		rows = append(rows, []string{
+			fmt.Sprint(t.Workers), t.Contender, fmt.Sprintf("%.0f", t.PerSecond), fmt.Sprintf("%.2f", t.Ratio),
+			fmt.Sprintf("%.0f", t.P50), fmt.Sprintf("%.0f", t.P99), fmt.Sprintf("%.1f", t.ClientCPU), fmt.Sprintf("%.1f", t.ServerCPU),
+			fmt.Sprintf("%.0f", t.Allocs), fmt.Sprint(t.Failed),
+		})
+	}
+	return table("workers | contender | cycles/s | × redsync | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | allocations/cycle | failed", rows), nil
+}
+
+func sickTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, s := range r.Sick {
+		rows = append(rows, []string{
+			s.State, fmt.Sprint(s.Workers), s.Contender, fmt.Sprintf("%.2f", s.P50), fmt.Sprintf("%.2f", s.P99), fmt.Sprintf("%.1f", s.Worst),
+			fmt.Sprint(s.Failed), fmt.Sprint(s.Goroutines), fmt.Sprintf("%.0f", s.HeapMB), fmt.Sprint(s.LeftThere), fmt.Sprint(s.LeftLater),
+		})
+	}
+	return table("one of five is | workers | contender | p50 ms | p99 ms | worst ms | failed | goroutines | heap MB | keys left on the others | on it, 1 s after it is back", rows), nil
+}
+
+func contendedTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, c := range r.Contended {
+		rows = append(rows, []string{
+			fmt.Sprintf("%d × %d", c.Processes, c.Workers), c.Contender, fmt.Sprintf("%.0f", c.PerSecond), fmt.Sprintf("%.1f", c.P99),
+			fmt.Sprintf("%.1f", c.Longest), fmt.Sprintf("%d to %d", c.Fewest, c.Most), fmt.Sprintf("%.1f", c.Commands), fmt.Sprint(c.Failed),
+		})
+	}
+	return table("processes × workers | contender | handoffs/s | wait p99 ms | longest ms | turns, fewest to most | commands/handoff | failed", rows), nil
+}
+
+func overloadTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	o := r.Overload
+	return table("what | measured", [][]string{
+		{"leases kept alive, their TTL, the time of overload", fmt.Sprintf("%d, %.3g s, %.3g s", o.Leases, o.TTL, o.Seconds)},
+		{"leases lost", fmt.Sprint(o.Lost)},
+		{"extensions, of these repeated", fmt.Sprintf("%d, %d", o.Extensions+o.Repeated, o.Repeated)},
+		{"an extension takes, ms: p50, p99, worst", fmt.Sprintf("%.1f, %.1f, %.1f", o.ExtendP50, o.ExtendP99, o.ExtendWorst)},
+		{"locks/s: served before, asked for, taken", fmt.Sprintf("%.0f, %.0f, %.0f", o.Capacity, o.Offered, o.Won)},
+		{"TryAcquire: calls, ErrOverloaded, other errors", fmt.Sprintf("%d, %d, %d", o.Tried, o.Overloaded, o.Failed)},
+		{"Acquire: calls, not served within 2 s", fmt.Sprintf("%d, %d", o.Waiters, o.GaveUp)},
+		{"Acquire waits, ms: p50, p99 of those served", fmt.Sprintf("%.0f, %.0f", o.WaitP50, o.WaitP99)},
+	}), nil
+}
+
+// goalTable sets what was aimed at beside what was measured, met or not.
+func goalTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	over := func(workers int, rival string) float64 {
+		return r.cycles("redlock", workers).PerSecond / max(1, r.cycles(rival, workers).PerSecond)
+	}
+	var rows [][]string
+	goal := func(what, aim string, measured float64, met bool) {
+		verdict := "no"
+		if met {
+			verdict = "yes"
+		}
+		rows = append(rows, []string{what, aim, fmt.Sprintf("%.3g", measured), verdict})
+	}
+	atLeast := func(what string, measured, least float64) {
+		goal(what, fmt.Sprintf("at least %.3g", least), measured, measured >= least)
+	}
+	atMost := func(what string, measured, most float64) {
+		goal(what, fmt.Sprintf("at most %.3g", most), measured, measured <= most)
+	}
+	atLeast("1 worker, × redsync", r.cycles("redlock", 1).Ratio, 1.2)
+	atMost("1 worker, p50 over fail-fast redsync's", r.cycles("redlock", 1).P50/max(1, r.cycles("redsync, fail-fast", 1).P50), 1)
+	atLeast("16 workers, × redsync", r.cycles("redlock", 16).Ratio, 4)
+	atLeast("128 workers, × redsync", r.cycles("redlock", 128).Ratio, 8)
+	atLeast("128 workers, × rueidislock with 3 keys on one server", over(128, "rueidislock, 3 keys"), 2)
+	atLeast("128 workers, × redislock on one server", over(128, "redislock"), 1)
+	atLeast("1 024 workers, of the throughput with 128", r.cycles("redlock", 1024).PerSecond/max(1, r.cycles("redlock", 128).PerSecond), 0.9)
+	atMost("128 workers, client CPU over redsync's", r.cycles("redlock", 128).ClientCPU/max(1, r.cycles("redsync", 128).ClientCPU), 0.25)
+	atMost("128 workers, allocations over redsync's", r.cycles("redlock", 128).Allocs/max(1, r.cycles("redsync", 128).Allocs), 1)
+	atLeast("128 workers, of the throughput without tokens", over(128, "redlock, no token"), 0.8)
+	for _, state := range []string{"slow", "hung", "killed"} {
+		well, ill := r.sick("redlock", "healthy", 128), r.sick("redlock", state, 128)
+		atMost("one "+state+", 128 workers: p50 over the healthy run's", ill.P50/max(0.001, well.P50), 1.2)
+		atMost("one "+state+", 128 workers: p99 over the healthy run's", ill.P99/max(0.001, well.P99), 3)
+		atMost("one "+state+", 128 workers: worst, ms", ill.Worst, 200)
+		atMost("one "+state+", 128 workers: keys left", float64(ill.LeftThere+ill.LeftLater), 0)
+	}
+	one, four := r.turns("redlock", 1), r.turns("redlock", 4)
+	atLeast("one lock, one process: handoffs/s", one.PerSecond, 850)
+	atMost("one lock, one process: wait p99, ms", one.P99, 30)
+	atLeast("one lock, four processes: handoffs/s", four.PerSecond, 750)
+	atMost("one lock, four processes: wait p99, ms", four.P99, 60)
+	for _, own := range []contended{one, four} {
+		of := fmt.Sprintf("one lock, %d × %d: commands a handoff, over the thriftiest rival's", own.Processes, own.Workers)
+		rival := math.Inf(1)
+		for _, c := range r.Contended {
+			if c.Processes == own.Processes && c.Commands > 0 && !strings.HasPrefix(c.Contender, "redlock") {
+				rival = min(rival, c.Commands)
+			}
+		}
+		goal(of, "below 1", own.Commands/rival, own.Commands < rival)
+	}
+	atLeast("one lock, one process: fewest turns over most", float64(one.Fewest)/float64(max(1, one.Most)), 0.5)
+	atLeast("one lock, four processes: fewest turns over most", float64(four.Fewest)/float64(max(1, four.Most)), 0.5)
+	atMost("10 000 leases, four times too many locks: leases lost", float64(r.Overload.Lost), 0)
+	return table("aim | wanted | measured | met", rows), nil
+}

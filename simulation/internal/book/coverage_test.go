@@ -1,0 +1,211 @@
+package book_test
+
+import (
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// everything is the text of all pages.
+func everything(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// packageDirs lists the folders below the top that hold packages others may import, in
+// all modules of the repository, by their paths from the top.
+func packageDirs(t *testing.T) []string {
+	t.Helper()
+	var dirs []string
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != ".." && slices.ContainsFunc([]string{".", "testdata", "internal"}, func(no string) bool {
+			return strings.HasPrefix(entry.Name(), no)
+		}) {
+			return filepath.SkipDir
+		}
+		dir := filepath.Dir(path)
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+		return nil
+	}))
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
+		files, err := sources(dir)
+		require.NoError(t, err)
+		return len(files) == 0 || files[0].Name.Name == "main"
+	})
+	for i, dir := range dirs {
+		dirs[i] = filepath.ToSlash(strings.TrimPrefix(dir, ".."+string(filepath.Separator)))
+	}
+	require.Greater(t, len(dirs), 14)
+	return dirs
+}
+
+// Whoever meets an error finds it in a table: what it means, and what to do.
+func TestEveryErrorIsExplained(t *testing.T) {
+	explained, found := map[string]bool{}, 0
+	for line := range strings.Lines(everything(t)) {
+		if rest, ok := strings.CutPrefix(line, "| "); ok {
+			cell, _, _ := strings.Cut(rest, "|")
+			for _, quoted := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(cell, -1) {
+				explained[quoted[1]] = true
+			}
+		}
+	}
+	for _, dir := range packageDirs(t) {
+		for _, name := range errorsOf(t, filepath.Join("..", dir)) {
+			found++
+			if full := filepath.Base(dir) + "." + name; !explained[full] {
+				t.Errorf("no table of errors has a row for `%s`: add it to operations.md, or to testing.md if only tests meet it", full)
+			}
+		}
+	}
+	require.Greater(t, found, 60)
+}
+
+// errorsOf names the package-level variables of a folder that are errors by their
+// names.
+func errorsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := sources(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range group.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					if strings.HasPrefix(name.Name, "Err") {
+						names = append(names, name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Every Config, and what goes into one, is in the list of settings.
+func TestEverySettingIsListed(t *testing.T) {
+	text, err := os.ReadFile("configuration.md")
+	require.NoError(t, err)
+	settings := []string{"quorum Terms", "quorum Set", "quorum Hooks", "drift Allowance", "quorum/quorumslog Levels", "fencing Bound", "fencing MemoryConfig", "fencing/sqlguard TableConfig"}
+	for _, dir := range packageDirs(t) {
+		structs, err := structsIn(filepath.Join("..", dir))
+		require.NoError(t, err)
+		if structs["Config"] != nil {
+			settings = append(settings, dir+" Config")
+		}
+	}
+	require.Greater(t, len(settings), 10)
+	for _, setting := range settings {
+		if !strings.Contains(string(text), "<!-- generated: fields "+setting+" -->") {
+			t.Errorf("configuration.md has no part <!-- generated: fields %s -->", setting)
+		}
+		dir, name, _ := strings.Cut(setting, " ")
+		fields, err := fieldsOf(filepath.Join("..", dir), name)
+		require.NoError(t, err)
+		for _, f := range fields {
+			if !strings.Contains(string(text), "- `"+f.name+"` ("+f.kind+")") {
+				t.Errorf("configuration.md says nothing of %s.%s in %s", name, f.name, dir)
+			}
+		}
+	}
+}
+
+// The settings that a user of the lock meets are explained where their reasons are, and
+// not in the list alone.
+func TestSettingsOfTheLockAreExplained(t *testing.T) {
+	text := ""
+	for _, page := range []string{"choosing.md", "operations.md", "fencing.md", "dialects.md", "testing.md"} {
+		content, err := os.ReadFile(page)
+		require.NoError(t, err)
+		text += string(content)
+	}
+	for _, setting := range []string{"quorum Config", "quorum Terms", "quorum Hooks", "instance Config", "drift Allowance"} {
+		dir, name, _ := strings.Cut(setting, " ")
+		fields, err := fieldsOf(filepath.Join("..", dir), name)
+		require.NoError(t, err)
+		require.NotEmpty(t, fields)
+		for _, f := range fields {
+			if !regexp.MustCompile("`([\\w.]+\\.)?" + f.name + "(`|: )").MatchString(text) {
+				t.Errorf("no page explains %s.%s.%s", dir, name, f.name)
+			}
+		}
+	}
+}
+
+// Every scenario, sweep and design has its entry.
+func TestEveryScenarioAndDesignIsListed(t *testing.T) {
+	read := func(page string) string {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		return string(text)
+	}
+	stories, ways := read("scenarios.md"), read("designs.md")
+	for _, s := range scenarios.All() {
+		require.Contains(t, stories, "\n### "+s.ID+"\n\n**"+s.Title+".**")
+		for _, d := range s.Variants {
+			require.Regexp(t, "(?m)^(### "+d.Name+"$|\\| `"+d.Name+"` \\|)", ways)
+		}
+	}
+	for _, s := range scenarios.Sweeps() {
+		require.Contains(t, stories, "| `"+s.ID+"` |")
+	}
+	for _, d := range designs.All() {
+		require.Contains(t, ways, "\n### "+d.Name+"\n")
+		require.NotEmpty(t, d.Source, d.Name)
+	}
+}
+
+// Every assumption of package quorum has its section, word for word, and so have its
+// guarantees and the caller's duties somewhere.
+func TestEveryAssumptionIsExplained(t *testing.T) {
+	page, err := os.ReadFile("assumptions.md")
+	require.NoError(t, err)
+	items, err := numberedItems("quorum", "assumed")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(items), 7)
+	for i := range items {
+		mark := "<!-- generated: numbered quorum assumed " + string(rune('1'+i)) + " -->"
+		require.Contains(t, string(page), mark, "assumption %d of quorum/doc.go: %s", i+1, items[i])
+	}
+	require.NotContains(t, string(page), "assumed "+string(rune('1'+len(items)))+" -->")
+}
+
+// The numbered lists of package quorum are what the pages take them for.
+func TestNumberedItems(t *testing.T) {
+	items, err := numberedItems("quorum", "guaranteed")
+	require.NoError(t, err)
+	require.Contains(t, items[0], "Mutual exclusion.")
+	require.NotContains(t, items[0], "\n")
+	_, err = numberedItems("quorum", "forgotten")
+	require.ErrorContains(t, err, "forgotten")
+	_, err = numbered([]string{"quorum", "guaranteed", "99"})
+	require.ErrorContains(t, err, `"99" is none of the`)
+	_, err = fieldList([]string{"quorum", "None"})
+	require.ErrorContains(t, err, "no struct None")
+}

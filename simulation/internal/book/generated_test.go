@@ -1,0 +1,284 @@
+package book_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
+
+// stale is what a failure says.
+const stale = `%s is stale: the code says something else now.
+If you understand why it has changed, and the prose around it is still true, run
+
+	go test ./simulation/internal/book -update
+
+and read the difference before you commit it.`
+
+// A page's generated part stands between two comments, which name what makes it:
+//
+//	<!-- generated: example quorum ExampleCoordinator_Do -->
+//	...
+//	<!-- end -->
+//
+// generators has the makers by their first word. Each gets the other words.
+var generators = map[string]func(words []string) (string, error){
+	"example": exampleBlock,
+	"code":    codeBlock,
+}
+
+// generatedFiles are files that are made as a whole, by their names in this
+// folder.
+var generatedFiles = map[string]func() ([]byte, error){}
+
+var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
+
+// pages lists every page: those of this folder and the README.
+func pages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	return append(list, "../README.md")
+}
+
+func TestGeneratedParts(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range pages(t) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			old, err := os.ReadFile(page)
+			require.NoError(t, err)
+			fresh, err := regenerate(old, used)
+			require.NoError(t, err)
+			if bytes.Equal(old, fresh) {
+				return
+			}
+			if *update {
+				require.NoError(t, os.WriteFile(page, fresh, 0o644))
+				return
+			}
+			assert.Equal(t, string(fresh), string(old))
+			t.Errorf(stale, page)
+		})
+	}
+	for name := range generators {
+		assert.True(t, used[name], "nothing is made by the generator %q: take it out", name)
+	}
+}
+
+func TestGeneratedFiles(t *testing.T) {
+	for name, generate := range generatedFiles {
+		t.Run(name, func(t *testing.T) {
+			fresh, err := generate()
+			require.NoError(t, err)
+			old, err := os.ReadFile(name)
+			switch {
+			case err == nil && bytes.Equal(old, fresh):
+			case *update:
+				require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+				require.NoError(t, os.WriteFile(name, fresh, 0o644))
+			default:
+				t.Errorf(stale, name)
+			}
+		})
+	}
+}
+
+// regenerate makes a page's generated parts anew.
+func regenerate(page []byte, used map[string]bool) ([]byte, error) {
+	var errs []error
+	fresh := generatedPart.ReplaceAllFunc(page, func(part []byte) []byte {
+		title := string(generatedPart.FindSubmatch(part)[1])
+		words := strings.Fields(title)
+		if len(words) == 0 || generators[words[0]] == nil {
+			errs = append(errs, fmt.Errorf("there is no generator for %q", title))
+			return part
+		}
+		used[words[0]] = true
+		text, err := generators[words[0]](words[1:])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
+			return part
+		}
+		return []byte("<!-- generated: " + title + " -->\n" + strings.TrimRight(text, "\n") + "\n<!-- end -->")
+	})
+	if n, m := bytes.Count(fresh, []byte("<!-- generated:")), len(generatedPart.FindAll(fresh, -1)); n != m {
+		errs = append(errs, fmt.Errorf("%d parts begin, and %d of them end with <!-- end -->", n, m))
+	}
+	return fresh, errors.Join(errs...)
+}
+
+// The engine itself: a stale part is noticed, and so is one that nobody makes or
+// that doesn't end.
+func TestRegenerate(t *testing.T) {
+	page := "a\n<!-- generated: example docs/testdata ExampleSum -->\nold\n<!-- end -->\nb\n"
+	used := map[string]bool{}
+	fresh, err := regenerate([]byte(page), used)
+	require.NoError(t, err)
+	assert.Equal(t, "a\n<!-- generated: example docs/testdata ExampleSum -->\n```go\nfmt.Println(1 + 2)\n// Output: 3\n```\n<!-- end -->\nb\n", string(fresh))
+	assert.True(t, used["example"])
+
+	_, err = regenerate([]byte("<!-- generated: nothing -->\n<!-- end -->"), used)
+	assert.ErrorContains(t, err, `no generator for "nothing"`)
+	_, err = regenerate([]byte("<!-- generated: example x y -->\n"), used)
+	assert.ErrorContains(t, err, "1 parts begin, and 0")
+	_, err = regenerate([]byte("<!-- generated: example docs/testdata ExampleNone -->\n<!-- end -->"), used)
+	assert.ErrorContains(t, err, "ExampleNone")
+}
+
+// exampleBlock gives the body of an example function, which its package's tests
+// compile and run: words are the package's folder and the function.
+func exampleBlock(words []string) (string, error) {
+	if len(words) != 2 {
+		return "", fmt.Errorf("want a folder and a function, got %q", words)
+	}
+	text, set, decl, err := declared(words[0], words[1])
+	if err != nil {
+		return "", err
+	}
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return "", fmt.Errorf("%s in the tests of %s is no function", words[1], words[0])
+	}
+	body, err := format.Source(text[set.Position(f.Body.Lbrace).Offset+1 : set.Position(f.Body.Rbrace).Offset])
+	if err != nil {
+		return "", err
+	}
+	return "```go\n" + dedent(string(body)) + "```", nil
+}
+
+// codeBlock gives whole declarations out of a package's tests, with their comments:
+// words are the package's folder and the names, those of methods as "type.method".
+func codeBlock(words []string) (string, error) {
+	if len(words) < 2 {
+		return "", fmt.Errorf("want a folder and names, got %q", words)
+	}
+	var parts []string
+	for _, name := range words[1:] {
+		text, set, decl, err := declared(words[0], name)
+		if err != nil {
+			return "", err
+		}
+		from := decl.Pos()
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		case *ast.GenDecl:
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		}
+		parts = append(parts, string(text[set.Position(from).Offset:set.Position(decl.End()).Offset])+"\n")
+	}
+	return "```go\n" + strings.Join(parts, "\n") + "```", nil
+}
+
+// declared finds a declaration in the tests of a package, with the text that it is
+// in.
+func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
+	files, err := testFiles(folder)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, file := range files {
+		for _, decl := range file.tree.Decls {
+			if slices.Contains(namesOf(decl), name) {
+				return file.text, file.set, decl, nil
+			}
+		}
+	}
+	return nil, nil, nil, fmt.Errorf("there is no %s in the tests of %s", name, folder)
+}
+
+type testFile struct {
+	text []byte
+	set  *token.FileSet
+	tree *ast.File
+}
+
+// parsed keeps the tests of the folders that were asked for: pages show many
+// declarations of the same packages.
+var parsed = struct {
+	sync.Mutex
+	folders map[string][]testFile
+}{folders: map[string][]testFile{}}
+
+// testFiles parses the tests of a package.
+func testFiles(folder string) ([]testFile, error) {
+	parsed.Lock()
+	defer parsed.Unlock()
+	if files, ok := parsed.folders[folder]; ok {
+		return files, nil
+	}
+	paths, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	var files []testFile
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, testFile{text, set, tree})
+	}
+	parsed.folders[folder] = files
+	return files, nil
+}
+
+// namesOf lists what a declaration declares.
+func namesOf(decl ast.Decl) []string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil {
+			return []string{strings.TrimPrefix(source(d.Recv.List[0].Type), "*") + "." + d.Name.Name}
+		}
+		return []string{d.Name.Name}
+	case *ast.GenDecl:
+		var names []string
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, s.Name.Name)
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					names = append(names, id.Name)
+				}
+			}
+		}
+		return names
+	}
+	return nil
+}
+
+// dedent takes one tab off each line, and the empty lines around all.
+func dedent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package book_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/mutants"
+)
+
+func init() {
+	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
+	generators["marker"] = markedLine
+	generators["guarded"] = func([]string) (string, error) { return guarded() }
+}
+
+// mutantsFile is what noticed each mutant in the last run:
+//
+//	go run ./simulation/cmd/redlocksim mutants -format json > docs/testdata/mutants.json
+//
+// It takes a redis-server and some minutes, so that a test can't do it anew; what it can
+// do is to hold the file to the mutants and markers of today.
+const mutantsFile = "testdata/mutants.json"
+
+func recordedMutants() (mutants.Report, error) {
+	var r mutants.Report
+	text, err := os.ReadFile(mutantsFile)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+func TestRecordedMutantsAreFresh(t *testing.T) {
+	r, err := recordedMutants()
+	require.NoError(t, err)
+	assert.True(t, r.OK(), "not every mutant was caught by its own detector")
+	recorded := map[string]mutants.Result{}
+	for _, one := range r.Results {
+		recorded[one.Name] = one
+	}
+	for _, m := range mutants.All() {
+		one, is := recorded[m.Name]
+		delete(recorded, m.Name)
+		assert.True(t, is, "%s isn't recorded: run all mutants again (see mutantsFile)", m.Name)
+		assert.Equal(t, m.Markers(), one.Markers, "%s changes other lines now: run all mutants again (see mutantsFile)", m.Name)
+		assert.Equal(t, m.Detector.String(), one.Expected, "%s has another detector now: run all mutants again (see mutantsFile)", m.Name)
+	}
+	for name := range recorded {
+		t.Errorf("there is no mutant %s any more: run all mutants again (see mutantsFile)", name)
+	}
+}
+
+// guarantees has a table for each group of guarantees: a row for each marker, with the
+// mutants that change its line.
+func guarantees() (string, error) {
+	r, err := recordedMutants()
+	if err != nil {
+		return "", err
+	}
+	by := map[string]string{}
+	for _, one := range r.Results {
+		by[one.Name] = one.By
+	}
+	markers, err := markersByName()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	shown := map[string]bool{}
+	for _, group := range mutants.Groups() {
+		var order []string // markers in the order of the mutants
+		broken := map[string][]string{}
+		for _, m := range group.Mutants {
+			for _, name := range m.Markers() {
+				if broken[name] == nil {
+					order = append(order, name)
+				}
+				broken[name] = append(broken[name], m.Name)
+			}
+		}
+		var rows [][]string
+		for _, name := range order {
+			m, is := markers[name]
+			if !is {
+				return "", fmt.Errorf("there is no marker %q", name)
+			}
+			if shown[name] {
+				return "", fmt.Errorf("%s has mutants in two groups", name)
+			}
+			shown[name] = true
+			var names, catchers []string
+			for _, mutant := range broken[name] {
+				names = append(names, "`"+mutant+"`")
+				catchers = append(catchers, strings.ReplaceAll(by[mutant], "; ", ", "))
+			}
+			line := fmt.Sprintf("[%s:%d](../%s#L%d)", m.File, m.Line, m.File, m.Line)
+			rows = append(rows, []string{m.Guarantee, line, strings.Join(names, "<br>"), strings.Join(catchers, "<br>")})
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant | caught by", rows))
+	}
+	return b.String(), nil
+}
+
+func markersByName() (map[string]mutants.Marker, error) {
+	source, err := mutants.Open(context.Background(), "..")
+	if err != nil {
+		return nil, err
+	}
+	list, err := source.Markers()
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]mutants.Marker{}
+	for _, m := range list {
+		byName[m.Name] = m
+	}
+	return byName, nil
+}
+
+// markedLine shows a marker with its line.
+func markedLine(words []string) (string, error) {
+	if len(words) != 1 {
+		return "", fmt.Errorf("want a marker, got %q", words)
+	}
+	markers, err := markersByName()
+	if err != nil {
+		return "", err
+	}
+	m, is := markers[words[0]]
+	if !is {
+		return "", fmt.Errorf("there is no marker %q", words[0])
+	}
+	text, err := os.ReadFile("../" + m.File)
+	if err != nil {
+		return "", err
+	}
+	line := strings.Split(string(text), "\n")[m.Line-1]
+	return fmt.Sprintf("```go\n//guard:%s  %s\n%s\n```", m.Name, m.Guarantee, strings.TrimSpace(line)), nil
+}
+
+// guarded says how much is marked.
+func guarded() (string, error) {
+	markers, err := markersByName()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d markers, %d mutants.", len(markers), len(mutants.All())), nil
+}

@@ -1,0 +1,148 @@
+// Package book_test holds the documentation, and what it says of the tree, to the
+// code.
+package book_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/redquorum/redlock"
+
+// policy is a statement of policy: what each package may import beyond the
+// standard library. Data flows one way, caller -> quorum -> instance -> server, and
+// imports point the same way: what a package doesn't import it can't depend on by
+// accident. Change it only with a reason that a reader of the change agrees with.
+//
+// Names without a dot are this module's. A package that isn't listed fails the
+// test.
+var policy = map[string][]string{
+	"drift":              {},
+	"fencing":            {},
+	"fencing/httpguard":  {"fencing"},
+	"fencing/sqlguard":   {"fencing"},
+	"fencing/redisguard": {"fencing", "github.com/redis/go-redis/v9"},
+	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
+
+	// The protocol never sees Redis.
+	"quorum":                  {"drift", "fencing", "quorum/internal/handoff", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/internal/handoff": {"fencing"},
+	"quorum/quorumslog":       {"drift", "fencing", "quorum"},
+	"quorum/quorumtest":       {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+
+	// Only instance speaks to servers.
+	"instance":              {"drift", "fencing", "quorum", "github.com/redis/go-redis/v9"},
+	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
+	"instance/instancetest": {"instance/instancetest/redisproc"},
+
+	// It starts servers and knows nothing of the protocol.
+	"instance/instancetest/redisproc": {},
+
+	// The simulation runs the real protocol on servers of its own.
+	"simulation":                    {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+	"simulation/designs":            {"drift", "fencing", "quorum", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
+
+	// The second judge knows nothing of the first: it takes plain data.
+	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
+
+	// Pictures are made from a trace's text alone.
+	"simulation/internal/timeline":         {"fencing", "fencing", "simulation", "simulation/internal/timeline/palette"},
+	"simulation/internal/timeline/palette": {},
+	"simulation/internal/report":           {"simulation", "simulation", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+
+	// How designs stand up to faults, in figures.
+	"simulation/internal/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+
+	// Mistakes in the source, as data, and the program that they are built into.
+	"simulation/testbed": {
+		"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline",
+	},
+	"simulation/internal/mutants":          {},
+	"simulation/internal/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
+
+	// The same designs on real servers, which it starts and breaks.
+	"simulation/internal/live": {
+		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/internal/scenarios",
+		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup",
+	},
+
+	// Commands and docs are on top.
+	"simulation/cmd/redlocksim": {
+		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report",
+		"fencing", "instance", "instance/embedded", "quorum",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+	},
+	"docs":                     {},
+	"simulation/internal/book": {}, // the tests of what the documentation says
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	list.Dir, list.Stderr = "..", &stderr
+	out, err := list.Output()
+	require.NoError(t, err, stderr.String())
+
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg, inModule := strings.CutPrefix(fields[0], module+"/")
+		require.True(t, inModule, "%s is outside of the agreed folders", fields[0])
+		allowed, listed := policy[pkg]
+		if !listed {
+			t.Errorf("package %s isn't in the policy: add a line that says what it may import", pkg)
+			continue
+		}
+		seen++
+		for _, imported := range fields[1:] {
+			if own, ours := strings.CutPrefix(imported, module+"/"); ours {
+				imported = own
+			} else if !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+				continue // the standard library
+			}
+			if !slices.ContainsFunc(allowed, func(a string) bool {
+				return imported == a || strings.Contains(a, ".") && strings.HasPrefix(imported, a+"/")
+			}) {
+				t.Errorf("%s imports %s, which the policy doesn't allow", pkg, imported)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, seen, len(policy)-2, "packages that the policy lists are missing") // two have tests only
+}
+
+// Whoever imports the lock must not get what only tests and commands need.
+func TestImportersOfTheLockGetLittle(t *testing.T) {
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./instance", "./fencing/...")
+	list.Dir, list.Stderr = "..", &stderr
+	out, err := list.Output()
+	require.NoError(t, err, stderr.String())
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	for _, m := range slices.Compact(modules) {
+		switch m {
+		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
+			t.Errorf("importers of quorum or instance get %s", m)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	require.NoError(t, err)
+	agreed := []string{"go.mod", "go.sum", "quorum", "instance", "drift", "fencing", "simulation", "docs", "README.md"}
+	for _, e := range entries {
+		// The run command writes its report where it is called, and Git ignores it.
+		if !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "redlock-report.") && !slices.Contains(agreed, e.Name()) {
+			t.Errorf("%s is beyond the agreed top level", e.Name())
+		}
+	}
+}

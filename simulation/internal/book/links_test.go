@@ -1,0 +1,150 @@
+package book_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Every link that stays inside the repository leads somewhere, to the heading that it
+// names included.
+func TestLinksResolve(t *testing.T) {
+	links := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, link := range markdownLink.FindAllStringSubmatch(withoutCode(string(text)), -1) {
+			if regexp.MustCompile(`^[a-z]+://`).MatchString(link[1]) {
+				continue
+			}
+			links++
+			assert.NoError(t, resolve(page, link[1]), "%s: link %s", page, link[1])
+		}
+	}
+	require.Greater(t, links, 100)
+}
+
+// anchorsOf has the anchors of the pages that links have led to.
+var anchorsOf sync.Map
+
+// resolve says what is wrong with a link on a page.
+func resolve(page, link string) error {
+	path, anchor, _ := strings.Cut(link, "#")
+	target := page
+	if path != "" {
+		target = filepath.Join(filepath.Dir(page), path)
+	}
+	if _, err := os.Stat(target); err != nil {
+		return err
+	}
+	if anchor == "" {
+		return nil
+	}
+	text, err := os.ReadFile(target)
+	if err != nil {
+		return err
+	}
+	if line, is := strings.CutPrefix(anchor, "L"); is && filepath.Ext(target) != ".md" {
+		if n, err := strconv.Atoi(line); err != nil || n < 1 || n > strings.Count(string(text), "\n") {
+			return &missingAnchor{target, anchor}
+		}
+		return nil
+	}
+	have, ok := anchorsOf.Load(target)
+	if !ok {
+		have = anchors(string(text))
+		anchorsOf.Store(target, have)
+	}
+	if slices.Contains(have.([]string), anchor) {
+		return nil
+	}
+	return &missingAnchor{target, anchor}
+}
+
+// missingAnchor is a link to a heading or a line that isn't there.
+type missingAnchor struct{ page, anchor string }
+
+func (e *missingAnchor) Error() string { return e.page + " has no heading or line #" + e.anchor }
+
+// anchors are the names by which a page's headings are reached, as GitHub makes them:
+// lower case, spaces as dashes, other signs left out, and a number behind a second one
+// of the same name.
+func anchors(page string) []string {
+	var all []string
+	seen := map[string]int{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(withoutCode(page), -1) {
+		var b strings.Builder
+		for _, r := range strings.ToLower(regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(heading[1]), "$1")) {
+			switch {
+			case unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '_':
+				b.WriteRune(r)
+			case r == ' ':
+				b.WriteRune('-')
+			}
+		}
+		name := b.String()
+		if n := seen[name]; n > 0 {
+			all = append(all, name+"-"+strconv.Itoa(n))
+		} else {
+			all = append(all, name)
+		}
+		seen[name]++
+	}
+	return all
+}
+
+// withoutCode takes the fenced blocks out of a page: what looks like a heading or a
+// link in them is none.
+func withoutCode(page string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
+}
+
+func TestAnchors(t *testing.T) {
+	page := "# One `Config`: a list\n```sh\n# no heading\n```\n## Alert: PTTL > TTL\n## S4\n## S4\n"
+	require.Equal(t, []string{"one-config-a-list", "alert-pttl--ttl", "s4", "s4-1"}, anchors(page))
+	require.NoError(t, resolve("operations.md", "#clocks"))
+	require.ErrorContains(t, resolve("choosing.md", "operations.md#clock"), "operations.md has no heading or line #clock")
+	require.ErrorIs(t, resolve("choosing.md", "nowhere.md"), os.ErrNotExist)
+	require.NoError(t, resolve("choosing.md", "../go.mod#L1"))
+	require.ErrorContains(t, resolve("choosing.md", "../go.mod#L999"), "go.mod has no heading or line #L999")
+}
+
+// Every page is reached from the index, and nothing else lies about.
+func TestIndexHasEveryPage(t *testing.T) {
+	index, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	list, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	for _, page := range list {
+		if page != "README.md" {
+			assert.Contains(t, string(index), "]("+page+")")
+		}
+	}
+}
+
+// Prose keeps to a width that can be read beside the code. Tables, links and what is
+// generated may be longer.
+func TestLinesAreShort(t *testing.T) {
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for i, line := range strings.Split(generatedPart.ReplaceAllStringFunc(string(text), func(part string) string {
+			return strings.Repeat("\n", strings.Count(part, "\n"))
+		}), "\n") {
+			if len([]rune(line)) > 130 && !strings.HasPrefix(line, "|") && !strings.Contains(line, "](") {
+				t.Errorf("%s:%d has %d characters, want 120 or so", page, i+1, len([]rune(line)))
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package book_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/live"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+func init() {
+	generators["live"] = func([]string) (string, error) { return liveTable() }
+	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
+}
+
+// liveFile is what the scenarios came to on real servers when they were played
+// last:
+//
+//	go run ./simulation/cmd/redlocksim live -format json > docs/testdata/live.json
+//
+// It takes a redis-server and most of a minute, so that a test can't do it anew;
+// what it can do is to hold the file to the simulation's verdicts of today.
+const liveFile = "testdata/live.json"
+
+func recordedLive() (live.Report, error) {
+	var r live.Report
+	text, err := os.ReadFile(liveFile)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+func TestRecordedLiveRunIsFresh(t *testing.T) {
+	r, err := recordedLive()
+	require.NoError(t, err)
+	recorded := map[string]bool{}
+	for _, l := range r.Lines {
+		recorded[l.Scenario] = true
+		if l.Skipped != "" {
+			continue
+		}
+		assert.True(t, l.OK() && slices.Equal(l.Predicted, l.Seen), "%s with %s", l.Scenario, l.Design)
+		if l.Form != "" {
+			continue // played in another world than the scenario's
+		}
+		s, err := scenarios.ByID(l.Scenario)
+		require.NoError(t, err)
+		verdict, known := s.Verdicts[l.Design]
+		assert.True(t, known, "%s isn't played with %s any more", l.Scenario, l.Design)
+		visible := slices.DeleteFunc(slices.Clone(verdict.Kinds), func(k simulation.ViolationKind) bool {
+			return k == simulation.Overvalued // takes a look into all servers at one moment
+		})
+		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; play it again (see liveFile)", l.Scenario, l.Design)
+	}
+	for _, a := range live.Cases() {
+		assert.True(t, recorded[a.Scenario], "%s is played live and not recorded (see liveFile)", a.Scenario)
+	}
+}
+
+func liveTable() (string, error) {
+	r, err := recordedLive()
+	if err != nil {
+		return "", err
+	}
+	type story struct{ scenario, form, fault string }
+	var stories []story
+	rows := map[story][]string{}
+	for _, l := range r.Lines {
+		if l.Skipped != "" {
+			continue
+		}
+		s := story{l.Scenario, l.Form, l.Fault}
+		if rows[s] == nil {
+			stories = append(stories, s)
+		}
+		rows[s] = append(rows[s], fmt.Sprintf("`%s`: %s / %s", l.Design, kinds(l.Predicted), kinds(l.Seen)))
+	}
+	var out [][]string
+	for _, s := range stories {
+		out = append(out, []string{strings.TrimSpace(s.scenario + " " + s.form), s.fault, strings.Join(rows[s], "<br>")})
+	}
+	return fmt.Sprintf("%d plays on %s; %d disagreements.\n\n%s", r.Played, r.Server, r.Disagreements,
+		table("scenario | what is done for real | design: predicted / seen", out)), nil
+}
+
+func kinds(of []simulation.ViolationKind) string {
+	if len(of) == 0 {
+		return "nothing"
+	}
+	words := make([]string, len(of))
+	for i, k := range of {
+		words[i] = string(k)
+	}
+	return "**" + strings.Join(words, ", ") + "**"
+}
+
+func unplayed() string {
+	var rows [][]string
+	for _, s := range scenarios.All() {
+		if why, is := live.Unplayed()[s.ID]; is {
+			rows = append(rows, []string{s.ID + ": " + s.Title, why})
+		}
+	}
+	return table("scenario | why it isn't played on real servers", rows)
+}

@@ -1,0 +1,97 @@
+package book_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	generators["sources"] = func([]string) (string, error) { return sourceTable() }
+}
+
+// quotesFile has what debate.md quotes. Whoever adds a quote copies it from its
+// source, and adds it here with that source.
+const quotesFile = "testdata/quotes.json"
+
+// quotedSource is a text that debate.md quotes.
+type quotedSource struct {
+	Author  string `json:"author"`
+	Title   string `json:"title"`
+	Date    string `json:"date"`
+	Address string `json:"address"`
+	// Read is which part of it was read.
+	Read string `json:"read"`
+	// Sections are the titles of its sections that are named, and Quotes what is
+	// quoted word for word.
+	Sections []string `json:"sections,omitempty"`
+	Quotes   []string `json:"quotes,omitempty"`
+}
+
+func readQuotes() (sources []quotedSource, err error) {
+	text, err := os.ReadFile(quotesFile)
+	if err == nil {
+		err = json.Unmarshal(text, &sources)
+	}
+	return sources, err
+}
+
+func sourceTable() (string, error) {
+	sources, err := readQuotes()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, s := range sources {
+		rows = append(rows, []string{s.Author, fmt.Sprintf("[%s](%s)", s.Title, s.Address), s.Date, s.Read})
+	}
+	return table("author | title | date | what of it was read", rows), nil
+}
+
+var quotation = regexp.MustCompile(`"([^"]+)"`)
+
+// quotations lists what stands in quotation marks on a page, without the generated
+// parts and the code.
+func quotations(page string) []string {
+	page = withoutCode(generatedPart.ReplaceAllString(page, ""))
+	var all []string
+	for _, found := range quotation.FindAllStringSubmatch(page, -1) {
+		all = append(all, strings.Join(strings.Fields(found[1]), " "))
+	}
+	return all
+}
+
+// A paraphrase in quotation marks puts words into somebody's mouth. So what stands in
+// quotation marks is in the list of what was found in the sources.
+func TestDebateQuotesItsSources(t *testing.T) {
+	page, err := os.ReadFile("debate.md")
+	require.NoError(t, err)
+	sources, err := readQuotes()
+	require.NoError(t, err)
+	var known []string
+	for _, s := range sources {
+		known = slices.Concat(known, []string{s.Title}, s.Sections, s.Quotes)
+	}
+	onPage := quotations(string(page))
+	require.Greater(t, len(onPage), 50)
+	for _, quote := range onPage {
+		assert.Contains(t, known, strings.TrimSuffix(quote, ","), "debate.md quotes what is in no source in %s", quotesFile)
+	}
+	for _, s := range sources {
+		for _, quote := range slices.Concat(s.Sections, s.Quotes) {
+			assert.Contains(t, onPage, quote, "debate.md doesn't quote this of %q any more: take it out of %s", s.Title, quotesFile)
+		}
+	}
+}
+
+func TestQuotations(t *testing.T) {
+	page := "He says \"one\ntwo\".\n```sh\necho \"three\"\n```\n<!-- generated: x -->\n\"four\"\n<!-- end -->\n"
+	assert.Equal(t, []string{"one two"}, quotations(page))
+}

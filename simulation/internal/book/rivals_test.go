@@ -1,0 +1,61 @@
+package book_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+)
+
+func init() {
+	generators["rivals"] = func([]string) (string, error) { return rivalTable() }
+}
+
+// rival is another library that the pages speak of.
+type rival struct {
+	name, address string
+	// module is its Go module in the benchmark's go.mod, which has its version.
+	module  string
+	version string
+	// how it is known.
+	how string
+}
+
+var rivals = []rival{
+	{name: "redsync", address: "https://github.com/go-redsync/redsync", module: "github.com/go-redsync/redsync/v4", how: "read, run, benchmarked"},
+	{name: "rueidislock", address: "https://github.com/redis/rueidis", module: "github.com/redis/rueidis", how: "read, run, benchmarked"},
+	{name: "bsm/redislock", address: "https://github.com/bsm/redislock", module: "github.com/bsm/redislock", how: "read, run, benchmarked"},
+	{name: "go-redis, under redsync and redislock", address: "https://github.com/redis/go-redis", module: "github.com/redis/go-redis/v9", how: "run"},
+	{name: "Redisson", address: "https://github.com/redisson/redisson", version: "`RedissonMultiLock` and `RedissonFencedLock` at commit 0482efe of 2024", how: "read"},
+	{name: "node-redlock", address: "https://github.com/mike-marcacci/node-redlock", version: "v5.0.0-beta.2, commit afe5cf9", how: "read"},
+	{name: "RedLock.net", address: "https://github.com/samcook/RedLock.net", version: "2.3.2, commit dcfe373", how: "read"},
+	{name: "rslock", address: "https://github.com/hexcowboy/rslock", version: "0.7.3, commit e5d7583", how: "read"},
+	{name: "redlock-py", address: "https://github.com/SPSCommerce/redlock-py", version: "1.0.8, commit 42ef491", how: "read"},
+	{name: "redlock-rb, by antirez", address: "https://github.com/antirez/redlock-rb", version: "commit 2af803d", how: "read"},
+}
+
+func rivalTable() (string, error) {
+	text, err := os.ReadFile("../simulation/bench/go.mod")
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, r := range rivals {
+		if r.module != "" {
+			if r.version, err = requiredVersion(string(text), r.module); err != nil {
+				return "", err
+			}
+		}
+		rows = append(rows, []string{fmt.Sprintf("[%s](%s)", r.name, r.address), r.version, r.how})
+	}
+	return strings.TrimRight(table("library | version | how it is known", rows), "\n"), nil
+}
+
+// requiredVersion finds the version of a module in the text of a go.mod.
+func requiredVersion(gomod, module string) (string, error) {
+	found := regexp.MustCompile(`(?m)^\s*(?:require )?` + regexp.QuoteMeta(module) + ` (v\S+)`).FindStringSubmatch(gomod)
+	if found == nil {
+		return "", fmt.Errorf("simulation/bench/go.mod requires no %s", module)
+	}
+	return found[1], nil
+}

@@ -1,0 +1,152 @@
+//go:build unix
+
+package live
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// Case is the live form of a scenario.
+type Case struct {
+	// Scenario is the scenario's ID. Form distinguishes several live forms of it.
+	Scenario, Form string
+	// Fault describes the fault.
+	Fault string
+	// Variants are the designs that it runs with.
+	Variants []Variant
+
+	// Args are the arguments of the servers. Machine gives them simulated clocks and
+	// disks, for faults.
+	Args    []string
+	Machine bool
+	// Row says that the resource is a row in Redis, not a file.
+	Row bool
+	// TTL is the TTL of the leases. Default: shortTTL.
+	TTL time.Duration
+	// User and Password are the credentials of the clients. Default: none.
+	User, Password string
+
+	script func(s *environment)
+}
+
+// Variant is a design in a case.
+type Variant struct {
+	// Design is the design's name in the scenario.
+	Design string
+	// Timeout bounds the wait for each server. Default: an eighth of the TTL.
+	Timeout time.Duration
+	// As names the design that makes the prediction, if this form disables a part of
+	// Design. Default: Design.
+	As string
+	// Declines: the clients must not ask for the lock.
+	Declines bool
+}
+
+// The TTLs: short where a case waits for a lease to expire, long where no lease may
+// expire before the case ends.
+const (
+	shortTTL = 1500 * time.Millisecond
+	longTTL  = 30 * time.Second
+)
+
+func (c Case) ttl() time.Duration {
+	if c.TTL > 0 {
+		return c.TTL
+	}
+	return shortTTL
+}
+
+// Name returns the scenario's ID with the form, as in "S7b kill -9".
+func (c Case) Name() string {
+	if c.Form == "" {
+		return c.Scenario
+	}
+	return c.Scenario + " " + c.Form
+}
+
+func (v Variant) timeout(ttl time.Duration) time.Duration {
+	if v.Timeout > 0 {
+		return v.Timeout
+	}
+	return (ttl / 8).Truncate(time.Millisecond)
+}
+
+// predictedBy returns the name of the design that makes the prediction.
+func (v Variant) predictedBy() string {
+	if v.As != "" {
+		return v.As
+	}
+	return v.Design
+}
+
+// variants returns a Variant for each design name.
+func variants(names ...string) []Variant {
+	all := make([]Variant, len(names))
+	for i, name := range names {
+		all[i].Design = name
+	}
+	return all
+}
+
+// settings returns the simulation's configuration of a scenario and a design, so that
+// live clients use the same locker. Without a scenario it is the design's configuration.
+func settings(scenario, design string) (simulation.Config, error) {
+	if scenario == "" {
+		d, err := designs.ByName(design)
+		if err != nil {
+			return simulation.Config{}, err
+		}
+		return d.Configure(simulation.Config{}), nil
+	}
+	s, err := scenarios.ByID(scenario)
+	if err != nil {
+		return simulation.Config{}, err
+	}
+	d, err := s.Design(design)
+	if err != nil {
+		return simulation.Config{}, err
+	}
+	cfg, _ := s.Setting(d)
+	return cfg, nil
+}
+
+// visible are the kinds of violations that can be detected on real servers.
+var visible = []simulation.ViolationKind{
+	simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder,
+	simulation.NoProgress, simulation.NeverFree,
+}
+
+// seeds is the number of simulated runs of a prediction. They must agree.
+const seeds = 5
+
+// predict simulates the scenario and returns the visible kinds of violations, which must
+// be the same in every run.
+func predict(scenario, design string) ([]simulation.ViolationKind, error) {
+	s, err := scenarios.ByID(scenario)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Design(design)
+	if err != nil {
+		return nil, err
+	}
+	var predicted []simulation.ViolationKind
+	for seed := range uint64(seeds) {
+		r, err := s.Play(seed, d)
+		if err != nil {
+			return nil, err
+		}
+		kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return !slices.Contains(visible, k) })
+		if seed > 0 && !slices.Equal(kinds, predicted) {
+			return nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", scenario, design, predicted, kinds, seed)
+		}
+		predicted = kinds
+	}
+	return predicted, nil
+}

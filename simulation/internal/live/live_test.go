@@ -1,0 +1,240 @@
+//go:build unix
+
+package live_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/live"
+)
+
+// onServers skips the test where there is no redis-server, unless one is required,
+// and gives the test a temporary directory that must be empty in the end, of files and
+// of processes.
+func onServers(t *testing.T) (dir string) {
+	t.Helper()
+	if _, err := (redisproc.Config{}).Find(); err != nil {
+		if os.Getenv(instancetest.RequireEnv) == "1" {
+			t.Fatalf("%v, and %s=1 asks for it", err, instancetest.RequireEnv)
+		}
+		t.Skipf("%v; install it to run this test", err)
+	}
+	dir = t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Cleanup(func() { nothingLeft(t, dir) })
+	return dir
+}
+
+func nothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	assert.Empty(t, live.Running(dir), "processes that run still")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, entries, "files that were left")
+}
+
+// named gives cases by their names.
+func named(t *testing.T, names ...string) []live.Case {
+	t.Helper()
+	var cases []live.Case
+	for _, tc := range live.Cases() {
+		if slices.Contains(names, tc.Name()) {
+			cases = append(cases, tc)
+		}
+	}
+	require.Len(t, cases, len(names))
+	return cases
+}
+
+// Real servers do what the simulation says, in scenarios of all kinds of faults. The
+// command plays the others, too.
+func TestRealServersAgreeWithTheSimulation(t *testing.T) {
+	onServers(t)
+	names := []string{"S2", "S7", "S10"}
+	if !testing.Short() {
+		names = []string{
+			"S1 SIGSTOP", "S1 stopped world", "S2", "S3", "S4", "S7", "S7b", "S7c", "S7 ACL", "S8", "S9b", "S10",
+			"S13", "S14", "S19", "S24", "S26", "X1", "X2",
+		}
+		if !raced {
+			names = append(names, "S1 Redis row", "S8c", "S9", "S16", "S17", "S22", "S26b")
+		}
+	}
+	// Plays wait for leases to end, most of the time.
+	report, err := live.Run(t.Context(), live.Options{Cases: named(t, names...), Parallel: 8})
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Server)
+	violated, safe := 0, 0
+	for _, line := range report.Lines {
+		_, noCompiler := exec.LookPath("cc")
+		if line.Skipped != "" && noCompiler != nil {
+			continue
+		}
+		assert.True(t, line.OK(), "%s", line.Text())
+		assert.Empty(t, line.Skipped)
+		assert.NotEmpty(t, line.History)
+		if len(line.Seen) > 0 {
+			violated++
+		} else {
+			safe++
+		}
+	}
+	assert.Positive(t, violated, "nothing was broken, so that nothing was shown")
+	assert.Positive(t, safe, "nothing held, so that nothing was shown")
+	assert.Zero(t, report.Disagreements)
+}
+
+// A design that does something else than predicted is found out: here the prediction
+// is another design's.
+func TestDisagreement(t *testing.T) {
+	onServers(t)
+	cases := named(t, "S7")
+	cases[0].Variants = []live.Variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
+	report, err := live.Run(t.Context(), live.Options{Cases: cases})
+	require.NoError(t, err)
+	require.Equal(t, 2, report.Disagreements)
+	for _, line := range report.Lines {
+		require.False(t, line.OK())
+		require.Empty(t, line.Err)
+		require.True(t, line.JudgeAgrees, "the second judge sees what is seen, whatever was predicted: %s", line.Judge)
+		require.Contains(t, line.Text(), " NO")
+	}
+	require.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, report.Lines[0].Seen)
+	require.Empty(t, report.Lines[1].Seen)
+}
+
+// A case of a scenario that isn't there, or with a design that the scenario doesn't
+// know, fails by name.
+func TestUnknownActs(t *testing.T) {
+	onServers(t)
+	known := named(t, "X2")[0]
+	unknown, design := known, known
+	unknown.Scenario = "S99"
+	design.Variants = []live.Variant{{Design: "prayer"}}
+	report, err := live.Run(t.Context(), live.Options{Cases: []live.Case{unknown, design}})
+	require.NoError(t, err)
+	require.Equal(t, len(report.Lines), report.Disagreements)
+	require.Contains(t, report.Lines[0].Err, "S99")
+	require.Contains(t, report.Lines[len(report.Lines)-1].Err, "prayer")
+}
+
+// A run that is interrupted leaves nothing, and has what was played until then.
+func TestInterruptedRun(t *testing.T) {
+	onServers(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lines := 0
+	began := time.Now()
+	report, err := live.Run(ctx, live.Options{Cases: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
+		if lines++; lines == 1 {
+			cancel()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, lines)
+	require.Less(t, time.Since(began), time.Minute)
+	require.Len(t, report.Lines, 1)
+	require.Equal(t, 1, report.Played+report.Skipped)
+	require.Greater(t, report.Planned, 5)
+	heading := fmt.Sprintf("INTERRUPTED after 1 of %d plays. Only these are counted.\n\n", report.Planned)
+	require.True(t, strings.HasPrefix(report.Summary(), heading), report.Summary())
+	for _, format := range []string{"text", "markdown"} {
+		var text strings.Builder
+		require.NoError(t, live.WriteReport(&text, report, format))
+		require.True(t, strings.HasPrefix(text.String(), heading), text.String())
+		require.Equal(t, 1, strings.Count(text.String(), "INTERRUPTED"))
+	}
+}
+
+// Nor does one that is killed, and so can't clean up.
+func TestKilledRun(t *testing.T) {
+	dir := onServers(t)
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("without /proc nobody can find what is left")
+	}
+	alone := exec.Command(os.Args[0])
+	alone.Env = append(os.Environ(), runAlone+"=1")
+	out, err := alone.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, alone.Start())
+	_, err = bufio.NewReader(out).ReadString('\n') // a play is over, others are going on
+	require.NoError(t, err)
+	require.NotEmpty(t, live.Running(dir))
+	require.NoError(t, alone.Process.Kill())
+	_ = alone.Wait() // killed
+	require.Eventually(t, func() bool {
+		entries, err := os.ReadDir(dir)
+		return err == nil && len(entries) == 0 && len(live.Running(dir)) == 0
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+func TestWithoutServer(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	t.Setenv("TMPDIR", dir)
+	_, err := live.Run(t.Context(), live.Options{})
+	require.ErrorIs(t, err, live.ErrNoServer)
+	_, err = live.Soak(t.Context(), live.SoakOptions{For: time.Minute})
+	require.ErrorIs(t, err, live.ErrNoServer)
+	nothingLeft(t, dir)
+}
+
+// Where there is no compiler, what needs one is skipped with the reason, and the rest is
+// played.
+func TestWithoutCompiler(t *testing.T) {
+	onServers(t)
+	server, err := (redisproc.Config{}).Find()
+	require.NoError(t, err)
+	t.Setenv("PATH", t.TempDir())
+	cases := named(t, "S4", "S7")
+	for i := range cases {
+		cases[i].Variants = []live.Variant{{Design: "default"}}
+	}
+	report, err := live.Run(t.Context(), live.Options{Binary: server, Cases: cases})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Skipped)
+	require.Zero(t, report.Disagreements)
+	require.Contains(t, report.Lines[0].Skipped, "no C compiler")
+	require.Empty(t, report.Lines[1].Skipped)
+}
+
+// Each format has what it is for: a table that fits a terminal, a table for a page, and
+// everything.
+func TestFormats(t *testing.T) {
+	report := live.Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []live.Line{
+		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []simulation.ViolationKind{simulation.TwoHolders}, Seen: []simulation.ViolationKind{simulation.TwoHolders}, Agrees: true, JudgeAgrees: true},
+		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []simulation.ViolationKind{simulation.NeverFree}, JudgeAgrees: true, Findings: []live.Finding{{Kind: simulation.NeverFree, Seq: 9, Text: "never"}}},
+		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
+		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
+	}}
+	var text, page, all strings.Builder
+	require.NoError(t, live.WriteReport(&text, report, "text"))
+	for line := range strings.Lines(text.String()) {
+		require.LessOrEqual(t, len(line), 101, "%q", line)
+	}
+	for _, has := range []string{"yes", " NO", "9: never free: never", "FAILED", "skipped", "no compiler", "2 not as the simulation predicts"} {
+		require.Contains(t, text.String(), has)
+	}
+	require.NoError(t, live.WriteReport(&page, report, "markdown"))
+	require.Contains(t, page.String(), "| S4 | a \\| jump | redlock | two holders | two holders | yes |")
+	require.NoError(t, live.WriteReport(&all, report, "json"))
+	var back live.Report
+	require.NoError(t, json.Unmarshal([]byte(all.String()), &back))
+	require.Equal(t, report, back)
+	require.Error(t, live.WriteReport(&all, report, "verse"))
+}

@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// curve is one chart in the making: points that are simulated, beside lines that are
+// calculated.
+type curve struct {
+	id, title, words string
+	x, y             report.Scale
+	series           []series
+	lines            []report.Series
+}
+
+// series is the simulated points of one kind.
+type series struct {
+	name string
+	// often is how many times as many runs each point gets as others do, and seldom
+	// how many times fewer; 0 is 1.
+	often, seldom uint64
+	// mean makes a point's value the mean of what its runs measured, times unit;
+	// without it, it is the share of runs that were hit.
+	mean   bool
+	unit   float64
+	points []point
+}
+
+// point is one value of the parameter, and how to play a run with it.
+type point struct {
+	x    float64
+	play func(seed uint64) (outcome, error)
+}
+
+// outcome is one run's.
+type outcome struct {
+	hit   bool
+	value int64
+}
+
+// runs is how many runs each of the series' points gets.
+func (s series) runs(seeds uint64) uint64 {
+	n := seeds * max(1, s.often)
+	if s.seldom > 0 {
+		n = (n + s.seldom - 1) / s.seldom
+	}
+	return n
+}
+
+// curves is every curve, in order.
+func curves() []curve {
+	return []curve{pauses(), rates(), crashes(), failovers(), splits(), roundsToWinner(), availability()}
+}
+
+func curveByID(id string) (curve, error) {
+	for _, c := range curves() {
+		if c.id == id {
+			return c, nil
+		}
+	}
+	return curve{}, fmt.Errorf("%w: no curve %q", ErrUnknown, id)
+}
+
+// name is a point's within its curve.
+func (c curve) name(series, point int) string {
+	return strconv.Itoa(series) + "/" + strconv.Itoa(point)
+}
+
+func (c curve) point(name string) (point, error) {
+	for i, s := range c.series {
+		for j, p := range s.points {
+			if c.name(i, j) == name {
+				return p, nil
+			}
+		}
+	}
+	return point{}, fmt.Errorf("%w: the curve %q has no point %q", ErrUnknown, c.id, name)
+}
+
+func (t task) playCurve() (sum tally, err error) {
+	c, err := curveByID(t.A)
+	if err != nil {
+		return tally{}, err
+	}
+	p, err := c.point(t.B)
+	if err != nil {
+		return tally{}, err
+	}
+	for seed := t.From; seed < t.To; seed++ {
+		o, err := p.play(seed)
+		if err != nil {
+			return tally{}, err
+		}
+		sum.Runs++
+		sum.Sum += o.value
+		sum.Squares += o.value * o.value
+		if o.hit {
+			sum.Violated.add(found{Runs: 1, First: seed})
+		}
+	}
+	return sum, nil
+}
+
+// draw is the curve with what its points came to; what wasn't played is left out.
+func (c curve) draw(of func(name string) tally) report.Curve {
+	drawn := report.Curve{ID: c.id, Title: c.title, Words: c.words, X: c.x, Y: c.y}
+	for i, s := range c.series {
+		shown := report.Series{Name: s.name}
+		for j, p := range s.points {
+			sum := of(c.name(i, j))
+			switch {
+			case sum.Runs == 0:
+			case s.mean:
+				shown.Points = append(shown.Points, mean(p.x, s.unit, sum))
+			default:
+				shown.Points = append(shown.Points, report.Share(p.x, sum.Violated.Runs, sum.Runs))
+			}
+		}
+		drawn.Series = append(drawn.Series, shown)
+	}
+	drawn.Series = append(drawn.Series, c.lines...)
+	return drawn
+}
+
+// mean is the point of a mean with its 95 % confidence interval, by the normal
+// distribution.
+func mean(x, unit float64, t tally) report.Point {
+	n := float64(t.Runs)
+	m := float64(t.Sum) / n
+	p := report.Point{X: x, Y: unit * m, Runs: t.Runs}
+	if t.Runs > 1 {
+		deviation := math.Sqrt(max(0, float64(t.Squares)-n*m*m) / (n - 1))
+		half := 1.959963984540054 * deviation / math.Sqrt(n)
+		p.Low, p.High = unit*(m-half), unit*(m+half)
+	}
+	return p
+}
+
+// line is a calculated series.
+func line(name string, xs []float64, f func(x float64) float64) report.Series {
+	s := report.Series{Name: name, Line: true}
+	for _, x := range xs {
+		s.Points = append(s.Points, report.Point{X: x, Y: f(x)})
+	}
+	return s
+}
+
+// at makes points of values.
+func at(xs []float64, play func(x float64, seed uint64) (outcome, error)) []point {
+	points := make([]point, len(xs))
+	for i, x := range xs {
+		points[i] = point{x: x, play: func(seed uint64) (outcome, error) { return play(x, seed) }}
+	}
+	return points
+}
+
+// atLeast is the probability that of n independent things, each with the probability
+// p, at least k happen.
+func atLeast(k, n int, p float64) float64 {
+	sum := 0.0
+	for i := k; i <= n; i++ {
+		sum += choose(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
+	}
+	return sum
+}
+
+// choose is n over k.
+func choose(n, k int) float64 {
+	c := 1.0
+	for i := range k {
+		c = c * float64(n-i) / float64(i+1)
+	}
+	return c
+}
+
+// steps are values from one to another, both included.
+func steps(from, to, by float64) []float64 {
+	var xs []float64
+	for i := 0; from+float64(i)*by <= to+by/1000; i++ {
+		xs = append(xs, from+float64(i)*by)
+	}
+	return xs
+}

@@ -1,0 +1,314 @@
+package matrix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+const (
+	ttl = 10 * time.Second
+	key = "k"
+)
+
+// world is what the curves have in common: nobody is judged by his patience.
+func world() simulation.Config { return simulation.Config{Progress: -1} }
+
+// played plays a run with a design. It is hit if anything is found that breaks what
+// the design promises.
+func played(design string, seed uint64, cfg simulation.Config, s simulation.Schedule, work simulation.Workload) (outcome, error) {
+	d, err := designs.ByName(design)
+	if err != nil {
+		return outcome{}, err
+	}
+	r, err := simulation.Run(seed, d.Configure(cfg), s, work)
+	if err != nil {
+		return outcome{}, fmt.Errorf("matrix: %w", err)
+	}
+	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return Promised(d, k) })}, nil
+}
+
+// yours is a series for each design that was registered.
+func yours(xs []float64, play func(design string) func(float64, uint64) (outcome, error)) []series {
+	var all []series
+	for _, d := range designs.Registered() {
+		all = append(all, series{name: d.Name, points: at(xs, play(d.Name))})
+	}
+	return all
+}
+
+// look lets who watches the servers see them.
+func look(c *simulation.Client) {
+	if c.Coordinator == nil {
+		return
+	}
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
+	}
+}
+
+// pauses: the holder is stopped between its look at the lease and its write, at a
+// moment that is drawn from the whole lease.
+func pauses() curve {
+	const begins, lasts, next = time.Second, 9_800 * time.Millisecond, ttl + 50*time.Millisecond
+	play := func(design string) func(float64, uint64) (outcome, error) {
+		return func(x float64, seed uint64) (outcome, error) {
+			pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
+			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
+				look(c)
+				if c.Index == 1 {
+					c.SleepUntil(begins + next)
+					if lease, err := c.TryAcquire(key); err == nil {
+						_, _, _ = c.Read(lease) // whether it may is the guard's to say
+					}
+					return
+				}
+				c.SleepUntil(begins)
+				lease, err := c.TryAcquire(key)
+				if err != nil {
+					return
+				}
+				c.Sleep(time.Duration(c.Pick(1, int(lasts))))
+				if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
+					_ = c.Write(lease, value+1, version) // what became of it is for the checks
+				}
+			})
+		}
+	}
+	xs := steps(0, 1.5, 0.125)
+	return curve{
+		id: "pause", title: "A pause between the check and the write",
+		words: "The holder looks at its lease at a moment drawn from all of it, and is stopped before it writes. The share of writes that come after the next holder is the pause's share of the lease. The lock makes no difference; a resource that looks at tokens does.",
+		x:     report.Scale{Label: "length of the pause", Unit: "TTL"}, y: report.Scale{Label: "runs with a violation", Percent: true},
+		series: append([]series{
+			{name: "setpx-cad", points: at(xs, play("setpx-cad"))},
+			{name: "default", points: at(xs, play("default"))},
+			{name: "token-admit", points: at(xs, play("token-admit"))},
+		}, yours(xs, play)...),
+		lines: []report.Series{line("calculated, without a guard", steps(0, 1.5, 0.0125), func(x float64) float64 {
+			return min(1, max(0, (x*float64(ttl)-float64(next-lasts))/float64(lasts)))
+		})},
+	}
+}
+
+// rates: how far apart clocks may run, for an allowance.
+func rates() curve {
+	const floor, network = 2 * time.Millisecond, time.Microsecond
+	validity := func(x float64) float64 { return float64(ttl)*(1-x) - float64(floor) - 2*float64(network) }
+	// breaks finds the smallest rate at which a lease is handed out that isn't one.
+	breaks := func(sides func(ppm int64) simulation.Schedule) func(float64, uint64) (outcome, error) {
+		return func(x float64, seed uint64) (outcome, error) {
+			var failed error
+			rate := sort.Search(200_000, func(ppm int) bool {
+				cfg := world()
+				cfg.Processes, cfg.LatencyMin, cfg.LatencyMax = 1, network, network
+				cfg.Quorum.Drift = drift.Allowance{PPM: int64(x*1e6 + 0.5), Floor: floor}
+				o, err := played("redlock", seed, cfg, sides(int64(ppm)), func(c *simulation.Client) {
+					c.SleepUntil(time.Second)
+					_, _ = c.TryAcquire(key) // what it got is for the checks
+				})
+				if err != nil {
+					failed = err
+				}
+				return o.hit
+			})
+			return outcome{value: int64(rate)}, failed
+		}
+	}
+	servers := func(ppm int64) simulation.Schedule {
+		return simulation.Schedule{{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm}}
+	}
+	both := func(ppm int64) simulation.Schedule {
+		return append(servers(ppm), simulation.Fault{Kind: simulation.Rate, Process: simulation.Any, PPM: -ppm})
+	}
+	xs := []float64{.001, .002, .005, .01, .02, .05, .09}
+	return curve{
+		id: "rate", title: "How far apart clocks may run",
+		words: "The smallest error of the clocks' rates at which a lease is handed out that the servers don't have for so long. A hundredth covers half a hundredth on both sides; chrony slews a clock by 8.3 %.",
+		x:     report.Scale{Label: "drift allowance", Log: true, Percent: true}, y: report.Scale{Label: "error of the rate at which it breaks", Log: true, Percent: true},
+		series: []series{
+			{name: "servers' clocks fast", mean: true, unit: 1e-6, seldom: 20, points: at(xs, breaks(servers))},
+			{name: "and the client's slow", mean: true, unit: 1e-6, seldom: 20, points: at(xs, breaks(both))},
+		},
+		lines: []report.Series{
+			line("TTL/(1+r) = validity", xs, func(x float64) float64 { return float64(ttl)/validity(x) - 1 }),
+			line("TTL(1-r)/(1+r) = validity", xs, func(x float64) float64 {
+				return (float64(ttl) - validity(x)) / (float64(ttl) + validity(x))
+			}),
+		},
+	}
+}
+
+// losing plays a lease that was granted by so many servers, each of which then loses
+// it with a probability by a fault of its own; somebody else asks for it.
+func losing(design string, granted int, fault simulation.Fault) func(float64, uint64) (outcome, error) {
+	return func(p float64, seed uint64) (outcome, error) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		var s simulation.Schedule
+		for i := range 5 {
+			server := string(rune('A' + i))
+			if i >= granted {
+				s = append(s, simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: server, At: 900 * time.Millisecond, For: 600 * time.Millisecond})
+			}
+			if dice.Float64() < p {
+				f := fault
+				f.Server, f.At = server, 2*time.Second
+				s = append(s, f)
+			}
+		}
+		return played(design, seed, world(), s, func(c *simulation.Client) {
+			look(c)
+			c.SleepUntil(time.Second + time.Duration(c.Index)*2*time.Second)
+			if lease, err := c.TryAcquire(key); err == nil {
+				c.Sleep(5 * time.Second)
+				c.Valid(lease)
+			}
+		})
+	}
+}
+
+// crashes: servers that forget, without fsync.
+func crashes() curve {
+	forgets := simulation.Fault{Kind: simulation.Restart, For: 100 * time.Millisecond, Keep: simulation.KeepNothing}
+	xs := []float64{.02, .05, .1, .2, .3, .4, .5}
+	return curve{
+		id: "crash", title: "Servers that restart empty during a lease",
+		words: "Each of five servers forgets the lease with the probability p. On a bare majority one that does is enough; on all five it takes three. Servers that came up lately and don't vote make it none.",
+		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
+		series: append([]series{
+			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
+			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, forgets))},
+			{name: "quarantine, lease on 3 of 5", often: 2, points: at(xs, losing("quarantine", 3, forgets))},
+		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, forgets) })...),
+		lines: []report.Series{
+			line("1-(1-p)³", steps(0, .5, .01), func(p float64) float64 { return atLeast(1, 3, p) }),
+			line("3 or more of 5", steps(0, .5, .01), func(p float64) float64 { return atLeast(3, 5, p) }),
+		},
+	}
+}
+
+// failovers: k^N, and what breaks a bare majority.
+func failovers() curve {
+	loses := simulation.Fault{Kind: simulation.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}
+	xs := []float64{.05, .1, .2, .3, .5, .7}
+	fine := steps(.05, .7, .01)
+	return curve{
+		id: "failover", title: "Failovers that lose the lock, on one pair and on five",
+		words: "A failover to an asynchronous replica loses the lock with the probability k. That all of N lose it has the probability k to the N, which is often quoted; two holders take no more than one of a bare majority, or three of five.",
+		x:     report.Scale{Label: "k, for one failover", Log: true, Percent: true}, y: report.Scale{Label: "runs with two holders", Log: true, Percent: true},
+		series: append([]series{
+			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},
+			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, loses))},
+			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, loses))},
+		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, loses) })...),
+		lines: []report.Series{
+			line("k", fine, func(k float64) float64 { return k }),
+			line("1-(1-k)³", fine, func(k float64) float64 { return atLeast(1, 3, k) }),
+			line("3 or more of 5", fine, func(k float64) float64 { return atLeast(3, 5, k) }),
+			line("k⁵", fine, func(k float64) float64 { return atLeast(5, 5, k) }),
+		},
+	}
+}
+
+// race plays a split vote.
+func race(servers, up int, retry scenarios.Retry) func(float64, uint64) (outcome, error) {
+	return func(x float64, seed uint64) (outcome, error) {
+		r, err := scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.Play(seed, retry)
+		return outcome{hit: r.Rounds != 1, value: int64(r.Rounds)}, err
+	}
+}
+
+func noWinner(servers, up int) func(float64) float64 {
+	return func(x float64) float64 {
+		return scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.NoWinner()
+	}
+}
+
+// splits: rounds in which nobody wins.
+func splits() curve {
+	all, few := []float64{2, 3, 5, 7, 10}, []float64{2, 3, 4}
+	return curve{
+		id: "split", title: "Clients that ask at the same moment, and nobody gets a majority",
+		words: "The share of first rounds without a winner.",
+		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds without a winner", Percent: true},
+		series: []series{
+			{name: "5 servers", points: at(all, race(5, 5, scenarios.Lockstep))},
+			{name: "3 servers", points: at(all, race(3, 3, scenarios.Lockstep))},
+			{name: "5 servers, 4 up", points: at(few, race(5, 4, scenarios.Lockstep))},
+		},
+		lines: []report.Series{
+			line("calculated, 5", steps(2, 10, 1), noWinner(5, 5)),
+			line("calculated, 3", steps(2, 10, 1), noWinner(3, 3)),
+			line("calculated, 4 of 5", steps(2, 10, 1), noWinner(5, 4)),
+		},
+	}
+}
+
+// roundsToWinner: what helps against split votes.
+func roundsToWinner() curve {
+	xs := []float64{2, 3, 5, 10}
+	return curve{
+		id: "rounds", title: "Rounds until somebody has the lock",
+		words: "Clients that try again in lockstep split the votes again and again; random delays help; asking one server first, the same for all, helps most.",
+		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
+		series: []series{
+			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Lockstep))},
+			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Random))},
+			{name: "one server first (this library)", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.OneFirst))},
+		},
+		lines: []report.Series{line("calculated, lockstep: 1/(1-p)", steps(2, 10, 1), func(x float64) float64 {
+			return 1 / (1 - noWinner(5, 5)(x))
+		})},
+	}
+}
+
+// availability: no majority is up.
+func availability() curve {
+	const down = .1
+	xs := steps(1, 7, 1)
+	none := func(p float64) func(float64) float64 {
+		return func(n float64) float64 { return atLeast((int(n)+1)/2, int(n), p) }
+	}
+	return curve{
+		id: "availability", title: "No lock can be had, because too few servers are up",
+		words: "Each server is down with the probability 10 % (simulated) or 1 %. An even number buys nothing over one server less.",
+		x:     report.Scale{Label: "servers"}, y: report.Scale{Label: "no lock", Log: true, Percent: true},
+		series: []series{{name: "simulated, 10 %", often: 10, points: at(xs, func(x float64, seed uint64) (outcome, error) {
+			return asked(int(x), down, seed)
+		})}},
+		lines: []report.Series{line("calculated, 10 %", xs, none(down)), line("calculated, 1 %", xs, none(.01))},
+	}
+}
+
+// asked asks once for a lock on servers of which some are down; hit is that it
+// isn't granted.
+func asked(servers int, down float64, seed uint64) (outcome, error) {
+	cfg := world()
+	cfg.Servers, cfg.Processes = servers, 1
+	cfg.Quorum.MaxTries = 1
+	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+	dice := rand.New(rand.NewPCG(seed, 2))
+	var s simulation.Schedule
+	for i := range servers {
+		if dice.Float64() < down {
+			s = append(s, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
+		}
+	}
+	r, err := simulation.Run(seed, cfg, s, func(c *simulation.Client) {
+		c.SleepUntil(time.Second)
+		_, _ = c.TryAcquire(key) // counted below
+	})
+	if err != nil {
+		return outcome{}, fmt.Errorf("matrix: %w", err)
+	}
+	return outcome{hit: r.Log.Counts()["a lease was acquired"] == 0}, nil
+}

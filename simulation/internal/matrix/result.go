@@ -1,0 +1,221 @@
+package matrix
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// Matrix is the result's table of designs and faults.
+func (r Result) Matrix() report.Matrix {
+	var m report.Matrix
+	for _, name := range r.Plan.Faults {
+		f, _ := ByName(name) // the plan was checked
+		m.Faults = append(m.Faults, report.Axis{Name: f.Name, Title: f.Title, Source: f.Source})
+	}
+	for _, name := range r.Plan.Designs {
+		d, _ := designs.ByName(name)
+		axis := report.Axis{Name: d.Name, Title: d.Title, Source: d.Source}
+		if Fenced(d) {
+			axis.Title += " (judged by the data)"
+		}
+		m.Designs = append(m.Designs, axis)
+		cells := make([]report.Cell, len(r.Plan.Faults))
+		for i, fault := range r.Plan.Faults {
+			cells[i] = r.cell(fault, d)
+		}
+		m.Cells = append(m.Cells, cells)
+	}
+	return m
+}
+
+func (r Result) cell(fault string, d designs.Design) report.Cell {
+	sum := r.of(ofCell, fault, d.Name)
+	if sum.Runs == 0 {
+		return report.Cell{}
+	}
+	c := report.Cell{
+		Runs: sum.Runs, Violated: sum.Violated.Runs, Overvalued: sum.Overvalued, Kinds: map[string]int{}, First: map[string]uint64{},
+		Unexpected: r.judge(fault, d) != nil,
+	}
+	if want, ok := ExpectationOf(fault, d.Name); ok {
+		c.Expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
+	}
+	for kind, f := range sum.Kinds {
+		if harms(d, kind) {
+			c.Kinds[string(kind)], c.First[string(kind)] = f.Runs, f.First
+		}
+	}
+	if c.Violated > 0 {
+		c.Seed = sum.Violated.First
+		c.Command = command(fault, d.Name, c.Seed)
+		return c
+	}
+	f, _ := ByName(fault)
+	c.Unreached = f.unreached(d, sum.Counts)
+	return c
+}
+
+// FirstSeeds gives the first seed that shows each kind of violation in a cell, those
+// that break no promise too.
+func (r Result) FirstSeeds(fault, design string) map[simulation.ViolationKind]uint64 {
+	first := map[simulation.ViolationKind]uint64{}
+	for kind, f := range r.of(ofCell, fault, design).Kinds {
+		first[kind] = f.First
+	}
+	return first
+}
+
+// judge says what isn't as expected in a cell, nil if all is.
+func (r Result) judge(fault string, d designs.Design) error {
+	want, ok := ExpectationOf(fault, d.Name)
+	sum := r.of(ofCell, fault, d.Name)
+	if !ok || sum.Runs == 0 {
+		return nil
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sum.Kinds)) {
+		f := sum.Kinds[kind]
+		if Promised(d, kind) && !want.Allows(kind) {
+			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
+		}
+	}
+	if want.Likelihood == Surely && sum.Broken == 0 && sum.Runs >= want.Within && r.Ended {
+		return fmt.Errorf("%s under %q: nothing found in %d runs, and something was expected, because %s", d.Name, fault, sum.Runs, want.Why)
+	}
+	return nil
+}
+
+// Verdicts is the result's table of scenarios and designs. Rows that weren't played
+// are left out.
+func (r Result) Verdicts() []report.VerdictRow {
+	var rows []report.VerdictRow
+	for _, s := range r.Plan.scenarios() {
+		for _, d := range s.Designs() {
+			sum := r.of(ofVerdict, s.ID, d.Name)
+			if sum.Runs == 0 {
+				continue
+			}
+			row := report.VerdictRow{
+				Scenario: s.ID, Title: s.Title, Design: d.Name, Source: s.Source, Runs: sum.Runs,
+				Expected: words(s.Verdicts[d.Name].Kinds), Seen: words(slices.Sorted(maps.Keys(sum.Kinds))),
+				OK: r.judgeScenario(s, d) == nil, Seed: sum.Wrong.First,
+			}
+			if row.OK && sum.Violated.Runs > 0 {
+				row.Seed = sum.Violated.First
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func words(kinds []simulation.ViolationKind) []string {
+	all := make([]string, len(kinds))
+	for i, k := range kinds {
+		all[i] = string(k)
+	}
+	return all
+}
+
+// judgeScenario says what isn't as expected with a scenario, nil if all is.
+func (r Result) judgeScenario(s scenarios.Scenario, d designs.Design) error {
+	sum := r.of(ofVerdict, s.ID, d.Name)
+	switch {
+	case sum.Runs == 0:
+		return nil
+	case sum.Wrong.Runs > 0:
+		return fmt.Errorf("%s (%s)", sum.Wrong.Text, command(s.ID, d.Name, sum.Wrong.First))
+	}
+	if !r.Ended {
+		return nil // a rate of few runs says little
+	}
+	return s.CheckRate(sum.Violated.Runs, sum.Runs, d)
+}
+
+// Curves is the result's charts.
+func (r Result) Curves() []report.Curve {
+	if r.Plan.CurveSeeds == 0 {
+		return nil
+	}
+	var drawn []report.Curve
+	for _, c := range curves() {
+		drawn = append(drawn, c.draw(func(name string) tally { return r.of(ofCurve, c.id, name) }))
+	}
+	return drawn
+}
+
+// Unexpected is everything that didn't end as expected: nothing, if all is well.
+func (r Result) Unexpected() []error {
+	var all []error
+	for _, s := range r.Plan.scenarios() {
+		for _, d := range s.Designs() {
+			if err := r.judgeScenario(s, d); err != nil {
+				all = append(all, err)
+			}
+		}
+	}
+	for _, name := range r.Plan.Designs {
+		d, err := designs.ByName(name)
+		if err != nil {
+			continue // the plan was checked
+		}
+		for _, fault := range r.Plan.Faults {
+			if err := r.judge(fault, d); err != nil {
+				all = append(all, err)
+			}
+		}
+	}
+	return all
+}
+
+// Safe is how many runs there were in cells where no violation is expected, and in
+// how many of these there was one.
+func (r Result) Safe() (runs, violated int) {
+	for t, sum := range r.sums {
+		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && want.Likelihood == Never {
+			runs += sum.Runs
+			violated += sum.Broken
+		}
+	}
+	return runs, violated
+}
+
+// Everywhere is where a counter stayed at 0 that no cell's runs reached.
+const Everywhere = "all of the matrix"
+
+// Unreached lists the counters that stayed at 0 in some cells though their zeros
+// depend on them, and, if it has all faults, those that stayed at 0 in all of the
+// matrix.
+func (r Result) Unreached() []report.Unreached {
+	where := map[string][]string{}
+	reached := map[string]int{}
+	m := r.Matrix()
+	for i, design := range m.Designs {
+		for j, fault := range m.Faults {
+			for _, what := range m.At(i, j).Unreached {
+				where[what] = append(where[what], design.Name+" / "+fault.Name)
+			}
+			for what, n := range r.of(ofCell, fault.Name, design.Name).Counts {
+				reached[what] += n
+			}
+		}
+	}
+	if len(reached) > 0 && len(r.Plan.Faults) == len(Faults()) {
+		for _, what := range simulation.Counters() {
+			if reached[what] == 0 {
+				where[what] = []string{Everywhere}
+			}
+		}
+	}
+	var all []report.Unreached
+	for _, what := range slices.SortedFunc(maps.Keys(where), strings.Compare) {
+		all = append(all, report.Unreached{Counter: what, Where: where[what]})
+	}
+	return all
+}

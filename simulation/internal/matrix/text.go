@@ -1,0 +1,147 @@
+package matrix
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// VerdictTable writes which scenarios break which designs, for a terminal of 100
+// columns, without colours.
+func (r Result) VerdictTable(w io.Writer) error {
+	rows := map[string]report.VerdictRow{}
+	for _, row := range r.Verdicts() {
+		rows[row.Scenario+"/"+row.Design] = row
+	}
+	b := bufio.NewWriter(w)
+	columns := Rows()
+	head(b, columns)
+	for _, s := range r.Plan.scenarios() {
+		line := fmt.Sprintf("%-5s", s.ID)
+		for _, d := range columns {
+			line += " " + sign(rows[s.ID+"/"+d.Name])
+		}
+		others, wrong := 0, 0
+		for _, d := range s.Designs() {
+			row, ok := rows[s.ID+"/"+d.Name]
+			if ok && !slices.ContainsFunc(columns, func(c designs.Design) bool { return c.Name == d.Name }) {
+				others++
+				if !row.OK {
+					wrong++
+				}
+			}
+		}
+		line += "  " + more(others, wrong)
+		title := []rune(s.Title)
+		if room := 99 - utf8.RuneCountInString(line); len(title) > room {
+			title = append(title[:room-1], '…')
+		}
+		fmt.Fprintln(b, strings.TrimRight(line+string(title), " "))
+	}
+	fmt.Fprintln(b, "\nv: violated. \".\": held. \"!\": not as the scenario says. Blank: not played. +3: three more")
+	fmt.Fprintln(b, "designs, flaws and variants, that end as the scenario says.")
+	return b.Flush()
+}
+
+// sign is a verdict in one letter.
+func sign(row report.VerdictRow) string {
+	switch {
+	case row.Runs == 0:
+		return " "
+	case !row.OK:
+		return "!"
+	case len(row.Expected) > 0:
+		return "v" // violated, as it must be
+	}
+	return "."
+}
+
+func more(others, wrong int) string {
+	words := ""
+	if others > 0 {
+		words = fmt.Sprintf("+%d", others)
+	}
+	if wrong > 0 {
+		words += "!"
+	}
+	return fmt.Sprintf("%-4s", words)
+}
+
+// head writes the designs' names from top to bottom.
+func head(w io.Writer, columns []designs.Design) {
+	longest := 0
+	for _, d := range columns {
+		longest = max(longest, len(d.Name))
+	}
+	for i := range longest {
+		line := strings.Repeat(" ", 5)
+		for _, d := range columns {
+			letter := " "
+			if from := longest - len(d.Name); i >= from {
+				letter = d.Name[i-from : i-from+1]
+			}
+			line += " " + letter
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	fmt.Fprintln(w, strings.Repeat("─", 5+2*len(columns)))
+}
+
+// CurveTable writes the curves' points, with their confidence intervals and what was
+// calculated for them.
+func (r Result) CurveTable(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for i, c := range r.Curves() {
+		if i > 0 {
+			fmt.Fprintln(b)
+		}
+		fmt.Fprintf(b, "%s (%s)\n", c.Title, c.ID)
+		fmt.Fprintf(b, "  %s; %s\n", axis(c.X), axis(c.Y))
+		for _, s := range c.Series {
+			if s.Line && len(s.Points) > 12 {
+				s.Points = among(s.Points, c.Series)
+			}
+			fmt.Fprintf(b, "  %s\n", s.Name)
+			for _, p := range s.Points {
+				fmt.Fprintf(b, "    %12s  %-12s %s\n", value(c.X, p.X), value(c.Y, p.Y), bounds(c.Y, p))
+			}
+		}
+	}
+	return b.Flush()
+}
+
+// among are the points of a line at values that were simulated too.
+func among(line []report.Point, all []report.Series) []report.Point {
+	return slices.DeleteFunc(slices.Clone(line), func(p report.Point) bool {
+		return !slices.ContainsFunc(all, func(s report.Series) bool {
+			return !s.Line && slices.ContainsFunc(s.Points, func(q report.Point) bool { return q.X-p.X < 1e-9 && p.X-q.X < 1e-9 })
+		})
+	})
+}
+
+func axis(s report.Scale) string {
+	if s.Unit == "" {
+		return s.Label
+	}
+	return s.Label + " (" + s.Unit + ")"
+}
+
+func value(s report.Scale, v float64) string {
+	if s.Percent {
+		return fmt.Sprintf("%.4g %%", 100*v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+func bounds(s report.Scale, p report.Point) string {
+	if p.Runs == 0 {
+		return "calculated"
+	}
+	return fmt.Sprintf("%s to %s, %d runs", value(s, p.Low), value(s, p.High), p.Runs)
+}

@@ -1,0 +1,181 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// Timelines are runs to look at, chosen from a Result: of each scenario one that is
+// violated, of each cell that is violated the first run, and whatever wasn't as expected.
+type Timelines struct {
+	runs     []report.TimelineRun
+	verdicts map[string]string // IDs of runs, by scenario and design
+	cells    map[string]string // by fault and design
+}
+
+// surprises is how many runs that weren't as expected are shown at most.
+const surprises = 20
+
+// Timelines plays these runs again. Those that most readers ask for
+// come first, because a page may not have room for all of them.
+func (r Result) Timelines() (*Timelines, error) {
+	t := &Timelines{verdicts: map[string]string{}, cells: map[string]string{}}
+	first, others := r.shownCells()
+	for _, cell := range first {
+		if err := t.cell(cell); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range r.shownVerdicts() {
+		if err := t.verdict(row); err != nil {
+			return nil, err
+		}
+	}
+	for _, cell := range others {
+		if err := t.cell(cell); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// shownVerdicts are the rows with a timeline: of each scenario the first that is
+// violated, by the library if it is among them, and what wasn't as expected.
+func (r Result) shownVerdicts() []report.VerdictRow {
+	best := map[string]report.VerdictRow{}
+	var order []string
+	var shown []report.VerdictRow
+	for _, row := range r.Verdicts() {
+		if !row.OK && len(shown) < surprises {
+			shown = append(shown, row)
+			continue
+		}
+		old, known := best[row.Scenario]
+		if !known {
+			order = append(order, row.Scenario)
+		}
+		if !known || rank(row) > rank(old) {
+			best[row.Scenario] = row
+		}
+	}
+	for _, id := range order {
+		shown = append(shown, best[id])
+	}
+	return shown
+}
+
+// rank says how much a verdict is worth looking at.
+func rank(row report.VerdictRow) int {
+	n := 0
+	if len(row.Seen) > 0 {
+		n += 4
+	}
+	switch row.Design {
+	case "default":
+		n += 2
+	case "redlock":
+		n++
+	}
+	return n
+}
+
+func (t *Timelines) verdict(row report.VerdictRow) error {
+	s, err := scenarios.ByID(row.Scenario)
+	if err != nil {
+		return err
+	}
+	d, err := s.Design(row.Design)
+	if err != nil {
+		return err
+	}
+	result, err := s.Play(row.Seed, d)
+	if err != nil {
+		return err
+	}
+	t.verdicts[row.Scenario+"/"+row.Design] = t.add(s.ID, s.Title, d, row.Seed, strings.Join(s.Steps, "; "), result.Log)
+	return nil
+}
+
+// cell is one cell and the seed to show.
+type cell struct {
+	fault  Fault
+	design designs.Design
+	seed   uint64
+}
+
+// shownCells are the cells with a timeline: all that are violated. What wasn't as
+// expected and what the summary has comes first.
+func (r Result) shownCells() (first, others []cell) {
+	for _, name := range r.Plan.Faults {
+		f, err := ByName(name)
+		if err != nil {
+			continue // the plan was checked
+		}
+		for _, design := range r.Plan.Designs {
+			d, err := designs.ByName(design)
+			sum := r.of(ofCell, name, design)
+			if err != nil || sum.Violated.Runs == 0 {
+				continue
+			}
+			c := cell{f, d, sum.Violated.First}
+			chosen := slices.ContainsFunc(chosenFaults, func(c report.Choice) bool { return c.Name == name }) &&
+				slices.ContainsFunc(chosenDesigns, func(c report.Choice) bool { return c.Name == design })
+			if chosen || r.judge(name, d) != nil {
+				first = append(first, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+	}
+	return first, others
+}
+
+func (t *Timelines) cell(c cell) error {
+	result, err := c.fault.Play(c.seed, c.design)
+	if err != nil {
+		return err
+	}
+	id := t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Log)
+	t.cells[c.fault.Name+"/"+c.design.Name] = id
+	run := &t.runs[len(t.runs)-1]
+	for _, kind := range result.Kinds() {
+		if Promised(c.design, kind) {
+			run.Kinds = append(run.Kinds, string(kind))
+		}
+	}
+	return nil
+}
+
+func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log simulation.Log) string {
+	id := fmt.Sprintf("%s-%s-%d", name, d.Name, seed)
+	t.runs = append(t.runs, report.TimelineRun{
+		ID: id, Title: fmt.Sprintf("%s: %s · %s · seed %d", name, title, d.Name, seed),
+		Command: command(name, d.Name, seed), Words: words, Log: log,
+	})
+	return id
+}
+
+// Link puts the timelines into a report, and links its cells and verdicts to them.
+// Nil has none.
+func (t *Timelines) Link(r *report.Report) {
+	if t == nil {
+		return
+	}
+	r.Timelines = t.runs
+	for i, row := range r.Verdicts {
+		r.Verdicts[i].Timeline = t.verdicts[row.Scenario+"/"+row.Design]
+	}
+	for i, design := range r.Matrix.Designs {
+		for j, fault := range r.Matrix.Faults {
+			if id := t.cells[fault.Name+"/"+design.Name]; id != "" {
+				r.Matrix.Cells[i][j].Timeline = id
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Command detector runs scenarios and searches until one of them finds a violation.
+// Package mutants builds it with a mutant and sends it a request on its standard input.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/mutants"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+func main() {
+	// A run is sequential. A second processor only adds switches.
+	runtime.GOMAXPROCS(1)
+	var request mutants.Request
+	d := detector{}
+	err := json.NewDecoder(os.Stdin).Decode(&request)
+	if err == nil {
+		err = d.run(request)
+	}
+	if err != nil {
+		d.result.Error = err.Error()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(d.result); err != nil {
+		fmt.Fprintln(os.Stderr, "detector:", err)
+		os.Exit(1)
+	}
+}
+
+// detector runs one request.
+type detector struct {
+	result mutants.DetectorResult
+	// done are the detectors that have run.
+	done map[mutants.Detector]bool
+}
+
+// seeds is the number of seeds for each scenario. Nearly every scenario ends the same way
+// with any seed.
+const seeds = 4
+
+func (d *detector) run(request mutants.Request) error {
+	known := map[string]scenarios.Scenario{}
+	searches := map[string]mutants.Search{}
+	detectors := request.First
+	for _, s := range all() {
+		known[s.ID] = s
+		if request.Rest {
+			detectors = append(detectors, mutants.Detector{Scenario: s.ID})
+		}
+	}
+	for _, s := range request.Searches {
+		searches[s.Name] = s
+		if request.Rest {
+			detectors = append(detectors, mutants.Detector{Search: s.Name})
+		}
+	}
+	d.done = map[mutants.Detector]bool{}
+	for _, j := range detectors {
+		if d.done[j] {
+			continue
+		}
+		d.done[j] = true
+		scenario, isScenario := known[j.Scenario]
+		one, isSearch := searches[j.Search]
+		var err error
+		switch {
+		case isScenario:
+			err = d.play(scenario)
+		case isSearch:
+			err = d.search(one)
+		default:
+			err = fmt.Errorf("no scenario and no search %q", j)
+		}
+		if err != nil || d.result.By != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// all returns every scenario, the extra scenarios, and every value of every sweep.
+func all() []scenarios.Scenario {
+	list := append(scenarios.All(), extraScenarios()...)
+	for _, sweep := range scenarios.Sweeps() {
+		for _, value := range sweep.Values {
+			list = append(list, sweep.At(value))
+		}
+	}
+	return list
+}
+
+// play runs a scenario with each of its designs, those that use the library first.
+func (d *detector) play(s scenarios.Scenario) error {
+	for _, design := range libraryFirst(s.Designs()) {
+		for seed := range uint64(seeds) {
+			r, err := s.Play(seed, design)
+			if err != nil {
+				return err
+			}
+			d.result.Runs++
+			if err := s.Check(r, design); err != nil {
+				d.caught(fmt.Sprintf("%s with %s, seed %d", s.ID, design.Name, seed), strings.TrimPrefix(err.Error(), scenarios.ErrUnexpected.Error()+": "+s.ID+" with "+design.Name+": "))
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// libraryFirst sorts designs by how likely they show a mistake of the library: those that
+// use all of it, those that use parts, all others.
+func libraryFirst(list []designs.Design) []designs.Design {
+	var whole, part, others []designs.Design
+	for _, d := range list {
+		switch {
+		case d.Name == "default" || d.Name == "token-admit":
+			whole = append(whole, d)
+		case d.Group == designs.Redlock || d.Group == "":
+			part = append(part, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	return append(append(whole, part...), others...)
+}
+
+// chunk is the number of seeds that a search runs at a time.
+const chunk = 25
+
+func (d *detector) search(s mutants.Search) error {
+	space := search.Space{Setup: search.Setup{Workload: s.Workload, Design: s.Design}, How: search.Draw}
+	for _, kind := range s.Faults {
+		space.Faults = append(space.Faults, simulation.Kind(kind))
+	}
+	except := map[string]bool{}
+	for _, kind := range s.Except {
+		except[kind] = true
+	}
+	for from := uint64(0); from < s.Seeds; from += chunk {
+		report, err := search.Search(context.Background(), registry(), space, search.Options{From: from, To: min(from+chunk, s.Seeds)})
+		if err != nil {
+			return err
+		}
+		first := search.Finding{First: s.Seeds}
+		for _, f := range report.Findings {
+			if !except[string(f.Kind)] && f.First < first.First {
+				first = f
+			}
+		}
+		if first.First < s.Seeds {
+			d.result.Runs += int(first.First - from + 1)
+			d.caught(fmt.Sprintf("search %s (%s), seed %d", s.Name, s.Design, first.First), fmt.Sprintf("%s: %s", first.Kind, first.Text))
+			return nil
+		}
+		d.result.Runs += int(report.Runs)
+	}
+	return nil
+}
+
+func (d *detector) caught(by, says string) { d.result.By, d.result.Says = by, says }
+
+// registry returns the workloads and designs that a search can name.
+func registry() search.Registry {
+	r := search.Registry{Workloads: search.Workloads()}
+	for _, d := range designs.All() {
+		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
+	}
+	return r
+}

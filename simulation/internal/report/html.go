@@ -1,0 +1,281 @@
+package report
+
+import (
+	"bytes"
+	_ "embed" // for the page's parts
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+)
+
+var (
+	//go:embed page.tmpl
+	pageTemplate string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+)
+
+// HTML writes the report as one page that loads nothing, in light or dark as the
+// reader's system asks, and that stays below a megabyte. What was found can be read
+// without scripts and reached with the keyboard; the script draws the runs that a
+// reader opens.
+func HTML(w io.Writer, r Report) error {
+	p, err := newPage(r)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"grouped": func(n int) string { return grouped(int64(n)) },
+		"join":    func(s []string) string { return strings.Join(s, "; ") },
+		"kinds":   kindsText,
+		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
+	}).Parse(pageTemplate)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	// The runs get the room that the rest leaves.
+	var rest bytes.Buffer
+	if err := t.Execute(&rest, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	p.Data = template.JS(p.runs.data(mostBytes - rest.Len())) //nolint:gosec // JSON, in which < is escaped
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("report: writing HTML: %w", err)
+	}
+	return nil
+}
+
+func kindsText(kinds []string) string {
+	if len(kinds) == 0 {
+		return "none"
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// page is a Report with what the template can't work out.
+type page struct {
+	Report
+	CSS  template.CSS
+	JS   template.JS
+	Data template.JS
+
+	Parts         []part
+	Figures       []figureView
+	Summarized    *summaryView
+	Cards         []cardView
+	Rows          []row
+	Faults        []faultView
+	Stories       []storyView
+	VerdictsOK    int
+	MutantsCaught int
+	Curves        []curveView
+	Timelines     []timelineView
+
+	runs    runs
+	anchors map[string]bool // of what has been put on the page
+}
+
+type part struct{ ID, Name string }
+
+// figureView is a run of the opening.
+type figureView struct {
+	SVG     template.HTML
+	Command string
+}
+
+type curveView struct {
+	Curve
+	Anchor         string
+	SVG            template.HTML
+	XLabel, YLabel string
+	Points         []pointView
+}
+
+type pointView struct {
+	Series, X, Y string
+	Runs         int
+}
+
+// timelineView is a run that has a place of its own on the page.
+type timelineView struct {
+	TimelineRun
+	Anchor, Broken string
+	Run            int // of the page's data, -1 if it is drawn here
+	SVG            template.HTML
+	Story          []stepView
+}
+
+type stepView struct{ At, Text, Class string }
+
+func newPage(r Report) (*page, error) {
+	if r.Title == "" {
+		r.Title = "Lock designs under faults"
+	}
+	p := &page{
+		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
+		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + timeline.SketchStyle() + chartStyle), //nolint:gosec // all of it is this module's
+	}
+	taken := map[string]bool{}
+	for _, t := range r.Timelines {
+		anchor := "t-" + safeID(t.ID)
+		if taken[anchor] {
+			return nil, fmt.Errorf("two timelines have the ID %q, or one that differs only in what isn't a letter or a digit; links need different ones", t.ID)
+		}
+		taken[anchor] = true
+	}
+	p.runs = sketchRuns(r.Timelines)
+	p.opening()
+	p.cells()
+	p.stories()
+	for _, m := range r.Mutants {
+		if m.Caught {
+			p.MutantsCaught++
+		}
+	}
+	for _, c := range r.Curves {
+		view, err := viewCurve(c)
+		if err != nil {
+			return nil, err
+		}
+		p.anchors[view.Anchor] = true
+		p.Curves = append(p.Curves, view)
+	}
+	p.timelines()
+	// These lead to what is on the page by now.
+	p.matrix()
+	p.summary()
+	p.arguments()
+	p.parts()
+	return p, nil
+}
+
+// link is an anchor with its sign if it is on the page, else "".
+func (p *page) link(anchor string) string {
+	if !p.anchors[anchor] {
+		return ""
+	}
+	return "#" + anchor
+}
+
+func (p *page) parts() {
+	for _, o := range []struct {
+		id, name string
+		shown    bool
+	}{
+		{"summary", "In short", p.Summarized != nil}, {"arguments", "The debate", len(p.Cards) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"matrix", "All designs and faults", len(p.Rows) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
+		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0}, {"mutants", "Mutants", len(p.Mutants) > 0},
+		{"live", "On real servers", len(p.Live) > 0}, {"timelines", "Timelines", len(p.Timelines) > 0}, {"about", "About", p.About()},
+	} {
+		if o.shown {
+			p.Parts = append(p.Parts, part{o.id, o.name})
+		}
+	}
+	if len(p.Parts) < 3 {
+		p.Parts = nil // nobody needs help to find these
+	}
+}
+
+// About reports whether there is anything to say about how the report was made.
+func (p *page) About() bool {
+	return len(p.Notes) > 0 || p.Version != "" || p.Seeds != "" || p.Runs > 0 || p.Command != ""
+}
+
+func (p *page) opening() {
+	if p.Opening == nil {
+		return
+	}
+	for i, s := range p.Opening.sketches() {
+		var svg bytes.Buffer
+		// A Buffer takes everything.
+		_ = timeline.WriteSketches(&svg, timeline.SketchOptions{ID: fmt.Sprintf("o%d", i+1), Inline: true}, s)
+		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the log, texts escaped
+	}
+}
+
+func viewCurve(c Curve) (curveView, error) {
+	var svg bytes.Buffer
+	if err := c.draw(&svg, true); err != nil {
+		return curveView{}, err
+	}
+	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
+	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: ch.x.label(), YLabel: ch.y.label()} //nolint:gosec // drawn here, texts escaped
+	for _, s := range c.Series {
+		for _, p := range ch.points(s) {
+			if p.Runs == 0 && !c.simulated(p.X) {
+				continue // of a line, what stands beside what was simulated is enough
+			}
+			y := ch.y.text(p.Y)
+			if p.bounded() {
+				y += fmt.Sprintf(" (%s to %s)", ch.y.text(p.Low), ch.y.text(p.High))
+			}
+			v.Points = append(v.Points, pointView{Series: s.Name, X: ch.x.text(p.X), Y: y, Runs: p.Runs})
+		}
+	}
+	return v, nil
+}
+
+// simulated reports whether there is a point at x that was simulated, or nothing that
+// was simulated at all.
+func (c Curve) simulated(x float64) bool {
+	any := false
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			any = any || p.Runs > 0
+			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
+				return true
+			}
+		}
+	}
+	return !any
+}
+
+// timelines are the runs that no cell and no scenario shows.
+func (p *page) timelines() {
+	for i, run := range p.Report.Timelines {
+		if p.runs.shown[run.ID] && !run.Full {
+			continue
+		}
+		v := timelineView{TimelineRun: run, Anchor: "t-" + safeID(run.ID), Run: -1}
+		if run.Full {
+			v.draw(i)
+		} else {
+			v.Run = p.runs.index(run.ID)
+		}
+		p.Timelines = append(p.Timelines, v)
+	}
+}
+
+// draw draws all of the run.
+func (v *timelineView) draw(i int) {
+	t := timeline.Of(v.Log)
+	var kinds []string
+	for _, violation := range t.Violations {
+		if !slices.Contains(kinds, violation.Kind) {
+			kinds = append(kinds, violation.Kind)
+		}
+	}
+	v.Broken = strings.Join(kinds, ", ")
+	var small, svg bytes.Buffer
+	// The page has the title already; a Buffer takes everything.
+	_ = timeline.WriteSketches(&small, timeline.SketchOptions{ID: fmt.Sprintf("k%d", i+1), Inline: true, Label: v.Title + ", small"}, t.Sketch("", v.Kinds...))
+	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: v.Title})
+	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the log, texts escaped
+	for _, s := range t.Story() {
+		step := stepView{At: timeline.Clock(s.At), Text: s.Text}
+		switch {
+		case s.Alarm:
+			step.Class, step.Text = "alarm", "!! "+s.Text
+		case s.Fault:
+			step.Class = "fault"
+		}
+		v.Story = append(v.Story, step)
+	}
+}

@@ -1,0 +1,245 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew; look at them (the page in a browser, light and dark) before you commit")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if string(want) == got {
+		return
+	}
+	at := 0
+	for at < min(len(want), len(got)) && want[at] == got[at] {
+		at++
+	}
+	excerpt := func(s string) string { return s[max(0, at-40):min(len(s), at+80)] }
+	t.Errorf("%s differs from byte %d on: %q, not %q. If that is what you want, run the test with -update and look at the file.", path, at, excerpt(got), excerpt(string(want)))
+}
+
+func html(t *testing.T, r report.Report) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, report.HTML(&b, r))
+	return b.String()
+}
+
+var (
+	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="application/json" id="runs")?>.*?</(script|style)>`)
+	tags    = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z0-9:-]+(?:="[^"]*")?)*)\s*(/?)>`)
+	attr    = regexp.MustCompile(`([a-zA-Z0-9:-]+)="([^"]*)"`)
+	void    = []string{"meta", "link", "br", "img", "hr", "input"}
+	foreign = []string{"http:", "https:", "//", "url(http", "@import", "data:"}
+)
+
+// checkHTML holds a page to what a browser would forgive: tags balance, IDs are
+// unique, links lead somewhere, and nothing is loaded.
+func checkHTML(t *testing.T, page string) {
+	t.Helper()
+	body := hidden.ReplaceAllString(page, "<$1></$1>")
+	rest := strings.TrimPrefix(tags.ReplaceAllString(body, ""), "<!DOCTYPE html>")
+	assert.NotContains(t, rest, "<", "something looks like a tag and isn't one")
+	var open, ids, links []string
+	for _, tag := range tags.FindAllStringSubmatch(body, -1) {
+		name := tag[2]
+		for _, a := range attr.FindAllStringSubmatch(tag[3], -1) {
+			switch a[1] {
+			case "id":
+				ids = append(ids, a[2])
+			case "href":
+				links = append(links, a[2])
+			case "aria-labelledby":
+				for _, id := range strings.Fields(a[2]) {
+					links = append(links, "#"+id)
+				}
+			case "src", "srcset", "background", "action", "onclick", "onload", "xlink:href":
+				t.Errorf("%s has %s=%q", name, a[1], a[2])
+			case "xmlns":
+			default:
+				for _, f := range foreign {
+					assert.NotContains(t, a[2], f, "%s %s", name, a[1])
+				}
+			}
+		}
+		switch {
+		case slices.Contains(void, name) || tag[4] == "/":
+		case tag[1] == "":
+			open = append(open, name)
+		default:
+			require.NotEmpty(t, open, "</%s> closes nothing", name)
+			require.Equal(t, open[len(open)-1], name, "</%s> closes <%s>", name, open[len(open)-1])
+			open = open[:len(open)-1]
+		}
+	}
+	assert.Empty(t, open, "not closed")
+	slices.Sort(ids)
+	assert.Equal(t, slices.Compact(slices.Clone(ids)), ids, "no ID twice")
+	for _, l := range links {
+		id, local := strings.CutPrefix(l, "#")
+		assert.True(t, local, "%q leaves the page", l)
+		assert.Contains(t, ids, id, "a link leads nowhere")
+	}
+	for _, block := range hidden.FindAllString(page, -1) {
+		for _, f := range []string{"http", "@import", "url(//", "fetch(", "XMLHttpRequest", "import("} {
+			assert.NotContains(t, block, f)
+		}
+	}
+}
+
+func TestHTML(t *testing.T) {
+	r := sample(t)
+	page := html(t, r)
+	checkHTML(t, page)
+	assert.Equal(t, page, html(t, r), "same report, same bytes")
+	golden(t, "report.html", page)
+	for _, want := range []string{
+		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", "✓ agrees", "✗ differs",
+		"✗ survived", "not run: no replica was configured", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
+		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`, "TWO HOLDERS", "C: clock JUMPS by",
+		`<a href="#cell-default-loss">none</a>`, `<article id="argument-clock">`, `<li><a href="#scenario-S4">S4: breaks 1 of 1 designs</a></li>`, "<li>a scenario that wasn&#39;t played</li>",
+		`<meta property="og:title" content="Lock designs under faults">`, `<meta property="og:description" content="When a client`, `<meta property="og:image" content="report.png">`,
+	} {
+		assert.Contains(t, page, want)
+	}
+}
+
+// A page about one run shows it, large and small, without a click.
+func TestHTMLOfOneRun(t *testing.T) {
+	page := html(t, report.Report{Title: "S4", Description: "Found: two holders.", Timelines: []report.TimelineRun{{ID: "run", Title: "S4", Log: clockJumps(t), Full: true}}})
+	checkHTML(t, page)
+	assert.Contains(t, page, `<details class="timeline" id="t-run" open>`)
+	assert.Contains(t, page, `class="rl-t"`)
+	assert.Contains(t, page, `class="rl-k"`)
+	assert.Contains(t, page, "The same in words")
+	assert.Contains(t, page, `<p class="lead">Found: two holders.</p>`)
+	assert.NotContains(t, page, "<nav")
+}
+
+// However much there is to show, a page stays below a megabyte, and every cell leads to
+// its evidence.
+func TestPageIsBounded(t *testing.T) {
+	r := report.Report{Opening: sample(t).Opening}
+	log := clockJumps(t)
+	for i := range 40 {
+		r.Matrix.Designs = append(r.Matrix.Designs, report.Axis{Name: fmt.Sprintf("design-%d", i)})
+		var cells []report.Cell
+		for j := range 24 {
+			if i == 0 {
+				r.Matrix.Faults = append(r.Matrix.Faults, report.Axis{Name: fmt.Sprintf("f%d", j)})
+			}
+			id := fmt.Sprintf("%d-%d", i, j)
+			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
+			// Each run is another one.
+			own := slices.Concat(log...)
+			for k := range own {
+				if own[k].Process == "c1" {
+					own[k].Process = fmt.Sprintf("c%d", 3+i*24+j)
+				}
+			}
+			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: simulation.Log{own}})
+		}
+		r.Matrix.Cells = append(r.Matrix.Cells, cells)
+	}
+	page := html(t, r)
+	assert.Less(t, len(page), 1_000_000)
+	assert.Contains(t, page, ",null", "some runs had no room")
+	checkHTML(t, page)
+	assert.Equal(t, 40*24, strings.Count(page, `<td class="bad"><a href="#cell-design-`))
+}
+
+func TestHTMLOfLittle(t *testing.T) {
+	for _, r := range []report.Report{
+		{},
+		{Title: "only a title"},
+		{Matrix: report.Matrix{Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}}}},
+		{Curves: []report.Curve{{}}},
+		{Verdicts: []report.VerdictRow{{}}, Live: []report.LiveRow{{}}, Mutants: []report.MutantRow{{}}, Unreached: []report.Unreached{{}}},
+		{Timelines: []report.TimelineRun{{}, {ID: "x"}}},
+	} {
+		page := html(t, r)
+		checkHTML(t, page)
+		assert.NotContains(t, page, "NaN")
+	}
+}
+
+func TestHTMLEscapes(t *testing.T) {
+	const bad = `<script>alert("1")</script>&'`
+	page := html(t, report.Report{
+		Title: bad, Version: bad, Command: bad, Seeds: bad, Notes: []string{bad},
+		Matrix: report.Matrix{
+			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
+			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad, Timeline: bad}}},
+		},
+		Verdicts: []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
+		Curves:   []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
+		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: simulation.Log{{
+			{Kind: simulation.Asked, Process: "c1", Key: bad},
+			{At: 1, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: bad}},
+		}}}},
+	})
+	checkHTML(t, page)
+	assert.Equal(t, 2, strings.Count(page, "<script"), "only the page's own")
+}
+
+func TestTwoTimelinesOfOneID(t *testing.T) {
+	err := report.HTML(&strings.Builder{}, report.Report{Timelines: []report.TimelineRun{{ID: "x"}, {ID: "x"}}})
+	require.ErrorContains(t, err, `two timelines have the ID "x"`)
+	err = report.HTML(&strings.Builder{}, report.Report{Timelines: []report.TimelineRun{{ID: "S1/a"}, {ID: "S1 a"}}})
+	require.ErrorContains(t, err, `"S1 a"`, "they would have the same anchor")
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	r := sample(t)
+	r.Image = "" // what only pages and terminals need isn't data
+	for i := range r.Summary.Designs {
+		r.Summary.Designs[i].Head, r.Summary.Designs[i].Short = [2]string{}, [2]string{}
+	}
+	var b bytes.Buffer
+	require.NoError(t, r.JSON(&b))
+	var back report.Report
+	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
+	r.Opening.Runs[0].Log, r.Timelines[0].Log = nil, nil
+	assert.Equal(t, r, back)
+	b.Reset()
+	require.NoError(t, r.Matrix.JSON(&b))
+	var matrix report.Matrix
+	require.NoError(t, json.Unmarshal(b.Bytes(), &matrix))
+	assert.Equal(t, r.Matrix, matrix)
+}
+
+// full fails to write.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestErrorsOfTheWriter(t *testing.T) {
+	r := sample(t)
+	for name, err := range map[string]error{
+		"HTML": report.HTML(full{}, r), "preview": r.Preview(full{}), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}, 80), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "Markdown": r.Matrix.Markdown(full{}), "SVG": r.Curves[0].SVG(full{}),
+	} {
+		require.ErrorIs(t, err, os.ErrClosed, name)
+	}
+}

@@ -1,0 +1,135 @@
+package report_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// The interval's ends are the rates p from which the one that was seen is just z
+// standard deviations away: that is its definition.
+func TestInterval(t *testing.T) {
+	const z = 1.959963984540054
+	for _, c := range []report.Cell{{Runs: 10, Violated: 5}, {Runs: 10}, {Runs: 10, Violated: 10}, {Runs: 1000}, {Runs: 1000, Violated: 31}, {Runs: 7, Violated: 1}} {
+		low, high := c.Interval()
+		for _, p := range []float64{low, high} {
+			if p > 0 && p < 1 {
+				assert.InDelta(t, z, math.Abs(c.Rate()-p)/math.Sqrt(p*(1-p)/float64(c.Runs)), 1e-9, "%+v: %v", c, p)
+			}
+		}
+		assert.Less(t, low, high)
+	}
+	low, high := report.Cell{}.Interval()
+	assert.Zero(t, low)
+	assert.Equal(t, 1.0, high, "nothing is known of what wasn't played")
+	for runs := 1; runs < 200; runs++ {
+		for hits := 0; hits <= runs; hits++ {
+			c := report.Cell{Violated: hits, Runs: runs}
+			if low, high := c.Interval(); low < 0 || low > c.Rate() || high < c.Rate() || high > 1 {
+				t.Errorf("%d of %d: %v to %v", hits, runs, low, high)
+			}
+		}
+	}
+}
+
+func matrixText(t *testing.T, m report.Matrix, width int) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, m.Text(&b, width))
+	return b.String()
+}
+
+func TestMatrixText(t *testing.T) {
+	golden(t, "matrix.txt", matrixText(t, matrix(), 100))
+	assert.Equal(t, matrixText(t, matrix(), 100), matrixText(t, matrix(), 0))
+}
+
+func TestMatrixMarkdown(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, matrix().Markdown(&b))
+	golden(t, "matrix.md", b.String())
+
+	b.Reset()
+	m := report.Matrix{Designs: []report.Axis{{Name: "a|b"}}, Faults: []report.Axis{{Name: "c\nd"}}}
+	require.NoError(t, m.Markdown(&b))
+	assert.True(t, strings.HasPrefix(b.String(), "| design | c d |\n| --- | ---: |\n| a\\|b |  |\n"), b.String())
+}
+
+// However many faults and however long the names: no line is too long, and no fault
+// is left out.
+func TestMatrixTextFits(t *testing.T) {
+	m := report.Matrix{}
+	for i := range 27 {
+		m.Faults = append(m.Faults, report.Axis{Name: fmt.Sprintf("S%d", i+1)})
+	}
+	m.Faults = append(m.Faults, report.Axis{Name: "a-very-long-name-of-a-fault"})
+	for i := range 12 {
+		m.Designs = append(m.Designs, report.Axis{Name: fmt.Sprintf("design-%d-%s", i, strings.Repeat("x", 5*i))})
+		row := make([]report.Cell, len(m.Faults))
+		for j := range row {
+			row[j] = report.Cell{Runs: 100, Violated: i * j % 101, Seed: uint64(j), Kinds: map[string]int{"two holders": 1, "stale write": 2}, Unexpected: j == 3}
+		}
+		m.Cells = append(m.Cells, row)
+	}
+	for _, width := range []int{60, 100, 160} {
+		out := matrixText(t, m, width)
+		for line := range strings.Lines(out) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
+		}
+		for _, f := range m.Faults[:27] {
+			assert.Regexp(t, `(?m)^design.* `+f.Name+`( |$)`, out)
+		}
+	}
+}
+
+// A rate that isn't 0 or 1 never looks as if it were.
+func TestRatesDoNotLie(t *testing.T) {
+	for _, runs := range []int{1, 3, 1000, 100_000} {
+		for _, hits := range []int{0, 1, 2, runs / 2, runs - 1, runs} {
+			if hits < 0 || hits > runs {
+				continue
+			}
+			m := report.Matrix{
+				Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}},
+				Cells: [][]report.Cell{{{Runs: runs, Violated: hits}}},
+			}
+			row := strings.Fields(strings.Split(matrixText(t, m, 100), "\n")[2])
+			require.Len(t, row, 2)
+			switch hits {
+			case 0:
+				assert.Equal(t, ".", row[1])
+			case runs:
+				assert.Equal(t, "100%", row[1])
+			default:
+				assert.NotContains(t, []string{".", "0%", "0.0%", "100%"}, row[1], "%d of %d", hits, runs)
+			}
+			assert.LessOrEqual(t, len(row[1]), 5)
+		}
+	}
+}
+
+// Each kind with its first seed, where it is known; and the tables alone.
+func TestFirstSeeds(t *testing.T) {
+	m := report.Matrix{
+		Designs: []report.Axis{{Name: "redlock"}}, Faults: []report.Axis{{Name: "empty"}},
+		Cells: [][]report.Cell{{{
+			Runs: 40, Violated: 16, Seed: 3, Kinds: map[string]int{"two holders": 16, "stale write": 5},
+			First: map[string]uint64{"two holders": 3, "stale write": 0},
+		}}},
+	}
+	var text, table, page strings.Builder
+	require.NoError(t, m.Text(&text, 100))
+	assert.Contains(t, text.String(), "redlock / empty: 40 % (26.3 to 55.4 %), two holders 16 (seed 3), stale write 5 (seed 0)\n")
+	require.NoError(t, m.Table(&table, 100))
+	assert.True(t, strings.HasPrefix(text.String(), table.String()))
+	assert.NotContains(t, table.String(), "redlock / empty")
+	require.NoError(t, report.HTML(&page, report.Report{Matrix: m}))
+	assert.Contains(t, page.String(), "two holders: 16 (first seed 3). stale write: 5 (first seed 0).")
+}

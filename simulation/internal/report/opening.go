@@ -1,0 +1,28 @@
+package report
+
+import (
+	"io"
+
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+// Opening is what a reader sees first: a few runs side by side, and what they show.
+type Opening struct {
+	Words string `json:"words"`
+	// Runs are drawn small, each under its Title, which should be short.
+	Runs []TimelineRun `json:"runs"`
+}
+
+// SVG draws the runs one below the other, as a file of its own, light or dark as the
+// reader's system asks.
+func (o Opening) SVG(w io.Writer) error {
+	return timeline.WriteSketches(w, timeline.SketchOptions{Label: o.Words}, o.sketches()...)
+}
+
+func (o Opening) sketches() []timeline.Sketch {
+	var all []timeline.Sketch
+	for _, run := range o.Runs {
+		all = append(all, timeline.Of(run.Log).Sketch(run.Title))
+	}
+	return all
+}

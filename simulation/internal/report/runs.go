@@ -1,0 +1,115 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+// runs are the runs that a page's script draws when a reader opens them: as data, since
+// drawings of hundreds of runs would be megabytes.
+type runs struct {
+	list    []json.RawMessage // in the order of the report: what is read most comes first
+	indexes map[string]int    // in the list, by the TimelineRun's ID
+	shown   map[string]bool   // what has a place on the page
+}
+
+const (
+	// mostBytes is how large a page gets, with fewer runs on it where that is needed.
+	// What is left out is said on the page, with the command that plays it.
+	mostBytes = 980_000
+	// fewSteps and manySteps are how many steps of a run are told in words: few where
+	// it is one of many that were drawn at random, many where somebody wrote it.
+	fewSteps  = 12
+	manySteps = 20
+)
+
+// runData is a run as the script gets it.
+type runData struct {
+	timeline.Sketch
+	Steps [][]string `json:"t"` // time, text, and "a" or "f" for what is an alarm or a fault
+}
+
+func sketchRuns(list []TimelineRun) runs {
+	r := runs{indexes: map[string]int{}, shown: map[string]bool{}}
+	same := map[string]int{}
+	for _, run := range list {
+		if run.Full {
+			continue
+		}
+		t := timeline.Of(run.Log)
+		text, _ := json.Marshal(runData{t.Sketch("", run.Kinds...), steps(t, run.Kinds)}) // numbers and texts: it can't fail
+		// Designs that differ in nothing that mattered here have the same run.
+		i, known := same[string(text)]
+		if !known {
+			i = len(r.list)
+			same[string(text)] = i
+			r.list = append(r.list, text)
+		}
+		r.indexes[run.ID] = i
+	}
+	return r
+}
+
+// index is where a run is in the page's data, -1 if there is no such run.
+func (r runs) index(id string) int {
+	r.shown[id] = true
+	i, ok := r.indexes[id]
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// data is the runs in at most so many bytes: null for those that had no room.
+func (r runs) data(room int) []byte {
+	if len(r.list) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	room -= len(r.list) * len("null,")
+	for i, run := range r.list {
+		out.WriteByte("[,"[min(i, 1)])
+		if len(run) > room {
+			out.WriteString("null")
+			continue
+		}
+		room -= len(run)
+		out.Write(run)
+	}
+	out.WriteByte(']')
+	return out.Bytes()
+}
+
+// steps are the steps up to the first violation that is shown, or the first ones.
+func steps(t *timeline.Timeline, kinds []string) [][]string {
+	story, most := t.Story(), manySteps
+	if len(kinds) > 0 {
+		most = fewSteps
+	}
+	end := min(len(story), most)
+	first := slices.IndexFunc(t.Violations, func(v timeline.Violation) bool { return len(kinds) == 0 || slices.Contains(kinds, v.Kind) })
+	if first >= 0 {
+		at := t.Violations[first].At
+		for i, s := range story {
+			if s.At <= at {
+				end = i + 1
+			}
+		}
+		end = min(len(story), end+2) // and what follows at once
+	}
+	var out [][]string
+	for _, s := range story[max(0, end-most):end] {
+		step := []string{timeline.Clock(s.At), s.Text}
+		switch {
+		case s.Alarm:
+			step = append(step, "a")
+		case s.Fault:
+			step = append(step, "f")
+		}
+		out = append(out, step)
+	}
+	return out
+}

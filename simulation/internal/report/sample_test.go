@@ -1,0 +1,146 @@
+package report_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// clockJumps is a run in which C's clock jumps forward while c1 holds the lock on A, B
+// and C.
+func clockJumps(t testing.TB) simulation.Log {
+	t.Helper()
+	cfg := simulation.Config{Quorum: quorum.Config{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}}
+	schedule := simulation.Schedule{
+		{Kind: simulation.Cut, Process: "c1", Server: "D"},
+		{Kind: simulation.Cut, Process: "c1", Server: "E"},
+		{Kind: simulation.Step, Server: "C", At: 1100 * time.Millisecond, By: 15 * time.Second},
+	}
+	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+		c.SleepUntil(time.Second + time.Duration(c.Index)*200*time.Millisecond)
+		lease, err := c.TryAcquire("k")
+		if err != nil {
+			return
+		}
+		c.Sleep(time.Duration(5-4*c.Index) * time.Second)
+		_ = c.Release(lease) // the checks see what becomes of it
+	})
+	require.NoError(t, err)
+	return r.Log
+}
+
+// matrix has a cell of every kind.
+func matrix() report.Matrix {
+	found := func(violated int, seed uint64, kinds map[string]int) report.Cell {
+		return report.Cell{Runs: 1000, Violated: violated, Seed: seed, Kinds: kinds}
+	}
+	none := report.Cell{Runs: 1000}
+	unproved := report.Cell{Runs: 1000, Unreached: []string{"a clock was seen to jump"}}
+	jump := found(1000, 0, map[string]int{"two holders": 1000, "lost update": 312})
+	jump.Timeline, jump.Command = "clock-jumps", "redlocksim run S4 -design redlock -seed 0"
+	surprise := found(3, 471, map[string]int{"two holders": 3})
+	surprise.Unexpected = true
+	return report.Matrix{
+		Designs: []report.Axis{
+			{Name: "setnx", Title: "SETNX without expiry", Source: "the oldest articles"},
+			{Name: "setpx-del", Title: "SET NX PX and a plain DEL"},
+			{Name: "redlock", Title: "Redlock as the Redis document has it", Source: "redis.io, Distributed Locks"},
+			{Name: "default", Title: "this library's defaults"},
+			{Name: "token-admit", Title: "a guard that admits tokens before it reads"},
+		},
+		Faults: []report.Axis{
+			{Name: "pause", Title: "a process stops for longer than the TTL", Source: "Kleppmann 2016"},
+			{Name: "jump", Title: "a server's clock jumps forward"},
+			{Name: "crash", Title: "a server restarts empty"},
+			{Name: "rate", Title: "clocks run at different rates"},
+			{Name: "loss", Title: "messages are lost"},
+		},
+		Cells: [][]report.Cell{
+			{found(1000, 0, map[string]int{"never free": 1000}), {}, found(412, 1, map[string]int{"two holders": 412}), none, none},
+			{found(987, 0, map[string]int{"two holders": 987, "stale write": 655}), {}, none, found(1, 802, map[string]int{"two holders": 1}), none},
+			{found(1000, 0, map[string]int{"stale write": 1000}), jump, found(31, 17, map[string]int{"two holders": 31}), none, none},
+			{found(1000, 0, map[string]int{"stale write": 1000}), unproved, none, surprise, none},
+			{none, none, none, none, {}},
+		},
+	}
+}
+
+// pauses is a curve with points, error bars and a line.
+func pauses() report.Curve {
+	simulated := report.Series{Name: "simulated"}
+	line := report.Series{Name: "analytic", Line: true}
+	guarded := report.Series{Name: "simulated, with a guard"}
+	for i := range 9 {
+		x := float64(i) * 0.25
+		p := min(1, max(0, (x-0.75)/0.75))
+		simulated.Points = append(simulated.Points, report.Share(x, int(math.Round(p*200)), 200))
+		line.Points = append(line.Points, report.Point{X: x, Y: p})
+		guarded.Points = append(guarded.Points, report.Share(x, 0, 200))
+	}
+	return report.Curve{
+		ID: "pauses", Title: "Violations against the length of a pause", Words: "A pause that is shorter than what is left of the lease does no harm.",
+		X:      report.Scale{Label: "length of the pause", Unit: "TTL"},
+		Y:      report.Scale{Label: "runs with a violation", Percent: true},
+		Series: []report.Series{line, simulated, guarded},
+	}
+}
+
+// availability is a curve on logarithmic scales.
+func availability() report.Curve {
+	s := report.Series{Name: "no majority", Line: true}
+	for n, p := range map[float64]float64{1: 1e-2, 3: 2.98e-4, 5: 9.85e-6, 7: 3.4e-7} {
+		s.Points = append(s.Points, report.Point{X: n, Y: p})
+	}
+	return report.Curve{
+		ID: "availability", Title: "No majority up, against the number of instances", X: report.Scale{Label: "instances"},
+		Y: report.Scale{Label: "probability", Log: true}, Series: []report.Series{s},
+	}
+}
+
+// sample has something in every part.
+func sample(t testing.TB) report.Report {
+	t.Helper()
+	short := summary()
+	return report.Report{
+		Description: "When a client is paused, a lock fails.", Image: "report.png",
+		Opening: &report.Opening{Words: "C forgets c1's key too soon.", Runs: []report.TimelineRun{{ID: "opening", Title: "A clock jumps", Log: clockJumps(t)}}},
+		Summary: &short,
+		Arguments: []report.Argument{{
+			ID: "clock", Claim: "A clock jumps", Sides: []report.Side{{Name: "Kleppmann", Words: "It breaks."}, {Name: "antirez", Words: "Don't let it."}},
+			Verdict: "Both are right.", Why: "See there.",
+			Evidence: []report.Evidence{
+				{Text: "S4: breaks 1 of 1 designs", Scenario: "S4"}, {Text: "redlock under jump", Design: "redlock", Fault: "jump"}, {Text: "a curve", Curve: "pauses"},
+				{Text: "a scenario that wasn't played", Scenario: "S99"},
+			},
+		}},
+		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
+		Notes:  []string{"Every run plays the real protocol against simulated servers."},
+		Matrix: matrix(),
+		Verdicts: []report.VerdictRow{
+			{Scenario: "S1", Title: "pause after the check", Design: "default", Expected: []string{"lost update", "stale write"}, Seen: []string{"lost update", "stale write"}, Runs: 50, OK: true},
+			{Scenario: "S4", Title: "a server's clock jumps", Design: "redlock", Expected: []string{"two holders"}, Seen: []string{"two holders"}, Runs: 50, OK: true, Timeline: "clock-jumps"},
+			{Scenario: "S6", Title: "rates differ", Design: "default", Expected: nil, Seen: []string{"two holders"}, Runs: 50, Seed: 471},
+			{Scenario: "S12", Title: "split votes", Design: "default", Expected: nil, Seen: nil, Runs: 50, OK: false, Unreached: []string{"votes were split"}},
+		},
+		Curves:    []report.Curve{pauses(), availability()},
+		Unreached: []report.Unreached{{Counter: "a clock was seen to jump", Where: []string{"default / jump", "token-admit / jump"}}},
+		Mutants: []report.MutantRow{
+			{Name: "no-elapsed-check", What: "validity isn't compared with the time that the round took", Caught: true, By: "S3, seed 0"},
+			{Name: "quorum-half", What: "N/2 votes are enough", By: ""},
+		},
+		Live: []report.LiveRow{
+			{Scenario: "S4", Title: "a server's clock jumps", Design: "redlock", Server: "redis 7.0.15", Predicted: "two holders", Seen: "two holders", Agrees: true},
+			{Scenario: "S7", Title: "crash without fsync", Design: "redlock", Server: "redis 7.0.15", Predicted: "two holders", Seen: "none"},
+			{Scenario: "S8", Title: "failover", Predicted: "two holders", Skipped: "no replica was configured"},
+		},
+		Timelines: []report.TimelineRun{
+			{ID: "clock-jumps", Title: "S4: a server's clock jumps · redlock · seed 1", Command: "redlocksim run S4 -design redlock -seed 1", Words: "C forgets c1's key 15 s too soon.", Log: clockJumps(t)},
+		},
+	}
+}

@@ -1,0 +1,122 @@
+package scenarios_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// A check that can't fail proves nothing.
+func TestCheckSaysNo(t *testing.T) {
+	two := []simulation.ViolationKind{simulation.TwoHolders}
+	found := simulation.Result{Log: simulation.Log{{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders}}}}}
+	quiet := simulation.Result{Log: simulation.Log{{
+		{Kind: simulation.Counted, Words: "a process was paused"}, {Kind: simulation.Write, Process: "c1"},
+	}}}
+	for _, test := range []struct {
+		name    string
+		verdict scenarios.Verdict
+		result  simulation.Result
+		says    string // "" for yes
+	}{
+		{"as expected", scenarios.Verdict{Kinds: two}, found, ""},
+		{"nothing, as expected", scenarios.Verdict{}, quiet, ""},
+		{"another kind", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.LostUpdate}}, found, "found two holders, want lost update"},
+		{"more kinds", scenarios.Verdict{}, found, "found two holders, want none"},
+		{"nothing where something was due", scenarios.Verdict{Kinds: two}, quiet, "found none, want two holders"},
+		{"nothing, where that may be", scenarios.Verdict{Kinds: two, AtLeast: .5}, quiet, ""},
+		{"another kind, where nothing may be", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.LostUpdate}, AtLeast: .5}, found, "found two holders"},
+		{"reached, by a counter and by the history", scenarios.Verdict{Reached: []string{"a process was paused", "c1 write"}}, quiet, ""},
+		{"not reached", scenarios.Verdict{Reached: []string{"c2 write"}}, quiet, `"c2 write" never happened`},
+		{"what mustn't", scenarios.Verdict{Never: []string{"c1 write"}}, quiet, `"c1 write" happened 1 times, and mustn't`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := designs.Design{Name: "some"}
+			s := scenarios.Scenario{ID: "S0", Verdicts: map[string]scenarios.Verdict{d.Name: test.verdict}}
+			err := s.Check(test.result, d)
+			if test.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, scenarios.ErrUnexpected)
+			assert.ErrorContains(t, err, "S0 with some: ")
+			assert.ErrorContains(t, err, test.says)
+		})
+	}
+	s := scenarios.Scenario{ID: "S0", Reached: []string{"never"}, Verdicts: map[string]scenarios.Verdict{"some": {}}}
+	require.ErrorContains(t, s.Check(quiet, designs.Design{Name: "some"}), `"never" never happened`, "the scenario's own")
+	require.ErrorIs(t, s.Check(quiet, designs.Design{Name: "other"}), scenarios.ErrUnknown)
+}
+
+func TestCheckRate(t *testing.T) {
+	d := designs.Design{Name: "some"}
+	s := scenarios.Scenario{Verdicts: map[string]scenarios.Verdict{d.Name: {AtLeast: .5}}}
+	require.NoError(t, s.CheckRate(5, 10, d))
+	require.ErrorIs(t, s.CheckRate(4, 10, d), scenarios.ErrUnexpected)
+	require.ErrorIs(t, s.CheckRate(0, 0, d), scenarios.ErrUnexpected)
+}
+
+// Who must get the lock between two moments of the story, which begins after a
+// second.
+func TestFree(t *testing.T) {
+	acquired := func(process string, at time.Duration) simulation.Result {
+		return simulation.Result{Log: simulation.Log{{{At: at, Process: process, Kind: simulation.Asked}, {At: at, Process: process, Kind: simulation.Acquired}}}}
+	}
+	demand := scenarios.Free{Process: "c2", After: time.Second, By: 2 * time.Second}
+	anybody := demand
+	anybody.Process = simulation.Any
+	for _, test := range []struct {
+		name   string
+		demand scenarios.Free
+		result simulation.Result
+		broken bool
+	}{
+		{"in time", demand, acquired("c2", 2500*time.Millisecond), false},
+		{"at the last moment", demand, acquired("c2", 3*time.Second), false},
+		{"too late", demand, acquired("c2", 3001*time.Millisecond), true},
+		{"too early", demand, acquired("c2", 1999*time.Millisecond), true},
+		{"another", demand, acquired("c1", 2500*time.Millisecond), true},
+		{"anybody", anybody, acquired("c1", 2500*time.Millisecond), false},
+		{"nobody", anybody, simulation.Result{}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := scenarios.Scenario{Free: []scenarios.Free{test.demand}}
+			r := s.Judge(test.result)
+			if !test.broken {
+				assert.Empty(t, r.Log.Violations())
+				return
+			}
+			require.Len(t, r.Log.Violations(), 1)
+			assert.Equal(t, simulation.NoProgress, r.Log.Violations()[0].Kind)
+			assert.Equal(t, 3*time.Second, r.Log.Violations()[0].At)
+		})
+	}
+}
+
+// A verdict is what tables and errors show.
+func TestVerdictInWords(t *testing.T) {
+	assert.Equal(t, "none", scenarios.Verdict{}.String())
+	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}}.String())
+}
+
+// A lease that is short of a vote because the server forgot it on the way breaks an
+// assumption. Two holders that come of it break a promise, which some designs don't make.
+func TestAssumptionsThatChecksSee(t *testing.T) {
+	s, err := scenarios.ByID("S7d")
+	require.NoError(t, err)
+	for _, name := range []string{"default", "unwatched"} {
+		d, err := s.Design(name)
+		require.NoError(t, err)
+		r, err := s.Play(1, d)
+		require.NoError(t, err)
+		for _, v := range r.Log.Violations() {
+			assert.Equal(t, map[simulation.ViolationKind]int{simulation.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
+		}
+	}
+}

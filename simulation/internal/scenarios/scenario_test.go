@@ -1,0 +1,48 @@
+package scenarios_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// Every scenario ends as it says, with every design that it is played with, and
+// whatever the seed.
+func TestVerdicts(t *testing.T) {
+	seeds := seeds()
+	for _, s := range scenarios.All() {
+		t.Run(s.ID, func(t *testing.T) {
+			for _, d := range s.Designs() {
+				violated := 0
+				for seed := range seeds {
+					r, err := s.Play(seed, d)
+					require.NoError(t, err)
+					if err := s.Check(r, d); !assert.NoError(t, err, "seed %d", seed) {
+						t.Logf("%s", r.Log)
+						break
+					}
+					if len(r.Log.Violations()) > 0 {
+						violated++
+					}
+				}
+				if seeds > 1 { // one run has no share
+					assert.NoError(t, s.CheckRate(violated, int(seeds), d))
+				}
+			}
+		})
+	}
+}
+
+// seeds is how many seeds each is played with.
+func seeds() uint64 {
+	switch {
+	case raced:
+		return 1
+	case testing.Short():
+		return 3
+	}
+	return 20
+}

@@ -1,0 +1,77 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// The figures that the design gives, to the digits that it gives.
+func TestNoWinner(t *testing.T) {
+	for split, want := range map[scenarios.Split]float64{
+		{Servers: 3, Up: 3, Clients: 2}: 0, {Servers: 3, Up: 3, Clients: 3}: .222, {Servers: 3, Up: 3, Clients: 5}: .48, {Servers: 3, Up: 3, Clients: 10}: .72,
+		{Servers: 5, Up: 5, Clients: 2}: 0, {Servers: 5, Up: 5, Clients: 3}: .370, {Servers: 5, Up: 5, Clients: 5}: .710, {Servers: 5, Up: 5, Clients: 10}: .914,
+		{Servers: 5, Up: 4, Clients: 2}: .375, {Servers: 5, Up: 4, Clients: 3}: .667, {Servers: 5, Up: 3, Clients: 2}: .75,
+	} {
+		assert.InDelta(t, want, split.NoWinner(), .0006, "%+v", split)
+	}
+}
+
+// What is counted is what is computed, within four standard errors.
+func TestSplitVotes(t *testing.T) {
+	runs := uint64(100)
+	if testing.Short() || raced {
+		runs = 10
+	}
+	for _, split := range scenarios.Splits() {
+		t.Run(fmt.Sprintf("%d clients, %d of %d servers", split.Clients, split.Up, split.Servers), func(t *testing.T) {
+			lost, total := 0, 0.0
+			for seed := range runs {
+				race, err := split.Play(seed, scenarios.Lockstep)
+				require.NoError(t, err)
+				require.Positive(t, race.Rounds, "seed %d", seed)
+				if race.Rounds > 1 {
+					lost++
+				}
+				total += float64(race.Rounds)
+			}
+			p, n := split.NoWinner(), float64(runs)
+			assert.InDelta(t, p, float64(lost)/n, 4*math.Sqrt(p*(1-p)/n)+.001, "rounds without a winner")
+			// In lockstep each round is like the first: the mean is that of a geometric
+			// distribution, and its deviation p^.5/(1-p).
+			assert.InDelta(t, 1/(1-p), total/n, 4*math.Sqrt(p/n)/(1-p)+.001, "rounds to a winner")
+		})
+	}
+}
+
+// Ten clients at five servers: where clients in lockstep take eleven rounds, one
+// that waits for a random time, or asks one server first, takes two; and it needn't
+// wait long for them.
+func TestOneServerFirst(t *testing.T) {
+	runs := uint64(40)
+	if testing.Short() || raced {
+		runs = 10
+	}
+	crowd := scenarios.Split{Servers: 5, Up: 5, Clients: 10}
+	rounds, took := map[scenarios.Retry]float64{}, map[scenarios.Retry]time.Duration{}
+	for _, retry := range []scenarios.Retry{scenarios.Lockstep, scenarios.Random, scenarios.OneFirst} {
+		for seed := range runs {
+			race, err := crowd.Play(seed, retry)
+			require.NoError(t, err)
+			require.Positive(t, race.Rounds)
+			rounds[retry] += float64(race.Rounds) / float64(runs)
+			took[retry] += race.Took / time.Duration(runs)
+		}
+	}
+	t.Logf("%v %v", rounds, took)
+	assert.Greater(t, rounds[scenarios.Lockstep], 5.)
+	assert.Less(t, rounds[scenarios.Random], 4.)
+	assert.Less(t, rounds[scenarios.OneFirst], 3.)
+	assert.Less(t, took[scenarios.OneFirst], took[scenarios.Random])
+}

@@ -1,0 +1,138 @@
+package scenarios_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.txt anew")
+
+// Each scenario is kept as it goes with the first design that breaks and the first
+// that doesn't: what the clients believe and do, and where that isn't the truth.
+func TestTranscripts(t *testing.T) {
+	for _, s := range scenarios.All() {
+		t.Run(s.ID, func(t *testing.T) {
+			file := filepath.Join("testdata", s.ID+".txt")
+			got := transcript(t, s)
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+				return
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err, "run go test ./simulation/internal/scenarios -run Transcripts -update")
+			assert.Equal(t, string(want), got, "%s goes another way now. If the verdicts still hold (TestVerdicts) and you know which change "+
+				"to the protocol or to the simulation moved these lines, run go test ./simulation/internal/scenarios -run Transcripts -update, and read the difference", s.ID)
+		})
+	}
+}
+
+func TestNoTranscriptIsLeftOver(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
+	require.NoError(t, err)
+	assert.Len(t, files, len(scenarios.All()))
+}
+
+func transcript(t *testing.T, s scenarios.Scenario) string {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s\n", s.ID, s.Title)
+	for _, d := range shown(s) {
+		r, err := s.Play(1, d)
+		require.NoError(t, err)
+		fmt.Fprintf(&text, "\n%s (%s)\n----\n", d.Name, d.Title)
+		for _, line := range lines(r) {
+			text.WriteString(line.text + "\n")
+		}
+		fmt.Fprintf(&text, "verdict: %v\n", scenarios.Verdict{Kinds: r.Kinds()})
+	}
+	return text.String()
+}
+
+// shown is the first design that breaks, one on five servers if there is one, and
+// the first that doesn't, on as many servers if there is one.
+func shown(s scenarios.Scenario) []designs.Design {
+	var show []designs.Design
+	servers := 5
+	for _, safe := range []bool{false, true} {
+		fits := func(exactly bool) func(d designs.Design) bool {
+			return func(d designs.Design) bool {
+				return s.Verdicts[d.Name].Safe() == safe && (!exactly || d.Servers == servers)
+			}
+		}
+		all := s.Designs()
+		i := slices.IndexFunc(all, fits(true))
+		if i < 0 {
+			i = slices.IndexFunc(all, fits(false))
+		}
+		if i >= 0 {
+			show = append(show, all[i])
+			servers = all[i].Servers
+		}
+	}
+	return show
+}
+
+// line is one line of a transcript, and its true time.
+type line struct {
+	at   time.Duration
+	text string
+}
+
+// most is how many lines are kept of a run.
+const most = 40
+
+// lines is what the clients did and were told, and what was wrong with it. Times
+// are in whole milliseconds from the beginning of the story.
+func lines(r simulation.Result) []line {
+	var all []line
+	add := func(at time.Duration, format string, args ...any) {
+		all = append(all, line{at, fmt.Sprintf("%6d %s", (at - time.Second).Milliseconds(), fmt.Sprintf(format, args...))})
+	}
+	for _, e := range r.Log.History() {
+		who := simulation.Who(e.Process, e.Goroutine)
+		switch e.Kind {
+		case simulation.Acquired, simulation.Extended, simulation.Looked:
+			add(e.At, "%s %v, and believes in %d more", who, e.Kind, e.Validity.Milliseconds())
+		case simulation.Refused, simulation.Noted:
+			add(e.At, "%s %v: %s", who, e.Kind, e.Words)
+		case simulation.Write:
+			add(e.At, "%s write: version %d value %d", who, e.AsOf, e.Value)
+		default:
+			add(e.At, "%s %v", who, e.Kind)
+		}
+	}
+	for e := range r.Log.All() {
+		// What happens to whom, and what a guard refuses, isn't in the history.
+		switch {
+		case e.Kind == simulation.Suffered && e.Process != "" && e.Place != "":
+			add(e.At, "       %s-%s suffers %s", e.Process, e.Place, e.Fault.Kind)
+		case e.Kind == simulation.Suffered:
+			add(e.At, "       %s suffers %s", e.Process+e.Place, e.Fault.Kind)
+		case (e.Kind == simulation.Read || e.Kind == simulation.Write) && e.Words == "refused":
+			add(e.At, "       the guard refuses %s's %v", e.Process, e.Kind)
+		}
+	}
+	for _, v := range r.Log.Violations() {
+		add(v.At, "       NOT SO: %s", v.Kind)
+	}
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	if len(all) > most {
+		left := len(all) - most
+		all = append(all[:most/2:most/2], append([]line{{text: fmt.Sprintf("   ... (%d lines)", left)}}, all[len(all)-most/2:]...)...)
+	}
+	return all
+}

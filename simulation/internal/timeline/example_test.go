@@ -1,0 +1,79 @@
+package timeline_test
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+// A server's clock jumps forward: it forgets a key too soon, and two processes hold
+// one lock.
+func Example() {
+	const ms = time.Millisecond
+	message := func(at time.Duration, kind simulation.EventKind, process string) simulation.Event {
+		return simulation.Event{At: at, Kind: kind, Process: process, Place: "A", N: 1, Op: "acquire"}
+	}
+	granted := func(at time.Duration, process string) simulation.Event {
+		e := message(at, simulation.Voted, process)
+		e.Words, e.Keys = "granted", []simulation.KeyState{{Key: "k", Until: at + 10*time.Second}}
+		return e
+	}
+	t := timeline.Of(simulation.Log{{
+		{At: 1000 * ms, Kind: simulation.Asked, Process: "c1", Key: "k"},
+		message(1000*ms, simulation.Sent, "c1"),
+		granted(1000*ms+ms/2, "c1"),
+		message(1001*ms, simulation.Heard, "c1"),
+		{At: 1001 * ms, Kind: simulation.Acquired, Process: "c1", Key: "k", Validity: 9899 * ms},
+		{At: 1100 * ms, Kind: simulation.Suffered, Place: "A", Fault: &simulation.Fault{Kind: simulation.Step, By: 15 * time.Second}},
+		{At: 1100 * ms, Kind: simulation.KeyChanged, Place: "A", Keys: []simulation.KeyState{{Key: "k", Until: simulation.Gone}}},
+		{At: 1200 * ms, Kind: simulation.Asked, Process: "c2", Key: "k"},
+		message(1200*ms, simulation.Sent, "c2"),
+		granted(1200*ms+ms/2, "c2"),
+		message(1201*ms, simulation.Heard, "c2"),
+		{At: 1201 * ms, Kind: simulation.Acquired, Process: "c2", Key: "k", Validity: 9899 * ms},
+		{At: 1201 * ms, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: `c2 got "k" while c1 still had 9.699s of it`}},
+		{At: 2000 * ms, Kind: simulation.Released, Process: "c2", Key: "k"},
+		{At: 3000 * ms, Kind: simulation.Released, Process: "c1", Key: "k"},
+	}})
+	if err := t.Text(os.Stdout, timeline.TextOptions{Width: 90}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// Under a process: HOLDS = it believes that it holds the lock, paused = it doesn't run.
+	// Under an instance, whose key it has: 1 c1's, 2 c2's, . nobody's, x down, ? hangs. A lock
+	// is true on 1 of 1.
+	//
+	//          ms  c1            c2             A  what happened
+	//   1 000.000  asks          .              .  c1 asks for k
+	//   1 001.000  HOLDS         .              1  c1 GETS k, valid for 9.9 s (granted A)
+	//   1 100.000  HOLDS         .              .  A's clock JUMPS by +15 s
+	//   1 100.000  HOLDS         .              .  A has k no more
+	//   1 200.000  HOLDS         asks           .  c2 asks for k
+	//   1 201.000  HOLDS         HOLDS          2  c2 GETS k, valid for 9.9 s (granted A)
+	//   1 201.000  !! TWO HOLDERS: c2 got "k" while c1 still had 9.699s of it
+	//           ⋮  799 ms pass
+	//   2 000.000  HOLDS         .              2  c2 releases k
+	//           ⋮  1 s pass
+	//   3 000.000  .             .              2  c1 releases k
+	//
+	// c1 believed that it held k from 1 001.000 to 3 000.000 ms (released); for 1.9 s of it
+	//    too few instances had its key.
+	// c2 believed that it held k from 1 201.000 to 2 000.000 ms (released).
+	// !! c1 and c2 both believed that they held k for 799 ms: from 1 201.000 to 2 000.000 ms.
+	// !! 1 violation: two holders.
+}
+
+func ExampleTimeline_Overlaps() {
+	t := timeline.Of(simulation.Log{{
+		{Kind: simulation.Acquired, Process: "c1", Key: "k", Validity: 10 * time.Second},
+		{At: 5 * time.Second, Kind: simulation.Acquired, Process: "c2", Key: "k", Validity: 10 * time.Second},
+		{At: 20 * time.Second, Kind: simulation.Ended, Process: "c2"},
+	}})
+	for _, o := range t.Overlaps() {
+		fmt.Printf("%s and %s both believed that they held %s, from %v to %v\n", o.First, o.Second, o.Key, o.From, o.Until)
+	}
+	// Output: c1 and c2 both believed that they held k, from 5s to 10s
+}

@@ -1,0 +1,112 @@
+package timeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+// Whatever the scenarios do, all of it is understood and can be drawn.
+func TestEveryScenarioCanBeDrawn(t *testing.T) {
+	for _, s := range scenarios.All() {
+		designs := s.Designs()
+		require.NotEmpty(t, designs, s.ID)
+		d := designs[0]
+		r, err := s.Play(1, d)
+		require.NoError(t, err, "%s %s", s.ID, d.Name)
+		tl := timeline.Of(r.Log)
+		for _, n := range tl.Tenures {
+			assert.Contains(t, tl.Processes, n.Process, "%s %s: whose key it is", s.ID, d.Name)
+		}
+		for line := range strings.Lines(text(t, tl, timeline.TextOptions{Title: s.ID + " " + s.Title + " · " + d.Name})) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, "%s: %s", s.ID, line)
+		}
+		var svg strings.Builder
+		require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: s.Title}))
+		wellFormed(t, svg.String())
+	}
+}
+
+// A timeline and a verdict say the same of a run, whoever found what was violated: the
+// simulation's checks, or the scenario itself.
+func TestTimelinesAndVerdictsAgree(t *testing.T) {
+	const nothing = "Nothing was violated."
+	for _, s := range scenarios.All() {
+		for _, d := range s.Designs() {
+			r, err := s.Play(0, d)
+			require.NoError(t, err)
+			tl := timeline.Of(r.Log)
+			found := map[string]bool{}
+			for _, k := range r.Kinds() {
+				found[string(k)] = true
+			}
+			drawn := map[string]bool{}
+			for _, v := range tl.Violations {
+				drawn[v.Kind] = true
+			}
+			assert.Equal(t, found, drawn, "%s %s", s.ID, d.Name)
+			assert.Len(t, tl.Violations, len(r.Log.Violations()), "%s %s", s.ID, d.Name)
+			shown := text(t, tl, timeline.TextOptions{})
+			assert.Equal(t, len(found) == 0, strings.Contains(shown, nothing), "%s %s:\n%s", s.ID, d.Name, shown)
+			for kind := range found {
+				assert.Contains(t, shown, "!! "+strings.ToUpper(kind), "%s %s", s.ID, d.Name)
+			}
+		}
+	}
+}
+
+// Two goroutines of one process are told apart, in words and in pictures.
+func TestGoroutinesAreToldApart(t *testing.T) {
+	s, err := scenarios.ByID("X5")
+	require.NoError(t, err)
+	d, err := s.Design("default")
+	require.NoError(t, err)
+	r, err := s.Play(1, d)
+	require.NoError(t, err)
+	tl := timeline.Of(r.Log)
+	shown := strings.Join(strings.Fields(text(t, tl, timeline.TextOptions{})), " ")
+	for _, words := range []string{"c1.1 the next that it started", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
+		assert.True(t, strings.Contains(shown, words), words)
+	}
+	var svg strings.Builder
+	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{}))
+	assert.True(t, strings.Contains(svg.String(), "c2.1 believes that it holds k"))
+	overlaps := timeline.Of(simulation.Log{{
+		{At: ms, Kind: simulation.Acquired, Process: "c1", Key: key, Validity: 9 * time.Second},
+		{At: 2 * ms, Kind: simulation.Acquired, Process: "c1", Goroutine: 1, Key: key, Validity: 9 * time.Second},
+		{At: 3 * ms, Kind: simulation.Released, Process: "c1", Key: key},
+	}}).Overlaps()
+	require.Len(t, overlaps, 1)
+	assert.Equal(t, "c1", overlaps[0].First)
+	assert.Equal(t, "c1.1", overlaps[0].Second)
+	assert.Equal(t, ms, overlaps[0].Until-overlaps[0].From, "only the first released it")
+}
+
+// A delete that doesn't look takes another's key away, and that is told.
+func TestAnothersKey(t *testing.T) {
+	s, err := scenarios.ByID("S17")
+	require.NoError(t, err)
+	d, err := s.Design("setpx-del")
+	require.NoError(t, err)
+	r, err := s.Play(1, d)
+	require.NoError(t, err)
+	tl := timeline.Of(r.Log)
+	takers := 0
+	for _, n := range tl.Tenures {
+		if n.Taker != "" {
+			takers++
+			assert.Equal(t, "c2", n.Process)
+			assert.Equal(t, "c1", n.Taker)
+		}
+	}
+	assert.Equal(t, 1, takers)
+	assert.Contains(t, text(t, tl, timeline.TextOptions{}), "c1 DELETES ANOTHER'S k on A")
+}

@@ -310,7 +310,7 @@ func (b *batch) addQuestions(c *call) {
 func (b *batch) addMark(c *call) {
 	c.byText = true
 	a := b.answering(markScript, c, 1)
-	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, c.before.Run, flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds())
+	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, c.before.Run, flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds(), flag(c.before.Marked))
 }
 
 // addSingle adds what goes by a command of its own, and reports whether it doesn't

@@ -106,8 +106,8 @@ func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 		require.Error(t, err)
 	}
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
-	time.Sleep(3 * time.Second) // the quarantine; the monitor ticks in it
-	held, err := a.TryAcquire(t.Context(), "k")
+	time.Sleep(3 * time.Second)              // the quarantine; the monitor ticks in it
+	held, err := a.Acquire(t.Context(), "k") // the mark has to age
 	require.NoError(t, err)
 	s.MustAsk("FLUSHALL")
 	second, err := b.TryAcquire(t.Context(), "k")
@@ -139,7 +139,7 @@ func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 	}
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
 	time.Sleep(3 * time.Second)
-	held, err := a.TryAcquire(t.Context(), "k")
+	held, err := a.Acquire(t.Context(), "k") // the mark has to age
 	require.NoError(t, err)
 	s.MustAsk("FLUSHALL")
 	second, err := b.TryAcquire(t.Context(), "k")
@@ -159,8 +159,8 @@ func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
 	a := starting(t, ttl, nil, vouching(t, "x", s.Addr(), runID))
 	_, err := a.TryAcquire(t.Context(), "first")
 	require.NoError(t, err)
-	time.Sleep(ttl + 2600*time.Millisecond) // uptimes are rounded down
-	held, err := a.TryAcquire(t.Context(), "k")
+	time.Sleep(ttl + 2600*time.Millisecond)  // uptimes are rounded down
+	held, err := a.Acquire(t.Context(), "k") // the mark has to age
 	require.NoError(t, err)
 	s.MustAsk("FLUSHALL")
 	_, _ = a.TryAcquire(t.Context(), "other") // it finds out
@@ -223,7 +223,7 @@ func TestARightToTheMarkThatIsTakenAndGivenBack(t *testing.T) {
 	}
 	s.MustAsk("ACL", "SETUSER", "app", "~*")
 	time.Sleep(3 * time.Second)
-	held, err := a.TryAcquire(t.Context(), "k")
+	held, err := a.Acquire(t.Context(), "k") // the mark has to age
 	require.NoError(t, err)
 	s.MustAsk("FLUSHALL")
 	second, err := b.TryAcquire(t.Context(), "k")

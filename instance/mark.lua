@@ -2,12 +2,13 @@
 -- instance's name, and note the first time.
 -- KEYS: mark. ARGV: nonce; the run ID and the run of the server that this client found
 -- when it last looked, '' both if none; 1 if that answered in that run less than a minute
--- ago; the run ID of the server that last had a vote with this client, and how long ago
--- that was, at least, in microseconds (quorum.Known).
+-- ago; the run ID of the server whose vote counted last with this client, how long ago that
+-- was, at least, in microseconds, and 1 if the server that it found kept its mark
+-- (quorum.Known).
 --
 -- The mark is
 --
---   run ID/replication ID@epoch since was@epoch
+--   run ID/replication ID@epoch since was@epoch@since
 --
 -- The epoch is the mark's name: the time at which it was left. Since is that time, too,
 -- unless the clock was set back behind it: times are the server's, in microseconds. Was is
@@ -39,35 +40,40 @@ if type(held) == 'table' then
   if not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
   held = false -- no mark, and replaced
 end
-local theirs, marked, epoch, since, was, before = string.match(held or '', '^([^/%s]*)/([^@%s]*)@(%d+) (%d+) ([^@%s]*)@(%d*)$')
-since = math.min(tonumber(since) or clock, clock)
+local theirs, marked, epoch, since, was, before, from = string.match(held or '', '^([^/%s]*)/([^@%s]*)@(%d+) (%d+) ([^@%s]*)@(%d*)@(%d*)$')
+since, from = math.min(tonumber(since) or clock, clock), math.min(tonumber(from) or clock, clock)
 local known = string.match(ARGV[3], '^[^@]*')
-local same = ARGV[2] == process and (process ~= '' or known == id)
+local lately = process ~= '' and ARGV[2] == process and ARGV[4] == '1' and not promoted
+-- A client tells of votes from elsewhere until a server has kept the mark that it was told.
+--guard:evidence-is-told-until-kept  a client tells of another server's votes until the mark could be kept
+local elsewhere = ARGV[5] ~= '' and ARGV[5] ~= process and not (ARGV[2] == process and ARGV[7] == '1')
 --guard:mark-of-this-name  a client that had another server's votes meanwhile leaves the mark anew
-local clean = ARGV[2] == '' and ARGV[3] == '' or same or process ~= '' and ARGV[5] == process
-  --guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
-  or clock - since < tonumber(ARGV[6])
-local lately = process ~= '' and same and ARGV[4] == '1' and not promoted
+--guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
+local function clean(left) return not elsewhere or clock - left < tonumber(ARGV[6]) end
 --guard:mark-of-this-run  a mark counts only in the run in which it was left
 if theirs ~= process then
-  theirs, was, before = nil, '', ''
+  theirs, was = nil, ''
 elseif marked ~= id then
   --guard:epoch-survives-replicas  the epoch goes on where a master only drew another replication ID
-  if clean and lately and known == marked then
-    was, before = '', ''
-  elseif clean and not promoted then
+  if clean(since) and lately and known == marked then
+    was = ''
+  elseif clean(since) and not promoted then
     --guard:epoch-survives-starters  the epoch goes on with a first replica though a client that starts came first
-    theirs, was, before = nil, marked, epoch
+    theirs, was, before, from = nil, marked, epoch, since
   else
-    theirs, was, before = nil, '', ''
+    theirs, was = nil, ''
   end
-elseif not clean then
-  theirs, was, before = nil, '', ''
+elseif not clean(since) then
+  theirs, was = nil, ''
+--guard:old-epoch-is-clean  an epoch that was replaced does not come back if a client had another server's votes since it began
+elseif was ~= '' and not clean(from) then
+  was = ''
 elseif lately and was ~= '' and known == was then
-  epoch, was, before = before, '', ''
+  epoch, since, was = before, from, ''
 end
 --guard:mark-is-kept  a mark says when the first client came, not when the last one did
 if not theirs then epoch, since = string.format('%.0f', clock), clock end
-local mark = process .. '/' .. id .. '@' .. epoch .. ' ' .. string.format('%.0f', since) .. ' ' .. was .. '@' .. before
+local mark = process .. '/' .. id .. '@' .. epoch .. ' ' .. string.format('%.0f', since) .. ' '
+if was == '' then mark = mark .. '@@' else mark = mark .. was .. '@' .. before .. '@' .. string.format('%.0f', from) end
 if mark ~= held then redis.call('SET', KEYS[1], mark) end
 return answer(1, process .. '/' .. id .. '@' .. epoch, 0, clock - since)

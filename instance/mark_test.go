@@ -134,7 +134,7 @@ func TestMarkOfAnAddressThatComesBack(t *testing.T) {
 		for tries := 0; ; tries++ {
 			id, err := r.Probe(within(t), before)
 			if err == nil {
-				before = quorum.Known{RunID: id.RunID, Run: id.Run(), Lately: true}
+				before = quorum.Known{RunID: id.RunID, Run: id.Run(), Lately: true, Marked: true, Voter: id.RunID}
 				return id
 			}
 			require.Less(t, tries, 100, "%v", err) // the old connections break first

@@ -458,9 +458,12 @@ type Known struct {
 	// replication ID, which a promotion leaves behind, would still be there.
 	Lately bool
 
-	// Voter is the run ID of the server that last had a vote, and Ago how long ago, at
-	// least, it was last asked something that it answered then. If nothing that the vote
-	// was good for can last, or no server had one, Voter is empty and Ago is years.
+	// Marked says that the server that it found then had a mark, or got one.
+	Marked bool
+
+	// Voter is the run ID of the server whose vote counted last, and Ago how long ago, at
+	// least, that vote was asked for. If nothing that it was good for can last, or no vote
+	// has counted, Voter is empty and Ago is years.
 	Voter string
 	Ago   time.Duration
 }

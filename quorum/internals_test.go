@@ -42,8 +42,8 @@ func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	} {
 		q := quarantine{length: 10 * time.Minute}
 		q.identify(id("one"), at(0, 0), at(0, 0))
-		q.confirmed("one", c.sent, true)
-		q.confirmed("one", at(0, 0), true) // sent before, answered later
+		q.confirmed("one", c.sent)
+		q.confirmed("one", at(0, 0)) // sent before, answered later
 		q.identify(id("two"), c.asked, c.answered)
 		if c.trusted {
 			require.Nil(t, q.check(c.answered), name)
@@ -62,7 +62,7 @@ func TestACommandInNoRunConfirmsNone(t *testing.T) {
 	id := Identity{RunID: "run", ReplID: "one", Role: RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
 	q := quarantine{length: 10 * time.Minute}
 	q.identify(id, at(0), at(0))
-	q.confirmed("", at(time.Minute), true)
+	q.confirmed("", at(time.Minute))
 	id.ReplID = "two"
 	q.identify(id, at(71*time.Second), at(71*time.Second))
 	require.NotNil(t, q.check(at(71*time.Second)))
@@ -95,7 +95,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}
 	}
 	id := Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: RoleMaster, Uptime: time.Hour, Served: time.Hour}
-	known := Known{RunID: "run", Run: "one@7"}
+	known := Known{RunID: "run", Run: "one@7", Marked: true}
 	for name, c := range map[string]struct {
 		now    drift.Instant
 		lately bool
@@ -113,6 +113,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		q := quarantine{length: 10 * time.Minute, drift: drift.Default()}
 		require.Equal(t, Known{}, q.known(at(0, 0)), "before it has looked")
 		q.identify(id, at(time.Second, time.Second), at(time.Second, time.Second))
+		q.counted(at(time.Second, time.Second))
 		want := known
 		want.Lately, want.Ago = c.lately, c.ago
 		if c.ago < math.MaxInt64 {

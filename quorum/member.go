@@ -181,14 +181,24 @@ func (m *member) count(run string, sent, received drift.Instant) error {
 	if err := m.standingLocked(received).counts(run); err != nil {
 		return err
 	}
+	//guard:no-vote-without-mark  a vote counts only under a mark, where marks are kept
+	if m.watchRestarts && m.quarantine.noMark {
+		m.probed = false
+		return errUnmarked
+	}
+	m.quarantine.confirmed(run, sent)
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
-	m.quarantine.confirmed(run, sent, true)
+	m.quarantine.counted(sent)
 	return nil
 }
 
 // errUnknownServer is the failure of a grant that came when another server had been
 // seen under the instance's name, and not been asked yet who it is.
 var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
+
+// errUnmarked is the failure of a grant by a server that could keep no mark when it was
+// probed. It is probed again.
+var errUnmarked = fmt.Errorf("%w, or may have: it couldn't be written to when it was asked who it is, and is asked again", ErrOtherRun)
 
 func (m *member) leave() {
 	m.mu.Lock()
@@ -213,7 +223,7 @@ func (m *member) tick() {
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == Granted:
 		m.mu.Lock()
-		m.quarantine.confirmed(run, sent, s.err == nil)
+		m.quarantine.confirmed(run, sent)
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
 		m.mistrust()

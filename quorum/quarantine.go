@@ -26,8 +26,9 @@ type quarantine struct {
 
 	id      Identity      // what the last probe found; only RunID, ReplID, Epoch and Role are kept
 	seen    drift.Instant // when the server was last asked something that it answered in that run
-	voter   Known         // RunID and Run of the server that last had a vote here
-	voted   drift.Instant // when it was last asked something that it answered then
+	noMark  bool          // the last probe found a master that could keep no mark right then
+	voter   Known         // RunID and Run of the server whose vote counted last
+	voted   drift.Instant // when that was asked for last
 	sighted string        // the replication ID that another server, or another run, answered with since
 
 	restart term // why and until when: it may have been restarted or replaced
@@ -61,6 +62,7 @@ const backlogLife = time.Minute
 func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineError {
 	before, sighted, seen := q.id, q.sighted, q.seen
 	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
+	q.noMark = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
 	was := q.restart
 	switch {
 	//guard:run-id-changed  a server whose run ID changed is put into quarantine
@@ -85,7 +87,10 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		}
 		// As for a client that starts: if the mark was left because of votes from
 		// elsewhere, those have ended when it is as old as a quarantine is long.
-		t.until -= max(id.Served, 0)
+		// Where it hides its run ID it may be another server.
+		if id.RunID != "" && id.RunID == before.RunID {
+			t.until -= max(id.Served, 0)
+		}
 		if t.until > q.restart.until {
 			q.restart = t
 		}
@@ -102,7 +107,8 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogLife {
 			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
 		}
-	case before.RunID != "" || before.ReplID != "":
+	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
+	case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):
 		// Known before.
 	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
 	case id.Promoted && id.Served < 0:
@@ -118,10 +124,6 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		if t := q.firstSight(id, now); t.until > q.restart.until {
 			q.restart = t
 		}
-	}
-	//guard:sight-is-no-evidence  a server that never had a vote is no reason to leave a mark anew
-	if q.check(now) == nil {
-		q.votedIn(sent)
 	}
 	return q.news(was, now)
 }
@@ -189,7 +191,7 @@ func (q *quarantine) known(now drift.Instant) Known {
 	if k == (Known{}) {
 		return k
 	}
-	k.Lately, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, math.MaxInt64
+	k.Lately, k.Marked, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, q.id.Epoch != "", math.MaxInt64
 	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
 	if q.voter == (Known{}) || drift.Elapsed(q.voted, now) >= q.length {
 		return k
@@ -200,21 +202,18 @@ func (q *quarantine) known(now drift.Instant) Known {
 	return k
 }
 
-// confirmed takes in that a server did what it was asked for in a run, and whether it had
-// a vote. What was asked for in no run in particular shows nothing: any server does that.
-func (q *quarantine) confirmed(run string, sent drift.Instant, vote bool) {
+// confirmed takes in that a server did what it was asked for in a run. What was asked for
+// in no run in particular shows nothing: any server does that.
+func (q *quarantine) confirmed(run string, sent drift.Instant) {
 	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
 	if run == "" || run != q.id.Run() {
 		return
 	}
 	q.seen = later(q.seen, sent)
-	if vote {
-		q.votedIn(sent)
-	}
 }
 
-// votedIn takes in that the server that the last probe found had a vote when it was asked.
-func (q *quarantine) votedIn(sent drift.Instant) {
+// counted takes in that a vote counted that the server was asked for in its present run.
+func (q *quarantine) counted(sent drift.Instant) {
 	if now := (Known{RunID: q.id.RunID, Run: q.id.Run()}); q.voter != now {
 		q.voter, q.voted = now, sent
 	}

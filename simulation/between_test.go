@@ -239,7 +239,7 @@ func TestMarks(t *testing.T) {
 				c.SleepUntil(at)
 				id, err := inst.Probe(c.Context(), before)
 				require.NoError(t, err)
-				before = quorum.Known{RunID: id.RunID, Run: id.Run()}
+				before = quorum.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: id.RunID}
 				found[at] = id.Served.Round(ms)
 				if id.Served < 0 {
 					found[at] = -1

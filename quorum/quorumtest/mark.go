@@ -15,8 +15,9 @@ type Mark struct {
 	runID, replID string // of the server when it was left
 	epoch         string
 	since         time.Time // by the server's wall clock
-	was           string    // the replication ID before this one, and its epoch
+	was           string    // the replication ID before this one, with the mark's epoch and age
 	wasEpoch      string
+	wasSince      time.Time
 }
 
 // NewMark is the mark of a server in a run that clients have come to since then.
@@ -41,28 +42,30 @@ func (m *Mark) Probe(id *quorum.Identity, before quorum.Known, now time.Time) {
 	if m.since.After(now) {
 		m.since = now
 	}
-	nothing := before.RunID == "" && before.Run == ""
+	if m.wasSince.After(now) {
+		m.wasSince = now
+	}
 	known, _, _ := strings.Cut(before.Run, "@")
-	same := before.RunID == id.RunID && (id.RunID != "" || known == id.ReplID)
-	clean := nothing || same || id.RunID != "" && before.Voter == id.RunID || now.Sub(m.since) < before.Ago
 	lately := id.RunID != "" && before.RunID == id.RunID && before.Lately && !id.Promoted
+	elsewhere := before.Voter != "" && before.Voter != id.RunID && !(before.RunID == id.RunID && before.Marked)
+	clean := func(left time.Time) bool { return !elsewhere || now.Sub(left) < before.Ago }
 	anew := NewMark(*id, now)
 	switch {
 	case m.epoch == "" || m.runID != id.RunID:
 		*m = anew
-	case m.replID == id.ReplID && !clean:
-		*m = anew
-	case m.replID == id.ReplID && lately && m.was != "" && known == m.was:
-		m.epoch, m.was, m.wasEpoch = m.wasEpoch, "", ""
-	case m.replID == id.ReplID:
-		// It stays.
-	case clean && lately && known == m.replID:
-		m.replID, m.was, m.wasEpoch = id.ReplID, "", ""
-	default:
-		if clean && !id.Promoted {
-			anew.was, anew.wasEpoch = m.replID, m.epoch
+	case m.replID != id.ReplID && clean(m.since) && lately && known == m.replID:
+		m.replID, m.was = id.ReplID, ""
+	case m.replID != id.ReplID:
+		if clean(m.since) && !id.Promoted {
+			anew.was, anew.wasEpoch, anew.wasSince = m.replID, m.epoch, m.since
 		}
 		*m = anew
+	case !clean(m.since):
+		*m = anew
+	case m.was != "" && !clean(m.wasSince):
+		m.was = ""
+	case lately && m.was != "" && known == m.was:
+		m.epoch, m.since, m.was = m.wasEpoch, m.wasSince, ""
 	}
 	id.Epoch, id.Served = m.epoch, now.Sub(m.since)
 }

@@ -1093,7 +1093,7 @@ func checkMark(c *check) {
 		return
 	}
 	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
-	another := quorum.Known{RunID: "another", Run: "another@1"}
+	another := quorum.Known{RunID: "another", Run: "another@1", Voter: "another"}
 	for _, known := range []struct {
 		what string
 		quorum.Known
@@ -1103,8 +1103,11 @@ func checkMark(c *check) {
 		{"nothing", quorum.Known{}, false},
 		{"another run, until just now", another, true},
 		{"nothing, after that", quorum.Known{}, false},
-		{"another run, before the mark was left", quorum.Known{RunID: another.RunID, Run: another.Run, Ago: time.Hour}, false},
-		{"another run, lately", quorum.Known{RunID: another.RunID, Run: another.Run, Lately: true}, true},
+		{"another run, before the mark was left", quorum.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Ago: time.Hour}, false},
+		{"another run, lately", quorum.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Lately: true}, true},
+		{"this run without its mark, and another one's votes", quorum.Known{RunID: id.RunID, Run: id.ReplID, Voter: another.RunID}, true},
+		{"this run with its mark, and another one's votes", quorum.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: another.RunID}, false},
+		{"another run that had no vote", quorum.Known{RunID: another.RunID, Run: another.Run}, false},
 		{"another mark in this run", quorum.Known{RunID: id.RunID, Run: id.ReplID + "@1"}, false},
 		{"this process as a replica", quorum.Known{RunID: id.RunID, Lately: true}, false},
 	} {

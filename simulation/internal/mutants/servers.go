@@ -77,36 +77,48 @@ func ofServers() []Mutant {
 		Detector: test("./instance", "^TestMark$"),
 	}, {
 		Name:     "mark-of-a-name-that-comes-back",
-		Edits:    at("mark-of-this-name", "local clean =", "local clean = true or"),
+		Edits:    at("mark-of-this-name", "return not elsewhere or", "return true or"),
 		Detector: test("./instance", "^TestMarkOfAnAddressThatComesBack$"),
 	}, {
 		Name:     "late-client-marks-anew",
-		Edits:    at("mark-stays-for-late-clients", "or clock - since < tonumber(ARGV[6])", "or false"),
+		Edits:    at("mark-stays-for-late-clients", "or clock - left < tonumber(ARGV[6])", "or false"),
 		Detector: test("./instance", "^TestContractOfAnyClient$/^mark$"),
 	}, {
 		Name:     "epochs-end-with-replicas",
-		Edits:    at("epoch-survives-replicas", "if clean and lately and known == marked then", "if false then"),
+		Edits:    at("epoch-survives-replicas", "if clean(since) and lately and known == marked then", "if false then"),
 		Detector: test("./instance", "^TestTheEpochGoesOnWithAReplica$"),
 	}, {
 		Name:     "starter-ends-the-epoch",
-		Edits:    at("epoch-survives-starters", "theirs, was, before = nil, marked, epoch", "theirs, was, before = nil, '', ''"),
+		Edits:    at("epoch-survives-starters", "theirs, was, before, from = nil, marked, epoch, since", "theirs, was = nil, ''"),
 		Detector: test("./instance", "^TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica$"),
 	}, {
 		Name:     "grants-are-no-evidence",
-		Edits:    at("grants-are-evidence", "m.quarantine.confirmed(run, sent, true)", "m.quarantine.confirmed(run, sent, false)"),
+		Edits:    at("grants-are-evidence", "m.quarantine.counted(sent)", "_ = sent"),
 		Detector: test("./quorum", "^TestEvidenceIsAsYoungAsTheLastGrant$"),
 	}, {
 		Name:     "evidence-never-ends",
 		Edits:    at("evidence-ends", "if q.voter == (Known{}) || drift.Elapsed(", "if q.voter == (Known{}) || drift.AtLeast("),
 		Detector: test("./quorum", "^TestASuspendedClientLeavesNoMarkAnew$"),
 	}, {
-		Name:     "sight-is-evidence",
-		Edits:    at("sight-is-no-evidence", "if q.check(now) == nil {", "if true {"),
-		Detector: test("./quorum", "^TestAWrongAddressAtTheStart$"),
-	}, {
 		Name:     "epoch-not-asked-for-again",
 		Edits:    at("epoch-asked-again", `!strings.Contains(s.run, "@")`, `!strings.Contains(s.run+"@", "@")`),
 		Detector: test("./instance", "^TestAClientThatStartsOnAFullServerGetsAnEpochLater$"),
+	}, {
+		Name:     "evidence-told-once",
+		Edits:    at("evidence-is-told-until-kept", "local elsewhere = ARGV[5] ~= '' and ARGV[5] ~= process and not (ARGV[2] == process and ARGV[7] == '1')", "local elsewhere = ARGV[5] ~= '' and ARGV[5] ~= process and ARGV[2] ~= process"),
+		Detector: test("./instance", "^TestEvidenceOfVotes$"),
+	}, {
+		Name:     "old-epoch-comes-back",
+		Edits:    at("old-epoch-is-clean", "elseif was ~= '' and not clean(from) then", "elseif false then"),
+		Detector: test("./instance", "^TestEvidenceOfVotes$"),
+	}, {
+		Name:     "first-epoch-trusted",
+		Edits:    at("first-epoch-is-looked-at", `case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):`, `case before.RunID != "" || before.ReplID != "":`),
+		Detector: test("./quorum", "^TestTheFirstEpochOfARunningClient$"),
+	}, {
+		Name:     "vote-without-mark",
+		Edits:    at("no-vote-without-mark", "if m.watchRestarts && m.quarantine.noMark {", "if false {"),
+		Detector: test("./quorum", "^TestAnEpochIsAskedForWithoutTheMonitor$"),
 	}, {
 		Name:     "vouched-for-ever",
 		Edits:    at("vouched-while-young", "id.Uptime >= 0 && id.Uptime < q.length:", "true:"),

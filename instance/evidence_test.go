@@ -1,0 +1,73 @@
+//go:build unix
+
+package instance_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// D and F know S1 under a name. The name leads F to S2, where it gets a lease, and back to
+// S1. F probes S1, and then D, which asked nothing meanwhile, asks for the same lock there.
+func TestEvidenceOfVotes(t *testing.T) {
+	for _, kind := range []string{"control", "S1 can't write at F's first probe", "first replica, starter, restore"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := instancetest.StartN(t, 3, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
+			link, err := redisproc.NewLink(s[0].Addr())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = link.Close() })
+			const ttl = 2 * time.Second
+			off := func(c *quorum.Config) { c.ClockMonitor = quorum.Off }
+			d := starting(t, ttl, off, named(t, "x", s[0].Addr()))
+			_, _ = d.Verify(t.Context())
+			f := knowing(t, ttl, off, named(t, "x", link.Addr()))
+			l, err := d.Acquire(t.Context(), "k")
+			require.NoError(t, err)
+			require.NoError(t, l.Release(t.Context()))
+			link.Switch(s[1].Addr())
+			time.Sleep(400 * time.Millisecond)
+			_, err = f.TryAcquire(t.Context(), "other")
+			require.Error(t, err)
+			_, err = f.TryAcquire(t.Context(), "other")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			if kind == "first replica, starter, restore" {
+				replicate(t, s[2], s[0])
+			}
+			time.Sleep(3 * time.Second)
+			held, err := f.TryAcquire(t.Context(), "k")
+			require.NoError(t, err)
+
+			if kind == "S1 can't write at F's first probe" {
+				s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
+			}
+			link.Switch(s[0].Addr())
+			time.Sleep(400 * time.Millisecond)
+			if kind == "first replica, starter, restore" {
+				_, _ = starting(t, ttl, off, named(t, "x", s[0].Addr())).Verify(t.Context())
+			}
+			_, err = f.TryAcquire(t.Context(), "other")
+			require.Error(t, err)
+			_, err = f.Verify(t.Context())
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
+			_, err = f.Verify(t.Context())
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+
+			for range 2 {
+				second, err := d.TryAcquire(t.Context(), "k")
+				if err == nil {
+					require.Zero(t, held.Validity(), "two leases at once: %v %v (falls: %v)", held.Token(), second.Token(), second.Token() <= held.Token())
+					return
+				}
+				t.Log(err)
+			}
+		})
+	}
+}

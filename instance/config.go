@@ -11,7 +11,9 @@ import (
 type Config struct {
 	// Name names the instance in errors, hooks and reports: up to MaxName
 	// bytes of printable UTF-8. Default: the client's address. The instances
-	// of one quorum need different names.
+	// of one quorum need different names. Give one server the same name in all clients:
+	// marks (see MarkKey) are kept by name, so clients that use different names for
+	// one server can't tell each other of the servers that the name led to.
 	Name string
 
 	// Dialect names the commands to speak with. Default: DialectAuto, which

@@ -102,7 +102,7 @@ func ofServers() []Mutant {
 	}, {
 		Name:     "epoch-not-asked-for-again",
 		Edits:    at("epoch-asked-again", `!strings.Contains(s.run, "@")`, `!strings.Contains(s.run+"@", "@")`),
-		Detector: test("./instance", "^TestAClientThatStartsOnAFullServerGetsAnEpochLater$"),
+		Detector: test("./instance", "^TestARightToTheMarkThatIsTakenAndGivenBack$"),
 	}, {
 		Name:     "evidence-told-once",
 		Edits:    at("evidence-is-told-until-kept", "local elsewhere = ARGV[5] ~= '' and ARGV[5] ~= process and not (ARGV[2] == process and ARGV[7] == '1')", "local elsewhere = ARGV[5] ~= '' and ARGV[5] ~= process and ARGV[2] ~= process"),

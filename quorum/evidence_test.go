@@ -33,20 +33,20 @@ func (p *readonly) Probe(ctx context.Context, before quorum.Known) (quorum.Ident
 	return id, err
 }
 
-type attack struct {
+// comingBack is a name that leads to S1, to S2 and back.
+type comingBack struct {
 	*fixture
 	s1, s2       *quorumtest.Server
 	pd, pf       *path
 	ro           *readonly // F's
-	d, f, held   any
 	D, F         *quorum.Coordinator
 	lease, fresh *quorum.Lease
 }
 
 // back: D and F know S1. The name leads F to S2, and D asks nothing meanwhile. F gets a
 // lease on k from S2, for 30 s. Then the name leads to S1 again.
-func back(t *testing.T) *attack {
-	a := &attack{fixture: newFixture(t, 1, func(cfg *quorum.Config) {
+func back(t *testing.T) *comingBack {
+	a := &comingBack{fixture: newFixture(t, 1, func(cfg *quorum.Config) {
 		cfg.MaxTTL, cfg.TTL, cfg.ClockMonitor = 30*time.Second, 30*time.Second, quorum.Off
 	})}
 	a.s1 = a.servers[0]
@@ -79,14 +79,14 @@ func back(t *testing.T) *attack {
 	return a
 }
 
-func (a *attack) find() { // F finds out that its name leads to S1
+func (a *comingBack) find() { // F finds out that its name leads to S1
 	_, err := a.F.TryAcquire(a.ctx, "other")
 	require.ErrorIs(a.t, err, quorum.ErrOtherRun)
 	_, err = a.F.TryAcquire(a.ctx, "other")
 	require.ErrorIs(a.t, err, quorum.ErrQuarantined)
 }
 
-func (a *attack) rival(c *quorum.Coordinator) {
+func (a *comingBack) rival(c *quorum.Coordinator) {
 	a.t.Helper()
 	for range 2 { // the first may find out
 		second, err := c.TryAcquire(a.ctx, "k")

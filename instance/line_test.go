@@ -111,7 +111,7 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 // long, and all would be under way.
 func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{Replicas: 1, ReplicaTimeout: time.Second})
+	r := open(t, unhurried("redis://"+f.addr)+"&dial_timeout=10s", Config{Replicas: 1, ReplicaTimeout: time.Second})
 	var box ballotBox
 	for i := range maxFlying + 3 {
 		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
@@ -135,7 +135,7 @@ func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 // TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.
 func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr)+"&dial_timeout=10s", Config{})
 	var box, first ballotBox
 	first.start(r, acquire("first", value()), 20*time.Millisecond)
 	first.await(t, 1) // it was not answered in time

@@ -110,26 +110,22 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 // TestAcquisitionsLeaveAnExchange to what is held: with replicas to wait for, each may take
 // long, and all would be under way.
 func TestAcquisitionsLeaveAnExchange(t *testing.T) {
-	f := startHeld(t, answerAll)
-	r := open(t, unhurried("redis://"+f.addr)+"&dial_timeout=10s", Config{Replicas: 1, ReplicaTimeout: time.Second})
-	var box ballotBox
-	for i := range maxFlying + 3 {
-		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	r := open(t, "redis://127.0.0.1:1", Config{Replicas: 1, ReplicaTimeout: time.Second})
+	p := &r.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := func(exchanges int) bool {
+		p.called = exchanges
+		defer func() { p.called = 0 }()
+		return p.dueLocked()
 	}
-	exchanges := func() int {
-		r.pipe.mu.Lock()
-		defer r.pipe.mu.Unlock()
-		return len(r.pipe.flying) + r.pipe.called
-	}
-	require.Equal(t, maxFlying-1, exchanges())
-	extend := command(quorum.Extend, "k", value())
-	box.start(r, extend, time.Minute)
-	require.Equal(t, maxFlying, exchanges())
-	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(f.commands(), func(args []string) bool { return sentAs(args) == extend.Value })
-	}, 10*time.Second, time.Millisecond)
-	f.release()
-	box.await(t, maxFlying+4)
+	p.waiting.add(r.newCall(acquire("k", value())))
+	require.True(t, due(maxFlying-2))
+	require.False(t, due(maxFlying-1))
+	p.waiting.add(r.newCall(command(quorum.Extend, "k", value())))
+	require.True(t, due(maxFlying-1))
+	require.False(t, due(maxFlying))
+	p.waiting.takeAll()
 }
 
 // TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.

@@ -159,6 +159,9 @@ func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i in
 	if l.NoTimeout {
 		timeout = 24 * time.Hour
 	}
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = max(1, min(timeout, l.clock.Until(deadline)))
+	}
 	var all sync.WaitGroup
 	for i, instance := range l.instances {
 		if chosen != nil && !chosen(i) {

@@ -93,6 +93,20 @@ func TestAGrantBetweenTicksIsEvidenceOfAVote(t *testing.T) {
 	require.ErrorIs(t, err, quorum.ErrQuarantined)
 }
 
+// noticeFlush has one client take a lock, and wants another one to notice that the server
+// was flushed then.
+func noticeFlush(t *testing.T, s *instancetest.Server, a, b *quorum.Coordinator) {
+	t.Helper()
+	held, err := a.Acquire(t.Context(), "k") // the mark has to age
+	require.NoError(t, err)
+	s.MustAsk("FLUSHALL")
+	second, err := b.TryAcquire(t.Context(), "k")
+	if err == nil {
+		t.Errorf("first has %v left with token %v; second has token %v", held.Validity(), held.Token(), second.Token())
+	}
+	require.Error(t, err, "two leases at once")
+}
+
 // A client starts while the server is a master that can't write (full, MISCONF, too few
 // replicas). It gets its epoch as soon as the server can, and notices a FLUSHALL.
 func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
@@ -106,15 +120,8 @@ func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 		require.Error(t, err)
 	}
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
-	time.Sleep(3 * time.Second)              // the quarantine; the monitor ticks in it
-	held, err := a.Acquire(t.Context(), "k") // the mark has to age
-	require.NoError(t, err)
-	s.MustAsk("FLUSHALL")
-	second, err := b.TryAcquire(t.Context(), "k")
-	if err == nil {
-		t.Errorf("first has %v left with token %v; second has token %v", held.Validity(), held.Token(), second.Token())
-	}
-	require.Error(t, err, "two leases at once")
+	time.Sleep(3 * time.Second) // the quarantine; the monitor ticks in it
+	noticeFlush(t, s, a, b)
 }
 
 // A running client loses its epoch where the first replica comes while the server can't
@@ -139,14 +146,7 @@ func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 	}
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
 	time.Sleep(3 * time.Second)
-	held, err := a.Acquire(t.Context(), "k") // the mark has to age
-	require.NoError(t, err)
-	s.MustAsk("FLUSHALL")
-	second, err := b.TryAcquire(t.Context(), "k")
-	if err == nil {
-		t.Errorf("first has %v left with token %v; second has token %v", held.Validity(), held.Token(), second.Token())
-	}
-	require.Error(t, err, "two leases at once")
+	noticeFlush(t, s, a, b)
 }
 
 // VouchedRunID can stay in the settings: when its server has been up for a quarantine, it
@@ -223,13 +223,7 @@ func TestARightToTheMarkThatIsTakenAndGivenBack(t *testing.T) {
 	}
 	s.MustAsk("ACL", "SETUSER", "app", "~*")
 	time.Sleep(3 * time.Second)
-	held, err := a.Acquire(t.Context(), "k") // the mark has to age
-	require.NoError(t, err)
-	s.MustAsk("FLUSHALL")
-	second, err := b.TryAcquire(t.Context(), "k")
-	if err == nil {
-		t.Errorf("two leases at once: first has %v left with token %v; second has token %v", held.Validity(), held.Token(), second.Token())
-	}
+	noticeFlush(t, s, a, b)
 }
 
 // Clients without the right to the mark write another run beside the counters than others

@@ -27,7 +27,7 @@ type quarantine struct {
 	id      Identity      // what the last probe found; only RunID, ReplID, Epoch and Role are kept
 	seen    drift.Instant // when the server was last asked something that it answered in that run
 	noMark  bool          // the last probe found a master that could keep no mark right then
-	voter   Known         // RunID and Run of the server whose vote counted last
+	voter   string        // the run ID of the server whose vote counted last
 	voted   drift.Instant // when that was asked for last
 	sighted string        // the replication ID that another server, or another run, answered with since
 
@@ -193,12 +193,12 @@ func (q *quarantine) known(now drift.Instant) Known {
 	}
 	k.Lately, k.Marked, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, q.id.Epoch != "", math.MaxInt64
 	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
-	if q.voter == (Known{}) || drift.Elapsed(q.voted, now) >= q.length {
+	if q.voter == "" || drift.Elapsed(q.voted, now) >= q.length {
 		return k
 	}
 	// The server's clock and this one may run at different rates.
 	ago := drift.AtLeast(q.voted, now)
-	k.Voter, k.Ago = q.voter.RunID, max(0, ago-q.drift.Of(ago))
+	k.Voter, k.Ago = q.voter, max(0, ago-q.drift.Of(ago))
 	return k
 }
 
@@ -214,8 +214,8 @@ func (q *quarantine) confirmed(run string, sent drift.Instant) {
 
 // counted takes in that a vote counted that the server was asked for in its present run.
 func (q *quarantine) counted(sent drift.Instant) {
-	if now := (Known{RunID: q.id.RunID, Run: q.id.Run()}); q.voter != now {
-		q.voter, q.voted = now, sent
+	if q.voter != q.id.RunID {
+		q.voter, q.voted = q.id.RunID, sent
 	}
 	q.voted = later(q.voted, sent)
 }

@@ -97,7 +97,7 @@ func ofServers() []Mutant {
 		Detector: test("./quorum", "^TestEvidenceIsAsYoungAsTheLastGrant$"),
 	}, {
 		Name:     "evidence-never-ends",
-		Edits:    at("evidence-ends", "if q.voter == (Known{}) || drift.Elapsed(", "if q.voter == (Known{}) || drift.AtLeast("),
+		Edits:    at("evidence-ends", `if q.voter == "" || drift.Elapsed(`, `if q.voter == "" || drift.AtLeast(`),
 		Detector: test("./quorum", "^TestASuspendedClientLeavesNoMarkAnew$"),
 	}, {
 		Name:     "epoch-not-asked-for-again",

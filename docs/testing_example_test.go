@@ -19,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/fencing/guardtest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/judge"
@@ -41,7 +42,7 @@ func rollOver(ctx context.Context, locks *quorum.Coordinator, day string, work f
 func locksInMemory(t *testing.T) (*quorum.Coordinator, []*quorumtest.Server) {
 	t.Helper()
 	servers := make([]*quorumtest.Server, 3)
-	instances := make([]quorum.Instance, len(servers))
+	instances := make([]wire.Instance, len(servers))
 	for i := range servers {
 		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 		instances[i] = servers[i]
@@ -137,17 +138,17 @@ func TestOwnGuard(t *testing.T) {
 
 // counted is an Instance of somebody's own: it wraps another one and counts.
 type counted struct {
-	quorum.Instance
+	wire.Instance
 	commands atomic.Int64
 }
 
-func (c *counted) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+func (c *counted) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	c.commands.Add(1)
 	c.Instance.Send(cmd, timeout, to)
 }
 
 func TestOwnInstance(t *testing.T) {
-	quorumtest.Check(t, func(*testing.T) quorum.Instance {
+	quorumtest.Check(t, func(*testing.T) wire.Instance {
 		return &counted{Instance: quorumtest.NewServer("A", nil)}
 	}, quorumtest.Virtual())
 }

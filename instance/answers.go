@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // permanent is a kind of error that waiting doesn't cure: quorum's Acquire gives up
@@ -34,8 +34,8 @@ var codes = map[string]meaning{
 	"NOAUTH":      {ErrAuth, unasked},
 	"WRONGPASS":   {ErrAuth, wrong},
 	"NOPERM":      {kind: ErrPermission},
-	"READONLY":    {quorum.ErrNotMaster, demoted},
-	"MASTERDOWN":  {quorum.ErrNotMaster, demoted},
+	"READONLY":    {wire.ErrNotMaster, demoted},
+	"MASTERDOWN":  {wire.ErrNotMaster, demoted},
 	"OOM":         {kind: ErrOutOfMemory},
 	"BUSY":        {kind: ErrBusy},
 	"LOADING":     {kind: ErrLoading},
@@ -46,7 +46,7 @@ var codes = map[string]meaning{
 	"CLUSTERDOWN": {kind: ErrCluster},
 	"CROSSSLOT":   {kind: ErrCluster},
 	"WRONGTYPE":   {kind: ErrWrongType},
-	badCounter:    {quorum.ErrCounter, "see its keys {resource}:redlock and {resource}:redlock:set; delete both when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
+	badCounter:    {wire.ErrCounter, "see its keys {resource}:redlock and {resource}:redlock:set; delete both when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
 	"DENIED":      {kind: ErrProtected},
 }
 
@@ -187,9 +187,9 @@ func lacking(text string) (name string, unknown bool) {
 func nothingDone(text, sent string) bool {
 	inner, wrapped := withoutScript(text)
 	switch kind := meaningOf(inner).kind; kind {
-	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, quorum.ErrNotMaster:
+	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		return true
-	case quorum.ErrCounter:
+	case wire.ErrCounter:
 		return true // the scripts see to it: the lock's key isn't left set
 	case ErrPermission, ErrCluster:
 		// Only of the command itself, which has a code. Since 7.0 a script's has one, too.

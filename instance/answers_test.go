@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // TestAnswers: what error answers mean, in the words of many servers and versions;
@@ -25,7 +25,7 @@ func TestAnswers(t *testing.T) {
 		within  bool   // nothing, handed on by a script
 	}{
 		{text: "NOREPLICAS Not enough good replicas to write.", kind: ErrMisconf, nothing: true, within: true},
-		{text: "READONLY You can't write against a read only replica.", kind: quorum.ErrNotMaster, nothing: true, within: true},
+		{text: "READONLY You can't write against a read only replica.", kind: wire.ErrNotMaster, nothing: true, within: true},
 		{text: "NOPERM User x has no permissions to run the 'evalsha' command", kind: ErrPermission, nothing: true},
 		{text: "MOVED 3999 127.0.0.1:6381", kind: ErrCluster, nothing: true},
 		{text: "DENIED Redis is running in protected mode because", kind: ErrProtected},
@@ -41,7 +41,7 @@ func TestAnswers(t *testing.T) {
 			text: "ERR Error running script (call to f_abc): @user_script:3: @user_script: 3: -OOM command not allowed when used memory > 'maxmemory'.\r\n", kind: ErrOutOfMemory,
 			says: "(OOM command not allowed when used memory > 'maxmemory'.)", nothing: true, within: true,
 		}, {
-			text: "@user_script: 12: -READONLY You can't write against a read only replica.\r\n", kind: quorum.ErrNotMaster,
+			text: "@user_script: 12: -READONLY You can't write against a read only replica.\r\n", kind: wire.ErrNotMaster,
 			says: "(READONLY You can't write against a read only replica.)", nothing: true, within: true,
 		}, {
 			text: "ERR Error running script (call to f_0): @user_script:3: WRONGTYPE Operation against a key", kind: ErrWrongType,
@@ -129,9 +129,9 @@ func TestWhatWaitingCures(t *testing.T) {
 // its own, and that counts for more than its role.
 func TestRoles(t *testing.T) {
 	for mode, want := range map[string]string{
-		"redis_mode:standalone": quorum.RoleMaster, "redis_mode:sentinel": quorum.RoleSentinel, "redis_mode:cluster": quorum.RoleCluster,
-		"server_mode:standalone": quorum.RoleMaster, "server_mode:sentinel": quorum.RoleSentinel, "server_mode:cluster": quorum.RoleCluster,
-		"redis_mode:standalone\r\nserver_mode:sentinel": quorum.RoleSentinel, "other_mode:cluster": quorum.RoleMaster,
+		"redis_mode:standalone": wire.RoleMaster, "redis_mode:sentinel": wire.RoleSentinel, "redis_mode:cluster": wire.RoleCluster,
+		"server_mode:standalone": wire.RoleMaster, "server_mode:sentinel": wire.RoleSentinel, "server_mode:cluster": wire.RoleCluster,
+		"redis_mode:standalone\r\nserver_mode:sentinel": wire.RoleSentinel, "other_mode:cluster": wire.RoleMaster,
 	} {
 		f := startFake(t, func(args []string) string {
 			switch {
@@ -142,7 +142,7 @@ func TestRoles(t *testing.T) {
 			}
 			return "-NOPERM no\r\n"
 		})
-		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t), quorum.Known{})
+		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t), wire.Known{})
 		require.NoError(t, err, mode)
 		require.Equal(t, want, id.Role, mode)
 	}
@@ -207,13 +207,13 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			s.MustAsk("SET", "mine", "v")
-			if v = r.Do(within(t), command(quorum.Release, "mine", "v")); c.releases {
+			if v = r.Do(within(t), command(wire.Release, "mine", "v")); c.releases {
 				granted(t, v)
 			} else {
 				failed(t, v, ErrCommand)
 				require.True(t, isPermanent(v.Err))
 			}
-			ear, err := r.Listen(within(t))
+			ear, err := r.Subscribe(within(t))
 			if c.listens {
 				require.NoError(t, err)
 				require.NoError(t, ear.Close())

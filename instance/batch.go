@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // batch is one exchange with the server: the commands of some calls, which go out
@@ -147,12 +147,12 @@ func (b *batch) layOut() {
 		switch {
 		case c.probing:
 			b.addQuestions(c)
-		case c.cmd.Op == quorum.Acquire && c.cmd.Fence && c.cmd.Replace == "" && c.cmd.Spare == 0:
+		case c.cmd.Op == wire.Acquire && c.cmd.Fence && c.cmd.Replace == "" && c.cmd.Reserve == 0:
 			b.acquires = append(b.acquires, c)
-		case c.cmd.Op == quorum.Release:
+		case c.cmd.Op == wire.Release:
 			// To call who waits takes a script in every dialect: it is one step with
 			// the delete.
-			c.waking = c.cmd.Wake && !c.quiet && !b.pipe.r.mute.Load()
+			c.waking = c.cmd.Notify && !c.quiet && !b.pipe.r.mute.Load()
 			if c.waking || c.byLua || Dialect(b.pipe.r.release.Load()) == DialectLua {
 				b.releases = append(b.releases, c)
 				clock = clock || c.cmd.Clock
@@ -191,7 +191,7 @@ func together(calls []*call) int {
 	first := &calls[0].cmd
 	for i, c := range calls[1:] {
 		cmd := &c.cmd
-		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == quorum.Acquire &&
+		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == wire.Acquire &&
 			//guard:one-bound-per-list  locks share a script only if their clients set the same bound on the counter
 			//guard:one-run-per-list  locks share a script only if their clients know the same run
 			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Ahead != first.Ahead || cmd.Set != first.Set || cmd.Run != first.Run) {
@@ -263,7 +263,7 @@ func (b *batch) addAcquires(calls []*call) {
 	if first.marks() > 0 {
 		a.args = append(a.args, &b.pipe.r.markKey)
 	}
-	a.args = append(a.args, &a.nonce, &first.cmd.Run, &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.ahead)
+	a.args = append(a.args, &a.nonce, (*string)(&first.cmd.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.ahead)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
@@ -310,7 +310,7 @@ func (b *batch) addQuestions(c *call) {
 func (b *batch) addMark(c *call) {
 	c.byText = true
 	a := b.answering(markScript, c, 1)
-	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, c.before.Run, flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds(), flag(c.before.Marked))
+	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, string(c.before.Run), flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds(), flag(c.before.Marked))
 }
 
 // addSingle adds what goes by a command of its own, and reports whether it doesn't
@@ -318,17 +318,17 @@ func (b *batch) addMark(c *call) {
 func (b *batch) addSingle(c *call) (timeless bool) {
 	r := b.pipe.r
 	switch cmd := &c.cmd; cmd.Op {
-	case quorum.Enlist:
+	case wire.Enqueue:
 		b.waiting(enlistScript, c, &cmd.Waiter, &c.ttl, flag(cmd.Front), flag(cmd.Yield))
-	case quorum.Withdraw:
+	case wire.Dequeue:
 		b.waiting(withdrawScript, c, &cmd.Waiter)
-	case quorum.Acquire:
+	case wire.Acquire:
 		switch {
 		case cmd.Fence:
-			b.single(replaceScript, c, 3, &cmd.Run, &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
+			b.single(replaceScript, c, 3, (*string)((*string)(&cmd.Run)), &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
 			return false
 		case cmd.Replace != "" || cmd.Run != "":
-			b.single(replaceBareScript, c, 1, &cmd.Run, &c.ttl, &cmd.Value, &cmd.Replace)
+			b.single(replaceBareScript, c, 1, (*string)((*string)(&cmd.Run)), &c.ttl, &cmd.Value, &cmd.Replace)
 			return false
 		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
@@ -338,28 +338,28 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		c.pttl = b.add("PTTL", isInteger)
 		c.pttl.args = append(c.pttl.args, &cmd.Key)
 		return true
-	case quorum.Raise:
-		b.single(raiseScript, c, 3, &cmd.Run, &cmd.Value, &c.token, &c.quarter, &c.ahead)
-	case quorum.Restore:
+	case wire.Raise:
+		b.single(raiseScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.token, &c.quarter, &c.ahead)
+	case wire.Restore:
 		if cmd.Fence {
-			b.single(restoreScript, c, 3, &cmd.Run, &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
+			b.single(restoreScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
 		} else {
-			b.single(restoreScript, c, 1, &cmd.Run, &cmd.Value, &c.ttl)
+			b.single(restoreScript, c, 1, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl)
 		}
-	case quorum.Look:
+	case wire.Look:
 		if cmd.Fence {
 			b.single(lookScript, c, 2)
 		} else {
 			b.single(lookScript, c, 1)
 		}
-	case quorum.Tick:
+	case wire.Tick:
 		// By a script, though TIME would do: its answer carries a nonce, and a
 		// stale clock taken for a fresh one would pass for a jump.
 		cmd.Clock = true
-		b.single(tickScript, c, 0, &cmd.Run)
-	case quorum.Extend:
+		b.single(tickScript, c, 0, (*string)(&cmd.Run))
+	case wire.Extend:
 		return b.addExtend(c)
-	case quorum.Release:
+	case wire.Release:
 		return b.addRelease(c)
 	}
 	return false
@@ -419,7 +419,7 @@ func (b *batch) addExtend(c *call) (timeless bool) {
 		a := b.add("CAS", isInteger, c)
 		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value, &c.cmd.Value, "PX", &c.ttl)
 	default:
-		b.single(extendScript, c, 1, &c.cmd.Run, &c.cmd.Value, &c.ttl)
+		b.single(extendScript, c, 1, (*string)(&c.cmd.Run), &c.cmd.Value, &c.ttl)
 		return false
 	}
 	return true
@@ -446,7 +446,7 @@ func (b *batch) addRelease(c *call) (timeless bool) {
 }
 
 // setText spells a set, and keeps the last one.
-func (r *Redis) setText(set quorum.Set) *setText {
+func (r *Redis) setText(set wire.Set) *setText {
 	if last := r.set.Load(); last != nil && last.set == set {
 		return last
 	}
@@ -527,7 +527,7 @@ func (b *batch) givenUpFor() error {
 func (b *batch) readFailure(a *ask, text string) {
 	noScript := a.script != nil && a.name == "EVALSHA" && len(text) >= 8 && text[:8] == "NOSCRIPT"
 	for _, c := range a.calls {
-		native := a.script == nil && (c.cmd.Op == quorum.Extend || c.cmd.Op == quorum.Release)
+		native := a.script == nil && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
 		switch {
 		case noScript:
 			c.byText = true
@@ -540,13 +540,13 @@ func (b *batch) readFailure(a *ask, text string) {
 			c.quiet = true
 		case native && isUnknown(text):
 			// Until the next Probe.
-			if c.cmd.Op == quorum.Release {
+			if c.cmd.Op == wire.Release {
 				b.pipe.r.release.Store(uint32(DialectLua))
 			} else {
 				b.pipe.r.extend.Store(uint32(DialectLua))
 			}
 			c.byLua = true
-		case native && c.cmd.Op == quorum.Release && kindOf(text) == ErrOutOfMemory:
+		case native && c.cmd.Op == wire.Release && kindOf(text) == ErrOutOfMemory:
 			c.byLua = true // Tair's CAD; a script may delete
 		case native:
 			c.fail(serverError(text))
@@ -561,10 +561,10 @@ func (b *batch) readFailure(a *ask, text string) {
 
 // takeNative reads the answer to a command of the server's own.
 func (c *call) takeNative(a *ask) {
-	c.vote = quorum.Vote{Outcome: quorum.Refused}
+	c.vote = wire.Vote{Outcome: wire.Refused}
 	switch a.sink.raw[0] {
 	case '+':
-		c.vote.Outcome = quorum.Granted
+		c.vote.Outcome = wire.Granted
 	case ':':
 		r := reply{rest: a.sink.raw}
 		n := r.integer()
@@ -573,10 +573,10 @@ func (c *call) takeNative(a *ask) {
 			return
 		}
 		if n == 1 {
-			c.vote.Outcome = quorum.Granted
+			c.vote.Outcome = wire.Granted
 		}
 	}
-	if c.pttl != nil && c.vote.Outcome == quorum.Refused {
+	if c.pttl != nil && c.vote.Outcome == wire.Refused {
 		// Only a hint: without it the waiter polls.
 		r := reply{rest: c.pttl.sink.raw}
 		if ms := r.integer(); r.end() {
@@ -628,7 +628,7 @@ func (b *batch) addClock() {
 			continue // it has told the clock itself
 		}
 		for _, c := range a.calls {
-			if c.cmd.Clock && c.vote.Outcome != quorum.Failed {
+			if c.cmd.Clock && c.vote.Outcome != wire.Failed {
 				c.vote.Clock = now
 			}
 		}
@@ -645,7 +645,7 @@ func (b *batch) addWait(err error) {
 		return
 	}
 	for _, c := range b.calls {
-		if c.writes() && c.vote.Outcome == quorum.Granted {
+		if c.writes() && c.vote.Outcome == wire.Granted {
 			c.fail(why)
 		}
 	}
@@ -658,7 +658,7 @@ func (b *batch) replicated(err error) error {
 		return err
 	}
 	if text, bad := s.failure(); bad {
-		return fmt.Errorf("%w: WAIT: %w", quorum.ErrNotReplicated, serverError(text))
+		return fmt.Errorf("%w: WAIT: %w", wire.ErrNotReplicated, serverError(text))
 	}
 	r := reply{rest: s.raw}
 	n := r.integer()
@@ -668,7 +668,7 @@ func (b *batch) replicated(err error) error {
 	//guard:replicas-have-it  a grant that too few replicas acknowledged doesn't count
 	if n < int64(cfg.Replicas) {
 		return fmt.Errorf("%w: %d of %d within %v; see to the replicas, or lower Config.Replicas",
-			quorum.ErrNotReplicated, n, cfg.Replicas, b.waited)
+			wire.ErrNotReplicated, n, cfg.Replicas, b.waited)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // BenchmarkDo is an acquire and a release, with a time-out for each, as a round
@@ -23,16 +23,16 @@ func BenchmarkDo(b *testing.B) {
 		b.Run(kind, func(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			r := open(b, s.URL(), Config{})
-			cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
+			cmd, release := acquire("k", "v"), command(wire.Release, "k", "v")
 			if cmd.Fence = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
 				cmd.Run = runOf(b, r)
 			}
 			b.ReportAllocs()
 			defer serverTime(b, s, 1)()
 			for b.Loop() {
-				for _, cmd := range []quorum.Command{cmd, release} {
+				for _, cmd := range []wire.Request{cmd, release} {
 					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-					if v := r.Do(ctx, cmd); v.Outcome != quorum.Granted {
+					if v := r.Do(ctx, cmd); v.Outcome != wire.Granted {
 						b.Fatal(v.Err)
 					}
 					cancel()
@@ -59,11 +59,11 @@ func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
 func BenchmarkDoUnbounded(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})
 	r := open(b, s.URL(), Config{})
-	cmd, release := acquire("k", "v"), command(quorum.Release, "k", "v")
+	cmd, release := acquire("k", "v"), command(wire.Release, "k", "v")
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, cmd := range []quorum.Command{cmd, release} {
-			if v := r.Do(context.Background(), cmd); v.Outcome != quorum.Granted {
+		for _, cmd := range []wire.Request{cmd, release} {
+			if v := r.Do(context.Background(), cmd); v.Outcome != wire.Granted {
 				b.Fatal(v.Err)
 			}
 		}
@@ -89,7 +89,7 @@ func BenchmarkList(b *testing.B) {
 					cmd.Run = runOf(b, r)
 				}
 				acquires.calls = append(acquires.calls, r.newCall(cmd))
-				releases.calls = append(releases.calls, r.newCall(command(quorum.Release, cmd.Key, cmd.Value)))
+				releases.calls = append(releases.calls, r.newCall(command(wire.Release, cmd.Key, cmd.Value)))
 			}
 			b.ReportAllocs()
 			defer serverTime(b, s, n)()
@@ -100,7 +100,7 @@ func BenchmarkList(b *testing.B) {
 						b.Fatal(err)
 					}
 					for _, c := range exchange.calls {
-						if c.vote.Outcome != quorum.Granted {
+						if c.vote.Outcome != wire.Granted {
 							b.Fatal(c.vote.Err)
 						}
 					}

@@ -13,16 +13,16 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // How far a counter may be ahead of the server's clock.
 
 // tooFar checks for the failure of a command for which a counter would be too far ahead.
-func tooFar(t testing.TB, v quorum.Vote, token fencing.Token, permanent bool) *quorum.CounterError {
+func tooFar(t testing.TB, v wire.Vote, token fencing.Token, permanent bool) *wire.CounterError {
 	t.Helper()
-	failed(t, v, quorum.ErrCounter)
-	var counter *quorum.CounterError
+	failed(t, v, wire.ErrCounter)
+	var counter *wire.CounterError
 	require.ErrorAs(t, v.Err, &counter)
 	require.Equal(t, token, counter.Token)
 	require.Equal(t, ahead, counter.Most)
@@ -31,10 +31,10 @@ func tooFar(t testing.TB, v quorum.Vote, token fencing.Token, permanent bool) *q
 }
 
 // pastTheLast checks for the failure of a command that finds the clock past the last token.
-func pastTheLast(t testing.TB, v quorum.Vote) {
+func pastTheLast(t testing.TB, v wire.Vote) {
 	t.Helper()
-	failed(t, v, quorum.ErrCounter)
-	var counter *quorum.CounterError
+	failed(t, v, wire.ErrCounter)
+	var counter *wire.CounterError
 	require.ErrorAs(t, v.Err, &counter)
 	require.Greater(t, counter.Token, fencing.MaxToken)
 	require.True(t, counter.Permanent())
@@ -120,13 +120,13 @@ func TestRepairCommand(t *testing.T) {
 func TestLiftsAreBounded(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
-		for _, op := range []quorum.Op{quorum.Raise, quorum.Restore} {
-			have := func(token any) quorum.Command {
+		for _, op := range []wire.Op{wire.Raise, wire.Restore} {
+			have := func(token any) wire.Request {
 				ask("FLUSHALL")
 				if token != nil {
 					counted(ask, "k", token, set1.String(), "one")
 				}
-				if op == quorum.Raise {
+				if op == wire.Raise {
 					ask("SET", "k", "v")
 				}
 				return command(op, "k", "v")
@@ -149,7 +149,7 @@ func TestLiftsAreBounded(t *testing.T) {
 					} else {
 						require.Equal(t, "41", tokenIn(ask, "k"))
 					}
-					if op == quorum.Restore {
+					if op == wire.Restore {
 						require.True(t, v.Unsent)
 						require.Nil(t, ask("GET", "k"), "a lease isn't put back without its token")
 					}
@@ -169,7 +169,7 @@ func TestLiftsAreBounded(t *testing.T) {
 // the last token nothing can start.
 func TestServerClocksFarAhead(t *testing.T) {
 	r, m := mini(t, Config{})
-	g := &granter{t: t, r: r, ask: asker(t, r), run: runOf(t, r), called: "one"}
+	g := &granter{t: t, r: r, ask: asker(t, r), run: string(runOf(t, r)), called: "one"}
 	m.SetTime(time.Now().Add(5 * time.Hour))
 	g.fromClock("one")
 	m.SetTime(time.Now())
@@ -199,7 +199,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 	m.SetTime(time.UnixMicro(int64(fencing.MaxToken) - 5))
 	counted(g.ask, "k", uint64(fencing.MaxToken-1), set1.String(), "one")
 	require.Equal(t, fencing.MaxToken, g.token("one"))
-	var counter *quorum.CounterError
+	var counter *wire.CounterError
 	require.ErrorAs(t, g.vote(g.command("one")).Err, &counter)
 	require.Equal(t, fencing.MaxToken+1, counter.Token)
 }
@@ -219,9 +219,9 @@ func TestReservedTokens(t *testing.T) {
 			}
 			ask("SET", CounterKey("k"), now.UnixMicro()-behind, "KEEPTTL")
 			cmd := acquire("k", "v")
-			cmd.Spare = 9
+			cmd.Reserve = 9
 			v := granted(t, r.Do(within(t), cmd))
-			require.Equal(t, want, v.Spare, "%d behind", behind)
+			require.Equal(t, want, v.Reserved, "%d behind", behind)
 			require.Equal(t, now.UnixMicro()-behind+1+int64(want), int64(v.Token))
 			require.Equal(t, v.Token.String(), tokenIn(ask, "k"))
 			ask("DEL", "k")
@@ -241,7 +241,7 @@ func TestCommandsOfOtherBoundsTravelApart(t *testing.T) {
 			}
 			var box ballotBox
 			near := make(map[string]bool)
-			box.start(r, command(quorum.Look, "x", "look"), 10*time.Second) // goes alone
+			box.start(r, command(wire.Look, "x", "look"), 10*time.Second) // goes alone
 			for i := range 12 {
 				cmd := acquire(key(i), value())
 				if near[cmd.Value] = i%2 == 0; !near[cmd.Value] {

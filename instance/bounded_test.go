@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // counterOn reads a resource's counter on a server.
@@ -31,7 +32,7 @@ func counterOn(t testing.TB, s *instancetest.Server, key string) fencing.Token {
 // clockOf reads a server's clock as a token.
 func clockOf(t testing.TB, r *instance.Redis) fencing.Token {
 	t.Helper()
-	vote := r.Do(t.Context(), quorum.Command{Op: quorum.Tick})
+	vote := r.Do(t.Context(), wire.Request{Op: wire.Tick})
 	require.NoError(t, vote.Err)
 	return fencing.Token(vote.Clock.UnixMicro())
 }
@@ -158,7 +159,7 @@ func TestPoisonedCounters(t *testing.T) {
 		poison(s)
 	}
 	_, err = locks.Acquire(ctx, "k")
-	require.ErrorIs(t, err, quorum.ErrCounter)
+	require.ErrorIs(t, err, wire.ErrCounter)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	require.NotErrorIs(t, err, quorum.ErrInterrupted)
 	_, after, found := strings.Cut(err.Error(), " with redis-cli ")

@@ -2,11 +2,10 @@ package instance
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // call is one command on its way through a pipe, or one Probe: what is asked, who
@@ -16,11 +15,11 @@ import (
 // before the exchange it was in is left to the collector, for go-redis may still
 // read it.
 type call struct {
-	cmd      quorum.Command
+	cmd      wire.Request
 	deadline time.Time // zero: none
 	stale    time.Time // from when on it isn't worth sending, zero: it always is
-	vote     quorum.Vote
-	to       quorum.Receiver
+	vote     wire.Vote
+	to       wire.Receiver
 
 	// Written under the pipe's lock.
 	stage stage
@@ -46,8 +45,8 @@ type call struct {
 	pttl    *ask // of a bare SET
 
 	probing bool
-	before  quorum.Known // what a Probe's client knew
-	answers []ask        // to a Probe
+	before  wire.Known // what a Probe's client knew
+	answers []ask      // to a Probe
 }
 
 // stage is how far a call has come.
@@ -81,7 +80,7 @@ func (a *bytesArg) MarshalBinary() ([]byte, error) { return a.b, nil }
 // String gives the bytes to go-redis's hooks.
 func (a *bytesArg) String() string { return string(a.b) }
 
-func (r *Redis) newCall(cmd quorum.Command) *call {
+func (r *Redis) newCall(cmd wire.Request) *call {
 	c, _ := r.calls.Get().(*call)
 	if c == nil {
 		c = new(call)
@@ -90,7 +89,7 @@ func (r *Redis) newCall(cmd quorum.Command) *call {
 	c.ttl = cmd.TTL.Milliseconds()
 	c.quarter = (cmd.CounterTTL.Milliseconds() + 3) / 4
 	c.token = uint64(cmd.Token)
-	c.spare, c.ahead = int64(cmd.Spare), cmd.Ahead.Microseconds()
+	c.spare, c.ahead = int64(cmd.Reserve), cmd.Ahead.Microseconds()
 	return c
 }
 
@@ -103,7 +102,7 @@ func (r *Redis) recycle(c *call) {
 // marks is how many marks the command's script has to look at, the last of its keys: 1
 // where the run has an epoch. A user without the right to the mark's key isn't asked for it.
 func (c *call) marks() int {
-	if strings.IndexByte(c.cmd.Run, '@') < 0 {
+	if c.cmd.Run.Epoch() == "" {
 		return 0
 	}
 	return 1
@@ -122,7 +121,7 @@ func (c *call) beside(a *bytesArg, suffix string) *bytesArg {
 // writes reports whether replicas have to have it before it counts.
 func (c *call) writes() bool {
 	switch c.cmd.Op {
-	case quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Restore:
+	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore:
 		return true
 	default:
 		return false
@@ -132,7 +131,7 @@ func (c *call) writes() bool {
 // fail gives it the vote of a command without a usable answer.
 func (c *call) fail(err error) {
 	//guard:unsent-is-certain  only a command that was never written counts as unsent
-	c.vote = quorum.Vote{Outcome: quorum.Failed, Unsent: !c.in.sealed, Err: err}
+	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.sealed, Err: err}
 }
 
 // turnedDown is for a command that the server answered with an error. If it would
@@ -143,7 +142,7 @@ func (c *call) fail(err error) {
 // sent is the command that was answered, empty where a script handed the error on.
 func (c *call) turnedDown(text, sent string) {
 	if other := runError(text, c.cmd.Run); other != nil {
-		c.vote = quorum.Vote{Unsent: true, Err: other}
+		c.vote = wire.Vote{Unsent: true, Err: other}
 		return
 	}
 	if counter := counterError(text, &c.cmd); counter != nil {
@@ -151,7 +150,7 @@ func (c *call) turnedDown(text, sent string) {
 	} else {
 		c.fail(serverError(text))
 	}
-	if (c.cmd.Op == quorum.Acquire || c.cmd.Op == quorum.Restore) && nothingDone(text, sent) {
+	if (c.cmd.Op == wire.Acquire || c.cmd.Op == wire.Restore) && nothingDone(text, sent) {
 		c.vote.Unsent = true
 	}
 }
@@ -163,18 +162,18 @@ func (c *call) garbled(s *sink) {
 
 // take gives it the vote that a script's answer is.
 func (c *call) take(a answer) {
-	c.vote = quorum.Vote{Outcome: quorum.Refused}
+	c.vote = wire.Vote{Outcome: wire.Refused}
 	if c.cmd.Clock {
 		c.vote.Clock = a.clock
 	}
 	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
-		c.vote.Outcome = quorum.Granted
+		c.vote.Outcome = wire.Granted
 	}
 	switch c.cmd.Op {
-	case quorum.Release, quorum.Withdraw:
-		c.vote.Woke = a.token == 1
-	case quorum.Acquire:
+	case wire.Release, wire.Dequeue:
+		c.vote.Notified = a.token == 1
+	case wire.Acquire:
 		switch a.outcome {
 		case scriptGranted, scriptReplaced:
 			c.vote.Replaced = a.outcome == scriptReplaced
@@ -182,18 +181,18 @@ func (c *call) take(a answer) {
 			switch {
 			case !c.cmd.Fence:
 			case !c.vote.Token.Valid():
-				c.fail(fmt.Errorf("%w: the server counted to %d", quorum.ErrCounter, a.token))
+				c.fail(fmt.Errorf("%w: the server counted to %d", wire.ErrCounter, a.token))
 			case a.ttl < 0 || a.ttl > c.spare:
 				c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.spare))
 			default:
-				c.vote.Spare = int(a.ttl)
+				c.vote.Reserved = int(a.ttl)
 			}
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)
 		case scriptOtherSet:
-			c.vote.Err = &quorum.SetMismatchError{Mine: c.cmd.Set, Theirs: string(a.text)}
+			c.vote.Err = &wire.SetMismatchError{Mine: c.cmd.Set, Theirs: string(a.text)}
 		}
-	case quorum.Look:
+	case wire.Look:
 		c.vote.Token = fencing.Token(a.token)
 		if a.outcome == scriptRefused {
 			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
@@ -205,7 +204,7 @@ func (c *call) take(a answer) {
 func remaining(ms int64) time.Duration {
 	switch {
 	case ms == -1:
-		return quorum.NoExpiry
+		return wire.NoExpiry
 	case ms <= 0:
 		return 0
 	case ms > int64(1<<63-1)/int64(time.Millisecond):

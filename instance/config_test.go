@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func every1() quorum.Command { return quorum.Command{Op: quorum.Look, Key: "k"} }
+func every1() wire.Request { return wire.Request{Op: wire.Look, Key: "k"} }
 
 // TestBadConfig names the field.
 func TestBadConfig(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // subject is an instance with what the contract wants to do to its server.
@@ -26,16 +26,16 @@ type subject struct {
 }
 
 func (s subject) Put(key, value string, ttl time.Duration) {
-	if ttl == quorum.NoExpiry {
+	if ttl == wire.NoExpiry {
 		ttl = 0
 	}
 	require.NoError(s.t, s.Client().Set(context.Background(), key, value, ttl).Err())
 }
 
-func (s subject) PutRun(key, run string) {
+func (s subject) PutRun(key string, run wire.Run) {
 	ask := asker(s.t, s.Redis)
 	if text, ok := ask("GET", SetKey(key)).(string); ok {
-		ask("SET", SetKey(key), besideCounter.ReplaceAllString(text, "$1 $2 "+run), "KEEPTTL")
+		ask("SET", SetKey(key), besideCounter.ReplaceAllString(text, "$1 $2 "+string(run)), "KEEPTTL")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, cfg.server)
-			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+			quorumtest.Check(t, func(t *testing.T) wire.Instance {
 				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
 				if name == "durable" {
 					return restartable{sub}
@@ -82,7 +82,7 @@ func TestContract(t *testing.T) {
 func TestContractOfAnyClient(t *testing.T) {
 	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{})
-	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+	quorumtest.Check(t, func(t *testing.T) wire.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
 		opt.Protocol, opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 3, 10, false, nil
 		client := redis.NewClient(opt)
@@ -97,7 +97,7 @@ func TestContractOfAnyClient(t *testing.T) {
 // stands still unless it is driven.
 func TestContractMiniredis(t *testing.T) {
 	t.Parallel()
-	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+	quorumtest.Check(t, func(t *testing.T) wire.Instance {
 		m := miniredis.RunT(t)
 		tick := clockwork(m)
 		m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What the scripts make of a counter and of the text beside it, in every state that
@@ -43,7 +43,7 @@ func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) a
 		} {
 			t.Run(name, func(t *testing.T) {
 				ask("FLUSHALL")
-				g.t, g.r, g.ask, g.run = t, r, ask, runOf(t, r)
+				g.t, g.r, g.ask, g.run = t, r, ask, string(runOf(t, r))
 				test(t, &g, asker(t, r))
 			})
 		}
@@ -64,7 +64,7 @@ func (g *granter) in(name string) {
 		known = g.run
 	}
 	if ok {
-		subject{g.r, g.t, nil}.PutRun("k", known)
+		subject{g.r, g.t, nil}.PutRun("k", wire.Run(known))
 	}
 }
 
@@ -78,13 +78,13 @@ func (g *granter) known() any {
 
 // command makes the key k what it takes, and gives the command that gets it, in the run
 // of that name; in none if it is empty.
-func (g *granter) command(run string) quorum.Command {
+func (g *granter) command(run string) wire.Request {
 	g.ask("DEL", "k")
 	cmd := acquire("k", value())
-	cmd.Replace, cmd.Spare = g.replace, g.spare
+	cmd.Replace, cmd.Reserve = g.replace, g.spare
 	if run != "" {
 		g.in(run)
-		cmd.Run = g.run
+		cmd.Run = wire.Run(g.run)
 	}
 	if g.replace != "" {
 		g.ask("SET", "k", g.replace)
@@ -93,14 +93,14 @@ func (g *granter) command(run string) quorum.Command {
 }
 
 // vote is the answer to the command.
-func (g *granter) vote(cmd quorum.Command) quorum.Vote {
+func (g *granter) vote(cmd wire.Request) wire.Vote {
 	g.t.Helper()
 	v := g.r.Do(within(g.t), cmd)
-	if v.Outcome == quorum.Granted {
+	if v.Outcome == wire.Granted {
 		require.Equal(g.t, g.replace != "", v.Replaced)
 		require.Equal(g.t, cmd.Value, g.ask("GET", "k"))
 		require.Equal(g.t, v.Token.String(), tokenIn(g.ask, "k"), "what was given is what is kept")
-		require.Equal(g.t, max(0, min(int64(g.spare), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Spare))), int64(v.Spare), "as many as asked for, but none beyond the clock")
+		require.Equal(g.t, max(0, min(int64(g.spare), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Reserved))), int64(v.Reserved), "as many as asked for, but none beyond the clock")
 		g.last = v.Token
 	} else {
 		g.unchanged()
@@ -125,7 +125,7 @@ func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
 func (g *granter) token(life string) fencing.Token {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.command(life)))
-	return v.Token - fencing.Token(v.Spare)
+	return v.Token - fencing.Token(v.Reserved)
 }
 
 // fromClock is granted one in a life, and checks that it is the clock's.
@@ -133,7 +133,7 @@ func (g *granter) fromClock(life string) {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.command(life)))
 	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
-	require.Zero(g.t, v.Spare, "none is reserved beyond the clock")
+	require.Zero(g.t, v.Reserved, "none is reserved beyond the clock")
 	require.Equal(g.t, life, g.known())
 }
 
@@ -172,7 +172,7 @@ func TestCounterOfAnotherRun(t *testing.T) {
 func TestServerThatCameBackOlder(t *testing.T) {
 	r, s := real(t, Config{})
 	var last fencing.Token
-	g := &granter{t: t, r: r, ask: asker(t, r), run: runOf(t, r), called: "before"}
+	g := &granter{t: t, r: r, ask: asker(t, r), run: string(runOf(t, r)), called: "before"}
 	counted(g.ask, "k", 41, set1.String(), g.run)
 	for i := range 10 {
 		if last = g.token("before"); i == 3 {
@@ -187,11 +187,11 @@ func TestServerThatCameBackOlder(t *testing.T) {
 	require.Equal(t, "45", tokenIn(g.ask, "k"), "it came back older")
 	require.Equal(t, before, runIn(g.ask, "k"))
 	cmd := g.command("before")
-	vote := failed(t, g.r.Do(within(t), cmd), quorum.ErrOtherRun)
+	vote := failed(t, g.r.Do(within(t), cmd), wire.ErrOtherRun)
 	require.True(t, vote.Unsent)
-	g.run = runOf(t, g.r)
+	g.run = string(runOf(t, g.r))
 	require.NotEqual(t, before, g.run)
-	subject{g.r, t, nil}.PutRun("k", before)
+	subject{g.r, t, nil}.PutRun("k", wire.Run(before))
 	g.fromClock("after")
 	require.Greater(t, g.token("after"), last)
 }
@@ -227,7 +227,7 @@ func TestLostParts(t *testing.T) {
 				g.fromClock(life)
 				have()
 				ask("SET", CounterKey("k"), "0")
-				look := g.r.Do(within(t), command(quorum.Look, "k", ""))
+				look := g.r.Do(within(t), command(wire.Look, "k", ""))
 				require.NoError(t, look.Err)
 				require.Zero(t, look.Token)
 				g.fromClock(life)
@@ -332,7 +332,7 @@ func TestQuarters(t *testing.T) {
 		require.GreaterOrEqual(t, 4*quarter, ms)
 		require.Less(t, 4*quarter, ms+4)
 		granted(t, r.Do(within(t), cmd))
-		granted(t, r.Do(within(t), command(quorum.Release, "k", cmd.Value)))
+		granted(t, r.Do(within(t), command(wire.Release, "k", cmd.Value)))
 	}
 }
 
@@ -347,8 +347,8 @@ func TestOtherSetIsTold(t *testing.T) {
 				ask("SET", "k", holder)
 			}
 			v := g.r.Do(within(t), cmd)
-			require.Equal(t, quorum.Refused, v.Outcome)
-			var mismatch *quorum.SetMismatchError
+			require.Equal(t, wire.Refused, v.Outcome)
+			var mismatch *wire.SetMismatchError
 			require.ErrorAs(t, v.Err, &mismatch)
 			require.Equal(t, "other@1 N=3 Q=2", mismatch.Theirs)
 			require.Equal(t, "41", tokenIn(ask, "k"))
@@ -406,28 +406,28 @@ func TestBadCounters(t *testing.T) {
 				ask("SET", CounterKey("k"), text)
 				cmd := g.command("life")
 				before := ask("GET", SetKey("k"))
-				failed(t, g.vote(cmd), quorum.ErrCounter)
+				failed(t, g.vote(cmd), wire.ErrCounter)
 				if text == "9223372036854775807" && ask("GET", CounterKey("k")) != text {
 					continue // miniredis doesn't notice its own overflow
 				}
 				require.Equal(t, text, ask("GET", CounterKey("k")), "it is left as it was found")
 				require.Equal(t, before, ask("GET", SetKey("k")))
 
-				look := g.r.Do(within(t), command(quorum.Look, "k", ""))
+				look := g.r.Do(within(t), command(wire.Look, "k", ""))
 				if text == "9007199254740991" {
 					require.Equal(t, fencing.MaxToken, look.Token)
 					continue
 				}
-				failed(t, look, quorum.ErrCounter)
+				failed(t, look, wire.ErrCounter)
 				ask("DEL", "k")
-				restore := command(quorum.Restore, "k", value())
+				restore := command(wire.Restore, "k", value())
 				restore.Token = 9
-				failed(t, g.r.Do(within(t), restore), quorum.ErrCounter)
+				failed(t, g.r.Do(within(t), restore), wire.ErrCounter)
 				require.Nil(t, ask("GET", "k"))
 				ask("SET", "k", "v")
-				raise := command(quorum.Raise, "k", "v")
+				raise := command(wire.Raise, "k", "v")
 				raise.Token = 9
-				failed(t, g.r.Do(within(t), raise), quorum.ErrCounter)
+				failed(t, g.r.Do(within(t), raise), wire.ErrCounter)
 				require.Equal(t, text, ask("GET", CounterKey("k")))
 			}
 		}
@@ -440,7 +440,7 @@ func TestBadTexts(t *testing.T) {
 		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 life", set1.String() + " 1/ life", set1.String() + " 1/1", "/1/1 life"} {
 			counted(ask, "k", 41, "", "")
 			ask("SET", SetKey("k"), text)
-			failed(t, g.vote(g.command("life")), quorum.ErrCounter)
+			failed(t, g.vote(g.command("life")), wire.ErrCounter)
 			require.Equal(t, text, ask("GET", SetKey("k")))
 			require.Equal(t, "41", tokenIn(ask, "k"))
 		}
@@ -450,7 +450,7 @@ func TestBadTexts(t *testing.T) {
 			ask("HSET", key, "token", "5")
 			failed(t, g.vote(g.command("life")), ErrWrongType)
 			ask("DEL", "k")
-			restore := command(quorum.Restore, "k", value())
+			restore := command(wire.Restore, "k", value())
 			restore.Token = 9
 			failed(t, g.r.Do(within(t), restore), ErrWrongType)
 			require.Nil(t, ask("GET", "k"))
@@ -490,9 +490,9 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 			if test.have != "" {
 				counted(admin, "k", test.have, set1.String(), "one")
 			}
-			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin, run: runOf(t, open(t, s.URL(), Config{}))}
+			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin, run: string(runOf(t, open(t, s.URL(), Config{})))}
 			cmd := acquire("k", value())
-			cmd.Run = g.run
+			cmd.Run = wire.Run(g.run)
 			failed(t, g.vote(cmd), ErrPermission)
 			if test.want == "clock" {
 				require.Greater(t, len(tokenIn(admin, "k").(string)), 10, "that it was raised does no harm")
@@ -513,7 +513,7 @@ var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
 func TestRaiseIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
-		raise := command(quorum.Raise, "k", "v")
+		raise := command(wire.Raise, "k", "v")
 		raise.Run = runOf(t, r)
 		for _, text := range []bool{true, false} {
 			ask("SET", "k", "v")
@@ -548,7 +548,7 @@ func TestRaiseIsNoGrant(t *testing.T) {
 func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
-		restore := command(quorum.Restore, "k", "v")
+		restore := command(wire.Restore, "k", "v")
 		restore.Token = 50
 		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
 			ask("FLUSHALL")
@@ -585,7 +585,7 @@ func TestRestoreIsNoGrant(t *testing.T) {
 // TestLiftsKeepTheTime that the keys have, if it is enough: else they give more.
 func TestLiftsKeepTheTime(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		for _, op := range []quorum.Op{quorum.Raise, quorum.Restore} {
+		for _, op := range []wire.Op{wire.Raise, wire.Restore} {
 			for _, token := range []fencing.Token{1, 1000} {
 				for left, want := range map[int]int{
 					3_599_000:  5_400_000, // less than four quarters of the hour
@@ -624,11 +624,11 @@ func TestCommandsOfOtherRunsTravelApart(t *testing.T) {
 				counted(ask, key(i), 41, set1.String(), "one")
 			}
 			var box ballotBox
-			runs := make(map[string]string)
-			box.start(r, command(quorum.Look, "x", "look"), 10*time.Second) // goes alone
+			runs := make(map[string]wire.Run)
+			box.start(r, command(wire.Look, "x", "look"), 10*time.Second) // goes alone
 			for i := range 12 {
 				cmd := acquire(key(i), value())
-				cmd.Run = []string{run, ""}[i%2]
+				cmd.Run = []wire.Run{run, ""}[i%2]
 				runs[cmd.Value] = cmd.Run
 				box.start(r, cmd, 10*time.Second)
 			}
@@ -640,7 +640,7 @@ func TestCommandsOfOtherRunsTravelApart(t *testing.T) {
 				require.Equal(t, runs[holder] == run, v.Token > 42, "in %q: %v", runs[holder], v.Token)
 			}
 			for i := range 12 {
-				require.Equal(t, []string{run, "one"}[i%2], runIn(ask, key(i)))
+				require.Equal(t, []string{string(run), "one"}[i%2], runIn(ask, key(i)))
 			}
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -167,7 +167,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			m, counts := embed(t, d)
 			test(t, func(t *testing.T) subject {
 				r := open(t, unhurried("redis://"+m.Addr()), Config{})
-				id, err := r.Probe(within(t), quorum.Known{})
+				id, err := r.Probe(within(t), wire.Known{})
 				require.NoError(t, err)
 				require.Equal(t, d.String(), id.Dialect)
 				return subject{r, t, nil}
@@ -192,7 +192,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			s := instancetest.Start(t, cfg)
 			test(t, func(t *testing.T) subject {
 				r := open(t, unhurried(s.URL()), Config{})
-				id, err := r.Probe(within(t), quorum.Known{})
+				id, err := r.Probe(within(t), wire.Known{})
 				require.NoError(t, err)
 				require.Equal(t, want.String(), id.Dialect)
 				return subject{r, t, s}
@@ -208,7 +208,7 @@ func TestContractOfDialects(t *testing.T) {
 		if open(t).spoken() == DialectLua.String() {
 			t.Skip("TestContractMiniredis does that")
 		}
-		quorumtest.Check(t, func(t *testing.T) quorum.Instance { return open(t) })
+		quorumtest.Check(t, func(t *testing.T) wire.Instance { return open(t) })
 	})
 }
 
@@ -221,9 +221,9 @@ func TestDialects(t *testing.T) {
 		ask("DEL", "k", "list")
 		for _, clock := range []bool{false, true} {
 			mine, theirs := value(), value()
-			extend, release := command(quorum.Extend, "k", mine), command(quorum.Release, "k", mine)
+			extend, release := command(wire.Extend, "k", mine), command(wire.Release, "k", mine)
 			extend.TTL, extend.Clock, release.Clock = time.Minute, clock, clock
-			told := func(v quorum.Vote) { require.Equal(t, clock, !v.Clock.IsZero()) }
+			told := func(v wire.Vote) { require.Equal(t, clock, !v.Clock.IsZero()) }
 
 			told(refused(t, r.Do(ctx, extend)))
 			told(refused(t, r.Do(ctx, release)))
@@ -277,11 +277,11 @@ func TestWrongDialect(t *testing.T) {
 				r := open(t, "redis://"+m.Addr(), Config{Dialect: d})
 				require.Equal(t, d.String(), r.spoken())
 				require.NoError(t, m.Set("k", "v"))
-				granted(t, r.Do(within(t), command(quorum.Extend, "k", "v")))
+				granted(t, r.Do(within(t), command(wire.Extend, "k", "v")))
 				require.Equal(t, "lua", Dialect(r.extend.Load()).String())
-				granted(t, r.Do(within(t), command(quorum.Release, "k", "v")))
+				granted(t, r.Do(within(t), command(wire.Release, "k", "v")))
 				require.Equal(t, "lua", r.spoken(), "not asked again until the next probe")
-				_, err := r.Probe(within(t), quorum.Known{})
+				_, err := r.Probe(within(t), wire.Known{})
 				require.NoError(t, err)
 				require.Equal(t, d.String(), r.spoken())
 			})
@@ -301,8 +301,8 @@ func TestTairOutOfMemory(t *testing.T) {
 	})
 	r := open(t, "redis://"+m.Addr(), Config{Dialect: DialectTair})
 	require.NoError(t, m.Set("k", "v"))
-	failed(t, r.Do(within(t), command(quorum.Extend, "k", "v")), ErrOutOfMemory)
-	granted(t, r.Do(within(t), command(quorum.Release, "k", "v")))
+	failed(t, r.Do(within(t), command(wire.Extend, "k", "v")), ErrOutOfMemory)
+	granted(t, r.Do(within(t), command(wire.Release, "k", "v")))
 	require.Equal(t, "tair", r.spoken(), "it may have room again")
 }
 
@@ -311,8 +311,8 @@ func TestWrongNativeReplies(t *testing.T) {
 	for _, reply := range []string{":2\r\n", ":-2\r\n", ":x\r\n", "$1\r\n1\r\n", "*0\r\n"} {
 		f := startFake(t, func([]string) string { return reply })
 		r := open(t, "redis://"+f.addr, Config{Dialect: DialectTair})
-		failed(t, r.Do(within(t), command(quorum.Extend, "k", "v")), ErrReply)
-		failed(t, r.Do(within(t), command(quorum.Release, "k", "v")), ErrReply)
+		failed(t, r.Do(within(t), command(wire.Extend, "k", "v")), ErrReply)
+		failed(t, r.Do(within(t), command(wire.Release, "k", "v")), ErrReply)
 	}
 }
 

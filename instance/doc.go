@@ -1,5 +1,5 @@
 // Package instance speaks to one independent Redis, Valkey or Tair master: it
-// is quorum.Instance on go-redis, and with the guard in fencing/redisguard the
+// is wire.Instance on go-redis, and with the guard in fencing/redisguard the
 // only part of this library that knows go-redis.
 //
 // A client for a quorum differs from one for a cache. It must not send a
@@ -40,7 +40,7 @@
 // And there is "{redlock}:served:" with the instance's name behind it, see MarkKey. A
 // client that starts learns from it how long the name has led to the server. Every Probe
 // looks at it, and writes it where there is none. A user without the right to that key
-// locks all the same, but quorum.Identity.Hidden says so: a client of that user that
+// locks all the same, but wire.Identity.Hidden says so: a client of that user that
 // starts can't notice that the name led to another server a moment ago.
 //
 // Servers from Redis 5 on will do: the scripts read the server's clock before
@@ -48,7 +48,7 @@
 //
 // # Which server answers
 //
-// A command that counts names the run of the server that was probed (quorum.Command.Run),
+// A command that counts names the run of the server that was probed (quorum.Request.Run),
 // and its script compares that with the replication ID in INFO replication before it does
 // anything. A server in another run, and a replica, do nothing and are a failed vote with
 // a *quorum.RunError. So a restart or a promotion shows at the next command, also behind a

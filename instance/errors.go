@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What an instance answers with, for errors.Is. The error of go-redis is
@@ -103,13 +103,13 @@ var (
 const otherRun = "REDLOCKRUN"
 
 // runError reads that answer, to a command that named a run; nil if it is another one.
-func runError(text, asked string) *quorum.RunError {
+func runError(text string, asked wire.Run) *wire.RunError {
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != otherRun {
 		return nil
 	}
 	told := func(field string) string { return strings.TrimPrefix(field, "-") }
-	return &quorum.RunError{Asked: asked, Role: told(fields[1]), Found: told(fields[2])}
+	return &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
 }
 
 // badCounter begins the answer of a script to which a counter is no use: then comes what
@@ -118,7 +118,7 @@ func runError(text, asked string) *quorum.RunError {
 const badCounter = "REDLOCKCOUNTER"
 
 // counterError reads the second kind; nil if the answer is another one.
-func counterError(text string, cmd *quorum.Command) *quorum.CounterError {
+func counterError(text string, cmd *wire.Request) *wire.CounterError {
 	text, _ = withoutScript(text)
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != badCounter {
@@ -130,9 +130,9 @@ func counterError(text string, cmd *quorum.Command) *quorum.CounterError {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	e := &quorum.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Ahead}
+	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Ahead}
 	switch {
-	case cmd.Op != quorum.Acquire:
+	case cmd.Op != wire.Acquire:
 		e.Repair = "set the clock of this server right, and those of the others"
 	case clock >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
@@ -180,7 +180,7 @@ func explain(ctx context.Context, err error) error {
 		if pastDeadline(ctx) {
 			return fmt.Errorf("%w (%w)", context.DeadlineExceeded, err)
 		}
-		return fmt.Errorf("%w (%w)", quorum.ErrTimeout, hideContext{err})
+		return fmt.Errorf("%w (%w)", wire.ErrTimeout, hideContext{err})
 	case aboutTLS(err) != "":
 		return fmt.Errorf("%w: %s (%w)", ErrTLS, aboutTLS(err), err)
 	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):

@@ -14,16 +14,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // every gives one command of each operation.
-func every() []quorum.Command {
-	cmds := []quorum.Command{acquire("k", value())}
+func every() []wire.Request {
+	cmds := []wire.Request{acquire("k", value())}
 	bare := acquire("k", value())
 	bare.Fence = false
 	cmds = append(cmds, bare)
-	for _, op := range []quorum.Op{quorum.Raise, quorum.Extend, quorum.Restore, quorum.Release, quorum.Look, quorum.Tick} {
+	for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick} {
 		cmd := command(op, "k", value())
 		cmd.Token = 1
 		cmds = append(cmds, cmd)
@@ -58,13 +58,13 @@ func TestGarbage(t *testing.T) {
 			r := open(t, "redis://"+f.addr, Config{})
 			for i, cmd := range every() {
 				v := r.Do(within(t), cmd)
-				require.Equal(t, quorum.Failed, v.Outcome, "%v", cmd.Op)
+				require.Equal(t, wire.Failed, v.Outcome, "%v", cmd.Op)
 				require.Error(t, v.Err)
 				require.False(t, v.Unsent, "it was sent")
 				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
 				require.Equal(t, i+1, f.connections(), "%v: a connection of its own: %v", cmd.Op, v.Err)
 			}
-			_, err := r.Probe(within(t), quorum.Known{})
+			_, err := r.Probe(within(t), wire.Known{})
 			require.Error(t, err)
 		})
 	}
@@ -92,7 +92,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 	f := startFake(t, func(args []string) string { return scriptReply(args, "1", "", 0, "9007199254740992") })
 	r := open(t, "redis://"+f.addr, Config{})
-	failed(t, r.Do(within(t), acquire("k", value())), quorum.ErrCounter)
+	failed(t, r.Do(within(t), acquire("k", value())), wire.ErrCounter)
 }
 
 // TestDuplicatedReplies sends each answer twice, together or the second one
@@ -118,8 +118,8 @@ func TestDuplicatedReplies(t *testing.T) {
 			granted(t, r.Do(within(t), acquire("k", value())))
 			for range 20 {
 				v := r.Do(within(t), acquire("k", value()))
-				require.NotEqual(t, quorum.Granted, v.Outcome, "a vote that was given to somebody else")
-				if v.Outcome == quorum.Failed {
+				require.NotEqual(t, wire.Granted, v.Outcome, "a vote that was given to somebody else")
+				if v.Outcome == wire.Failed {
 					require.ErrorIs(t, v.Err, ErrReply)
 				}
 			}
@@ -151,7 +151,7 @@ func TestNotRedis(t *testing.T) {
 		v := failed(t, r.Do(within(t), cmd), ErrNotRedis)
 		require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
 	}
-	_, err = r.Probe(within(t), quorum.Known{})
+	_, err = r.Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrNotRedis)
 }
 
@@ -165,7 +165,7 @@ func TestServerErrors(t *testing.T) {
 		"NOAUTH Authentication required.":                                   ErrAuth,
 		"WRONGPASS invalid username-password pair or user is disabled.":     ErrAuth,
 		"NOPERM User x has no permissions to run the 'evalsha' command":     ErrPermission,
-		"READONLY You can't write against a read only replica.":             quorum.ErrNotMaster,
+		"READONLY You can't write against a read only replica.":             wire.ErrNotMaster,
 		"OOM command not allowed when used memory > 'maxmemory'.":           ErrOutOfMemory,
 		"BUSY Redis is busy running a script.":                              ErrBusy,
 		"LOADING Redis is loading the dataset in memory":                    ErrLoading,
@@ -187,14 +187,14 @@ func TestServerErrors(t *testing.T) {
 			v := failed(t, r.Do(within(t), cmd), kind)
 			// Only what sets the key, and what did nothing for sure, needs no delete:
 			// a script may have set it before another of its commands failed.
-			sets := cmd.Op == quorum.Acquire || cmd.Op == quorum.Restore
+			sets := cmd.Op == wire.Acquire || cmd.Op == wire.Restore
 			unsure := kind == ErrWrongType || kind == ErrServer || kind == ErrProtected || kind == ErrCommand || kind == ErrDatabase || strings.HasPrefix(text, "ERR SELECT")
 			require.Equal(t, sets && !unsure, v.Unsent, "%v: %s", cmd.Op, text)
 			said, _, _ := strings.Cut(text, ", with args")
 			require.Contains(t, v.Err.Error(), said)
 			require.ErrorAs(t, v.Err, new(interface{ RedisError() }))
 		}
-		_, err := r.Probe(within(t), quorum.Known{})
+		_, err := r.Probe(within(t), wire.Known{})
 		if kind != ErrPermission && kind != ErrServer && kind != ErrCommand {
 			require.ErrorIs(t, err, kind)
 		}
@@ -206,7 +206,7 @@ func TestReadOnlyGivesUpTheConnection(t *testing.T) {
 	f := startFake(t, func([]string) string { return "-READONLY You can't write against a read only replica.\r\n" })
 	r := open(t, "redis://"+f.addr, Config{})
 	for i := range 3 {
-		failed(t, r.Do(within(t), acquire("k", value())), quorum.ErrNotMaster)
+		failed(t, r.Do(within(t), acquire("k", value())), wire.ErrNotMaster)
 		require.Equal(t, i+1, f.connections())
 	}
 }
@@ -255,14 +255,14 @@ func TestReplicas(t *testing.T) {
 	})
 	r := open(t, "redis://"+f.addr, Config{Replicas: 2, ReplicaTimeout: 30 * time.Millisecond})
 	for reply, kind := range map[string]error{
-		":2\r\n": nil, ":3\r\n": nil, ":1\r\n": quorum.ErrNotReplicated, ":0\r\n": quorum.ErrNotReplicated,
-		"-ERR WAIT cannot be used with replica instances.\r\n": quorum.ErrNotReplicated, "-NOPERM no\r\n": ErrPermission, "+OK\r\n": ErrReply,
+		":2\r\n": nil, ":3\r\n": nil, ":1\r\n": wire.ErrNotReplicated, ":0\r\n": wire.ErrNotReplicated,
+		"-ERR WAIT cannot be used with replica instances.\r\n": wire.ErrNotReplicated, "-NOPERM no\r\n": ErrPermission, "+OK\r\n": ErrReply,
 	} {
 		acks.Store(&reply)
 		for _, cmd := range every() {
 			v := r.Do(within(t), cmd)
 			switch cmd.Op {
-			case quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Restore:
+			case wire.Acquire, wire.Raise, wire.Extend, wire.Restore:
 				if kind != nil {
 					require.False(t, failed(t, v, kind).Unsent, "the key may be there")
 					continue

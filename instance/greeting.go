@@ -81,7 +81,7 @@ type age struct {
 
 // tooOld is an error if no command may be sent any more.
 //
-// Invariant: what quorum.Instance.ConnLife promises of the time that a command takes to go to
+// Invariant: what wire.Instance.ConnLife promises of the time that a command takes to go to
 // another server. go-redis sees to the same, but by a clock that stands still while a
 // machine is suspended.
 func (a *age) tooOld() error {

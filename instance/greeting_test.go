@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // startPeer starts a server that says something on each connection: first at once, then
@@ -101,7 +101,7 @@ func TestHostileGreeting(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			v := r.Do(within(t), acquire("k", value()))
 			runtime.ReadMemStats(&after)
-			require.Equal(t, quorum.Failed, v.Outcome)
+			require.Equal(t, wire.Failed, v.Outcome)
 			require.True(t, v.Unsent, "%v", v.Err)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "%v", v.Err)
 			require.ErrorIs(t, v.Err, ErrNotRedis)
@@ -177,9 +177,9 @@ func TestRefusedAtTheDoor(t *testing.T) {
 				require.ErrorContains(t, v.Err, c.says)
 				require.Equal(t, c.forGood, isPermanent(v.Err))
 			}
-			_, err := r.Probe(within(t), quorum.Known{})
+			_, err := r.Probe(within(t), wire.Known{})
 			require.ErrorIs(t, err, c.kind)
-			_, err = r.Listen(within(t))
+			_, err = r.Subscribe(within(t))
 			require.ErrorIs(t, err, c.kind)
 		})
 	}
@@ -403,7 +403,7 @@ func TestReplicaTimeout(t *testing.T) {
 			ctx, cancel = context.WithTimeout(ctx, c.timeout)
 			defer cancel()
 		}
-		v := failed(t, r.Do(ctx, acquire("k", value())), quorum.ErrNotReplicated)
+		v := failed(t, r.Do(ctx, acquire("k", value())), wire.ErrNotReplicated)
 		require.ErrorContains(t, v.Err, "0 of 2 within "+c.want+"ms")
 		require.Equal(t, []string{"WAIT", "2", c.want}, *waits.Load())
 	}
@@ -413,7 +413,7 @@ func TestReplicaTimeout(t *testing.T) {
 	b := &batch{pipe: &pipe{r: &Redis{}}, began: now, calls: []*call{
 		{cmd: acquire("a", "v"), deadline: now.Add(30 * time.Millisecond)},
 		{cmd: acquire("b", "v"), deadline: now.Add(81 * time.Millisecond)},
-		{cmd: command(quorum.Look, "b", "v"), deadline: now.Add(time.Hour)},
+		{cmd: command(wire.Look, "b", "v"), deadline: now.Add(time.Hour)},
 	}}
 	require.Equal(t, 40*time.Millisecond, b.replicaTimeout())
 	b.calls = b.calls[:1]

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Group is several instances that were opened together.
@@ -43,8 +43,8 @@ func OpenAll(cfg Config, urls ...string) (*Group, error) {
 }
 
 // Instances gives the instances for a Coordinator, in the order of the URLs.
-func (g *Group) Instances() []quorum.Instance {
-	instances := make([]quorum.Instance, len(g.members))
+func (g *Group) Instances() []wire.Instance {
+	instances := make([]wire.Instance, len(g.members))
 	for i, r := range g.members {
 		instances[i] = r
 	}

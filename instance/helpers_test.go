@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-var set1 = quorum.Set{Name: "prod", Version: 7, N: 5, Q: 3}
+var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3}
 
 // open opens an instance on a server for the test's time.
 func open(t testing.TB, url string, cfg Config) *Redis {
@@ -58,9 +58,9 @@ func replicates(peer *server.Peer, cmd string, args []string) bool {
 }
 
 // runOf is the run that an instance's server is in.
-func runOf(t testing.TB, r *Redis) string {
+func runOf(t testing.TB, r *Redis) wire.Run {
 	t.Helper()
-	id, err := r.Probe(within(t), quorum.Known{})
+	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.NotEmpty(t, id.Run())
 	return id.Run()
@@ -102,7 +102,7 @@ func within(t testing.TB) context.Context {
 }
 
 // Do sends one command and waits for its vote.
-func (r *Redis) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (r *Redis) Do(ctx context.Context, cmd wire.Request) wire.Vote {
 	return quorumtest.Do(ctx, r, cmd)
 }
 
@@ -114,34 +114,34 @@ func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
 // ahead is how far a counter may be ahead of the clock.
 const ahead = 15 * time.Second
 
-func acquire(key, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1, Clock: true}
+func acquire(key, value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1, Clock: true}
 }
 
-func command(op quorum.Op, key, value string) quorum.Command {
-	return quorum.Command{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1}
+func command(op wire.Op, key, value string) wire.Request {
+	return wire.Request{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1}
 }
 
-func granted(t testing.TB, v quorum.Vote) quorum.Vote {
+func granted(t testing.TB, v wire.Vote) wire.Vote {
 	t.Helper()
 	require.NoError(t, v.Err)
-	require.Equal(t, quorum.Granted, v.Outcome)
+	require.Equal(t, wire.Granted, v.Outcome)
 	require.False(t, v.Unsent)
 	return v
 }
 
-func refused(t testing.TB, v quorum.Vote) quorum.Vote {
+func refused(t testing.TB, v wire.Vote) wire.Vote {
 	t.Helper()
 	require.NoError(t, v.Err)
-	require.Equal(t, quorum.Refused, v.Outcome)
+	require.Equal(t, wire.Refused, v.Outcome)
 	return v
 }
 
 // failed checks for a failed vote with an error that is of kind and says what
 // to do, in one line.
-func failed(t testing.TB, v quorum.Vote, kind error) quorum.Vote {
+func failed(t testing.TB, v wire.Vote, kind error) wire.Vote {
 	t.Helper()
-	require.Equal(t, quorum.Failed, v.Outcome)
+	require.Equal(t, wire.Failed, v.Outcome)
 	require.ErrorIs(t, v.Err, kind)
 	require.NotContains(t, v.Err.Error(), "\n")
 	require.False(t, strings.HasSuffix(v.Err.Error(), ": "))
@@ -187,5 +187,5 @@ func of(t testing.TB, opt *redis.Options) *Redis {
 // isPermanent is what quorum asks of an error.
 func isPermanent(err error) bool {
 	var own interface{ Permanent() bool }
-	return errors.As(err, &own) && own.Permanent() || own == nil && errors.Is(err, quorum.ErrCounter)
+	return errors.As(err, &own) && own.Permanent() || own == nil && errors.Is(err, wire.ErrCounter)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // slack is how much later than its context a Do may return on a busy machine.
@@ -45,17 +45,17 @@ func TestHungServer(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
 			defer cancel()
-			_, err := r.Probe(ctx, quorum.Known{})
+			_, err := r.Probe(ctx, wire.Known{})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			s.Resume()
 
 			if warm {
 				// The server runs what is in its socket: that is what debts are for.
 				require.Eventually(t, func() bool {
-					return r.Do(within(t), command(quorum.Look, "hung", "")).Outcome == quorum.Refused
+					return r.Do(within(t), command(wire.Look, "hung", "")).Outcome == wire.Refused
 				}, 5*time.Second, time.Millisecond)
 			} else {
-				granted(t, r.Do(within(t), command(quorum.Look, "hung", "")))
+				granted(t, r.Do(within(t), command(wire.Look, "hung", "")))
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestGivenUpConnecting(t *testing.T) {
 	r.Send(acquire("k", "v"), timeout, vote)
 	start := time.Now()
 	probe := make(chan error)
-	go func() { _, err := r.Probe(ctx, quorum.Known{}); probe <- err }()
+	go func() { _, err := r.Probe(ctx, wire.Known{}); probe <- err }()
 	greeting := func(n uint32) func() bool {
 		return func() bool { return r.Client().PoolStats().TotalConns == n }
 	}
@@ -85,7 +85,7 @@ func TestGivenUpConnecting(t *testing.T) {
 	s.Resume()
 	// The greeting ends now; the connection is given up with the commands.
 	require.Eventually(t, greeting(0), 5*time.Second, time.Millisecond)
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 }
 
 // TestContextIsOver probes nothing under a context that has ended.
@@ -97,7 +97,7 @@ func TestContextIsOver(t *testing.T) {
 	late, cancel := context.WithTimeout(context.Background(), -time.Second)
 	defer cancel()
 	for ctx, kind := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
-		_, err := r.Probe(ctx, quorum.Known{})
+		_, err := r.Probe(ctx, wire.Known{})
 		require.ErrorIs(t, err, kind)
 	}
 	require.Zero(t, f.connections())
@@ -111,12 +111,12 @@ func TestHungForReadTimeout(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	quick, err := New(client, Config{})
 	require.NoError(t, err)
-	granted(t, quick.Do(context.Background(), command(quorum.Look, "k", "")))
+	granted(t, quick.Do(context.Background(), command(wire.Look, "k", "")))
 	s.Pause()
-	v := failed(t, quick.Do(context.Background(), acquire("k", "v")), quorum.ErrTimeout)
+	v := failed(t, quick.Do(context.Background(), acquire("k", "v")), wire.ErrTimeout)
 	require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
 	require.False(t, v.Unsent)
-	v = failed(t, quick.Do(context.Background(), acquire("k", "v")), quorum.ErrTimeout)
+	v = failed(t, quick.Do(context.Background(), acquire("k", "v")), wire.ErrTimeout)
 	require.True(t, v.Unsent, "only the greeting was sent")
 	var netErr net.Error
 	require.ErrorAs(t, v.Err, &netErr)
@@ -139,7 +139,7 @@ func TestNobodyThere(t *testing.T) {
 			var op *net.OpError
 			require.ErrorAs(t, v.Err, &op)
 		}
-		_, err := r.Probe(within(t), quorum.Known{})
+		_, err := r.Probe(within(t), wire.Known{})
 		require.ErrorIs(t, err, ErrConnection)
 		require.Less(t, time.Since(start), 5*time.Second, "no retries")
 	}
@@ -150,7 +150,7 @@ func TestNoTLSThere(t *testing.T) {
 	_, s := real(t, Config{})
 	r := open(t, "rediss://"+s.Addr()+"?dial_timeout=100ms", Config{})
 	v := r.Do(within(t), acquire("k", "v"))
-	require.Equal(t, quorum.Failed, v.Outcome)
+	require.Equal(t, wire.Failed, v.Outcome)
 	require.True(t, v.Unsent, "%v", v.Err)
 }
 
@@ -159,7 +159,7 @@ func TestClosed(t *testing.T) {
 	_, s := real(t, Config{})
 	r, err := Open(s.URL(), Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	require.NoError(t, r.Close())
 	require.NoError(t, r.Close())
 	for _, cmd := range every() {
@@ -167,7 +167,7 @@ func TestClosed(t *testing.T) {
 		require.True(t, v.Unsent)
 		require.ErrorIs(t, v.Err, redis.ErrClosed)
 	}
-	_, err = r.Probe(within(t), quorum.Known{})
+	_, err = r.Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrClosed)
 }
 
@@ -198,7 +198,7 @@ func TestNoConnectionToSpare(t *testing.T) {
 			// that long.
 			require.Eventually(t, func() bool {
 				v = r.Do(within(t), acquire(name, "v"))
-				return v.Outcome != quorum.Failed
+				return v.Outcome != wire.Failed
 			}, 10*time.Second, time.Millisecond)
 			granted(t, v)
 		})
@@ -209,14 +209,14 @@ func TestNoConnectionToSpare(t *testing.T) {
 // back within a bounded time, although go-redis has stopped dialing.
 func TestComesBack(t *testing.T) {
 	r, s := real(t, Config{})
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	s.Kill()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 40 { // more than PoolSize dials in all
 				v := r.Do(within(t), acquire("k", value()))
-				if v.Outcome != quorum.Failed {
+				if v.Outcome != wire.Failed {
 					t.Error("a vote of a dead server")
 				}
 			}
@@ -225,10 +225,10 @@ func TestComesBack(t *testing.T) {
 	wg.Wait()
 	s.Restart()
 	start := time.Now()
-	var v quorum.Vote
+	var v wire.Vote
 	require.Eventually(t, func() bool {
-		v = r.Do(within(t), command(quorum.Look, "k", ""))
-		return v.Outcome == quorum.Granted
+		v = r.Do(within(t), command(wire.Look, "k", ""))
+		return v.Outcome == wire.Granted
 	}, 10*time.Second, 5*time.Millisecond)
 	back := time.Since(start)
 	t.Logf("back after %v", back)
@@ -242,7 +242,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r, err := New(client, Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	before := runtime.NumGoroutine()
 	s.Pause()
 	var wg sync.WaitGroup

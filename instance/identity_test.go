@@ -23,6 +23,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // one is a newcomer that vouches for its server.
@@ -68,9 +69,9 @@ func TestRestartBehindAFrontend(t *testing.T) {
 	s.Restart()
 	_, err = b.TryAcquire(t.Context(), "k")
 	for ; strings.Contains(err.Error(), "server closed the connection"); _, err = b.TryAcquire(t.Context(), "k") {
-		require.NotErrorIs(t, err, quorum.ErrOtherRun)
+		require.NotErrorIs(t, err, wire.ErrOtherRun)
 	}
-	require.ErrorIs(t, err, quorum.ErrOtherRun)
+	require.ErrorIs(t, err, wire.ErrOtherRun)
 	require.ErrorIs(t, err, quorum.ErrQuarantined)
 	second, err := b.Acquire(t.Context(), "k")
 	require.NoError(t, err)
@@ -187,25 +188,25 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	r, err := instance.Open(master.URL(), instance.Config{Name: "a"})
 	require.NoError(t, err)
 	defer r.Close()
-	id, err := r.Probe(t.Context(), quorum.Known{})
+	id, err := r.Probe(t.Context(), wire.Known{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return replica.MustAsk("EXISTS", instance.MarkKey("a")) == ":1" }, 30*time.Second, 5*time.Millisecond)
 	other, err := instance.Open(replica.URL(), instance.Config{Name: "a"})
 	require.NoError(t, err)
 	defer other.Close()
-	twin, err := other.Probe(t.Context(), quorum.Known{})
+	twin, err := other.Probe(t.Context(), wire.Known{})
 	require.NoError(t, err)
 	require.Equal(t, id.ReplID, twin.ReplID)
 	require.Empty(t, twin.Run())
 
-	cmd := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: quorum.Set{N: 1, Q: 1}}
-	require.Equal(t, quorum.Granted, other.Do(t.Context(), cmd).Outcome, "it does take writes")
-	for _, op := range []quorum.Op{quorum.Acquire, quorum.Extend, quorum.Raise, quorum.Restore} {
+	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 1, Q: 1}}
+	require.Equal(t, wire.Granted, other.Do(t.Context(), cmd).Outcome, "it does take writes")
+	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
 		cmd := cmd
 		cmd.Op, cmd.Key, cmd.Token, cmd.Run = op, "l", 1, id.Run()
 		vote := other.Do(t.Context(), cmd)
-		require.ErrorIs(t, vote.Err, quorum.ErrOtherRun, "%v", op)
-		require.ErrorIs(t, vote.Err, quorum.ErrNotMaster, "%v", op)
+		require.ErrorIs(t, vote.Err, wire.ErrOtherRun, "%v", op)
+		require.ErrorIs(t, vote.Err, wire.ErrNotMaster, "%v", op)
 		require.True(t, vote.Unsent, "%v", op)
 	}
 	require.Equal(t, "$-1", replica.MustAsk("GET", "l"))
@@ -236,7 +237,7 @@ func TestDemotedAndPromotedAgain(t *testing.T) {
 
 	replicate(t, s, meanwhile)
 	_, err = c.TryAcquire(t.Context(), "k")
-	require.ErrorIs(t, err, quorum.ErrNotMaster)
+	require.ErrorIs(t, err, wire.ErrNotMaster)
 	s.MustAsk("REPLICAOF", "NO", "ONE")
 	require.Equal(t, field(before, "run_id"), field(s.MustAsk("INFO", "server"), "run_id"))
 	_, err = c.TryAcquire(t.Context(), "k")
@@ -246,7 +247,7 @@ func TestDemotedAndPromotedAgain(t *testing.T) {
 	group, err := instance.OpenAll(instance.Config{}, s.URL())
 	require.NoError(t, err)
 	defer group.Close()
-	id, err := group.Members()[0].Probe(t.Context(), quorum.Known{})
+	id, err := group.Members()[0].Probe(t.Context(), wire.Known{})
 	require.NoError(t, err)
 	require.True(t, id.Promoted)
 
@@ -273,7 +274,7 @@ func named(t *testing.T, name, addr string) *instance.Redis {
 }
 
 // knowing is a Coordinator that has asked its servers before, and waited until they vote.
-func knowing(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...quorum.Instance) *quorum.Coordinator {
+func knowing(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...wire.Instance) *quorum.Coordinator {
 	t.Helper()
 	c := starting(t, ttl, edit, insts...)
 	l, err := c.Acquire(t.Context(), "before")
@@ -282,7 +283,7 @@ func knowing(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts .
 	return c
 }
 
-func starting(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...quorum.Instance) *quorum.Coordinator {
+func starting(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...wire.Instance) *quorum.Coordinator {
 	t.Helper()
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + 400*time.Millisecond, InstanceTimeout: ttl / 5}
 	if edit != nil {
@@ -430,7 +431,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 4, instancetest.Config{})
 	var links []*redisproc.Link
-	var insts []quorum.Instance
+	var insts []wire.Instance
 	for i, s := range []*instancetest.Server{servers[0], servers[2], servers[3]} {
 		l, err := redisproc.NewLink(s.Addr())
 		require.NoError(t, err)
@@ -512,7 +513,7 @@ func TestTheEpochGoesOnWithAReplica(t *testing.T) {
 	s.MustAsk("FLUSHALL")
 	for _, c := range []*quorum.Coordinator{one, two} {
 		_, err := c.TryAcquire(t.Context(), "k")
-		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, wire.ErrOtherRun)
 		_, err = c.TryAcquire(t.Context(), "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // line is the queue of calls that wait to be sent: one part for each rank, each first
@@ -46,7 +46,7 @@ func (c *call) rank() int {
 		//guard:acquisitions-last  at each instance extensions go before acquisitions
 		return wanting
 	//guard:extensions-first  at each instance extensions go before releases
-	case c.cmd.Op == quorum.Release:
+	case c.cmd.Op == wire.Release:
 		return freeing
 	default:
 		return keeping

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // answerAll grants whatever a script is asked.
@@ -27,10 +27,10 @@ func answerAll(args []string) string {
 }
 
 // keepings are the commands that keep what is held, and a release.
-func keepings() []quorum.Command {
-	raise, restore := command(quorum.Raise, "k", value()), command(quorum.Restore, "k", value())
+func keepings() []wire.Request {
+	raise, restore := command(wire.Raise, "k", value()), command(wire.Restore, "k", value())
 	raise.Token, restore.Token = 3, 3
-	return []quorum.Command{command(quorum.Release, "k", value()), command(quorum.Extend, "k", value()), raise, restore}
+	return []wire.Request{command(wire.Release, "k", value()), command(wire.Extend, "k", value()), raise, restore}
 }
 
 // sentAs gives the value of the first lock that a command is about.
@@ -59,7 +59,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	held := keepings()
 	for range maxBatch {
 		// More than go out together: within an exchange the order doesn't matter.
-		held = append([]quorum.Command{command(quorum.Release, "r", value())}, held...)
+		held = append([]wire.Request{command(wire.Release, "r", value())}, held...)
 	}
 	for _, cmd := range held {
 		box.start(r, cmd, time.Minute)
@@ -68,7 +68,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	r.pipe.called = 0
 	r.pipe.mu.Unlock()
 	f.release()
-	box.start(r, command(quorum.Look, "x", value()), time.Minute)
+	box.start(r, command(wire.Look, "x", value()), time.Minute)
 	box.await(t, n+len(held)+1)
 	sent := f.commands()
 	for i, cmd := range held[maxBatch+1:] {
@@ -96,11 +96,11 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 	require.Zero(t, box.n.Load())
 	f.release()
 	for value, v := range box.await(t, len(held)) {
-		require.Equal(t, quorum.Granted, granted(t, v).Outcome, value)
+		require.Equal(t, wire.Granted, granted(t, v).Outcome, value)
 	}
 	refused := 0
 	for _, v := range others.await(t, n) {
-		if errors.Is(v.Err, quorum.ErrOverloaded) {
+		if errors.Is(v.Err, wire.ErrOverloaded) {
 			refused++
 		}
 	}
@@ -122,7 +122,7 @@ func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 	p.waiting.add(r.newCall(acquire("k", value())))
 	require.True(t, due(maxFlying-2))
 	require.False(t, due(maxFlying-1))
-	p.waiting.add(r.newCall(command(quorum.Extend, "k", value())))
+	p.waiting.add(r.newCall(command(wire.Extend, "k", value())))
 	require.True(t, due(maxFlying-1))
 	require.False(t, due(maxFlying))
 	p.waiting.takeAll()
@@ -137,7 +137,7 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	first.await(t, 1) // it was not answered in time
 	const n = 2 * crowdKept
 	for i := range n {
-		box.start(r, command(quorum.Extend, fmt.Sprint("k", i), value()), time.Minute)
+		box.start(r, command(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
 	}
 	// The first one's exchange may have ended meanwhile; its connection says nothing.
 	require.Eventually(t, func() bool {
@@ -155,12 +155,12 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 // TestSentAgainKeepsItsPlace: calls that have to be sent again come before those of their
 // rank that have not been sent.
 func TestSentAgainKeepsItsPlace(t *testing.T) {
-	made := func(op quorum.Op, key string) *call { return &call{cmd: quorum.Command{Op: op, Key: key}} }
+	made := func(op wire.Op, key string) *call { return &call{cmd: wire.Request{Op: op, Key: key}} }
 	var l line
-	l.add(made(quorum.Acquire, "5"))
-	l.add(made(quorum.Extend, "3"))
-	l.add(made(quorum.Release, "4"))
-	l.putBack([]*call{made(quorum.Extend, "1"), made(quorum.Acquire, "5a"), made(quorum.Extend, "2")})
+	l.add(made(wire.Acquire, "5"))
+	l.add(made(wire.Extend, "3"))
+	l.add(made(wire.Release, "4"))
+	l.putBack([]*call{made(wire.Extend, "1"), made(wire.Acquire, "5a"), made(wire.Extend, "2")})
 	keys := func(calls []*call) (keys []string) {
 		for _, c := range calls {
 			keys = append(keys, c.cmd.Key)

@@ -11,30 +11,30 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // ChannelPrefix begins the name of each channel that waiters are called on: what an
 // account with an ACL needs to be allowed (&redlock:wake:*).
 const ChannelPrefix = "redlock:wake:"
 
-var _ quorum.Listener = (*Redis)(nil)
+var _ wire.Notifier = (*Redis)(nil)
 
-// earCheck is how long an Ear hears nothing before it asks the server whether it
+// silenceLimit is how long a subscription is silent before it asks the server whether it
 // is still there, and how long it then waits for an answer.
-const earCheck = 5 * time.Second
+const silenceLimit = 5 * time.Second
 
-// Listen subscribes to a channel of its own, on a connection of its own, as
-// quorum.Listener says. It is over when the connection is lost: it isn't made
+// Subscribe subscribes to a channel of its own, on a connection of its own, as
+// wire.Notifier says. It is over when the connection is lost: it isn't made
 // again behind the caller's back, for calls may have been missed.
 //
 // It calls itself once, so that a user who may not subscribe or publish is told so
 // here, and not by silence.
-func (r *Redis) Listen(ctx context.Context) (quorum.Ear, error) {
-	e := &ear{r: r, channel: ChannelPrefix + rand.Text()}
+func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
+	e := &subscription{r: r, channel: ChannelPrefix + rand.Text()}
 	e.ctx, e.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), oneDial{}, &e.dialed))
 	e.sub = r.client.Subscribe(e.ctx)
-	// go-redis reads under the Ear's own context, which has to outlast this call; so
+	// go-redis reads under the subscription's own context, which has to outlast this call; so
 	// this call's end closes it.
 	stop := context.AfterFunc(ctx, func() { _ = e.Close() })
 	err := e.begin(ctx)
@@ -48,8 +48,8 @@ func (r *Redis) Listen(ctx context.Context) (quorum.Ear, error) {
 	return e, nil
 }
 
-// ear is one subscription.
-type ear struct {
+// subscription is one connection for notifications.
+type subscription struct {
 	r       *Redis
 	channel string
 	sub     *redis.PubSub
@@ -60,28 +60,28 @@ type ear struct {
 }
 
 // begin subscribes, and hears itself.
-func (e *ear) begin(ctx context.Context) error {
+func (e *subscription) begin(ctx context.Context) error {
 	// The one command that dials: a server that hangs is found out by ctx.
 	if err := e.sub.Subscribe(context.WithValue(ctx, oneDial{}, &e.dialed), e.channel); err != nil {
 		return err
 	}
-	if _, err := e.sub.ReceiveTimeout(e.ctx, earCheck); err != nil {
+	if _, err := e.sub.ReceiveTimeout(e.ctx, silenceLimit); err != nil {
 		return err // of the subscription, or that it is denied
 	}
 	if err := e.r.client.Publish(ctx, e.channel, "").Err(); err != nil {
 		return err
 	}
-	_, err := e.Hear()
+	_, err := e.Next()
 	return err
 }
 
 // Address is the channel's name.
-func (e *ear) Address() string { return e.channel }
+func (e *subscription) Address() string { return e.channel }
 
-// Hear waits for the next message.
-func (e *ear) Hear() (string, error) {
+// Next waits for the next message.
+func (e *subscription) Next() (string, error) {
 	for {
-		message, err := e.sub.ReceiveTimeout(e.ctx, earCheck)
+		message, err := e.sub.ReceiveTimeout(e.ctx, silenceLimit)
 		var timeout net.Error
 		switch {
 		case err == nil:
@@ -103,7 +103,7 @@ func (e *ear) Hear() (string, error) {
 }
 
 // Close gives up the connection.
-func (e *ear) Close() error {
+func (e *subscription) Close() error {
 	e.cancel()
 	if err := e.sub.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 		return fmt.Errorf("instance: closing a subscription to %s: %w", e.r.name, err)
@@ -112,7 +112,7 @@ func (e *ear) Close() error {
 }
 
 // oneDial marks the context of a connection that may be dialed once: go-redis makes
-// a subscription's connection anew when it is lost, and the Ear must not seem to
+// a subscription's connection anew when it is lost, and the subscription must not seem to
 // have heard all meanwhile. Its value is an *atomic.Bool.
 type oneDial struct{}
 

@@ -14,14 +14,15 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func enlist(key, who string) quorum.Command {
-	return quorum.Command{Op: quorum.Enlist, Key: key, Waiter: who, TTL: time.Minute}
+func enlist(key, who string) wire.Request {
+	return wire.Request{Op: wire.Enqueue, Key: key, Waiter: who, TTL: time.Minute}
 }
 
-func wake(key, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Release, Key: key, Value: value, Wake: true}
+func wake(key, value string) wire.Request {
+	return wire.Request{Op: wire.Release, Key: key, Value: value, Notify: true}
 }
 
 // subscribers counts the connections that listen to a channel.
@@ -34,18 +35,18 @@ func TestListen(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
 		ctx := within(t)
 		granted(t, r.Do(ctx, acquire("k", "v")))
-		e, err := r.Listen(ctx)
+		e, err := r.Subscribe(ctx)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(e.Address(), ChannelPrefix))
 		granted(t, r.Do(ctx, enlist("k", e.Address())))
 		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))
-		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Woke)
-		key, err := e.Hear()
+		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)
+		key, err := e.Next()
 		require.NoError(t, err)
 		require.Equal(t, "k", key)
 		require.EqualValues(t, 0, ask("EXISTS", WaitersKey("k")))
 		require.NoError(t, e.Close())
-		_, err = e.Hear()
+		_, err = e.Next()
 		require.ErrorIs(t, err, ErrClosed)
 	})
 }
@@ -54,12 +55,12 @@ func TestListen(t *testing.T) {
 // anew when it is lost.
 func TestListenOwnsItsConnection(t *testing.T) {
 	r, s := real(t, Config{})
-	e, err := r.Listen(within(t))
+	e, err := r.Subscribe(within(t))
 	require.NoError(t, err)
 	require.Equal(t, 1, subscribers(t, s))
 	over := make(chan error, 1)
 	go func() {
-		_, err := e.Hear()
+		_, err := e.Next()
 		over <- err
 	}()
 	s.MustAsk("CLIENT", "KILL", "TYPE", "pubsub")
@@ -67,10 +68,10 @@ func TestListenOwnsItsConnection(t *testing.T) {
 	require.Zero(t, subscribers(t, s))
 	require.NoError(t, e.Close())
 
-	e, err = r.Listen(within(t))
+	e, err = r.Subscribe(within(t))
 	require.NoError(t, err)
 	go func() {
-		_, err := e.Hear()
+		_, err := e.Next()
 		over <- err
 	}()
 	require.NoError(t, e.Close())
@@ -84,12 +85,12 @@ func TestListenHeedsItsContext(t *testing.T) {
 	defer cancel()
 	s.Pause()
 	began := time.Now()
-	_, err := r.Listen(ctx)
+	_, err := r.Subscribe(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, time.Since(began), time.Second)
 	s.Resume()
 	s.Kill()
-	_, err = r.Listen(within(t))
+	_, err = r.Subscribe(within(t))
 	require.ErrorIs(t, err, ErrConnection)
 }
 
@@ -111,7 +112,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			s.MustAsk(append([]string{"ACL", "SETUSER", "limited", "on", ">pw"}, strings.Fields(test.rights)...)...)
 			r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
 			ctx := within(t)
-			e, err := r.Listen(ctx)
+			e, err := r.Subscribe(ctx)
 			if test.listen {
 				require.ErrorIs(t, err, ErrPermission)
 				require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
@@ -125,7 +126,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 					failed(t, r.Do(ctx, enlist("k", e.Address())), ErrPermission)
 				}
 				s.MustAsk("RPUSH", WaitersKey("k"), "somebody")
-				require.False(t, granted(t, r.Do(ctx, wake("k", "v"))).Woke)
+				require.False(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)
 				refused(t, r.Do(ctx, wake("k", "v")))
 			}
 		})

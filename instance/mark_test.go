@@ -12,13 +12,13 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // served is what a new client under a name is told.
 func served(t *testing.T, url, name string) time.Duration {
 	t.Helper()
-	id, err := open(t, url, Config{Name: name}).Probe(within(t), quorum.Known{})
+	id, err := open(t, url, Config{Name: name}).Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.Empty(t, id.Hidden)
 	return id.Served
@@ -67,15 +67,15 @@ func TestMark(t *testing.T) {
 func TestMarkThatCannotBeKept(t *testing.T) {
 	t.Parallel() // it waits for a replica
 	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"}})
-	probe := func(user, name string) quorum.Identity {
+	probe := func(user, name string) wire.Identity {
 		t.Helper()
-		id, err := open(t, "redis://"+user+s.Addr(), Config{Name: name}).Probe(within(t), quorum.Known{})
+		id, err := open(t, "redis://"+user+s.Addr(), Config{Name: name}).Probe(within(t), wire.Known{})
 		require.NoError(t, err)
 		require.Equal(t, "master", id.Role)
 		return id
 	}
 	require.Zero(t, probe("", "a").Served)
-	hidden := func(id quorum.Identity) {
+	hidden := func(id wire.Identity) {
 		t.Helper()
 		require.Negative(t, id.Served)
 		require.Len(t, id.Hidden, 1)
@@ -107,7 +107,7 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 		return strings.Contains(replica.MustAsk("INFO", "replication"), "master_link_status:up")
 	}, 10*time.Second, 5*time.Millisecond)
 	for _, name := range []string{"a", "e"} {
-		id, err := open(t, replica.URL(), Config{Name: name}).Probe(within(t), quorum.Known{})
+		id, err := open(t, replica.URL(), Config{Name: name}).Probe(within(t), wire.Known{})
 		require.NoError(t, err)
 		require.Equal(t, "slave", id.Role)
 		require.Negative(t, id.Served)
@@ -115,9 +115,9 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	}
 	require.Equal(t, ":0", replica.MustAsk("EXISTS", MarkKey("e")))
 	node := instancetest.Start(t, instancetest.Config{Args: []string{"--cluster-enabled", "yes"}})
-	id, err := open(t, node.URL(), Config{}).Probe(within(t), quorum.Known{})
+	id, err := open(t, node.URL(), Config{}).Probe(within(t), wire.Known{})
 	require.NoError(t, err)
-	require.Equal(t, quorum.RoleCluster, id.Role)
+	require.Equal(t, wire.RoleCluster, id.Role)
 }
 
 // An address leads to another server for a while. A client that saw both leaves the mark
@@ -128,13 +128,13 @@ func TestMarkOfAnAddressThatComesBack(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = link.Close() })
 	url, r := "redis://"+link.Addr(), open(t, "redis://"+link.Addr(), Config{})
-	before := quorum.Known{}
-	probe := func() quorum.Identity {
+	before := wire.Known{}
+	probe := func() wire.Identity {
 		t.Helper()
 		for tries := 0; ; tries++ {
 			id, err := r.Probe(within(t), before)
 			if err == nil {
-				before = quorum.Known{RunID: id.RunID, Run: id.Run(), Lately: true, Marked: true, Voter: id.RunID}
+				before = wire.Known{RunID: id.RunID, Run: id.Run(), Lately: true, Marked: true, Voter: id.RunID}
 				return id
 			}
 			require.Less(t, tries, 100, "%v", err) // the old connections break first

@@ -21,6 +21,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // processor is the time of a server that carries out one command after the other.
@@ -94,7 +95,7 @@ func TestOverload(t *testing.T) {
 		cluster, err := embedded.StartPiped(5)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, cluster.Close()) }()
-		var instances []quorum.Instance
+		var instances []wire.Instance
 		for i := range 5 {
 			server, cpu := cluster.Server(i), newProcessor(each)
 			client := redis.NewClient(instance.Harden(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
@@ -116,9 +117,9 @@ func TestOverload(t *testing.T) {
 			Hooks: quorum.Hooks{
 				Lost: func(e quorum.LeaseEvent) { lost.Add(1) },
 				RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
-					if e.Op == quorum.Extend && e.Err == nil {
+					if e.Op == wire.Extend && e.Err == nil {
 						extended.Add(1)
-					} else if e.Op == quorum.Extend {
+					} else if e.Op == wire.Extend {
 						failed.Add(1)
 					}
 				},
@@ -145,7 +146,7 @@ func TestOverload(t *testing.T) {
 				case err == nil:
 					won.Add(1)
 					_ = lease.Release(t.Context()) // what isn't delivered is owed
-				case errors.Is(err, quorum.ErrOverloaded):
+				case errors.Is(err, wire.ErrOverloaded):
 					refused.Add(1)
 				default:
 					others.Add(1)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // pipe brings the commands of many callers to one server. A lone command goes out
@@ -80,18 +80,18 @@ const (
 )
 
 var (
-	errSick   = fmt.Errorf("%w: it did not answer the last ones in time, and as many as are let wait for it do", quorum.ErrOverloaded)
+	errSick   = fmt.Errorf("%w: it did not answer the last ones in time, and as many as are let wait for it do", wire.ErrOverloaded)
 	errLate   = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
 	errUnsent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
 	errSilent = fmt.Errorf("instance: no TLS handshake was answered yet; if the port doesn't speak TLS, use its tls-port, or redis:// for this one: %w", context.DeadlineExceeded)
 )
 
 // enter puts a call in the queue; or gives its vote, if it can't be sent now.
-func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
+func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
 	p.mu.Lock()
 	if why := p.refuseLocked(c); why != nil {
 		p.mu.Unlock()
-		return quorum.Vote{Unsent: true, Err: why}, false
+		return wire.Vote{Unsent: true, Err: why}, false
 	}
 	c.stage = waiting
 	if !c.probing {
@@ -116,7 +116,7 @@ func (p *pipe) enter(c *call) (refused quorum.Vote, ok bool) {
 	default:
 		go p.run()
 	}
-	return quorum.Vote{}, true
+	return wire.Vote{}, true
 }
 
 func (p *pipe) refuseLocked(c *call) error {
@@ -503,7 +503,7 @@ func (p *pipe) expire() {
 		if e.unsent {
 			err = unsent
 		}
-		e.to.Receive(quorum.Vote{Unsent: e.unsent, Err: err})
+		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})
 	}
 }
 
@@ -524,7 +524,7 @@ func (p *pipe) ended(ctx context.Context) error {
 
 // expired is a call that ended before its answer.
 type expired struct {
-	to     quorum.Receiver
+	to     wire.Receiver
 	unsent bool
 }
 

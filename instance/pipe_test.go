@@ -17,13 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // ballotBox takes the votes on commands that were started, by their value.
 type ballotBox struct {
 	mu    sync.Mutex
-	votes map[string][]quorum.Vote
+	votes map[string][]wire.Vote
 	n     atomic.Int64
 }
 
@@ -33,28 +33,28 @@ type slot struct {
 	value string
 }
 
-func (s slot) Receive(vote quorum.Vote) {
+func (s slot) Receive(vote wire.Vote) {
 	s.box.mu.Lock()
 	defer s.box.mu.Unlock()
 	if s.box.votes == nil {
-		s.box.votes = make(map[string][]quorum.Vote)
+		s.box.votes = make(map[string][]wire.Vote)
 	}
 	s.box.votes[s.value] = append(s.box.votes[s.value], vote)
 	s.box.n.Add(1)
 }
 
 // start starts a command.
-func (b *ballotBox) start(r *Redis, cmd quorum.Command, timeout time.Duration) {
+func (b *ballotBox) start(r *Redis, cmd wire.Request, timeout time.Duration) {
 	r.Send(cmd, timeout, slot{b, cmd.Value})
 }
 
 // await waits for n votes and demands that each command has one.
-func (b *ballotBox) await(t *testing.T, n int) map[string]quorum.Vote {
+func (b *ballotBox) await(t *testing.T, n int) map[string]wire.Vote {
 	t.Helper()
 	require.Eventually(t, func() bool { return int(b.n.Load()) >= n }, 10*time.Second, time.Millisecond)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	one := make(map[string]quorum.Vote)
+	one := make(map[string]wire.Vote)
 	for value, votes := range b.votes {
 		require.Len(t, votes, 1, "%s", value)
 		one[value] = votes[0]
@@ -125,7 +125,7 @@ func TestWaitingCommandsTravelTogether(t *testing.T) {
 func TestLongTextsHurtNoOtherLock(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		var box ballotBox
-		cmds := []quorum.Command{acquire("first", value())}
+		cmds := []wire.Request{acquire("first", value())}
 		for i := range maxBatch - 4 {
 			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // as long as one that is repeated may be
 			switch i {
@@ -138,7 +138,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 			cmds = append(cmds, acquire(key, value()))
 		}
 		ask("SET", "long", strings.Repeat("A", 100<<10))
-		look := command(quorum.Look, "long", value())
+		look := command(wire.Look, "long", value())
 		cmds = append(cmds, look, acquire("last", value()))
 
 		// They wait as if as many exchanges as may be were under way.
@@ -156,12 +156,12 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 		for _, cmd := range cmds {
 			vote := votes[cmd.Value]
 			switch {
-			case cmd.Op == quorum.Look:
+			case cmd.Op == wire.Look:
 				require.Len(t, refused(t, vote).Holder, 16<<10)
 			case cmd.Key == "forged7" || cmd.Key == "forged8":
-				failed(t, vote, quorum.ErrCounter)
+				failed(t, vote, wire.ErrCounter)
 			case strings.HasPrefix(cmd.Key, "forged"):
-				require.ErrorIs(t, vote.Err, quorum.ErrSetMismatch)
+				require.ErrorIs(t, vote.Err, wire.ErrSetMismatch)
 			default:
 				granted(t, vote)
 			}
@@ -205,7 +205,7 @@ func TestNeighboursErrors(t *testing.T) {
 		ask("RPUSH", "list", "x")
 		var box ballotBox
 		byKey := make(map[string]string)
-		send := func(cmd quorum.Command) {
+		send := func(cmd wire.Request) {
 			byKey[fmt.Sprint(cmd.Op, " ", cmd.Key)] = cmd.Value
 			box.start(r, cmd, 10*time.Second)
 		}
@@ -214,10 +214,10 @@ func TestNeighboursErrors(t *testing.T) {
 			send(acquire(key, value()))
 		}
 		for _, key := range []string{"list", "gone"} {
-			send(command(quorum.Release, key, value()))
+			send(command(wire.Release, key, value()))
 		}
 		votes := box.await(t, 15)
-		vote := func(what string) quorum.Vote { return votes[byKey[what]] }
+		vote := func(what string) wire.Vote { return votes[byKey[what]] }
 		for _, key := range []string{"first", "good", "lost", "better"} {
 			granted(t, vote("acquire "+key))
 			require.Equal(t, byKey["acquire "+key], ask("GET", key))
@@ -227,11 +227,11 @@ func TestNeighboursErrors(t *testing.T) {
 			failed(t, vote("acquire "+key), ErrWrongType)
 		}
 		for _, key := range []string{"bad", "bad set", "bad now"} {
-			failed(t, vote("acquire "+key), quorum.ErrCounter)
+			failed(t, vote("acquire "+key), wire.ErrCounter)
 		}
-		require.ErrorIs(t, vote("acquire other").Err, quorum.ErrSetMismatch)
-		require.Equal(t, quorum.Refused, vote("acquire other").Outcome)
-		require.Equal(t, quorum.NoExpiry, refused(t, vote("acquire taken")).Remaining)
+		require.ErrorIs(t, vote("acquire other").Err, wire.ErrSetMismatch)
+		require.Equal(t, wire.Refused, vote("acquire other").Outcome)
+		require.Equal(t, wire.NoExpiry, refused(t, vote("acquire taken")).Remaining)
 		refused(t, vote("acquire list"))
 		failed(t, vote("release list"), ErrWrongType)
 		refused(t, vote("release gone"))
@@ -247,21 +247,21 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
 		for range 20 {
 			var box ballotBox
-			box.start(r, command(quorum.Look, "x", value()), 10*time.Second) // goes alone
+			box.start(r, command(wire.Look, "x", value()), 10*time.Second) // goes alone
 			for range 10 {
 				box.start(r, acquire("k", value()), 10*time.Second)
 			}
 			winner, wins := "", 0
 			for value, v := range box.await(t, 11) {
-				if v.Token != 0 && v.Outcome == quorum.Granted {
+				if v.Token != 0 && v.Outcome == wire.Granted {
 					winner, wins = value, wins+1
 				}
 			}
 			require.Equal(t, 1, wins)
 			var deletes countingReceiver
-			r.Send(command(quorum.Look, "x", ""), 10*time.Second, &deletes)
+			r.Send(command(wire.Look, "x", ""), 10*time.Second, &deletes)
 			for range 3 {
-				r.Send(command(quorum.Release, "k", winner), 10*time.Second, &deletes)
+				r.Send(command(wire.Release, "k", winner), 10*time.Second, &deletes)
 			}
 			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
 			require.EqualValues(t, 2, deletes.granted.Load(), "the look, and one delete")
@@ -271,8 +271,8 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 
 type countingReceiver struct{ all, granted atomic.Int64 }
 
-func (c *countingReceiver) Receive(vote quorum.Vote) {
-	if vote.Outcome == quorum.Granted {
+func (c *countingReceiver) Receive(vote wire.Vote) {
+	if vote.Outcome == wire.Granted {
 		c.granted.Add(1)
 	}
 	c.all.Add(1)
@@ -319,7 +319,7 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	short, long := acquire("short", value()), acquire("long", value())
 	// Both in one exchange, which is being dialed for.
 	r.pipe.mu.Lock()
-	for _, cmd := range []quorum.Command{short, long} {
+	for _, cmd := range []wire.Request{short, long} {
 		c := r.newCall(cmd)
 		c.to, c.deadline, c.at = slot{&box, cmd.Value}, time.Now().Add(10*time.Second), len(r.pipe.timed)
 		if cmd.Key == "short" {
@@ -361,8 +361,8 @@ func TestHungServerCostsLittle(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second)
 	var refusedAtOnce, unsent int
 	for _, v := range votes {
-		require.Equal(t, quorum.Failed, v.Outcome)
-		if errors.Is(v.Err, quorum.ErrOverloaded) {
+		require.Equal(t, wire.Failed, v.Outcome)
+		if errors.Is(v.Err, wire.ErrOverloaded) {
 			refusedAtOnce++
 		}
 		if v.Unsent {
@@ -378,7 +378,7 @@ func TestHungServerCostsLittle(t *testing.T) {
 	s.Resume()
 	back := time.Now()
 	require.Eventually(t, func() bool {
-		return r.Do(within(t), command(quorum.Look, "x", "")).Outcome == quorum.Granted
+		return r.Do(within(t), command(wire.Look, "x", "")).Outcome == wire.Granted
 	}, 5*time.Second, time.Millisecond)
 	require.Less(t, time.Since(back), time.Second)
 }
@@ -441,7 +441,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 		require.False(t, failed(t, v, context.DeadlineExceeded).Unsent)
 	}
 	s.Resume()
-	granted(t, r.Do(within(t), command(quorum.Look, "x", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "x", "")))
 	require.Equal(t, before, asker(t, r)("CLIENT", "ID"))
 }
 
@@ -453,8 +453,8 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
-	release := command(quorum.Release, "k", value())
-	lock, extend := acquire("k", value()), command(quorum.Extend, "held", value())
+	release := command(wire.Release, "k", value())
+	lock, extend := acquire("k", value()), command(wire.Extend, "held", value())
 	const timeout = 400 * time.Millisecond
 	box.start(r, lock, timeout)
 	box.start(r, extend, timeout)
@@ -463,7 +463,7 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f.release()
 	votes := box.await(t, 4)
 	granted(t, votes[release.Value])
-	for _, late := range []quorum.Command{lock, extend} {
+	for _, late := range []wire.Request{lock, extend} {
 		require.True(t, failed(t, votes[late.Value], context.DeadlineExceeded).Unsent)
 		for _, args := range f.commands() {
 			require.NotContains(t, args, late.Value)
@@ -484,9 +484,9 @@ func TestIdleGoroutinesEnd(t *testing.T) {
 	}
 	// On a busy machine it can have ended before this goroutine looks.
 	require.Eventually(t, func() bool {
-		granted(t, r.Do(within(t), command(quorum.Look, "x", "")))
+		granted(t, r.Do(within(t), command(wire.Look, "x", "")))
 		return parked() == 1
 	}, 5*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool { return parked() == 0 }, 5*time.Second, time.Millisecond)
-	granted(t, r.Do(within(t), command(quorum.Look, "x", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "x", "")))
 }

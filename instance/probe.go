@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // maxInfo is the longest answer to a part of a Probe, in bytes.
@@ -52,23 +52,23 @@ var questions = [...]question{
 	askMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 }
 
-// Probe asks the server who it is, as quorum.Instance says, and with
+// Probe asks the server who it is, as wire.Instance says, and with
 // DialectAuto which commands it has. All is asked on one connection, so the
 // answers are one server's; a Probe fails if a proxy mixed those of two. If the server is a master, Probe leaves the mark there that
 // MarkKey is the key of, unless there is one; it needs no right to that.
-func (r *Redis) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+func (r *Redis) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
-		return quorum.Identity{}, contextEnded(ctx, nil)
+		return wire.Identity{}, contextEnded(ctx, nil)
 	}
-	c := r.newCall(quorum.Command{})
+	c := r.newCall(wire.Request{})
 	c.probing, c.before = true, before
 	if err := r.wait(ctx, c); err != nil {
-		return quorum.Identity{}, err
+		return wire.Identity{}, err
 	}
 	defer r.recycle(c)
-	id := quorum.Identity{Uptime: -time.Second, Served: -time.Second}
+	id := wire.Identity{Uptime: -time.Second, Served: -time.Second}
 	if err := r.identify(&id, c.answers); err != nil {
-		return quorum.Identity{}, err
+		return wire.Identity{}, err
 	}
 	return id, nil
 }
@@ -94,12 +94,12 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 }
 
 // votes is a Receiver that has room for the votes it is given.
-type votes chan quorum.Vote
+type votes chan wire.Vote
 
-func (v votes) Receive(vote quorum.Vote) { v <- vote }
+func (v votes) Receive(vote wire.Vote) { v <- vote }
 
 // identify reads the answers of a Probe. Pure but for the dialect.
-func (r *Redis) identify(id *quorum.Identity, asks []ask) error {
+func (r *Redis) identify(id *wire.Identity, asks []ask) error {
 	p := &probe{id: id, asks: asks}
 	for i := range asks {
 		if text, bad := asks[i].sink.failure(); bad && i != askMark && !isHidden(i, text) {
@@ -155,7 +155,7 @@ func orNone(id string) string { return cmp.Or(id, "none") }
 
 // probe reads the answers into an Identity. err is the first that can't be read.
 type probe struct {
-	id   *quorum.Identity
+	id   *wire.Identity
 	asks []ask
 	err  error
 }
@@ -261,9 +261,9 @@ func (p *probe) server() {
 	for _, field := range []string{"redis_mode", "server_mode"} { // Redis's, Valkey's
 		switch fields[field] {
 		case "sentinel":
-			id.Role = quorum.RoleSentinel
+			id.Role = wire.RoleSentinel
 		case "cluster":
-			id.Role = quorum.RoleCluster
+			id.Role = wire.RoleCluster
 		}
 	}
 }
@@ -341,13 +341,13 @@ func (p *probe) mark() {
 	if text, bad := s.failure(); bad {
 		switch kindOf(text) {
 		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
-		case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:
+		case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:
 			// There is no mark, and none can be written now. Nor can votes be given, and
 			// when they can, a client must not count them sooner than with a mark.
 			p.id.Served = 0
 		default:
 			// What is no master doesn't vote, mark or not.
-			if !isHidden(askMark, text) && (p.id.Role == "" || p.id.Role == quorum.RoleMaster) {
+			if !isHidden(askMark, text) && (p.id.Role == "" || p.id.Role == wire.RoleMaster) {
 				p.fail(serverError(text))
 				return
 			}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Redis is one independent master: a quorum.Instance. Its methods may be called
+// Redis is one independent master: a wire.Instance. Its methods may be called
 // from many goroutines at once.
 type Redis struct {
 	name   string
@@ -35,11 +35,11 @@ type Redis struct {
 	set atomic.Pointer[setText]
 }
 
-var _ quorum.Instance = (*Redis)(nil)
+var _ wire.Instance = (*Redis)(nil)
 
 // setText keeps the spelling of a Set.
 type setText struct {
-	set  quorum.Set
+	set  wire.Set
 	text string
 }
 
@@ -116,19 +116,19 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// Send sends one command, as quorum.Instance says, together with others that are sent at
+// Send sends one command, as wire.Instance says, together with others that are sent at
 // the same time. The timeout counts by the real clock and bounds everything, dialing and
 // the handshake with a hung server too.
-func (r *Redis) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+func (r *Redis) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	if err := knownOp(cmd.Op); err != nil {
-		to.Receive(quorum.Vote{Unsent: true, Err: err})
+		to.Receive(wire.Vote{Unsent: true, Err: err})
 		return
 	}
 	c := r.newCall(cmd)
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
 	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
-	if cmd.Op == quorum.Acquire || cmd.Op == quorum.Extend {
+	if cmd.Op == wire.Acquire || cmd.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)
 	}
 	if vote, ok := r.pipe.enter(c); !ok {
@@ -137,8 +137,8 @@ func (r *Redis) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiv
 	}
 }
 
-func knownOp(op quorum.Op) error {
-	if op < quorum.Acquire || op >= quorum.Probing {
+func knownOp(op wire.Op) error {
+	if op < wire.Acquire || op >= wire.Probing {
 		return fmt.Errorf("%w: there is no operation %v", ErrConfig, op)
 	}
 	return nil

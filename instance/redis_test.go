@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // TestOperations walks through all operations, with fencing.
@@ -16,7 +16,7 @@ func TestOperations(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine, theirs := within(t), value(), value()
 
-		v := granted(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		v := granted(t, r.Do(ctx, command(wire.Look, "k", "")))
 		require.Zero(t, v.Token)
 		v = granted(t, r.Do(ctx, acquire("k", mine)))
 		first := v.Token
@@ -34,12 +34,12 @@ func TestOperations(t *testing.T) {
 		require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
 		require.Equal(t, first.String(), tokenIn(ask, "k"), "a refusal changes nothing")
 
-		v = refused(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		v = refused(t, r.Do(ctx, command(wire.Look, "k", "")))
 		require.Equal(t, mine, v.Holder)
 		require.Equal(t, first, v.Token)
 		require.Positive(t, v.Remaining)
 
-		raise := command(quorum.Raise, "k", mine)
+		raise := command(wire.Raise, "k", mine)
 		raise.Token = first + 5
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"))
@@ -52,7 +52,7 @@ func TestOperations(t *testing.T) {
 		refused(t, r.Do(ctx, raise))
 		require.Nil(t, tokenIn(ask, "free"))
 
-		extend := command(quorum.Extend, "k", mine)
+		extend := command(wire.Extend, "k", mine)
 		extend.TTL = time.Minute
 		granted(t, r.Do(ctx, extend))
 		require.InDelta(t, 60_000, ask("PTTL", "k"), 5000)
@@ -62,17 +62,17 @@ func TestOperations(t *testing.T) {
 		refused(t, r.Do(ctx, extend))
 		require.Nil(t, ask("GET", "free"))
 
-		refused(t, r.Do(ctx, command(quorum.Release, "k", theirs)))
-		granted(t, r.Do(ctx, command(quorum.Release, "k", mine)))
-		refused(t, r.Do(ctx, command(quorum.Release, "k", mine)))
+		refused(t, r.Do(ctx, command(wire.Release, "k", theirs)))
+		granted(t, r.Do(ctx, command(wire.Release, "k", mine)))
+		refused(t, r.Do(ctx, command(wire.Release, "k", mine)))
 		require.Nil(t, ask("GET", "k"))
 
-		v = granted(t, r.Do(ctx, command(quorum.Look, "k", "")))
+		v = granted(t, r.Do(ctx, command(wire.Look, "k", "")))
 		require.Equal(t, first+5, v.Token)
 		v = granted(t, r.Do(ctx, acquire("k", theirs)))
 		require.Equal(t, first+6, v.Token)
 
-		v = granted(t, r.Do(ctx, quorum.Command{Op: quorum.Tick, Clock: true}))
+		v = granted(t, r.Do(ctx, wire.Request{Op: wire.Tick, Clock: true}))
 		require.False(t, v.Clock.IsZero())
 	})
 }
@@ -81,7 +81,7 @@ func TestOperations(t *testing.T) {
 func TestRestore(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine := within(t), value()
-		restore := command(quorum.Restore, "k", mine)
+		restore := command(wire.Restore, "k", mine)
 		restore.Token = 1000
 
 		granted(t, r.Do(ctx, restore))
@@ -104,7 +104,7 @@ func TestRestore(t *testing.T) {
 		refused(t, r.Do(ctx, restore))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
-		bare := command(quorum.Restore, "bare", mine)
+		bare := command(wire.Restore, "bare", mine)
 		bare.Fence = false
 		granted(t, r.Do(ctx, bare))
 		require.Equal(t, mine, ask("GET", "bare"))
@@ -129,7 +129,7 @@ func TestAcquireWithoutFence(t *testing.T) {
 			require.Equal(t, clock, !v.Clock.IsZero())
 			require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
 			ask("PERSIST", "k")
-			require.Equal(t, quorum.NoExpiry, refused(t, r.Do(within(t), cmd)).Remaining)
+			require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), cmd)).Remaining)
 		}
 	})
 }
@@ -139,11 +139,11 @@ func TestAnyValueIsAHolder(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for _, holder := range []string{"", "\r\n", "a\x00b", "*7\r\n$1\r\nx\r\n", string(make([]byte, 10_000)), "-ERR no", "\xff\xfe"} {
 			ask("SET", "k", holder)
-			v := refused(t, r.Do(within(t), command(quorum.Look, "k", "")))
+			v := refused(t, r.Do(within(t), command(wire.Look, "k", "")))
 			require.Equal(t, holder, v.Holder)
-			require.Equal(t, quorum.NoExpiry, v.Remaining)
-			require.Equal(t, quorum.NoExpiry, refused(t, r.Do(within(t), acquire("k", value()))).Remaining)
-			refused(t, r.Do(within(t), command(quorum.Release, "k", value())))
+			require.Equal(t, wire.NoExpiry, v.Remaining)
+			require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), acquire("k", value()))).Remaining)
+			refused(t, r.Do(within(t), command(wire.Release, "k", value())))
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestWrongTypes(t *testing.T) {
 		ctx := within(t)
 		ask("RPUSH", "list", "x")
 		refused(t, r.Do(ctx, acquire("list", value())))
-		for _, op := range []quorum.Op{quorum.Raise, quorum.Extend, quorum.Restore, quorum.Release, quorum.Look} {
+		for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look} {
 			cmd := command(op, "list", value())
 			cmd.Token = 1
 			failed(t, r.Do(ctx, cmd), ErrWrongType)

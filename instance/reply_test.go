@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // TestRemaining reads PTTL's answers.
 func TestRemaining(t *testing.T) {
 	for ms, want := range map[int64]time.Duration{
-		-1: quorum.NoExpiry, -2: 0, -3: 0, 0: 0, 1: time.Millisecond, 5000: 5 * time.Second,
+		-1: wire.NoExpiry, -2: 0, -3: 0, 0: 0, 1: time.Millisecond, 5000: 5 * time.Second,
 		1<<63 - 1: 1<<63 - 1, -1 << 63: 0,
 	} {
 		require.Equal(t, want, remaining(ms), "%d", ms)
@@ -60,7 +60,7 @@ func FuzzReplies(f *testing.F) {
 				asks[i].sink.raw = []byte("-NOPERM no\r\n")
 			}
 			asks[part].sink.raw = raw
-			var id quorum.Identity
+			var id wire.Identity
 			if len(raw) == 0 {
 				continue
 			}
@@ -69,22 +69,22 @@ func FuzzReplies(f *testing.F) {
 				require.GreaterOrEqual(t, len(id.Hidden), len(questions)-2)
 			}
 		}
-		for _, op := range []quorum.Op{quorum.Acquire, quorum.Look, quorum.Extend} {
-			c := &call{cmd: quorum.Command{Op: op, Clock: true}, in: &batch{}}
+		for _, op := range []wire.Op{wire.Acquire, wire.Look, wire.Extend} {
+			c := &call{cmd: wire.Request{Op: op, Clock: true}, in: &batch{}}
 			if a, ok := decodeScript(raw); ok {
 				c.take(a)
-				require.True(t, c.vote.Outcome != quorum.Granted || c.vote.Err == nil)
+				require.True(t, c.vote.Outcome != wire.Granted || c.vote.Err == nil)
 			}
 		}
 		for _, s := range []*script{acquireScript, releaseScript} {
 			a := &ask{script: s, sink: sink{raw: raw}}
 			for range 3 {
-				a.calls = append(a.calls, &call{cmd: quorum.Command{Op: quorum.Acquire}, in: &batch{}})
+				a.calls = append(a.calls, &call{cmd: wire.Request{Op: wire.Acquire}, in: &batch{}})
 			}
 			a.readList()
 			for _, c := range a.calls {
-				require.True(t, c.vote.Outcome != quorum.Granted || c.vote.Err == nil)
-				require.True(t, c.vote.Outcome != quorum.Failed || c.vote.Err != nil)
+				require.True(t, c.vote.Outcome != wire.Granted || c.vote.Err == nil)
+				require.True(t, c.vote.Outcome != wire.Failed || c.vote.Err != nil)
 			}
 		}
 		s := &sink{limit: 64, form: isInteger}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // The obligations that the proof of the tokens' order lays on the scripts, one
@@ -26,12 +26,12 @@ func TestEachGrantCounts(t *testing.T) {
 		ctx := within(t)
 		var last fencing.Token
 		for i, free := range []func(holder string){
-			func(holder string) { granted(t, r.Do(ctx, command(quorum.Release, "k", holder))) },
+			func(holder string) { granted(t, r.Do(ctx, command(wire.Release, "k", holder))) },
 			func(string) { ask("DEL", "k") },
 			func(string) { ask("PEXPIRE", "k", 0) },
 			func(string) { ask("RENAME", "k", "elsewhere") },
 			func(holder string) {
-				raise := command(quorum.Raise, "k", holder)
+				raise := command(wire.Raise, "k", holder)
 				raise.Token = last + 1000
 				granted(t, r.Do(ctx, raise))
 				last = raise.Token
@@ -47,7 +47,7 @@ func TestEachGrantCounts(t *testing.T) {
 		}
 		// What was refused counted nothing.
 		refused(t, r.Do(ctx, acquire("k", value())))
-		require.Equal(t, last, refused(t, r.Do(ctx, command(quorum.Look, "k", ""))).Token)
+		require.Equal(t, last, refused(t, r.Do(ctx, command(wire.Look, "k", ""))).Token)
 	})
 }
 
@@ -84,7 +84,7 @@ func TestConcurrentGrants(t *testing.T) {
 			for range 50 {
 				holder := value()
 				v := r.Do(within(t), acquire("k", holder))
-				if v.Outcome != quorum.Granted {
+				if v.Outcome != wire.Granted {
 					continue
 				}
 				mu.Lock()
@@ -93,7 +93,7 @@ func TestConcurrentGrants(t *testing.T) {
 				}
 				seen[v.Token] = true
 				mu.Unlock()
-				if out := r.Do(within(t), command(quorum.Release, "k", holder)).Outcome; out != quorum.Granted {
+				if out := r.Do(within(t), command(wire.Release, "k", holder)).Outcome; out != wire.Granted {
 					t.Errorf("the release of a held lock was %v", out)
 				}
 			}
@@ -106,14 +106,14 @@ func TestConcurrentGrants(t *testing.T) {
 // TestSets: an instance lets nobody in who has another idea of the set, but for
 // a higher version of the same name, and changes nothing for the others.
 func TestSets(t *testing.T) {
-	set := func(name string, version uint64, n, q int) quorum.Set {
-		return quorum.Set{Name: name, Version: version, N: n, Q: q, MaxTTL: 30 * time.Second}
+	set := func(name string, version uint64, n, q int) wire.Set {
+		return wire.Set{Name: name, Version: version, N: n, Q: q, MaxTTL: 30 * time.Second}
 	}
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		for _, test := range []struct {
 			theirs string
-			mine   quorum.Set
+			mine   wire.Set
 			ok     bool
 		}{
 			{"prod@7 N=5 Q=3 MaxTTL=30s", set("prod", 7, 5, 3), true},
@@ -146,15 +146,15 @@ func TestSets(t *testing.T) {
 			if v := r.Do(ctx, cmd); test.ok {
 				require.EqualValues(t, 42, granted(t, v).Token, "%v after %v", test.mine, test.theirs)
 				require.Equal(t, test.mine.String(), setIn(ask, "k"))
-				if old, err := quorum.ParseSet(test.theirs); err == nil && old != test.mine {
+				if old, err := wire.ParseSet(test.theirs); err == nil && old != test.mine {
 					require.True(t, test.mine.Supersedes(old))
 				}
 				continue
 			} else {
-				require.Equal(t, quorum.Refused, v.Outcome, "%v after %v", test.mine, test.theirs)
-				var mismatch *quorum.SetMismatchError
+				require.Equal(t, wire.Refused, v.Outcome, "%v after %v", test.mine, test.theirs)
+				var mismatch *wire.SetMismatchError
 				require.ErrorAs(t, v.Err, &mismatch)
-				require.ErrorIs(t, v.Err, quorum.ErrSetMismatch)
+				require.ErrorIs(t, v.Err, wire.ErrSetMismatch)
 				require.Equal(t, test.theirs, mismatch.Theirs)
 				require.Equal(t, test.mine, mismatch.Mine)
 			}
@@ -183,7 +183,7 @@ func TestFlushedScripts(t *testing.T) {
 			ask("SCRIPT", "FLUSH")
 			granted(t, r.Do(within(t), acquire("k", holder)))
 			ask("SCRIPT", "FLUSH")
-			granted(t, r.Do(within(t), command(quorum.Release, "k", holder)))
+			granted(t, r.Do(within(t), command(wire.Release, "k", holder)))
 		}
 	})
 }
@@ -195,7 +195,7 @@ func TestNoSecondSend(t *testing.T) {
 	for i, cmd := range every() {
 		before := len(f.commands())
 		v := r.Do(within(t), cmd)
-		require.Equal(t, quorum.Failed, v.Outcome)
+		require.Equal(t, wire.Failed, v.Outcome)
 		require.False(t, v.Unsent)
 		require.Equal(t, i+1, f.connections())
 		require.Len(t, f.commands(), before+1, "%v", cmd.Op)
@@ -205,7 +205,7 @@ func TestNoSecondSend(t *testing.T) {
 // TestUnknownOperation is an error, not a panic.
 func TestUnknownOperation(t *testing.T) {
 	r, _ := mini(t, Config{})
-	v := r.Do(within(t), quorum.Command{Op: 99})
+	v := r.Do(within(t), wire.Request{Op: 99})
 	require.True(t, failed(t, v, ErrConfig).Unsent)
-	require.True(t, errors.Is(r.Do(within(t), quorum.Command{}).Err, ErrConfig))
+	require.True(t, errors.Is(r.Do(within(t), wire.Request{}).Err, ErrConfig))
 }

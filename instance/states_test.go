@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Real servers in every state in which they can't, or must not, vote.
@@ -28,7 +28,7 @@ func TestWrongPassword(t *testing.T) {
 			require.True(t, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
 			require.NotContains(t, v.Err.Error(), "wrong@")
 		}
-		_, err := r.Probe(within(t), quorum.Known{})
+		_, err := r.Probe(within(t), wire.Known{})
 		require.ErrorIs(t, err, ErrAuth)
 	}
 	r := open(t, "redis://default:right@"+s.Addr(), Config{})
@@ -49,15 +49,15 @@ func TestReplica(t *testing.T) {
 	r := open(t, replica.URL(), Config{})
 	bare := acquire("k", "v")
 	bare.Fence = false
-	for _, cmd := range []quorum.Command{acquire("k", "v"), bare} {
-		failed(t, r.Do(within(t), cmd), quorum.ErrNotMaster)
+	for _, cmd := range []wire.Request{acquire("k", "v"), bare} {
+		failed(t, r.Do(within(t), cmd), wire.ErrNotMaster)
 	}
-	id, err := r.Probe(within(t), quorum.Known{})
+	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "slave", id.Role)
 
 	// And the master's grants reach it, or don't.
-	for n, kind := range map[int]error{1: nil, 2: quorum.ErrNotReplicated} {
+	for n, kind := range map[int]error{1: nil, 2: wire.ErrNotReplicated} {
 		r := open(t, s.URL(), Config{Replicas: n, ReplicaTimeout: 50 * time.Millisecond})
 		if kind == nil {
 			r.cfg.ReplicaTimeout = 5 * time.Second
@@ -67,13 +67,13 @@ func TestReplica(t *testing.T) {
 			cmd := acquire(fmt.Sprint("r", n, fence), holder)
 			cmd.Fence = fence
 			v := r.Do(within(t), cmd)
-			extend := r.Do(within(t), command(quorum.Extend, cmd.Key, holder))
+			extend := r.Do(within(t), command(wire.Extend, cmd.Key, holder))
 			if kind == nil {
 				granted(t, v)
 				granted(t, extend)
 				require.Equal(t, holder, replica.MustAsk("GET", cmd.Key))
 				refused(t, r.Do(within(t), cmd))
-				granted(t, r.Do(within(t), command(quorum.Release, cmd.Key, holder)))
+				granted(t, r.Do(within(t), command(wire.Release, cmd.Key, holder)))
 			} else {
 				require.False(t, failed(t, v, kind).Unsent, "the key is there")
 				failed(t, extend, kind)
@@ -87,26 +87,26 @@ func TestOutOfMemory(t *testing.T) {
 	holder := value()
 	granted(t, r.Do(within(t), acquire("mine", holder)))
 	granted(t, r.Do(within(t), acquire("again", holder)))
-	granted(t, r.Do(within(t), command(quorum.Release, "again", holder)))
+	granted(t, r.Do(within(t), command(wire.Release, "again", holder)))
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	bare := acquire("k", "v")
 	bare.Fence = false
-	restore := command(quorum.Restore, "k", "v")
+	restore := command(wire.Restore, "k", "v")
 	restore.Token = 1
-	for _, cmd := range []quorum.Command{acquire("k", "v"), acquire("again", "v"), bare, restore} {
+	for _, cmd := range []wire.Request{acquire("k", "v"), acquire("again", "v"), bare, restore} {
 		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
 		require.True(t, v.Unsent, "nothing to delete")
-		granted(t, r.Do(within(t), command(quorum.Look, cmd.Key, "")))
+		granted(t, r.Do(within(t), command(wire.Look, cmd.Key, "")))
 	}
 	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k"), SetKey("k")), "nothing was half done")
-	granted(t, r.Do(within(t), command(quorum.Extend, "mine", holder)))
-	granted(t, r.Do(within(t), command(quorum.Release, "mine", holder)))
+	granted(t, r.Do(within(t), command(wire.Extend, "mine", holder)))
+	granted(t, r.Do(within(t), command(wire.Release, "mine", holder)))
 }
 
 func TestBusyWithAScript(t *testing.T) {
 	r, s := real(t, Config{}, "--lua-time-limit", "1")
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -117,7 +117,7 @@ func TestBusyWithAScript(t *testing.T) {
 		return err == nil && strings.HasPrefix(reply, "-BUSY")
 	}, 5*time.Second, time.Millisecond)
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrBusy)
-	_, err := r.Probe(within(t), quorum.Known{})
+	_, err := r.Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, "+OK", s.MustAsk("SCRIPT", "KILL"))
 	<-done
@@ -142,9 +142,9 @@ func TestLimitedUser(t *testing.T) {
 	s.MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+@scripting", "+@string", "+get", "+del", "+pexpire", "+pttl", "-info", "-command", "-config", "-time")
 	s.MustAsk("ACL", "SETUSER", "looker", "on", ">pw", "~mine:*", "+info", "+evalsha", "+eval")
 	r := open(t, "redis://locker:pw@"+s.Addr(), Config{})
-	id, err := r.Probe(within(t), quorum.Known{})
+	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{Uptime: -time.Second, Served: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
+	require.Equal(t, wire.Identity{Uptime: -time.Second, Served: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
 	require.Len(t, id.Hidden, len(questions))
 	for _, why := range id.Hidden {
 		require.Regexp(t, ": NOPERM|: ERR The user executing the script can't|: ERR ACL failure in script", why)
@@ -153,22 +153,22 @@ func TestLimitedUser(t *testing.T) {
 	bare.Fence, bare.Clock = false, true
 	v := granted(t, r.Do(within(t), bare))
 	require.True(t, v.Clock.IsZero(), "not told")
-	failed(t, r.Do(within(t), quorum.Command{Op: quorum.Tick, Clock: true}), ErrPermission)
+	failed(t, r.Do(within(t), wire.Request{Op: wire.Tick, Clock: true}), ErrPermission)
 
 	// One whose right ends within the script: the key may be there, and is.
 	s.MustAsk("ACL", "SETUSER", "halfway", "on", ">pw", "~*", "+@all", "-pexpire")
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
-	raise := command(quorum.Raise, "half", "v")
+	raise := command(wire.Raise, "half", "v")
 	raise.Token, raise.CounterTTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
-	granted(t, r.Do(within(t), command(quorum.Release, "half", "v")))
+	granted(t, r.Do(within(t), command(wire.Release, "half", "v")))
 
 	r = open(t, "redis://looker:pw@"+s.Addr(), Config{})
 	require.True(t, failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission).Unsent, "nothing to delete")
 	failed(t, r.Do(within(t), bare), ErrPermission)
-	id, err = r.Probe(within(t), quorum.Known{})
+	id, err = r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.NotEmpty(t, id.RunID)
 	require.Empty(t, id.Persistence)
@@ -189,7 +189,7 @@ func TestProbe(t *testing.T) {
 			s := instancetest.Start(t, instancetest.Config{Args: append(args, "--maxmemory-policy", "allkeys-lru")})
 			runID := infoField(s.MustAsk("INFO", "server"), "run_id")
 			r := open(t, s.URL(), Config{VouchedRunID: runID})
-			id, err := r.Probe(within(t), quorum.Known{})
+			id, err := r.Probe(within(t), wire.Known{})
 			require.NoError(t, err)
 			require.Equal(t, want, id.Persistence)
 			require.Equal(t, runID, id.RunID)
@@ -205,9 +205,9 @@ func TestProbe(t *testing.T) {
 			require.WithinDuration(t, time.Now(), id.Clock, 5*time.Second)
 			require.GreaterOrEqual(t, id.Uptime, time.Duration(0))
 			s.Restart()
-			again, err := r.Probe(within(t), quorum.Known{})
+			again, err := r.Probe(within(t), wire.Known{})
 			for tries := 0; err != nil && tries < 100; tries++ { // the old connections break first
-				again, err = r.Probe(within(t), quorum.Known{})
+				again, err = r.Probe(within(t), wire.Known{})
 			}
 			require.NoError(t, err)
 			require.NotEqual(t, runID, again.RunID)
@@ -227,7 +227,7 @@ func TestProbeSentinel(t *testing.T) {
 	dir := t.TempDir()
 	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: dir + "/sentinel.conf"})
 	r := open(t, s.URL(), Config{})
-	id, err := r.Probe(within(t), quorum.Known{})
+	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "sentinel", id.Role)
 }
@@ -256,7 +256,7 @@ func TestProbeAnswers(t *testing.T) {
 		}
 		return m
 	}
-	probe := func(t *testing.T, answers map[string]string) (quorum.Identity, error) {
+	probe := func(t *testing.T, answers map[string]string) (wire.Identity, error) {
 		f := startFake(t, func(args []string) string {
 			if args[0] != "EVAL" {
 				return answers[strings.Join(args, " ")]
@@ -267,26 +267,26 @@ func TestProbeAnswers(t *testing.T) {
 			}
 			return answer
 		})
-		return open(t, "redis://"+f.addr, Config{}).Probe(within(t), quorum.Known{})
+		return open(t, "redis://"+f.addr, Config{}).Probe(within(t), wire.Known{})
 	}
 	id, err := probe(t, with("", ""))
 	require.NoError(t, err)
-	require.Equal(t, quorum.Identity{RunID: "abc", ReplID: "def", Epoch: "42", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
+	require.Equal(t, wire.Identity{RunID: "abc", ReplID: "def", Epoch: "42", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
 		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005)}, id)
 
 	for key, test := range map[string]struct {
 		answer string
-		check  func(id quorum.Identity) bool
+		check  func(id wire.Identity) bool
 	}{
-		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id quorum.Identity) bool {
+		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id wire.Identity) bool {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
-		"INFO replication":                   {bulk(""), func(id quorum.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
-		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id quorum.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
-		"INFO memory":                        {"-ERR no\r\n", func(id quorum.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
-		"CONFIG GET appendfsync":             {"*0\r\n", func(id quorum.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
-		"TIME":                               {"-NOPERM no\r\n", func(id quorum.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
-		"COMMAND INFO delex delifeq cad cas": {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id quorum.Identity) bool { return id.Dialect == "lua" }},
+		"INFO replication":                   {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
+		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
+		"INFO memory":                        {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
+		"CONFIG GET appendfsync":             {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
+		"TIME":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
+		"COMMAND INFO delex delifeq cad cas": {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id wire.Identity) bool { return id.Dialect == "lua" }},
 	} {
 		id, err := probe(t, with(key, test.answer))
 		require.NoError(t, err, key)
@@ -330,7 +330,7 @@ func TestPanickingHook(t *testing.T) {
 		require.Contains(t, v.Err.Error(), "ouch")
 		require.True(t, v.Unsent)
 	}
-	_, err := r.Probe(within(t), quorum.Known{})
+	_, err := r.Probe(within(t), wire.Known{})
 	require.ErrorContains(t, err, "ouch")
 }
 
@@ -355,7 +355,7 @@ func TestUptimeIsNeverTooLong(t *testing.T) {
 	before := time.Now()
 	s.Restart()
 	require.Eventually(t, func() bool {
-		id, err := r.Probe(within(t), quorum.Known{})
+		id, err := r.Probe(within(t), wire.Known{})
 		if err != nil {
 			return false // a connection of the run before
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // authority is a CA that a test makes.
@@ -123,11 +123,11 @@ func TestTLS(t *testing.T) {
 	holder := value()
 	granted(t, r.Do(within(t), acquire("k", holder)))
 	refused(t, r.Do(within(t), acquire("k", value())))
-	id, err := r.Probe(within(t), quorum.Known{})
+	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.Equal(t, "master", id.Role)
 	require.Empty(t, id.Hidden)
-	granted(t, r.Do(within(t), command(quorum.Release, "k", holder)))
+	granted(t, r.Do(within(t), command(wire.Release, "k", holder)))
 	require.Empty(t, own.ServerName, "the caller's settings are left alone")
 
 	// Or with no check at all, by the URL's word or by the settings'.
@@ -136,7 +136,7 @@ func TestTLS(t *testing.T) {
 		open(t, url+"?skip_verify=true", Config{TLS: &tls.Config{RootCAs: x509.NewCertPool()}}),
 		open(t, url, Config{TLS: &tls.Config{InsecureSkipVerify: true}}),
 	} {
-		granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+		granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	}
 
 	// A hardened client of the caller's own.
@@ -144,7 +144,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r, err = New(client, Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 }
 
 // TestTLSRefused: what either side refuses was never sent, says so, and won't be
@@ -176,7 +176,7 @@ func TestTLSRefused(t *testing.T) {
 				// hasn't: the time-out or the answer ends it.
 				r := open(t, test.url+"?dial_timeout=300ms", Config{TLS: test.tls})
 				v := r.Do(within(t), acquire("k", "v"))
-				require.Equal(t, quorum.Failed, v.Outcome)
+				require.Equal(t, wire.Failed, v.Outcome)
 				require.True(t, v.Unsent, "%v", v.Err)
 				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
 				return
@@ -192,24 +192,24 @@ func TestTLSRefused(t *testing.T) {
 				require.ErrorAs(t, v.Err, &own)
 				require.True(t, own.Permanent())
 			}
-			_, err := r.Probe(within(t), quorum.Known{})
+			_, err := r.Probe(within(t), wire.Known{})
 			require.ErrorIs(t, err, ErrTLS)
 		})
 	}
 
 	// The right name, and the client's certificate, make it work.
 	r := open(t, misnamed, Config{TLS: &tls.Config{RootCAs: ca.pool(), ServerName: "redis.example"}})
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 	cert, key := ca.issue("client", inAnHour())
 	pair, err := tls.X509KeyPair(cert, key)
 	require.NoError(t, err)
 	r = open(t, mutual, Config{TLS: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{pair}}})
-	granted(t, r.Do(within(t), command(quorum.Look, "k", "")))
+	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
 
 	// A client that doesn't speak TLS to a port that does.
 	r = open(t, "redis://"+strings.TrimPrefix(url, "rediss://"), Config{})
 	v := r.Do(within(t), acquire("k", "v"))
-	require.Equal(t, quorum.Failed, v.Outcome)
+	require.Equal(t, wire.Failed, v.Outcome)
 	require.True(t, v.Unsent, "%v", v.Err)
 }
 

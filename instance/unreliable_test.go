@@ -22,6 +22,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Clients whose replies are delayed, lost, duplicated or cut off at random never
@@ -143,7 +144,7 @@ func TestUnreliableReplies(t *testing.T) {
 		cancel()
 	}
 	for i, inst := range cluster.Instances() {
-		vote := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"})
-		require.Equal(t, quorum.Granted, vote.Outcome, "instance %d has a key left: %+v", i, vote)
+		vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"})
+		require.Equal(t, wire.Granted, vote.Outcome, "instance %d has a key left: %+v", i, vote)
 	}
 }

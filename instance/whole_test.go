@@ -19,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Whole runs: a Coordinator on five real servers, some of which are in a state in
@@ -85,7 +86,7 @@ var ailments = map[string]ailment{
 			w.servers[i].MustAsk("REPLICAOF", host, port)
 			w.heal(func() { w.servers[i].MustAsk("REPLICAOF", "NO", "ONE") })
 		},
-		kind: quorum.ErrNotMaster,
+		kind: wire.ErrNotMaster,
 	},
 	"out of memory": {
 		strike: func(w *whole, i int) {
@@ -119,7 +120,7 @@ var ailments = map[string]ailment{
 	},
 	"hung": {
 		strike: func(w *whole, i int) { w.servers[i].Pause(); w.heal(w.servers[i].Resume) },
-		kind:   quorum.ErrTimeout,
+		kind:   wire.ErrTimeout,
 	},
 }
 
@@ -267,7 +268,7 @@ func sickMinority(t *testing.T, ill ailment) {
 	require.Equal(t, 1, decided.Load().Try)
 	votes := 0
 	for i, ballot := range decided.Load().Ballots {
-		if ballot.Vote.Outcome == quorum.Granted {
+		if ballot.Vote.Outcome == wire.Granted {
 			require.GreaterOrEqual(t, i, 2, "a sick one can't grant")
 			votes++
 		} else {
@@ -323,7 +324,7 @@ func sickMajority(t *testing.T, ill ailment) {
 		require.ErrorIs(t, err, quorum.ErrExhausted)
 	}
 	w.requireBlame(err, 3, ill.kind)
-	if errors.Is(ill.kind, instance.ErrAuth) || errors.Is(ill.kind, instance.ErrNotRedis) || errors.Is(ill.kind, quorum.ErrNotMaster) {
+	if errors.Is(ill.kind, instance.ErrAuth) || errors.Is(ill.kind, instance.ErrNotRedis) || errors.Is(ill.kind, wire.ErrNotMaster) {
 		report, err := w.Verify(t.Context())
 		require.ErrorIs(t, err, ill.kind)
 		for i, r := range report.Instances {
@@ -478,7 +479,7 @@ func TestEveryWayIn(t *testing.T) {
 		}
 		r, err := instance.Open(bad, instance.Config{})
 		require.NoError(t, err)
-		vote := r.Do(t.Context(), quorum.Command{Op: quorum.Look, Key: "k"})
+		vote := r.Do(t.Context(), wire.Request{Op: wire.Look, Key: "k"})
 		require.ErrorIs(t, vote.Err, instance.ErrAuth, bad)
 		require.NoError(t, r.Close())
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // TryAcquire tries once to take the lock on key.
@@ -14,7 +16,7 @@ import (
 // failure of Config.Random. On an error nothing stays behind: what was set has
 // been deleted on every instance that answered, and is owed to the others.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, Acquire, key); err != nil {
+	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
 	}
 	lease, err := c.tryOnce(ctx, key, 1, &way{})
@@ -37,7 +39,7 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 // (with ctx's error) for the context and ErrClosed for Close, and has the last round's
 // error beside it.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, Acquire, key); err != nil {
+	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
 	}
 	w := &wait{c: c, key: key, began: c.reader.Now(), ctx: ctx}
@@ -92,7 +94,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 }
 
 // ready checks what every call needs.
-func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
+func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
 	if err := validateKey(key); err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (c *Coordinator) ready(ctx context.Context, op Op, key string) error {
 		return &RoundError{Op: op, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
-	if op == Acquire && c.heldUnder(ctx, key) {
+	if op == wire.Acquire && c.heldUnder(ctx, key) {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, key)
 	}
 	c.watch()

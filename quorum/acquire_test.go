@@ -17,6 +17,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // dice is a Config.Random whose pauses are all drawn from one number, and whose
@@ -49,15 +50,15 @@ func (f *fixture) rounds(key string) []triedRound {
 	var rounds []triedRound
 	for i := range f.servers {
 		for _, e := range f.log(i) {
-			if e.Command.Op != quorum.Acquire || e.Command.Key != key {
+			if e.Request.Op != wire.Acquire || e.Request.Key != key {
 				continue
 			}
 			at := 0
-			for at < len(rounds) && rounds[at].value != e.Command.Value {
+			for at < len(rounds) && rounds[at].value != e.Request.Value {
 				at++
 			}
 			if at == len(rounds) {
-				rounds = append(rounds, triedRound{at: math.MaxInt64, value: e.Command.Value})
+				rounds = append(rounds, triedRound{at: math.MaxInt64, value: e.Request.Value})
 			}
 			rounds[at].servers += f.servers[i].Name()
 			rounds[at].at = min(rounds[at].at, e.At.Sub(f.began))
@@ -213,7 +214,7 @@ func TestPausesHaveFullJitter(t *testing.T) {
 			random := &dice{number: 0x9e3779b97f4a7c15}
 			play(t, 3, func(f *fixture) {
 				f.warm()
-				f.occupy("k", quorum.NoExpiry)
+				f.occupy("k", wire.NoExpiry)
 				began := time.Now()
 				_, err := f.Acquire(f.ctx, "k")
 				require.ErrorIs(f.t, err, quorum.ErrExhausted)
@@ -243,7 +244,7 @@ func TestPausesHaveFullJitter(t *testing.T) {
 func TestPausesAreRandom(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
-		f.occupy("k", quorum.NoExpiry)
+		f.occupy("k", wire.NoExpiry)
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrExhausted)
 		rounds := f.rounds("k")
@@ -334,7 +335,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 		// so that a stale key there blocks nobody.
 		f.lag(ms)
 		f.lag(2*ms, order[:3]...) // so that the grants are in when it is lost
-		f.occupy("k", quorum.NoExpiry, order[:3]...)
+		f.occupy("k", wire.NoExpiry, order[:3]...)
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrExhausted)
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
@@ -354,7 +355,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 		f.lag(ms)
 		f.lag(2*ms, order[2], order[4])
 		f.kill(order[0])
-		f.occupy("k", quorum.NoExpiry, order[2], order[4])
+		f.occupy("k", wire.NoExpiry, order[2], order[4])
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrExhausted)
 		f.requireNothingLeft()
@@ -363,7 +364,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 		var sent []time.Duration
 		for _, i := range order[1:] {
 			for _, e := range f.log(i) {
-				if e.Command.Value == rounds[1].value && e.Command.Op == quorum.Acquire {
+				if e.Request.Value == rounds[1].value && e.Request.Op == wire.Acquire {
 					sent = append(sent, e.At.Sub(f.began)-rounds[1].at)
 				}
 			}
@@ -377,7 +378,7 @@ func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
-		f.occupy("k", quorum.NoExpiry, order[0])
+		f.occupy("k", wire.NoExpiry, order[0])
 		f.occupy("k", 2*time.Second, order[1:3]...)
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -395,7 +396,7 @@ func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 			f.each(func(s *quorumtest.Server) {
 				random := rand.New(rand.NewPCG(uint64(clients), uint64(s.Name()[0])))
 				var mu sync.Mutex
-				latency := func(quorum.Command) time.Duration {
+				latency := func(wire.Request) time.Duration {
 					mu.Lock()
 					defer mu.Unlock()
 					return time.Duration(random.Int64N(int64(4 * ms)))
@@ -486,7 +487,7 @@ func TestOnlyTheHeadOfTheLineSends(t *testing.T) {
 	for _, waiters := range []int{1, 100} {
 		play(t, 3, func(f *fixture) {
 			f.warm()
-			f.occupy("k", quorum.NoExpiry)
+			f.occupy("k", wire.NoExpiry)
 			ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
 			defer cancel()
 			var group sync.WaitGroup
@@ -648,12 +649,12 @@ func TestHopelessFailuresReturnAtOnce(t *testing.T) {
 		}, false, quorum.ErrNoQuorum},
 		{"another set of instances", func(f *fixture) {
 			f.each(func(s *quorumtest.Server) {
-				s.PutCounter("k", 1, quorum.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String())
+				s.PutCounter("k", 1, wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String())
 			})
-		}, true, quorum.ErrSetMismatch},
+		}, true, wire.ErrSetMismatch},
 		{"one server under all names", func(f *fixture) {
 			f.each(func(s *quorumtest.Server) {
-				s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Vouched = "same", true })
+				s.SetIdentity(func(id *wire.Identity) { id.RunID, id.Vouched = "same", true })
 			})
 		}, true, quorum.ErrDuplicate},
 	} {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // gate is an admission on a clock that a test moves.
@@ -29,7 +30,7 @@ func (g *gate) begin(n int) (admitted int, sample bool) {
 	for range n {
 		is, err := g.enter(g.instant())
 		if err != nil {
-			require.ErrorIs(g.t, err, ErrOverloaded)
+			require.ErrorIs(g.t, err, wire.ErrOverloaded)
 			continue
 		}
 		sample = sample || is
@@ -90,7 +91,7 @@ func TestNoMoreRoundsBehindALateOne(t *testing.T) {
 	admitted, _ = g.begin(1000)
 	require.Zero(t, admitted)
 	_, err := g.enter(g.instant())
-	require.ErrorIs(t, err, ErrOverloaded)
+	require.ErrorIs(t, err, wire.ErrOverloaded)
 	for _, says := range []string{"300 rounds", "took 101ms", "where 100ms is too long", "try again later"} {
 		assert.ErrorContains(t, err, says)
 	}

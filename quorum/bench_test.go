@@ -8,15 +8,16 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // benchCoordinator is a Coordinator on five servers in memory, in real time.
 func benchCoordinator(b *testing.B, override func(*quorum.Config)) *quorum.Coordinator {
 	b.Helper()
-	instances := make([]quorum.Instance, 5)
+	instances := make([]wire.Instance, 5)
 	for i := range instances {
 		s := quorumtest.NewServer(string(rune('A'+i)), nil)
-		s.SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+		s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
 		instances[i] = s
 	}
 	cfg := quorum.Config{}

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // now is the token that a server's clock shows.
@@ -35,13 +36,13 @@ func TestCommandsBoundTheCounter(t *testing.T) {
 		require.NoError(f.t, lease.Extend(f.ctx))
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-		seen := map[quorum.Op]bool{}
+		seen := map[wire.Op]bool{}
 		for i := range f.servers {
 			for _, e := range f.log(i) {
-				switch op := e.Command.Op; op {
-				case quorum.Acquire, quorum.Raise, quorum.Restore:
+				switch op := e.Request.Op; op {
+				case wire.Acquire, wire.Raise, wire.Restore:
 					seen[op] = true
-					assert.Equal(f.t, 10*time.Second, e.Command.Ahead, "%v", op)
+					assert.Equal(f.t, 10*time.Second, e.Request.Ahead, "%v", op)
 				}
 			}
 		}
@@ -73,7 +74,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 					assert.Greater(f.t, lease.Token(), last)
 					last = lease.Token()
 					for _, vote := range lease.Votes() {
-						reserved += vote.Vote.Spare
+						reserved += vote.Vote.Reserved
 					}
 					rounds++
 					assert.NoError(f.t, lease.Release(f.ctx))
@@ -119,7 +120,7 @@ func TestPoisonedCounter(t *testing.T) {
 				for _, i := range []int{0, 1, 3, 4} {
 					assert.Less(f.t, f.servers[i].Counter("k"), now(f.servers[i])+100)
 				}
-				var counter *quorum.CounterError
+				var counter *wire.CounterError
 				require.ErrorAs(f.t, failed, &counter)
 				assert.True(f.t, counter.Permanent())
 				assert.Equal(f.t, token+1, counter.Token)
@@ -134,7 +135,7 @@ func TestPoisonedCounter(t *testing.T) {
 			}, func(cfg *quorum.Config) {
 				cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
 					for _, b := range e.Ballots {
-						if errors.Is(b.Vote.Err, quorum.ErrCounter) {
+						if errors.Is(b.Vote.Err, wire.ErrCounter) {
 							failed = b.Vote.Err
 						}
 					}
@@ -151,7 +152,7 @@ func TestAllCountersPoisoned(t *testing.T) {
 		f.each(func(s *quorumtest.Server) { s.PutCounter("k", fencing.MaxToken-1, f.Set().String()) })
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-		require.ErrorIs(f.t, err, quorum.ErrCounter)
+		require.ErrorIs(f.t, err, wire.ErrCounter)
 		require.ErrorContains(f.t, err, "days ahead of the server's clock")
 		assert.Less(f.t, f.elapsed(), time.Second)
 		f.requireNothingLeft()
@@ -280,8 +281,8 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 		var mark atomic.Uint64 // their clocks, which are the same
 		for i, s := range f.servers {
 			var done bool
-			s.OnCommand(func(cmd quorum.Command) {
-				if cmd.Op != quorum.Acquire || cmd.Spare == 0 || done {
+			s.OnCommand(func(cmd wire.Request) {
+				if cmd.Op != wire.Acquire || cmd.Reserve == 0 || done {
 					return
 				}
 				// B may have given one to a round that the others know nothing of.
@@ -319,20 +320,20 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 		f.warm()
 		for i, s := range f.servers {
 			var done bool
-			s.Delay(nil, func(cmd quorum.Command) time.Duration {
+			s.Delay(nil, func(cmd wire.Request) time.Duration {
 				switch {
-				case cmd.Op == quorum.Raise:
+				case cmd.Op == wire.Raise:
 					return 10 * ms
 				case i == 3:
 					return 5 * ms
 				}
 				return ms
 			})
-			s.OnCommand(func(cmd quorum.Command) {
+			s.OnCommand(func(cmd wire.Request) {
 				switch {
-				case cmd.Op == quorum.Raise && i == 0:
+				case cmd.Op == wire.Raise && i == 0:
 					s.Delete("k")
-				case cmd.Op == quorum.Acquire && cmd.Spare > 0 && !done:
+				case cmd.Op == wire.Acquire && cmd.Reserve > 0 && !done:
 					// A, B and C settle on the tokens up to the clock; A is to be
 					// raised, which fails. D reserved fewer, and E is down.
 					done = true
@@ -388,10 +389,10 @@ type generous struct {
 	spare int
 }
 
-func (s generous) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	s.Server.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
-		if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
-			vote.Spare = s.spare
+func (s generous) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	s.Server.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		if vote.Outcome == wire.Granted && cmd.Op == wire.Acquire {
+			vote.Reserved = s.spare
 		}
 		to.Receive(vote)
 	}))
@@ -399,16 +400,16 @@ func (s generous) Send(cmd quorum.Command, timeout time.Duration, to quorum.Rece
 
 func TestCounterErrorText(t *testing.T) {
 	clock := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	e := &quorum.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(90*time.Minute), Clock: clock, Most: 15 * time.Second, Repair: "do this"}
+	e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(90*time.Minute), Clock: clock, Most: 15 * time.Second, Repair: "do this"}
 	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would come to "+e.Token.String()+
 		", which is 1h30m0s ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL); do this")
-	assert.ErrorIs(t, e, quorum.ErrCounter)
+	assert.ErrorIs(t, e, wire.ErrCounter)
 	e.Token, e.Repair = fencing.MaxToken, ""
 	assert.ErrorContains(t, e, ", which is 83673 days ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL)")
 	e.Clock = time.UnixMicro(int64(fencing.MaxToken))
 	assert.EqualError(t, e, "quorum: the resource's counter can't be used: the server's clock is in the year 2255, and tokens are microseconds that end in June 2255")
 	for ahead, permanent := range map[time.Duration]bool{16 * time.Second: false, 45 * time.Second: false, 46 * time.Second: true} {
-		e := &quorum.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(ahead), Clock: clock, Most: 15 * time.Second}
+		e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(ahead), Clock: clock, Most: 15 * time.Second}
 		assert.Equal(t, permanent, e.Permanent(), "%v", ahead)
 	}
 }

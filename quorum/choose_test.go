@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // roundOf is a round with these votes, in which a quorum is q.
-func roundOf(q int, votes ...Vote) *round {
-	r := &round{cmd: Command{Ahead: 5 * time.Microsecond}}
+func roundOf(q int, votes ...wire.Vote) *round {
+	r := &round{cmd: wire.Request{Ahead: 5 * time.Microsecond}}
 	r.settled.Majority = Majority{N: len(votes), Q: q}
 	for _, vote := range votes {
 		r.ballots = append(r.ballots, Ballot{Vote: vote})
@@ -21,31 +22,31 @@ func roundOf(q int, votes ...Vote) *round {
 }
 
 // at is a vote for a token at a clock, both in microseconds, with reserved tokens.
-func at(token, clock int64, spare int) Vote {
-	return Vote{Outcome: Granted, Token: fencing.Token(token), Spare: spare, Clock: time.UnixMicro(clock)}
+func at(token, clock int64, spare int) wire.Vote {
+	return wire.Vote{Outcome: wire.Granted, Token: fencing.Token(token), Reserved: spare, Clock: time.UnixMicro(clock)}
 }
 
 func TestChoose(t *testing.T) {
-	unknown := Vote{Outcome: Granted, Token: 20}
+	unknown := wire.Vote{Outcome: wire.Granted, Token: 20}
 	for name, c := range map[string]struct {
-		votes        []Vote
+		votes        []wire.Vote
 		token, first fencing.Token
 		agree        int
 	}{
-		"equal":                        {[]Vote{at(20, 20, 0), at(20, 20, 0), {Err: ErrPending}}, 20, 20, 2},
-		"the largest":                  {[]Vote{at(17, 20, 0), at(20, 20, 0), at(18, 20, 0)}, 20, 20, 3},
-		"one alone":                    {[]Vote{at(20, 1, 0)}, 20, 20, 1},
-		"as far as the clock lets it":  {[]Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
-		"further":                      {[]Vote{at(26, 20, 0), at(11, 20, 0)}, 11, 11, 1},
-		"a counter far ahead":          {[]Vote{at(1000, 1000, 0), at(20, 20, 0), at(19, 20, 0)}, 20, 20, 2},
-		"a clock far behind":           {[]Vote{at(20, 20, 0), at(5, 10, 0), at(19, 20, 0)}, 20, 20, 2},
-		"a clock far behind, with all": {[]Vote{at(20, 20, 0), at(20, 10, 0), at(19, 20, 0)}, 20, 20, 3},
-		"two, and the higher ones":     {[]Vote{at(20, 20, 0), at(1000, 1000, 0), at(19, 20, 0), at(999, 1000, 0)}, 1000, 1000, 2},
-		"a clock that isn't known":     {[]Vote{at(1000, 1000, 0), unknown}, 1000, 1000, 2},
-		"reserved":                     {[]Vote{at(20, 20, 4), at(20, 20, 4), at(20, 20, 4)}, 20, 16, 3},
-		"fewer reserved":               {[]Vote{at(20, 20, 4), at(20, 20, 2), at(20, 20, 4)}, 20, 18, 3},
-		"a first token that is higher": {[]Vote{at(20, 20, 4), at(19, 20, 1), at(17, 20, 9)}, 20, 18, 3},
-		"none reserved below":          {[]Vote{at(20, 20, 4), at(10, 20, 0), at(16, 20, 4)}, 20, 16, 3},
+		"equal":                        {[]wire.Vote{at(20, 20, 0), at(20, 20, 0), {Err: ErrPending}}, 20, 20, 2},
+		"the largest":                  {[]wire.Vote{at(17, 20, 0), at(20, 20, 0), at(18, 20, 0)}, 20, 20, 3},
+		"one alone":                    {[]wire.Vote{at(20, 1, 0)}, 20, 20, 1},
+		"as far as the clock lets it":  {[]wire.Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
+		"further":                      {[]wire.Vote{at(26, 20, 0), at(11, 20, 0)}, 11, 11, 1},
+		"a counter far ahead":          {[]wire.Vote{at(1000, 1000, 0), at(20, 20, 0), at(19, 20, 0)}, 20, 20, 2},
+		"a clock far behind":           {[]wire.Vote{at(20, 20, 0), at(5, 10, 0), at(19, 20, 0)}, 20, 20, 2},
+		"a clock far behind, with all": {[]wire.Vote{at(20, 20, 0), at(20, 10, 0), at(19, 20, 0)}, 20, 20, 3},
+		"two, and the higher ones":     {[]wire.Vote{at(20, 20, 0), at(1000, 1000, 0), at(19, 20, 0), at(999, 1000, 0)}, 1000, 1000, 2},
+		"a clock that isn't known":     {[]wire.Vote{at(1000, 1000, 0), unknown}, 1000, 1000, 2},
+		"reserved":                     {[]wire.Vote{at(20, 20, 4), at(20, 20, 4), at(20, 20, 4)}, 20, 16, 3},
+		"fewer reserved":               {[]wire.Vote{at(20, 20, 4), at(20, 20, 2), at(20, 20, 4)}, 20, 18, 3},
+		"a first token that is higher": {[]wire.Vote{at(20, 20, 4), at(19, 20, 1), at(17, 20, 9)}, 20, 18, 3},
+		"none reserved below":          {[]wire.Vote{at(20, 20, 4), at(10, 20, 0), at(16, 20, 4)}, 20, 16, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := len(c.votes)/2 + 1
@@ -68,13 +69,13 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 	for range 20_000 {
 		n := 1 + random.IntN(6)
 		q := n/2 + 1
-		votes := make([]Vote, n)
+		votes := make([]wire.Vote, n)
 		for i := range votes {
 			clock := 100 + random.Int64N(12)
 			token := clock + random.Int64N(12) - 6
 			votes[i] = at(min(token, clock+5), clock, random.IntN(4))
 			if random.IntN(6) == 0 {
-				votes[i] = Vote{Outcome: []Outcome{Refused, Failed}[random.IntN(2)], Err: ErrPending}
+				votes[i] = wire.Vote{Outcome: []wire.Outcome{wire.Refused, wire.Failed}[random.IntN(2)], Err: ErrPending}
 			}
 		}
 		r := roundOf(q, votes...)
@@ -87,7 +88,7 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 			size, top, limit, all := 0, fencing.Token(0), int64(1<<62), true
 			for i, vote := range votes {
 				if set&(1<<i) != 0 {
-					all = all && vote.Outcome == Granted
+					all = all && vote.Outcome == wire.Granted
 					size, top, limit = size+1, max(top, vote.Token), min(limit, max(vote.Clock.UnixMicro()+5, int64(vote.Token)))
 				}
 			}
@@ -108,7 +109,7 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 		require.Equal(t, highest, token, "%+v", votes)
 		settled := 0
 		for _, vote := range votes {
-			if vote.Outcome == Granted && vote.Token <= token && int64(token) <= max(vote.Clock.UnixMicro()+5, int64(vote.Token)) {
+			if vote.Outcome == wire.Granted && vote.Token <= token && int64(token) <= max(vote.Clock.UnixMicro()+5, int64(vote.Token)) {
 				settled++
 				require.LessOrEqual(t, firstOf(&vote), first)
 			}

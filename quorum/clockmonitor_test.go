@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // jumps is a hook that remembers, and what it remembers.
@@ -194,7 +195,7 @@ func TestSlowAnswersAreNoJumps(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var mu sync.Mutex
-		random := func(quorum.Command) time.Duration {
+		random := func(wire.Request) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
 			return time.Duration(rng.IntN(45)) * ms

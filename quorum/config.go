@@ -10,6 +10,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Limits on what names a lock.
@@ -226,7 +227,7 @@ func (c Config) complete(n int) (Config, error) {
 	return c, c.validate(n)
 }
 
-// ahead is Command.Ahead: half of the quarantine that a server sits out before it votes
+// ahead is Request.Ahead: half of the quarantine that a server sits out before it votes
 // again. The other half is for clocks that disagree, see round.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
@@ -248,7 +249,7 @@ func (c Config) validate(n int) error {
 	if err := c.Drift.Validate(); err != nil {
 		return fmt.Errorf("%w: Drift: %w", ErrConfig, err)
 	}
-	if err := c.Set.validateName(); err != nil {
+	if err := c.Set.ValidateName(); err != nil {
 		return err
 	}
 	// Before those whose defaults follow from it, or they would be blamed.
@@ -374,3 +375,6 @@ func validateOwner(owner string) error {
 	}
 	return nil
 }
+
+// Set identifies the instances that a client uses, see wire.Set.
+type Set = wire.Set

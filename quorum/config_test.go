@@ -14,10 +14,11 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func bareServers(names ...string) []quorum.Instance {
-	instances := make([]quorum.Instance, len(names))
+func bareServers(names ...string) []wire.Instance {
+	instances := make([]wire.Instance, len(names))
 	for i, name := range names {
 		instances[i] = quorumtest.NewServer(name, nil)
 	}
@@ -71,11 +72,11 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"Owner too long", quorum.Config{Owner: strings.Repeat("x", 65)}, []string{"Owner has 65 bytes", "at most 64"}},
 		{"Owner with a space", quorum.Config{Owner: "two words"}, []string{`Owner "two words"`, "' '", "printable ASCII"}},
 		{"Owner not ASCII", quorum.Config{Owner: "é"}, []string{"Owner", "printable ASCII"}},
-		{"Set.Name too long", quorum.Config{Set: quorum.Set{Name: strings.Repeat("x", 65)}}, []string{"Set.Name has 65 bytes", "at most 64"}},
-		{"Set.Name with a character", quorum.Config{Set: quorum.Set{Name: "a b"}}, []string{`Set.Name "a b"`, "' '", "use letters"}},
-		{"Set.N", quorum.Config{Set: quorum.Set{N: 5}}, []string{"Set.N, Set.Q and Set.MaxTTL are 5, 0 and 0s", "leave them zero"}},
-		{"Set.Q", quorum.Config{Set: quorum.Set{Q: 3}}, []string{"Set.N, Set.Q and Set.MaxTTL are 0, 3 and 0s", "leave them zero"}},
-		{"Set.MaxTTL", quorum.Config{Set: quorum.Set{MaxTTL: time.Minute}}, []string{"are 0, 0 and 1m0s", "leave them zero"}},
+		{"Set.Name too long", quorum.Config{Set: wire.Set{Name: strings.Repeat("x", 65)}}, []string{"Set.Name has 65 bytes", "at most 64"}},
+		{"Set.Name with a character", quorum.Config{Set: wire.Set{Name: "a b"}}, []string{`Set.Name "a b"`, "' '", "use letters"}},
+		{"Set.N", quorum.Config{Set: wire.Set{N: 5}}, []string{"Set.N, Set.Q and Set.MaxTTL are 5, 0 and 0s", "leave them zero"}},
+		{"Set.Q", quorum.Config{Set: wire.Set{Q: 3}}, []string{"Set.N, Set.Q and Set.MaxTTL are 0, 3 and 0s", "leave them zero"}},
+		{"Set.MaxTTL", quorum.Config{Set: wire.Set{MaxTTL: time.Minute}}, []string{"are 0, 0 and 1m0s", "leave them zero"}},
 		{"TTL above the default MaxTTL", terms(quorum.Terms{TTL: 31 * time.Second}), []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 		"equal back-offs":         {BackoffMin: time.Second, BackoffMax: time.Second},
 		"back-off above default":  {BackoffMin: time.Hour},
 		"longest owner":           {Owner: strings.Repeat("~", 64)},
-		"longest set name":        {Set: quorum.Set{Name: strings.Repeat("a", 64), Version: 1<<64 - 1}},
+		"longest set name":        {Set: wire.Set{Name: strings.Repeat("a", 64), Version: 1<<64 - 1}},
 		"a TTL of a month":        {Terms: quorum.Terms{TTL: 30 * 24 * time.Hour}, MaxTTL: 30 * 24 * time.Hour},
 		"drift at its upper ends": {Terms: quorum.Terms{TTL: 10 * time.Hour}, MaxTTL: 10 * time.Hour, Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}},
 	} {
@@ -116,11 +117,11 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		assert.Equal(f.t, quorum.Terms{TTL: 10 * time.Second}, f.Terms())
-		assert.Equal(f.t, quorum.Set{N: 5, Q: 3, MaxTTL: 30 * time.Second}, f.Set())
+		assert.Equal(f.t, wire.Set{N: 5, Q: 3, MaxTTL: 30 * time.Second}, f.Set())
 		lease := f.acquire("k")
 		assert.Equal(f.t, 9898*ms, lease.Validity(), "the TTL less one hundredth and 2 ms")
 		synctest.Wait() // A may be a straggler
-		command := f.log(0)[0].Command
+		command := f.log(0)[0].Request
 		assert.True(f.t, command.Fence)
 		assert.Equal(f.t, 24*time.Hour, command.CounterTTL)
 		assert.Equal(f.t, 10*time.Second, command.TTL)
@@ -148,7 +149,7 @@ func TestConfigDefaultInstanceTimeout(t *testing.T) {
 			f.hang()
 			began := time.Now()
 			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrTimeout)
+			require.ErrorIs(f.t, err, wire.ErrTimeout)
 			assert.Equal(f.t, want, time.Since(began), "TTL %v", ttl)
 			f.resume()
 			f.requireNothingLeft()
@@ -160,13 +161,13 @@ func TestNewRefusesBadInstances(t *testing.T) {
 	good := quorumtest.NewServer("A", nil)
 	for _, test := range []struct {
 		name      string
-		instances []quorum.Instance
+		instances []wire.Instance
 		wants     []string
 	}{
 		{"none", nil, []string{"no instances", "give one Instance for each independent master"}},
-		{"nil", []quorum.Instance{good, nil}, []string{"instance 1 is nil"}},
-		{"no name", []quorum.Instance{good, quorumtest.NewServer("", nil)}, []string{"instance 1 has no name"}},
-		{"twice", []quorum.Instance{good, quorumtest.NewServer("B", nil), good}, []string{"instances 0 and 2", `"A"`, "list each server once"}},
+		{"nil", []wire.Instance{good, nil}, []string{"instance 1 is nil"}},
+		{"no name", []wire.Instance{good, quorumtest.NewServer("", nil)}, []string{"instance 1 has no name"}},
+		{"twice", []wire.Instance{good, quorumtest.NewServer("B", nil), good}, []string{"instances 0 and 2", `"A"`, "list each server once"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := quorum.New(quorum.Config{}, test.instances...)
@@ -184,7 +185,7 @@ func TestNewRefusesBadInstances(t *testing.T) {
 // An even N is allowed, and needs one more grant than the odd one below.
 func TestNewWithEvenN(t *testing.T) {
 	play(t, 4, func(f *fixture) {
-		assert.Equal(f.t, quorum.Set{N: 4, Q: 3, MaxTTL: 10 * time.Second}, f.Set())
+		assert.Equal(f.t, wire.Set{N: 4, Q: 3, MaxTTL: 10 * time.Second}, f.Set())
 		f.kill(0)
 		require.NoError(f.t, f.acquire("k").Release(f.ctx))
 		f.kill(1)
@@ -272,19 +273,19 @@ func TestWithTerms(t *testing.T) {
 }
 
 func TestSetText(t *testing.T) {
-	for _, set := range []quorum.Set{{N: 5, Q: 3}, {Name: "main", Version: 12, N: 3, Q: 2}, {Name: "a.b_c-D9", N: 1, Q: 1}} {
-		parsed, err := quorum.ParseSet(set.String())
+	for _, set := range []wire.Set{{N: 5, Q: 3}, {Name: "main", Version: 12, N: 3, Q: 2}, {Name: "a.b_c-D9", N: 1, Q: 1}} {
+		parsed, err := wire.ParseSet(set.String())
 		require.NoError(t, err)
 		assert.Equal(t, set, parsed)
 	}
 	for _, text := range []string{"", "x", "a@1", "a@1 N=5", "a@x N=5 Q=3", "a@1 N=x Q=3", "a@1 N=5 Q=x", "a@01 N=5 Q=3", "a@1 N=+5 Q=3", "a b@1 N=5 Q=3", "a@1 N=5 Q=3 ", "a@1 Q=3 N=5"} {
-		_, err := quorum.ParseSet(text)
+		_, err := wire.ParseSet(text)
 		assert.Error(t, err, "%q", text)
 	}
-	old := quorum.Set{Name: "main", Version: 1, N: 3, Q: 2}
-	assert.True(t, quorum.Set{Name: "main", Version: 2, N: 5, Q: 3}.Supersedes(old))
+	old := wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
+	assert.True(t, wire.Set{Name: "main", Version: 2, N: 5, Q: 3}.Supersedes(old))
 	assert.False(t, old.Supersedes(old))
-	assert.False(t, quorum.Set{Name: "other", Version: 2}.Supersedes(old))
+	assert.False(t, wire.Set{Name: "other", Version: 2}.Supersedes(old))
 }
 
 func TestConfigInUse(t *testing.T) {
@@ -302,7 +303,7 @@ func TestConfigInUse(t *testing.T) {
 
 // connected is an instance whose connections stay open when its address moves.
 type connected struct {
-	quorum.Instance
+	wire.Instance
 	life time.Duration
 }
 
@@ -310,10 +311,10 @@ func (c connected) ConnLife() time.Duration { return c.life }
 
 // What a connection to a server before may still get comes off MaxTTL.
 func TestTermsLeaveTimeForOldConnections(t *testing.T) {
-	server := func(name string, life time.Duration) quorum.Instance {
+	server := func(name string, life time.Duration) wire.Instance {
 		return connected{quorumtest.NewServer(name, nil), life}
 	}
-	open := func(cfg quorum.Config, instances ...quorum.Instance) (*quorum.Coordinator, error) {
+	open := func(cfg quorum.Config, instances ...wire.Instance) (*quorum.Coordinator, error) {
 		c, err := quorum.New(cfg, instances...)
 		if err == nil {
 			t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
@@ -349,4 +350,28 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 	_, err = to.Resume(t.Context(), handle)
 	require.ErrorIs(t, err, quorum.ErrConfig)
 	require.ErrorContains(t, err, "TTL is 12s")
+}
+
+// A client whose MaxTTL is shorter would count a server's votes before leases of the
+// others have expired that the server has forgotten. So it is refused, and told both.
+func TestClientsAgreeOnMaxTTL(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		other := f.other(func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = time.Second, time.Second })
+		_, err := other.Acquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		assert.ErrorContains(t, err, "MaxTTL=1s")
+		assert.ErrorContains(t, err, "MaxTTL=10s")
+		assert.NotErrorIs(t, err, quorum.ErrExhausted, "no waiting helps")
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+
+		// A higher version takes over, and then the others are refused.
+		next := f.other(func(cfg *quorum.Config) { cfg.MaxTTL, cfg.Set.Version = time.Minute, 1 })
+		lease, err = next.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		_, err = f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+	})
 }

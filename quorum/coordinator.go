@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Coordinator takes locks on one set of instances. It is safe for concurrent
@@ -55,7 +56,7 @@ type core struct {
 // grant than the odd number below it and survives as many failures.
 //
 // All errors are ErrConfig.
-func New(cfg Config, instances ...Instance) (*Coordinator, error) {
+func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if len(instances) == 0 {
 		return nil, fmt.Errorf("%w: no instances; give one Instance for each independent master, three or five of them", ErrConfig)
 	}
@@ -98,7 +99,7 @@ func New(cfg Config, instances ...Instance) (*Coordinator, error) {
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 
-func connLife(instances []Instance) (longest time.Duration) {
+func connLife(instances []wire.Instance) (longest time.Duration) {
 	for _, inst := range instances {
 		longest = max(longest, inst.ConnLife())
 	}
@@ -140,7 +141,7 @@ func newReader(c clock.Clock) *drift.Reader {
 	return drift.NewReader(c)
 }
 
-func newMembers(c *core, instances []Instance) []*member {
+func newMembers(c *core, instances []wire.Instance) []*member {
 	servers := newRegistry()
 	length := c.cfg.MaxTTL + c.cfg.Drift.Of(c.cfg.MaxTTL)
 	members := make([]*member, len(instances))
@@ -177,7 +178,7 @@ func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 }
 
 // Set is the fingerprint of the set of instances as this client sends it.
-func (c *Coordinator) Set() Set { return c.cfg.Set }
+func (c *Coordinator) Set() wire.Set { return c.cfg.Set }
 
 // Terms are the terms that this view takes locks on, defaults filled in.
 func (c *Coordinator) Terms() Terms { return c.terms }

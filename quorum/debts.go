@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // debts are the deletes that one instance is owed. A SET whose answer never came
@@ -209,7 +211,7 @@ func (d *debts) deliver(due []*debt) bool {
 }
 
 func (d *debts) deliverOne(one *debt) bool {
-	ballot := d.member.ask(context.Background(), Command{Op: Release, Key: one.key, Value: one.value})
+	ballot := d.member.ask(context.Background(), wire.Request{Op: wire.Release, Key: one.key, Value: one.value})
 	now := d.member.reader.Now().Mono
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -224,10 +226,10 @@ func (d *debts) deliverOne(one *debt) bool {
 
 // judge takes in the answer to a delete and says whether the debt is settled. last is
 // when the instance last answered anything.
-func (debt *debt) judge(vote Vote, now, window, last time.Duration) (settled, answered bool) {
+func (debt *debt) judge(vote wire.Vote, now, window, last time.Duration) (settled, answered bool) {
 	switch {
-	case vote.Outcome != Failed:
-		debt.left = debt.left.after(Release, vote)
+	case vote.Outcome != wire.Failed:
+		debt.left = debt.left.after(wire.Release, vote)
 		//guard:delete-repeated  a pending delete that found nothing is repeated while the SET may still arrive
 		if debt.left.absent() {
 			return true, true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Scenario S9b: three of five hang, their SETs sit in the socket buffers, and are
@@ -27,9 +28,9 @@ func TestOwedDeletesReachServersThatWakeUp(t *testing.T) {
 				f.hang(0, 1, 2)
 				_, err := f.TryAcquire(f.ctx, "k")
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
-				require.ErrorIs(t, err, quorum.ErrTimeout)
+				require.ErrorIs(t, err, wire.ErrTimeout)
 				time.Sleep(asleep)
-				assert.LessOrEqual(t, f.count(3, quorum.Release), 2, "who answered is owed nothing")
+				assert.LessOrEqual(t, f.count(3, wire.Release), 2, "who answered is owed nothing")
 				f.resume(0, 1, 2)
 				f.requireGone("k", time.Second)
 				require.NoError(t, f.Settle(f.ctx), "the collectors end")
@@ -76,7 +77,7 @@ func TestASetThatArrivesLateIsChased(t *testing.T) {
 		t.Run(late.String(), func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
 				f.occupy("k", 10*time.Second, 1, 2)
-				f.servers[0].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: late}))
+				f.servers[0].SetFate(only(wire.Acquire, quorumtest.Fate{Before: late}))
 				_, err := f.TryAcquire(f.ctx, "k")
 				require.ErrorIs(t, err, quorum.ErrTaken)
 				time.Sleep(late - f.elapsed())
@@ -102,16 +103,16 @@ func TestASetThatArrivesLateIsChased(t *testing.T) {
 func TestTheChaseEnds(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
-		f.servers[0].SetFate(only(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		f.servers[0].SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseRequest}))
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrTaken)
 		require.NoError(t, f.Settle(f.ctx))
 		assert.GreaterOrEqual(t, f.elapsed(), maxTTL, "it looked for a maximal TTL")
 		assert.Less(t, f.elapsed(), 3*maxTTL)
-		assert.Less(t, f.count(0, quorum.Release), 20, "less and less often")
-		before := f.count(0, quorum.Release)
+		assert.Less(t, f.count(0, wire.Release), 20, "less and less often")
+		before := f.count(0, wire.Release)
 		time.Sleep(time.Hour)
-		assert.Equal(t, before, f.count(0, quorum.Release))
+		assert.Equal(t, before, f.count(0, wire.Release))
 	})
 }
 
@@ -124,12 +125,12 @@ func TestDebtsOutliveErrors(t *testing.T) {
 				f.acquire("warm")
 				synctest.Wait()
 				f.hang(0)
-				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
 				f.occupy("k", time.Second, 1, 2)
 				_, err := f.TryAcquire(f.ctx, "k")
 				require.ErrorIs(t, err, quorum.ErrTaken)
 				time.Sleep(wake)
-				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{Err: errors.New("READONLY")}))
+				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{Err: errors.New("READONLY")}))
 				f.resume(0)
 				time.Sleep(3 * time.Second)
 				_, _, there := f.servers[0].Get("k")
@@ -145,11 +146,11 @@ func TestDebtsOutliveErrors(t *testing.T) {
 func TestDebtsToAServerThatOnlyFailsAreDropped(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			switch cmd.Op {
-			case quorum.Acquire:
+			case wire.Acquire:
 				return quorumtest.Fate{End: quorumtest.ResetAfter}
-			case quorum.Release:
+			case wire.Release:
 				return quorumtest.Fate{Err: errors.New("NOPERM")}
 			}
 			return quorumtest.Fate{}
@@ -161,7 +162,7 @@ func TestDebtsToAServerThatOnlyFailsAreDropped(t *testing.T) {
 		assert.GreaterOrEqual(t, time.Since(at), maxTTL-ms)
 		assert.LessOrEqual(t, time.Since(at), maxTTL+500*ms)
 		assert.Empty(t, f.left(), "it has expired")
-		assert.Less(t, f.count(0, quorum.Release), 100, "with pauses in between")
+		assert.Less(t, f.count(0, wire.Release), 100, "with pauses in between")
 	})
 }
 
@@ -178,8 +179,8 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 			time.Sleep(ms) // the bad one is the oldest debt
 		}
 		time.Sleep(time.Second)
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
-			if cmd.Op == quorum.Release && cmd.Key == "bad" {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
+			if cmd.Op == wire.Release && cmd.Key == "bad" {
 				return quorumtest.Fate{Err: errors.New("NOPERM")}
 			}
 			return quorumtest.Fate{}
@@ -210,7 +211,7 @@ func TestTooManyDebtsStopTheVotes(t *testing.T) {
 		time.Sleep(time.Second)
 		lease := f.acquire("k")
 		synctest.Wait()
-		assert.ErrorIs(t, lease.Votes()[0].Vote.Err, quorum.ErrOverloaded)
+		assert.ErrorIs(t, lease.Votes()[0].Vote.Err, wire.ErrOverloaded)
 		assert.True(t, lease.Votes()[0].Vote.Unsent)
 		require.NoError(t, lease.Release(f.ctx))
 
@@ -231,8 +232,8 @@ func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
 		play(t, 1, func(f *fixture) {
 			f.warm()
 			denied := permanentError{forGood}
-			f.servers[0].SetFate(func(cmd quorum.Command) (fate quorumtest.Fate) {
-				if cmd.Op == quorum.Release {
+			f.servers[0].SetFate(func(cmd wire.Request) (fate quorumtest.Fate) {
+				if cmd.Op == wire.Release {
 					fate.Err = denied
 				}
 				return fate
@@ -243,7 +244,7 @@ func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
 			time.Sleep(time.Second)
 			began := time.Now()
 			_, err := f.Acquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrOverloaded)
+			require.ErrorIs(f.t, err, wire.ErrOverloaded)
 			require.ErrorIs(f.t, err, denied)
 			assert.ErrorContains(f.t, err, "4 deletes are pending, and the last one failed: "+denied.Error())
 			assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
@@ -256,11 +257,11 @@ func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
 			f.hang(0)
 			for i := range 4 {
 				_, err = f.TryAcquire(f.ctx, fmt.Sprint("l", i))
-				require.ErrorIs(f.t, err, quorum.ErrTimeout)
+				require.ErrorIs(f.t, err, wire.ErrTimeout)
 			}
 			time.Sleep(time.Second)
 			_, err = f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrOverloaded)
+			require.ErrorIs(f.t, err, wire.ErrOverloaded)
 			assert.NotErrorIs(f.t, err, denied)
 			f.resume(0)
 		}, func(c *quorum.Config) { c.MaxDebts, c.MaxWait = 4, time.Second })
@@ -289,7 +290,7 @@ func TestManyDebtsArePaidQuickly(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 		}
 		time.Sleep(30 * time.Second)
-		f.servers[0].Delay(nil, func(quorum.Command) time.Duration { return 5 * ms })
+		f.servers[0].Delay(nil, func(wire.Request) time.Duration { return 5 * ms })
 		f.resume(0)
 		time.Sleep(time.Second)
 		require.Empty(t, f.leftBut("warm"))
@@ -321,7 +322,7 @@ func TestCloseTriesToPayOnceMore(t *testing.T) {
 					leases = append(leases, f.acquire(fmt.Sprint("k", i)))
 				}
 				synctest.Wait()
-				f.servers[0].SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
 				for _, lease := range leases {
 					require.NoError(t, lease.Release(f.ctx))
 				}
@@ -339,9 +340,9 @@ func TestCloseTriesToPayOnceMore(t *testing.T) {
 				} else {
 					assert.Len(t, f.leftBut("warm"), 5, "no more than a try")
 				}
-				before := f.count(0, quorum.Release)
+				before := f.count(0, wire.Release)
 				time.Sleep(time.Minute)
-				assert.Equal(t, before, f.count(0, quorum.Release))
+				assert.Equal(t, before, f.count(0, wire.Release))
 			})
 		})
 	}
@@ -365,11 +366,11 @@ func TestDebtsAfterClose(t *testing.T) {
 // restoration's: the delete that finds one of them doesn't settle the other.
 func TestARestorationThatArrivesLateIsChased(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.servers[4].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[4].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			switch cmd.Op {
-			case quorum.Acquire:
+			case wire.Acquire:
 				return quorumtest.Fate{Before: 2 * time.Second}
-			case quorum.Restore:
+			case wire.Restore:
 				return quorumtest.Fate{Before: 3 * time.Second}
 			}
 			return quorumtest.Fate{}
@@ -392,7 +393,7 @@ func TestARestorationThatArrivesLateIsChased(t *testing.T) {
 // The same with the answer of a second restoration in between.
 func TestASetThatArrivesAfterARestorationIsChased(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.servers[4].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: 3 * time.Second}))
+		f.servers[4].SetFate(only(wire.Acquire, quorumtest.Fate{Before: 3 * time.Second}))
 		lease := f.acquire("k")
 		time.Sleep(500 * ms)
 		require.NoError(t, lease.Extend(f.ctx)) // restored
@@ -413,13 +414,13 @@ func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 		const lands = 2 * maxTTL
 		end := quorumtest.ResetBefore
 		var mu sync.Mutex
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			mu.Lock()
 			defer mu.Unlock()
 			switch cmd.Op {
-			case quorum.Acquire:
+			case wire.Acquire:
 				return quorumtest.Fate{Before: lands}
-			case quorum.Release:
+			case wire.Release:
 				return quorumtest.Fate{End: end}
 			}
 			return quorumtest.Fate{}
@@ -454,9 +455,9 @@ func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 		f.occupy("k", time.Second, 1, 2)
 		const lands = 3 * maxTTL
 		var back atomic.Bool
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			switch {
-			case cmd.Op == quorum.Acquire:
+			case cmd.Op == wire.Acquire:
 				return quorumtest.Fate{Before: lands}
 			case back.Load():
 				return quorumtest.Fate{}
@@ -479,9 +480,9 @@ func TestWhatIsOwedDuringTheLastPassIsTried(t *testing.T) {
 		synctest.Wait()
 		var closing atomic.Bool
 		var tries atomic.Int32
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			switch {
-			case cmd.Op != quorum.Release:
+			case cmd.Op != wire.Release:
 				return quorumtest.Fate{}
 			case !closing.Load():
 				return quorumtest.Fate{End: quorumtest.LoseRequest}

@@ -59,7 +59,7 @@
 //     nothing else. The
 //     first grant in a new run lifts the counter to the server's clock. That is above
 //     all tokens that were given before: no server counts further ahead of its own clock
-//     than half of MaxTTL (Command.Ahead), and the quarantine lasts for MaxTTL. The other
+//     than half of MaxTTL (Request.Ahead), and the quarantine lasts for MaxTTL. The other
 //     half is for clocks: a server's clock before and after the restart, or the clock of
 //     its replacement, must agree with the time that passed to within half of MaxTTL. If
 //     it doesn't, tokens may fall by the excess. A server whose clock is ahead of others by

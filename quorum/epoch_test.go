@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // twice takes a lock and gives it back, twice: the first may find out what has happened.
@@ -42,22 +43,22 @@ func newPath(s *quorumtest.Server) *path {
 
 var errCut = errors.New("cut")
 
-func (p *path) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+func (p *path) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	if p.cut.Load() {
-		to.Receive(quorum.Vote{Unsent: true, Err: errCut})
+		to.Receive(wire.Vote{Unsent: true, Err: errCut})
 		return
 	}
 	p.to.Load().Send(cmd, timeout, to)
 }
 
-func (p *path) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+func (p *path) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	if p.cut.Load() {
-		return quorum.Identity{}, errCut
+		return wire.Identity{}, errCut
 	}
 	return p.to.Load().Probe(ctx, before)
 }
 
-func paths(f *fixture) (all []*path, insts []quorum.Instance) {
+func paths(f *fixture) (all []*path, insts []wire.Instance) {
 	for _, s := range f.servers {
 		p := newPath(s)
 		all, insts = append(all, p), append(insts, p)
@@ -83,10 +84,10 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		s2 := quorumtest.NewServer("A", nil)
 		time.Sleep(5 * time.Minute)
 		pa, pb, pc := newPath(s1), newPath(s1), newPath(s1)
-		a := f.newCoordinatorOn(f.cfg, []quorum.Instance{pa})
+		a := f.newCoordinatorOn(f.cfg, []wire.Instance{pa})
 		cfg := f.cfg
 		cfg.ClockMonitor = quorum.Off // so that all ticks are A's
-		b := f.newCoordinatorOn(cfg, []quorum.Instance{pb})
+		b := f.newCoordinatorOn(cfg, []wire.Instance{pb})
 		for _, c := range []*quorum.Coordinator{a, b} { // both know S1
 			_, err := c.Verify(f.ctx)
 			require.NoError(t, err)
@@ -102,7 +103,7 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		ticks := func() (n int) {
 			for _, e := range s2.Log() {
-				if e.Command.Op == quorum.Tick {
+				if e.Request.Op == wire.Tick {
 					n++
 				}
 			}
@@ -123,10 +124,10 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		require.NoError(t, err)
 		pa.to.Store(s1) // and to S1
 		_, err = a.TryAcquire(f.ctx, "other")
-		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, wire.ErrOtherRun)
 		_, err = a.TryAcquire(f.ctx, "other")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		c := f.newCoordinatorOn(f.cfg, []quorum.Instance{pc})
+		c := f.newCoordinatorOn(f.cfg, []wire.Instance{pc})
 		second, err := c.Acquire(f.ctx, "k")
 		require.NoError(t, err)
 		assert.Zero(t, held.Validity(), "two leases at once, %v after the mark; tokens %v and %v", time.Since(began), held.Token(), second.Token())
@@ -142,7 +143,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 		s2 := quorumtest.NewServer("A", nil)
 		time.Sleep(time.Minute)
 		pa, pc := newPath(s1), newPath(s1)
-		a := f.newCoordinatorOn(f.cfg, []quorum.Instance{pa})
+		a := f.newCoordinatorOn(f.cfg, []wire.Instance{pa})
 		l, err := a.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, l.Release(f.ctx))
@@ -159,7 +160,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 		_, _ = a.TryAcquire(f.ctx, "other")
 		_, err = a.TryAcquire(f.ctx, "other")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		second, err := f.newCoordinatorOn(f.cfg, []quorum.Instance{pc}).Acquire(f.ctx, "k")
+		second, err := f.newCoordinatorOn(f.cfg, []wire.Instance{pc}).Acquire(f.ctx, "k")
 		require.NoError(t, err)
 		assert.Zero(t, held.Validity(), "two leases at once")
 		assert.Greater(t, second.Token(), held.Token())
@@ -209,8 +210,8 @@ func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
 // wrong line in its hosts file. No server had a vote there, so that nobody else waits when the
 // line is right.
 func TestAWrongAddressAtTheStart(t *testing.T) {
-	for name, edit := range map[string]func(*quorum.Identity){
-		"a replica":      func(id *quorum.Identity) { id.Role = "slave" },
+	for name, edit := range map[string]func(*wire.Identity){
+		"a replica":      func(id *wire.Identity) { id.Role = "slave" },
 		"a spare server": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -352,7 +353,7 @@ func TestRollingRestartsLeaveOneMarkEach(t *testing.T) {
 					}
 				}
 				if run := s.PresentRun(); len(run) > 41 {
-					epochs[run] = true
+					epochs[string(run)] = true
 				}
 				if n%10 == 9 {
 					require.NoError(t, twice(f, clients[n/10%12], "k"))

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // errand is one command to one instance, for somebody who doesn't wait for it. It costs
@@ -17,12 +18,12 @@ type errand struct {
 	m     *member
 	ctx   context.Context // detached, for its values
 	group *errgroup.Group // of the goroutines that ask who the server is
-	op    Op
+	op    wire.Op
 	fence bool
-	spare int // Command.Spare
+	spare int // Request.Reserve
 	use   use
-	run   string   // that the server is asked in, see Command.Run
-	again *Command // to be sent once more if another run answers; nil if it is not
+	run   wire.Run      // that the server is asked in, see Request.Run
+	again *wire.Request // to be sent once more if another run answers; nil if it is not
 
 	timeout time.Duration // the instance's, unless it is set
 
@@ -44,8 +45,8 @@ type returner interface {
 // instances' probes at the first error, and one instance's error must not cost
 // another's vote. For the same reason what it runs returns no error. A command is in no
 // group: the goroutines that carry it are the instance's own.
-func (e *errand) send(cmd Command, now drift.Instant) {
-	e.op, e.fence, e.spare = cmd.Op, cmd.Fence, cmd.Spare
+func (e *errand) send(cmd wire.Request, now drift.Instant) {
+	e.op, e.fence, e.spare = cmd.Op, cmd.Fence, cmd.Reserve
 	if e.use == oldVote {
 		e.again = keep(cmd)
 	}
@@ -58,25 +59,25 @@ func (e *errand) send(cmd Command, now drift.Instant) {
 	s, err := e.m.admit(e.op, e.use, e.began)
 	switch {
 	case err != nil:
-		e.to.returned(Ballot{Instance: e.m.name, Vote: Vote{Unsent: true, Err: err}})
+		e.to.returned(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
 	case e.use == uncounted:
 		e.sendIn(cmd.Run, cmd, e.began)
 	case !s.known:
 		e.identifyFirst(cmd)
 	case e.use == newVote && s.err != nil:
-		e.end(Ballot{Vote: Vote{Unsent: true, Err: s.err}})
+		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
 	default:
 		e.sendIn(s.run, cmd, e.began)
 	}
 }
 
 // keep puts a command on the heap; a function of its own so that no other command is.
-func keep(cmd Command) *Command { return &cmd }
+func keep(cmd wire.Request) *wire.Request { return &cmd }
 
 // identifyFirst has the server asked who it is before it is asked for anything that
 // counts. It is a function of its own so that only here the command has to be kept on
 // the heap.
-func (e *errand) identifyFirst(cmd Command) {
+func (e *errand) identifyFirst(cmd wire.Request) {
 	e.group.Go(func() error {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
@@ -85,7 +86,7 @@ func (e *errand) identifyFirst(cmd Command) {
 			err = s.err
 		}
 		if err != nil {
-			e.end(Ballot{Vote: Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+			e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
 			//guard:error-is-a-vote  an instance's error is its vote, and not the group's
 			return nil
 		}
@@ -96,7 +97,7 @@ func (e *errand) identifyFirst(cmd Command) {
 
 // sendIn hands the command to the instance, for that run of its server; what is left
 // of the time-out counts.
-func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
+func (e *errand) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
 	//guard:run-is-sent  every command names the run that it is meant for
 	e.sent, e.run, cmd.Run = now, run, run
 	left := e.timeout
@@ -109,29 +110,29 @@ func (e *errand) sendIn(run string, cmd Command, now drift.Instant) {
 }
 
 // Receive takes in the instance's vote.
-func (e *errand) Receive(vote Vote) {
+func (e *errand) Receive(vote wire.Vote) {
 	received := e.m.reader.Now()
 	ballot := e.m.answered(vote, e.timeout, e.sent, received)
-	var other *RunError
+	var other *wire.RunError
 	switch {
 	case e.use == uncounted:
 	case errors.As(ballot.Vote.Err, &other):
 		e.m.answeredBy(other)
 		e.identifyAfter(ballot, received)
 		return
-	case ballot.Vote.Outcome == Failed && e.run != "" && permanent(ballot.Vote.Err):
+	case ballot.Vote.Outcome == wire.Failed && e.run != "" && permanent(ballot.Vote.Err):
 		// Its user may have lost the right to see the run, which a command names.
 		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
 		e.m.mistrust()
-	case ballot.Vote.Outcome == Granted:
+	case ballot.Vote.Outcome == wire.Granted:
 		ballot = e.plausible(ballot)
-		if ballot.Vote.Outcome != Granted || e.op == Restore {
+		if ballot.Vote.Outcome != wire.Granted || e.op == wire.Restore {
 			break // a key that was put back is no vote
 		}
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
 		if err := e.m.count(e.run, e.sent, received); err != nil {
 			// Not Unsent: the key is there, and has to be deleted.
-			ballot.Vote = Vote{Err: err, Replaced: ballot.Vote.Replaced}
+			ballot.Vote = wire.Vote{Err: err, Replaced: ballot.Vote.Replaced}
 		}
 	}
 	e.end(ballot)
@@ -170,15 +171,15 @@ func (e *errand) end(ballot Ballot) {
 // plausible turns a grant with tokens that can't be into a failed vote.
 func (e *errand) plausible(ballot Ballot) Ballot {
 	//guard:grant-has-token  a grant without a valid token is no grant
-	if e.op != Acquire || !e.fence {
+	if e.op != wire.Acquire || !e.fence {
 		return ballot
 	}
 	switch vote := &ballot.Vote; {
 	case !vote.Token.Valid():
-		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():
-		ballot.Vote = Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Spare, e.spare)}
+	case vote.Reserved < 0 || vote.Reserved > e.spare || !firstOf(vote).Valid():
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.spare)}
 	}
 	return ballot
 }

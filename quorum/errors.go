@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What went wrong, for errors.Is. An error that comes from a round is a
@@ -18,7 +18,7 @@ import (
 var (
 	// ErrConfig: a value in a Config, a key or a handle can't be used. The
 	// message names it, says why, and what to do.
-	ErrConfig = errors.New("quorum: bad configuration")
+	ErrConfig = wire.ErrConfig
 
 	// ErrTaken: another client has the lock, or another goroutine of this process, or
 	// several are asking for it. RoundError.Holder says who, as far as that is known.
@@ -81,39 +81,39 @@ var (
 	ErrClosed = errors.New("quorum: coordinator is closed")
 
 	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
-	ErrTimeout = errors.New("quorum: instance did not answer in time")
+	ErrTimeout = wire.ErrTimeout
 
 	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
 	// lock: the rounds of this Coordinator take so long that no more are begun; no
 	// instance was asked, and Acquire tries again. As an instance's error: it has
 	// Config.MaxInFlight commands unanswered, or is owed Config.MaxDebts deletes; in the
 	// second case the error of the last delete that failed is beside it.
-	ErrOverloaded = errors.New("quorum: overloaded")
+	ErrOverloaded = wire.ErrOverloaded
 
 	// ErrQuarantined: an instance may not vote yet, see QuarantineError.
 	ErrQuarantined = errors.New("quorum: instance is in quarantine")
 
 	// ErrOtherRun: another server answered than the one that was asked, or another
 	// run of it, see RunError.
-	ErrOtherRun = errors.New("quorum: another server or another run of it answered")
+	ErrOtherRun = wire.ErrOtherRun
 
 	// ErrDuplicate: two of the instances are the same server.
 	ErrDuplicate = errors.New("quorum: two instances are one server")
 
 	// ErrSetMismatch: clients disagree on the set of instances, see
 	// SetMismatchError.
-	ErrSetMismatch = errors.New("quorum: clients disagree on the set of instances")
+	ErrSetMismatch = wire.ErrSetMismatch
 
 	// ErrCounter: the resource's counter on an instance can't be used, see CounterError.
-	ErrCounter = errors.New("quorum: the resource's counter can't be used")
+	ErrCounter = wire.ErrCounter
 
 	// ErrNotReplicated: a grant wasn't acknowledged by as many replicas as the
 	// instance demands.
-	ErrNotReplicated = errors.New("quorum: grant was not acknowledged by enough replicas")
+	ErrNotReplicated = wire.ErrNotReplicated
 
 	// ErrNotMaster: the server is a replica or something else that takes no
 	// locks.
-	ErrNotMaster = errors.New("quorum: server is not a master")
+	ErrNotMaster = wire.ErrNotMaster
 
 	// ErrEviction: the server may drop locks when its memory is full.
 	ErrEviction = errors.New("quorum: server may evict locks")
@@ -127,7 +127,7 @@ type InstanceError struct {
 	// Instance is its name.
 	Instance string
 	// Op is what it was asked.
-	Op Op
+	Op wire.Op
 	// Err says why.
 	Err error
 }
@@ -143,7 +143,7 @@ func (e *InstanceError) Unwrap() error { return e.Err }
 // that ended the round, and to an *InstanceError for each instance that failed.
 type RoundError struct {
 	// Op is what the round was for: Acquire, Extend, Release or Look.
-	Op Op
+	Op wire.Op
 	// Key is the resource.
 	Key string
 	// Verdict says how the round ended: one of this package's errors.
@@ -171,7 +171,7 @@ type Ballot struct {
 	Instance string
 	// Vote is its answer. In a round that was decided before it answered, its
 	// outcome is Failed and its error ErrPending: it was not waited for.
-	Vote Vote
+	Vote wire.Vote
 	// Latency is the time from sending to the answer, 0 while it is pending.
 	Latency time.Duration
 }
@@ -269,7 +269,7 @@ func (e *RoundError) Error() string {
 		}
 	}
 	for _, ballot := range e.Raises {
-		fmt.Fprintf(&b, "; %s: %s: ", ballot.Instance, Raise)
+		fmt.Fprintf(&b, "; %s: %s: ", ballot.Instance, wire.Raise)
 		if ballot.Vote.Err != nil {
 			b.WriteString(ballot.Vote.Err.Error())
 		} else {
@@ -295,7 +295,7 @@ func (e *RoundError) Unwrap() []error {
 	if e.Cause != nil {
 		errs = append(errs, e.Cause)
 	}
-	add := func(op Op, ballots []Ballot) {
+	add := func(op wire.Op, ballots []Ballot) {
 		for _, ballot := range ballots {
 			if ballot.Vote.Err != nil {
 				errs = append(errs, &InstanceError{Instance: ballot.Instance, Op: op, Err: ballot.Vote.Err})
@@ -303,7 +303,7 @@ func (e *RoundError) Unwrap() []error {
 		}
 	}
 	add(e.Op, e.Votes)
-	add(Raise, e.Raises)
+	add(wire.Raise, e.Raises)
 	return errs
 }
 
@@ -313,9 +313,9 @@ type counts struct{ granted, refused, failed, pending int }
 func count(votes []Ballot) (t counts) {
 	for _, ballot := range votes {
 		switch {
-		case ballot.Vote.Outcome == Granted:
+		case ballot.Vote.Outcome == wire.Granted:
 			t.granted++
-		case ballot.Vote.Outcome == Refused:
+		case ballot.Vote.Outcome == wire.Refused:
 			t.refused++
 		//guard:pending-is-no-failure  a vote that wasn't needed is not counted as a failure
 		case ballot.Vote.Err == ErrPending:
@@ -381,114 +381,6 @@ func (e *QuarantineError) fix() string {
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }
 
-// SetMismatchError is the vote of an instance that was last used under another
-// Set. It Is ErrSetMismatch.
-type SetMismatchError struct {
-	// Mine is this client's set, Theirs the one that the instance remembers, as
-	// it keeps it.
-	Mine   Set
-	Theirs string
-}
-
-func (e *SetMismatchError) Error() string {
-	return fmt.Sprintf("%v: this client has %q, the instance was last used with %q; "+
-		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version",
-		ErrSetMismatch, e.Mine, e.Theirs)
-}
-
-func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
-
-// CounterError is the answer of a server on which a counter is, or would have to be
-// lifted, further ahead of the server's clock than Command.Ahead: the counter was written
-// by somebody else, or a clock was set back or is wrong. The server did nothing. It Is
-// ErrCounter.
-type CounterError struct {
-	// Token is what the counter would have come to.
-	Token fencing.Token
-	// Clock is the server's clock.
-	Clock time.Time
-	// Most is how far the counter may be ahead of it.
-	Most time.Duration
-	// Repair says what to do.
-	Repair string
-}
-
-func (e *CounterError) Error() string {
-	text := fmt.Sprintf("%v: it would come to %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
-		ErrCounter, e.Token, longTime(e.ahead()), e.Clock.UTC().Format("2006-01-02 15:04:05"), e.Most)
-	if e.clockTooLate() {
-		text = fmt.Sprintf("%v: the server's clock is in the year %d, and tokens are microseconds that end in June 2255", ErrCounter, e.Clock.UTC().Year())
-	}
-	if e.Repair == "" {
-		return text
-	}
-	return text + "; " + e.Repair
-}
-
-// ahead is how far the token is ahead of the clock, in microseconds.
-func (e *CounterError) ahead() float64 { return float64(e.Token) - float64(e.Clock.UnixMicro()) }
-
-func (e *CounterError) clockTooLate() bool { return e.Clock.UnixMicro() >= int64(fencing.MaxToken) }
-
-func (e *CounterError) Unwrap() error { return ErrCounter }
-
-// Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
-// Acquire had better not wait for that.
-func (e *CounterError) Permanent() bool {
-	//guard:poison-is-told  a caller is told at once that the counters are too far ahead
-	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
-}
-
-// longTime writes microseconds, which may be more than a Duration can hold.
-func longTime(micros float64) string {
-	const day = 24 * 3600e6
-	if micros >= 2*day {
-		return fmt.Sprintf("%.0f days", micros/day)
-	}
-	return (time.Duration(micros) * time.Microsecond).String()
-}
-
-// RunError is the answer of a server that was asked in another run than it is in
-// (Command.Run): it was restarted or promoted, or another server answers under its
-// name. It did nothing. It Is ErrOtherRun, and ErrNotMaster if the server says that
-// it is no master.
-type RunError struct {
-	// Asked is the run that the command named.
-	Asked string
-	// Found is the run of the server that answered, or its replication ID where its mark is
-	// gone or the command named no epoch, and Role what it says it is. Empty if it didn't
-	// say.
-	Found, Role string
-}
-
-func (e *RunError) Error() string {
-	if !e.master() {
-		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
-	}
-	if replID(e.Asked) == replID(e.Found) {
-		return fmt.Sprintf("%v: the mark on the server was left anew or is gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
-	}
-	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
-		ErrOtherRun, orHidden(e.Asked), orHidden(e.Found))
-}
-
-func (e *RunError) master() bool { return e.Role == "" || e.Role == "master" }
-
-// Unwrap gives ErrOtherRun, and ErrNotMaster for a replica.
-func (e *RunError) Unwrap() []error {
-	if !e.master() {
-		return []error{ErrOtherRun, ErrNotMaster}
-	}
-	return []error{ErrOtherRun}
-}
-
-func orHidden(run string) string {
-	if run == "" {
-		return "hidden"
-	}
-	return run
-}
-
 // RoleError is the vote of an instance that is no independent master. It Is
 // ErrNotMaster.
 type RoleError struct {
@@ -498,9 +390,9 @@ type RoleError struct {
 
 func (e *RoleError) Error() string {
 	switch e.Role {
-	case RoleSentinel:
+	case wire.RoleSentinel:
 		return fmt.Sprintf("%v but a Sentinel; list the masters that it watches, each by its own address", ErrNotMaster)
-	case RoleCluster:
+	case wire.RoleCluster:
 		return fmt.Sprintf("%v of its own but a node of a cluster, which can give keys to other nodes; list independent servers (cluster-enabled no)", ErrNotMaster)
 	case "slave":
 		return fmt.Sprintf("%v but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
@@ -513,11 +405,13 @@ func (e *RoleError) Unwrap() error { return ErrNotMaster }
 
 // Permanent reports that a Sentinel or a node of a cluster won't become a master. A
 // replica may: by a promotion, or because its name leads to another server.
-func (e *RoleError) Permanent() bool { return e.Role == RoleSentinel || e.Role == RoleCluster }
+func (e *RoleError) Permanent() bool {
+	return e.Role == wire.RoleSentinel || e.Role == wire.RoleCluster
+}
 
 // roleError is nil for a master, and for a server that doesn't tell.
-func roleError(id Identity) error {
-	if id.Role == "" || id.Role == RoleMaster {
+func roleError(id wire.Identity) error {
+	if id.Role == "" || id.Role == wire.RoleMaster {
 		return nil
 	}
 	return &RoleError{Role: id.Role}

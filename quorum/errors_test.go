@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestRoundErrorSaysItInstanceByInstance(t *testing.T) {
@@ -26,7 +27,7 @@ func TestRoundErrorSaysItInstanceByInstance(t *testing.T) {
 		_, err := f.TryAcquire(f.ctx, "orders/42")
 		var round *quorum.RoundError
 		require.ErrorAs(t, err, &round)
-		assert.Equal(t, quorum.Acquire, round.Op)
+		assert.Equal(t, wire.Acquire, round.Op)
 		assert.Equal(t, "orders/42", round.Key)
 		assert.Equal(t, 3, round.Quorum)
 		assert.NoError(t, round.Cause)
@@ -54,11 +55,11 @@ func TestRoundErrorSaysItInstanceByInstance(t *testing.T) {
 func TestRoundErrorWording(t *testing.T) {
 	cause := errors.New("shutting down")
 	err := &quorum.RoundError{
-		Op: quorum.Extend, Key: "k", Verdict: quorum.ErrNoQuorum, Cause: cause, Quorum: 2,
+		Op: wire.Extend, Key: "k", Verdict: quorum.ErrNoQuorum, Cause: cause, Quorum: 2,
 		Votes: []quorum.Ballot{
-			{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Granted}},
-			{Instance: "b", Vote: quorum.Vote{Outcome: quorum.Refused}},
-			{Instance: "c", Vote: quorum.Vote{Err: quorumtest.ErrConnRefused}},
+			{Instance: "a", Vote: wire.Vote{Outcome: wire.Granted}},
+			{Instance: "b", Vote: wire.Vote{Outcome: wire.Refused}},
+			{Instance: "c", Vote: wire.Vote{Err: quorumtest.ErrConnRefused}},
 		},
 	}
 	assert.EqualError(t, err, `quorum: no quorum of instances (extend "k": 1 granted, 1 refused, 1 failed; quorum is 2 of 3): shutting down; c: quorumtest: connection refused`)
@@ -68,7 +69,7 @@ func TestRoundErrorWording(t *testing.T) {
 	assert.NotErrorIs(t, err, quorum.ErrTaken)
 	var inst *quorum.InstanceError
 	require.ErrorAs(t, err, &inst)
-	assert.Equal(t, quorum.InstanceError{Instance: "c", Op: quorum.Extend, Err: quorumtest.ErrConnRefused}, *inst)
+	assert.Equal(t, quorum.InstanceError{Instance: "c", Op: wire.Extend, Err: quorumtest.ErrConnRefused}, *inst)
 	assert.EqualError(t, inst, "c: extend: quorumtest: connection refused")
 }
 
@@ -76,15 +77,15 @@ func TestRoundErrorWording(t *testing.T) {
 // was cut short were waited for.
 func TestPendingVotesAreNoFailures(t *testing.T) {
 	votes := []quorum.Ballot{
-		{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Refused}},
-		{Instance: "b", Vote: quorum.Vote{Outcome: quorum.Refused}},
-		{Instance: "c", Vote: quorum.Vote{Err: quorum.ErrPending}},
+		{Instance: "a", Vote: wire.Vote{Outcome: wire.Refused}},
+		{Instance: "b", Vote: wire.Vote{Outcome: wire.Refused}},
+		{Instance: "c", Vote: wire.Vote{Err: quorum.ErrPending}},
 	}
 	for verdict, pending := range map[error]string{
 		quorum.ErrTaken: "not waited for", quorum.ErrNotHeld: "not waited for", quorum.ErrTooSlow: "not waited for",
 		quorum.ErrInterrupted: "not answered yet", quorum.ErrClosed: "not answered yet",
 	} {
-		err := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: verdict, Quorum: 2, Votes: votes}
+		err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: verdict, Quorum: 2, Votes: votes}
 		assert.EqualError(t, err, verdict.Error()+` (acquire "k": 0 granted, 2 refused, 0 failed, 1 `+pending+`; quorum is 2 of 3)`)
 		assert.ErrorIs(t, err, quorum.ErrPending)
 	}
@@ -98,11 +99,11 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 		f.counters(10, 30, 20)
 		denied := permanentError{true}
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(cmd quorum.Command) (fate quorumtest.Fate) {
+			s.SetFate(func(cmd wire.Request) (fate quorumtest.Fate) {
 				switch {
-				case cmd.Op == quorum.Raise:
+				case cmd.Op == wire.Raise:
 					fate.Err = denied
-				case cmd.Op == quorum.Acquire && s != f.servers[1]:
+				case cmd.Op == wire.Acquire && s != f.servers[1]:
 					fate.Before = 2 * ms // so that the largest vote is among the first
 				}
 				return fate
@@ -115,7 +116,7 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 		assert.ErrorContains(f.t, err, `: raise: `+denied.Error())
 		var inst *quorum.InstanceError
 		require.ErrorAs(f.t, err, &inst)
-		assert.Equal(f.t, quorum.Raise, inst.Op)
+		assert.Equal(f.t, wire.Raise, inst.Op)
 		var round *quorum.RoundError
 		require.ErrorAs(f.t, err, &round)
 		assert.NotEmpty(f.t, round.Raises)
@@ -128,23 +129,23 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 		assert.NotErrorIs(f.t, err, quorum.ErrExhausted)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
-	err := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTokenRace, Quorum: 1,
-		Votes:  []quorum.Ballot{{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Granted}}},
-		Raises: []quorum.Ballot{{Instance: "a", Vote: quorum.Vote{Outcome: quorum.Refused}}},
+	err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrTokenRace, Quorum: 1,
+		Votes:  []quorum.Ballot{{Instance: "a", Vote: wire.Vote{Outcome: wire.Granted}}},
+		Raises: []quorum.Ballot{{Instance: "a", Vote: wire.Vote{Outcome: wire.Refused}}},
 	}
 	assert.EqualError(t, err, quorum.ErrTokenRace.Error()+` (acquire "k": 1 granted, 0 refused, 0 failed; quorum is 1 of 1); a: raise: its key was gone`)
 }
 
 // Clients that disagree on the set aren't told that the lock is taken.
 func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
-	theirs := quorum.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String()
+	theirs := wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String()
 	for name, c := range map[string]struct {
 		other, held, down []int
 		verdict           error
 	}{
-		"all":                 {other: []int{0, 1, 2, 3, 4}, verdict: quorum.ErrSetMismatch},
-		"enough":              {other: []int{0, 1, 2}, verdict: quorum.ErrSetMismatch},
-		"with failures":       {other: []int{0, 1}, down: []int{2}, verdict: quorum.ErrSetMismatch},
+		"all":                 {other: []int{0, 1, 2, 3, 4}, verdict: wire.ErrSetMismatch},
+		"enough":              {other: []int{0, 1, 2}, verdict: wire.ErrSetMismatch},
+		"with failures":       {other: []int{0, 1}, down: []int{2}, verdict: wire.ErrSetMismatch},
 		"one of the refusals": {other: []int{0}, held: []int{1, 2, 3, 4}, verdict: quorum.ErrTaken},
 		"but it is down":      {other: []int{0, 1}, down: []int{2, 3, 4}, verdict: quorum.ErrNoQuorum},
 	} {
@@ -175,7 +176,7 @@ func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
 }
 
 func TestWaitErrorText(t *testing.T) {
-	last := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
+	last := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
 	cause := fmt.Errorf("%w: %w", context.Canceled, errors.New("shutting down"))
 	err := &quorum.WaitError{Key: "k", Tries: 3, Waited: 1500*ms + 7*time.Microsecond, Verdict: quorum.ErrInterrupted, Cause: cause, Last: last}
 	assert.EqualError(t, err, `quorum: interrupted by the caller's context ("k": 3 tries in 1.5s): context canceled: shutting down; last: quorum: lock is taken (acquire "k": no instance was asked)`)
@@ -223,11 +224,11 @@ func TestTheCallersCauseIsVisible(t *testing.T) {
 		_, err := f.Acquire(ctx, "k")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, quorum.ErrInterrupted)
-		require.ErrorIs(t, err, quorum.ErrTimeout, "and why it had to wait is there as well")
+		require.ErrorIs(t, err, wire.ErrTimeout, "and why it had to wait is there as well")
 
 		// And an instance's is none.
 		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTimeout)
+		require.ErrorIs(t, err, wire.ErrTimeout)
 		assert.NotErrorIs(t, err, context.DeadlineExceeded)
 		assert.NotErrorIs(t, err, quorum.ErrInterrupted)
 	})
@@ -239,8 +240,8 @@ type breaker struct {
 	err error
 }
 
-func (b *breaker) Send(_ quorum.Command, _ time.Duration, to quorum.Receiver) {
-	to.Receive(quorum.Vote{Err: b.err})
+func (b *breaker) Send(_ wire.Request, _ time.Duration, to wire.Receiver) {
+	to.Receive(wire.Vote{Err: b.err})
 }
 
 func TestInstancesCannotPassForTheCaller(t *testing.T) {
@@ -254,7 +255,7 @@ func TestInstancesCannotPassForTheCaller(t *testing.T) {
 				assert.NotErrorIs(t, err, no)
 			}
 			if own != nil {
-				assert.ErrorIs(t, err, quorum.ErrTimeout)
+				assert.ErrorIs(t, err, wire.ErrTimeout)
 			} else {
 				assert.ErrorContains(t, err, "gave no reason")
 			}
@@ -268,9 +269,9 @@ func TestSentinelsAreToldApart(t *testing.T) {
 		"config": quorum.ErrConfig, "taken": quorum.ErrTaken, "no quorum": quorum.ErrNoQuorum, "slow": quorum.ErrTooSlow,
 		"race": quorum.ErrTokenRace, "interrupted": quorum.ErrInterrupted, "exhausted": quorum.ErrExhausted, "lost": quorum.ErrLost,
 		"expired": quorum.ErrExpired, "not extended": quorum.ErrNotExtended, "released": quorum.ErrReleased, "not held": quorum.ErrNotHeld,
-		"unreachable": quorum.ErrUnreachable, "closed": quorum.ErrClosed, "timeout": quorum.ErrTimeout, "overloaded": quorum.ErrOverloaded,
-		"quarantined": quorum.ErrQuarantined, "duplicate": quorum.ErrDuplicate, "set": quorum.ErrSetMismatch, "replicated": quorum.ErrNotReplicated,
-		"master": quorum.ErrNotMaster, "eviction": quorum.ErrEviction, "hidden": quorum.ErrHidden, "pending": quorum.ErrPending,
+		"unreachable": quorum.ErrUnreachable, "closed": quorum.ErrClosed, "timeout": wire.ErrTimeout, "overloaded": wire.ErrOverloaded,
+		"quarantined": quorum.ErrQuarantined, "duplicate": quorum.ErrDuplicate, "set": wire.ErrSetMismatch, "replicated": wire.ErrNotReplicated,
+		"master": wire.ErrNotMaster, "eviction": quorum.ErrEviction, "hidden": quorum.ErrHidden, "pending": quorum.ErrPending,
 	}
 	for a, err := range all {
 		assert.True(t, strings.HasPrefix(err.Error(), "quorum: "), "%v", err)
@@ -289,7 +290,7 @@ func TestTypedErrorsUnwrapAndSpeak(t *testing.T) {
 	}{
 		{&quorum.QuarantineError{Reason: quorum.Restarted, Detail: "seen", Remaining: 1500 * ms}, quorum.ErrQuarantined, []string{"restarted", "seen", "1.5s", "Trust"}},
 		{&quorum.QuarantineError{Reason: quorum.ClockJumped, Detail: "seen"}, quorum.ErrQuarantined, []string{"clock jumped", "time service"}},
-		{&quorum.SetMismatchError{Mine: quorum.Set{Name: "a", N: 5, Q: 3}, Theirs: "b@1 N=3 Q=2"}, quorum.ErrSetMismatch, []string{"a@0 N=5 Q=3", "b@1 N=3 Q=2", "Config.Set.Version"}},
+		{&wire.SetMismatchError{Mine: wire.Set{Name: "a", N: 5, Q: 3}, Theirs: "b@1 N=3 Q=2"}, wire.ErrSetMismatch, []string{"a@0 N=5 Q=3", "b@1 N=3 Q=2", "Config.Set.Version"}},
 		{&quorum.DuplicateError{Instance: "a", Other: "b", RunID: "r"}, quorum.ErrDuplicate, []string{`"a"`, `"b"`, "run id r"}},
 	} {
 		assert.ErrorIs(t, c.err, c.is)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // readonly is a path whose server can't keep a mark for a moment (OOM, MISCONF, NOREPLICAS):
@@ -21,12 +22,12 @@ type readonly struct {
 	on atomic.Bool
 }
 
-func (p *readonly) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+func (p *readonly) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	if !p.on.Load() {
 		return p.path.Probe(ctx, before)
 	}
 	s := p.to.Load()
-	s.SetIdentity(func(id *quorum.Identity) { id.Served = -1 })
+	s.SetIdentity(func(id *wire.Identity) { id.Served = -1 })
 	id, err := p.path.Probe(ctx, before)
 	s.SetIdentity(nil)
 	id.Served = 0
@@ -55,10 +56,10 @@ func back(t *testing.T) *comingBack {
 	time.Sleep(5 * time.Minute)
 	a.pd, a.pf = newPath(a.s1), newPath(a.s1)
 	a.ro = &readonly{path: a.pf}
-	a.D = a.newCoordinatorOn(a.cfg, []quorum.Instance{a.pd})
+	a.D = a.newCoordinatorOn(a.cfg, []wire.Instance{a.pd})
 	on := a.cfg
 	on.ClockMonitor = quorum.On
-	a.F = a.newCoordinatorOn(on, []quorum.Instance{a.ro})
+	a.F = a.newCoordinatorOn(on, []wire.Instance{a.ro})
 	for _, c := range []*quorum.Coordinator{a.D, a.F} {
 		l, err := c.TryAcquire(a.ctx, "k")
 		require.NoError(t, err)
@@ -81,7 +82,7 @@ func back(t *testing.T) *comingBack {
 
 func (a *comingBack) find() { // F finds out that its name leads to S1
 	_, err := a.F.TryAcquire(a.ctx, "other")
-	require.ErrorIs(a.t, err, quorum.ErrOtherRun)
+	require.ErrorIs(a.t, err, wire.ErrOtherRun)
 	_, err = a.F.TryAcquire(a.ctx, "other")
 	require.ErrorIs(a.t, err, quorum.ErrQuarantined)
 }
@@ -116,7 +117,7 @@ func TestAnEpochThatComesBackForgetsNoEvidence(t *testing.T) {
 					a.s1.Attach()
 				}
 				if c.start {
-					_, _ = a.newCoordinatorOn(a.cfg, []quorum.Instance{newPath(a.s1)}).Verify(a.ctx)
+					_, _ = a.newCoordinatorOn(a.cfg, []wire.Instance{newPath(a.s1)}).Verify(a.ctx)
 				}
 				time.Sleep(500 * ms)
 				if c.dFirst {
@@ -158,7 +159,7 @@ func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				ro := &readonly{path: newPath(s)}
 				ro.on.Store(true)
-				z := f.newCoordinatorOn(f.cfg, []quorum.Instance{ro})
+				z := f.newCoordinatorOn(f.cfg, []wire.Instance{ro})
 				_, err := z.Verify(f.ctx)
 				require.ErrorIs(t, err, quorum.ErrQuarantined)
 				ro.on.Store(false)
@@ -181,9 +182,9 @@ func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
 
 // A replica had no vote, so that nobody waits when the name leads to the master.
 func TestAReplicaIsNoEvidence(t *testing.T) {
-	for name, edit := range map[string]func(*quorum.Identity){
-		"up for a moment": func(id *quorum.Identity) { id.Role = "slave" },
-		"up for an hour":  func(id *quorum.Identity) { id.Role = "slave"; id.Uptime = time.Hour },
+	for name, edit := range map[string]func(*wire.Identity){
+		"up for a moment": func(id *wire.Identity) { id.Role = "slave" },
+		"up for an hour":  func(id *wire.Identity) { id.Role = "slave"; id.Uptime = time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -241,11 +242,11 @@ func TestTheFirstEpochOfARunningClient(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				require.NoError(t, f.acquire("k").Release(f.ctx))
 				pf := newPath(s2)
-				a := f.newCoordinatorOn(f.cfg, []quorum.Instance{pf})
+				a := f.newCoordinatorOn(f.cfg, []wire.Instance{pf})
 				require.NoError(t, twice(f, a, "other"))
 				d := &readonly{path: newPath(s1)}
 				d.on.Store(ro)
-				D := f.newCoordinatorOn(f.cfg, []quorum.Instance{d})
+				D := f.newCoordinatorOn(f.cfg, []wire.Instance{d})
 				_, err := D.Verify(f.ctx)
 				require.ErrorIs(t, err, quorum.ErrQuarantined)
 				d.on.Store(false)
@@ -267,9 +268,9 @@ func TestTheFirstEpochOfARunningClient(t *testing.T) {
 // Servers hide their run IDs and tell their replication IDs. A client that finds another
 // server waits for a whole quarantine.
 func TestAnotherServerThatHidesItsRunID(t *testing.T) {
-	for name, hide := range map[string]func(*quorum.Identity){
+	for name, hide := range map[string]func(*wire.Identity){
 		"control: told": nil,
-		"hidden":        func(id *quorum.Identity) { id.RunID = "" },
+		"hidden":        func(id *wire.Identity) { id.RunID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,12 +284,12 @@ func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				for _, s := range []*quorumtest.Server{s1, s2} { // the name has led to S2, too, long ago
-					_, _ = f.newCoordinatorOn(f.cfg, []quorum.Instance{newPath(s)}).Verify(f.ctx)
+					_, _ = f.newCoordinatorOn(f.cfg, []wire.Instance{newPath(s)}).Verify(f.ctx)
 					time.Sleep(time.Second)
 				}
 				time.Sleep(5 * time.Minute)
 				pd, pg := newPath(s1), newPath(s1)
-				d, g := f.newCoordinatorOn(f.cfg, []quorum.Instance{pd}), f.newCoordinatorOn(f.cfg, []quorum.Instance{pg})
+				d, g := f.newCoordinatorOn(f.cfg, []wire.Instance{pd}), f.newCoordinatorOn(f.cfg, []wire.Instance{pg})
 				for _, c := range []*quorum.Coordinator{d, g} {
 					require.NoError(t, twice(f, c, "k"))
 				}

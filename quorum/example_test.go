@@ -8,13 +8,14 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // newExample makes a Coordinator on servers in memory. A program would use package
 // instance to connect to real ones.
 func newExample(n int, cfg quorum.Config) (*quorum.Coordinator, []*quorumtest.Server) {
 	servers := make([]*quorumtest.Server, n)
-	instances := make([]quorum.Instance, n)
+	instances := make([]wire.Instance, n)
 	for i := range servers {
 		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 		instances[i] = servers[i]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Extend gives the lease a new TTL from now, on a quorum of instances where the
@@ -66,7 +67,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 		return nil
 	}
 	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: Extend, Key: l.Key(), Try: 1})
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.Key(), Try: 1})
 	}
 	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
@@ -75,7 +76,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	err := e.decide(ctx, start, length)
 	if c.cfg.Hooks.RoundDecided != nil {
 		took := drift.Elapsed(start, c.reader.Now())
-		c.cfg.Hooks.RoundDecided(ctx, RoundEnd{Op: Extend, Key: l.Key(), Try: 1, Started: start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+		c.cfg.Hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.Key(), Try: 1, Started: start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
 	}
 	if err == nil && c.cfg.Hooks.Extended != nil {
 		c.cfg.Hooks.Extended(ctx, l.event(nil))
@@ -116,7 +117,7 @@ func (e *extension) run(start drift.Instant) {
 		t.extension, t.i, t.errand = e, i, h.errand(i, e.ctx, oldVote, t)
 		t.errand.timeout = e.timeout
 		if h.crowded(i) {
-			e.count(i, Ballot{Instance: t.errand.m.name, Vote: Vote{Unsent: true, Err: ErrOverloaded}})
+			e.count(i, Ballot{Instance: t.errand.m.name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
 			continue
 		}
 		h.queue(i, t, start)
@@ -138,24 +139,24 @@ type turn struct {
 func (t *turn) begin(now drift.Instant) {
 	h := t.extension.lease.hold
 	if h.mark(t.i).absent() {
-		t.extended(Ballot{Instance: t.errand.m.name, Vote: Vote{Outcome: Refused}})
+		t.extended(Ballot{Instance: t.errand.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
 		return
 	}
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	t.errand.send(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
+	t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
 }
 
 func (t *turn) returned(ballot Ballot) {
 	h := t.extension.lease.hold
 	if t.restoring {
-		h.note(t.i, Restore, ballot.Vote)
-		if ballot.Vote.Outcome == Granted {
+		h.note(t.i, wire.Restore, ballot.Vote)
+		if ballot.Vote.Outcome == wire.Granted {
 			h.settle(t.i)
 		}
 		h.ended(t.i)
 		return
 	}
-	h.note(t.i, Extend, ballot.Vote)
+	h.note(t.i, wire.Extend, ballot.Vote)
 	t.extended(ballot)
 }
 
@@ -195,8 +196,8 @@ func (e *extension) moveOn() {
 			continue
 		}
 		t.restoring = true
-		t.errand.send(Command{
-			Op: Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
+		t.errand.send(wire.Request{
+			Op: wire.Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
 			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set, Ahead: h.c.cfg.ahead(),
 		}, drift.Instant{})
 	}
@@ -265,7 +266,7 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
+	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
 }
 
 func (e *extension) snapshot() []Ballot {

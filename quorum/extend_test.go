@@ -16,11 +16,12 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // only gives commands with this operation a fate, and lets all others pass.
-func only(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fate {
-	return func(cmd quorum.Command) quorumtest.Fate {
+func only(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
+	return func(cmd wire.Request) quorumtest.Fate {
 		if cmd.Op == op {
 			return fate
 		}
@@ -29,7 +30,7 @@ func only(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fa
 }
 
 // count counts an operation in the log of server i.
-func (f *fixture) count(i int, op quorum.Op) int {
+func (f *fixture) count(i int, op wire.Op) int {
 	n := 0
 	for _, did := range f.ops(i) {
 		if did == op {
@@ -57,7 +58,7 @@ func TestExtendGivesANewTTLFromBeforeTheSend(t *testing.T) {
 		synctest.Wait()
 		for i := range f.servers {
 			assert.Equal(t, 10*time.Second-30*ms, f.remaining(i, "k"))
-			assert.Zero(t, f.count(i, quorum.Restore), "nothing lacks anything")
+			assert.Zero(t, f.count(i, wire.Restore), "nothing lacks anything")
 		}
 		time.Sleep(lease.Validity())
 		assert.Error(t, lease.Err())
@@ -81,7 +82,7 @@ func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
 					for i, s := range f.servers {
 						if mask&(1<<i) != 0 {
 							bad++
-							s.SetFate(only(quorum.Extend, fate))
+							s.SetFate(only(wire.Extend, fate))
 						}
 					}
 					err := lease.Extend(f.ctx)
@@ -95,10 +96,10 @@ func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
 						assert.NoError(t, lease.Err(), "the lease stands")
 						var round *quorum.RoundError
 						require.ErrorAs(t, err, &round)
-						assert.Equal(t, quorum.Extend, round.Op)
+						assert.Equal(t, wire.Extend, round.Op)
 						assert.Len(t, round.Votes, 5)
 						for i := range f.servers {
-							assert.Zero(t, f.count(i, quorum.Release), "scenario S11e")
+							assert.Zero(t, f.count(i, wire.Release), "scenario S11e")
 						}
 						// And another try may win.
 						f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
@@ -190,7 +191,7 @@ func TestPastTheDeadlineNobodyIsAsked(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrLost)
 		synctest.Wait()
 		for i := range f.servers {
-			assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(i))
+			assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(i))
 		}
 	})
 }
@@ -219,7 +220,7 @@ func TestExtendNeverRevives(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, f.left())
 		for i := range f.servers {
-			assert.Zero(t, f.count(i, quorum.Restore))
+			assert.Zero(t, f.count(i, wire.Restore))
 		}
 	})
 }
@@ -345,7 +346,7 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 				require.NoError(t, lease.Extend(f.ctx))
 				synctest.Wait()
 				for i := range f.servers {
-					assert.LessOrEqual(t, f.count(i, quorum.Restore), 1)
+					assert.LessOrEqual(t, f.count(i, wire.Restore), 1)
 				}
 				require.NoError(t, lease.Release(f.ctx))
 				f.requireNothingLeft()
@@ -356,7 +357,7 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 
 func TestExtendDoesNotPutItBackOverSomebodyElsesKey(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.occupy("k", quorum.NoExpiry, 4)
+		f.occupy("k", wire.NoExpiry, 4)
 		lease := f.acquire("k")
 		time.Sleep(time.Second)
 		require.NoError(t, lease.Extend(f.ctx))
@@ -388,7 +389,7 @@ func TestRestoredInstancesDoNotCount(t *testing.T) {
 				synctest.Wait()
 				assert.True(t, lease.Deadline().Before(before))
 				for i := range f.servers {
-					assert.Zero(t, f.count(i, quorum.Restore), "none after a lost extension")
+					assert.Zero(t, f.count(i, wire.Restore), "none after a lost extension")
 				}
 			})
 		})
@@ -406,7 +407,7 @@ func TestNothingIsPutBackByAnExtensionThatFailed(t *testing.T) {
 		f.resume(1, 2, 3)
 		synctest.Wait()
 		time.Sleep(time.Second)
-		assert.Zero(t, f.count(0, quorum.Restore))
+		assert.Zero(t, f.count(0, wire.Restore))
 		_, _, there := f.servers[0].Get("k")
 		assert.False(t, there)
 	})
@@ -441,8 +442,8 @@ func TestNothingIsPutBackAfterARelease(t *testing.T) {
 				for i := range f.servers {
 					released := false
 					for _, op := range f.ops(i) {
-						released = released || op == quorum.Release
-						assert.False(t, released && op == quorum.Restore, "server %d: %v", i, f.ops(i))
+						released = released || op == wire.Release
+						assert.False(t, released && op == wire.Restore, "server %d: %v", i, f.ops(i))
 					}
 				}
 			})
@@ -471,10 +472,10 @@ func TestExtendIsCancelledByItsContext(t *testing.T) {
 		synctest.Wait()
 
 		// One that has ended before asks nobody.
-		asked := f.count(0, quorum.Extend)
+		asked := f.count(0, wire.Extend)
 		require.ErrorIs(t, lease.Extend(ctx), quorum.ErrInterrupted)
 		require.NoError(t, f.Settle(f.ctx))
-		assert.LessOrEqual(t, f.count(0, quorum.Extend), asked+1)
+		assert.LessOrEqual(t, f.count(0, wire.Extend), asked+1)
 		require.NoError(t, lease.Extend(f.ctx))
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
@@ -511,7 +512,7 @@ func TestConcurrentExtensionsTakeTurns(t *testing.T) {
 		all.Wait()
 		assert.Equal(t, 1040*ms, f.elapsed(), "one after the other")
 		assert.Equal(t, fullValidity-10*ms, lease.Validity())
-		f.requireInOrder(quorum.Extend, 10*ms)
+		f.requireInOrder(wire.Extend, 10*ms)
 
 		// Who stands in line can leave it.
 		ctx, cancel := context.WithTimeout(f.ctx, 2*ms)
@@ -525,12 +526,12 @@ func TestConcurrentExtensionsTakeTurns(t *testing.T) {
 
 // requireInOrder demands that each server carried out the operation with at least
 // gap between two of them.
-func (f *fixture) requireInOrder(op quorum.Op, gap time.Duration) {
+func (f *fixture) requireInOrder(op wire.Op, gap time.Duration) {
 	f.t.Helper()
 	for i := range f.servers {
 		var last time.Time
 		for _, e := range f.log(i) {
-			if e.Command.Op != op {
+			if e.Request.Op != op {
 				continue
 			}
 			if !last.IsZero() {
@@ -545,13 +546,13 @@ func (f *fixture) requireInOrder(op quorum.Op, gap time.Duration) {
 // extension follows it, on that instance, and finds the key.
 func TestExtendFollowsTheStraggler(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.servers[4].SetFate(only(quorum.Acquire, quorumtest.Fate{Before: 50 * ms}))
+		f.servers[4].SetFate(only(wire.Acquire, quorumtest.Fate{Before: 50 * ms}))
 		lease := f.acquire("k")
 		time.Sleep(ms)
 		require.NoError(t, lease.Extend(f.ctx))
 		assert.Equal(t, ms, f.elapsed(), "which isn't waited for")
 		require.NoError(t, f.Settle(f.ctx))
-		assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Extend}, f.ops(4))
+		assert.Equal(t, []wire.Op{wire.Acquire, wire.Extend}, f.ops(4))
 		assert.Len(t, lease.Instances(), 5)
 	})
 }
@@ -571,7 +572,7 @@ func TestExtendTellsHooks(t *testing.T) {
 		assert.Equal(t, fullValidity, extended[0].Validity)
 		assert.Equal(t, time.Second, extended[0].Held)
 		require.Len(t, ends, 2)
-		assert.Equal(t, quorum.Extend, ends[1].Op)
+		assert.Equal(t, wire.Extend, ends[1].Op)
 		assert.Equal(t, fullValidity, ends[1].Validity)
 
 		time.Sleep(time.Second)
@@ -605,7 +606,7 @@ func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
 		f.requireNothingLeft()
 	}, func(c *quorum.Config) {
 		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
-			if e.Op == quorum.Extend {
+			if e.Op == wire.Extend {
 				during()
 			}
 		}
@@ -622,18 +623,18 @@ func TestALateExtensionPutsNothingBack(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second)
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(only(quorum.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+			s.SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
 		}, 0, 1, 2)
 		during = func() { assert.ErrorIs(t, lease.Release(f.ctx), quorum.ErrUnreachable) }
 		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrReleased)
 		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
 		f.requireNothingLeft()
 		for i := range f.servers {
-			assert.Zero(t, f.count(i, quorum.Restore))
+			assert.Zero(t, f.count(i, wire.Restore))
 		}
 	}, func(c *quorum.Config) {
 		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
-			if e.Op == quorum.Extend {
+			if e.Op == wire.Extend {
 				during()
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 const ms = time.Millisecond
@@ -81,7 +82,7 @@ func (f *fixture) newCoordinator(cfg quorum.Config) *quorum.Coordinator {
 	return f.newCoordinatorOn(cfg, f.instances())
 }
 
-func (f *fixture) newCoordinatorOn(cfg quorum.Config, instances []quorum.Instance) *quorum.Coordinator {
+func (f *fixture) newCoordinatorOn(cfg quorum.Config, instances []wire.Instance) *quorum.Coordinator {
 	f.t.Helper()
 	c, err := quorum.New(cfg, instances...)
 	require.NoError(f.t, err)
@@ -113,7 +114,7 @@ func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 // if d is an odd number of microseconds.
 func (f *fixture) distant(d time.Duration) *quorum.Coordinator {
 	f.t.Helper()
-	instances := make([]quorum.Instance, len(f.servers))
+	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {
 		instances[i] = distantServer{quorumtest.Listening{Server: s}, d}
 	}
@@ -125,15 +126,15 @@ type distantServer struct {
 	d time.Duration
 }
 
-func (s distantServer) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	quorum.SendBlocking(nil, func(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (s distantServer) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	wire.SendBlocking(nil, func(ctx context.Context, cmd wire.Request) wire.Vote {
 		time.Sleep(s.d)
 		return s.Do(ctx, cmd)
 	}, cmd, timeout, to)
 }
 
-func (f *fixture) instances() []quorum.Instance {
-	instances := make([]quorum.Instance, len(f.servers))
+func (f *fixture) instances() []wire.Instance {
+	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {
 		if instances[i] = s; f.calls {
 			instances[i] = quorumtest.Listening{Server: s}
@@ -147,7 +148,7 @@ func (f *fixture) instances() []quorum.Instance {
 func (f *fixture) vouch(which ...int) {
 	for _, i := range which {
 		run := f.servers[i].RunID()
-		f.servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = id.RunID == run })
+		f.servers[i].SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == run })
 	}
 }
 
@@ -194,14 +195,14 @@ func (f *fixture) elapsed() time.Duration { return time.Since(f.began) }
 
 // log is what a server has carried out, without the clock monitor's ticks.
 func (f *fixture) log(i int) []quorumtest.Entry {
-	return slices.DeleteFunc(f.servers[i].Log(), func(e quorumtest.Entry) bool { return e.Command.Op == quorum.Tick })
+	return slices.DeleteFunc(f.servers[i].Log(), func(e quorumtest.Entry) bool { return e.Request.Op == wire.Tick })
 }
 
 // ops are the operations of log.
-func (f *fixture) ops(i int) []quorum.Op {
-	ops := []quorum.Op{}
+func (f *fixture) ops(i int) []wire.Op {
+	ops := []wire.Op{}
 	for _, e := range f.log(i) {
-		ops = append(ops, e.Command.Op)
+		ops = append(ops, e.Request.Op)
 	}
 	return ops
 }
@@ -312,7 +313,7 @@ func TestFixture(t *testing.T) {
 		assert.Len(t, lease.Instances(), 5)
 		assert.Len(t, f.left(), 5)
 		assert.NotZero(t, lease.Token())
-		assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(0))
+		assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(0))
 
 		_, err := f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrTaken)

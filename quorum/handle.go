@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Handle is a lease on its way to another process, which goes on with it
@@ -44,7 +45,7 @@ type Handle struct {
 	token    fencing.Token
 	ttl      time.Duration
 	deadline time.Time
-	set      Set
+	set      wire.Set
 
 	// How long the lease may live in all, 0 for no bound; how long it had lived when it
 	// was handed off; and when that was, by the sender's wall clock.
@@ -134,7 +135,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 // Resume takes over a lease that was handed off: with its TTL, counted from here, and a
 // value and a token of its own. It doesn't matter what the sender's clock shows, but a
 // handle whose deadline has passed here as well is refused with ErrExpired, and nobody
-// is asked. It takes scripts on the instances, also with Fencing Off (see Command.Replace).
+// is asked. It takes scripts on the instances, also with Fencing Off (see Request.Replace).
 //
 // Errors: ErrConfig for a handle of another set of instances, of a TTL above MaxTTL, or
 // of a token that isn't below the instances' counters; ErrExpired; ErrLost if so many
@@ -147,7 +148,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ready(ctx, Extend, handle.key); err != nil {
+	if err := c.ready(ctx, wire.Extend, handle.key); err != nil {
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
@@ -174,7 +175,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.ready(ctx, Release, handle.key); err != nil {
+	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
 		return err
 	}
 	hold := newHold(c.core, handle.key, *handle.value)
@@ -205,7 +206,7 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	}
 	now := c.reader.Now().Wall
 	expired := func(why string) error {
-		return &RoundError{Op: Extend, Key: h.key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
+		return &RoundError{Op: wire.Extend, Key: h.key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
 	}
 	if !now.Before(h.deadline) {
 		return Terms{}, 0, expired("by the handle's deadline, " + h.deadline.Format(time.RFC3339Nano))
@@ -347,7 +348,7 @@ func parseHandle(text string) (Handle, error) {
 	for name := range fields {
 		return Handle{}, fmt.Errorf("%w: the handle has a field %.40q, which no handle has", ErrConfig, name)
 	}
-	set, err := ParseSet(t.Set)
+	set, err := wire.ParseSet(t.Set)
 	if err != nil {
 		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
 	}
@@ -412,5 +413,5 @@ func (h Handle) validate() error {
 	if h.deadline.IsZero() || h.sent.IsZero() {
 		return fmt.Errorf("%w: the handle has no deadline, or doesn't say when it was sent", ErrConfig)
 	}
-	return h.set.validateName()
+	return h.set.ValidateName()
 }

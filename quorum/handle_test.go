@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // goodText is a handle's text. The form is what other processes read: it mustn't change
@@ -59,7 +60,7 @@ func (f *fixture) requireNoValue(by *quorum.Coordinator, key string) {
 		}
 		log := s.Log()
 		for _, e := range log {
-			if e.Command.Replace != "" && e.Command.Value == value {
+			if e.Request.Replace != "" && e.Request.Value == value {
 				assert.Fail(f.t, "what was replaced is deleted again", "%s has it", s.Name())
 			}
 		}
@@ -253,8 +254,8 @@ func TestHandingOffEndsTheLease(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		assert.Empty(t, f.left())
 		for i := range f.servers {
-			assert.NotContains(t, f.ops(i), quorum.Extend)
-			assert.NotContains(t, f.ops(i), quorum.Release)
+			assert.NotContains(t, f.ops(i), wire.Extend)
+			assert.NotContains(t, f.ops(i), wire.Release)
 		}
 	}, func(c *quorum.Config) {
 		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e.Err) }
@@ -316,7 +317,7 @@ func TestHandingOffWaitsForTheKeeper(t *testing.T) {
 					for i := range hung {
 						f.hang(i)
 					}
-					for f.count(4, quorum.Extend) == 0 {
+					for f.count(4, wire.Extend) == 0 {
 						time.Sleep(ms)
 						synctest.Wait()
 					}
@@ -395,10 +396,10 @@ func TestNothingLateOfTheSenderHurtsTheReceiver(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		for _, s := range f.servers {
-			late := quorum.Command{Key: "k", Value: value, TTL: ms, CounterTTL: 24 * time.Hour, Ahead: time.Second, Token: 1, Set: f.Set()}
-			for _, op := range []quorum.Op{quorum.Acquire, quorum.Extend, quorum.Restore, quorum.Raise, quorum.Release} {
+			late := wire.Request{Key: "k", Value: value, TTL: ms, CounterTTL: 24 * time.Hour, Ahead: time.Second, Token: 1, Set: f.Set()}
+			for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Restore, wire.Raise, wire.Release} {
 				late.Op = op
-				assert.Equal(t, quorum.Refused, s.Do(f.ctx, late).Outcome, "%v", op)
+				assert.Equal(t, wire.Refused, s.Do(f.ctx, late).Outcome, "%v", op)
 			}
 			_, left, ok := s.Get("k")
 			assert.True(t, ok)
@@ -498,8 +499,8 @@ func TestResumeReplacesWithoutFencing(t *testing.T) {
 		for i := range f.servers {
 			var replaced []string
 			for _, e := range f.log(i) {
-				if e.Command.Replace != "" {
-					replaced = append(replaced, e.Command.Replace)
+				if e.Request.Replace != "" {
+					replaced = append(replaced, e.Request.Replace)
 				}
 			}
 			assert.Equal(t, []string{value}, replaced)
@@ -515,7 +516,7 @@ func TestResumeTopsUp(t *testing.T) {
 		lease := f.acquire("k")
 		f.each(func(s *quorumtest.Server) {
 			s.Start(true)
-			s.SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
 		}, 3, 4)
 		other := f.other()
 		resumed, err := other.Resume(f.ctx, f.handOff(lease))
@@ -640,7 +641,7 @@ func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 		}
 		other := parse(t, strings.Replace(good, set, "other"+set, 1))
 		_, err := f.Resume(f.ctx, other)
-		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		require.ErrorIs(t, err, wire.ErrSetMismatch)
 		assert.ErrorContains(t, err, "other@0 N=5 Q=3")
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Len(t, f.ops(0), asked, "nobody was asked")

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // hold is one value under one key on all instances: what is known of it
@@ -139,7 +140,7 @@ func (h *hold) crowded(i int) bool {
 
 // note takes in the answer to a command about the value, and gives what is known
 // then.
-func (h *hold) note(i int, op Op, vote Vote) mark {
+func (h *hold) note(i int, op wire.Op, vote wire.Vote) mark {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.spots[i].mark = h.spots[i].mark.after(op, vote)
@@ -147,10 +148,10 @@ func (h *hold) note(i int, op Op, vote Vote) mark {
 }
 
 // after is what is known after one more answer.
-func (k mark) after(op Op, vote Vote) mark {
-	sets := op == Acquire || op == Restore
+func (k mark) after(op wire.Op, vote wire.Vote) mark {
+	sets := op == wire.Acquire || op == wire.Restore
 	switch {
-	case vote.Outcome == Failed:
+	case vote.Outcome == wire.Failed:
 		// Unknown is not "no". But a command that was never sent, or that never
 		// sets the key, changes nothing.
 		//guard:unknown-may-be-set  a SET with an unknown outcome may have set the key, or may still set it
@@ -158,7 +159,7 @@ func (k mark) after(op Op, vote Vote) mark {
 			k.coming++
 		}
 		return k
-	case vote.Outcome != Granted:
+	case vote.Outcome != wire.Granted:
 		// It isn't there now, but a SET may still arrive.
 		k.there = false
 		return k
@@ -167,7 +168,7 @@ func (k mark) after(op Op, vote Vote) mark {
 		// out once, so that one isn't left to come.
 		k.coming--
 	}
-	k.there = op != Release
+	k.there = op != wire.Release
 	return k
 }
 
@@ -286,16 +287,16 @@ func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, now dri
 func (d *deletion) begin(now drift.Instant) {
 	if d.hold.mark(d.i).absent() {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
-		d.report(d.i, Ballot{Instance: d.errand.m.name, Vote: Vote{Outcome: Refused}})
+		d.report(d.i, Ballot{Instance: d.errand.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
 		d.hold.ended(d.i)
 		return
 	}
-	d.errand.send(Command{Op: Release, Key: d.hold.key, Value: d.hold.value, Wake: d.wake}, now)
+	d.errand.send(wire.Request{Op: wire.Release, Key: d.hold.key, Value: d.hold.value, Notify: d.wake}, now)
 }
 
 func (d *deletion) returned(ballot Ballot) {
 	h := d.hold
-	if after := h.note(d.i, Release, ballot.Vote); !after.absent() {
+	if after := h.note(d.i, wire.Release, ballot.Vote); !after.absent() {
 		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
 		d.errand.m.owed.owe(h.key, h.value, after)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Hooks are told what a Coordinator does. Each may be nil and then costs
@@ -49,7 +50,7 @@ type Hooks struct {
 
 // RoundStart is the beginning of a round.
 type RoundStart struct {
-	Op  Op
+	Op  wire.Op
 	Key string
 	// Try counts the rounds of one Acquire from 1.
 	Try int
@@ -57,7 +58,7 @@ type RoundStart struct {
 
 // RoundEnd is the end of a round.
 type RoundEnd struct {
-	Op  Op
+	Op  wire.Op
 	Key string
 	Try int
 	// Started is the client's wall clock at the start, Took the time to the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 type callerKey struct{}
@@ -104,7 +105,7 @@ func TestHooksOfALease(t *testing.T) {
 		require.Len(f.t, end.Ballots, 3)
 		granted := 0
 		for _, ballot := range end.Ballots {
-			if ballot.Vote.Outcome == quorum.Granted {
+			if ballot.Vote.Outcome == wire.Granted {
 				granted++
 				assert.Equal(f.t, 2*ms, ballot.Latency)
 			} else {
@@ -193,7 +194,7 @@ func TestHookOfALostLease(t *testing.T) {
 
 func TestHooksOfInstances(t *testing.T) {
 	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
-		f.servers[0].SetIdentity(func(id *quorum.Identity) {
+		f.servers[0].SetIdentity(func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
 		})
 		f.servers[1].SetIdentity(nil)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Inspection is what the instances say about a key at one time. It may be out of
@@ -72,7 +73,7 @@ func (h *Holder) text() string {
 		text = "held by another client"
 	}
 	switch {
-	case h.Remaining == NoExpiry:
+	case h.Remaining == wire.NoExpiry:
 		text += ", and its key never expires"
 	case h.Remaining > 0:
 		text += fmt.Sprintf(" for another %v unless it extends", h.Remaining.Round(time.Millisecond))
@@ -85,7 +86,7 @@ func holderIn(votes []Ballot, quorum int) *Holder {
 	var h Holder
 	var times []time.Duration
 	for _, ballot := range votes {
-		if vote := ballot.Vote; vote.Outcome == Refused && vote.Err == nil {
+		if vote := ballot.Vote; vote.Outcome == wire.Refused && vote.Err == nil {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}
@@ -103,10 +104,10 @@ func holderIn(votes []Ballot, quorum int) *Holder {
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a
 // quorum answered (the Inspection has what was found), ErrInterrupted, ErrClosed.
 func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
-	if err := c.ready(ctx, Look, key); err != nil {
+	if err := c.ready(ctx, wire.Look, key); err != nil {
 		return Inspection{}, err
 	}
-	cmd := Command{Op: Look, Key: key, Fence: c.cfg.Fencing == On}
+	cmd := wire.Request{Op: wire.Look, Key: key, Fence: c.cfg.Fencing == On}
 	ballots := make([]Ballot, len(c.members))
 	var group errgroup.Group
 	for i, m := range c.members {
@@ -119,10 +120,10 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	_ = group.Wait() // no error is ever returned
 	found := inspection(key, c.majority.Q, ballots)
 	if ctx.Err() != nil {
-		return found, &RoundError{Op: Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
+		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
 	}
 	if len(c.members)-len(found.Failed) < c.majority.Q {
-		return found, &RoundError{Op: Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
+		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
 	}
 	return found, nil
 }
@@ -133,9 +134,9 @@ func inspection(key string, quorum int, ballots []Ballot) Inspection {
 	for _, ballot := range ballots {
 		vote := ballot.Vote
 		switch vote.Outcome {
-		case Granted:
+		case wire.Granted:
 			found.Free = append(found.Free, ballot.Instance)
-		case Refused:
+		case wire.Refused:
 			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
 			if i < 0 {
 				_, owner, _ := strings.Cut(vote.Holder, ":")
@@ -164,7 +165,7 @@ func inspection(key string, quorum int, ballots []Ballot) Inspection {
 func lasts(times []time.Duration, quorum int) time.Duration {
 	const forever = 1<<63 - 1
 	for i, t := range times {
-		if t == NoExpiry {
+		if t == wire.NoExpiry {
 			times[i] = forever
 		}
 	}
@@ -174,7 +175,7 @@ func lasts(times []time.Duration, quorum int) time.Duration {
 		last = times[0]
 	}
 	if last == forever {
-		return NoExpiry
+		return wire.NoExpiry
 	}
 	return last
 }
@@ -188,7 +189,7 @@ func (i Inspection) String() string {
 		if h.Held {
 			kind = "held"
 		}
-		if h.Remaining == NoExpiry {
+		if h.Remaining == wire.NoExpiry {
 			left = "forever"
 		}
 		parts = append(parts, fmt.Sprintf("%s by %q on %s %s", kind, h.Owner, strings.Join(h.Instances, ", "), left))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func (f *fixture) inspect(key string) quorum.Inspection {
@@ -77,12 +78,12 @@ func TestInspectASplit(t *testing.T) {
 		f.servers[0].Put("k", "one:alice", time.Second)
 		f.servers[1].Put("k", "two:bob", 2*time.Second)
 		f.servers[2].Put("k", "two:bob", 3*time.Second)
-		f.servers[3].Put("k", "three", quorum.NoExpiry)
+		f.servers[3].Put("k", "three", wire.NoExpiry)
 		found := f.inspect("k")
 		assert.Nil(t, found.Held())
 		require.Len(t, found.Holders, 3)
 		assert.Equal(t, quorum.Holder{Owner: "bob", Value: "two:bob", Instances: []string{"B", "C"}, Remaining: 3 * time.Second}, found.Holders[0], "the one on most comes first")
-		assert.Equal(t, quorum.NoExpiry, found.Holders[2].Remaining)
+		assert.Equal(t, wire.NoExpiry, found.Holders[2].Remaining)
 		assert.Equal(t, []string{"E"}, found.Free)
 		assert.Contains(t, found.String(), `partly held by "bob" on B, C for 3s;`)
 		assert.Contains(t, found.String(), `on D forever; free on E; tokens up to `)
@@ -91,10 +92,10 @@ func TestInspectASplit(t *testing.T) {
 
 func TestInspectKeysThatLiveForEver(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.occupy("k", quorum.NoExpiry)
-		assert.Equal(t, quorum.NoExpiry, f.inspect("k").Held().Remaining)
+		f.occupy("k", wire.NoExpiry)
+		assert.Equal(t, wire.NoExpiry, f.inspect("k").Held().Remaining)
 		f.occupy("k", time.Second, 0)
-		assert.Equal(t, quorum.NoExpiry, f.inspect("k").Held().Remaining, "two of three are enough")
+		assert.Equal(t, wire.NoExpiry, f.inspect("k").Held().Remaining, "two of three are enough")
 		f.occupy("k", 2*time.Second, 1)
 		assert.Equal(t, 2*time.Second, f.inspect("k").Held().Remaining)
 	})
@@ -112,7 +113,7 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 		assert.Equal(t, []string{"C", "D", "E"}, found.Held().Instances)
 		require.Len(t, found.Failed, 2)
 		assert.ErrorIs(t, found.Failed[0].Vote.Err, quorumtest.ErrConnRefused)
-		assert.ErrorIs(t, found.Failed[1].Vote.Err, quorum.ErrTimeout)
+		assert.ErrorIs(t, found.Failed[1].Vote.Err, wire.ErrTimeout)
 		assert.Contains(t, found.String(), "; no answer from A: quorumtest: connection refused; no answer from B: ")
 
 		f.kill(2)
@@ -120,7 +121,7 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
 		var round *quorum.RoundError
 		require.ErrorAs(t, err, &round)
-		assert.Equal(t, quorum.Look, round.Op)
+		assert.Equal(t, wire.Look, round.Op)
 		assert.Len(t, round.Votes, 5)
 		assert.Nil(t, found.Held(), "two are no quorum")
 		require.Len(t, found.Holders, 1)
@@ -142,7 +143,7 @@ func TestInspectChangesNothing(t *testing.T) {
 		assert.Equal(t, []string{"k"}, f.servers[0].Keys())
 		assert.Equal(t, 10*time.Second, f.remaining(0, "k"))
 		for _, op := range f.ops(0)[1:] {
-			assert.Equal(t, quorum.Look, op)
+			assert.Equal(t, wire.Look, op)
 		}
 		require.NoError(t, lease.Release(f.ctx))
 	})

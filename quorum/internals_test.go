@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // LinesOf is how many keys a Coordinator needs to keep a queue for.
@@ -28,8 +29,8 @@ func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	at := func(mono, wall time.Duration) drift.Instant {
 		return drift.Instant{Mono: mono, Wall: time.Unix(1_800_000_000, 0).Add(wall)}
 	}
-	id := func(repl string) Identity {
-		return Identity{RunID: "run", ReplID: repl, Role: RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
+	id := func(repl string) wire.Identity {
+		return wire.Identity{RunID: "run", ReplID: repl, Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
 	}
 	for name, c := range map[string]struct {
 		sent, asked, answered drift.Instant
@@ -59,7 +60,7 @@ func TestACommandInNoRunConfirmsNone(t *testing.T) {
 	at := func(d time.Duration) drift.Instant {
 		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
 	}
-	id := Identity{RunID: "run", ReplID: "one", Role: RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
+	id := wire.Identity{RunID: "run", ReplID: "one", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
 	q := quarantine{length: 10 * time.Minute}
 	q.identify(id, at(0), at(0))
 	q.confirmed("", at(time.Minute))
@@ -74,11 +75,11 @@ func TestAReplicaThatIsAMasterNowWasPromoted(t *testing.T) {
 	at := func(d time.Duration) drift.Instant {
 		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
 	}
-	for role, trusted := range map[string]bool{RoleMaster: true, "slave": false} {
-		id := Identity{RunID: "run", ReplID: "one", Role: role, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
+	for role, trusted := range map[string]bool{wire.RoleMaster: true, "slave": false} {
+		id := wire.Identity{RunID: "run", ReplID: "one", Role: role, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
 		q := quarantine{length: 10 * time.Minute}
 		q.identify(id, at(0), at(0))
-		id.ReplID, id.Role = "two", RoleMaster
+		id.ReplID, id.Role = "two", wire.RoleMaster
 		q.identify(id, at(time.Second), at(time.Second))
 		if trusted {
 			require.Nil(t, q.check(at(time.Second)), role)
@@ -94,8 +95,8 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 	at := func(mono, wall time.Duration) drift.Instant {
 		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}
 	}
-	id := Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: RoleMaster, Uptime: time.Hour, Served: time.Hour}
-	known := Known{RunID: "run", Run: "one@7", Marked: true}
+	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	known := wire.Known{RunID: "run", Run: "one@7", Marked: true}
 	for name, c := range map[string]struct {
 		now    drift.Instant
 		lately bool
@@ -111,7 +112,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		"the monotonic clock": {at(5*time.Minute, 11*time.Second), false, 10*time.Second - 102*time.Millisecond},
 	} {
 		q := quarantine{length: 10 * time.Minute, drift: drift.Default()}
-		require.Equal(t, Known{}, q.known(at(0, 0)), "before it has looked")
+		require.Equal(t, wire.Known{}, q.known(at(0, 0)), "before it has looked")
 		q.identify(id, at(time.Second, time.Second), at(time.Second, time.Second))
 		q.counted(at(time.Second, time.Second))
 		want := known

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
@@ -25,8 +26,8 @@ func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
 			began := time.Now()
 			time.Sleep(fullValidity/6 - ms)
 			synctest.Wait()
-			require.Equal(t, n, f.count(0, quorum.Extend), "not sooner than after a sixth")
-			for f.count(0, quorum.Extend) == n {
+			require.Equal(t, n, f.count(0, wire.Extend), "not sooner than after a sixth")
+			for f.count(0, wire.Extend) == n {
 				time.Sleep(ms)
 				synctest.Wait()
 				require.LessOrEqual(t, time.Since(began), fullValidity/3+ms, "nor later than after a third")
@@ -40,7 +41,7 @@ func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Zero(t, time.Since(at), "its goroutines have ended")
 		time.Sleep(time.Minute)
-		assert.Equal(t, 20, f.count(0, quorum.Extend))
+		assert.Equal(t, 20, f.count(0, wire.Extend))
 	})
 }
 
@@ -57,18 +58,18 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 			lease.KeepAlive()
 		}
 		perSlot := func(part time.Duration) (most int) {
-			before := f.count(0, quorum.Extend)
+			before := f.count(0, wire.Extend)
 			for slot := part / 20; part > 0; part -= slot {
 				time.Sleep(slot)
 				synctest.Wait()
-				now := f.count(0, quorum.Extend)
+				now := f.count(0, wire.Extend)
 				most, before = max(most, now-before), now
 			}
 			return most
 		}
 		time.Sleep(fullValidity / 6)
 		most := perSlot(fullValidity / 6)
-		require.GreaterOrEqual(t, f.count(0, quorum.Extend), leases)
+		require.GreaterOrEqual(t, f.count(0, wire.Extend), leases)
 		assert.Less(t, most, 2*leases/20, "extensions in a twentieth of the time in which they are due")
 
 		f.servers[0].FailWith(quorumtest.ErrConnReset)
@@ -91,7 +92,7 @@ func TestLateExtensionsCount(t *testing.T) {
 		f.lag(300 * ms) // three times the timeout
 		time.Sleep(3 * fullValidity)
 		require.NoError(t, lease.Err())
-		require.Less(t, f.count(0, quorum.Extend), 3*6+1, "each counted, and none was repeated")
+		require.Less(t, f.count(0, wire.Extend), 3*6+1, "each counted, and none was repeated")
 		f.each(func(s *quorumtest.Server) { s.Delay(nil, nil) })
 		time.Sleep(300 * ms) // an extension may be under way
 		require.NoError(t, lease.Release(f.ctx))
@@ -112,7 +113,7 @@ func TestFailedExtensionsAreNotRepeatedAtOnce(t *testing.T) {
 		lease := f.acquire("k")
 		f.each(func(s *quorumtest.Server) { s.FailWith(quorumtest.ErrConnReset) }, 0, 1)
 		lease.KeepAlive()
-		tries := func() int { return f.count(2, quorum.Extend) }
+		tries := func() int { return f.count(2, wire.Extend) }
 		const timeout = 100 * ms // by default, with this TTL
 		last, before := time.Now(), 0
 		for lease.Validity() > 2*timeout {
@@ -147,8 +148,8 @@ func TestKeepAliveGivesUpAtTheDeadlineAndNotAfter(t *testing.T) {
 				<-ctx.Done()
 				assert.Equal(t, fullValidity, f.elapsed())
 				assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
-				assert.Greater(t, f.count(4, quorum.Extend), 5, "it tried until then")
-				assert.Less(t, f.count(4, quorum.Extend), 200, "with a pause in between")
+				assert.Greater(t, f.count(4, wire.Extend), 5, "it tried until then")
+				assert.Less(t, f.count(4, wire.Extend), 200, "with a pause in between")
 				at := time.Now()
 				require.NoError(t, f.Settle(f.ctx))
 				assert.LessOrEqual(t, time.Since(at), 100*ms, "its goroutines have ended")
@@ -210,7 +211,7 @@ func TestKeepAliveKeepsToMaxLife(t *testing.T) {
 		assert.ErrorIs(t, cause, quorum.ErrExpired)
 		assert.ErrorContains(t, cause, "MaxLife, 30s")
 		require.NoError(t, f.Settle(f.ctx))
-		assert.Less(t, f.count(0, quorum.Extend), 40)
+		assert.Less(t, f.count(0, wire.Extend), 40)
 		time.Sleep(maxLife + ms - f.elapsed())
 		assert.Empty(t, f.left(), "nor do the keys live longer")
 	}, func(c *quorum.Config) { c.MaxLife = maxLife })
@@ -248,7 +249,7 @@ func TestKeepAliveStopsOnClose(t *testing.T) {
 		assert.Equal(t, time.Second, f.elapsed())
 		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
 		time.Sleep(time.Minute)
-		assert.Zero(t, f.count(0, quorum.Extend))
+		assert.Zero(t, f.count(0, wire.Extend))
 	})
 }
 
@@ -260,7 +261,7 @@ func TestKeepAliveOfALeaseThatIsOver(t *testing.T) {
 		lease.KeepAlive()
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Zero(t, f.elapsed())
-		assert.Zero(t, f.count(0, quorum.Extend))
+		assert.Zero(t, f.count(0, wire.Extend))
 	})
 }
 

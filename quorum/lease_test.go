@@ -19,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // fullValidity is a fresh lease's on the default terms: 10 s less 1 % and 2 ms.
@@ -27,7 +28,7 @@ const fullValidity = 9898 * ms
 // slow makes servers take the times to and from them.
 func (f *fixture) slow(before, after time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) {
-		s.Delay(func(quorum.Command) time.Duration { return before }, func(quorum.Command) time.Duration { return after })
+		s.Delay(func(wire.Request) time.Duration { return before }, func(wire.Request) time.Duration { return after })
 	}, which...)
 }
 
@@ -114,8 +115,8 @@ func TestWallClockSteppedBackDuringTheRoundGainsNothing(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
 		f.slow(10*ms, 10*ms)
-		f.servers[0].OnCommand(func(cmd quorum.Command) {
-			if cmd.Op == quorum.Acquire {
+		f.servers[0].OnCommand(func(cmd wire.Request) {
+			if cmd.Op == wire.Acquire {
 				clk.stepWall(-time.Hour)
 			}
 		})
@@ -130,8 +131,8 @@ func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
 		f := newFixture(t, 3, withSkew(clk))
 		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that nobody has to be probed under the hook
 		f.slow(10*ms, 10*ms)                                 // or the other two may have granted before
-		f.servers[0].OnCommand(func(cmd quorum.Command) {
-			if cmd.Op == quorum.Acquire {
+		f.servers[0].OnCommand(func(cmd wire.Request) {
+			if cmd.Op == wire.Acquire {
 				clk.stepWall(12 * time.Second)
 			}
 		})
@@ -221,13 +222,13 @@ func TestVotesGrowByTheStragglers(t *testing.T) {
 		synctest.Wait()
 		votes := lease.Votes()
 		assert.Equal(t, "D", votes[3].Instance)
-		assert.Equal(t, quorum.Granted, votes[3].Vote.Outcome)
+		assert.Equal(t, wire.Granted, votes[3].Vote.Outcome)
 		assert.Equal(t, 15*ms, votes[3].Latency)
 		assert.ElementsMatch(t, []string{"A", "B", "C", "D"}, lease.Instances())
 
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, quorum.ErrTimeout, "a late failure changes nothing")
+		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, wire.ErrTimeout, "a late failure changes nothing")
 		assert.NoError(t, lease.Err())
 
 		// What is given away is a copy.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestContextEndsExactlyAtTheDeadline(t *testing.T) {
@@ -183,8 +184,8 @@ func TestContextEndsBeforeTheFirstDelete(t *testing.T) {
 		own, within := lease.Context(), lease.Within(f.ctx)
 		seen := 0
 		for _, s := range f.servers {
-			s.OnCommand(func(cmd quorum.Command) {
-				if cmd.Op != quorum.Release {
+			s.OnCommand(func(cmd wire.Request) {
+				if cmd.Op != wire.Release {
 					return
 				}
 				for _, ctx := range []context.Context{own, within} {
@@ -202,7 +203,7 @@ func TestContextEndsBeforeTheFirstDelete(t *testing.T) {
 		synctest.Wait()
 		for i := range f.servers {
 			for _, op := range f.ops(i) {
-				if op == quorum.Release {
+				if op == wire.Release {
 					seen++
 				}
 			}

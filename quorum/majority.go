@@ -1,5 +1,7 @@
 package quorum
 
+import "github.com/redquorum/redlock/quorum/wire"
+
 // Majority is how many of N instances must grant: Q of them. Two quorums share
 // an instance, which is all that mutual exclusion rests on: Q >= N/2+1.
 type Majority struct{ N, Q int }
@@ -47,11 +49,11 @@ type Tally struct {
 
 // Count adds one vote and gives the verdict at this moment: a round is decided
 // as soon as it can be, not when the slowest instance has answered.
-func (t *Tally) Count(o Outcome) Verdict {
+func (t *Tally) Count(o wire.Outcome) Verdict {
 	switch o {
-	case Granted:
+	case wire.Granted:
 		t.Granted++
-	case Refused:
+	case wire.Refused:
 		t.Refused++
 	default:
 		// Not a refusal, and never a grant: the instance may have done it.

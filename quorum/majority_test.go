@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // majorityTranscript has votes as they come in (g granted, r refused, f failed),
@@ -80,7 +81,7 @@ func TestMajorityTranscript(t *testing.T) {
 	}
 }
 
-var outcomes = map[rune]quorum.Outcome{'g': quorum.Granted, 'r': quorum.Refused, 'f': quorum.Failed}
+var outcomes = map[rune]wire.Outcome{'g': wire.Granted, 'r': wire.Refused, 'f': wire.Failed}
 
 func told(tally *quorum.Tally, v quorum.Verdict) string {
 	if v != quorum.Lost {
@@ -98,10 +99,10 @@ func told(tally *quorum.Tally, v quorum.Verdict) string {
 
 // dumbVerdict is a second implementation: it tries every way in which the votes
 // that are still out can fall.
-func dumbVerdict(n, q int, votes []quorum.Outcome) quorum.Verdict {
+func dumbVerdict(n, q int, votes []wire.Outcome) quorum.Verdict {
 	granted := 0
 	for _, vote := range votes {
-		if vote == quorum.Granted {
+		if vote == wire.Granted {
 			granted++
 		}
 	}
@@ -126,8 +127,8 @@ func dumbVerdict(n, q int, votes []quorum.Outcome) quorum.Verdict {
 // Every sequence of votes for up to six instances and every quorum: the verdict
 // is told at the first moment at which it is certain, and never changes.
 func TestTallyAgainstDumbImplementation(t *testing.T) {
-	var walk func(n, q int, tally quorum.Tally, votes []quorum.Outcome)
-	walk = func(n, q int, tally quorum.Tally, votes []quorum.Outcome) {
+	var walk func(n, q int, tally quorum.Tally, votes []wire.Outcome)
+	walk = func(n, q int, tally quorum.Tally, votes []wire.Outcome) {
 		if len(votes) == n {
 			return
 		}
@@ -154,12 +155,12 @@ func TestTallyQuick(t *testing.T) {
 		n := 1 + random.IntN(25)
 		q := n/2 + 1 + random.IntN(n-n/2)
 		tally := quorum.Tally{Majority: quorum.Majority{N: n, Q: q}}
-		var votes []quorum.Outcome
+		var votes []wire.Outcome
 		failed := 0
 		for range n {
-			vote := quorum.Outcome(random.IntN(3))
+			vote := wire.Outcome(random.IntN(3))
 			votes = append(votes, vote)
-			if vote == quorum.Failed {
+			if vote == wire.Failed {
 				failed++
 			}
 			verdict := tally.Count(vote)
@@ -189,8 +190,8 @@ func TestMajorityOf(t *testing.T) {
 
 func TestNamesOfVerdictsAndOutcomes(t *testing.T) {
 	assert.Equal(t, "pending won lost", fmt.Sprint(quorum.Pending, quorum.Won, quorum.Lost))
-	assert.Equal(t, "failed granted refused", fmt.Sprint(quorum.Failed, quorum.Granted, quorum.Refused))
+	assert.Equal(t, "failed granted refused", fmt.Sprint(wire.Failed, wire.Granted, wire.Refused))
 	assert.Equal(t, "acquire raise extend restore release look tick probe",
-		fmt.Sprint(quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Restore, quorum.Release, quorum.Look, quorum.Tick, quorum.Probing))
-	assert.Equal(t, "op(0) op(99)", fmt.Sprint(quorum.Op(0), quorum.Op(99)))
+		fmt.Sprint(wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick, wire.Probing))
+	assert.Equal(t, "op(0) op(99)", fmt.Sprint(wire.Op(0), wire.Op(99)))
 }

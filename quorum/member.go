@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +13,14 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // member is one instance as the Coordinator sees it: it bounds the time and the
 // number of commands, decides whether the instance may vote, and watches its
 // clock. Everything that is sent to an instance goes through here.
 type member struct {
-	inst Instance
+	inst wire.Instance
 	name string
 
 	clock   clock.Clock
@@ -48,9 +48,9 @@ type member struct {
 
 // ask sends one command under the instance's own timeout, and waits for the answer or
 // for ctx's end. Nothing is concluded from a grant.
-func (m *member) ask(ctx context.Context, cmd Command) Ballot {
+func (m *member) ask(ctx context.Context, cmd wire.Request) Ballot {
 	if ctx.Err() != nil {
-		return Ballot{Instance: m.name, Vote: Vote{Unsent: true, Err: hideTimeout(causeOf(ctx), m.timeout)}}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
 	answer := make(ballotChan, 1)
 	e := errand{m: m, use: uncounted, to: answer}
@@ -60,7 +60,7 @@ func (m *member) ask(ctx context.Context, cmd Command) Ballot {
 		return ballot
 	case <-ctx.Done():
 		m.owed.bg.start(func() { <-answer }) // soon: it is under the timeout
-		return Ballot{Instance: m.name, Vote: Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
 }
 
@@ -71,7 +71,7 @@ func (c ballotChan) returned(ballot Ballot) { c <- ballot }
 
 // enterLocked counts one command more. A quarter of MaxInFlight is kept for what is held:
 // however many acquisitions are unanswered, a lease can be extended and released.
-func (m *member) enterLocked(op Op) error {
+func (m *member) enterLocked(op wire.Op) error {
 	most := m.maxInFlight
 	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
 	if !op.Held() {
@@ -90,7 +90,7 @@ func forWanted(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
 
 // admit is enter, and gives the standing as well where it matters. An error says why it
 // was not entered.
-func (m *member) admit(op Op, use use, now drift.Instant) (s standing, err error) {
+func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err error) {
 	// An instance that is owed too many deletes gets nothing new to delete.
 	if use == newVote {
 		if err := m.owed.full(); err != nil {
@@ -124,9 +124,9 @@ const (
 
 // standing is whether a server may vote.
 type standing struct {
-	known bool   // a probe has told who it is, and that it is a master of its own
-	run   string // for Command.Run; empty if it is hidden or not watched
-	err   error  // why it may not vote, nil if it may
+	known bool     // a probe has told who it is, and that it is a master of its own
+	run   wire.Run // for Request.Run; empty if it is hidden or not watched
+	err   error    // why it may not vote, nil if it may
 }
 
 func (m *member) standing(now drift.Instant) standing {
@@ -152,7 +152,7 @@ func (m *member) standingLocked(now drift.Instant) standing {
 // counts is nil if a grant counts that was asked for in a run of the server.
 //
 // Invariant: a grant that counts was given in the run that the last probe found. The
-// server saw to it that it was in that run when it granted (Command.Run); that nobody
+// server saw to it that it was in that run when it granted (Request.Run); that nobody
 // has found another one since is seen to here, when the grant is counted: of two
 // servers that answer under one name only one may have a vote at a time. Run IDs are
 // never reused, so what is the same before and after was the same in between.
@@ -160,7 +160,7 @@ func (m *member) standingLocked(now drift.Instant) standing {
 // That goes for an extension, too. Its key was found in place, but where a replica was
 // promoted or an address moved, others may still reach the server that had the key
 // before, without it; and a clock that jumped counts the TTL faster than was promised.
-func (s standing) counts(run string) error {
+func (s standing) counts(run wire.Run) error {
 	switch {
 	//guard:quarantine-checked  a grant of a server in quarantine doesn't count, extensions included
 	case s.err != nil:
@@ -169,13 +169,13 @@ func (s standing) counts(run string) error {
 		return errUnknownServer
 	//guard:same-run-counts  a vote counts only in the run that was found last
 	case s.run != run:
-		return &RunError{Asked: s.run, Found: run}
+		return &wire.RunError{Asked: s.run, Found: run}
 	}
 	return nil
 }
 
 // count takes in a grant that was asked for in a run. An error says why it doesn't count.
-func (m *member) count(run string, sent, received drift.Instant) error {
+func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.standingLocked(received).counts(run); err != nil {
@@ -215,13 +215,13 @@ func (m *member) tick() {
 	sent := m.reader.Now()
 	s := m.standing(sent)
 	//guard:epoch-asked-again  a client that could get no epoch asks for it again
-	run, hidden := s.run, m.watchRestarts && s.known && !strings.Contains(s.run, "@")
-	ballot := m.ask(context.Background(), Command{Op: Tick, Clock: true, Run: run})
-	var other *RunError
+	run, hidden := s.run, m.watchRestarts && s.known && s.run.Epoch() == ""
+	ballot := m.ask(context.Background(), wire.Request{Op: wire.Tick, Clock: true, Run: run})
+	var other *wire.RunError
 	switch {
 	case errors.As(ballot.Vote.Err, &other):
 		m.answeredBy(other)
-	case ballot.Vote.Outcome == Granted:
+	case ballot.Vote.Outcome == wire.Granted:
 		m.mu.Lock()
 		m.quarantine.confirmed(run, sent)
 		m.mu.Unlock()
@@ -244,13 +244,13 @@ func (m *member) tick() {
 // wantsClock reports whether a command should bring the server's clock for the
 // monitor. A release need not: what a clock that jumped could have spoilt is the
 // vote on a lease, which had it.
-func (m *member) wantsClock(op Op) bool { return m.watchClock && op != Release }
+func (m *member) wantsClock(op wire.Op) bool { return m.watchClock && op != wire.Release }
 
 // answered takes in a vote.
-func (m *member) answered(vote Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
+func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
 	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
-	m.silent.Store(vote.Outcome == Failed)
-	if vote.Outcome == Failed {
+	m.silent.Store(vote.Outcome == wire.Failed)
+	if vote.Outcome == wire.Failed {
 		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
 		return ballot
 	}
@@ -332,7 +332,7 @@ func (m *member) judge(ctx context.Context) (standing, error) {
 
 // answeredBy takes in that another server answered, or another run of it: who it is
 // has to be asked before anything counts again.
-func (m *member) answeredBy(other *RunError) {
+func (m *member) answeredBy(other *wire.RunError) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.quarantine.answeredBy(other) {
@@ -348,19 +348,19 @@ func (m *member) mistrust() {
 }
 
 // identify gives the answer to a probe of its own, after those under way.
-func (m *member) identify(ctx context.Context) (Identity, error) {
+func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 	m.mu.Lock()
 	t := m.turnLocked(func(drift.Instant) bool { return false })
 	m.mu.Unlock()
 	if _, err := m.await(ctx, t); err != nil {
-		return Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
+		return wire.Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
 	return m.probe(ctx)
 }
 
 // probe asks the server who it is and takes the answer in; it ends the turn that
 // its caller has taken.
-func (m *member) probe(ctx context.Context) (Identity, error) {
+func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
 	defer m.endTurn()
 	sent := m.reader.Now()

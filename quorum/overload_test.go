@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // However many acquisitions an instance hasn't answered, a lease can be extended there, and
@@ -25,18 +26,18 @@ func TestAcquisitionsLeaveRoomForWhatIsHeld(t *testing.T) {
 		lease := f.acquire("k")
 		synctest.Wait()
 		f.lag(99*ms, 2) // just within its timeout
-		before := f.count(2, quorum.Acquire)
+		before := f.count(2, wire.Acquire)
 		for i := range 20 {
 			f.acquire(fmt.Sprint("other", i)) // won by the two others
 		}
 		require.NoError(t, lease.Extend(f.ctx))
 		synctest.Wait()
-		assert.Equal(t, 6, f.count(2, quorum.Acquire)-before, "acquisitions, of MaxInFlight 8")
-		assert.Equal(t, 1, f.count(2, quorum.Extend))
+		assert.Equal(t, 6, f.count(2, wire.Acquire)-before, "acquisitions, of MaxInFlight 8")
+		assert.Equal(t, 1, f.count(2, wire.Extend))
 		go func() { _ = lease.Release(f.ctx) }() // behind the extension
 		time.Sleep(99 * ms)
 		synctest.Wait()
-		assert.Equal(t, 1, f.count(2, quorum.Release)-1, "beside the warm-up's")
+		assert.Equal(t, 1, f.count(2, wire.Release)-1, "beside the warm-up's")
 	}, func(cfg *quorum.Config) { cfg.MaxInFlight = 8 })
 }
 
@@ -63,7 +64,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 		synctest.Wait()
 		at := time.Now()
 		_, err := f.TryAcquire(f.ctx, "late")
-		require.ErrorIs(t, err, quorum.ErrOverloaded)
+		require.ErrorIs(t, err, wire.ErrOverloaded)
 		require.NotErrorIs(t, err, quorum.ErrTaken)
 		require.NotErrorIs(t, err, quorum.ErrNoQuorum)
 		require.Zero(t, time.Since(at))
@@ -74,7 +75,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 			assert.ErrorContains(t, err, says)
 		}
 		mu.Lock()
-		assert.ErrorIs(t, told[len(told)-1], quorum.ErrOverloaded, "hooks are told as well")
+		assert.ErrorIs(t, told[len(told)-1], wire.ErrOverloaded, "hooks are told as well")
 		mu.Unlock()
 
 		lease, err := f.Acquire(f.ctx, "late")
@@ -83,7 +84,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		rounds.Wait()
 		for i := range f.servers {
-			assert.Zero(t, f.count(i, quorum.Enlist), "and bothers no server meanwhile")
+			assert.Zero(t, f.count(i, wire.Enqueue), "and bothers no server meanwhile")
 		}
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
@@ -110,7 +111,7 @@ func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
 				_, err := f.TryAcquire(f.ctx, fmt.Sprint("k", i))
 				mu.Lock()
 				defer mu.Unlock()
-				if errors.Is(err, quorum.ErrOverloaded) {
+				if errors.Is(err, wire.ErrOverloaded) {
 					overloaded++
 				} else {
 					assert.ErrorIs(t, err, quorum.ErrNoQuorum)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Each test here is a failure that another lock library was seen to have (its
@@ -69,15 +70,15 @@ func TestLateDeleteOfOneTryDoesNotFreeTheNext(t *testing.T) {
 		// The first try is lost: A grants, B and C are taken for 20 ms. Its delete
 		// on A is carried out, but it is sent a second time a while later.
 		f.occupy("k", 20*ms, 1, 2)
-		var first quorum.Command
-		f.servers[0].OnCommand(func(cmd quorum.Command) {
-			if cmd.Op == quorum.Release && first.Op == 0 {
+		var first wire.Request
+		f.servers[0].OnCommand(func(cmd wire.Request) {
+			if cmd.Op == wire.Release && first.Op == 0 {
 				first = cmd
 			}
 		})
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
-		require.Equal(f.t, quorum.Release, first.Op)
+		require.Equal(f.t, wire.Release, first.Op)
 		require.NotEqual(f.t, lease.Value(), first.Value)
 		for _, s := range f.servers {
 			s.Do(f.ctx, first)
@@ -183,7 +184,7 @@ func TestOneServerUnderTwoNamesCountsOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		// B is another way to A: it has A's run id.
 		life := f.servers[0].RunID()
-		f.servers[1].SetIdentity(func(id *quorum.Identity) { id.RunID, id.Vouched = life, true })
+		f.servers[1].SetIdentity(func(id *wire.Identity) { id.RunID, id.Vouched = life, true })
 		f.kill(2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
@@ -478,9 +479,9 @@ func TestTwoAgainstTwoSettles(t *testing.T) {
 		// Each client reaches its own two first.
 		second := f.other()
 		for i, s := range f.servers {
-			s.Delay(func(cmd quorum.Command) time.Duration {
+			s.Delay(func(cmd wire.Request) time.Duration {
 				switch {
-				case cmd.Op != quorum.Acquire:
+				case cmd.Op != wire.Acquire:
 					return 0
 				case (len(cmd.Value) > 40) == (i < 2): // the one with an owner is near A and B
 					return ms

@@ -3,10 +3,10 @@ package quorum
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // quarantine says whether one instance may vote. A vote once given must stand
@@ -24,7 +24,7 @@ type quarantine struct {
 	length time.Duration // MaxTTL and the drift allowance on it
 	drift  drift.Allowance
 
-	id      Identity      // what the last probe found; only RunID, ReplID, Epoch and Role are kept
+	id      wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
 	seen    drift.Instant // when the server was last asked something that it answered in that run
 	noMark  bool          // the last probe found a master that could keep no mark right then
 	voter   string        // the run ID of the server whose vote counted last
@@ -59,9 +59,9 @@ const backlogLife = time.Minute
 // Invariant: that time is never taken for shorter than it was. It counts from when the
 // server was asked, because it may have answered right then, and by the larger of two
 // clocks, because the monotonic one stands still while the client's machine is suspended.
-func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineError {
+func (q *quarantine) identify(id wire.Identity, sent, now drift.Instant) *QuarantineError {
 	before, sighted, seen := q.id, q.sighted, q.seen
-	q.id, q.sighted, q.seen = Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
+	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
 	q.noMark = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
 	was := q.restart
 	switch {
@@ -99,7 +99,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
 			break // the epoch went on, and so did the data
 		}
-		replica := before.Role != "" && before.Role != RoleMaster
+		replica := before.Role != "" && before.Role != wire.RoleMaster
 		//guard:replica-was-promoted  a server that was a replica when it was last seen has been promoted if it is a master now
 		//guard:replica-costs-no-vote  a master whose first replica connects goes on voting
 		//guard:promotion-forgotten  a server that was not seen for longer than it remembers a promotion may have been promoted
@@ -136,7 +136,7 @@ func (q *quarantine) identify(id Identity, sent, now drift.Instant) *QuarantineE
 // the server that the name led to before. Only clients can tell, by the mark that they
 // leave on the server (Identity.Served). A promotion is a new run, so the mark tells when
 // the name first led to that, too.
-func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
+func (q *quarantine) firstSight(id wire.Identity, now drift.Instant) (t term) {
 	switch {
 	//guard:served-for-a-quarantine  a server votes only after clients have reached it under its name for the length of a quarantine
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
@@ -161,24 +161,18 @@ func (q *quarantine) firstSight(id Identity, now drift.Instant) (t term) {
 // Invariant: whatever master answers under the instance's name, another client may have
 // its vote. So the probe that follows decides (see identify): if it reaches another one
 // than was seen here, there are two, and a quarantine begins.
-func (q *quarantine) answeredBy(other *RunError) (unknown bool) {
+func (q *quarantine) answeredBy(other *wire.RunError) (unknown bool) {
 	switch {
-	case !other.master():
+	case !other.Master():
 		return true // it granted nothing to anybody, but may be all that there is now
 	case other.Found != "" && other.Found == q.id.Run():
 		return false // a probe has found it since
 	case q.sighted == "":
-		q.sighted = orHidden(replID(other.Found))
-	case q.sighted != replID(other.Found):
+		q.sighted = orHidden(other.Found.ReplID())
+	case q.sighted != other.Found.ReplID():
 		q.sighted = "several" // which no probe finds
 	}
 	return true
-}
-
-// replID is a run without its epoch.
-func replID(run string) string {
-	id, _, _ := strings.Cut(run, "@")
-	return id
 }
 
 // known is what a probe that is sent now says that the client knows.
@@ -186,9 +180,9 @@ func replID(run string) string {
 // Invariant: it tells of the last server that had a vote here, until all that its votes
 // were good for has ended: a lease ends by the larger of two clocks. How long ago that was
 // is never taken for longer than it was.
-func (q *quarantine) known(now drift.Instant) Known {
-	k := Known{RunID: q.id.RunID, Run: q.id.Run()}
-	if k == (Known{}) {
+func (q *quarantine) known(now drift.Instant) wire.Known {
+	k := wire.Known{RunID: q.id.RunID, Run: q.id.Run()}
+	if k == (wire.Known{}) {
 		return k
 	}
 	k.Lately, k.Marked, k.Ago = drift.Elapsed(q.seen, now) < backlogLife, q.id.Epoch != "", math.MaxInt64
@@ -204,7 +198,7 @@ func (q *quarantine) known(now drift.Instant) Known {
 
 // confirmed takes in that a server did what it was asked for in a run. What was asked for
 // in no run in particular shows nothing: any server does that.
-func (q *quarantine) confirmed(run string, sent drift.Instant) {
+func (q *quarantine) confirmed(run wire.Run, sent drift.Instant) {
 	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
 	if run == "" || run != q.id.Run() {
 		return
@@ -252,7 +246,7 @@ func (q *quarantine) jumped(jump drift.Jump, now drift.Instant) *QuarantineError
 // trust vouches for the run that the last probe found, if it is the given one. It
 // isn't remembered: a server that comes back after another one stood in its place
 // lacks that one's votes.
-func (q *quarantine) trust(id Identity) {
+func (q *quarantine) trust(id wire.Identity) {
 	//guard:trust-one-run  Trust is for the run that it found
 	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
 		q.restart = term{}
@@ -283,4 +277,11 @@ func orUnknown(s string) string {
 		return "unknown"
 	}
 	return s
+}
+
+func orHidden(id string) string {
+	if id == "" {
+		return "hidden"
+	}
+	return id
 }

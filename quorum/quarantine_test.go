@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // maxTTL is the fixture's MaxTTL with the drift allowance on it: how long a
@@ -22,11 +23,11 @@ import (
 const maxTTL = 10_102 * ms
 
 // identify changes what servers say of themselves, or all if none is named.
-func (f *fixture) identify(edit func(*quorum.Identity), which ...int) {
+func (f *fixture) identify(edit func(*wire.Identity), which ...int) {
 	f.each(func(s *quorumtest.Server) { s.SetIdentity(edit) }, which...)
 }
 
-func truth(*quorum.Identity) {}
+func truth(*wire.Identity) {}
 
 func quarantineOf(t *testing.T, err error) *quorum.QuarantineError {
 	t.Helper()
@@ -81,27 +82,27 @@ func TestUptimeCountsTowardsTheQuarantine(t *testing.T) {
 
 func TestWhoNeedsNoQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
-		edit func(*quorum.Identity)
+		edit func(*wire.Identity)
 		free bool
 	}{
-		"vouched":                       {func(id *quorum.Identity) { id.Vouched = true }, true},
-		"says that all is on disk":      {func(id *quorum.Identity) { id.Persistence = "aof always" }, false},
-		"promoted at an unknown time":   {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, -1 }, false},
-		"promoted before it was served": {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, time.Hour }, true},
-		"promoted a moment ago":         {func(id *quorum.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, 0 }, false},
-		"vouched, but promoted":         {func(id *quorum.Identity) { id.Vouched, id.Promoted = true, true }, false},
-		"vouched, but not served":       {func(id *quorum.Identity) { id.Vouched, id.Served = true, 0 }, true},
-		"up and served for long":        {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL }, true},
-		"up for long, served for less":  {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL-1 }, false},
-		"up for long, never served":     {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, 0 }, false},
-		"up for long, the rest hidden":  {func(id *quorum.Identity) { id.Uptime, id.Served = 100*time.Hour, -1 }, true},
-		"served for longer than up":     {func(id *quorum.Identity) { id.Uptime, id.Served = 0, time.Hour }, false},
-		"hidden: nothing is told":       {func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
-		"uptime alone is hidden":        {func(id *quorum.Identity) { id.Uptime = -1 }, false},
-		"uptime and mark are hidden":    {func(id *quorum.Identity) { id.Uptime, id.Served = -1, -1 }, true},
-		"run ID alone is hidden":        {func(id *quorum.Identity) { id.RunID = "" }, false},
-		"aof everysec loses a second":   {func(id *quorum.Identity) { id.Persistence = "aof everysec" }, false},
-		"nothing is known of its files": {func(id *quorum.Identity) { id.Persistence = "" }, false},
+		"vouched":                       {func(id *wire.Identity) { id.Vouched = true }, true},
+		"says that all is on disk":      {func(id *wire.Identity) { id.Persistence = "aof always" }, false},
+		"promoted at an unknown time":   {func(id *wire.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, -1 }, false},
+		"promoted before it was served": {func(id *wire.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, time.Hour }, true},
+		"promoted a moment ago":         {func(id *wire.Identity) { id.Uptime, id.Promoted, id.Served = 100*time.Hour, true, 0 }, false},
+		"vouched, but promoted":         {func(id *wire.Identity) { id.Vouched, id.Promoted = true, true }, false},
+		"vouched, but not served":       {func(id *wire.Identity) { id.Vouched, id.Served = true, 0 }, true},
+		"up and served for long":        {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL }, true},
+		"up for long, served for less":  {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, maxTTL-1 }, false},
+		"up for long, never served":     {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, 0 }, false},
+		"up for long, the rest hidden":  {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, -1 }, true},
+		"served for longer than up":     {func(id *wire.Identity) { id.Uptime, id.Served = 0, time.Hour }, false},
+		"hidden: nothing is told":       {func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
+		"uptime alone is hidden":        {func(id *wire.Identity) { id.Uptime = -1 }, false},
+		"uptime and mark are hidden":    {func(id *wire.Identity) { id.Uptime, id.Served = -1, -1 }, true},
+		"run ID alone is hidden":        {func(id *wire.Identity) { id.RunID = "" }, false},
+		"aof everysec loses a second":   {func(id *wire.Identity) { id.Persistence = "aof everysec" }, false},
+		"nothing is known of its files": {func(id *wire.Identity) { id.Persistence = "" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
@@ -170,7 +171,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		require.Equal(t, []string{"A", "B", "C"}, first.Instances())
 		time.Sleep(50 * ms)
 		f.servers[2].Restart(false)
-		f.identify(func(id *quorum.Identity) { id.Uptime = 100 * time.Hour }, 2)
+		f.identify(func(id *wire.Identity) { id.Uptime = 100 * time.Hour }, 2)
 		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
 
 		_, err := f.other().TryAcquire(f.ctx, "k")
@@ -201,7 +202,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 // the first client that found the server in its new run.
 func TestAPromotionIsWaitedForOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.Uptime = 100 * time.Hour })
+		f.identify(func(id *wire.Identity) { id.Uptime = 100 * time.Hour })
 		f.each((*quorumtest.Server).Promote)
 		_, err := f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -230,8 +231,8 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
 		other := f.other()
 		restarts := 0
-		f.servers[2].OnCommand(func(cmd quorum.Command) {
-			if cmd.Op == quorum.Acquire && restarts == 0 {
+		f.servers[2].OnCommand(func(cmd wire.Request) {
+			if cmd.Op == wire.Acquire && restarts == 0 {
 				restarts++
 				f.servers[2].Restart(false)
 			}
@@ -240,14 +241,14 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 		require.NoError(t, first.Err())
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, wire.ErrOtherRun)
 		assert.ErrorContains(t, err, "its run ID changed from")
 		require.NoError(t, other.Settle(f.ctx))
 		log := f.log(2)
 		require.NotEmpty(t, log)
 		last := log[len(log)-1]
-		assert.Equal(t, quorum.Acquire, last.Command.Op, "nothing has to be deleted")
-		assert.ErrorIs(t, last.Vote.Err, quorum.ErrOtherRun)
+		assert.Equal(t, wire.Acquire, last.Request.Op, "nothing has to be deleted")
+		assert.ErrorIs(t, last.Vote.Err, wire.ErrOtherRun)
 	})
 }
 
@@ -273,7 +274,7 @@ func TestAnotherRunIDIsQuarantined(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.each(func(s *quorumtest.Server) {
 			s.Restart(true)
-			s.SetIdentity(func(id *quorum.Identity) { id.Uptime, id.Persistence = 100*time.Hour, "aof always" })
+			s.SetIdentity(func(id *wire.Identity) { id.Uptime, id.Persistence = 100*time.Hour, "aof always" })
 		})
 		_, err := f.TryAcquire(f.ctx, "k")
 		assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
@@ -351,7 +352,7 @@ func TestHiddenIdentityIsToldOnce(t *testing.T) {
 	var told []quorum.UnprotectedEvent
 	var mu sync.Mutex
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) {
+		f.identify(func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: no permission"}
 		}, 0)
 		for range 3 {
@@ -377,7 +378,7 @@ func TestHiddenIdentityIsToldOnce(t *testing.T) {
 // Scenario S13: one server under two names has one vote.
 func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = "0123456789", true }, 0, 1)
+		f.identify(func(id *wire.Identity) { id.RunID, id.Vouched = "0123456789", true }, 0, 1)
 		f.kill(2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
@@ -414,7 +415,7 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 
 func TestTwoOfFiveThatAreOneServer(t *testing.T) {
 	play(t, 5, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = "same", true }, 0, 1)
+		f.identify(func(id *wire.Identity) { id.RunID, id.Vouched = "same", true }, 0, 1)
 		for range 10 {
 			lease := f.acquire("k")
 			synctest.Wait()
@@ -428,7 +429,7 @@ func TestTwoOfFiveThatAreOneServer(t *testing.T) {
 // probes counts a server's probes, and can make them take a fate.
 func probes(s *quorumtest.Server, fate func() quorumtest.Fate) *atomic.Int32 {
 	var n atomic.Int32
-	s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+	s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 		if cmd.Op != 0 {
 			return quorumtest.Fate{}
 		}
@@ -442,7 +443,7 @@ func TestConcurrentRoundsShareAProbe(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		n := probes(f.servers[0], func() quorumtest.Fate { return quorumtest.Fate{Before: 20 * ms} })
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(quorum.Command) quorumtest.Fate { return quorumtest.Fate{Before: 30 * ms} })
+			s.SetFate(func(wire.Request) quorumtest.Fate { return quorumtest.Fate{Before: 30 * ms} })
 		}, 1)
 		var all sync.WaitGroup
 		for i := range 50 {
@@ -478,7 +479,7 @@ func TestAHungProbeDoesNotBlockBeyondTheTimeout(t *testing.T) {
 			all.Go(func() {
 				at := time.Now()
 				_, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
-				assert.ErrorIs(t, err, quorum.ErrTimeout)
+				assert.ErrorIs(t, err, wire.ErrTimeout)
 				assert.NotErrorIs(t, err, context.DeadlineExceeded)
 				assert.LessOrEqual(t, time.Since(at), 100*ms)
 			})
@@ -496,7 +497,7 @@ func TestAProbeThatFailsSaysWhy(t *testing.T) {
 	why := errors.New("NOAUTH")
 	play(t, 3, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 				if cmd.Op == 0 {
 					return quorumtest.Fate{Err: why}
 				}
@@ -519,7 +520,7 @@ func TestAProbeThatFailsSaysWhy(t *testing.T) {
 func TestTrustEndsWithTheRun(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		say := func(run string) {
-			f.servers[0].SetIdentity(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = run, run+"'s", time.Hour })
+			f.servers[0].SetIdentity(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = run, run+"'s", time.Hour })
 		}
 		say("first")
 		require.NoError(t, f.Trust(f.ctx))
@@ -540,10 +541,10 @@ func TestTrustEndsWithTheRun(t *testing.T) {
 // A server that told who it is, and after a restart doesn't, must not slip through
 // as one that never told.
 func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
-	for name, hide := range map[string]func(id *quorum.Identity){
-		"all of it":                           func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 },
-		"the run id":                          func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", time.Hour },
-		"the run ID, then its replication ID": func(id *quorum.Identity) { id.ReplID, id.Uptime = "", time.Hour },
+	for name, hide := range map[string]func(id *wire.Identity){
+		"all of it":                           func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 },
+		"the run id":                          func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", time.Hour },
+		"the run ID, then its replication ID": func(id *wire.Identity) { id.ReplID, id.Uptime = "", time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
@@ -570,7 +571,7 @@ func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 // may have hidden it for a moment only.
 func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
+		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
 		require.NoError(t, f.acquire("k").Release(f.ctx))
 		f.identify(truth)
 		time.Sleep(maxTTL)
@@ -579,7 +580,7 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Run("k"))
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, wire.ErrOtherRun)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // A waiter's hook that takes long doesn't keep anybody's Release.
@@ -310,7 +311,7 @@ func TestRetryIsNotRefusedByItself(t *testing.T) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) {
 			values := map[string]bool{}
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 				if cmd.Key != "k" {
 					return quorumtest.Fate{}
 				}
@@ -318,7 +319,7 @@ func TestRetryIsNotRefusedByItself(t *testing.T) {
 				switch {
 				case len(values) > 1:
 					return quorumtest.Fate{}
-				case cmd.Op == quorum.Acquire:
+				case cmd.Op == wire.Acquire:
 					return quorumtest.Fate{End: quorumtest.LoseReply}
 				default:
 					return quorumtest.Fate{End: quorumtest.LoseRequest}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What follows is the Redis document "Distributed Locks with Redis", one test for
@@ -81,7 +82,7 @@ func TestDocumentSetsIfNotExistsWithExpiry(t *testing.T) {
 			}
 			assert.Equal(f.t, lease.Value(), value)
 			assert.Equal(f.t, 10*time.Second, remaining)
-			assert.Equal(f.t, quorum.Acquire, f.ops(i)[len(f.ops(i))-1], "one command")
+			assert.Equal(f.t, wire.Acquire, f.ops(i)[len(f.ops(i))-1], "one command")
 		}
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
@@ -135,7 +136,7 @@ func TestDocumentStep1TimeIsTakenFirst(t *testing.T) {
 		// Time passes just as the first SET is about to be sent.
 		var once sync.Once
 		f.each(func(s *quorumtest.Server) {
-			s.OnCommand(func(quorum.Command) {
+			s.OnCommand(func(wire.Request) {
 				once.Do(func() {
 					c.stepWall(time.Second)
 					c.stepMono(time.Second)
@@ -170,7 +171,7 @@ func TestDocumentStep2SmallTimeout(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.hang(0, 1, 2, 3, 4)
 		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTimeout)
+		require.ErrorIs(f.t, err, wire.ErrTimeout)
 		assert.LessOrEqual(f.t, f.elapsed(), 10*time.Second/100)
 		f.resume()
 		f.requireNothingLeft()
@@ -251,7 +252,7 @@ func TestDocumentKeysOutliveTheValidity(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			for _, s := range f.servers {
 				there, back := time.Duration(random.IntN(50))*ms, time.Duration(random.IntN(50))*ms
-				s.Delay(func(quorum.Command) time.Duration { return there }, func(quorum.Command) time.Duration { return back })
+				s.Delay(func(wire.Request) time.Duration { return there }, func(wire.Request) time.Duration { return back })
 			}
 			lease := f.acquire("k")
 			time.Sleep(100 * ms)
@@ -271,14 +272,14 @@ func TestDocumentKeysOutliveTheValidity(t *testing.T) {
 func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
 		}, 0, 1, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 		for i := range f.servers {
 			ops := f.ops(i)
-			assert.Equal(f.t, []quorum.Op{quorum.Acquire, quorum.Release}, ops[len(ops)-2:], f.servers[i].Name())
+			assert.Equal(f.t, []wire.Op{wire.Acquire, wire.Release}, ops[len(ops)-2:], f.servers[i].Name())
 		}
 	})
 }
@@ -286,7 +287,7 @@ func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
 // Retry on failure: after a random delay, to desynchronize the clients.
 func TestDocumentRetryAfterRandomDelay(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
-		f.occupy("k", quorum.NoExpiry)
+		f.occupy("k", wire.NoExpiry)
 		second := f.other()
 		var group sync.WaitGroup
 		for _, c := range []*quorum.Coordinator{f.Coordinator, second} {
@@ -344,7 +345,7 @@ func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
 func TestDocumentReleaseWhateverItBelieves(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter}))
+			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter}))
 		}, 0, 1)
 		lease := f.acquire("k")
 		synctest.Wait()
@@ -465,7 +466,7 @@ func TestDocumentDelayedRestartOfAMajority(t *testing.T) {
 // always. Here it waits like any other, for a setting doesn't tell which disk it has.
 func TestDocumentRestartWithFsyncAlways(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.each(func(s *quorumtest.Server) { s.SetIdentity(func(id *quorum.Identity) { id.Persistence = "aof always" }) })
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(func(id *wire.Identity) { id.Persistence = "aof always" }) })
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		f.requireNothingLeft()

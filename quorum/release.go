@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Release gives the lock back: it deletes the key on all instances where it may
@@ -32,7 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if errors.Is(l.Err(), ErrHandedOff) {
 			verdict = ErrHandedOff
 		}
-		return &RoundError{Op: Release, Key: l.Key(), Verdict: verdict, Quorum: l.hold.c.majority.Q}
+		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.hold.c.majority.Q}
 	}
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent: nobody else can
@@ -103,7 +105,7 @@ func (h *hold) releaseAll(ctx context.Context, met func()) error {
 		meeting = h.c.meetingPlace(h.key)
 	}
 	h.release(context.WithoutCancel(ctx), r.deletions, func(i int, b Ballot) {
-		if b.Vote.Woke {
+		if b.Vote.Notified {
 			h.c.locals.letIn(h.key)
 		}
 		if i == meeting {
@@ -183,5 +185,5 @@ func (r *returns) verdict(h *hold) error {
 	if r.tally.Refused >= r.tally.Blocking() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: r.ballots}
+	return &RoundError{Op: wire.Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: r.ballots}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // All 4^5 combinations of what a release can meet on five instances.
@@ -71,7 +72,7 @@ func TestReleaseTellsWhatItFound(t *testing.T) {
 				if err != nil {
 					var round *quorum.RoundError
 					require.ErrorAs(t, err, &round)
-					require.Equal(t, quorum.Release, round.Op)
+					require.Equal(t, wire.Release, round.Op)
 					require.Equal(t, "k", round.Key)
 					require.Len(t, round.Votes, 5)
 				}
@@ -172,7 +173,7 @@ func TestAHungMajorityDelaysAReleaseByATimeout(t *testing.T) {
 		f.hang(0, 2, 4)
 		err := lease.Release(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrUnreachable)
-		require.ErrorIs(t, err, quorum.ErrTimeout)
+		require.ErrorIs(t, err, wire.ErrTimeout)
 		assert.NotErrorIs(t, err, context.DeadlineExceeded, "that would be the caller's")
 		assert.Equal(t, 100*ms, f.elapsed())
 		time.Sleep(time.Second)
@@ -186,14 +187,14 @@ func TestAHungMajorityDelaysAReleaseByATimeout(t *testing.T) {
 func TestReleaseFollowsTheStragglers(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for i, fate := range []quorumtest.Fate{3: {Before: 60 * ms}, 4: {Before: 20 * ms, After: 60 * ms}} {
-			f.servers[i].SetFate(only(quorum.Acquire, fate))
+			f.servers[i].SetFate(only(wire.Acquire, fate))
 		}
 		lease := f.acquire("k")
 		require.NoError(t, lease.Release(f.ctx))
 		assert.Zero(t, f.elapsed(), "a quorum had it: the stragglers are not waited for")
 		require.NoError(t, f.Settle(f.ctx))
 		for i := range f.servers {
-			assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Release}, f.ops(i), "server %d", i)
+			assert.Equal(t, []wire.Op{wire.Acquire, wire.Release}, f.ops(i), "server %d", i)
 		}
 		log := f.log(4)
 		assert.GreaterOrEqual(t, log[1].At.Sub(log[0].At), 60*ms, "not before the SET is answered")
@@ -210,7 +211,7 @@ func TestReleaseAsksOnlyWhereTheKeyMayBe(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, lease.Release(f.ctx))
 		require.NoError(t, f.Settle(f.ctx))
-		assert.Equal(t, []quorum.Op{quorum.Acquire}, f.ops(1))
+		assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(1))
 		assert.Empty(t, f.ops(2))
 		assert.Zero(t, f.elapsed())
 	})
@@ -238,7 +239,7 @@ func TestOnlyOneOfManyReleasesDoesIt(t *testing.T) {
 		assert.Equal(t, 1, did)
 		require.NoError(t, f.Settle(f.ctx))
 		for i := range f.servers {
-			assert.Equal(t, 1, f.count(i, quorum.Release))
+			assert.Equal(t, 1, f.count(i, wire.Release))
 		}
 	})
 }

@@ -16,11 +16,12 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // onOp gives the fate to the commands with the operation, and none to others.
-func onOp(op quorum.Op, fate quorumtest.Fate) func(quorum.Command) quorumtest.Fate {
-	return func(cmd quorum.Command) quorumtest.Fate {
+func onOp(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
+	return func(cmd wire.Request) quorumtest.Fate {
 		if cmd.Op == op {
 			return fate
 		}
@@ -35,14 +36,14 @@ func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
 		}, 2, 3)
 		f.kill(4)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
 		f.each(func(s *quorumtest.Server) {
 			entries := s.Log()
-			assert.Equal(f.t, quorum.Granted, entries[len(entries)-2].Vote.Outcome, "the SET was carried out")
+			assert.Equal(f.t, wire.Granted, entries[len(entries)-2].Vote.Outcome, "the SET was carried out")
 		}, 2, 3)
 		f.requireNothingLeftWithin(0)
 		f.servers[4].Start(true)
@@ -59,7 +60,7 @@ func TestReleaseReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(quorum.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
 		}, 3, 4)
 		lease := f.acquire("k")
 		require.NoError(f.t, lease.Release(f.ctx))
@@ -72,43 +73,43 @@ func TestInterruptedAtEachStep(t *testing.T) {
 	steps := []struct {
 		name    string
 		prepare func(f *fixture)
-		op      quorum.Op // the command at which it ends; 0 is before the call
+		op      wire.Op // the command at which it ends; 0 is before the call
 		server  int
 		after   time.Duration // how long after that command was sent
 		verdict error
 	}{
 		{name: "before the call", verdict: quorum.ErrInterrupted},
-		{name: "as the first SET is sent", op: quorum.Acquire, server: 0, verdict: quorum.ErrInterrupted},
-		{name: "as the last SET is sent", op: quorum.Acquire, server: 4, verdict: quorum.ErrInterrupted},
-		{name: "while the SETs travel", op: quorum.Acquire, after: 5 * ms, verdict: quorum.ErrInterrupted},
-		{name: "while the replies travel", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted},
+		{name: "as the first SET is sent", op: wire.Acquire, server: 0, verdict: quorum.ErrInterrupted},
+		{name: "as the last SET is sent", op: wire.Acquire, server: 4, verdict: quorum.ErrInterrupted},
+		{name: "while the SETs travel", op: wire.Acquire, after: 5 * ms, verdict: quorum.ErrInterrupted},
+		{name: "while the replies travel", op: wire.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted},
 		{
-			name: "when two have granted", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			name: "when two have granted", op: wire.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
 			prepare: func(f *fixture) { f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0, 1) },
 		}, {
-			name: "when two have refused", op: quorum.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			name: "when two have refused", op: wire.Acquire, after: 15 * ms, verdict: quorum.ErrInterrupted,
 			prepare: func(f *fixture) {
 				f.occupy("k", time.Hour, 0, 1)
 				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0, 1)
 			},
 		}, {
-			name: "while hung instances are waited for", op: quorum.Acquire, after: 60 * ms, verdict: quorum.ErrInterrupted,
+			name: "while hung instances are waited for", op: wire.Acquire, after: 60 * ms, verdict: quorum.ErrInterrupted,
 			prepare: func(f *fixture) { f.hang(0, 1, 2) },
 		}, {
-			name: "as a counter is raised", op: quorum.Raise, server: 0, verdict: quorum.ErrInterrupted,
+			name: "as a counter is raised", op: wire.Raise, server: 0, verdict: quorum.ErrInterrupted,
 			prepare: spreadCounters,
 		}, {
-			name: "while counters are raised", op: quorum.Raise, server: 0, after: 15 * ms, verdict: quorum.ErrInterrupted,
+			name: "while counters are raised", op: wire.Raise, server: 0, after: 15 * ms, verdict: quorum.ErrInterrupted,
 			prepare: spreadCounters,
 		}, {
 			// The round was decided before: what it found stays true.
-			name: "as a lost round is rolled back", op: quorum.Release, server: 4, verdict: quorum.ErrTaken,
+			name: "as a lost round is rolled back", op: wire.Release, server: 4, verdict: quorum.ErrTaken,
 			prepare: func(f *fixture) {
 				f.occupy("k", time.Hour, 0, 1, 2)
 				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 3, 4)
 			},
 		}, {
-			name: "while a lost round is rolled back", op: quorum.Release, server: 4, after: 5 * ms, verdict: quorum.ErrNoQuorum,
+			name: "while a lost round is rolled back", op: wire.Release, server: 4, after: 5 * ms, verdict: quorum.ErrNoQuorum,
 			prepare: func(f *fixture) { f.kill(0, 1, 2) },
 		},
 	}
@@ -141,7 +142,7 @@ func TestInterruptedAtEachStep(t *testing.T) {
 				play(t, 5, func(f *fixture) {
 					f.warm()
 					f.each(func(s *quorumtest.Server) {
-						s.Delay(func(quorum.Command) time.Duration { return 10 * ms }, func(quorum.Command) time.Duration { return 10 * ms })
+						s.Delay(func(wire.Request) time.Duration { return 10 * ms }, func(wire.Request) time.Duration { return 10 * ms })
 					})
 					if step.prepare != nil {
 						step.prepare(f)
@@ -151,7 +152,7 @@ func TestInterruptedAtEachStep(t *testing.T) {
 					case step.op == 0:
 						stop()
 					default:
-						f.servers[step.server].OnCommand(func(cmd quorum.Command) {
+						f.servers[step.server].OnCommand(func(cmd wire.Request) {
 							if cmd.Op == step.op && step.after == 0 {
 								stop()
 							} else if cmd.Op == step.op {
@@ -233,19 +234,19 @@ func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		// E's SET travels 60 ms, its delete would take no time.
-		f.servers[4].SetFate(onOp(quorum.Acquire, quorumtest.Fate{Before: 60 * ms}))
+		f.servers[4].SetFate(onOp(wire.Acquire, quorumtest.Fate{Before: 60 * ms}))
 		type sent struct {
-			op quorum.Op
+			op wire.Op
 			at time.Duration
 		}
 		var log []sent
-		f.servers[4].OnCommand(func(cmd quorum.Command) { log = append(log, sent{cmd.Op, f.elapsed()}) })
+		f.servers[4].OnCommand(func(cmd wire.Request) { log = append(log, sent{cmd.Op, f.elapsed()}) })
 		lease := f.acquire("k")
 		time.Sleep(10 * ms)
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-		assert.Equal(f.t, []sent{{quorum.Acquire, 0}, {quorum.Release, 60 * ms}}, log)
-		assert.Equal(f.t, quorum.Granted, f.log(4)[len(f.log(4))-1].Vote.Outcome, "one delete was enough")
+		assert.Equal(f.t, []sent{{wire.Acquire, 0}, {wire.Release, 60 * ms}}, log)
+		assert.Equal(f.t, wire.Granted, f.log(4)[len(f.log(4))-1].Vote.Outcome, "one delete was enough")
 	})
 }
 
@@ -255,14 +256,14 @@ func TestSetThatLandsAfterItsDeleteIsDeletedToo(t *testing.T) {
 	for _, late := range []time.Duration{101 * ms, 150 * ms, 500 * ms, 800 * ms} {
 		play(t, 5, func(f *fixture) {
 			f.warm()
-			f.servers[4].SetFate(onOp(quorum.Acquire, quorumtest.Fate{Before: late}))
+			f.servers[4].SetFate(onOp(wire.Acquire, quorumtest.Fate{Before: late}))
 			require.NoError(f.t, f.acquire("k").Release(f.ctx))
 			time.Sleep(late - f.elapsed())
 			synctest.Wait()
 			f.requireNothingLeft()
 			landed := false
 			for _, e := range f.log(4) {
-				landed = landed || e.Command.Key == "k" && e.Command.Op == quorum.Acquire && e.Vote.Outcome == quorum.Granted
+				landed = landed || e.Request.Key == "k" && e.Request.Op == wire.Acquire && e.Vote.Outcome == wire.Granted
 			}
 			assert.True(f.t, landed, "the SET was carried out after all")
 		})
@@ -301,10 +302,10 @@ func TestEachRoundHasItsOwnValue(t *testing.T) {
 		values := make(map[string]int)
 		rounds := 0
 		for _, e := range f.log(0) {
-			if e.Command.Op == quorum.Acquire {
+			if e.Request.Op == wire.Acquire {
 				rounds++
-				values[e.Command.Value]++
-				assert.Regexp(f.t, `^[0-9a-f]{40}:me$`, e.Command.Value)
+				values[e.Request.Value]++
+				assert.Regexp(f.t, `^[0-9a-f]{40}:me$`, e.Request.Value)
 			}
 		}
 		require.Greater(f.t, rounds, 3)
@@ -320,7 +321,7 @@ func TestLateDeleteHitsNobodyElse(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		// The deletes of the first lease take 80 ms to arrive.
-		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(quorum.Release, quorumtest.Fate{Before: 80 * ms})) })
+		f.each(func(s *quorumtest.Server) { s.SetFate(onOp(wire.Release, quorumtest.Fate{Before: 80 * ms})) })
 		lease := f.acquire("k")
 		released := make(chan error, 1)
 		go func() { released <- lease.Release(f.ctx) }()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // round is one attempt to win a lease: one value, one vote from each instance,
@@ -44,7 +45,7 @@ import (
 //     from the run of the server that the command named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. The first grant in a run
 //     of the server lifts a counter that was last granted from in another run, or is
-//     missing, to the clock (count in grant.lua; see Command.Run).
+//     missing, to the clock (count in grant.lua; see Request.Run).
 //
 // The assumption: what s's clock showed at A, and what the clock of s, or of the server in
 // its place, shows at B, differ by the time that passed between them, give or take half of
@@ -74,7 +75,7 @@ import (
 type round struct {
 	c    *core
 	hold hold
-	cmd  Command
+	cmd  wire.Request
 	ctx  context.Context // detached: the votes outlive the caller
 
 	resumes bool          // it takes a lease over, see Handle
@@ -105,8 +106,8 @@ const (
 func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
 	r := &roundRoom{round: round{
 		c: c,
-		cmd: Command{
-			Op: Acquire, Key: key, Value: value, TTL: terms.TTL,
+		cmd: wire.Request{
+			Op: wire.Acquire, Key: key, Value: value, TTL: terms.TTL,
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
 			Ahead: c.cfg.ahead(), Clock: c.cfg.Fencing == On,
@@ -146,7 +147,7 @@ func room[T any](there []T, n int) []T {
 // pending makes ballots what they are before anybody has answered.
 func (c *core) pending(ballots []Ballot) []Ballot {
 	for i, m := range c.members {
-		ballots[i] = Ballot{Instance: m.name, Vote: Vote{Err: ErrPending}}
+		ballots[i] = Ballot{Instance: m.name, Vote: wire.Vote{Err: ErrPending}}
 	}
 	return ballots
 }
@@ -179,17 +180,17 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	}()
 	value, err := c.newValue()
 	if err != nil {
-		return nil, &RoundError{Op: Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
+		return nil, &RoundError{Op: wire.Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
+		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Spare, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
+	r.cmd.Reserve, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
 	interrupt := r.run(ctx, way.oneFirst, start)
 
 	now := c.reader.Now()
@@ -199,9 +200,9 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	c.admission.leave(sample, verdict, now)
 	left = true
 
-	end := RoundEnd{Op: Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	end := RoundEnd{Op: wire.Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q}
+		roundErr := &RoundError{Op: wire.Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q}
 		roundErr.Votes, roundErr.Raises = r.decisive()
 		switch verdict {
 		case ErrInterrupted:
@@ -242,12 +243,12 @@ func (c *core) tell(lease *Lease, hook func()) {
 // notAdmitted is the error of a round that there is no time for. Hooks are told of it like
 // of any other.
 func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift.Instant, why error) *RoundError {
-	err := &RoundError{Op: Acquire, Key: key, Verdict: why, Quorum: c.majority.Q}
+	err := &RoundError{Op: wire.Acquire, Key: key, Verdict: why, Quorum: c.majority.Q}
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: Acquire, Key: key, Try: try})
+		started(ctx, RoundStart{Op: wire.Acquire, Key: key, Try: try})
 	}
 	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(ctx, RoundEnd{Op: Acquire, Key: key, Try: try, Started: asked.Wall, Err: err})
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: key, Try: try, Started: asked.Wall, Err: err})
 	}
 	return err
 }
@@ -289,9 +290,9 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 			return true, nil
 		}
 		switch r.ballot(i).Vote.Outcome {
-		case Granted:
+		case wire.Granted:
 			return false, nil
-		case Refused:
+		case wire.Refused:
 			r.forfeit()
 			return true, nil
 		}
@@ -367,7 +368,7 @@ func (s *seat) returned(ballot Ballot) {
 		r.hold.ended(s.i)
 		return
 	}
-	r.hold.note(s.i, Acquire, ballot.Vote)
+	r.hold.note(s.i, wire.Acquire, ballot.Vote)
 	r.count(s.i, ballot)
 	if s.answered != nil {
 		close(s.answered)
@@ -399,7 +400,7 @@ func (r *round) moveOn() {
 			continue
 		}
 		s.errand.use = oldVote
-		s.errand.send(Command{Op: Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL, Ahead: r.cmd.Ahead}, drift.Instant{})
+		s.errand.send(wire.Request{Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL, Ahead: r.cmd.Ahead}, drift.Instant{})
 	}
 }
 
@@ -413,10 +414,10 @@ func (r *round) count(i int, ballot Ballot) {
 	case voting:
 		outcome := ballot.Vote.Outcome
 		//guard:resume-replaces  a resumption counts only the instances that still had the lease
-		if r.resumes && outcome == Granted && !ballot.Vote.Replaced {
+		if r.resumes && outcome == wire.Granted && !ballot.Vote.Replaced {
 			// The key had gone, so somebody else may have had the lock there since: as
 			// in an extension, an instance that has to be repaired doesn't count.
-			outcome = Refused
+			outcome = wire.Refused
 		}
 		switch r.tally.Count(outcome) {
 		case Won:
@@ -431,7 +432,7 @@ func (r *round) count(i int, ballot Ballot) {
 		// Too late to be needed, but the lease has it, and its token: there is
 		// nothing to put back with an extension.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
-		if vote := ballot.Vote; vote.Outcome == Granted && vote.Token >= r.token {
+		if vote := ballot.Vote; vote.Outcome == wire.Granted && vote.Token >= r.token {
 			r.hold.settle(i)
 		}
 	}
@@ -468,7 +469,7 @@ func (r *round) beginRaising() {
 func (r *round) choose() (token fencing.Token, spare, agree int) {
 	for i := range r.ballots {
 		vote := &r.ballots[i].Vote
-		if vote.Outcome != Granted || agree > 0 && vote.Token == token {
+		if vote.Outcome != wire.Granted || agree > 0 && vote.Token == token {
 			continue
 		}
 		n, first := 0, fencing.Token(0)
@@ -490,28 +491,28 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 
 // canHave reports whether an instance that gave this vote can be settled with the token:
 // it gave none above it, and its counter may be lifted so far ahead of its clock.
-func (r *round) canHave(vote *Vote, token fencing.Token) bool {
+func (r *round) canHave(vote *wire.Vote, token fencing.Token) bool {
 	//guard:no-vote-above  no instance that counts for a token has granted a larger one
-	return vote.Outcome == Granted && vote.Token <= token &&
+	return vote.Outcome == wire.Granted && vote.Token <= token &&
 		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
 		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Ahead).UnixMicro())
 }
 
 // firstOf is the first of a vote's tokens.
-func firstOf(vote *Vote) fencing.Token { return vote.Token - fencing.Token(vote.Spare) }
+func firstOf(vote *wire.Vote) fencing.Token { return vote.Token - fencing.Token(vote.Reserved) }
 
 // blame notes who kept the others from agreeing on a token.
 func (r *round) blame(token fencing.Token) {
 	for i := range r.ballots {
 		vote := &r.ballots[i].Vote
-		if vote.Outcome != Granted || r.canHave(vote, token) {
+		if vote.Outcome != wire.Granted || r.canHave(vote, token) {
 			continue
 		}
 		by, word := time.Duration(int64(vote.Token-token))*time.Microsecond, "ahead of"
 		if vote.Token < token {
 			by, word = time.UnixMicro(int64(token)).Sub(vote.Clock), "behind"
 		}
-		r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: Vote{Err: fmt.Errorf(
+		r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: fmt.Errorf(
 			"its counter, which starts from its clock, is %v %s those of other instances, which follow by %v at most (half of MaxTTL); set the clocks of the servers right, or wait until they have caught up",
 			by, word, r.cmd.Ahead)}})
 	}
@@ -525,8 +526,8 @@ func (r *round) settle(i int) {
 	}
 	vote := &r.ballots[i].Vote
 	switch {
-	case vote.Outcome != Granted:
-		r.countSettled(Failed)
+	case vote.Outcome != wire.Granted:
+		r.countSettled(wire.Failed)
 	//guard:lower-is-raised  a counter below the token is raised before it counts
 	case vote.Token < r.token:
 		// To be raised; counted when that is answered.
@@ -541,18 +542,18 @@ func (r *round) settle(i int) {
 // first token to be no less than that of every vote that is settled, and its last one no
 // less than the last. The tokens are fixed, so only a straggler can be such a one, or an
 // instance that the choice left out.
-func (r *round) settles(i int) Outcome {
+func (r *round) settles(i int) wire.Outcome {
 	vote := &r.ballots[i].Vote
 	//guard:above-is-not-settled  a late grant above the token doesn't count for it
 	//guard:reserved-is-settled  a late grant that reserved fewer tokens than the round has doesn't count for it
 	if vote.Token <= r.token && firstOf(vote) <= r.first() {
-		return Granted
+		return wire.Granted
 	}
-	r.note(Ballot{Instance: r.ballots[i].Instance, Vote: Vote{Err: fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", firstOf(vote), vote.Token, r.first(), r.token)}})
-	return Failed
+	r.note(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", firstOf(vote), vote.Token, r.first(), r.token)}})
+	return wire.Failed
 }
 
-func (r *round) countSettled(o Outcome) {
+func (r *round) countSettled(o wire.Outcome) {
 	if r.stage != raising {
 		return
 	}
@@ -571,7 +572,7 @@ func (r *round) behind(i int) bool {
 	// In a round that is won already the straggler is raised as well: its
 	// counter then helps the next holder's proof.
 	//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
-	return vote.Outcome == Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
+	return vote.Outcome == wire.Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
 }
 
 func (r *round) countRaise(i int, ballot Ballot) {
@@ -580,13 +581,13 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	// Granted means that the key still held the value: "still mine" is part of
 	// success, for a counter raised after the key was lost proves nothing.
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
-	if ballot.Vote.Outcome == Granted {
+	if ballot.Vote.Outcome == wire.Granted {
 		r.hold.settle(i)
 		r.countSettled(r.settles(i))
 		return
 	}
 	r.note(ballot)
-	r.countSettled(Failed)
+	r.countSettled(wire.Failed)
 }
 
 // note keeps what kept an instance that granted from having the token. r.mu is held.
@@ -621,7 +622,9 @@ func (r *round) reason() error {
 
 // isOtherSet reports whether a vote was refused because the clients disagree on the
 // set.
-func isOtherSet(v Vote) bool { return v.Outcome == Refused && errors.Is(v.Err, ErrSetMismatch) }
+func isOtherSet(v wire.Vote) bool {
+	return v.Outcome == wire.Refused && errors.Is(v.Err, ErrSetMismatch)
+}
 
 // forfeit gives up a round in which the one instance that was asked refused.
 func (r *round) forfeit() {
@@ -672,7 +675,7 @@ func (r *round) rollBack(ctx context.Context) {
 	waitFor := make([]bool, len(r.ballots))
 	missing := 0
 	for i := range r.ballots {
-		if r.ballots[i].Vote.Outcome == Granted {
+		if r.ballots[i].Vote.Outcome == wire.Granted {
 			waitFor[i] = true
 			missing++
 		}

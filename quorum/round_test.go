@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 var errOOM = errors.New("OOM command not allowed when used memory > 'maxmemory'")
@@ -41,24 +42,24 @@ var ailments = []ailment{
 		name:    "hung",
 		strike:  (*quorumtest.Server).Hang,
 		heal:    (*quorumtest.Server).Resume,
-		verdict: quorum.ErrNoQuorum, err: quorum.ErrTimeout,
+		verdict: quorum.ErrNoQuorum, err: wire.ErrTimeout,
 	}, {
 		name: "reply lost",
 		strike: func(s *quorumtest.Server) {
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
-				if cmd.Op == quorum.Acquire {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
+				if cmd.Op == wire.Acquire {
 					return quorumtest.Fate{End: quorumtest.LoseReply}
 				}
 				return quorumtest.Fate{}
 			})
 		},
 		heal:    func(s *quorumtest.Server) { s.SetFate(nil) },
-		verdict: quorum.ErrNoQuorum, err: quorum.ErrTimeout,
+		verdict: quorum.ErrNoQuorum, err: wire.ErrTimeout,
 	}, {
 		name: "connection reset after the SET",
 		strike: func(s *quorumtest.Server) {
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
-				if cmd.Op == quorum.Acquire {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
+				if cmd.Op == wire.Acquire {
 					return quorumtest.Fate{End: quorumtest.ResetAfter}
 				}
 				return quorumtest.Fate{}
@@ -129,7 +130,7 @@ func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) 
 	}
 	var round *quorum.RoundError
 	require.ErrorAs(t, err, &round)
-	require.Equal(t, quorum.Acquire, round.Op)
+	require.Equal(t, wire.Acquire, round.Op)
 	require.Equal(t, "k", round.Key)
 	require.Equal(t, 3, round.Quorum)
 	require.Len(t, round.Votes, 5)
@@ -153,16 +154,16 @@ func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) 
 			blamed++
 			require.NotNil(t, one, "%s failed and isn't named", ballot.Instance)
 			require.ErrorIs(t, one, a.err)
-			require.Equal(t, quorum.Acquire, one.Op)
+			require.Equal(t, wire.Acquire, one.Op)
 			require.Contains(t, err.Error(), ballot.Instance+": ")
 		case sick(i):
 			blamed++
 			require.Nil(t, one)
-			require.Equal(t, quorum.Refused, ballot.Vote.Outcome)
+			require.Equal(t, wire.Refused, ballot.Vote.Outcome)
 			require.Positive(t, ballot.Vote.Remaining, "a refusal says how long the key lives")
 		default:
 			require.Nil(t, one)
-			require.Equal(t, quorum.Granted, ballot.Vote.Outcome)
+			require.Equal(t, wire.Granted, ballot.Vote.Outcome)
 		}
 	}
 	require.GreaterOrEqual(t, blamed, 3, "it takes three to lose a round of five")
@@ -177,9 +178,9 @@ func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) 
 func TestEveryMixtureIsDecidedAtTheFirstMoment(t *testing.T) {
 	for code := range 243 {
 		for _, backwards := range []bool{false, true} {
-			outcomes := make([]quorum.Outcome, 5)
+			outcomes := make([]wire.Outcome, 5)
 			for i, rest := 0, code; i < 5; i, rest = i+1, rest/3 {
-				outcomes[i] = quorum.Outcome(rest % 3)
+				outcomes[i] = wire.Outcome(rest % 3)
 			}
 			name := ""
 			for _, o := range outcomes {
@@ -193,14 +194,14 @@ func TestEveryMixtureIsDecidedAtTheFirstMoment(t *testing.T) {
 	}
 }
 
-func playMixture(t *testing.T, outcomes []quorum.Outcome, backwards bool) {
+func playMixture(t *testing.T, outcomes []wire.Outcome, backwards bool) {
 	latency := func(i int) time.Duration {
 		if backwards {
 			i = len(outcomes) - 1 - i
 		}
 		return time.Duration(i+1) * 10 * ms
 	}
-	inOrder := make([]quorum.Outcome, len(outcomes))
+	inOrder := make([]wire.Outcome, len(outcomes))
 	for i, outcome := range outcomes {
 		inOrder[latency(i)/(10*ms)-1] = outcome
 	}
@@ -211,7 +212,7 @@ func playMixture(t *testing.T, outcomes []quorum.Outcome, backwards bool) {
 	}
 	failed := 0
 	for _, outcome := range inOrder[:at] {
-		if outcome == quorum.Failed {
+		if outcome == wire.Failed {
 			failed++
 		}
 	}
@@ -221,14 +222,14 @@ func playMixture(t *testing.T, outcomes []quorum.Outcome, backwards bool) {
 		require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
 		f.requireNothingLeft()
 		for i, s := range f.servers {
-			if outcomes[i] == quorum.Refused {
+			if outcomes[i] == wire.Refused {
 				s.Put("k", strangers, time.Hour)
 			}
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 				fate := quorumtest.Fate{}
-				if cmd.Op == quorum.Acquire {
+				if cmd.Op == wire.Acquire {
 					fate.After = latency(i)
-					if outcomes[i] == quorum.Failed {
+					if outcomes[i] == wire.Failed {
 						fate.Err = errOOM
 					}
 				}
@@ -255,7 +256,7 @@ func playMixture(t *testing.T, outcomes []quorum.Outcome, backwards bool) {
 // lag gives every command the time there and back.
 func (f *fixture) lag(d time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) {
-		s.Delay(nil, func(quorum.Command) time.Duration { return d })
+		s.Delay(nil, func(wire.Request) time.Duration { return d })
 	}, which...)
 }
 
@@ -326,7 +327,7 @@ func TestHungMajorityCostsOneTimeout(t *testing.T) {
 		defer cancel()
 		_, err := f.TryAcquire(ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-		require.ErrorIs(f.t, err, quorum.ErrTimeout)
+		require.ErrorIs(f.t, err, wire.ErrTimeout)
 		require.NotErrorIs(f.t, err, context.DeadlineExceeded, "the caller's context hasn't ended")
 		assert.Equal(f.t, 70*ms, f.elapsed())
 		f.resume()
@@ -358,7 +359,7 @@ func TestValidityCountsFromBeforeTheFirstSet(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) {
-			s.Delay(func(quorum.Command) time.Duration { return 30 * ms }, func(quorum.Command) time.Duration { return 40 * ms })
+			s.Delay(func(wire.Request) time.Duration { return 30 * ms }, func(wire.Request) time.Duration { return 40 * ms })
 		})
 		lease := f.acquire("k")
 		assert.Equal(f.t, 9898*ms-70*ms, lease.Validity())
@@ -477,7 +478,7 @@ func TestLateGrantNeedsNoRestore(t *testing.T) {
 		require.NoError(f.t, lease.Extend(f.ctx))
 		time.Sleep(time.Second)
 		for i := range f.servers {
-			assert.NotContains(f.t, f.ops(i), quorum.Restore, f.servers[i].Name())
+			assert.NotContains(f.t, f.ops(i), wire.Restore, f.servers[i].Name())
 		}
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
@@ -502,11 +503,11 @@ func TestRoundErrorText(t *testing.T) {
 
 func ExampleRoundError() {
 	err := error(&quorum.RoundError{
-		Op: quorum.Acquire, Key: "invoices", Verdict: quorum.ErrNoQuorum, Quorum: 2,
+		Op: wire.Acquire, Key: "invoices", Verdict: quorum.ErrNoQuorum, Quorum: 2,
 		Votes: []quorum.Ballot{
-			{Instance: "red", Vote: quorum.Vote{Outcome: quorum.Granted, Token: 7}},
-			{Instance: "green", Vote: quorum.Vote{Err: quorum.ErrTimeout}},
-			{Instance: "blue", Vote: quorum.Vote{Err: quorum.ErrOverloaded}},
+			{Instance: "red", Vote: wire.Vote{Outcome: wire.Granted, Token: 7}},
+			{Instance: "green", Vote: wire.Vote{Err: wire.ErrTimeout}},
+			{Instance: "blue", Vote: wire.Vote{Err: wire.ErrOverloaded}},
 		},
 	})
 	var round *quorum.RoundError
@@ -515,7 +516,7 @@ func ExampleRoundError() {
 			fmt.Println(ballot.Instance, ballot.Vote.Outcome, ballot.Vote.Err)
 		}
 	}
-	fmt.Println(errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, quorum.ErrTimeout))
+	fmt.Println(errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, wire.ErrTimeout))
 	// Output:
 	// red granted <nil>
 	// green failed quorum: instance did not answer in time

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // older lets a server come back with the counter of "k" that it had before that many
@@ -36,13 +37,13 @@ func (f *fixture) cycle() fencing.Token {
 // the others don't.
 func TestCommandsNameTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		identity func(*quorum.Identity)
+		identity func(*wire.Identity)
 		watch    quorum.Switch
 		known    bool
 	}{
 		"known":       {nil, quorum.On, true},
 		"not watched": {nil, quorum.Off, false},
-		"hidden": {func(id *quorum.Identity) {
+		"hidden": {func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime = "", "", -1
 		}, quorum.On, false},
 	} {
@@ -56,15 +57,15 @@ func TestCommandsNameTheRun(t *testing.T) {
 				require.NoError(t, lease.Release(f.ctx))
 				f.requireNothingLeft()
 				for i, s := range f.servers {
-					want := ""
+					want := wire.Run("")
 					if c.known {
 						want = s.PresentRun()
 					}
 					for _, e := range f.log(i) {
-						if op := e.Command.Op; op == quorum.Acquire || op == quorum.Extend {
-							assert.Equal(t, want, e.Command.Run)
+						if op := e.Request.Op; op == wire.Acquire || op == wire.Extend {
+							assert.Equal(t, want, e.Request.Run)
 						} else {
-							assert.Empty(t, e.Command.Run, "%v", e.Command.Op)
+							assert.Empty(t, e.Request.Run, "%v", e.Request.Op)
 						}
 					}
 					assert.Equal(t, want, s.Run("k"))
@@ -110,7 +111,7 @@ func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
 func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	var told atomic.Int32
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", max(id.Uptime, time.Hour) })
+		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", max(id.Uptime, time.Hour) })
 		first := f.cycle()
 		f.each(func(s *quorumtest.Server) { f.older(s, 1) })
 		time.Sleep(maxTTL)
@@ -127,8 +128,8 @@ func TestServersAreRestartedUnderTheCommand(t *testing.T) {
 		last := f.cycle()
 		for _, s := range f.servers {
 			restarts := 0
-			s.OnCommand(func(cmd quorum.Command) {
-				if cmd.Op == quorum.Acquire && restarts == 0 {
+			s.OnCommand(func(cmd wire.Request) {
+				if cmd.Op == wire.Acquire && restarts == 0 {
 					restarts++
 					f.older(s, 1)
 				}
@@ -136,15 +137,15 @@ func TestServersAreRestartedUnderTheCommand(t *testing.T) {
 		}
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.ErrorIs(t, err, wire.ErrOtherRun)
 		require.ErrorIs(t, err, quorum.ErrQuarantined, "the error says what was found")
 		require.NoError(t, f.Settle(f.ctx))
 		for i, s := range f.servers {
 			log := f.log(i)
 			asked := log[len(log)-1]
-			require.Equal(t, quorum.Acquire, asked.Command.Op)
-			assert.ErrorIs(t, asked.Vote.Err, quorum.ErrOtherRun)
-			assert.NotEqual(t, s.PresentRun(), asked.Command.Run)
+			require.Equal(t, wire.Acquire, asked.Request.Op)
+			assert.ErrorIs(t, asked.Vote.Err, wire.ErrOtherRun)
+			assert.NotEqual(t, s.PresentRun(), asked.Request.Run)
 		}
 		f.trust()
 		time.Sleep(ms) // more microseconds than tokens were given
@@ -210,7 +211,7 @@ func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
 		f.each(func(s *quorumtest.Server) {
 			run := s.RunID()
 			s.Start(true)
-			s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Uptime = run, time.Hour })
+			s.SetIdentity(func(id *wire.Identity) { id.RunID, id.Uptime = run, time.Hour })
 		})
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -223,8 +224,8 @@ func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		lease := f.acquire("k")
 		f.servers[0].Attach()
-		f.servers[0].SetIdentity(func(id *quorum.Identity) { id.Role = "slave" })
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotMaster)
+		f.servers[0].SetIdentity(func(id *wire.Identity) { id.Role = "slave" })
+		require.ErrorIs(t, lease.Extend(f.ctx), wire.ErrNotMaster)
 		f.servers[0].FlushAll() // it follows an empty master
 		f.servers[0].Attach()
 		f.servers[0].SetIdentity(nil)
@@ -241,8 +242,8 @@ func TestTheRunIsHiddenFromNowOn(t *testing.T) {
 		require.NoError(t, f.acquire("k").Release(f.ctx))
 		require.NoError(t, f.Settle(f.ctx))
 		f.each(func(s *quorumtest.Server) {
-			s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			s.SetIdentity(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 				if cmd.Run != "" {
 					return quorumtest.Fate{Err: permanentError{true}}
 				}
@@ -266,7 +267,7 @@ func TestTwoServersUnderOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
 		second := quorumtest.NewServer("A", nil)
-		second.SetIdentity(func(id *quorum.Identity) { id.Uptime = time.Hour })
+		second.SetIdentity(func(id *wire.Identity) { id.Uptime = time.Hour })
 		s := &switched{Server: f.servers[0], second: second}
 		c, err := quorum.New(f.cfg, s)
 		require.NoError(t, err)
@@ -299,14 +300,14 @@ type switched struct {
 	commands, probes atomic.Bool
 }
 
-func (s *switched) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+func (s *switched) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	if s.probes.Load() {
 		return s.second.Probe(ctx, before)
 	}
 	return s.Server.Probe(ctx, before)
 }
 
-func (s *switched) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+func (s *switched) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	if s.commands.Load() {
 		s.second.Send(cmd, timeout, to)
 		return
@@ -367,29 +368,29 @@ func TestExtensionsOfAnotherRun(t *testing.T) {
 		require.NoError(t, err)
 		second.Put("k", lease.Value(), time.Minute) // as a replica has it
 		s.commands.Store(true)
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrOtherRun)
+		require.ErrorIs(t, lease.Extend(f.ctx), wire.ErrOtherRun)
 	})
 }
 
 // A probe finds another server while the answer of the first one is on its way. By then
 // somebody else may have the second one's vote, so the first one's doesn't count.
 func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
-	for _, op := range []quorum.Op{quorum.Acquire, quorum.Extend} {
+	for _, op := range []wire.Op{wire.Acquire, wire.Extend} {
 		t.Run(op.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, 1)
 				second := quorumtest.NewServer("A", nil)
-				second.SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+				second.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
 				s := &switched{Server: f.servers[0], second: second}
 				c, err := quorum.New(f.cfg, s)
 				require.NoError(t, err)
 				defer c.Close(f.ctx)
 				lease, err := c.TryAcquire(f.ctx, "held")
 				require.NoError(t, err)
-				f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate { return quorumtest.Fate{After: 20 * ms} })
+				f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate { return quorumtest.Fate{After: 20 * ms} })
 				answer := make(chan error, 1)
 				go func() {
-					if op == quorum.Extend {
+					if op == wire.Extend {
 						answer <- lease.Extend(f.ctx)
 						return
 					}
@@ -401,9 +402,9 @@ func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
 				_, _ = c.Verify(f.ctx)
 				require.NoError(t, c.Trust(f.ctx)) // so that no quarantine stands in the way
 				err = <-answer
-				require.ErrorIs(t, err, quorum.ErrOtherRun)
+				require.ErrorIs(t, err, wire.ErrOtherRun)
 				log := f.log(0)
-				require.Equal(t, quorum.Granted, log[len(log)-1].Vote.Outcome, "it did grant")
+				require.Equal(t, wire.Granted, log[len(log)-1].Vote.Outcome, "it did grant")
 			})
 		})
 	}
@@ -415,7 +416,7 @@ type tardy struct {
 	asked atomic.Int32
 }
 
-func (s *tardy) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
+func (s *tardy) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	id, err := s.Server.Probe(ctx, before)
 	if s.asked.Add(1) == 1 {
 		time.Sleep(20 * ms)
@@ -478,7 +479,7 @@ func TestATickInNoRunConfirmsNone(t *testing.T) {
 		f.servers[0].Attach()
 		time.Sleep(65 * time.Second)
 		back := time.Now()
-		f.servers[0].SetFate(func(cmd quorum.Command) quorumtest.Fate {
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			if cmd.Op == 0 && time.Since(back) < 10*time.Second { // a probe
 				return quorumtest.Fate{End: quorumtest.LoseReply}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func quorumToken(n int) fencing.Token { return fencing.Token(n) }
@@ -40,7 +41,7 @@ func TestEqualCountersTakeOneRoundTrip(t *testing.T) {
 		assert.Equal(f.t, quorumToken(42), lease.Token())
 		time.Sleep(ms)
 		for i := range f.servers {
-			assert.Equal(f.t, []quorum.Op{quorum.Acquire}, f.ops(i)[before:])
+			assert.Equal(f.t, []wire.Op{wire.Acquire}, f.ops(i)[before:])
 		}
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
@@ -69,8 +70,8 @@ func TestUnequalCountersAreRaised(t *testing.T) {
 		assert.Equal(f.t, 2*ms, f.elapsed())
 		assert.Equal(f.t, quorumToken(31), lease.Token())
 		time.Sleep(200 * ms)
-		for i, want := range [][]quorum.Op{
-			{quorum.Acquire, quorum.Raise}, {quorum.Acquire}, {quorum.Acquire, quorum.Raise}, {quorum.Acquire, quorum.Raise}, {quorum.Acquire},
+		for i, want := range [][]wire.Op{
+			{wire.Acquire, wire.Raise}, {wire.Acquire}, {wire.Acquire, wire.Raise}, {wire.Acquire, wire.Raise}, {wire.Acquire},
 		} {
 			assert.Equal(f.t, want, f.ops(i)[before[i]:], f.servers[i].Name())
 		}
@@ -115,8 +116,8 @@ func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 		f.occupy("k", time.Hour, 3, 4)
 		f.lag(ms)
 		for _, s := range f.servers[:2] {
-			s.OnCommand(func(cmd quorum.Command) {
-				if cmd.Op == quorum.Raise {
+			s.OnCommand(func(cmd wire.Request) {
+				if cmd.Op == wire.Raise {
 					s.Delete("k")
 				}
 			})
@@ -140,8 +141,8 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 				// while the raises are under way.
 				f.counters(10, 20, 30, quorumToken(straggler))
 				f.each(func(s *quorumtest.Server) {
-					s.Delay(nil, func(cmd quorum.Command) time.Duration {
-						if cmd.Op == quorum.Raise {
+					s.Delay(nil, func(cmd wire.Request) time.Duration {
+						if cmd.Op == wire.Raise {
 							return 10 * ms
 						}
 						return ms
@@ -149,8 +150,8 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 				}, 0, 1, 2)
 				f.lag(5*ms, 3)
 				f.kill(4)
-				f.servers[0].OnCommand(func(cmd quorum.Command) {
-					if cmd.Op == quorum.Raise {
+				f.servers[0].OnCommand(func(cmd wire.Request) {
+					if cmd.Op == wire.Raise {
 						f.servers[0].Delete("k")
 					}
 				})
@@ -201,8 +202,8 @@ func TestFencingOff(t *testing.T) {
 		for i, s := range f.servers {
 			assert.Equal(f.t, quorumToken(10*(i+1)), s.Counter("k"))
 			for _, e := range f.log(i) {
-				assert.False(f.t, e.Command.Fence)
-				assert.NotEqual(f.t, quorum.Raise, e.Command.Op)
+				assert.False(f.t, e.Request.Fence)
+				assert.NotEqual(f.t, wire.Raise, e.Request.Op)
 			}
 		}
 	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
@@ -214,9 +215,9 @@ type tokenless struct {
 	token fencing.Token
 }
 
-func (s tokenless) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	s.Server.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
-		if vote.Outcome == quorum.Granted && cmd.Op == quorum.Acquire {
+func (s tokenless) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	s.Server.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		if vote.Outcome == wire.Granted && cmd.Op == wire.Acquire {
 			vote.Token = s.token
 		}
 		to.Receive(vote)
@@ -299,7 +300,7 @@ func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
 				s.EndWith([]quorumtest.End{quorumtest.LoseRequest, quorumtest.LoseReply, quorumtest.ResetAfter, quorumtest.ResetBefore}[random.IntN(4)])
 			case 3:
 				slow := time.Duration(random.IntN(120)) * ms
-				s.Delay(func(quorum.Command) time.Duration { return slow / 2 }, func(quorum.Command) time.Duration { return slow })
+				s.Delay(func(wire.Request) time.Duration { return slow / 2 }, func(wire.Request) time.Duration { return slow })
 			case 4:
 				s.Reconnect()
 			case 5:
@@ -384,7 +385,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 		"on one server": func(f *fixture) {
 			f.servers[1].PutCounter("k", fencing.MaxToken, f.Set().String())
 			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrCounter)
+			require.ErrorIs(f.t, err, wire.ErrCounter)
 			f.servers[1].DeleteCounter("k")
 		},
 	} {
@@ -415,7 +416,7 @@ func TestCountersNeverFall(t *testing.T) {
 			for i, s := range f.servers {
 				assert.GreaterOrEqual(f.t, s.Counter("k"), before[i])
 				before[i] = s.Counter("k")
-				s.SetFate(onOp(quorum.Raise, quorumtest.Fate{End: []quorumtest.End{quorumtest.Answer, quorumtest.ResetAfter, quorumtest.ResetBefore}[(round+i)%3]}))
+				s.SetFate(onOp(wire.Raise, quorumtest.Fate{End: []quorumtest.End{quorumtest.Answer, quorumtest.ResetAfter, quorumtest.ResetBefore}[(round+i)%3]}))
 			}
 			if lease, err := f.TryAcquire(f.ctx, "k"); err == nil {
 				require.NoError(f.t, lease.Release(f.ctx))

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Report is what Verify found.
@@ -24,7 +25,7 @@ type Report struct {
 // InstanceReport is what Verify found of one instance.
 type InstanceReport struct {
 	Name     string
-	Identity Identity
+	Identity wire.Identity
 	// Latency is how long the probe took.
 	Latency time.Duration
 	// ClockOffset is the instance's clock minus this machine's wall clock, give
@@ -69,7 +70,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// apart notes two servers whose clocks certainly differ by more than Command.Ahead.
+// apart notes two servers whose clocks certainly differ by more than Request.Ahead.
 // Leases don't mind, but tokens lean on it: where counters are new or lost, they start
 // from the clocks.
 func (r Report) apart(most time.Duration) []string {
@@ -129,14 +130,14 @@ func (r Report) join() error {
 	var errs []error
 	for _, inst := range r.Instances {
 		if inst.Err != nil {
-			errs = append(errs, &InstanceError{Instance: inst.Name, Op: Probing, Err: inst.Err})
+			errs = append(errs, &InstanceError{Instance: inst.Name, Op: wire.Probing, Err: inst.Err})
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // report judges what a member said of itself.
-func (m *member) report(id Identity, err error) InstanceReport {
+func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
 		r.Err = err
@@ -172,7 +173,7 @@ func (m *member) report(id Identity, err error) InstanceReport {
 }
 
 // notes are what an operator should know and may have wanted so.
-func (m *member) notes(id Identity) []string {
+func (m *member) notes(id wire.Identity) []string {
 	var notes []string
 	if id.Persistence != "" && id.Persistence != "aof always" {
 		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
@@ -221,13 +222,13 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		delete(chosen, m.name)
 		switch {
 		case err != nil:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: err})
+			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probing, Err: err})
 		case r.Identity.RunID != "" || r.Identity.ReplID != "":
 			m.mu.Lock()
 			m.quarantine.trust(r.Identity)
 			m.mu.Unlock()
 		default:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: Probing, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
+			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probing, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
 	if ctx.Err() != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestVerifyOfASoundSet(t *testing.T) {
@@ -70,9 +71,9 @@ func TestVerifyBoundsTheRates(t *testing.T) {
 // Each thing that can be wrong, on one instance of three: found by its error, named
 // by its instance, and the rest of the report is there.
 func TestVerifyFindsWhatIsWrong(t *testing.T) {
-	vouched := func(edit func(*quorum.Identity)) func(f *fixture) {
+	vouched := func(edit func(*wire.Identity)) func(f *fixture) {
 		return func(f *fixture) {
-			f.identify(func(id *quorum.Identity) { id.Vouched = true; edit(id) }, 1)
+			f.identify(func(id *wire.Identity) { id.Vouched = true; edit(id) }, 1)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -80,20 +81,20 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		want  error
 		text  []string
 	}{
-		"replica":    {vouched(func(id *quorum.Identity) { id.Role = "slave" }), quorum.ErrNotMaster, []string{"slave", "list masters only"}},
-		"sentinel":   {vouched(func(id *quorum.Identity) { id.Role = quorum.RoleSentinel }), quorum.ErrNotMaster, []string{"Sentinel", "list the masters"}},
-		"cluster":    {vouched(func(id *quorum.Identity) { id.Role = quorum.RoleCluster }), quorum.ErrNotMaster, []string{"node of a cluster", "list independent servers"}},
-		"eviction":   {vouched(func(id *quorum.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
+		"replica":    {vouched(func(id *wire.Identity) { id.Role = "slave" }), wire.ErrNotMaster, []string{"slave", "list masters only"}},
+		"sentinel":   {vouched(func(id *wire.Identity) { id.Role = wire.RoleSentinel }), wire.ErrNotMaster, []string{"Sentinel", "list the masters"}},
+		"cluster":    {vouched(func(id *wire.Identity) { id.Role = wire.RoleCluster }), wire.ErrNotMaster, []string{"node of a cluster", "list independent servers"}},
+		"eviction":   {vouched(func(id *wire.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
 		"quarantine": {func(f *fixture) { f.identify(truth, 1) }, quorum.ErrQuarantined, []string{"came up 0s ago"}},
-		"hidden": {vouched(func(id *quorum.Identity) {
+		"hidden": {vouched(func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
 		}), quorum.ErrHidden, []string{"INFO: NOPERM", "allow its user INFO"}},
-		"hung":        {func(f *fixture) { f.hang(1) }, quorum.ErrTimeout, []string{"after 2s"}},
+		"hung":        {func(f *fixture) { f.hang(1) }, wire.ErrTimeout, []string{"after 2s"}},
 		"unreachable": {func(f *fixture) { f.kill(1) }, quorumtest.ErrConnRefused, []string{"can't be asked who it is"}},
 		"duplicate": {func(f *fixture) {
 			life := f.servers[0].RunID()
-			f.identify(func(id *quorum.Identity) { id.RunID, id.Vouched = life, true }, 1)
-			f.servers[1].Delay(func(quorum.Command) time.Duration { return ms }, nil)
+			f.identify(func(id *wire.Identity) { id.RunID, id.Vouched = life, true }, 1)
+			f.servers[1].Delay(func(wire.Request) time.Duration { return ms }, nil)
 		}, quorum.ErrDuplicate, []string{`"A"`, `"B"`, "list each server once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,14 +103,14 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 				report, err := f.Verify(f.ctx)
 				require.ErrorIs(t, err, c.want)
 				assert.LessOrEqual(t, f.elapsed(), 2*time.Second)
-				for _, other := range []error{quorum.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorum.ErrHidden, quorum.ErrTimeout, quorum.ErrDuplicate} {
+				for _, other := range []error{wire.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorum.ErrHidden, wire.ErrTimeout, quorum.ErrDuplicate} {
 					assert.Equal(t, other == c.want, errors.Is(err, other), "%v", other)
 				}
 				assert.NotErrorIs(t, err, context.DeadlineExceeded, "that would be the caller's")
 				var inst *quorum.InstanceError
 				require.ErrorAs(t, err, &inst)
 				assert.Equal(t, "B", inst.Instance)
-				assert.Equal(t, quorum.Probing, inst.Op)
+				assert.Equal(t, wire.Probing, inst.Op)
 				for _, text := range c.text {
 					assert.ErrorContains(t, err, text)
 				}
@@ -127,10 +128,10 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 
 func TestVerifyFindsEverythingAtOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.Role, id.Eviction = "slave", "volatile-ttl" }, 0)
+		f.identify(func(id *wire.Identity) { id.Role, id.Eviction = "slave", "volatile-ttl" }, 0)
 		f.kill(1)
 		_, err := f.Verify(f.ctx)
-		for _, want := range []error{quorum.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorumtest.ErrConnRefused} {
+		for _, want := range []error{wire.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorumtest.ErrConnRefused} {
 			require.ErrorIs(t, err, want)
 		}
 	})
@@ -150,9 +151,9 @@ func TestVerifyNotes(t *testing.T) {
 		})
 	}
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.Persistence = "aof always" }, 0)
-		f.identify(func(id *quorum.Identity) { id.Persistence, id.Hidden = "", []string{"CONFIG: NOPERM"} }, 1)
-		f.identify(func(id *quorum.Identity) { id.Persistence = "aof everysec" }, 2)
+		f.identify(func(id *wire.Identity) { id.Persistence = "aof always" }, 0)
+		f.identify(func(id *wire.Identity) { id.Persistence, id.Hidden = "", []string{"CONFIG: NOPERM"} }, 1)
+		f.identify(func(id *wire.Identity) { id.Persistence = "aof everysec" }, 2)
 		report, _ := f.Verify(f.ctx)
 		assert.Empty(t, report.Instances[0].Notes)
 		assert.Equal(t, []string{"hidden: CONFIG: NOPERM"}, report.Instances[1].Notes)
@@ -186,7 +187,7 @@ func TestVerifyNotesClocksApart(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.servers[1].StepClock(time.Hour)
 		f.slow(10*ms, 10*ms)
-		f.servers[1].SetIdentity(func(id *quorum.Identity) { id.Clock, id.Vouched = time.Time{}, true })
+		f.servers[1].SetIdentity(func(id *wire.Identity) { id.Clock, id.Vouched = time.Time{}, true })
 		report, err := f.Verify(f.ctx)
 		require.NoError(f.t, err)
 		assert.Empty(f.t, report.Notes, "a clock that isn't told")
@@ -196,18 +197,18 @@ func TestVerifyNotesClocksApart(t *testing.T) {
 // A replica that takes writes loses them to its master's, so it doesn't vote, however
 // it answers. It may be promoted, and votes then; what can't be is said at once.
 func TestOnlyMastersVote(t *testing.T) {
-	for role, forGood := range map[string]bool{"slave": false, quorum.RoleSentinel: true, quorum.RoleCluster: true, "arbiter": false} {
+	for role, forGood := range map[string]bool{"slave": false, wire.RoleSentinel: true, wire.RoleCluster: true, "arbiter": false} {
 		t.Run(role, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
-				f.identify(func(id *quorum.Identity) { id.Role, id.Vouched = role, true }, 1, 2)
+				f.identify(func(id *wire.Identity) { id.Role, id.Vouched = role, true }, 1, 2)
 				_, err := f.Acquire(f.ctx, "k")
-				require.ErrorIs(f.t, err, quorum.ErrNotMaster)
+				require.ErrorIs(f.t, err, wire.ErrNotMaster)
 				assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
 				var is *quorum.RoleError
 				require.ErrorAs(f.t, err, &is)
 				assert.Equal(f.t, quorum.RoleError{Role: role}, *is)
 				for _, i := range []int{1, 2} {
-					assert.NotContains(f.t, f.ops(i), quorum.Acquire, "it isn't asked")
+					assert.NotContains(f.t, f.ops(i), wire.Acquire, "it isn't asked")
 				}
 				f.requireNothingLeft()
 
@@ -224,7 +225,7 @@ func TestOnlyMastersVote(t *testing.T) {
 // noticed.
 func TestVerifyNotesThatNoMarkIsKept(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) {
+		f.identify(func(id *wire.Identity) {
 			id.Uptime, id.Served, id.Promoted, id.Vouched = time.Hour, -1, false, false
 		}, 1)
 		report, err := f.Verify(f.ctx)
@@ -237,7 +238,7 @@ func TestVerifyNotesThatNoMarkIsKept(t *testing.T) {
 
 func TestVerifyWithTheQuarantineOff(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
+		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
 		_, err := f.Verify(f.ctx)
 		require.NoError(t, err, "what isn't asked for may be hidden")
 	}, func(c *quorum.Config) { c.RestartQuarantine = quorum.Off })
@@ -309,7 +310,7 @@ func TestTrustOnlyTheNamed(t *testing.T) {
 func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)
-		f.identify(func(id *quorum.Identity) { id.RunID, id.ReplID = "", "" }, 0)
+		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID = "", "" }, 0)
 		f.kill(1)
 		err := f.Trust(f.ctx, "A", "B", "C", "Z")
 		require.ErrorIs(t, err, quorum.ErrHidden)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // wait is one Acquire.
@@ -177,7 +178,7 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 
 // taken is what comes of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
-	err := &RoundError{Op: Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
+	err := &RoundError{Op: wire.Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
@@ -341,7 +342,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 		return false
 	}
 	vote := last.Votes[w.ear.index].Vote
-	return vote.Outcome == Refused && vote.Err == nil
+	return vote.Outcome == wire.Refused && vote.Err == nil
 }
 
 // leave ends the wait. A lease that the waiter was handed meanwhile is given back, and so
@@ -406,9 +407,9 @@ func freeIn(votes []Ballot, quarantines []time.Duration, quorum int) (time.Durat
 		switch {
 		case quarantines[i] > 0:
 			times = append(times, quarantines[i]+time.Millisecond)
-		case vote.Outcome == Granted:
+		case vote.Outcome == wire.Granted:
 			times = append(times, 0)
-		case vote.Outcome == Refused && vote.Remaining > 0:
+		case vote.Outcome == wire.Refused && vote.Remaining > 0:
 			times = append(times, vote.Remaining+time.Millisecond)
 		}
 	}

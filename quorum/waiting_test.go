@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // sharedDice is dice for several Coordinators.
@@ -44,11 +45,11 @@ func (f *fixture) meeting(key string) *quorumtest.Server {
 }
 
 // sent counts the commands that all servers got about the key.
-func (f *fixture) sent(key string, ops ...quorum.Op) int {
+func (f *fixture) sent(key string, ops ...wire.Op) int {
 	n := 0
 	for i := range f.servers {
 		for _, e := range f.log(i) {
-			if e.Command.Key == key && (len(ops) == 0 || slices.Contains(ops, e.Command.Op)) {
+			if e.Request.Key == key && (len(ops) == 0 || slices.Contains(ops, e.Request.Op)) {
 				n++
 			}
 		}
@@ -62,7 +63,7 @@ func (f *fixture) sent(key string, ops ...quorum.Op) int {
 // the first, where the waiters meet, to ask for what another one won, and then has
 // nobody to call it.
 func (f *fixture) travel(d time.Duration) {
-	way := func(quorum.Command) time.Duration { return d }
+	way := func(wire.Request) time.Duration { return d }
 	f.each(func(s *quorumtest.Server) { s.Delay(way, way) })
 }
 
@@ -139,7 +140,7 @@ func TestTurnsAreSharedOut(t *testing.T) {
 			// Each command takes a while, another one on each server.
 			f.each(func(s *quorumtest.Server) {
 				lag := time.Duration(100+10*int(s.Name()[0]-'A')) * time.Microsecond
-				s.Delay(func(quorum.Command) time.Duration { return lag }, func(quorum.Command) time.Duration { return lag })
+				s.Delay(func(wire.Request) time.Duration { return lag }, func(wire.Request) time.Duration { return lag })
 			})
 			witness := &tokenWitness{}
 			var mu sync.Mutex
@@ -387,13 +388,13 @@ func TestWakeUpsOff(t *testing.T) {
 		require.NoError(f.t, err)
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
-		assert.Zero(f.t, f.sent("k", quorum.Enlist, quorum.Withdraw))
+		assert.Zero(f.t, f.sent("k", wire.Enqueue, wire.Dequeue))
 		for i, s := range f.servers {
 			_, ever := s.Ears()
 			assert.Zero(f.t, ever)
 			for _, e := range f.log(i) {
-				assert.False(f.t, e.Command.Wake)
-				assert.Empty(f.t, e.Command.Replace)
+				assert.False(f.t, e.Request.Notify)
+				assert.Empty(f.t, e.Request.Replace)
 			}
 		}
 	}, func(cfg *quorum.Config) { cfg.WakeUps = quorum.Off })
@@ -449,8 +450,8 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		time.Sleep(10 * ms)
 		require.Len(f.t, f.meeting("k").Line("k"), 3)
 		tries := 0
-		f.meeting("k").OnCommand(func(cmd quorum.Command) {
-			if cmd.Op != quorum.Acquire || cmd.Key != "k" {
+		f.meeting("k").OnCommand(func(cmd wire.Request) {
+			if cmd.Op != wire.Acquire || cmd.Key != "k" {
 				return
 			}
 			if tries++; tries == 2 {
@@ -495,12 +496,12 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 		})
 		time.Sleep(10 * ms) // it stands in line
 		// The withdrawal arrives after the release.
-		f.meeting("k").Delay(func(cmd quorum.Command) time.Duration {
-			if cmd.Op == quorum.Withdraw {
+		f.meeting("k").Delay(func(cmd wire.Request) time.Duration {
+			if cmd.Op == wire.Dequeue {
 				return 50 * ms
 			}
 			return ms
-		}, func(quorum.Command) time.Duration { return ms })
+		}, func(wire.Request) time.Duration { return ms })
 		cancel()
 		synctest.Wait()
 		at := time.Now()
@@ -517,7 +518,7 @@ func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
 	playCalls(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
-		f.occupy("k", quorum.NoExpiry, order[1:]...)
+		f.occupy("k", wire.NoExpiry, order[1:]...)
 		ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
 		defer cancel()
 		_, err := f.Acquire(ctx, "k")

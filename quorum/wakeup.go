@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Waiters of different processes meet at one instance, the same for all: there
@@ -68,7 +70,7 @@ type hearing struct {
 	c        *core
 	index    int
 	member   *member
-	listener Listener
+	listener wire.Notifier
 
 	mu      sync.Mutex
 	users   int                      // who wait
@@ -88,10 +90,10 @@ const (
 	reopenMax = 10 * time.Second
 )
 
-func newHearings(c *core, instances []Instance) []*hearing {
+func newHearings(c *core, instances []wire.Instance) []*hearing {
 	hearings := make([]*hearing, len(instances))
 	for i, inst := range instances {
-		if listener, ok := inst.(Listener); ok && c.cfg.WakeUps == On {
+		if listener, ok := inst.(wire.Notifier); ok && c.cfg.WakeUps == On {
 			hearings[i] = &hearing{c: c, index: i, member: c.members[i], listener: listener}
 		}
 	}
@@ -153,7 +155,7 @@ func (h *hearing) keep() {
 	}
 }
 
-func (h *hearing) listen() (Ear, error) {
+func (h *hearing) listen() (wire.Subscription, error) {
 	ctx, cancel := h.c.clock.WithTimeout(context.Background(), max(h.member.timeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
@@ -165,17 +167,17 @@ func (h *hearing) listen() (Ear, error) {
 		case <-finished:
 		}
 	}()
-	return h.listener.Listen(ctx)
+	return h.listener.Subscribe(ctx)
 }
 
 // serve takes in calls until the Ear is lost, or wasn't used for long, which it
 // reports, or the Coordinator is closed.
-func (h *hearing) serve(ear Ear) (idle bool) {
+func (h *hearing) serve(ear wire.Subscription) (idle bool) {
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
 		for {
-			key, err := ear.Hear()
+			key, err := ear.Next()
 			if err != nil {
 				return
 			}
@@ -212,7 +214,7 @@ func (h *hearing) serve(ear Ear) (idle bool) {
 }
 
 // run is the server's run that the last probe found.
-func (h *hearing) run() string { return h.member.standing(h.c.reader.Now()).run }
+func (h *hearing) run() wire.Run { return h.member.standing(h.c.reader.Now()).run }
 
 func (h *hearing) setAddress(address string) {
 	h.mu.Lock()
@@ -248,13 +250,13 @@ func (h *hearing) enlist(ctx context.Context, key, address string, front, yield 
 	if leaving != nil {
 		<-leaving // soon: it is under a time-out
 	}
-	ballot := h.member.ask(ctx, Command{
-		Op: Enlist, Key: key, Waiter: address, Front: front, Yield: yield, TTL: h.c.lineTTL(),
+	ballot := h.member.ask(ctx, wire.Request{
+		Op: wire.Enqueue, Key: key, Waiter: address, Front: front, Yield: yield, TTL: h.c.lineTTL(),
 	})
 	if err := ballot.Vote.Err; err != nil && permanent(err) {
 		h.tell(err)
 	}
-	return ballot.Vote.Outcome == Granted, ballot.Vote.Outcome == Refused
+	return ballot.Vote.Outcome == wire.Granted, ballot.Vote.Outcome == wire.Refused
 }
 
 // lineTTL is how long a line is kept after the last one joined it: longer than
@@ -282,7 +284,7 @@ func (c *core) withdraw(key string, p position) {
 			<-before
 		}
 		// Whatever comes of it: a call for who is gone is one lost call.
-		h.member.ask(context.Background(), Command{Op: Withdraw, Key: key, Waiter: p.Address})
+		h.member.ask(context.Background(), wire.Request{Op: wire.Dequeue, Key: key, Waiter: p.Address})
 		h.mu.Lock()
 		if h.leaving[key] == done {
 			delete(h.leaving, key)

@@ -1,6 +1,6 @@
 package simulation
 
-import "github.com/redquorum/redlock/quorum"
+import "github.com/redquorum/redlock/quorum/wire"
 
 // What is between clients and a server: a proxy (see Proxy), and an address that can
 // move to another server (see Switch).
@@ -151,7 +151,7 @@ func (s *server) demote() {
 	s.blocked = nil
 	for _, b := range blocked {
 		b.over = true
-		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+		b.r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
 	}
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
@@ -185,5 +185,5 @@ func (s *server) role() string {
 	if s.demoted {
 		return "slave"
 	}
-	return quorum.RoleMaster
+	return wire.RoleMaster
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -187,9 +188,9 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 // connection has broken.
 func TestDemotion(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Demote, Server: "A", At: time.Second, For: time.Second}}
-	var ids []quorum.Identity
+	var ids []wire.Identity
 	cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1}
-	var inst quorum.Instance
+	var inst wire.Instance
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		inst = p.Instances[0]
 		c, err := quorum.New(p.Config, p.Instances...)
@@ -198,16 +199,16 @@ func TestDemotion(t *testing.T) {
 	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 		for i, at := range []time.Duration{500 * ms, 1500 * ms, 2500 * ms} {
 			c.SleepUntil(at)
-			id, err := inst.Probe(c.Context(), quorum.Known{})
+			id, err := inst.Probe(c.Context(), wire.Known{})
 			require.NoError(t, err)
 			ids = append(ids, id)
-			vote := quorumtest.Do(c.Context(), inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
+			vote := quorumtest.Do(c.Context(), inst, wire.Request{Op: wire.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
 			if i == 1 {
 				var role *quorum.RoleError
 				require.ErrorAs(t, vote.Err, &role)
 				continue
 			}
-			require.Equal(t, quorum.Granted, vote.Outcome, "the key is gone")
+			require.Equal(t, wire.Granted, vote.Outcome, "the key is gone")
 		}
 	})
 	require.NoError(t, err)
@@ -223,23 +224,23 @@ func TestDemotion(t *testing.T) {
 }
 
 // Clients leave a mark on a server for each name and run of it, as they do on real ones:
-// see quorum.Identity.Served.
+// see wire.Identity.Served.
 func TestMarks(t *testing.T) {
 	served := func(t *testing.T, schedule simulation.Schedule, probes map[time.Duration]time.Duration) {
 		t.Helper()
-		var inst quorum.Instance
+		var inst wire.Instance
 		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
 			inst = p.Instances[0]
 			c, err := quorum.New(p.Config, p.Instances...)
 			return simulation.Library(c), err
 		}}
-		found, before := map[time.Duration]time.Duration{}, quorum.Known{}
+		found, before := map[time.Duration]time.Duration{}, wire.Known{}
 		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 			for _, at := range slices.Sorted(maps.Keys(probes)) {
 				c.SleepUntil(at)
 				id, err := inst.Probe(c.Context(), before)
 				require.NoError(t, err)
-				before = quorum.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: id.RunID}
+				before = wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: id.RunID}
 				found[at] = id.Served.Round(ms)
 				if id.Served < 0 {
 					found[at] = -1

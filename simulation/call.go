@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // call is one request of a process and the wait for its reply.
@@ -12,7 +12,7 @@ type call struct {
 	p     *process
 	place int // the index among world.places, or toResource
 	name  string
-	cmd   quorum.Command
+	cmd   wire.Request
 	raw   *rawCommand   // by Redis's own commands; nil: by cmd
 	act   *act          // to the resource
 	sub   *subscription // to listen by
@@ -21,12 +21,12 @@ type call struct {
 
 	// Instead of ctx and reply, for an asynchronous call: the receiver of the vote, and
 	// the monotonic time of its timeout.
-	to  quorum.Receiver
+	to  wire.Receiver
 	due int64
 
 	// Packed, because there are many calls.
 	probe bool
-	known quorum.Known // what the probe's client knew
+	known wire.Known // what the probe's client knew
 
 	// Only the driver uses what follows.
 	posted   bool
@@ -44,9 +44,9 @@ type call struct {
 
 // answer is the reply to a call.
 type answer struct {
-	vote   quorum.Vote
+	vote   wire.Vote
 	raw    *Reply
-	id     *quorum.Identity // of a probe that was answered
+	id     *wire.Identity // of a probe that was answered
 	result *acted
 }
 
@@ -58,7 +58,7 @@ const (
 
 // failed is the answer of a call that failed.
 func failed(err error, unsent bool) *answer {
-	return &answer{vote: quorum.Vote{Err: err, Unsent: unsent}}
+	return &answer{vote: wire.Vote{Err: err, Unsent: unsent}}
 }
 
 // toResource is the resource's index among the places that a process has links to.

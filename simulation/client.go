@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Workload is what each client process does. It runs on a goroutine of the process and
@@ -247,7 +248,7 @@ func (c *Client) hooks() quorum.Hooks {
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
 			switch {
 			case e.Err == nil:
-			case e.Op == quorum.Extend:
+			case e.Op == wire.Extend:
 				tell(extensionLost)
 			default:
 				tell(rolledBack)

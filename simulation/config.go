@@ -38,7 +38,7 @@ type Config struct {
 	Aliases []Alias
 
 	// ConnLife is how long after a Switch a client's commands may still reach the
-	// previous server, as its instances report it (quorum.Instance.ConnLife). Faults
+	// previous server, as its instances report it (wire.Instance.ConnLife). Faults
 	// ignore it: Switch.By is the real time. 0 to a minute, default 0.
 	ConnLife time.Duration `json:",omitempty"`
 

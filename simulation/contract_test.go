@@ -7,8 +7,8 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // movable is a clock that can be exchanged for each part of the contract.
@@ -45,7 +45,7 @@ func TestInstancePassesCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := new(movable)
-			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+			quorumtest.Check(t, func(t *testing.T) wire.Instance {
 				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Counters of what has no event of its own but matters to a check: that a check found
@@ -67,7 +68,7 @@ const LongerThanKept = "a lease was promised for longer than its servers keep it
 // verdicts are the errors of locks, from the particular to the general. The first match
 // names an error.
 var verdicts = []error{
-	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, quorum.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
+	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
 }
 
@@ -108,9 +109,9 @@ func Counters() []string {
 		names = append(names, noLease+v.Error())
 	}
 	names = append(names, noLease+anotherError)
-	for op := quorum.Acquire; op < quorum.Probing; op++ {
-		for _, o := range []quorum.Outcome{quorum.Granted, quorum.Refused} {
-			if op == quorum.Tick && o == quorum.Refused {
+	for op := wire.Acquire; op < wire.Probing; op++ {
+		for _, o := range []wire.Outcome{wire.Granted, wire.Refused} {
+			if op == wire.Tick && o == wire.Refused {
 				continue // it can't be
 			}
 			names = append(names, op.String()+" "+o.String())

@@ -49,7 +49,7 @@
 //
 // # Waiting
 //
-// The servers notify waiters when a lock is released, see quorum.Listener. Each process
+// The servers notify waiters when a lock is released, see wire.Notifier. Each process
 // has a connection for notifications, with latency and loss, which breaks when its server
 // stops. With Quorum.WakeUps Off there are no notifications, and waiters poll.
 //

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -143,7 +144,7 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 	r = play(t, cfg, lag, func(c *simulation.Client) {
 		c.SleepUntil(time.Duration(c.Index) * time.Second)
 		_, err := c.TryAcquire(key)
-		assert.ErrorIs(t, err, quorum.ErrNotReplicated)
+		assert.ErrorIs(t, err, wire.ErrNotReplicated)
 		c.SleepUntil(time.Duration(6+c.Index) * time.Second)
 		lease, err := c.TryAcquire(key)
 		assert.NoError(t, err)

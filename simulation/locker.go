@@ -6,6 +6,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Lease is a lock as its holder sees it, such as a *quorum.Lease. Values of the type must
@@ -56,7 +57,7 @@ type Process struct {
 	// for quorum.New.
 	Config quorum.Config
 	// Instances are the servers, then the aliases, for the library.
-	Instances []quorum.Instance
+	Instances []wire.Instance
 	// Redis has the same servers in the same order, for Redis's own commands.
 	Redis []Redis
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	redisinstance "github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // pair is a real server and the model of it, which must do the same.
@@ -47,7 +47,7 @@ func newPair(t *testing.T, seed uint64, cfg instancetest.Config, words ...string
 	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = real.Close() })
-	id, err := real.Probe(t.Context(), quorum.Known{})
+	id, err := real.Probe(t.Context(), wire.Known{})
 	require.NoError(t, err)
 	return &pair{
 		t: t, serverRun: id.ReplID, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
@@ -177,7 +177,7 @@ func (p *pair) compare() {
 	for _, key := range p.keys {
 		p.raw("GET", key)
 		p.raw("PTTL", key)
-		p.run(quorum.Command{Op: quorum.Look, Key: key, Fence: true})
+		p.run(wire.Request{Op: wire.Look, Key: key, Fence: true})
 	}
 }
 
@@ -279,10 +279,10 @@ func (p *pair) queued() []string {
 }
 
 // run lets both carry out one of the library's commands.
-func (p *pair) run(cmd quorum.Command) {
+func (p *pair) run(cmd wire.Request) {
 	p.t.Helper()
-	var ours, theirs quorum.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Run, cmd.Spare, cmd.Ahead)
+	var ours, theirs wire.Vote
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Run, cmd.Reserve, cmd.Ahead)
 	began := time.Now()
 	before := p.model.Counter(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
@@ -295,14 +295,14 @@ func (p *pair) run(cmd quorum.Command) {
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
 	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
-	var mineAhead, otherAhead *quorum.CounterError
+	var mineAhead, otherAhead *wire.CounterError
 	require.Equal(p.t, errors.As(theirs.Err, &otherAhead), errors.As(ours.Err, &mineAhead), p.history())
 	if mineAhead != nil {
 		p.counts[cmd.Op.String()+" too far ahead"]++
 		require.EqualValues(p.t, int64(otherAhead.Token)-p.ahead[cmd.Key], mineAhead.Token, p.history())
 		require.Equal(p.t, theirs.Unsent, ours.Unsent, p.history())
 	}
-	if cmd.Op == quorum.Acquire && ours.Token > before+1+fencing.Token(ours.Spare) {
+	if cmd.Op == wire.Acquire && ours.Token > before+1+fencing.Token(ours.Reserved) {
 		// Both began from their clocks, or were lifted to them.
 		if before != 0 {
 			p.counts["lifted"]++
@@ -312,18 +312,18 @@ func (p *pair) run(cmd quorum.Command) {
 		require.Greater(p.t, int64(theirs.Token), began.UnixMicro(), p.history())
 	} else if ours.Token != 0 || theirs.Token != 0 {
 		// The clocks of the two say how many are reserved.
-		first := func(v quorum.Vote) int64 { return int64(v.Token) - int64(v.Spare) }
+		first := func(v wire.Vote) int64 { return int64(v.Token) - int64(v.Reserved) }
 		require.Equal(p.t, first(theirs)-p.ahead[cmd.Key], first(ours), p.history())
-		require.InDelta(p.t, theirs.Spare, ours.Spare, float64(p.slowest.Microseconds())+math.Abs(float64(p.ahead[cmd.Key])), p.history())
-		p.ahead[cmd.Key] += int64(theirs.Spare - ours.Spare)
-		if ours.Spare > 0 {
+		require.InDelta(p.t, theirs.Reserved, ours.Reserved, float64(p.slowest.Microseconds())+math.Abs(float64(p.ahead[cmd.Key])), p.history())
+		p.ahead[cmd.Key] += int64(theirs.Reserved - ours.Reserved)
+		if ours.Reserved > 0 {
 			p.counts["reserved"]++
 		}
-		if ours.Spare < cmd.Spare {
+		if ours.Reserved < cmd.Reserve {
 			p.counts["reserved fewer"]++
 		}
 	}
-	var mine, other *quorum.SetMismatchError
+	var mine, other *wire.SetMismatchError
 	require.Equal(p.t, errors.As(theirs.Err, &other), errors.As(ours.Err, &mine), p.history())
 	if mine != nil {
 		p.counts["set mismatch"]++
@@ -364,9 +364,9 @@ func (p *pair) age() {
 }
 
 // operation draws one of the library's commands.
-func (p *pair) operation() quorum.Command {
-	op := quorum.Acquire + quorum.Op(p.random.IntN(int(quorum.Look)))
-	cmd := quorum.Command{Op: op, Key: p.of("k", "l"), Value: p.of("v", "w"), TTL: time.Minute}
+func (p *pair) operation() wire.Request {
+	op := wire.Acquire + wire.Op(p.random.IntN(int(wire.Look)))
+	cmd := wire.Request{Op: op, Key: p.of("k", "l"), Value: p.of("v", "w"), TTL: time.Minute}
 	if p.random.IntN(4) == 0 {
 		cmd.TTL = 3 * time.Millisecond
 	}
@@ -375,17 +375,17 @@ func (p *pair) operation() quorum.Command {
 	if p.random.IntN(8) == 0 {
 		cmd.CounterTTL = 24 * time.Hour
 	}
-	cmd.Set = quorum.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
+	cmd.Set = wire.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
 	switch op {
-	case quorum.Acquire:
-		cmd.Run = p.of("", p.serverRun)
+	case wire.Acquire:
+		cmd.Run = wire.Run(p.of("", p.serverRun))
 		if p.random.IntN(4) == 0 {
 			cmd.Replace = p.of("v", "w", "x")
 		}
 		if cmd.Fence && p.random.IntN(3) == 0 {
-			cmd.Spare = p.random.IntN(128)
+			cmd.Reserve = p.random.IntN(128)
 		}
-	case quorum.Raise, quorum.Restore:
+	case wire.Raise, wire.Restore:
 		known := p.model.Counter(cmd.Key, time.Now())
 		if known == 0 {
 			p.ahead[cmd.Key] = 0

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Counters of situations that the checks depend on.
@@ -54,7 +55,7 @@ type failedDelete struct {
 // gaveUp records a call that timed out.
 func (c *checker) gaveUp(call *call) {
 	switch call.cmd.Op {
-	case quorum.Acquire:
+	case wire.Acquire:
 		if c.missed == nil {
 			c.missed = map[string]bool{}
 		}
@@ -62,7 +63,7 @@ func (c *checker) gaveUp(call *call) {
 		if h := c.byValue[call.cmd.Value]; h != nil {
 			c.w.count(minorityTimedOut)
 		}
-	case quorum.Release:
+	case wire.Release:
 		if c.owed == nil {
 			c.owed = map[failedDelete]bool{}
 		}
@@ -73,13 +74,13 @@ func (c *checker) gaveUp(call *call) {
 // carriedOut records a command that a server has executed.
 func (c *checker) carriedOut(call *call, granted bool) {
 	switch call.cmd.Op {
-	case quorum.Acquire:
+	case wire.Acquire:
 		if granted && call.answered {
 			c.w.count(grantAfterTimeout)
 		}
-	case quorum.Raise:
+	case wire.Raise:
 		c.w.count(raiseNeeded)
-	case quorum.Release:
+	case wire.Release:
 		if o := (failedDelete{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
 			delete(c.owed, o)
 			c.w.count(debtDelivered)
@@ -91,7 +92,7 @@ func (c *checker) carriedOut(call *call, granted bool) {
 func (c *checker) late(r *reply, at int64) {
 	call := r.call
 	c.w.message(Ignored, call).At = time.Duration(at)
-	if call.cmd.Op == quorum.Acquire && r.answer.vote.Outcome == quorum.Granted {
+	if call.cmd.Op == wire.Acquire && r.answer.vote.Outcome == wire.Granted {
 		c.w.count(grantLate)
 	}
 	if h := c.byValue[call.cmd.Value]; h != nil && h.endedAt <= at {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // entry is one change in a server's log: what its disk and its replicas get.
@@ -14,7 +14,7 @@ type entry struct {
 	at       int64 // true time
 	wall     time.Time
 	database int
-	cmd      quorum.Command
+	cmd      wire.Request
 	raw      *rawCommand // nil: cmd
 	forget   string      // a resource whose counter was dropped; "": none
 	unset    string      // a resource whose record was dropped; "": none
@@ -104,8 +104,8 @@ func (s *server) have(length int) int {
 
 // replicated reports whether an operation counts only if the replicas have it, see
 // Config.WaitReplicas.
-func replicated(op quorum.Op) bool {
-	return op == quorum.Acquire || op == quorum.Raise || op == quorum.Extend || op == quorum.Restore
+func replicated(op wire.Op) bool {
+	return op == wire.Acquire || op == wire.Raise || op == wire.Extend || op == wire.Restore
 }
 
 // answer sends an answer; one to a change waits for the replicas where it has to.
@@ -120,8 +120,8 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func(s *server) *answer {
 			if n := s.have(wrote); n < cfg.WaitReplicas {
 				s.w.count(waitFellShort)
-				err := fmt.Errorf("%w: %d of %d within %v", quorum.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
-				return &answer{vote: quorum.Vote{Err: err}}
+				err := fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
+				return &answer{vote: wire.Vote{Err: err}}
 			}
 			return a
 		})

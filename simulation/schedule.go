@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // ErrConfig is wrapped by the error for a Config or a Schedule that can't be
@@ -258,7 +258,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 // operations are the names of all operations, sorted.
 func operations() []string {
 	names := []string{Read.String(), Write.String(), "wait", clockOp}
-	for op := quorum.Acquire; op <= quorum.Probing; op++ {
+	for op := wire.Acquire; op <= wire.Probing; op++ {
 		names = append(names, op.String())
 	}
 	for name := range commands {

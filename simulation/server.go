@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What a call fails with, for errors.Is.
@@ -40,7 +41,7 @@ type server struct {
 	id          string // the run ID
 	replID      string
 	promoted    bool                       // it was a replica before
-	marks       map[string]quorumtest.Mark // by the place's name, see quorum.Identity.Served
+	marks       map[string]quorumtest.Mark // by the place's name, see wire.Identity.Served
 	trouble     int64                      // the last true time at which something was wrong with it, -1: none yet
 
 	hungUntil int64
@@ -105,17 +106,17 @@ func (s *server) receive(r *request) {
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
-			r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+			r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
 			return
 		}
 		r.incarnation = s.incarnation // the proxy has another connection to it
 	case !s.up && r.incarnation == 0:
-		r.reply(&answer{vote: quorum.Vote{Err: ErrRefused, Unsent: true}})
+		r.reply(&answer{vote: wire.Vote{Err: ErrRefused, Unsent: true}})
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier life, which this one doesn't know.
 		link.lose(r.incarnation)
-		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
 		return
 	}
 	if s.hungUntil > s.w.now.Load() {
@@ -141,16 +142,16 @@ func (s *server) receive(r *request) {
 		s.answer(r, &answer{raw: &reply}, reply.Err == nil && c.raw.writes())
 	default:
 		vote := s.run(r)
-		s.answer(r, &answer{vote: vote}, vote.Outcome == quorum.Granted && changes(c.cmd.Op))
+		s.answer(r, &answer{vote: vote}, vote.Outcome == wire.Granted && changes(c.cmd.Op))
 	}
 }
 
 // changes reports whether an operation that was granted has changed data.
-func changes(op quorum.Op) bool { return op != quorum.Look && op != quorum.Tick }
+func changes(op wire.Op) bool { return op != wire.Look && op != wire.Tick }
 
 // expires reports whether an operation that was granted has changed a key's end.
-func expires(op quorum.Op) bool {
-	return op == quorum.Acquire || op == quorum.Extend || op == quorum.Restore || op == quorum.Release
+func expires(op wire.Op) bool {
+	return op == wire.Acquire || op == wire.Extend || op == wire.Restore || op == wire.Release
 }
 
 // command executes one of Redis's own commands.
@@ -193,7 +194,7 @@ func (r Reply) outcome() string {
 }
 
 // run executes one of the library's commands.
-func (s *server) run(r *request) quorum.Vote {
+func (s *server) run(r *request) wire.Vote {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
 	data := s.data[db]
@@ -202,20 +203,20 @@ func (s *server) run(r *request) quorum.Vote {
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
 		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
-		return quorum.Vote{Err: other, Unsent: true}
+		return wire.Vote{Err: other, Unsent: true}
 	}
-	if s.demoted && c.cmd.Op != quorum.Look && c.cmd.Op != quorum.Tick {
+	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
 		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
-		return quorum.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
+		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
-	if w.cfg.Forgetful && c.cmd.Op == quorum.Acquire {
+	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
 		data.Delete(c.cmd.Key, now)
 	}
 	if s.home != nil {
 		w.count(otherReached)
 	}
 	vote := data.Run(c.cmd, now)
-	granted := vote.Outcome == quorum.Granted
+	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token = vote.Token
 	if granted && changes(c.cmd.Op) {
@@ -294,7 +295,7 @@ func (s *server) serve() {
 
 // leaveMark sets the mark of a Probe. The mark isn't in the log: it belongs to one run ID
 // of the server, and data rebuilt from the log belongs to another.
-func (s *server) leaveMark(id *quorum.Identity, before quorum.Known, place int) {
+func (s *server) leaveMark(id *wire.Identity, before wire.Known, place int) {
 	id.Served = -1
 	if s.demoted || s.w.cfg.HideRunID {
 		return
@@ -305,9 +306,9 @@ func (s *server) leaveMark(id *quorum.Identity, before quorum.Known, place int) 
 	s.marks[name] = m
 }
 
-func (s *server) identity() *quorum.Identity {
+func (s *server) identity() *wire.Identity {
 	now := s.wall.at(s.w.now.Load())
-	id := &quorum.Identity{
+	id := &wire.Identity{
 		RunID:       s.id,
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
@@ -335,11 +336,11 @@ func (s *server) kill() {
 	waiting, blocked := s.waiting, s.blocked
 	s.waiting, s.blocked = nil, nil
 	for _, r := range waiting {
-		r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
 	}
 	for _, b := range blocked {
 		b.over = true
-		b.r.reply(&answer{vote: quorum.Vote{Err: ErrReset}})
+		b.r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
 	}
 	s.breakSubscriptions()
 	for _, p := range s.w.processes {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // errSubscriptionClosed is the error of a subscription that its process has closed.
@@ -21,11 +21,11 @@ var errSubscriptionClosed = errors.New("simulation: the subscription is closed")
 // gives up after 5 s more.
 const subscriptionTimeout = 10 * time.Second
 
-var _ quorum.Listener = instance{}
+var _ wire.Notifier = instance{}
 
-// Listen opens a subscription on a connection of its own. Like any request it takes time,
+// Subscribe opens a subscription on a connection of its own. Like any request it takes time,
 // may be lost, and waits for a server that hangs.
-func (i instance) Listen(ctx context.Context) (quorum.Ear, error) {
+func (i instance) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (i instance) Listen(ctx context.Context) (quorum.Ear, error) {
 type subscription struct {
 	p       *process
 	place   int
-	address string // set by the driver, before Listen returns
+	address string // set by the driver, before Subscribe returns
 
 	mu    sync.Mutex
 	news  sync.Cond
@@ -60,7 +60,7 @@ type subscription struct {
 
 func (e *subscription) Address() string { return e.address }
 
-func (e *subscription) Hear() (key string, err error) {
+func (e *subscription) Next() (key string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for len(e.calls) == 0 && e.why == nil {
@@ -119,7 +119,7 @@ func (s *server) accept(r *request) {
 		s.subscriptions = make(map[string]*subscription)
 	}
 	s.subscriptions[e.address] = e
-	s.answered(Answered, r.call, "listen", quorum.Granted.String())
+	s.answered(Answered, r.call, "listen", wire.Granted.String())
 	r.reply(&answer{})
 }
 

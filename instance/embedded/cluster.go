@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // MaxServers is the most that Start starts.
@@ -29,7 +29,7 @@ var (
 type Cluster struct {
 	servers   []*Server
 	clients   []*redis.Client
-	instances []quorum.Instance
+	instances []wire.Instance
 }
 
 // Start starts n empty servers, 1 to MaxServers of them, on free ports of
@@ -83,7 +83,7 @@ func (c *Cluster) add(name string, piped bool) error {
 // Instances gives the servers as a Coordinator takes them: named embedded-1 and
 // so on, and vouched for until they are first restarted. It is the same ones at
 // each call; Close ends them.
-func (c *Cluster) Instances() []quorum.Instance { return slices.Clone(c.instances) }
+func (c *Cluster) Instances() []wire.Instance { return slices.Clone(c.instances) }
 
 // URLs gives the servers' addresses, for clients of their own (instance.Open).
 // It is empty after StartPiped.

@@ -14,13 +14,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // subject is an instance of a cluster, with what the contract does to servers.
 type subject struct {
-	quorum.Instance
+	wire.Instance
 	t       *testing.T
 	cluster *Cluster
 }
@@ -41,7 +41,7 @@ func opened(t *testing.T, start func(int) (*Cluster, error), n int) *Cluster {
 func TestContract(t *testing.T) {
 	for name, start := range map[string]func(int) (*Cluster, error){"ports": Start, "piped": StartPiped} {
 		t.Run(name, func(t *testing.T) {
-			quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+			quorumtest.Check(t, func(t *testing.T) wire.Instance {
 				c := opened(t, start, 1)
 				return subject{c.Instances()[0], t, c}
 			})
@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 
 // In a bubble hours pass in no time, for the servers as well.
 func TestContractInVirtualTime(t *testing.T) {
-	quorumtest.Check(t, func(t *testing.T) quorum.Instance {
+	quorumtest.Check(t, func(t *testing.T) wire.Instance {
 		c := opened(t, StartPiped, 1)
 		return subject{c.Instances()[0], t, c}
 	}, quorumtest.Virtual())
@@ -61,15 +61,15 @@ func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := opened(t, StartPiped, 1)
 		inst := c.Instances()[0]
-		vote := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Hour})
-		require.Equal(t, quorum.Granted, vote.Outcome, "%v", vote.Err)
+		vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Hour})
+		require.Equal(t, wire.Granted, vote.Outcome, "%v", vote.Err)
 		time.Sleep(time.Hour - time.Millisecond)
-		look := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"})
-		assert.Equal(t, quorum.Refused, look.Outcome, "%v", look.Err)
+		look := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"})
+		assert.Equal(t, wire.Refused, look.Outcome, "%v", look.Err)
 		assert.Equal(t, time.Millisecond, look.Remaining)
 		time.Sleep(time.Millisecond)
-		assert.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"}).Outcome)
-		id, err := inst.Probe(t.Context(), quorum.Known{})
+		assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"}).Outcome)
+		id, err := inst.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, time.Hour-time.Second, id.Uptime, "a second less: it may have been rounded up")
 	})
@@ -91,7 +91,7 @@ func TestIdentity(t *testing.T) {
 	require.Len(t, c.URLs(), 5)
 	seen := map[string]bool{}
 	for i, inst := range c.Instances() {
-		id, err := inst.Probe(t.Context(), quorum.Known{})
+		id, err := inst.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.False(t, seen[id.RunID], "two servers with one run id")
 		seen[id.RunID] = true
@@ -108,7 +108,7 @@ func TestIdentity(t *testing.T) {
 
 		other, err := instance.Open(c.URLs()[i], instance.Config{})
 		require.NoError(t, err)
-		same, err := other.Probe(t.Context(), quorum.Known{})
+		same, err := other.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, id.RunID, same.RunID)
 		assert.False(t, same.Vouched)
@@ -142,8 +142,8 @@ func TestSettings(t *testing.T) {
 func TestRestartForgets(t *testing.T) {
 	c := opened(t, Start, 3)
 	inst, s := c.Instances()[1], c.Server(1)
-	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute}
-	require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome)
+	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute}
+	require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome)
 	before, addr := s.RunID(), s.Addr()
 
 	s.Stop()
@@ -155,18 +155,18 @@ func TestRestartForgets(t *testing.T) {
 	assert.Error(t, err, "the port is closed")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	assert.Equal(t, quorum.Failed, quorumtest.Do(ctx, inst, acquire).Outcome)
-	assert.Equal(t, quorum.Granted, quorumtest.Do(ctx, c.Instances()[0], acquire).Outcome, "the others are independent")
+	assert.Equal(t, wire.Failed, quorumtest.Do(ctx, inst, acquire).Outcome)
+	assert.Equal(t, wire.Granted, quorumtest.Do(ctx, c.Instances()[0], acquire).Outcome, "the others are independent")
 
 	require.NoError(t, s.Start())
 	require.NoError(t, s.Start())
 	assert.Equal(t, addr, s.Addr())
 	assert.NotEqual(t, before, s.RunID())
-	var id quorum.Identity
-	require.Eventually(t, func() bool { id, err = inst.Probe(ctx, quorum.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
+	var id wire.Identity
+	require.Eventually(t, func() bool { id, err = inst.Probe(ctx, wire.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, s.RunID(), id.RunID)
 	assert.False(t, id.Vouched, "nobody vouches for a server that has forgotten")
-	assert.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has forgotten")
+	assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has forgotten")
 
 	require.NoError(t, c.Close())
 	assert.ErrorIs(t, s.Start(), ErrClosed)
@@ -179,18 +179,18 @@ func TestPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := opened(t, start, 1)
 			inst, s := c.Instances()[0], c.Server(0)
-			require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Tick}).Outcome)
+			require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Tick}).Outcome)
 			s.Pause()
 			s.Pause()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
-			vote := quorumtest.Do(ctx, inst, quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Minute})
-			assert.Equal(t, quorum.Failed, vote.Outcome)
+			vote := quorumtest.Do(ctx, inst, wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute})
+			assert.Equal(t, wire.Failed, vote.Outcome)
 			assert.False(t, vote.Unsent)
 			s.Resume()
 			s.Resume()
 			require.Eventually(t, func() bool {
-				return quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: "k"}).Holder == "v"
+				return quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"}).Holder == "v"
 			}, 10*time.Second, time.Millisecond)
 			s.Pause()
 			s.Stop() // must not wait for the pause to end
@@ -260,7 +260,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	c, err := Start(5)
 	require.NoError(t, err)
 	for _, inst := range c.Instances() {
-		require.Equal(t, quorum.Granted, quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Tick}).Outcome)
+		require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Tick}).Outcome)
 	}
 	own := redis.NewClient(&redis.Options{Addr: c.Server(0).Addr()})
 	require.NoError(t, own.Ping(t.Context()).Err())
@@ -269,8 +269,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())
 	goleak.VerifyNone(t, running)
-	vote := quorumtest.Do(t.Context(), c.Instances()[0], quorum.Command{Op: quorum.Tick})
-	assert.Equal(t, quorum.Failed, vote.Outcome)
+	vote := quorumtest.Do(t.Context(), c.Instances()[0], wire.Request{Op: wire.Tick})
+	assert.Equal(t, wire.Failed, vote.Outcome)
 }
 
 func BenchmarkStart(b *testing.B) {
@@ -300,14 +300,14 @@ func TestStopDuringAProbe(t *testing.T) {
 				case <-over:
 					return
 				default:
-					_, _ = c.Instances()[0].Probe(ctx, quorum.Known{}) // it may be down
+					_, _ = c.Instances()[0].Probe(ctx, wire.Known{}) // it may be down
 				}
 			}
 		})
 	}
 	for range 50 {
 		for {
-			if _, err := c.Instances()[0].Probe(ctx, quorum.Known{}); err == nil {
+			if _, err := c.Instances()[0].Probe(ctx, wire.Known{}); err == nil {
 				break // it is up, and the others are at it as well
 			}
 			require.NoError(t, ctx.Err(), "it doesn't come back")

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What attributes are called. error.type is OpenTelemetry's own.
@@ -98,7 +99,7 @@ func roundOutcome(err error) (outcome, errorType string) {
 
 // voteOutcome is a vote's outcome, and its error.type if it failed, or was
 // refused for another reason than the key's.
-func voteOutcome(v quorum.Vote) (outcome, errorType string) {
+func voteOutcome(v wire.Vote) (outcome, errorType string) {
 	switch {
 	case v.Err == nil:
 		return v.Outcome.String(), ""

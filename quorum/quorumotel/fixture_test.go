@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumotel"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -115,12 +116,12 @@ func play(t *testing.T, test func(t *testing.T, o *observed, c *cluster), overri
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
 		c := &cluster{}
-		var instances []quorum.Instance
+		var instances []wire.Instance
 		for _, name := range []string{"A", "B", "C"} {
 			s := quorumtest.NewServer(name, nil)
 			life := s.RunID()
-			s.SetIdentity(func(id *quorum.Identity) { id.Vouched = id.RunID == life })
-			quick := func(quorum.Command) time.Duration { return time.Millisecond }
+			s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == life })
+			quick := func(wire.Request) time.Duration { return time.Millisecond }
 			s.Delay(quick, quick)
 			c.servers = append(c.servers, s)
 			instances = append(instances, s)

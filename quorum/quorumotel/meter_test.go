@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumotel"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestRoundsAndVotes(t *testing.T) {
@@ -233,8 +234,8 @@ func TestInstanceEvents(t *testing.T) {
 // tellAll calls every hook that measures.
 func tellAll(ctx context.Context, h quorum.Hooks) {
 	h.RoundDecided(ctx, quorum.RoundEnd{
-		Op: quorum.Acquire, Key: "secret-key", Took: time.Second,
-		Ballots: []quorum.Ballot{{Instance: "A", Latency: time.Second, Vote: quorum.Vote{Outcome: quorum.Granted}}},
+		Op: wire.Acquire, Key: "secret-key", Took: time.Second,
+		Ballots: []quorum.Ballot{{Instance: "A", Latency: time.Second, Vote: wire.Vote{Outcome: wire.Granted}}},
 	})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: time.Minute})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 2, Validity: time.Minute})
@@ -335,9 +336,9 @@ func TestTwoCoordinators(t *testing.T) {
 
 func TestErrorTypes(t *testing.T) {
 	inRound := func(verdict error) error {
-		return &quorum.RoundError{Op: quorum.Acquire, Verdict: verdict, Votes: []quorum.Ballot{
+		return &quorum.RoundError{Op: wire.Acquire, Verdict: verdict, Votes: []quorum.Ballot{
 			// Not to be taken for how the round ended.
-			{Instance: "A", Vote: quorum.Vote{Err: fmt.Errorf("%w, %w", quorum.ErrTaken, quorum.ErrClosed)}},
+			{Instance: "A", Vote: wire.Vote{Err: fmt.Errorf("%w, %w", quorum.ErrTaken, quorum.ErrClosed)}},
 		}}
 	}
 	rounds := map[string]error{
@@ -357,10 +358,10 @@ func TestErrorTypes(t *testing.T) {
 	o := observe(t)
 	want := series{}
 	for name, err := range rounds {
-		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Err: err})
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Extend, Err: err})
 		want["error.type="+name+",redlock.operation=extend,redlock.outcome=failed"] = point{sum: 1}
 	}
-	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Err: inRound(quorum.ErrTaken)})
+	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Extend, Err: inRound(quorum.ErrTaken)})
 	want["redlock.operation=extend,redlock.outcome=taken"] = point{sum: 1}
 	assert.Equal(t, want, o.series("redlock.rounds"))
 
@@ -369,7 +370,7 @@ func TestErrorTypes(t *testing.T) {
 		"overloaded":     quorum.ErrOverloaded,
 		"quarantined":    &quorum.QuarantineError{Reason: quorum.Restarted},
 		"duplicate":      &quorum.DuplicateError{},
-		"set_mismatch":   &quorum.SetMismatchError{},
+		"set_mismatch":   &wire.SetMismatchError{},
 		"not_replicated": fmt.Errorf("wrapped: %w", quorum.ErrNotReplicated),
 		"not_master":     quorum.ErrNotMaster,
 		"eviction":       quorum.ErrEviction,
@@ -379,11 +380,11 @@ func TestErrorTypes(t *testing.T) {
 	o = observe(t)
 	want = series{}
 	for name, err := range votes {
-		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: quorum.Vote{Err: err}}}})
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: wire.Vote{Err: err}}}})
 		want["error.type="+name+",redlock.instance=A,redlock.operation=acquire,redlock.outcome=failed"] = point{sum: 1}
 	}
-	for _, vote := range []quorum.Vote{{Err: quorum.ErrPending}, {Outcome: quorum.Refused}, {Outcome: quorum.Granted}} {
-		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: vote}}})
+	for _, vote := range []wire.Vote{{Err: quorum.ErrPending}, {Outcome: wire.Refused}, {Outcome: wire.Granted}} {
+		o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Acquire, Ballots: []quorum.Ballot{{Instance: "A", Vote: vote}}})
 	}
 	for _, outcome := range []string{"pending", "refused", "granted"} {
 		want["redlock.instance=A,redlock.operation=acquire,redlock.outcome="+outcome] = point{sum: 1}
@@ -394,9 +395,9 @@ func TestErrorTypes(t *testing.T) {
 
 func BenchmarkRoundDecided(b *testing.B) {
 	o := observe(b, func(cfg *quorumotel.Config) { cfg.TracerProvider = nil })
-	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Took: time.Millisecond}
+	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Took: time.Millisecond}
 	for _, name := range []string{"A", "B", "C", "D", "E"} {
-		e.Ballots = append(e.Ballots, quorum.Ballot{Instance: name, Latency: time.Millisecond, Vote: quorum.Vote{Outcome: quorum.Granted}})
+		e.Ballots = append(e.Ballots, quorum.Ballot{Instance: name, Latency: time.Millisecond, Vote: wire.Vote{Outcome: wire.Granted}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

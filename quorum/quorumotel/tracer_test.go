@@ -18,6 +18,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumotel"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 var began = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -28,11 +29,11 @@ func TestSpanOfARoundThatWasWon(t *testing.T) {
 	o := observe(t)
 	ctx, parent := o.tracer.Tracer("test").Start(t.Context(), "the caller's")
 	o.hooks.RoundDecided(ctx, quorum.RoundEnd{
-		Op: quorum.Acquire, Key: "k", Try: 2, Started: began, Took: 3 * time.Millisecond, Token: 33, Validity: 1500 * time.Millisecond,
+		Op: wire.Acquire, Key: "k", Try: 2, Started: began, Took: 3 * time.Millisecond, Token: 33, Validity: 1500 * time.Millisecond,
 		Ballots: []quorum.Ballot{
-			{Instance: "A", Latency: time.Millisecond, Vote: quorum.Vote{Outcome: quorum.Granted, Token: 33}},
-			{Instance: "B", Latency: time.Hour, Vote: quorum.Vote{Outcome: quorum.Refused, Holder: value}},
-			{Instance: "C", Vote: quorum.Vote{Err: quorum.ErrPending}},
+			{Instance: "A", Latency: time.Millisecond, Vote: wire.Vote{Outcome: wire.Granted, Token: 33}},
+			{Instance: "B", Latency: time.Hour, Vote: wire.Vote{Outcome: wire.Refused, Holder: value}},
+			{Instance: "C", Vote: wire.Vote{Err: quorum.ErrPending}},
 		},
 	})
 	require.Len(t, o.spans.Ended(), 1)
@@ -67,7 +68,7 @@ func TestSpanOfARoundThatWasWon(t *testing.T) {
 }
 
 func TestSpanStatus(t *testing.T) {
-	failed := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrNoQuorum, Votes: []quorum.Ballot{{Instance: "A", Vote: quorum.Vote{Err: quorum.ErrTaken}}}}
+	failed := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrNoQuorum, Votes: []quorum.Ballot{{Instance: "A", Vote: wire.Vote{Err: quorum.ErrTaken}}}}
 	cases := map[string]struct {
 		err       error
 		code      codes.Code
@@ -83,7 +84,7 @@ func TestSpanStatus(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := observe(t)
-			o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Extend, Key: "k", Try: 1, Started: began, Err: c.err})
+			o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Extend, Key: "k", Try: 1, Started: began, Err: c.err})
 			s := o.spans.Ended()[0]
 			assert.Equal(t, "redlock extend", s.Name())
 			assert.Equal(t, trace.Status{Code: c.code, Description: c.text}, s.Status())
@@ -101,8 +102,8 @@ func TestSpanStatus(t *testing.T) {
 
 func TestSpanCutsValuesShort(t *testing.T) {
 	o := observe(t)
-	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Ballots: []quorum.Ballot{
-		{Instance: "A", Vote: quorum.Vote{Err: errors.New("ERR unknown command 'CAS', with args beginning with: 'k' '" + value + "'")}},
+	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Acquire, Ballots: []quorum.Ballot{
+		{Instance: "A", Vote: wire.Vote{Err: errors.New("ERR unknown command 'CAS', with args beginning with: 'k' '" + value + "'")}},
 	}})
 	assert.Equal(t, []attribute.KeyValue{
 		attribute.String("redlock.instance", "A"), attribute.String("redlock.outcome", "failed"), attribute.String("error.type", "_OTHER"),
@@ -117,7 +118,7 @@ func TestSpansFollowTheSampler(t *testing.T) {
 		seen = p.Attributes
 		return trace.SamplingResult{Decision: trace.Drop}
 	})))
-	o.more().RoundDecided(t.Context(), quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Try: 1})
+	o.more().RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Acquire, Key: "k", Try: 1})
 	assert.Empty(t, o.spans.Ended())
 	assert.Contains(t, seen, attribute.String("redlock.key", "k"), "it can decide by the key")
 }
@@ -174,8 +175,8 @@ func TestEverythingIsUTF8(t *testing.T) {
 	ctx := t.Context()
 	held := quorum.LeaseEvent{Key: key, Token: 7, Validity: time.Second}
 	o.hooks.RoundDecided(ctx, quorum.RoundEnd{
-		Op: quorum.Acquire, Key: key, Started: time.Now(), Took: time.Second, Err: errors.New("verdict \xfe"),
-		Ballots: []quorum.Ballot{{Instance: "A\xff", Latency: time.Second, Vote: quorum.Vote{Err: errors.New("says \xff " + value[:39])}}},
+		Op: wire.Acquire, Key: key, Started: time.Now(), Took: time.Second, Err: errors.New("verdict \xfe"),
+		Ballots: []quorum.Ballot{{Instance: "A\xff", Latency: time.Second, Vote: wire.Vote{Err: errors.New("says \xff " + value[:39])}}},
 	})
 	o.hooks.Acquired(ctx, held)
 	var spans, points []attribute.KeyValue

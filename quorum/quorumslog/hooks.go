@@ -8,6 +8,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Hooks writes every event to logger, at the default levels. Nil stands for
@@ -113,7 +114,7 @@ func ballotAttr(b quorum.Ballot) slog.Attr {
 	}
 	attrs := []slog.Attr{slog.String("outcome", b.Vote.Outcome.String()), slog.Duration("latency", b.Latency)}
 	switch {
-	case b.Vote.Remaining == quorum.NoExpiry:
+	case b.Vote.Remaining == wire.NoExpiry:
 		attrs = append(attrs, slog.String("remaining", "for ever"))
 	case b.Vote.Remaining > 0:
 		attrs = append(attrs, slog.Duration("remaining", b.Vote.Remaining))

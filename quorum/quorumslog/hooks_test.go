@@ -20,6 +20,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumslog"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -111,7 +112,7 @@ const secret = "0123456789abcdef0123456789abcdef01234567"
 
 func TestRecords(t *testing.T) {
 	errDown := errors.New("connection refused")
-	roundErr := &quorum.RoundError{Op: quorum.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
+	roundErr := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrTaken, Quorum: 2}
 	until := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	cases := map[string]struct {
 		tell  func(ctx context.Context, h quorum.Hooks)
@@ -122,7 +123,7 @@ func TestRecords(t *testing.T) {
 	}{
 		"round started": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
-				h.RoundStarted(ctx, quorum.RoundStart{Op: quorum.Extend, Key: "k", Try: 3})
+				h.RoundStarted(ctx, quorum.RoundStart{Op: wire.Extend, Key: "k", Try: 3})
 			},
 			level: slog.LevelDebug, text: "lock round started",
 			attrs: map[string]any{"op": "extend", "key": "k", "try": int64(3)},
@@ -130,10 +131,10 @@ func TestRecords(t *testing.T) {
 		"round won": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.RoundDecided(ctx, quorum.RoundEnd{
-					Op: quorum.Acquire, Key: "k", Try: 1, Took: time.Millisecond, Token: 7, Validity: time.Second,
+					Op: wire.Acquire, Key: "k", Try: 1, Took: time.Millisecond, Token: 7, Validity: time.Second,
 					Ballots: []quorum.Ballot{
-						{Instance: "A", Vote: quorum.Vote{Outcome: quorum.Granted, Token: 7}, Latency: time.Millisecond},
-						{Instance: "B", Vote: quorum.Vote{Err: quorum.ErrPending}},
+						{Instance: "A", Vote: wire.Vote{Outcome: wire.Granted, Token: 7}, Latency: time.Millisecond},
+						{Instance: "B", Vote: wire.Vote{Err: quorum.ErrPending}},
 					},
 				})
 			},
@@ -147,11 +148,11 @@ func TestRecords(t *testing.T) {
 		"round lost": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.RoundDecided(ctx, quorum.RoundEnd{
-					Op: quorum.Acquire, Key: "k", Try: 2, Took: time.Second, Err: roundErr,
+					Op: wire.Acquire, Key: "k", Try: 2, Took: time.Second, Err: roundErr,
 					Ballots: []quorum.Ballot{
-						{Instance: "A", Vote: quorum.Vote{Outcome: quorum.Refused, Remaining: time.Minute, Holder: secret}, Latency: 3},
-						{Instance: "B", Vote: quorum.Vote{Outcome: quorum.Refused, Remaining: quorum.NoExpiry}, Latency: 4},
-						{Instance: "C", Vote: quorum.Vote{Err: errDown}, Latency: 5},
+						{Instance: "A", Vote: wire.Vote{Outcome: wire.Refused, Remaining: time.Minute, Holder: secret}, Latency: 3},
+						{Instance: "B", Vote: wire.Vote{Outcome: wire.Refused, Remaining: wire.NoExpiry}, Latency: 4},
+						{Instance: "C", Vote: wire.Vote{Err: errDown}, Latency: 5},
 					},
 				})
 			},
@@ -309,10 +310,10 @@ func TestValuesAreNeverWritten(t *testing.T) {
 		hooks := quorumslog.Hooks(slog.New(r)).And(quorumslog.Hooks(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 		hooks = hooks.And(quorumslog.Hooks(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 		servers := make([]*quorumtest.Server, 3)
-		instances := make([]quorum.Instance, 3)
+		instances := make([]wire.Instance, 3)
 		for i := range servers {
 			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-			servers[i].SetIdentity(func(id *quorum.Identity) { id.Vouched = true })
+			servers[i].SetIdentity(func(id *wire.Identity) { id.Vouched = true })
 			instances[i] = servers[i]
 		}
 		c, err := quorum.New(quorum.Config{Hooks: hooks, Owner: "me"}, instances...)
@@ -331,7 +332,7 @@ func TestValuesAreNeverWritten(t *testing.T) {
 			value, _, ok := s.Get("k")
 			require.True(t, ok)
 			values = append(values, value)
-			s.SetFate(func(cmd quorum.Command) quorumtest.Fate {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
 				return quorumtest.Fate{Err: fmt.Errorf("ERR unknown command 'CAS', with args beginning with: '%s' '%s'", cmd.Key, cmd.Value)}
 			})
 		}
@@ -340,8 +341,8 @@ func TestValuesAreNeverWritten(t *testing.T) {
 		require.ErrorIs(t, lease.Release(ctx), quorum.ErrUnreachable)
 		for _, s := range servers {
 			for _, entry := range s.Log() {
-				if entry.Command.Value != "" {
-					values = append(values, entry.Command.Value)
+				if entry.Request.Value != "" {
+					values = append(values, entry.Request.Value)
 				}
 			}
 			s.SetFate(nil)
@@ -369,7 +370,7 @@ func TestValuesAreNeverWritten(t *testing.T) {
 
 func BenchmarkDisabled(b *testing.B) {
 	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
-	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5)}
+	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5)}
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -380,7 +381,7 @@ func BenchmarkDisabled(b *testing.B) {
 // What isn't written is not put together either.
 func TestDisabledLevelsAllocateNothing(t *testing.T) {
 	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
-	e := quorum.RoundEnd{Op: quorum.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5), Err: quorum.ErrTaken}
+	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5), Err: quorum.ErrTaken}
 	ctx := t.Context()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { h.RoundDecided(ctx, e) }))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Putter is what an Instance under Check may also be, to have Check look at what no
@@ -22,7 +22,7 @@ import (
 type Putter interface {
 	// PutRun writes beside a resource's counter that it was last granted from in that
 	// run of the server. Without a counter it does nothing.
-	PutRun(key, run string)
+	PutRun(key string, run wire.Run)
 
 	// Put sets a key as somebody else would: with a time to live, or for ever
 	// if it is quorum.NoExpiry. It has been done when Put returns.
@@ -52,13 +52,13 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 // 10 ms unless it is set. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
-// Check is the contract of quorum.Instance: every implementation must pass it.
+// Check is the contract of wire.Instance: every implementation must pass it.
 //
 // Open gives an instance for each part of the check, all of them on a server of
 // any content; t.Cleanup is the place to close it. It is called from the test's
 // goroutine. Check makes keys of its own below a random prefix, and leaves
 // counters behind that expire within the hour.
-func Check(t *testing.T, open func(t *testing.T) quorum.Instance, options ...Option) {
+func Check(t *testing.T, open func(t *testing.T) wire.Instance, options ...Option) {
 	t.Helper()
 	c := newCheck(options...)
 	for _, p := range parts {
@@ -95,7 +95,7 @@ type check struct {
 	skew    time.Duration
 
 	t      tester
-	inst   quorum.Instance
+	inst   wire.Instance
 	prefix string
 }
 
@@ -108,7 +108,7 @@ func newCheck(options ...Option) *check {
 }
 
 // on gives a check of inst that reports to t.
-func (c *check) on(t tester, inst quorum.Instance) *check {
+func (c *check) on(t tester, inst wire.Instance) *check {
 	require.NotNil(t, inst, "open gave no instance")
 	bound := *c
 	bound.t, bound.inst, bound.prefix = t, inst, "quorumtest:"+rand.Text()+":"
@@ -133,70 +133,70 @@ const (
 )
 
 // main is the set of instances that most commands are sent under.
-var main = quorum.Set{Name: "main", Version: 7, N: 5, Q: 3}
+var main = wire.Set{Name: "main", Version: 7, N: 5, Q: 3}
 
 func (c *check) key(name string) string { return c.prefix + name }
 
 // The commands, as package quorum builds them.
 
-func (c *check) acquire(name, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+func (c *check) acquire(name, value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
 // bare is Acquire without Fence: the SET NX PX of the Redis document.
-func (c *check) bare(name, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: c.key(name), Value: value, TTL: long}
+func (c *check) bare(name, value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long}
 }
 
-func (c *check) raise(name, value string, token fencing.Token) quorum.Command {
-	return quorum.Command{Op: quorum.Raise, Key: c.key(name), Value: value, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+func (c *check) raise(name, value string, token fencing.Token) wire.Request {
+	return wire.Request{Op: wire.Raise, Key: c.key(name), Value: value, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
-func (c *check) extend(name, value string, ttl time.Duration) quorum.Command {
-	return quorum.Command{Op: quorum.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+func (c *check) extend(name, value string, ttl time.Duration) wire.Request {
+	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
-func (c *check) restore(name, value string, token fencing.Token) quorum.Command {
-	return quorum.Command{Op: quorum.Restore, Key: c.key(name), Value: value, TTL: long, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+func (c *check) restore(name, value string, token fencing.Token) wire.Request {
+	return wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
 }
 
-func (c *check) release(name, value string) quorum.Command {
-	return quorum.Command{Op: quorum.Release, Key: c.key(name), Value: value}
+func (c *check) release(name, value string) wire.Request {
+	return wire.Request{Op: wire.Release, Key: c.key(name), Value: value}
 }
 
-func (c *check) look(name string) quorum.Command {
-	return quorum.Command{Op: quorum.Look, Key: c.key(name), Fence: true}
+func (c *check) look(name string) wire.Request {
+	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: true}
 }
 
 // do sends a command, which must be answered, and holds the vote to what is
 // true of every vote.
-func (c *check) do(cmd quorum.Command) quorum.Vote {
+func (c *check) do(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.send(cmd)
-	require.NotEqual(c.t, quorum.Failed, vote.Outcome, "%v failed: %v", cmd.Op, vote.Err)
+	require.NotEqual(c.t, wire.Failed, vote.Outcome, "%v failed: %v", cmd.Op, vote.Err)
 	require.NoError(c.t, wellFormed(cmd, vote))
 	return vote
 }
 
 // send may be called from any goroutine: it checks nothing.
-func (c *check) send(cmd quorum.Command) quorum.Vote {
+func (c *check) send(cmd wire.Request) wire.Vote {
 	v := make(votes, 2)
 	c.inst.Send(cmd, patience, v)
 	return <-v
 }
 
-func (c *check) granted(cmd quorum.Command) quorum.Vote {
+func (c *check) granted(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, quorum.Granted, vote.Outcome, "%v of %q as %q: refused (%v)", cmd.Op, cmd.Key, cmd.Value, vote.Err)
+	require.Equal(c.t, wire.Granted, vote.Outcome, "%v of %q as %q: refused (%v)", cmd.Op, cmd.Key, cmd.Value, vote.Err)
 	return vote
 }
 
 // refused demands that the command is refused for the key's sake.
-func (c *check) refused(cmd quorum.Command) quorum.Vote {
+func (c *check) refused(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, quorum.Refused, vote.Outcome, "%v of %q as %q was granted", cmd.Op, cmd.Key, cmd.Value)
+	require.Equal(c.t, wire.Refused, vote.Outcome, "%v of %q as %q was granted", cmd.Op, cmd.Key, cmd.Value)
 	require.NoError(c.t, vote.Err)
 	return vote
 }
@@ -213,7 +213,7 @@ func (c *check) changesNothing(name string, f func()) {
 
 // unchanged demands that the resource is as the vote before showed it, which was
 // asked for at the moment from or later.
-func (c *check) unchanged(name string, before quorum.Vote, from time.Time) {
+func (c *check) unchanged(name string, before wire.Vote, from time.Time) {
 	c.t.Helper()
 	after := c.do(c.look(name))
 	took := c.clock.Since(from)
@@ -233,7 +233,7 @@ func (c *check) unchanged(name string, before quorum.Vote, from time.Time) {
 func (c *check) held(name, value string, ttl time.Duration, sent time.Time) fencing.Token {
 	c.t.Helper()
 	vote := c.do(c.look(name))
-	require.Equal(c.t, quorum.Refused, vote.Outcome, "the key is free")
+	require.Equal(c.t, wire.Refused, vote.Outcome, "the key is free")
 	require.Equal(c.t, value, vote.Holder, "the holder")
 	c.lives(vote.Remaining, ttl, sent)
 	return vote.Token
@@ -249,14 +249,14 @@ func (c *check) lives(remaining, ttl time.Duration, sent time.Time) {
 func (c *check) free(name string) fencing.Token {
 	c.t.Helper()
 	vote := c.do(c.look(name))
-	require.Equal(c.t, quorum.Granted, vote.Outcome, "the key is held by %q", vote.Holder)
+	require.Equal(c.t, wire.Granted, vote.Outcome, "the key is held by %q", vote.Holder)
 	return vote.Token
 }
 
 // awaitFree waits until the key has expired.
 func (c *check) awaitFree(name string) {
 	c.t.Helper()
-	for until := c.clock.Now().Add(patience); c.do(c.look(name)).Outcome == quorum.Refused; {
+	for until := c.clock.Now().Add(patience); c.do(c.look(name)).Outcome == wire.Refused; {
 		require.True(c.t, c.clock.Now().Before(until), "%q didn't expire", c.key(name))
 		c.clock.Sleep(time.Millisecond)
 	}
@@ -274,23 +274,23 @@ func (c *check) expire(name, value string) fencing.Token {
 
 // wellFormed says what is wrong with a vote whatever the server's state: what
 // belongs to another operation or outcome must be zero.
-func wellFormed(cmd quorum.Command, vote quorum.Vote) error {
+func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	var (
-		answered   = vote.Outcome == quorum.Granted || vote.Outcome == quorum.Refused
-		refused    = vote.Outcome == quorum.Refused
-		acquired   = cmd.Op == quorum.Acquire && cmd.Fence && vote.Outcome == quorum.Granted
-		looked     = cmd.Op == quorum.Look && answered
-		clockAsked = cmd.Clock || cmd.Op == quorum.Tick
-		mismatch   *quorum.SetMismatchError
+		answered   = vote.Outcome == wire.Granted || vote.Outcome == wire.Refused
+		refused    = vote.Outcome == wire.Refused
+		acquired   = cmd.Op == wire.Acquire && cmd.Fence && vote.Outcome == wire.Granted
+		looked     = cmd.Op == wire.Look && answered
+		clockAsked = cmd.Clock || cmd.Op == wire.Tick
+		mismatch   *wire.SetMismatchError
 	)
 	switch {
-	case vote.Outcome > quorum.Refused:
+	case vote.Outcome > wire.Refused:
 		return errors.New("the outcome is none of the three")
-	case vote.Outcome == quorum.Failed && vote.Err == nil:
+	case vote.Outcome == wire.Failed && vote.Err == nil:
 		return errors.New("a failed vote doesn't say why")
-	case vote.Outcome == quorum.Granted && vote.Err != nil:
+	case vote.Outcome == wire.Granted && vote.Err != nil:
 		return errors.New("a granted vote has an error: " + vote.Err.Error())
-	case refused && vote.Err != nil && !(cmd.Op == quorum.Acquire && cmd.Fence && errors.As(vote.Err, &mismatch)):
+	case refused && vote.Err != nil && !(cmd.Op == wire.Acquire && cmd.Fence && errors.As(vote.Err, &mismatch)):
 		return errors.New("a refused vote has another error than *SetMismatchError of an Acquire with Fence: " + vote.Err.Error())
 	case answered && vote.Unsent:
 		return errors.New("a vote that was answered says that it was never sent")
@@ -298,21 +298,21 @@ func wellFormed(cmd quorum.Command, vote quorum.Vote) error {
 		return errors.New("a token that was not asked for: " + vote.Token.String())
 	case acquired && !vote.Token.Valid():
 		return errors.New("the token can't be carried by a lease: " + vote.Token.String())
-	case vote.Spare != 0 && !acquired || vote.Spare < 0 || vote.Spare > cmd.Spare:
-		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Spare, cmd.Spare)
-	case vote.Spare != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
+	case vote.Reserved != 0 && !acquired || vote.Reserved < 0 || vote.Reserved > cmd.Reserve:
+		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Reserved, cmd.Reserve)
+	case vote.Reserved != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
 		return errors.New("tokens are reserved beyond the clock, up to " + vote.Token.String())
-	case vote.Replaced && !(cmd.Op == quorum.Acquire && cmd.Replace != "" && vote.Outcome == quorum.Granted):
+	case vote.Replaced && !(cmd.Op == wire.Acquire && cmd.Replace != "" && vote.Outcome == wire.Granted):
 		return errors.New("something was replaced that was not to be")
-	case vote.Woke && !(answered && (cmd.Op == quorum.Withdraw || cmd.Op == quorum.Release && cmd.Wake)):
+	case vote.Notified && !(answered && (cmd.Op == wire.Dequeue || cmd.Op == wire.Release && cmd.Notify)):
 		return errors.New("a waiter was called by a command that calls nobody")
 	case vote.Holder != "" && !(looked && refused):
 		return errors.New("a holder that was not asked for")
 	case looked && refused && vote.Holder == "":
 		return errors.New("a held key without a holder")
-	case vote.Remaining != 0 && !(refused && (looked || cmd.Op == quorum.Acquire)):
+	case vote.Remaining != 0 && !(refused && (looked || cmd.Op == wire.Acquire)):
 		return errors.New("a remaining time where nothing stands in the way")
-	case vote.Remaining < 0 && vote.Remaining != quorum.NoExpiry:
+	case vote.Remaining < 0 && vote.Remaining != wire.NoExpiry:
 		return errors.New("a negative remaining time: " + vote.Remaining.String())
 	case !vote.Clock.IsZero() && !clockAsked:
 		return errors.New("a clock that was not asked for")

@@ -3,21 +3,21 @@ package quorumtest_test
 import (
 	"testing"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestServerPassesCheck(t *testing.T) {
-	quorumtest.Check(t, func(*testing.T) quorum.Instance { return quorumtest.NewServer("a", nil) })
+	quorumtest.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) })
 }
 
 func TestServerPassesCheckInVirtualTime(t *testing.T) {
-	quorumtest.Check(t, func(*testing.T) quorum.Instance { return quorumtest.NewServer("a", nil) },
+	quorumtest.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) },
 		quorumtest.Virtual(), quorumtest.Skew(0))
 }
 
 func TestListeningServerPassesCheck(t *testing.T) {
-	open := func(*testing.T) quorum.Instance {
+	open := func(*testing.T) wire.Instance {
 		return quorumtest.Listening{Server: quorumtest.NewServer("a", nil)}
 	}
 	quorumtest.Check(t, open)

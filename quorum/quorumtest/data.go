@@ -3,11 +3,10 @@ package quorumtest
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Data is a server's data alone, with the exact meaning of every command and
@@ -21,7 +20,7 @@ func NewData() *Data { return &Data{store: newStore()} }
 // Run carries out one command at the moment now of the server's wall clock. A
 // command that package quorum never sends fails with ErrBadCommand, Unsent. Data is in
 // no run: see OtherRun for that.
-func (d *Data) Run(cmd quorum.Command, now time.Time) quorum.Vote { return d.store.run(cmd, now) }
+func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote { return d.store.run(cmd, now) }
 
 // OnCall sets what calls a waiter (a Command's Waiter) when a key is released, and
 // reports whether it is heard; nobody is before. It is called by Run.
@@ -42,7 +41,7 @@ func (d *Data) Holder(key string, now time.Time) (value string, expires time.Tim
 // Put sets a key as somebody else would: with a time to live, or for ever if it
 // is quorum.NoExpiry. No counter is touched.
 func (d *Data) Put(key, value string, ttl time.Duration, now time.Time) {
-	if ttl == quorum.NoExpiry {
+	if ttl == wire.NoExpiry {
 		d.PutUntil(key, value, time.Time{})
 		return
 	}
@@ -86,7 +85,7 @@ func (d *Data) Records(now time.Time) []string {
 // Record gives a resource's record at now: the text of the set under which it was last
 // locked, and the run of the server in which its counter was last granted from (a
 // Command's Run). Both are empty if there is none.
-func (d *Data) Record(key string, now time.Time) (set, run string) {
+func (d *Data) Record(key string, now time.Time) (set string, run wire.Run) {
 	r, _ := d.store.record(key, now)
 	return r.set, r.run
 }
@@ -94,7 +93,7 @@ func (d *Data) Record(key string, now time.Time) (set, run string) {
 // PutRun writes into a resource's record that its counter was last granted from in
 // that run, as data has it that comes from an earlier run of the server. Without a
 // record it does nothing.
-func (d *Data) PutRun(key, run string, now time.Time) {
+func (d *Data) PutRun(key string, run wire.Run, now time.Time) {
 	if r, ok := d.store.record(key, now); ok {
 		r.run = run
 		d.store.records[key] = r
@@ -103,21 +102,17 @@ func (d *Data) PutRun(key, run string, now time.Time) {
 
 // OtherRun is the failure of a command that is sent to a server which isn't in the run
 // that the command names, or is no master; nil if it is carried out.
-func OtherRun(cmd quorum.Command, id quorum.Identity) *quorum.RunError {
+func OtherRun(cmd wire.Request, id wire.Identity) *wire.RunError {
 	if cmd.Run == "" {
 		return nil
 	}
-	found := id.ReplID
-	switch named := strings.Contains(cmd.Run, "@"); {
-	case !named:
+	if cmd.Run.Epoch() == "" {
 		id.Epoch = "" // it isn't looked at
-	case id.Epoch != "":
-		found += "@" + id.Epoch
 	}
 	if cmd.Run == id.Run() {
 		return nil
 	}
-	return &quorum.RunError{Asked: cmd.Run, Found: found, Role: id.Role}
+	return &wire.RunError{Asked: cmd.Run, Found: wire.RunOf(id.ReplID, id.Epoch), Role: id.Role}
 }
 
 // Forget drops a resource's counter, and reports whether it existed at now. The record

@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What others than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
-	acquire := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: quorum.Set{N: 5, Q: 3}}
-	require.Equal(t, quorum.Granted, d.Run(acquire, now).Outcome)
-	d.Put("for ever", "x", quorum.NoExpiry, now)
+	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}
+	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
+	d.Put("for ever", "x", wire.NoExpiry, now)
 	d.PutUntil("until", "x", now.Add(time.Minute))
 	assert.Equal(t, []string{"for ever", "k", "until"}, d.Keys(now))
 	assert.Equal(t, []string{"k"}, d.Counters(now))
@@ -47,7 +47,7 @@ func TestDataFromBehind(t *testing.T) {
 
 // The counter and the record are two keys, and a server may drop either.
 func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
-	mine, other := quorum.Set{Name: "main", N: 5, Q: 3}, quorum.Set{Name: "else", N: 5, Q: 3}
+	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	for name, c := range map[string]struct {
 		drop func(d *quorumtest.Data, now time.Time) bool
 		// What the same run is given, and what another set hears.
@@ -60,20 +60,20 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, now := quorumtest.NewData(), time.Unix(1000, 0)
-			acquire := func(set quorum.Set) quorum.Command {
-				return quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set, Run: "run"}
+			acquire := func(set wire.Set) wire.Request {
+				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set, Run: "run"}
 			}
 			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
 			assert.Equal(t, []string{"k"}, d.Counters(now))
 			assert.Equal(t, []string{"k"}, d.Records(now))
 			set, run := d.Record("k", now)
 			assert.Equal(t, mine.String(), set)
-			assert.Equal(t, "run", run)
+			assert.EqualValues(t, "run", run)
 
 			now = now.Add(2 * time.Second)
 			assert.True(t, c.drop(d, now))
 			if c.refused {
-				assert.ErrorIs(t, d.Run(acquire(other), now).Err, quorum.ErrSetMismatch)
+				assert.ErrorIs(t, d.Run(acquire(other), now).Err, wire.ErrSetMismatch)
 			}
 			assert.Equal(t, c.next, d.Run(acquire(mine), now).Token)
 		})
@@ -81,12 +81,13 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	assert.False(t, d.ForgetRecord("k", now))
 	set, run := d.Record("k", now)
-	assert.Empty(t, set+run)
-	cmd := quorum.Command{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Run: "run"}
-	require.Equal(t, quorum.Granted, d.Run(cmd, now).Outcome)
+	assert.Empty(t, set)
+	assert.Empty(t, run)
+	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Run: "run"}
+	require.Equal(t, wire.Granted, d.Run(cmd, now).Outcome)
 	assert.Empty(t, d.Records(now.Add(time.Hour)), "they expire together")
 	assert.Empty(t, d.Counters(now.Add(time.Hour)))
-	require.Equal(t, quorum.Granted, d.Run(cmd, now.Add(2*time.Hour)).Outcome)
+	require.Equal(t, wire.Granted, d.Run(cmd, now.Add(2*time.Hour)).Outcome)
 	d.Flush()
 	assert.Empty(t, d.Records(now.Add(2*time.Hour)))
 }
@@ -95,18 +96,18 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 // never by a Raise. And a client of another set learns nothing of the holder.
 func TestWhoWritesTheSet(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
-	mine, other := quorum.Set{Name: "main", N: 5, Q: 3}, quorum.Set{Name: "else", N: 5, Q: 3}
+	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	d.Put("k", "v", time.Minute, now)
-	cmd := func(op quorum.Op, value string, set quorum.Set) quorum.Command {
-		return quorum.Command{Op: op, Key: "k", Value: value, TTL: time.Minute, Token: 5, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
+	cmd := func(op wire.Op, value string, set wire.Set) wire.Request {
+		return wire.Request{Op: op, Key: "k", Value: value, TTL: time.Minute, Token: 5, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
 	}
-	acquire := func(set quorum.Set) quorum.Vote { return d.Run(cmd(quorum.Acquire, "w", set), now) }
+	acquire := func(set wire.Set) wire.Vote { return d.Run(cmd(wire.Acquire, "w", set), now) }
 
-	require.Equal(t, quorum.Granted, d.Run(cmd(quorum.Raise, "v", mine), now).Outcome)
+	require.Equal(t, wire.Granted, d.Run(cmd(wire.Raise, "v", mine), now).Outcome)
 	require.NoError(t, acquire(other).Err, "a Raise wrote no set")
-	require.Equal(t, quorum.Granted, d.Run(cmd(quorum.Restore, "v", mine), now).Outcome)
+	require.Equal(t, wire.Granted, d.Run(cmd(wire.Restore, "v", mine), now).Outcome)
 	vote := acquire(other)
-	var mismatch *quorum.SetMismatchError
+	var mismatch *wire.SetMismatchError
 	require.ErrorAs(t, vote.Err, &mismatch)
 	assert.Equal(t, mine.String(), mismatch.Theirs)
 	assert.Zero(t, vote.Remaining)

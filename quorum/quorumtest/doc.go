@@ -2,5 +2,5 @@
 //
 // Server is an instance in memory: exact in what each command does, and made to
 // fail in every way in which a real server fails. Check is the contract that
-// every quorum.Instance must pass.
+// every wire.Instance must pass.
 package quorumtest

@@ -6,21 +6,21 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // ErrEarClosed is what an Ear says after it was closed.
 var ErrEarClosed = errors.New("quorumtest: the ear is closed")
 
 // Listening is a Server that calls those who wait for a key when it is released: a
-// quorum.Listener. The Server alone is none, and those who wait poll it.
+// wire.Notifier. The Server alone is none, and those who wait poll it.
 type Listening struct{ *Server }
 
-var _ quorum.Listener = Listening{}
+var _ wire.Notifier = Listening{}
 
-// Listen opens an Ear, see quorum.Listener. It takes no time, fails like a command
+// Listen opens an Ear, see wire.Notifier. It takes no time, fails like a command
 // on a server that is down, and waits for ctx on one that hangs.
-func (s Listening) Listen(ctx context.Context) (quorum.Ear, error) {
+func (s Listening) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -39,16 +39,16 @@ func (s Listening) Listen(ctx context.Context) (quorum.Ear, error) {
 		return nil, s.unfit
 	}
 	s.listen++
-	e := &ear{server: s.Server, address: fmt.Sprintf("%s-%d", s.name, s.listen), news: make(chan struct{}, 1), over: make(chan struct{})}
+	e := &subscription{server: s.Server, address: fmt.Sprintf("%s-%d", s.name, s.listen), news: make(chan struct{}, 1), over: make(chan struct{})}
 	if s.ears == nil {
-		s.ears = make(map[string]*ear)
+		s.ears = make(map[string]*subscription)
 	}
 	s.ears[e.address] = e
 	return e, nil
 }
 
 // ear is an open way for calls.
-type ear struct {
+type subscription struct {
 	server  *Server
 	address string
 	news    chan struct{} // told when there are calls
@@ -59,9 +59,9 @@ type ear struct {
 	why   error // of the end
 }
 
-func (e *ear) Address() string { return e.address }
+func (e *subscription) Address() string { return e.address }
 
-func (e *ear) Hear() (string, error) {
+func (e *subscription) Next() (string, error) {
 	for {
 		e.mu.Lock()
 		if len(e.calls) > 0 {
@@ -82,7 +82,7 @@ func (e *ear) Hear() (string, error) {
 	}
 }
 
-func (e *ear) Close() error {
+func (e *subscription) Close() error {
 	e.server.mu.Lock()
 	delete(e.server.ears, e.address)
 	e.server.mu.Unlock()
@@ -90,7 +90,7 @@ func (e *ear) Close() error {
 	return nil
 }
 
-func (e *ear) end(why error) {
+func (e *subscription) end(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.why == nil {

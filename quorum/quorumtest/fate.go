@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What a command fails with, for errors.Is.
@@ -59,7 +59,7 @@ type Fate struct {
 // each caller, possibly from several at once. Nil means that all goes well.
 //
 // It replaces what FailWith, Delay, and the like have set.
-func (s *Server) SetFate(fate func(quorum.Command) Fate) {
+func (s *Server) SetFate(fate func(wire.Request) Fate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fate = fate
@@ -72,7 +72,7 @@ func (s *Server) FailWith(err error) {
 		s.SetFate(nil)
 		return
 	}
-	s.SetFate(func(quorum.Command) Fate { return Fate{Err: err} })
+	s.SetFate(func(wire.Request) Fate { return Fate{Err: err} })
 }
 
 // EndWith gives every command the end; EndWith(Answer) makes all well again.
@@ -81,13 +81,13 @@ func (s *Server) EndWith(end End) {
 		s.SetFate(nil)
 		return
 	}
-	s.SetFate(func(quorum.Command) Fate { return Fate{End: end} })
+	s.SetFate(func(wire.Request) Fate { return Fate{End: end} })
 }
 
 // Delay makes every command take the time before(cmd) to the server and
 // after(cmd) back. Either may be nil, for no time.
-func (s *Server) Delay(before, after func(quorum.Command) time.Duration) {
-	s.SetFate(func(cmd quorum.Command) Fate {
+func (s *Server) Delay(before, after func(wire.Request) time.Duration) {
+	s.SetFate(func(cmd wire.Request) Fate {
 		var fate Fate
 		if before != nil {
 			fate.Before = before(cmd)

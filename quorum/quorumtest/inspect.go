@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What follows reaches past the network into the server: it works whether the
@@ -44,7 +44,7 @@ func (s *Server) Put(key, value string, ttl time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := entry{value: value}
-	if now := s.now(); ttl != quorum.NoExpiry {
+	if now := s.now(); ttl != wire.NoExpiry {
 		e.expires = now.Add(ttl)
 	}
 	s.data.keys[key] = e
@@ -106,7 +106,7 @@ func (s *Server) Fingerprint(key string) string {
 
 // Run gives the run in which a resource's counter was last granted from (a Command's
 // Run), "" if none is known.
-func (s *Server) Run(key string) string {
+func (s *Server) Run(key string) wire.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, _ := s.data.record(key, s.now())
@@ -115,7 +115,7 @@ func (s *Server) Run(key string) string {
 
 // PutRun writes into a resource's record that its counter was last granted from in
 // that run, see Putter.
-func (s *Server) PutRun(key, run string) {
+func (s *Server) PutRun(key string, run wire.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -149,11 +149,11 @@ func (s *Server) Log() []Entry {
 }
 
 // Ops gives the operations of Log.
-func (s *Server) Ops() []quorum.Op {
+func (s *Server) Ops() []wire.Op {
 	log := s.Log()
-	ops := make([]quorum.Op, len(log))
+	ops := make([]wire.Op, len(log))
 	for i, e := range log {
-		ops[i] = e.Command.Op
+		ops[i] = e.Request.Op
 	}
 	return ops
 }
@@ -174,7 +174,7 @@ func (s *Server) RunID() string {
 
 // PresentRun is the run that the server is in, by which a Command names it, as the last
 // Probe told it.
-func (s *Server) PresentRun() string {
+func (s *Server) PresentRun() wire.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.identity(s.now()).Run()

@@ -2,14 +2,13 @@ package quorumtest
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Mark is what clients leave on a server under an instance's name, see
-// quorum.Identity.Served: for those who build servers of their own. Its rules are those of
+// wire.Identity.Served: for those who build servers of their own. Its rules are those of
 // instance/mark.lua, where the reasons are. The zero value is no mark.
 type Mark struct {
 	runID, replID string // of the server when it was left
@@ -21,7 +20,7 @@ type Mark struct {
 }
 
 // NewMark is the mark of a server in a run that clients have come to since then.
-func NewMark(id quorum.Identity, since time.Time) Mark {
+func NewMark(id wire.Identity, since time.Time) Mark {
 	return Mark{runID: id.RunID, replID: id.ReplID, epoch: epochAt(since), since: since}
 }
 
@@ -29,7 +28,7 @@ func epochAt(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
 // Epoch is the one that a command must name in the run of id, empty if the mark isn't of
 // that run.
-func (m Mark) Epoch(id quorum.Identity) string {
+func (m Mark) Epoch(id wire.Identity) string {
 	if m.runID != id.RunID || m.replID != id.ReplID {
 		return ""
 	}
@@ -38,14 +37,14 @@ func (m Mark) Epoch(id quorum.Identity) string {
 
 // Probe leaves the mark or keeps it, as the probe of a client does that finds the server
 // as id at the moment now of its wall clock, and fills in what id tells of the mark.
-func (m *Mark) Probe(id *quorum.Identity, before quorum.Known, now time.Time) {
+func (m *Mark) Probe(id *wire.Identity, before wire.Known, now time.Time) {
 	if m.since.After(now) {
 		m.since = now
 	}
 	if m.wasSince.After(now) {
 		m.wasSince = now
 	}
-	known, _, _ := strings.Cut(before.Run, "@")
+	known := before.Run.ReplID()
 	lately := id.RunID != "" && before.RunID == id.RunID && before.Lately && !id.Promoted
 	elsewhere := before.Voter != "" && before.Voter != id.RunID && !(before.RunID == id.RunID && before.Marked)
 	clean := func(left time.Time) bool { return !elsewhere || now.Sub(left) < before.Ago }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // parts is the contract. Each part stands for itself, so that a broken instance
@@ -108,7 +108,7 @@ func checkAcquireBare(c *check) {
 	token := c.granted(c.acquire("a", "v")).Token
 	c.granted(c.release("a", "v"))
 	other := c.bare("a", "w")
-	other.Set = quorum.Set{Name: "other", Version: 1, N: 3, Q: 2}
+	other.Set = wire.Set{Name: "other", Version: 1, N: 3, Q: 2}
 	c.granted(other)
 	vote := c.do(c.look("a"))
 	require.Equal(c.t, token, vote.Token, "the counter was touched")
@@ -135,7 +135,7 @@ func checkTokens(c *check) {
 
 // checkSeed allows a second: the seed's grain is the server's own affair.
 func checkSeed(c *check) {
-	tick := quorum.Command{Op: quorum.Tick, Clock: true}
+	tick := wire.Request{Op: wire.Tick, Clock: true}
 	before := c.granted(tick).Clock
 	token := c.granted(c.acquire("a", "v")).Token
 	after := c.granted(tick).Clock
@@ -144,14 +144,14 @@ func checkSeed(c *check) {
 }
 
 // known is an Acquire by a client that knows the server's run.
-func (c *check) known(name, value string) quorum.Command {
+func (c *check) known(name, value string) wire.Request {
 	cmd := c.acquire(name, value)
 	cmd.Run = c.run()
 	return cmd
 }
 
 // run is the server's run. A server that hides it has none of what is checked.
-func (c *check) run() string {
+func (c *check) run() wire.Run {
 	c.t.Helper()
 	run := c.probe().Run()
 	if run == "" {
@@ -174,9 +174,9 @@ func (c *check) earlier(name string) {
 }
 
 // goesOn demands that the command is granted the token that comes next.
-func (c *check) goesOn(cmd quorum.Command) fencing.Token {
+func (c *check) goesOn(cmd wire.Request) fencing.Token {
 	c.t.Helper()
-	last := c.do(quorum.Command{Op: quorum.Look, Key: cmd.Key, Fence: true}).Token
+	last := c.do(wire.Request{Op: wire.Look, Key: cmd.Key, Fence: true}).Token
 	require.NotZero(c.t, last)
 	token := c.granted(cmd).Token
 	require.Equal(c.t, last+1, token, "the counter was lifted")
@@ -185,9 +185,9 @@ func (c *check) goesOn(cmd quorum.Command) fencing.Token {
 
 // lifted demands that the command is granted the first token after the server's
 // clock.
-func (c *check) lifted(cmd quorum.Command) fencing.Token {
+func (c *check) lifted(cmd wire.Request) fencing.Token {
 	c.t.Helper()
-	tick := quorum.Command{Op: quorum.Tick}
+	tick := wire.Request{Op: wire.Tick}
 	from := c.granted(tick).Clock
 	token := c.granted(cmd).Token
 	to := c.granted(tick).Clock
@@ -198,24 +198,24 @@ func (c *check) lifted(cmd quorum.Command) fencing.Token {
 
 // checkSpare: tokens that are reserved beside a command's own are nobody else's.
 func checkSpare(c *check) {
-	spare := func(value string, n int) quorum.Command {
+	spare := func(value string, n int) wire.Request {
 		cmd := c.acquire("a", value)
-		cmd.Spare, cmd.Clock = n, true
+		cmd.Reserve, cmd.Clock = n, true
 		return cmd
 	}
 	var last fencing.Token
 	// take gives how many were reserved.
-	take := func(cmd quorum.Command) int {
+	take := func(cmd wire.Request) int {
 		c.t.Helper()
 		vote := c.granted(cmd)
 		require.Equal(c.t, vote.Token, c.do(c.look("a")).Token, "the last of them is the counter")
-		require.Equal(c.t, last+1, vote.Token-fencing.Token(vote.Spare), "the first of them is the next token")
+		require.Equal(c.t, last+1, vote.Token-fencing.Token(vote.Reserved), "the first of them is the next token")
 		c.changesNothing("a", func() { c.refused(spare("w", 3)) })
 		c.granted(c.release("a", cmd.Value))
 		last = vote.Token
-		return vote.Spare
+		return vote.Reserved
 	}
-	fromClock := func(cmd quorum.Command) {
+	fromClock := func(cmd wire.Request) {
 		c.t.Helper()
 		vote := c.granted(cmd)
 		require.Equal(c.t, vote.Clock.UnixMicro()+1, int64(vote.Token), "right above the clock")
@@ -237,7 +237,7 @@ func checkSpare(c *check) {
 	require.Equal(c.t, 2, take(spare("v", 2)))
 	other := spare("v", 2)
 	other.Set.Name = "others"
-	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*quorum.SetMismatchError)) })
+	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*wire.SetMismatchError)) })
 	require.Zero(c.t, take(spare("v", 0)))
 }
 
@@ -249,13 +249,13 @@ func checkSpareClock(c *check) {
 		for i := range 20 {
 			c.granted(c.release(name, "v"))
 			cmd := c.acquire(name, "v")
-			cmd.Spare, cmd.Clock = n, true
+			cmd.Reserve, cmd.Clock = n, true
 			vote := c.granted(cmd)
-			first := int64(vote.Token) - int64(vote.Spare)
+			first := int64(vote.Token) - int64(vote.Reserved)
 			// The grain is that of a clock that is coarse.
 			most := max(0, min(int64(n), vote.Clock.UnixMicro()-first))
-			require.LessOrEqual(c.t, int64(vote.Spare), most, "%d of %d", i, n)
-			require.GreaterOrEqual(c.t, int64(vote.Spare), max(0, min(int64(n), most-grain.Microseconds())), "%d of %d", i, n)
+			require.LessOrEqual(c.t, int64(vote.Reserved), most, "%d of %d", i, n)
+			require.GreaterOrEqual(c.t, int64(vote.Reserved), max(0, min(int64(n), most-grain.Microseconds())), "%d of %d", i, n)
 		}
 	}
 	// None while the counter is ahead of the clock.
@@ -263,23 +263,23 @@ func checkSpareClock(c *check) {
 	c.granted(c.raise("b", "v", token))
 	c.granted(c.release("b", "v"))
 	cmd := c.acquire("b", "v")
-	cmd.Spare = 7
+	cmd.Reserve = 7
 	vote := c.granted(cmd)
 	require.Equal(c.t, token+1, vote.Token)
-	require.Zero(c.t, vote.Spare)
+	require.Zero(c.t, vote.Reserved)
 }
 
 // tooFar demands that the command fails because the counter would come to the token.
-func (c *check) tooFar(cmd quorum.Command, token fencing.Token) {
+func (c *check) tooFar(cmd wire.Request, token fencing.Token) {
 	c.t.Helper()
-	var vote quorum.Vote
+	var vote wire.Vote
 	from := c.clock.Now()
 	c.changesNothing(strings.TrimPrefix(cmd.Key, c.prefix), func() { vote = c.send(cmd) })
 	require.NoError(c.t, wellFormed(cmd, vote))
-	require.Equal(c.t, quorum.Failed, vote.Outcome, "%v with a counter too far ahead", cmd.Op)
-	require.True(c.t, vote.Unsent || cmd.Op == quorum.Raise, "%v leaves nothing to undo", cmd.Op)
-	require.ErrorIs(c.t, vote.Err, quorum.ErrCounter)
-	var counter *quorum.CounterError
+	require.Equal(c.t, wire.Failed, vote.Outcome, "%v with a counter too far ahead", cmd.Op)
+	require.True(c.t, vote.Unsent || cmd.Op == wire.Raise, "%v leaves nothing to undo", cmd.Op)
+	require.ErrorIs(c.t, vote.Err, wire.ErrCounter)
+	var counter *wire.CounterError
 	require.ErrorAs(c.t, vote.Err, &counter)
 	require.Equal(c.t, token, counter.Token)
 	require.Equal(c.t, cmd.Ahead, counter.Most)
@@ -290,11 +290,11 @@ func (c *check) tooFar(cmd quorum.Command, token fencing.Token) {
 // says.
 func checkAcquireAhead(c *check) {
 	const minute = fencing.Token(time.Minute / time.Microsecond)
-	commands := func(name, value, replace string) map[string]quorum.Command {
-		all := map[string]quorum.Command{}
+	commands := func(name, value, replace string) map[string]wire.Request {
+		all := map[string]wire.Request{}
 		for what, spare := range map[string]int{"acquire": 0, "reserve": 3} {
 			cmd := c.acquire(name, value)
-			cmd.Ahead, cmd.Spare, cmd.Replace = 20*time.Minute, spare, replace
+			cmd.Ahead, cmd.Reserve, cmd.Replace = 20*time.Minute, spare, replace
 			all[what] = cmd
 		}
 		return all
@@ -342,9 +342,9 @@ func checkAcquireAhead(c *check) {
 // whatever other servers gave.
 func checkLiftAhead(c *check) {
 	const minute = fencing.Token(time.Minute / time.Microsecond)
-	now := fencing.Token(c.granted(quorum.Command{Op: quorum.Tick}).Clock.UnixMicro())
+	now := fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
 	for i, test := range []struct {
-		lift func(name, value string, token fencing.Token) quorum.Command
+		lift func(name, value string, token fencing.Token) wire.Request
 		have func(name string)
 	}{
 		{c.raise, func(name string) { c.granted(c.acquire(name, "v")) }},
@@ -355,7 +355,7 @@ func checkLiftAhead(c *check) {
 	} {
 		name := fmt.Sprint("a", i)
 		test.have(name)
-		lift := func(token fencing.Token) quorum.Command {
+		lift := func(token fencing.Token) wire.Request {
 			cmd := test.lift(name, "v", token)
 			cmd.Ahead = 20 * time.Minute
 			return cmd
@@ -373,11 +373,11 @@ func checkLiftAhead(c *check) {
 }
 
 func checkRun(c *check) {
-	take := func(demand func(quorum.Command) fencing.Token, cmd quorum.Command) fencing.Token {
+	take := func(demand func(wire.Request) fencing.Token, cmd wire.Request) fencing.Token {
 		c.t.Helper()
 		c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
 		token := demand(cmd)
-		c.granted(quorum.Command{Op: quorum.Release, Key: cmd.Key, Value: cmd.Value})
+		c.granted(wire.Request{Op: wire.Release, Key: cmd.Key, Value: cmd.Value})
 		return token
 	}
 	take(c.lifted, c.known("a", "v"))
@@ -423,7 +423,7 @@ func checkRun(c *check) {
 
 	// A hand-off.
 	c.granted(c.known("d", "v1"))
-	replace := func(before, value string) quorum.Command {
+	replace := func(before, value string) wire.Request {
 		cmd := c.known("d", value)
 		cmd.Replace = before
 		return cmd
@@ -474,37 +474,40 @@ func checkOtherRun(c *check) {
 	replace := c.known("held", "w")
 	replace.Replace = c.known("held", "v").Value
 	spare := c.acquire("free", "v")
-	spare.Spare = 3
+	spare.Reserve = 3
 	// The replication ID and the epoch are both compared, each of them in full.
-	others := []string{anotherRun}
-	if id, epoch, ok := strings.Cut(run, "@"); ok {
-		others = []string{anotherRun + "@" + epoch, id + "@1", id + "@1" + epoch, id + "@" + epoch[1:], id + "@" + epoch + "1"}
+	others := []wire.Run{anotherRun}
+	if id, epoch := run.ReplID(), run.Epoch(); epoch != "" {
+		others = []wire.Run{wire.RunOf(anotherRun, epoch)}
+		for _, other := range []string{"1", "1" + epoch, epoch[1:], epoch + "1"} {
+			others = append(others, wire.RunOf(id, other))
+		}
 	}
 	for _, another := range others {
-		c.doesNothingIn(another, run, []quorum.Command{
+		c.doesNothingIn(another, run, []wire.Request{
 			c.acquire("free", "v"), c.bare("free", "v"), spare, replace,
-			c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: quorum.Tick},
+			c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: wire.Tick},
 		})
 	}
-	for _, cmd := range []quorum.Command{
+	for _, cmd := range []wire.Request{
 		c.raise("held", "v", token+5), c.extend("held", "v", long), c.restore("held", "v", token+5),
-		c.bare("bare", "v"), {Op: quorum.Tick},
+		c.bare("bare", "v"), {Op: wire.Tick},
 	} {
 		cmd.Run = run
 		c.granted(cmd)
 	}
 }
 
-func (c *check) doesNothingIn(another, run string, cmds []quorum.Command) {
+func (c *check) doesNothingIn(another, run wire.Run, cmds []wire.Request) {
 	for _, cmd := range cmds {
 		cmd.Run = another
-		vote := quorum.Vote{}
+		vote := wire.Vote{}
 		c.changesNothing("held", func() { c.changesNothing("free", func() { vote = c.send(cmd) }) })
-		require.Equal(c.t, quorum.Failed, vote.Outcome, "%v in another run", cmd.Op)
+		require.Equal(c.t, wire.Failed, vote.Outcome, "%v in another run", cmd.Op)
 		require.True(c.t, vote.Unsent, "%v in another run leaves nothing to undo", cmd.Op)
-		var other *quorum.RunError
+		var other *wire.RunError
 		require.ErrorAs(c.t, vote.Err, &other, "%v in another run", cmd.Op)
-		require.Equal(c.t, quorum.RunError{Asked: another, Found: run, Role: "master"}, *other)
+		require.Equal(c.t, wire.RunError{Asked: another, Found: run, Role: "master"}, *other)
 	}
 }
 
@@ -512,7 +515,7 @@ func checkCounterTTL(c *check) {
 	cmd := c.acquire("a", "v")
 	cmd.TTL, cmd.CounterTTL = 5*time.Millisecond, short
 	c.granted(cmd)
-	renewals := map[string]quorum.Command{
+	renewals := map[string]wire.Request{
 		"acquire": c.acquire("acquire", "w"),
 		"raise":   c.raise("raise", "v", 1),
 		"restore": c.restore("restore", "v", 1),
@@ -545,7 +548,7 @@ func checkCounterTTL(c *check) {
 // there to text keep 14 digits or 17.
 func checkLargeTokens(c *check) {
 	c.granted(c.acquire("a", "v"))
-	far := func(cmd quorum.Command) quorum.Command {
+	far := func(cmd wire.Request) wire.Request {
 		cmd.Ahead = endless
 		return cmd
 	}
@@ -645,9 +648,9 @@ func checkRestoreOthers(c *check) {
 }
 
 func checkRestoreBare(c *check) {
-	bare := func(name string) quorum.Command {
+	bare := func(name string) wire.Request {
 		cmd := c.restore(name, "v", 0)
-		cmd.Fence, cmd.CounterTTL, cmd.Set = false, 0, quorum.Set{}
+		cmd.Fence, cmd.CounterTTL, cmd.Set = false, 0, wire.Set{}
 		return cmd
 	}
 	sent := c.clock.Now()
@@ -703,12 +706,12 @@ func checkNoExpiry(c *check) {
 		c.t.Skip("the instance is no Putter")
 		return
 	}
-	raw.Put(c.key("a"), "operator", quorum.NoExpiry)
+	raw.Put(c.key("a"), "operator", wire.NoExpiry)
 	c.changesNothing("a", func() {
-		require.Equal(c.t, quorum.NoExpiry, c.refused(c.look("a")).Remaining)
-		require.Equal(c.t, quorum.NoExpiry, c.refused(c.acquire("a", "v")).Remaining)
+		require.Equal(c.t, wire.NoExpiry, c.refused(c.look("a")).Remaining)
+		require.Equal(c.t, wire.NoExpiry, c.refused(c.acquire("a", "v")).Remaining)
 		if remaining := c.refused(c.bare("a", "v")).Remaining; remaining != 0 {
-			require.Equal(c.t, quorum.NoExpiry, remaining)
+			require.Equal(c.t, wire.NoExpiry, remaining)
 		}
 		c.refused(c.extend("a", "v", long))
 		c.refused(c.release("a", "v"))
@@ -749,7 +752,7 @@ func checkTTL(c *check) {
 		answered := c.clock.Now()
 		for {
 			looked := c.clock.Now()
-			if c.do(c.look(name)).Outcome == quorum.Granted {
+			if c.do(c.look(name)).Outcome == wire.Granted {
 				break
 			}
 			require.LessOrEqual(c.t, looked.Sub(answered), ttl+grain+c.skew, "%s: the key outlives its TTL", name)
@@ -760,13 +763,13 @@ func checkTTL(c *check) {
 }
 
 func checkClock(c *check) {
-	ask := func(cmd quorum.Command) quorum.Command {
+	ask := func(cmd wire.Request) wire.Request {
 		cmd.Clock = true
 		return cmd
 	}
-	for _, cmd := range []quorum.Command{
-		{Op: quorum.Tick},
-		ask(quorum.Command{Op: quorum.Tick}),
+	for _, cmd := range []wire.Request{
+		{Op: wire.Tick},
+		ask(wire.Request{Op: wire.Tick}),
 		ask(c.look("a")),
 		ask(c.acquire("a", "v")), ask(c.acquire("a", "w")),
 		ask(c.raise("a", "v", 1)), ask(c.raise("a", "w", 1)),
@@ -788,12 +791,12 @@ func checkSetAgrees(c *check) {
 	c.granted(c.release("a", "v"))
 	for i, version := range []uint64{7, 8, 8, 12, 100, 1 << 63} {
 		cmd := c.acquire("a", "v")
-		cmd.Set = quorum.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}
+		cmd.Set = wire.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}
 		require.Equal(c.t, token+1+fencing.Token(i), c.granted(cmd).Token, "%v", cmd.Set)
 		c.granted(c.release("a", "v"))
 	}
 	unnamed := c.acquire("b", "v")
-	unnamed.Set = quorum.Set{N: 3, Q: 2}
+	unnamed.Set = wire.Set{N: 3, Q: 2}
 	token = c.granted(unnamed).Token
 	c.granted(c.release("b", "v"))
 	require.Equal(c.t, token+1, c.granted(unnamed).Token)
@@ -802,7 +805,7 @@ func checkSetAgrees(c *check) {
 func checkSetMismatch(c *check) {
 	token := c.granted(c.acquire("a", "v")).Token
 	c.granted(c.release("a", "v"))
-	others := []quorum.Set{
+	others := []wire.Set{
 		{Name: "main", Version: 6, N: 5, Q: 3},
 		{Name: "main", Version: 0, N: 5, Q: 3},
 		{Name: "main", Version: 7, N: 3, Q: 3},
@@ -844,12 +847,12 @@ func checkSetMismatch(c *check) {
 }
 
 // mismatch demands that the command is refused for the sake of the set.
-func (c *check) mismatch(cmd quorum.Command, theirs quorum.Set) {
+func (c *check) mismatch(cmd wire.Request, theirs wire.Set) {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, quorum.Refused, vote.Outcome, "%v locks what was last locked under %v", cmd.Set, theirs)
-	require.ErrorIs(c.t, vote.Err, quorum.ErrSetMismatch)
-	var mismatch *quorum.SetMismatchError
+	require.Equal(c.t, wire.Refused, vote.Outcome, "%v locks what was last locked under %v", cmd.Set, theirs)
+	require.ErrorIs(c.t, vote.Err, wire.ErrSetMismatch)
+	var mismatch *wire.SetMismatchError
 	require.ErrorAs(c.t, vote.Err, &mismatch)
 	require.Equal(c.t, cmd.Set, mismatch.Mine)
 	require.Equal(c.t, theirs.String(), mismatch.Theirs)
@@ -860,14 +863,14 @@ func (c *check) mismatch(cmd quorum.Command, theirs quorum.Set) {
 // instance's choice.
 func checkSetHeld(c *check) {
 	token := c.granted(c.acquire("a", "v")).Token
-	for _, set := range []quorum.Set{
+	for _, set := range []wire.Set{
 		{Name: "main", Version: 8, N: 7, Q: 4},
 		{Name: "main", Version: 6, N: 5, Q: 3},
 		{Name: "other", Version: 8, N: 5, Q: 3},
 	} {
 		cmd := c.acquire("a", "w")
 		cmd.Set = set
-		c.changesNothing("a", func() { require.Equal(c.t, quorum.Refused, c.do(cmd).Outcome) })
+		c.changesNothing("a", func() { require.Equal(c.t, wire.Refused, c.do(cmd).Outcome) })
 	}
 	c.granted(c.release("a", "v"))
 	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token)
@@ -924,7 +927,7 @@ func checkContextOver(c *check) {
 	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"cancelled": cancelled, "deadline": late} {
-		_, err := c.inst.Probe(ctx, quorum.Known{})
+		_, err := c.inst.Probe(ctx, wire.Known{})
 		require.ErrorIs(c.t, err, ctx.Err(), "%s: probe", name)
 	}
 }
@@ -934,7 +937,7 @@ func checkRace(c *check) {
 	const clients = 50
 	for _, fence := range []bool{true, false} {
 		name := fmt.Sprint("fence ", fence)
-		votes := c.together(clients, func(i int) quorum.Vote {
+		votes := c.together(clients, func(i int) wire.Vote {
 			cmd := c.bare(name, fmt.Sprint("v", i))
 			if fence {
 				cmd = c.acquire(name, fmt.Sprint("v", i))
@@ -944,10 +947,10 @@ func checkRace(c *check) {
 		winner := -1
 		for i, vote := range votes {
 			switch vote.Outcome {
-			case quorum.Granted:
+			case wire.Granted:
 				require.Negative(c.t, winner, "%s: both %d and %d were granted", name, winner, i)
 				winner = i
-			case quorum.Failed:
+			case wire.Failed:
 				require.NoError(c.t, vote.Err)
 			}
 		}
@@ -959,9 +962,9 @@ func checkRace(c *check) {
 }
 
 // together runs f in n goroutines that start at once, and gives what they give.
-func (c *check) together(n int, f func(i int) quorum.Vote) []quorum.Vote {
+func (c *check) together(n int, f func(i int) wire.Vote) []wire.Vote {
 	var (
-		votes = make([]quorum.Vote, n)
+		votes = make([]wire.Vote, n)
 		start = make(chan struct{})
 		wg    sync.WaitGroup
 	)
@@ -986,28 +989,28 @@ func checkCycles(c *check) {
 		tokens []fencing.Token
 	)
 	until := c.clock.Now().Add(patience)
-	votes := c.together(clients, func(i int) quorum.Vote {
+	votes := c.together(clients, func(i int) wire.Vote {
 		for turn := range turns {
 			value := fmt.Sprint("v", i, ".", turn)
 			vote := c.send(c.acquire("a", value))
-			for vote.Outcome == quorum.Refused && c.clock.Now().Before(until) {
+			for vote.Outcome == wire.Refused && c.clock.Now().Before(until) {
 				c.clock.Sleep(time.Duration(1+i%3) * 300 * time.Microsecond)
 				vote = c.send(c.acquire("a", value))
 			}
-			if vote.Outcome != quorum.Granted {
+			if vote.Outcome != wire.Granted {
 				return vote
 			}
 			mu.Lock()
 			tokens = append(tokens, vote.Token)
 			mu.Unlock()
-			if vote = c.send(c.release("a", value)); vote.Outcome != quorum.Granted {
+			if vote = c.send(c.release("a", value)); vote.Outcome != wire.Granted {
 				return vote
 			}
 		}
-		return quorum.Vote{Outcome: quorum.Granted}
+		return wire.Vote{Outcome: wire.Granted}
 	})
 	for i, vote := range votes {
-		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d never got the lock, or lost it while it held it: %v", i, vote.Err)
+		require.Equal(c.t, wire.Granted, vote.Outcome, "client %d never got the lock, or lost it while it held it: %v", i, vote.Err)
 	}
 	require.Len(c.t, tokens, clients*turns)
 	for i := 1; i < len(tokens); i++ {
@@ -1017,32 +1020,32 @@ func checkCycles(c *check) {
 
 // checkManyKeys: answers must find the caller who asked.
 func checkManyKeys(c *check) {
-	votes := c.together(30, func(i int) quorum.Vote {
+	votes := c.together(30, func(i int) wire.Vote {
 		name, value := fmt.Sprint("k", i), fmt.Sprint("v", i)
-		var vote quorum.Vote
+		var vote wire.Vote
 		for range 3 {
 			acquired := c.send(c.acquire(name, value))
-			if acquired.Outcome != quorum.Granted {
+			if acquired.Outcome != wire.Granted {
 				return acquired
 			}
 			vote = c.send(c.look(name))
 			if vote.Holder != value || vote.Token != acquired.Token {
 				return vote
 			}
-			if vote = c.send(c.release(name, value)); vote.Outcome != quorum.Granted {
+			if vote = c.send(c.release(name, value)); vote.Outcome != wire.Granted {
 				return vote
 			}
 		}
 		return vote
 	})
 	for i, vote := range votes {
-		require.Equal(c.t, quorum.Granted, vote.Outcome, "client %d, who is alone on its key, was answered %+v", i, vote)
+		require.Equal(c.t, wire.Granted, vote.Outcome, "client %d, who is alone on its key, was answered %+v", i, vote)
 	}
 }
 
-func (c *check) probe() quorum.Identity { return c.probeKnowing(quorum.Known{}) }
+func (c *check) probe() wire.Identity { return c.probeKnowing(wire.Known{}) }
 
-func (c *check) probeKnowing(before quorum.Known) quorum.Identity {
+func (c *check) probeKnowing(before wire.Known) wire.Identity {
 	c.t.Helper()
 	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
 	defer cancel()
@@ -1093,23 +1096,23 @@ func checkMark(c *check) {
 		return
 	}
 	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
-	another := quorum.Known{RunID: "another", Run: "another@1", Voter: "another"}
+	another := wire.Known{RunID: "another", Run: "another@1", Voter: "another"}
 	for _, known := range []struct {
 		what string
-		quorum.Known
+		wire.Known
 		anew bool
 	}{
-		{"this run", quorum.Known{RunID: id.RunID, Run: id.Run()}, false},
-		{"nothing", quorum.Known{}, false},
+		{"this run", wire.Known{RunID: id.RunID, Run: id.Run()}, false},
+		{"nothing", wire.Known{}, false},
 		{"another run, until just now", another, true},
-		{"nothing, after that", quorum.Known{}, false},
-		{"another run, before the mark was left", quorum.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Ago: time.Hour}, false},
-		{"another run, lately", quorum.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Lately: true}, true},
-		{"this run without its mark, and another one's votes", quorum.Known{RunID: id.RunID, Run: id.ReplID, Voter: another.RunID}, true},
-		{"this run with its mark, and another one's votes", quorum.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: another.RunID}, false},
-		{"another run that had no vote", quorum.Known{RunID: another.RunID, Run: another.Run}, false},
-		{"another mark in this run", quorum.Known{RunID: id.RunID, Run: id.ReplID + "@1"}, false},
-		{"this process as a replica", quorum.Known{RunID: id.RunID, Lately: true}, false},
+		{"nothing, after that", wire.Known{}, false},
+		{"another run, before the mark was left", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Ago: time.Hour}, false},
+		{"another run, lately", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Lately: true}, true},
+		{"this run without its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: wire.Run(id.ReplID), Voter: another.RunID}, true},
+		{"this run with its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: another.RunID}, false},
+		{"another run that had no vote", wire.Known{RunID: another.RunID, Run: another.Run}, false},
+		{"another mark in this run", wire.Known{RunID: id.RunID, Run: wire.RunOf(id.ReplID, "1")}, false},
+		{"this process as a replica", wire.Known{RunID: id.RunID, Lately: true}, false},
 	} {
 		before := c.probe()
 		c.clock.Sleep(2 * grain) // longer than the other run's last sight is ago
@@ -1136,7 +1139,7 @@ func checkRestart(c *check) {
 	restarted := c.clock.Now()
 	raw.Restart(false)
 	vote := c.answered(c.look("a"))
-	require.Equal(c.t, quorum.Granted, vote.Outcome, "the server has kept the key")
+	require.Equal(c.t, wire.Granted, vote.Outcome, "the server has kept the key")
 	after := c.probe()
 	if before.RunID != "" {
 		require.NotEqual(c.t, before.RunID, after.RunID)
@@ -1145,7 +1148,7 @@ func checkRestart(c *check) {
 		require.NotEqual(c.t, before.Run(), after.Run())
 		old := c.acquire("a", "w")
 		old.Run = before.Run()
-		require.ErrorIs(c.t, c.send(old).Err, quorum.ErrOtherRun, "the new run takes a command for the old one")
+		require.ErrorIs(c.t, c.send(old).Err, wire.ErrOtherRun, "the new run takes a command for the old one")
 	}
 	if after.Uptime >= 0 {
 		require.Less(c.t, after.Uptime, time.Minute)
@@ -1158,12 +1161,12 @@ func checkRestart(c *check) {
 
 // answered sends a command until it is answered: connections to the
 // server's old run fail first.
-func (c *check) answered(cmd quorum.Command) quorum.Vote {
+func (c *check) answered(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	for until := c.clock.Now().Add(patience); ; {
 		vote := c.send(cmd)
 		require.NoError(c.t, wellFormed(cmd, vote))
-		if vote.Outcome != quorum.Failed {
+		if vote.Outcome != wire.Failed {
 			return vote
 		}
 		require.True(c.t, c.clock.Now().Before(until), "no answer: %v", vote.Err)

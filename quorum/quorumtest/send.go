@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Do sends one command and waits for its vote. The timeout is what is left until ctx's
 // deadline, by the real clock, or 10 s.
-func Do(ctx context.Context, inst quorum.Instance, cmd quorum.Command) quorum.Vote {
+func Do(ctx context.Context, inst wire.Instance, cmd wire.Request) wire.Vote {
 	timeout := patience
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = max(1, time.Until(deadline))
@@ -23,9 +23,9 @@ func Do(ctx context.Context, inst quorum.Instance, cmd quorum.Command) quorum.Vo
 }
 
 // votes takes votes, with room for one too many. What is beyond that is dropped.
-type votes chan quorum.Vote
+type votes chan wire.Vote
 
-func (v votes) Receive(vote quorum.Vote) {
+func (v votes) Receive(vote wire.Vote) {
 	select {
 	case v <- vote:
 	default:
@@ -39,9 +39,9 @@ func checkSendOnce(c *check) {
 		v := make(votes, 2)
 		all[fmt.Sprint(i)] = v
 		c.inst.Send(c.acquire(name, fmt.Sprint("v", i)), patience, v)
-		require.NotEqual(c.t, quorum.Failed, (<-v).Outcome)
+		require.NotEqual(c.t, wire.Failed, (<-v).Outcome)
 	}
-	c.granted(quorum.Command{Op: quorum.Tick})
+	c.granted(wire.Request{Op: wire.Tick})
 	for i, v := range all {
 		require.Empty(c.t, v, "command %s was given a second vote", i)
 	}
@@ -56,12 +56,12 @@ func checkSendTimeout(c *check) {
 		c.inst.Send(cmd, 1, v)
 		vote := <-v
 		require.NoError(c.t, wellFormed(cmd, vote))
-		if vote.Outcome == quorum.Failed {
+		if vote.Outcome == wire.Failed {
 			require.ErrorIs(c.t, vote.Err, context.DeadlineExceeded)
 		}
-		if vote.Outcome != quorum.Granted {
+		if vote.Outcome != wire.Granted {
 			// One that was sent may arrive until here, and one that wasn't never does.
-			held := c.do(c.look(name)).Outcome == quorum.Refused
+			held := c.do(c.look(name)).Outcome == wire.Refused
 			require.False(c.t, vote.Unsent && held, "%v was carried out, though it says that it was never sent", cmd.Op)
 		}
 		require.Empty(c.t, v, "a second vote")
@@ -76,14 +76,14 @@ func checkSendMany(c *check) {
 	}
 	for range n {
 		vote := <-v
-		require.Equal(c.t, quorum.Granted, vote.Outcome, "%v", vote.Err)
+		require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
 	}
 	for i := range n {
 		c.inst.Send(c.release(fmt.Sprint("k", i), "v"), patience, v)
 	}
 	for range n {
 		vote := <-v
-		require.Equal(c.t, quorum.Granted, vote.Outcome, "%v", vote.Err)
+		require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
 	}
 	require.Empty(c.t, v)
 }
@@ -91,12 +91,12 @@ func checkSendMany(c *check) {
 // relay sends the next command from within the vote on the last one.
 type relay struct {
 	c    *check
-	left []quorum.Command
+	left []wire.Request
 	done votes
 }
 
-func (r *relay) Receive(vote quorum.Vote) {
-	if vote.Outcome != quorum.Granted || len(r.left) == 0 {
+func (r *relay) Receive(vote wire.Vote) {
+	if vote.Outcome != wire.Granted || len(r.left) == 0 {
 		r.done.Receive(vote)
 		return
 	}
@@ -110,8 +110,8 @@ func checkSendAgain(c *check) {
 	for range 10 {
 		r.left = append(r.left, c.acquire("a", "v"), c.extend("a", "v", long), c.release("a", "v"))
 	}
-	c.inst.Send(quorum.Command{Op: quorum.Tick}, patience, r)
+	c.inst.Send(wire.Request{Op: wire.Tick}, patience, r)
 	vote := <-r.done
-	require.Equal(c.t, quorum.Granted, vote.Outcome, "%v", vote.Err)
+	require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
 	require.Empty(c.t, r.left)
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Server is a server in memory and the connection to it: a quorum.Instance.
+// Server is a server in memory and the connection to it: a wire.Instance.
 // Its keys expire by its own wall clock, and it can be made to hang, to die, to
 // forget, to lie, and to lose what is sent to it.
 //
@@ -35,9 +35,9 @@ type Server struct {
 	offset  time.Duration // of the server's wall clock from clock
 	hung    bool
 	resumed time.Time // when the last Hang ended
-	fate    func(quorum.Command) Fate
-	hook    func(quorum.Command)
-	edit    func(*quorum.Identity)
+	fate    func(wire.Request) Fate
+	hook    func(wire.Request)
+	edit    func(*wire.Identity)
 
 	runID    string
 	replID   string
@@ -47,7 +47,7 @@ type Server struct {
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
-	ears   map[string]*ear
+	ears   map[string]*subscription
 	lose   bool  // calls are lost
 	unfit  error // why it can't call anybody
 	listen int   // how many Ears were opened
@@ -55,14 +55,14 @@ type Server struct {
 
 // request is a command on its way, or a probe if cmd is zero.
 type request struct {
-	cmd    quorum.Command
-	before quorum.Known // a probe's
+	cmd    wire.Request
+	before wire.Known // a probe's
 	fate   Fate
 	due    time.Time // when it arrives at the server
 
 	// Written once, by the server, before done is closed.
-	vote quorum.Vote
-	id   quorum.Identity
+	vote wire.Vote
+	id   wire.Identity
 	done chan struct{}
 }
 
@@ -72,10 +72,10 @@ type Entry struct {
 	Seq uint64
 	// At is when, by the clock that was given to NewServer.
 	At time.Time
-	// Command and Vote are what was asked and answered, whether or not the
+	// Request and Vote are what was asked and answered, whether or not the
 	// answer arrived.
-	Command quorum.Command
-	Vote    quorum.Vote
+	Request wire.Request
+	Vote    wire.Vote
 }
 
 // maxLog is how many entries a Server remembers at least.
@@ -91,27 +91,27 @@ func NewServer(name string, clk clock.Clock) *Server {
 	s := &Server{name: name, clock: clk}
 	s.clear()
 	s.up()
-	s.mark = NewMark(quorum.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
+	s.mark = NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
 	return s
 }
 
 // Name names the server, as it was given to NewServer.
 func (s *Server) Name() string { return s.name }
 
-// Send sends a command, see quorum.Instance.
-func (s *Server) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	quorum.SendBlocking(s.clock, s.Do, cmd, timeout, to)
+// Send sends a command, see wire.Instance.
+func (s *Server) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	wire.SendBlocking(s.clock, s.Do, cmd, timeout, to)
 }
 
 // Do sends a command and waits for its vote, or for ctx's end.
-func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
+func (s *Server) Do(ctx context.Context, cmd wire.Request) wire.Vote {
 	s.mu.Lock()
 	hook := s.hook
 	s.mu.Unlock()
 	if hook != nil {
 		hook(cmd)
 	}
-	r, vote := s.send(ctx, cmd, quorum.Known{})
+	r, vote := s.send(ctx, cmd, wire.Known{})
 	if vote.Err == nil {
 		vote = r.vote
 	}
@@ -121,23 +121,23 @@ func (s *Server) Do(ctx context.Context, cmd quorum.Command) quorum.Vote {
 // ConnLife is 0: the name never leads to another server.
 func (s *Server) ConnLife() time.Duration { return 0 }
 
-// Probe asks the server who it is, see quorum.Instance.
-func (s *Server) Probe(ctx context.Context, before quorum.Known) (quorum.Identity, error) {
-	r, vote := s.send(ctx, quorum.Command{}, before)
+// Probe asks the server who it is, see wire.Instance.
+func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
+	r, vote := s.send(ctx, wire.Request{}, before)
 	if vote.Err == nil {
 		vote = r.vote
 	}
 	if vote.Err != nil {
-		return quorum.Identity{}, vote.Err
+		return wire.Identity{}, vote.Err
 	}
 	return r.id, nil
 }
 
 // send brings a request to the server and waits for its answer. The request is
 // answered if the vote has no Err; otherwise the vote says how it failed.
-func (s *Server) send(ctx context.Context, cmd quorum.Command, before quorum.Known) (*request, quorum.Vote) {
+func (s *Server) send(ctx context.Context, cmd wire.Request, before wire.Known) (*request, wire.Vote) {
 	if ctx.Err() != nil {
-		return nil, quorum.Vote{Err: context.Cause(ctx), Unsent: true}
+		return nil, wire.Vote{Err: context.Cause(ctx), Unsent: true}
 	}
 	s.mu.Lock()
 	fate := s.fate
@@ -159,36 +159,36 @@ func (s *Server) send(ctx context.Context, cmd quorum.Command, before quorum.Kno
 
 	switch {
 	case refused:
-		return nil, quorum.Vote{Err: ErrConnRefused, Unsent: true}
+		return nil, wire.Vote{Err: ErrConnRefused, Unsent: true}
 	case r.fate.End == ResetBefore:
 		if failed := s.wait(ctx, r.fate.Before, nil, broken); failed != nil {
-			return nil, quorum.Vote{Err: failed}
+			return nil, wire.Vote{Err: failed}
 		}
-		return nil, quorum.Vote{Err: ErrConnReset}
+		return nil, wire.Vote{Err: ErrConnReset}
 	}
 
 	// Arrival. A request that is lost has no end but ctx's or the connection's.
 	if failed := s.wait(ctx, r.fate.Before, r.done, broken); failed != nil {
-		return nil, quorum.Vote{Err: failed}
+		return nil, wire.Vote{Err: failed}
 	}
 	s.mu.Lock()
 	s.advance(s.clock.Now())
 	s.mu.Unlock()
 	if failed := s.wait(ctx, never, r.done, broken); failed != nil {
-		return nil, quorum.Vote{Err: failed}
+		return nil, wire.Vote{Err: failed}
 	}
 
 	// The way back.
 	switch r.fate.End {
 	case LoseReply:
-		return nil, quorum.Vote{Err: s.wait(ctx, never, nil, broken)}
+		return nil, wire.Vote{Err: s.wait(ctx, never, nil, broken)}
 	case ResetAfter:
-		return nil, quorum.Vote{Err: ErrConnReset}
+		return nil, wire.Vote{Err: ErrConnReset}
 	}
 	if failed := s.wait(ctx, r.fate.After, nil, broken); failed != nil {
-		return nil, quorum.Vote{Err: failed}
+		return nil, wire.Vote{Err: failed}
 	}
-	return r, quorum.Vote{}
+	return r, wire.Vote{}
 }
 
 const never time.Duration = -1
@@ -259,13 +259,13 @@ func (s *Server) answer(r *request, at time.Time) {
 	wall := at.Add(s.offset)
 	switch {
 	case r.fate.Err != nil:
-		r.vote = quorum.Vote{Err: r.fate.Err}
+		r.vote = wire.Vote{Err: r.fate.Err}
 	case r.cmd.Op == 0:
 		r.id = s.identity(wall)
 		s.leaveMark(&r.id, r.before, wall)
 	default:
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
-			r.vote = quorum.Vote{Unsent: true, Err: other}
+			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
 			r.vote = s.data.run(r.cmd, wall)
 		}
@@ -277,11 +277,11 @@ func (s *Server) answer(r *request, at time.Time) {
 		s.log = slices.Delete(s.log, 0, maxLog)
 	}
 	s.seq++
-	s.log = append(s.log, Entry{Seq: s.seq, At: at, Command: r.cmd, Vote: r.vote})
+	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Vote: r.vote})
 }
 
-func (s *Server) identity(wall time.Time) quorum.Identity {
-	id := quorum.Identity{
+func (s *Server) identity(wall time.Time) wire.Identity {
+	id := wire.Identity{
 		RunID:       s.runID,
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
@@ -309,8 +309,8 @@ func (s *Server) identity(wall time.Time) quorum.Identity {
 const unset = -time.Hour
 
 // leaveMark is what a Probe does beside asking, as the mark's script does it: see there.
-func (s *Server) leaveMark(id *quorum.Identity, before quorum.Known, wall time.Time) {
-	if id.RunID == "" && id.ReplID == "" || id.Role != "" && id.Role != quorum.RoleMaster {
+func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time) {
+	if id.RunID == "" && id.ReplID == "" || id.Role != "" && id.Role != wire.RoleMaster {
 		if id.Served == unset {
 			id.Served = -1 // the mark is of a master's run
 		}
@@ -459,7 +459,7 @@ func (s *Server) StepClock(d time.Duration) {
 // field, to make the server a replica, or to give it the RunID of another one. A
 // command's Run is compared with what comes of it. Identity.Served is that of the run
 // that comes of it, unless it is set. Nil leaves the truth.
-func (s *Server) SetIdentity(edit func(*quorum.Identity)) {
+func (s *Server) SetIdentity(edit func(*wire.Identity)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.edit = edit
@@ -469,7 +469,7 @@ func (s *Server) SetIdentity(edit func(*quorum.Identity)) {
 // anything else becomes of it, from the caller's own goroutine: the place to
 // change the world at an exact moment, or to hold a command back. It may call
 // the server's methods. Nil ends it.
-func (s *Server) OnCommand(hook func(quorum.Command)) {
+func (s *Server) OnCommand(hook func(wire.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = hook

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-var set = quorum.Set{Name: "main", Version: 1, N: 3, Q: 2}
+var set = wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
 
-func acquire(value string) quorum.Command {
-	return quorum.Command{Op: quorum.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
+func acquire(value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -35,22 +35,22 @@ func TestServerHang(t *testing.T) {
 		s.Hang()
 		sent := time.Now()
 		vote := s.Do(within(t, 50*time.Millisecond), acquire("v"))
-		assert.Equal(t, quorum.Failed, vote.Outcome)
+		assert.Equal(t, wire.Failed, vote.Outcome)
 		assert.False(t, vote.Unsent, "a hung server has the command in its buffer")
 		assert.ErrorIs(t, vote.Err, context.DeadlineExceeded)
 		assert.Equal(t, 50*time.Millisecond, time.Since(sent))
 		assert.Empty(t, s.Keys())
 
-		probed, err := s.Probe(within(t, 50*time.Millisecond), quorum.Known{})
+		probed, err := s.Probe(within(t, 50*time.Millisecond), wire.Known{})
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Zero(t, probed)
 
-		waiter := make(chan quorum.Vote)
+		waiter := make(chan wire.Vote)
 		go func() { waiter <- s.Do(t.Context(), acquire("w")) }()
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
 		s.Resume()
-		assert.Equal(t, quorum.Refused, (<-waiter).Outcome, "the buffer is worked off in order")
+		assert.Equal(t, wire.Refused, (<-waiter).Outcome, "the buffer is worked off in order")
 		value, remaining, ok := s.Get("k")
 		assert.True(t, ok)
 		assert.Equal(t, "v", value)
@@ -65,17 +65,17 @@ func TestServerDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := quorumtest.NewServer("a", nil)
 		s.Delay(
-			func(quorum.Command) time.Duration { return 100 * time.Millisecond },
-			func(quorum.Command) time.Duration { return 30 * time.Millisecond })
+			func(wire.Request) time.Duration { return 100 * time.Millisecond },
+			func(wire.Request) time.Duration { return 30 * time.Millisecond })
 		sent := time.Now()
 		vote := s.Do(t.Context(), acquire("v"))
-		require.Equal(t, quorum.Granted, vote.Outcome)
+		require.Equal(t, wire.Granted, vote.Outcome)
 		assert.Equal(t, 130*time.Millisecond, time.Since(sent))
 		_, remaining, _ := s.Get("k")
 		assert.Equal(t, 970*time.Millisecond, remaining, "the TTL counts from the arrival")
 
-		release := quorum.Command{Op: quorum.Release, Key: "k", Value: "v"}
-		assert.Equal(t, quorum.Failed, s.Do(within(t, 99*time.Millisecond), release).Outcome)
+		release := wire.Request{Op: wire.Release, Key: "k", Value: "v"}
+		assert.Equal(t, wire.Failed, s.Do(within(t, 99*time.Millisecond), release).Outcome)
 		assert.Len(t, s.Keys(), 1)
 		time.Sleep(time.Millisecond)
 		assert.Empty(t, s.Keys())
@@ -83,19 +83,19 @@ func TestServerDelay(t *testing.T) {
 		assert.Equal(t, sent.Add(230*time.Millisecond), s.Log()[1].At)
 
 		// Commands are carried out in the order in which they arrive.
-		s.Delay(func(cmd quorum.Command) time.Duration {
+		s.Delay(func(cmd wire.Request) time.Duration {
 			if cmd.Value == "slow" {
 				return time.Second
 			}
 			return 0
 		}, nil)
-		slow := make(chan quorum.Vote)
+		slow := make(chan wire.Vote)
 		go func() { slow <- s.Do(t.Context(), acquire("slow")) }()
 		synctest.Wait()
 		fast := acquire("fast")
 		fast.TTL = time.Minute
-		assert.Equal(t, quorum.Granted, s.Do(t.Context(), fast).Outcome)
-		assert.Equal(t, quorum.Refused, (<-slow).Outcome)
+		assert.Equal(t, wire.Granted, s.Do(t.Context(), fast).Outcome)
+		assert.Equal(t, wire.Refused, (<-slow).Outcome)
 	})
 }
 
@@ -118,19 +118,19 @@ func TestServerEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := quorumtest.NewServer("a", nil)
-				s.SetFate(func(quorum.Command) quorumtest.Fate { return c.fate })
+				s.SetFate(func(wire.Request) quorumtest.Fate { return c.fate })
 				start := time.Now()
 				vote := s.Do(within(t, 500*time.Millisecond), acquire("v"))
-				assert.Equal(t, quorum.Failed, vote.Outcome)
+				assert.Equal(t, wire.Failed, vote.Outcome)
 				assert.ErrorIs(t, vote.Err, c.is)
 				assert.Equal(t, c.unsent, vote.Unsent)
 				assert.Equal(t, c.waits, time.Since(start) == 500*time.Millisecond)
 				_, _, exists := s.Get("k")
 				assert.Equal(t, c.executed, exists)
-				_, err := s.Probe(within(t, time.Second), quorum.Known{})
+				_, err := s.Probe(within(t, time.Second), wire.Known{})
 				assert.ErrorIs(t, err, c.is)
 				s.EndWith(quorumtest.Answer)
-				_, err = s.Probe(t.Context(), quorum.Known{})
+				_, err = s.Probe(t.Context(), wire.Known{})
 				assert.NoError(t, err)
 			})
 		})
@@ -141,17 +141,17 @@ func TestServerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := quorumtest.NewServer("a", nil)
 		time.Sleep(2500 * time.Millisecond)
-		first, err := s.Probe(t.Context(), quorum.Known{})
+		first, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, s.RunID(), first.RunID)
 		assert.Equal(t, 2*time.Second, first.Uptime)
 		assert.Equal(t, 2500*time.Millisecond, first.Served)
 		vote := s.Do(t.Context(), acquire("v"))
-		require.Equal(t, quorum.Granted, vote.Outcome)
+		require.Equal(t, wire.Granted, vote.Outcome)
 
 		// Who waits when it dies can't know what became of his command.
 		s.Hang()
-		waiter := make(chan quorum.Vote)
+		waiter := make(chan wire.Vote)
 		go func() { waiter <- s.Do(t.Context(), acquire("w")) }()
 		synctest.Wait()
 		s.Kill()
@@ -163,7 +163,7 @@ func TestServerRuns(t *testing.T) {
 		assert.True(t, down.Unsent)
 
 		s.Start(true)
-		second, err := s.Probe(t.Context(), quorum.Known{})
+		second, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.NotEqual(t, first.RunID, second.RunID)
 		assert.Zero(t, second.Uptime)
@@ -180,14 +180,14 @@ func TestServerRuns(t *testing.T) {
 		assert.Greater(t, again.Token, vote.Token, "an empty server seeds its counters from its clock")
 
 		s.Reconnect()
-		third, err := s.Probe(t.Context(), quorum.Known{})
+		third, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.NotEqual(t, second.RunID, third.RunID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 
 		time.Sleep(time.Millisecond)
 		s.FlushAll()
-		flushed, err := s.Probe(t.Context(), quorum.Known{})
+		flushed, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, third.ReplID, flushed.ReplID)
 		assert.NotEqual(t, third.Run(), flushed.Run())
@@ -195,15 +195,15 @@ func TestServerRuns(t *testing.T) {
 		s.Put("k", "v", time.Minute)
 
 		s.Promote()
-		promoted, err := s.Probe(t.Context(), quorum.Known{})
+		promoted, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Zero(t, promoted.Served)
 		assert.Equal(t, third.RunID, promoted.RunID)
 		assert.NotEqual(t, third.ReplID, promoted.ReplID)
 		assert.Equal(t, []string{"k"}, s.Keys())
 
-		s.SetIdentity(func(id *quorum.Identity) { id.RunID, id.Role = first.RunID, "slave" })
-		twin, err := s.Probe(t.Context(), quorum.Known{})
+		s.SetIdentity(func(id *wire.Identity) { id.RunID, id.Role = first.RunID, "slave" })
+		twin, err := s.Probe(t.Context(), wire.Known{})
 		require.NoError(t, err)
 		assert.Equal(t, first.RunID, twin.RunID)
 		assert.Equal(t, "slave", twin.Role)
@@ -223,27 +223,27 @@ func TestServerClock(t *testing.T) {
 	assert.Equal(t, time.Millisecond, remaining)
 	s.StepClock(time.Millisecond)
 	assert.Empty(t, s.Keys(), "keys expire by the server's own clock")
-	assert.Equal(t, time.Unix(1_700_000_001, 0), s.Do(t.Context(), quorum.Command{Op: quorum.Tick}).Clock)
+	assert.Equal(t, time.Unix(1_700_000_001, 0), s.Do(t.Context(), wire.Request{Op: wire.Tick}).Clock)
 	mock.Add(time.Second)
 	assert.Equal(t, time.Unix(1_700_000_002, 0), s.Clock())
 }
 
 func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 	s := quorumtest.NewServer("a", nil)
-	bad := []quorum.Command{
+	bad := []wire.Request{
 		{Op: 99, Key: "k"},
-		{Op: quorum.Look},
-		{Op: quorum.Release, Key: "k"},
-		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
-		{Op: quorum.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
-		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true},
-		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Ahead: time.Second},
-		{Op: quorum.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Token: 5},
-		{Op: quorum.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: 1500},
+		{Op: wire.Look},
+		{Op: wire.Release, Key: "k"},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
+		{Op: wire.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true},
+		{Op: wire.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Ahead: time.Second},
+		{Op: wire.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Token: 5},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: 1500},
 	}
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)
-		assert.Equal(t, quorum.Failed, vote.Outcome, "%+v", cmd)
+		assert.Equal(t, wire.Failed, vote.Outcome, "%+v", cmd)
 		assert.ErrorIs(t, vote.Err, quorumtest.ErrBadCommand)
 	}
 	assert.Empty(t, s.Keys())
@@ -251,20 +251,20 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 
 func TestServerHookAndInspection(t *testing.T) {
 	s := quorumtest.NewServer("a", nil)
-	s.OnCommand(func(cmd quorum.Command) { s.Put(cmd.Key, "other", quorum.NoExpiry) })
+	s.OnCommand(func(cmd wire.Request) { s.Put(cmd.Key, "other", wire.NoExpiry) })
 	vote := s.Do(t.Context(), acquire("v"))
-	assert.Equal(t, quorum.Refused, vote.Outcome)
-	assert.Equal(t, quorum.NoExpiry, vote.Remaining)
+	assert.Equal(t, wire.Refused, vote.Outcome)
+	assert.Equal(t, wire.NoExpiry, vote.Remaining)
 	s.OnCommand(nil)
 	s.Delete("k")
 	s.PutCounter("k", 7, "old@1 N=3 Q=2")
 	vote = s.Do(t.Context(), acquire("v"))
-	assert.ErrorIs(t, vote.Err, quorum.ErrSetMismatch)
+	assert.ErrorIs(t, vote.Err, wire.ErrSetMismatch)
 	s.PutCounter("k", 7, "")
 	vote = s.Do(t.Context(), acquire("v"))
 	assert.EqualValues(t, 8, vote.Token)
 	assert.Equal(t, set.String(), s.Fingerprint("k"))
-	assert.Equal(t, []quorum.Op{quorum.Acquire, quorum.Acquire, quorum.Acquire}, s.Ops())
+	assert.Equal(t, []wire.Op{wire.Acquire, wire.Acquire, wire.Acquire}, s.Ops())
 	assert.Equal(t, uint64(3), s.Log()[2].Seq)
 	s.FlushAll()
 	assert.Empty(t, s.Keys())

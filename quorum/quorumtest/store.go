@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // ErrBadCommand is the failure of a command that quorum promises never to send:
@@ -51,8 +51,9 @@ type counter struct {
 // granted from, empty if none is known. What writes the counter lets both expire at
 // the same time, but a server that drops keys may drop either.
 type record struct {
-	set, run string
-	expires  time.Time
+	set     string
+	run     wire.Run
+	expires time.Time
 }
 
 func newStore() store {
@@ -101,56 +102,56 @@ func (s *store) live(now time.Time) []string {
 // remaining is what PTTL says, rounded up: a key that exists never has 0.
 func (e entry) remaining(now time.Time) time.Duration {
 	if e.expires.IsZero() {
-		return quorum.NoExpiry
+		return wire.NoExpiry
 	}
 	return (e.expires.Sub(now) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // run carries out one command at the moment now of the server's wall clock.
-func (s *store) run(cmd quorum.Command, now time.Time) quorum.Vote {
+func (s *store) run(cmd wire.Request, now time.Time) wire.Vote {
 	vote := s.outcome(cmd, now)
-	if vote.Outcome != quorum.Failed && (cmd.Clock || cmd.Op == quorum.Tick) {
+	if vote.Outcome != wire.Failed && (cmd.Clock || cmd.Op == wire.Tick) {
 		vote.Clock = time.UnixMicro(now.UnixMicro())
 	}
 	return vote
 }
 
-func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
+func (s *store) outcome(cmd wire.Request, now time.Time) wire.Vote {
 	if err := validate(cmd); err != nil {
-		return quorum.Vote{Err: err, Unsent: true}
+		return wire.Vote{Err: err, Unsent: true}
 	}
 	held, exists := s.key(cmd.Key, now)
 	mine := exists && held.value == cmd.Value
-	refused := quorum.Vote{Outcome: quorum.Refused}
-	granted := quorum.Vote{Outcome: quorum.Granted}
+	refused := wire.Vote{Outcome: wire.Refused}
+	granted := wire.Vote{Outcome: wire.Granted}
 
 	switch cmd.Op {
-	case quorum.Acquire:
+	case wire.Acquire:
 		return s.acquire(cmd, held, exists, now)
 
-	case quorum.Raise:
+	case wire.Raise:
 		if !mine {
 			return refused
 		}
 		if err := s.lift(cmd, now); err != nil {
-			return quorum.Vote{Err: err}
+			return wire.Vote{Err: err}
 		}
 		return granted
 
-	case quorum.Extend:
+	case wire.Extend:
 		if !mine {
 			return refused
 		}
 		s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
 		return granted
 
-	case quorum.Restore:
+	case wire.Restore:
 		if exists && !mine {
 			return refused
 		}
 		if cmd.Fence {
 			if err := s.lift(cmd, now); err != nil {
-				return quorum.Vote{Unsent: true, Err: err}
+				return wire.Vote{Unsent: true, Err: err}
 			}
 		}
 		if !exists {
@@ -158,37 +159,37 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 		}
 		return granted
 
-	case quorum.Release:
+	case wire.Release:
 		vote := refused
 		if mine {
 			delete(s.keys, cmd.Key)
 			vote = granted
 		}
-		if cmd.Wake && (mine || !exists) {
-			vote.Woke = s.callNext(cmd.Key, now)
+		if cmd.Notify && (mine || !exists) {
+			vote.Notified = s.callNext(cmd.Key, now)
 		}
 		return vote
 
-	case quorum.Enlist:
+	case wire.Enqueue:
 		if !exists && !cmd.Yield {
 			return refused
 		}
 		s.enlist(cmd, now)
 		return granted
 
-	case quorum.Withdraw:
+	case wire.Dequeue:
 		if s.withdraw(cmd, now) {
 			return granted
 		}
 		if !exists {
-			refused.Woke = s.callNext(cmd.Key, now)
+			refused.Notified = s.callNext(cmd.Key, now)
 		}
 		return refused
 
-	case quorum.Look:
+	case wire.Look:
 		vote := granted
 		if exists {
-			vote = quorum.Vote{Outcome: quorum.Refused, Holder: held.value, Remaining: held.remaining(now)}
+			vote = wire.Vote{Outcome: wire.Refused, Holder: held.value, Remaining: held.remaining(now)}
 		}
 		if cmd.Fence {
 			c, _ := s.counter(cmd.Key, now)
@@ -203,21 +204,21 @@ func (s *store) outcome(cmd quorum.Command, now time.Time) quorum.Vote {
 
 // acquire looks at the set before the key: a client of another set must hear of
 // it also while the lock is taken, it would wait for nothing.
-func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Time) quorum.Vote {
+func (s *store) acquire(cmd wire.Request, held entry, exists bool, now time.Time) wire.Vote {
 	if cmd.Fence {
 		if err := s.checkSet(cmd, now); err != nil {
-			return quorum.Vote{Outcome: quorum.Refused, Err: err}
+			return wire.Vote{Outcome: wire.Refused, Err: err}
 		}
 	}
 	replaces := exists && cmd.Replace != "" && held.value == cmd.Replace
 	if exists && !replaces {
-		return quorum.Vote{Outcome: quorum.Refused, Remaining: held.remaining(now)}
+		return wire.Vote{Outcome: wire.Refused, Remaining: held.remaining(now)}
 	}
-	vote := quorum.Vote{Outcome: quorum.Granted, Replaced: replaces}
+	vote := wire.Vote{Outcome: wire.Granted, Replaced: replaces}
 	if cmd.Fence {
 		var err error
-		if vote.Token, vote.Spare, err = s.count(cmd, now); err != nil {
-			return quorum.Vote{Unsent: true, Err: err}
+		if vote.Token, vote.Reserved, err = s.count(cmd, now); err != nil {
+			return wire.Vote{Unsent: true, Err: err}
 		}
 	}
 	s.keys[cmd.Key] = entry{cmd.Value, now.Add(cmd.TTL)}
@@ -225,7 +226,7 @@ func (s *store) acquire(cmd quorum.Command, held entry, exists bool, now time.Ti
 }
 
 // count raises the counter for a grant, and gives how many tokens were reserved with it.
-func (s *store) count(cmd quorum.Command, now time.Time) (token fencing.Token, spare int, err error) {
+func (s *store) count(cmd wire.Request, now time.Time) (token fencing.Token, spare int, err error) {
 	c, known := s.counter(cmd.Key, now)
 	r, _ := s.record(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
@@ -239,10 +240,10 @@ func (s *store) count(cmd quorum.Command, now time.Time) (token fencing.Token, s
 	}
 	c.token++
 	if c.token > most(cmd, now) {
-		return 0, 0, &quorum.CounterError{Token: c.token, Clock: now, Most: cmd.Ahead}
+		return 0, 0, &wire.CounterError{Token: c.token, Clock: now, Most: cmd.Ahead}
 	}
 	if c.token < clock {
-		spare = int(min(fencing.Token(cmd.Spare), clock-c.token))
+		spare = int(min(fencing.Token(cmd.Reserve), clock-c.token))
 	}
 	c.token += fencing.Token(spare)
 	r.set, c.expires, r.expires = cmd.Set.String(), now.Add(cmd.CounterTTL), now.Add(cmd.CounterTTL)
@@ -251,7 +252,7 @@ func (s *store) count(cmd quorum.Command, now time.Time) (token fencing.Token, s
 }
 
 // most is what a counter may be raised to: so far ahead of the clock.
-func most(cmd quorum.Command, now time.Time) fencing.Token {
+func most(cmd wire.Request, now time.Time) fencing.Token {
 	return min(fencing.Token(max(0, now.Add(cmd.Ahead).UnixMicro())), fencing.MaxToken)
 }
 
@@ -265,7 +266,7 @@ func (s *store) line(key string, now time.Time) line {
 	return l
 }
 
-func (s *store) enlist(cmd quorum.Command, now time.Time) {
+func (s *store) enlist(cmd wire.Request, now time.Time) {
 	l := s.line(cmd.Key, now)
 	switch at := slices.Index(l.waiters, cmd.Waiter); {
 	case at >= 0:
@@ -279,7 +280,7 @@ func (s *store) enlist(cmd quorum.Command, now time.Time) {
 }
 
 // withdraw reports whether the waiter was in the line.
-func (s *store) withdraw(cmd quorum.Command, now time.Time) bool {
+func (s *store) withdraw(cmd wire.Request, now time.Time) bool {
 	l := s.line(cmd.Key, now)
 	at := slices.Index(l.waiters, cmd.Waiter)
 	if at < 0 {
@@ -306,15 +307,15 @@ func (s *store) callNext(key string, now time.Time) bool {
 	}
 }
 
-func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
+func (s *store) checkSet(cmd wire.Request, now time.Time) error {
 	r, _ := s.record(cmd.Key, now)
 	if r.set == "" || r.set == cmd.Set.String() {
 		return nil
 	}
-	if old, err := quorum.ParseSet(r.set); err == nil && cmd.Set.Supersedes(old) {
+	if old, err := wire.ParseSet(r.set); err == nil && cmd.Set.Supersedes(old) {
 		return nil
 	}
-	return &quorum.SetMismatchError{Mine: cmd.Set, Theirs: r.set}
+	return &wire.SetMismatchError{Mine: cmd.Set, Theirs: r.set}
 }
 
 // lift raises the counter to the command's token. It never lowers it, nor raises it
@@ -324,15 +325,15 @@ func (s *store) checkSet(cmd quorum.Command, now time.Time) error {
 // Acquire may take a resource over for another set. The run is Acquire's alone to
 // write, for it says that the counter was lifted to the clock; a token that was given
 // by other servers is no reason to believe that.
-func (s *store) lift(cmd quorum.Command, now time.Time) error {
+func (s *store) lift(cmd wire.Request, now time.Time) error {
 	c, _ := s.counter(cmd.Key, now)
 	if c.token < cmd.Token && cmd.Token > most(cmd, now) {
-		return &quorum.CounterError{Token: cmd.Token, Clock: now, Most: cmd.Ahead}
+		return &wire.CounterError{Token: cmd.Token, Clock: now, Most: cmd.Ahead}
 	}
 	c.token, c.expires = max(c.token, cmd.Token), now.Add(cmd.CounterTTL)
 	s.counters[cmd.Key] = c
 	r, known := s.record(cmd.Key, now)
-	if cmd.Op == quorum.Restore && r.set == "" && cmd.Set != (quorum.Set{}) {
+	if cmd.Op == wire.Restore && r.set == "" && cmd.Set != (wire.Set{}) {
 		r.set, known = cmd.Set.String(), true
 	}
 	if known {
@@ -342,26 +343,26 @@ func (s *store) lift(cmd quorum.Command, now time.Time) error {
 	return nil
 }
 
-func validate(cmd quorum.Command) error {
+func validate(cmd wire.Request) error {
 	wholeMs := func(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
 	var keyed, valued, timed, counted, tokened, waited bool
 	switch cmd.Op {
-	case quorum.Acquire:
+	case wire.Acquire:
 		keyed, valued, timed, counted = true, true, true, cmd.Fence
-	case quorum.Raise:
+	case wire.Raise:
 		keyed, valued, counted, tokened = true, true, true, true
-	case quorum.Extend:
+	case wire.Extend:
 		keyed, valued, timed = true, true, true
-	case quorum.Restore:
+	case wire.Restore:
 		keyed, valued, timed, counted, tokened = true, true, true, cmd.Fence, cmd.Fence
-	case quorum.Release:
+	case wire.Release:
 		keyed, valued = true, true
-	case quorum.Look:
+	case wire.Look:
 		keyed = true
-	case quorum.Tick:
-	case quorum.Enlist:
+	case wire.Tick:
+	case wire.Enqueue:
 		keyed, timed, waited = true, true, true
-	case quorum.Withdraw:
+	case wire.Dequeue:
 		keyed, waited = true, true
 	default:
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadCommand, cmd.Op)
@@ -381,8 +382,8 @@ func validate(cmd quorum.Command) error {
 		return fmt.Errorf("%w: %v of %q has the Ahead %v, want whole microseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.Ahead)
 	case tokened && !cmd.Token.Valid():
 		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Token, fencing.MaxToken)
-	case cmd.Spare < 0 || cmd.Spare > 0 && (cmd.Op != quorum.Acquire || !cmd.Fence):
-		return fmt.Errorf("%w: %v of %q has the Spare %d, want zero or more, and zero without a counter", ErrBadCommand, cmd.Op, cmd.Key, cmd.Spare)
+	case cmd.Reserve < 0 || cmd.Reserve > 0 && (cmd.Op != wire.Acquire || !cmd.Fence):
+		return fmt.Errorf("%w: %v of %q has the Spare %d, want zero or more, and zero without a counter", ErrBadCommand, cmd.Op, cmd.Key, cmd.Reserve)
 	}
 	return nil
 }

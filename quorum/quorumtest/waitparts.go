@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// These parts are for an Instance that is a quorum.Listener.
+// These parts are for an Instance that is a wire.Notifier.
 
-func (c *check) listener() quorum.Listener {
-	listener, ok := c.inst.(quorum.Listener)
+func (c *check) listener() wire.Notifier {
+	listener, ok := c.inst.(wire.Notifier)
 	if !ok {
 		c.t.Skip("the instance is no Listener")
 	}
@@ -20,7 +20,7 @@ func (c *check) listener() quorum.Listener {
 
 func checkReplace(c *check) {
 	c.listener()
-	replace := func(value, old string) quorum.Command {
+	replace := func(value, old string) wire.Request {
 		cmd := c.acquire("a", value)
 		cmd.Replace = old
 		return cmd
@@ -44,7 +44,7 @@ func checkReplace(c *check) {
 
 	c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
 	spare := replace("v3b", "v3")
-	spare.Spare = 4
+	spare.Reserve = 4
 	vote = c.granted(spare)
 	require.True(c.t, vote.Replaced)
 	require.Equal(c.t, token+7, vote.Token)
@@ -53,13 +53,13 @@ func checkReplace(c *check) {
 	other := replace("v4", "v3")
 	other.Set.Name = "others"
 	c.changesNothing("a", func() {
-		var mismatch *quorum.SetMismatchError
+		var mismatch *wire.SetMismatchError
 		require.ErrorAs(c.t, c.do(other).Err, &mismatch)
 	})
 	other = replace("v4", "v3")
 	other.Set.Version++
 	require.True(c.t, c.granted(other).Replaced, "a newer set takes over")
-	require.ErrorAs(c.t, c.do(replace("v5", "v4")).Err, new(*quorum.SetMismatchError))
+	require.ErrorAs(c.t, c.do(replace("v5", "v4")).Err, new(*wire.SetMismatchError))
 }
 
 func checkReplaceBare(c *check) {
@@ -76,24 +76,24 @@ func checkReplaceBare(c *check) {
 	require.False(c.t, c.granted(cmd).Replaced)
 }
 
-func (c *check) enlist(name string, who quorum.Ear) quorum.Command {
-	return quorum.Command{Op: quorum.Enlist, Key: c.key(name), Waiter: who.Address(), TTL: long}
+func (c *check) enlist(name string, who wire.Subscription) wire.Request {
+	return wire.Request{Op: wire.Enqueue, Key: c.key(name), Waiter: who.Address(), TTL: long}
 }
 
-func (c *check) withdraw(name string, who quorum.Ear) quorum.Command {
-	return quorum.Command{Op: quorum.Withdraw, Key: c.key(name), Waiter: who.Address()}
+func (c *check) withdraw(name string, who wire.Subscription) wire.Request {
+	return wire.Request{Op: wire.Dequeue, Key: c.key(name), Waiter: who.Address()}
 }
 
-func (c *check) wake(name, value string) quorum.Command {
+func (c *check) wake(name, value string) wire.Request {
 	cmd := c.release(name, value)
-	cmd.Wake = true
+	cmd.Notify = true
 	return cmd
 }
 
-func (c *check) open() quorum.Ear {
+func (c *check) open() wire.Subscription {
 	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	ear, err := c.listener().Listen(ctx)
+	ear, err := c.listener().Subscribe(ctx)
 	require.NoError(c.t, err)
 	require.NotEmpty(c.t, ear.Address())
 	require.LessOrEqual(c.t, len(ear.Address()), 64)
@@ -101,7 +101,7 @@ func (c *check) open() quorum.Ear {
 }
 
 // hears demands that the ear hears a call for the key next.
-func (c *check) hears(name string, ear quorum.Ear) {
+func (c *check) hears(name string, ear wire.Subscription) {
 	c.t.Helper()
 	type call struct {
 		key string
@@ -109,7 +109,7 @@ func (c *check) hears(name string, ear quorum.Ear) {
 	}
 	heard := make(chan call, 1)
 	go func() {
-		key, err := ear.Hear()
+		key, err := ear.Next()
 		heard <- call{key, err}
 	}()
 	select {
@@ -125,7 +125,7 @@ func (c *check) hears(name string, ear quorum.Ear) {
 func checkLine(c *check) {
 	a, b, d := c.open(), c.open(), c.open()
 	require.NotEqual(c.t, a.Address(), b.Address())
-	for _, ear := range []quorum.Ear{a, b, d} {
+	for _, ear := range []wire.Subscription{a, b, d} {
 		defer func() { _ = ear.Close() }()
 	}
 
@@ -139,17 +139,17 @@ func checkLine(c *check) {
 		front.Front = true
 		c.granted(front)
 		c.granted(c.withdraw("k", b))
-		require.False(c.t, c.refused(c.withdraw("k", b)).Woke, "the key is held")
+		require.False(c.t, c.refused(c.withdraw("k", b)).Notified, "the key is held")
 		c.granted(c.enlist("k", b)) // at the end
-		require.False(c.t, c.refused(c.wake("k", "w")).Woke, "the key is somebody else's")
+		require.False(c.t, c.refused(c.wake("k", "w")).Notified, "the key is somebody else's")
 	})
-	for i, ear := range []quorum.Ear{d, a, b} {
+	for i, ear := range []wire.Subscription{d, a, b} {
 		value := string(rune('v' + i))
-		require.True(c.t, c.granted(c.wake("k", value)).Woke)
+		require.True(c.t, c.granted(c.wake("k", value)).Notified)
 		c.hears("k", ear)
-		require.Equal(c.t, quorum.Granted, c.do(c.acquire("k", string(rune('v'+i+1)))).Outcome)
+		require.Equal(c.t, wire.Granted, c.do(c.acquire("k", string(rune('v'+i+1)))).Outcome)
 	}
-	require.False(c.t, c.granted(c.wake("k", "y")).Woke, "nobody is left")
+	require.False(c.t, c.granted(c.wake("k", "y")).Notified, "nobody is left")
 }
 
 func checkCalls(c *check) {
@@ -160,23 +160,23 @@ func checkCalls(c *check) {
 	yield := c.enlist("k", a)
 	yield.Yield = true
 	c.granted(yield)
-	require.True(c.t, c.refused(c.wake("k", "v")).Woke)
+	require.True(c.t, c.refused(c.wake("k", "v")).Notified)
 	c.hears("k", a)
 
 	// Who was called and has no use for it passes it on.
 	yield = c.enlist("k", b)
 	yield.Yield = true
 	c.granted(yield)
-	require.True(c.t, c.refused(c.withdraw("k", a)).Woke)
+	require.True(c.t, c.refused(c.withdraw("k", a)).Notified)
 	c.hears("k", b)
 
 	// A release without Wake calls nobody, and neither does another key's.
 	c.granted(c.acquire("k", "v"))
 	c.granted(c.enlist("k", a))
 	c.granted(c.acquire("other", "v"))
-	require.False(c.t, c.granted(c.wake("other", "v")).Woke)
-	require.False(c.t, c.granted(c.release("k", "v")).Woke)
-	require.True(c.t, c.refused(c.withdraw("k", b)).Woke)
+	require.False(c.t, c.granted(c.wake("other", "v")).Notified)
+	require.False(c.t, c.granted(c.release("k", "v")).Notified)
+	require.True(c.t, c.refused(c.withdraw("k", b)).Notified)
 	c.hears("k", a)
 
 	// A line has its own end.
@@ -188,11 +188,11 @@ func checkCalls(c *check) {
 	marker.TTL = short
 	c.granted(marker)
 	c.awaitFree("marker")
-	require.False(c.t, c.granted(c.wake("brief", "v")).Woke)
+	require.False(c.t, c.granted(c.wake("brief", "v")).Notified)
 
 	over := make(chan error, 1)
 	go func() {
-		_, err := a.Hear()
+		_, err := a.Next()
 		over <- err
 	}()
 	require.NoError(c.t, a.Close())
@@ -202,7 +202,7 @@ func checkCalls(c *check) {
 	case <-c.clock.After(patience):
 		require.Fail(c.t, "Close doesn't end Hear")
 	}
-	_, err := a.Hear()
+	_, err := a.Next()
 	require.Error(c.t, err)
 }
 
@@ -214,8 +214,8 @@ func checkDeaf(c *check) {
 	c.granted(c.enlist("k", b))
 	require.NoError(c.t, a.Close())
 	// The server may learn a little later that nobody listens there.
-	require.True(c.t, c.granted(c.wake("k", "v")).Woke)
-	for tries := 0; c.refused(c.wake("k", "v")).Woke; tries++ {
+	require.True(c.t, c.granted(c.wake("k", "v")).Notified)
+	for tries := 0; c.refused(c.wake("k", "v")).Notified; tries++ {
 		require.Less(c.t, tries, 2, "there are two in the line")
 	}
 	c.hears("k", b)

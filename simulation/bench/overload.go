@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Overload is what becomes of leases that are kept alive, and of new locks, when more are
@@ -134,7 +135,7 @@ func (r *overloadRun) config(c overloadCase) quorum.Config {
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: c.ttl}, MaxTTL: c.ttl}
 	cfg.Hooks.Lost = func(quorum.LeaseEvent) { r.lost.Add(1) }
 	cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
-		if e.Op != quorum.Extend || !r.measuring.Load() {
+		if e.Op != wire.Extend || !r.measuring.Load() {
 			return
 		}
 		if e.Err != nil {

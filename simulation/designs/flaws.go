@@ -5,7 +5,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -13,7 +13,7 @@ import (
 // answer came in time: a SET NX is then refused by its own first copy, and what is
 // unknown looks like a no.
 type retrying struct {
-	quorum.Instance
+	wire.Instance
 	clock clock.Clock
 }
 
@@ -25,14 +25,14 @@ const (
 	retryAfter = 25 * time.Millisecond
 )
 
-func (i retrying) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
+func (i retrying) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	i.try(cmd, i.clock.Now(), timeout, 1+retries, to)
 }
 
-func (i retrying) try(cmd quorum.Command, start time.Time, timeout time.Duration, tries int, to quorum.Receiver) {
+func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, tries int, to wire.Receiver) {
 	left := timeout - i.clock.Since(start)
-	i.Instance.Send(cmd, max(1, min(left, retryAfter)), quorum.ReceiverFunc(func(vote quorum.Vote) {
-		if vote.Outcome == quorum.Failed && tries > 1 && i.clock.Since(start) < timeout {
+	i.Instance.Send(cmd, max(1, min(left, retryAfter)), wire.ReceiverFunc(func(vote wire.Vote) {
+		if vote.Outcome == wire.Failed && tries > 1 && i.clock.Since(start) < timeout {
 			i.try(cmd, start, timeout, tries-1, to)
 			return
 		}
@@ -182,7 +182,7 @@ func flaws() []Design {
 			Promises: "as default",
 			Breaks:   "an answer that gets lost: the second SET is refused by the first one, so that what is unknown looks like a no, and isn't deleted (S10)",
 			Cure:     "default",
-			Apply: and(asIs, library(func(p simulation.Process, i int) quorum.Instance {
+			Apply: and(asIs, library(func(p simulation.Process, i int) wire.Instance {
 				return retrying{p.Instances[i], p.Config.Clock}
 			})),
 		},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -11,13 +12,13 @@ import (
 // before the instances where the library has no switch.
 
 // door changes what one of a process's instances does.
-type door func(p simulation.Process, i int) quorum.Instance
+type door func(p simulation.Process, i int) wire.Instance
 
 // library makes a Config's processes lock with a Coordinator, behind a door.
 func library(d door) func(*simulation.Config) {
 	return func(cfg *simulation.Config) {
 		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			instances := make([]quorum.Instance, len(p.Instances))
+			instances := make([]wire.Instance, len(p.Instances))
 			for i := range instances {
 				instances[i] = d(p, i)
 			}
@@ -26,7 +27,7 @@ func library(d door) func(*simulation.Config) {
 	}
 }
 
-func newLibrary(p simulation.Process, instances []quorum.Instance) (simulation.Locker, error) {
+func newLibrary(p simulation.Process, instances []wire.Instance) (simulation.Locker, error) {
 	c, err := quorum.New(p.Config, instances...)
 	if err != nil {
 		return nil, err
@@ -37,11 +38,11 @@ func newLibrary(p simulation.Process, instances []quorum.Instance) (simulation.L
 // withoutTopUp is an instance on which no lease is put back once it is gone. The
 // Redis document knows no such thing: an instance that lost its key, or granted it
 // too late, stays without.
-type withoutTopUp struct{ quorum.Instance }
+type withoutTopUp struct{ wire.Instance }
 
-func (i withoutTopUp) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	if cmd.Op == quorum.Restore {
-		to.Receive(quorum.Vote{Outcome: quorum.Refused})
+func (i withoutTopUp) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	if cmd.Op == wire.Restore {
+		to.Receive(wire.Vote{Outcome: wire.Refused})
 		return
 	}
 	i.Instance.Send(cmd, timeout, to)
@@ -55,7 +56,7 @@ func asDocument(cfg *simulation.Config) {
 	cfg.Quorum.RestartQuarantine = quorum.Off
 	cfg.Quorum.ClockMonitor = quorum.Off
 	cfg.Quorum.Cohorts = quorum.Off
-	library(func(p simulation.Process, i int) quorum.Instance { return withoutTopUp{p.Instances[i]} })(cfg)
+	library(func(p simulation.Process, i int) wire.Instance { return withoutTopUp{p.Instances[i]} })(cfg)
 }
 
 // and puts one change after another.

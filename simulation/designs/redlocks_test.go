@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -125,7 +125,7 @@ func TestSetsDiffer(t *testing.T) {
 		"c2": func(c *simulation.Client) {
 			c.SleepUntil(at(4 * time.Second))
 			_, err := c.TryAcquire(key)
-			if errors.Is(err, quorum.ErrSetMismatch) {
+			if errors.Is(err, wire.ErrSetMismatch) {
 				c.Note("told so")
 			}
 		},

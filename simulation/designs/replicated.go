@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -29,7 +29,7 @@ func (w wait) after(r Recipe) Recipe {
 			return false, err
 		}
 		if err := w.send(s); err != nil {
-			if !w.throws || errors.Is(err, quorum.ErrNotReplicated) {
+			if !w.throws || errors.Is(err, wire.ErrNotReplicated) {
 				_, _ = r.Release(s) // if this fails it expires
 			}
 			return false, err
@@ -49,7 +49,7 @@ func (w wait) after(r Recipe) Recipe {
 func (w wait) send(s Session) error {
 	reply, err := s.DoWithin(cmp.Or(w.client, ReadTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
 	if err == nil && reply.Int < int64(w.replicas) {
-		err = quorum.ErrNotReplicated
+		err = wire.ErrNotReplicated
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -82,7 +83,7 @@ func testWaitFallsShort(t *testing.T, name string) {
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
 			_, err := c.TryAcquire(key)
-			assert.ErrorIs(t, err, quorum.ErrNotReplicated)
+			assert.ErrorIs(t, err, wire.ErrNotReplicated)
 		},
 		"c2": func(c *simulation.Client) {
 			c.SleepUntil(at(5 * time.Second))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -87,7 +88,7 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 // textbook is one process's Textbook.
 type textbook struct {
 	Textbook
-	instances []quorum.Instance
+	instances []wire.Instance
 	clock     clock.Clock
 	reader    *drift.Reader
 	random    io.Reader
@@ -126,16 +127,16 @@ func (l *textbook) Close(context.Context) error { return nil }
 // try is one round: steps 1 to 5 of the document.
 func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease, error) {
 	start := l.reader.Now()
-	votes := l.ask(ctx, quorum.Command{Op: quorum.Acquire, Key: key, Value: value, TTL: l.ttl}, nil)
+	votes := l.ask(ctx, wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: l.ttl}, nil)
 	if l.CountFromReply {
 		start = l.reader.Now()
 	}
 	validity := l.allowance.Validity(l.ttl, l.elapsed(start))
 	var err error
 	switch {
-	case count(votes, quorum.Granted) < l.quorum(votes):
+	case count(votes, wire.Granted) < l.quorum(votes):
 		err = quorum.ErrNoQuorum
-		if count(votes, quorum.Refused) > len(votes)-l.quorum(votes) {
+		if count(votes, wire.Refused) > len(votes)-l.quorum(votes) {
 			err = quorum.ErrTaken
 		}
 	case validity <= 0 && !l.NoElapsedCheck:
@@ -150,8 +151,8 @@ func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease
 
 // ask sends a command to all instances, or to those that are chosen, and waits for
 // all their votes.
-func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i int) bool) []quorum.Vote {
-	votes := make([]quorum.Vote, len(l.instances))
+func (l *textbook) ask(ctx context.Context, cmd wire.Request, chosen func(i int) bool) []wire.Vote {
+	votes := make([]wire.Vote, len(l.instances))
 	if ctx.Err() != nil {
 		return votes // nothing is sent any more
 	}
@@ -168,7 +169,7 @@ func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i in
 			continue
 		}
 		all.Add(1)
-		instance.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
+		instance.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 			votes[i] = vote
 			all.Done()
 		}))
@@ -178,16 +179,16 @@ func (l *textbook) ask(ctx context.Context, cmd quorum.Command, chosen func(i in
 }
 
 // rollBack deletes what a round has set.
-func (l *textbook) rollBack(ctx context.Context, key, value string, votes []quorum.Vote) {
-	granted := func(i int) bool { return votes[i].Outcome == quorum.Granted }
+func (l *textbook) rollBack(ctx context.Context, key, value string, votes []wire.Vote) {
+	granted := func(i int) bool { return votes[i].Outcome == wire.Granted }
 	if !l.ReleaseGranted {
 		granted = nil // also where it is believed not to have been: its answer may have got lost
 	}
-	l.ask(ctx, quorum.Command{Op: quorum.Release, Key: key, Value: value}, granted)
+	l.ask(ctx, wire.Request{Op: wire.Release, Key: key, Value: value}, granted)
 }
 
 // quorum is how many must grant.
-func (l *textbook) quorum(votes []quorum.Vote) int {
+func (l *textbook) quorum(votes []wire.Vote) int {
 	n := len(l.instances)
 	switch {
 	case l.Enough != 0:
@@ -195,7 +196,7 @@ func (l *textbook) quorum(votes []quorum.Vote) int {
 	case l.HalfIsEnough:
 		return max(1, n/2)
 	case l.QuorumOfReachable:
-		return max(1, (n-count(votes, quorum.Failed))/2+1)
+		return max(1, (n-count(votes, wire.Failed))/2+1)
 	default:
 		return n/2 + 1
 	}
@@ -211,7 +212,7 @@ func (l *textbook) elapsed(since drift.Instant) time.Duration {
 	return drift.Elapsed(since, now)
 }
 
-func count(votes []quorum.Vote, o quorum.Outcome) int {
+func count(votes []wire.Vote, o wire.Outcome) int {
 	n := 0
 	for _, v := range votes {
 		if v.Outcome == o {

@@ -8,6 +8,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -48,7 +49,7 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 		return quorum.ErrExpired
 	}
 	start := t.reader.Now()
-	votes := t.ask(ctx, quorum.Command{Op: quorum.Extend, Key: l.key, Value: l.value, TTL: t.ttl}, nil)
+	votes := t.ask(ctx, wire.Request{Op: wire.Extend, Key: l.key, Value: l.value, TTL: t.ttl}, nil)
 	if t.ExtendSets {
 		votes = l.set(ctx, votes)
 	}
@@ -60,7 +61,7 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 		needed = 1
 	}
 	length := t.allowance.Validity(t.ttl, 0)
-	if count(votes, quorum.Granted) < needed || length-t.elapsed(start) <= 0 && !t.NoElapsedCheck {
+	if count(votes, wire.Granted) < needed || length-t.elapsed(start) <= 0 && !t.NoElapsedCheck {
 		if t.ExtendReleases {
 			t.rollBack(ctx, l.key, l.value, votes)
 		}
@@ -74,9 +75,9 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 
 // set sets the key where an extension didn't find it. Where it is somebody else's
 // it stays so.
-func (l *textbookLease) set(ctx context.Context, votes []quorum.Vote) []quorum.Vote {
-	missing := func(i int) bool { return votes[i].Outcome == quorum.Refused }
-	set := l.lock.ask(ctx, quorum.Command{Op: quorum.Acquire, Key: l.key, Value: l.value, TTL: l.lock.ttl}, missing)
+func (l *textbookLease) set(ctx context.Context, votes []wire.Vote) []wire.Vote {
+	missing := func(i int) bool { return votes[i].Outcome == wire.Refused }
+	set := l.lock.ask(ctx, wire.Request{Op: wire.Acquire, Key: l.key, Value: l.value, TTL: l.lock.ttl}, missing)
 	for i := range set {
 		if !missing(i) {
 			set[i] = votes[i]
@@ -95,11 +96,11 @@ func (l *textbookLease) Release(ctx context.Context) error {
 		return quorum.ErrReleased
 	}
 	t := l.lock
-	votes := t.ask(ctx, quorum.Command{Op: quorum.Release, Key: l.key, Value: l.value}, nil)
+	votes := t.ask(ctx, wire.Request{Op: wire.Release, Key: l.key, Value: l.value}, nil)
 	switch q := len(t.instances)/2 + 1; {
-	case count(votes, quorum.Granted) >= q:
+	case count(votes, wire.Granted) >= q:
 		return nil
-	case count(votes, quorum.Refused) > len(t.instances)-q:
+	case count(votes, wire.Refused) > len(t.instances)-q:
 		return quorum.ErrNotHeld
 	default:
 		return quorum.ErrUnreachable

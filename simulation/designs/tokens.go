@@ -7,7 +7,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -42,21 +42,21 @@ func readCounter(s Session) (fencing.Token, error) {
 // plainCounters is an instance that counts grants with INCR, from 1, and on which
 // no counter is ever raised: a raise is answered without being sent.
 type plainCounters struct {
-	quorum.Instance
+	wire.Instance
 	redis simulation.Redis
 	clock clock.Clock
 }
 
-func (i plainCounters) Send(cmd quorum.Command, timeout time.Duration, to quorum.Receiver) {
-	if cmd.Op == quorum.Raise {
-		to.Receive(quorum.Vote{Outcome: quorum.Granted})
+func (i plainCounters) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	if cmd.Op == wire.Raise {
+		to.Receive(wire.Vote{Outcome: wire.Granted})
 		return
 	}
-	count := cmd.Op == quorum.Acquire && cmd.Fence
+	count := cmd.Op == wire.Acquire && cmd.Fence
 	cmd.Fence = false
 	ctx, cancel := i.clock.WithTimeout(context.Background(), timeout)
-	i.Instance.Send(cmd, timeout, quorum.ReceiverFunc(func(vote quorum.Vote) {
-		if !count || vote.Outcome != quorum.Granted {
+	i.Instance.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		if !count || vote.Outcome != wire.Granted {
 			cancel()
 			to.Receive(vote)
 			return
@@ -69,13 +69,13 @@ func (i plainCounters) Send(cmd quorum.Command, timeout time.Duration, to quorum
 }
 
 // number gives a vote its token.
-func (i plainCounters) number(ctx context.Context, cmd quorum.Command, vote quorum.Vote) quorum.Vote {
+func (i plainCounters) number(ctx context.Context, cmd wire.Request, vote wire.Vote) wire.Vote {
 	reply, err := i.redis.Do(ctx, "INCR", cmd.Key+":token")
 	if err == nil {
 		err = reply.Err
 	}
 	if err != nil {
-		return quorum.Vote{Err: err} // the key is set, but a grant without a number is of no use
+		return wire.Vote{Err: err} // the key is set, but a grant without a number is of no use
 	}
 	vote.Token = fencing.Token(reply.Int)
 	return vote
@@ -106,7 +106,7 @@ func tokens() []Design {
 		Promises: "a later holder has a larger token, because two majorities share a server",
 		Breaks:   "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
 		Cure:     "token-write",
-		Apply: and(library(func(p simulation.Process, i int) quorum.Instance {
+		Apply: and(library(func(p simulation.Process, i int) wire.Instance {
 			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Clock}
 		}), fenced, oneByOne, guarded(simulation.GuardWrites)),
 	}}

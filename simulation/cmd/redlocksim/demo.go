@@ -15,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // cleanupTimeout bounds the cleanup, also after Ctrl-C.
@@ -57,7 +58,7 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // servers are the instances of a demo.
 type servers struct {
-	instances []quorum.Instance
+	instances []wire.Instance
 	kind      string
 	close     func()
 	// forget deletes the counters of the demo's key, which would otherwise remain for a
@@ -218,7 +219,7 @@ func ballots(votes []quorum.Ballot) string {
 			outcome = "not waited for"
 		}
 		words[i] = ballot.Instance + " " + outcome
-		if ballot.Vote.Outcome == quorum.Granted {
+		if ballot.Vote.Outcome == wire.Granted {
 			words[i] = fmt.Sprintf("%s %v", words[i], ballot.Latency.Round(10*time.Microsecond))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
@@ -74,8 +74,8 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 				require.NotContains(t, stdout.String(), "The account holds")
 			}
 			for i, inst := range cluster.Instances() {
-				vote := quorumtest.Do(t.Context(), inst, quorum.Command{Op: quorum.Look, Key: key, Fence: true})
-				require.Equal(t, quorum.Granted, vote.Outcome, "the lock's key is still there: %+v", vote)
+				vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: key, Fence: true})
+				require.Equal(t, wire.Granted, vote.Outcome, "the lock's key is still there: %+v", vote)
 				require.Zero(t, vote.Token, "the counter is still there")
 				keys, err := inst.(*instance.Redis).Client().Keys(t.Context(), "*").Result()
 				require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func init() {
@@ -62,7 +63,7 @@ func validities() (string, error) {
 // completed gives a Config with the defaults that New fills in, as a Coordinator
 // on five instances shows them.
 func completed(cfg quorum.Config) (quorum.Config, error) {
-	instances := make([]quorum.Instance, 5)
+	instances := make([]wire.Instance, 5)
 	for i := range instances {
 		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 	}

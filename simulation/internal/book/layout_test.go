@@ -31,22 +31,23 @@ var policy = map[string][]string{
 	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
 
 	// The protocol never sees Redis.
-	"quorum":                  {"drift", "fencing", "quorum/internal/handoff", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum":                  {"drift", "fencing", "quorum/wire", "quorum/internal/handoff", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/wire":             {"fencing", "github.com/benbjohnson/clock"},
 	"quorum/internal/handoff": {"fencing"},
-	"quorum/quorumslog":       {"drift", "fencing", "quorum"},
-	"quorum/quorumtest":       {"drift", "fencing", "quorum", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	"quorum/quorumslog":       {"drift", "fencing", "quorum", "quorum/wire"},
+	"quorum/quorumtest":       {"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
-	"instance":              {"drift", "fencing", "quorum", "github.com/redis/go-redis/v9"},
-	"instance/embedded":     {"instance", "quorum", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
+	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
+	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation":                    {"fencing", "quorum", "quorum/quorumtest", "github.com/benbjohnson/clock"},
-	"simulation/designs":            {"drift", "fencing", "quorum", "simulation", "github.com/benbjohnson/clock"},
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "github.com/benbjohnson/clock"},
+	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
 	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
 
 	// The second judge knows nothing of the first: it takes plain data.
@@ -70,14 +71,14 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {
-		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/internal/scenarios",
+		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/internal/scenarios",
 		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup",
 	},
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {
 		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report",
-		"fencing", "instance", "instance/embedded", "quorum",
+		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
 	"docs":                     {},

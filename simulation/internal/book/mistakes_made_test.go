@@ -28,6 +28,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // mistake is one that operators make: a row of the table in operations.md.
@@ -218,7 +219,7 @@ func TestOperatorMistakes(t *testing.T) {
 			err := one.make(&mistakes{t: t})
 			require.Error(t, err)
 			var own interface{ Permanent() bool }
-			forGood := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, quorum.ErrSetMismatch)
+			forGood := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, wire.ErrSetMismatch)
 			assert.Equal(t, one.forGood, forGood, "%v", err)
 			line, _, _ := strings.Cut(err.Error(), "\n")
 			assert.NotContains(t, line, "secret", "a password")

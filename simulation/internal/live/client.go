@@ -25,6 +25,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -206,15 +207,15 @@ func (c *client) begin(ctx context.Context, s setup) error {
 func warmUp(ctx context.Context, p simulation.Process) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := quorum.Command{
+	cmd := wire.Request{
 		Key: "warm-" + p.Name, Value: strings.Repeat("0", 40), TTL: time.Second, Token: 1,
-		Fence: true, CounterTTL: 10 * time.Second, Ahead: time.Second, Set: quorum.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
+		Fence: true, CounterTTL: 10 * time.Second, Ahead: time.Second, Set: wire.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
 	}
 	for i, inst := range p.Instances {
-		for _, op := range []quorum.Op{quorum.Acquire, quorum.Raise, quorum.Extend, quorum.Release, quorum.Restore, quorum.Release} {
+		for _, op := range []wire.Op{wire.Acquire, wire.Raise, wire.Extend, wire.Release, wire.Restore, wire.Release} {
 			cmd.Op = op
 			voted := make(chan struct{}, 1)
-			inst.Send(cmd, patience, quorum.ReceiverFunc(func(quorum.Vote) { voted <- struct{}{} }))
+			inst.Send(cmd, patience, wire.ReceiverFunc(func(wire.Vote) { voted <- struct{}{} }))
 			<-voted // whatever the vote is
 		}
 		_, _ = p.Redis[i].Do(ctx, "PING")

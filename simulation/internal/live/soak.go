@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -431,7 +431,7 @@ func (k *soakRun) admit() {
 		case said.OK:
 			k.report.Intruders++
 			return
-		case strings.Contains(said.Why, quorum.ErrSetMismatch.Error()):
+		case strings.Contains(said.Why, wire.ErrSetMismatch.Error()):
 			k.report.Strangers++
 			return
 		}

@@ -4,7 +4,7 @@ package mutants
 func ofLeases() []Mutant {
 	return []Mutant{{
 		Name:     "restored-counts",
-		Edits:    at("restore-is-no-grant", "t.errand.send(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"),
+		Edits:    at("restore-is-no-grant", "t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(wire.Request{Op: wire.Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"),
 		Detector: test("./quorum", "^TestRestoredInstancesDoNotCount$"),
 	}, {
 		Name: "extension-revives",
@@ -12,7 +12,7 @@ func ofLeases() []Mutant {
 			{"expired-not-extended", "case left <= 0:", "case left < 0:"},
 			{"expired-is-over", "l.end(l.expiry())", ""},
 			{"late-replies", "if l.Validity() <= 0 {", "if false {"},
-			{"restore-is-no-grant", "t.errand.send(Command{Op: Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(Command{Op: Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"},
+			{"restore-is-no-grant", "t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(wire.Request{Op: wire.Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"},
 		},
 		Detector: scenario("S1"),
 	}, {
@@ -110,7 +110,7 @@ func ofLeases() []Mutant {
 		Also:     []Detector{searching("relay")},
 	}, {
 		Name:     "resume-counts-free-keys",
-		Edits:    at("resume-replaces", "if r.resumes && outcome == Granted && !ballot.Vote.Replaced {", "if false {"),
+		Edits:    at("resume-replaces", "if r.resumes && outcome == wire.Granted && !ballot.Vote.Replaced {", "if false {"),
 		Detector: test("./quorum", "^TestHandleWorksOnce$|^TestResumeOfWhatIsLost$"),
 		Also:     []Detector{scenario("S30c")},
 	}, {

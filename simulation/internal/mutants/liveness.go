@@ -28,7 +28,7 @@ func ofLiveness() []Mutant {
 		Detector: test("./instance", "^TestWhatIsHeldGoesFirst$"),
 	}, {
 		Name:     "releases-before-extensions",
-		Edits:    at("extensions-first", "case c.cmd.Op == quorum.Release:", "case c.cmd.Op != quorum.Release:"),
+		Edits:    at("extensions-first", "case c.cmd.Op == wire.Release:", "case c.cmd.Op != wire.Release:"),
 		Detector: test("./instance", "^TestWhatIsHeldGoesFirst$"),
 	}, {
 		Name:     "extensions-turned-away",
@@ -36,7 +36,7 @@ func ofLiveness() []Mutant {
 		Detector: test("./instance", "^TestWhatIsHeldIsLetWait$"),
 	}, {
 		Name:     "extensions-in-vain",
-		Edits:    at("no-late-extensions", "cmd.Op == quorum.Acquire || cmd.Op == quorum.Extend {", "cmd.Op == quorum.Acquire {"),
+		Edits:    at("no-late-extensions", "cmd.Op == wire.Acquire || cmd.Op == wire.Extend {", "cmd.Op == wire.Acquire {"),
 		Detector: test("./instance", "^TestLateCommandsAreLeftBehind$"),
 	}, {
 		Name:     "extensions-one-by-one",
@@ -144,7 +144,7 @@ func ofLiveness() []Mutant {
 		Detector: test("./quorum", "^TestBoundsDoNotDependOnWhereTheHolderIs$"),
 	}, {
 		Name:     "waits-for-itself",
-		Edits:    at("no-self-deadlock", "if op == Acquire && c.heldUnder(ctx, key) {", "if op == Look && c.heldUnder(ctx, key) {"),
+		Edits:    at("no-self-deadlock", "if op == wire.Acquire && c.heldUnder(ctx, key) {", "if op == wire.Look && c.heldUnder(ctx, key) {"),
 		Detector: test("./quorum", "^TestHeldByCaller$"),
 	}, {
 		Name:     "held-by-caller-for-ever",

@@ -24,7 +24,7 @@ func ofReleases() []Mutant {
 		Detector: test("./quorum", "^TestDeleteNeverOvertakesItsSet$"),
 	}, {
 		Name:     "releases-a-quorum",
-		Edits:    at("delete-everywhere", "deletions[i].queue(", "if i >= h.c.majority.Q { report(i, Ballot{Instance: h.c.members[i].name, Vote: Vote{Outcome: Granted}}); continue }; deletions[i].queue("),
+		Edits:    at("delete-everywhere", "deletions[i].queue(", "if i >= h.c.majority.Q { report(i, Ballot{Instance: h.c.members[i].name, Vote: wire.Vote{Outcome: wire.Granted}}); continue }; deletions[i].queue("),
 		Detector: scenario("S11d"),
 	}, {
 		Name:     "release-without-compare",

@@ -101,7 +101,7 @@ func ofServers() []Mutant {
 		Detector: test("./quorum", "^TestASuspendedClientLeavesNoMarkAnew$"),
 	}, {
 		Name:     "epoch-not-asked-for-again",
-		Edits:    at("epoch-asked-again", `!strings.Contains(s.run, "@")`, `!strings.Contains(s.run+"@", "@")`),
+		Edits:    at("epoch-asked-again", `s.run.Epoch() == ""`, `false`),
 		Detector: test("./instance", "^TestARightToTheMarkThatIsTakenAndGivenBack$"),
 	}, {
 		Name:     "evidence-told-once",
@@ -125,7 +125,7 @@ func ofServers() []Mutant {
 		Detector: test("./instance", "^TestAVouchedRunIDEndsAfterAQuarantine$"),
 	}, {
 		Name:     "full-server-trusted",
-		Edits:    at("no-mark-no-trust", "case ErrOutOfMemory, ErrMisconf, quorum.ErrNotMaster:", "case quorum.ErrNotMaster:"),
+		Edits:    at("no-mark-no-trust", "case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:", "case wire.ErrNotMaster:"),
 		Detector: test("./instance", "^TestMarkThatCannotBeKept$"),
 	}, {
 		Name:     "mixed-answers-trusted",

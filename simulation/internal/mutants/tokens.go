@@ -36,15 +36,15 @@ func ofTokens() []Mutant {
 		Detector: test("./quorum", "^TestStragglerThatReservedFewer$"),
 	}, {
 		Name:     "lower-straggler-settled",
-		Edits:    at("late-has-the-token", "vote.Outcome == Granted && vote.Token >= r.token {", "vote.Outcome == Granted {"),
+		Edits:    at("late-has-the-token", "vote.Outcome == wire.Granted && vote.Token >= r.token {", "vote.Outcome == wire.Granted {"),
 		Detector: scenario("M5"),
 	}, {
 		Name:     "raise-refused-counts",
-		Edits:    at("raise-granted", "if ballot.Vote.Outcome == Granted {", "if ballot.Vote.Outcome != Failed {"),
+		Edits:    at("raise-granted", "if ballot.Vote.Outcome == wire.Granted {", "if ballot.Vote.Outcome != wire.Failed {"),
 		Detector: scenario("S7e"),
 	}, {
 		Name:     "raise-failed-counts",
-		Edits:    at("raise-granted", "if ballot.Vote.Outcome == Granted {", "if ballot.Vote.Outcome != Refused {"),
+		Edits:    at("raise-granted", "if ballot.Vote.Outcome == wire.Granted {", "if ballot.Vote.Outcome != wire.Refused {"),
 		Detector: scenario("M1"),
 	}, {
 		Name:     "race-lost-early",
@@ -56,11 +56,11 @@ func ofTokens() []Mutant {
 		Detector: test("./quorum", "^TestCommandsBoundTheCounter$"),
 	}, {
 		Name:     "token-unchecked",
-		Edits:    at("grant-has-token", "if e.op != Acquire || !e.fence {", "if true {"),
+		Edits:    at("grant-has-token", "if e.op != wire.Acquire || !e.fence {", "if true {"),
 		Detector: test("./quorum", "^TestGrantWithoutATokenIsAFailedVote$"),
 	}, {
 		Name:     "reserved-unchecked",
-		Edits:    at("reserved-as-asked", "case vote.Spare < 0 || vote.Spare > e.spare || !firstOf(vote).Valid():", "case !firstOf(vote).Valid():"),
+		Edits:    at("reserved-as-asked", "case vote.Reserved < 0 || vote.Reserved > e.spare || !firstOf(vote).Valid():", "case !firstOf(vote).Valid():"),
 		Detector: test("./quorum", "^TestGrantWithImpossibleSpareIsAFailedVote$"),
 	}, {
 		Name:     "spares-above-the-settled",

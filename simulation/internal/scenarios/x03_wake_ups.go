@@ -25,7 +25,7 @@ func wakeUpLost() Scenario {
 		Assumption: "a message arrives",
 		Breaks:     "nothing: the lock stays free until the waiter's next look. Without one it would wait for ever",
 		Helps:      "a waiter that polls as well",
-		Source:     "this list, from what quorum.Listener says: a lost call costs no more than the pause until the next look",
+		Source:     "this list, from what wire.Notifier says: a lost call costs no more than the pause until the next look",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(2_990 * ms), For: 110 * ms, Way: simulation.Replies}},
 		Work: parts(map[string]simulation.Workload{
@@ -52,7 +52,7 @@ func roundLost() Scenario {
 		Assumption: "a message arrives",
 		Breaks:     "nothing: c1 isn't refused by the keys that it left behind itself, and no value stays behind",
 		Helps:      "a round that replaces the value of the round before, and deletes that are owed until a server answers",
-		Source:     "this list, from what Command.Replace says",
+		Source:     "this list, from what Request.Replace says",
 		Base:       simulation.Config{Witness: true},
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Cut, Process: "c1", Server: "A", At: at(0), For: 101 * ms, Way: simulation.Replies},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // These tests catch mutants that no scenario can: several goroutines of one process wait
@@ -20,7 +21,7 @@ import (
 func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		servers, instances := make([]*quorumtest.Server, 5), make([]quorum.Instance, 5)
+		servers, instances := make([]*quorumtest.Server, 5), make([]wire.Instance, 5)
 		for i := range servers {
 			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 			instances[i] = quorumtest.Listening{Server: servers[i]}
@@ -40,7 +41,7 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 func TestKeyThatStaysOnOneServer(t *testing.T) {
 	for stale := range 5 {
 		withServers(t, func(t *testing.T, c *quorum.Coordinator, servers []*quorumtest.Server) {
-			servers[stale].Put("k", "stale", quorum.NoExpiry)
+			servers[stale].Put("k", "stale", wire.NoExpiry)
 			for i := 1; i < 3; i++ {
 				servers[(stale+i)%5].Put("k", "stale", 2*time.Second)
 			}

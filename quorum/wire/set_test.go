@@ -1,4 +1,4 @@
-package quorum_test
+package wire_test
 
 import (
 	"strings"
@@ -8,17 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestSetHasOneText(t *testing.T) {
-	for text, set := range map[string]quorum.Set{
+	for text, set := range map[string]wire.Set{
 		"@0 N=5 Q=3 MaxTTL=0s":                                      {N: 5, Q: 3},
 		"main@7 N=3 Q=2 MaxTTL=30s":                                 {Name: "main", Version: 7, N: 3, Q: 2, MaxTTL: 30 * time.Second},
 		"a.B_9-z@18446744073709551615 N=1 Q=1 MaxTTL=8760h0m0.001s": {Name: "a.B_9-z", Version: 1<<64 - 1, N: 1, Q: 1, MaxTTL: 365*24*time.Hour + time.Millisecond},
 	} {
 		assert.Equal(t, text, set.String())
-		parsed, err := quorum.ParseSet(text)
+		parsed, err := wire.ParseSet(text)
 		require.NoError(t, err)
 		assert.Equal(t, set, parsed)
 	}
@@ -29,17 +29,17 @@ func TestSetTextThatIsNone(t *testing.T) {
 		"", "@", "main", "main@1", "main@1 N=5", "main@1 N=5 Q=", "main@1 N=5 Q=3", "main@1 N=5 Q=3 MaxTTL=", "main@1 N=5 Q=3 MaxTTL=30", "main@1 N=5 Q=3 MaxTTL=60s", "main@1 N=5 Q=3 MaxTTL=30s ", " main@1 N=5 Q=3 MaxTTL=30s",
 		"main@1 Q=3 N=5", "main@1  N=5 Q=3 MaxTTL=30s", "main@-1 N=5 Q=3 MaxTTL=30s", "main@01 N=5 Q=3 MaxTTL=30s", "main@+1 N=5 Q=3 MaxTTL=30s", "main@1 N=05 Q=3 MaxTTL=30s",
 		"main@1 N=5 Q=+3 MaxTTL=30s", "main@18446744073709551616 N=5 Q=3 MaxTTL=30s", "ma in@1 N=5 Q=3 MaxTTL=30s", "ma@in@1 N=5 Q=3 MaxTTL=30s", "mäin@1 N=5 Q=3 MaxTTL=30s",
-		"main@1 N=5 Q=3 MaxTTL=30s\n", "main@1 N=5 Q=three MaxTTL=30s", strings.Repeat("x", quorum.MaxSetName+1) + "@1 N=5 Q=3 MaxTTL=30s",
+		"main@1 N=5 Q=3 MaxTTL=30s\n", "main@1 N=5 Q=three MaxTTL=30s", strings.Repeat("x", wire.MaxSetName+1) + "@1 N=5 Q=3 MaxTTL=30s",
 	} {
-		set, err := quorum.ParseSet(text)
+		set, err := wire.ParseSet(text)
 		assert.Error(t, err, "%q", text)
 		assert.Zero(t, set)
 	}
 }
 
 func TestSetSupersedes(t *testing.T) {
-	old := quorum.Set{Name: "main", Version: 3, N: 5, Q: 3}
-	for want, sets := range map[bool][]quorum.Set{
+	old := wire.Set{Name: "main", Version: 3, N: 5, Q: 3}
+	for want, sets := range map[bool][]wire.Set{
 		true:  {{Name: "main", Version: 4, N: 5, Q: 3}, {Name: "main", Version: 9, N: 3, Q: 2}},
 		false: {old, {Name: "main", Version: 2, N: 5, Q: 3}, {Name: "main", Version: 3, N: 7, Q: 4}, {Name: "other", Version: 4, N: 5, Q: 3}, {Version: 4}},
 	} {
@@ -55,37 +55,13 @@ func FuzzParseSet(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		set, err := quorum.ParseSet(text)
+		set, err := wire.ParseSet(text)
 		if err != nil {
 			require.Zero(t, set)
 			return
 		}
 		require.Equal(t, text, set.String())
-		require.LessOrEqual(t, len(set.Name), quorum.MaxSetName)
+		require.LessOrEqual(t, len(set.Name), wire.MaxSetName)
 		require.False(t, set.Supersedes(set))
-	})
-}
-
-// A client whose MaxTTL is shorter would count a server's votes before leases of the
-// others have expired that the server has forgotten. So it is refused, and told both.
-func TestClientsAgreeOnMaxTTL(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		other := f.other(func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = time.Second, time.Second })
-		_, err := other.Acquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrSetMismatch)
-		assert.ErrorContains(t, err, "MaxTTL=1s")
-		assert.ErrorContains(t, err, "MaxTTL=10s")
-		assert.NotErrorIs(t, err, quorum.ErrExhausted, "no waiting helps")
-		require.NoError(t, lease.Release(f.ctx))
-		require.NoError(t, f.Settle(f.ctx))
-
-		// A higher version takes over, and then the others are refused.
-		next := f.other(func(cfg *quorum.Config) { cfg.MaxTTL, cfg.Set.Version = time.Minute, 1 })
-		lease, err = next.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrSetMismatch)
 	})
 }

@@ -1,4 +1,4 @@
-package quorum
+package wire
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func ParseSet(text string) (Set, error) {
 		return Set{}, fmt.Errorf("quorum: %q is not a set's fingerprint: its numbers can't be read", text)
 	}
 	s := Set{Name: name, Version: version, N: n, Q: q, MaxTTL: maxTTL}
-	if err := s.validateName(); err != nil {
+	if err := s.ValidateName(); err != nil {
 		return Set{}, err
 	}
 	// One spelling only: the servers compare the text.
@@ -68,7 +68,8 @@ func ParseSet(text string) (Set, error) {
 // s take over: the same name and a higher version.
 func (s Set) Supersedes(old Set) bool { return s.Name == old.Name && s.Version > old.Version }
 
-func (s Set) validateName() error {
+// ValidateName checks the name. The error Is ErrConfig.
+func (s Set) ValidateName() error {
 	if len(s.Name) > MaxSetName {
 		return fmt.Errorf("%w: Set.Name has %d bytes, at most %d are allowed", ErrConfig, len(s.Name), MaxSetName)
 	}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+)
+
+// Why an instance failed, for errors.Is. Package quorum has them under the same names.
+var (
+	// ErrConfig: a value in a Config, a key or a handle can't be used. The
+	// message names it, says why, and what to do.
+	ErrConfig = errors.New("quorum: bad configuration")
+
+	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
+	ErrTimeout = errors.New("quorum: instance did not answer in time")
+
+	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
+	// lock: the rounds of this Coordinator take so long that no more are begun; no
+	// instance was asked, and Acquire tries again. As an instance's error: it has
+	// Config.MaxInFlight commands unanswered, or is owed Config.MaxDebts deletes; in the
+	// second case the error of the last delete that failed is beside it.
+	ErrOverloaded = errors.New("quorum: overloaded")
+
+	// ErrOtherRun: another server answered than the one that was asked, or another
+	// run of it, see RunError.
+	ErrOtherRun = errors.New("quorum: another server or another run of it answered")
+
+	// ErrSetMismatch: clients disagree on the set of instances, see
+	// SetMismatchError.
+	ErrSetMismatch = errors.New("quorum: clients disagree on the set of instances")
+
+	// ErrCounter: the resource's counter on an instance can't be used, see CounterError.
+	ErrCounter = errors.New("quorum: the resource's counter can't be used")
+
+	// ErrNotReplicated: a grant wasn't acknowledged by as many replicas as the
+	// instance demands.
+	ErrNotReplicated = errors.New("quorum: grant was not acknowledged by enough replicas")
+
+	// ErrNotMaster: the server is a replica or something else that takes no
+	// locks.
+	ErrNotMaster = errors.New("quorum: server is not a master")
+)
+
+// SetMismatchError is the vote of an instance that was last used under another
+// Set. It Is ErrSetMismatch.
+type SetMismatchError struct {
+	// Mine is this client's set, Theirs the one that the instance remembers, as
+	// it keeps it.
+	Mine   Set
+	Theirs string
+}
+
+func (e *SetMismatchError) Error() string {
+	return fmt.Sprintf("%v: this client has %q, the instance was last used with %q; "+
+		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version",
+		ErrSetMismatch, e.Mine, e.Theirs)
+}
+
+func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
+
+// CounterError is the answer of a server on which a counter is, or would have to be
+// lifted, further ahead of the server's clock than Request.Ahead: the counter was written
+// by somebody else, or a clock was set back or is wrong. The server did nothing. It Is
+// ErrCounter.
+type CounterError struct {
+	// Token is what the counter would have come to.
+	Token fencing.Token
+	// Clock is the server's clock.
+	Clock time.Time
+	// Most is how far the counter may be ahead of it.
+	Most time.Duration
+	// Repair says what to do.
+	Repair string
+}
+
+func (e *CounterError) Error() string {
+	text := fmt.Sprintf("%v: it would come to %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
+		ErrCounter, e.Token, longTime(e.ahead()), e.Clock.UTC().Format("2006-01-02 15:04:05"), e.Most)
+	if e.clockTooLate() {
+		text = fmt.Sprintf("%v: the server's clock is in the year %d, and tokens are microseconds that end in June 2255", ErrCounter, e.Clock.UTC().Year())
+	}
+	if e.Repair == "" {
+		return text
+	}
+	return text + "; " + e.Repair
+}
+
+// ahead is how far the token is ahead of the clock, in microseconds.
+func (e *CounterError) ahead() float64 { return float64(e.Token) - float64(e.Clock.UnixMicro()) }
+
+func (e *CounterError) clockTooLate() bool { return e.Clock.UnixMicro() >= int64(fencing.MaxToken) }
+
+func (e *CounterError) Unwrap() error { return ErrCounter }
+
+// Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
+// Acquire had better not wait for that.
+func (e *CounterError) Permanent() bool {
+	//guard:poison-is-told  a caller is told at once that the counters are too far ahead
+	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
+}
+
+// longTime writes microseconds, which may be more than a Duration can hold.
+func longTime(micros float64) string {
+	const day = 24 * 3600e6
+	if micros >= 2*day {
+		return fmt.Sprintf("%.0f days", micros/day)
+	}
+	return (time.Duration(micros) * time.Microsecond).String()
+}
+
+// RunError is the answer of a server that was asked in another run than it is in
+// (Request.Run): it was restarted or promoted, or another server answers under its
+// name. It did nothing. It Is ErrOtherRun, and ErrNotMaster if the server says that
+// it is no master.
+type RunError struct {
+	// Asked is the run that the command named.
+	Asked Run
+	// Found is the run of the server that answered, or its replication ID where its mark is
+	// gone or the command named no epoch, and Role what it says it is. Empty if it didn't
+	// say.
+	Found Run
+	Role  string
+}
+
+func (e *RunError) Error() string {
+	if !e.Master() {
+		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
+	}
+	if e.Asked.ReplID() == e.Found.ReplID() {
+		return fmt.Sprintf("%v: the mark on the server was left anew or is gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
+	}
+	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
+		ErrOtherRun, e.Asked.orHidden(), e.Found.orHidden())
+}
+
+// Master reports whether the server that answered is a master, or does not say what it is.
+func (e *RunError) Master() bool { return e.Role == "" || e.Role == "master" }
+
+// Unwrap gives ErrOtherRun, and ErrNotMaster for a replica.
+func (e *RunError) Unwrap() []error {
+	if !e.Master() {
+		return []error{ErrOtherRun, ErrNotMaster}
+	}
+	return []error{ErrOtherRun}
+}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -17,7 +15,6 @@ import (
 type errand struct {
 	m     *member
 	ctx   context.Context // detached, for its values
-	group *errgroup.Group // of the goroutines that ask who the server is
 	op    wire.Op
 	fence bool
 	spare int // Request.Reserve
@@ -41,10 +38,8 @@ type returner interface {
 // send sends the command. now is as in work.begin: taken before anything is sent, so
 // that the time-out counts from no later than this.
 //
-// A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
-// instances' probes at the first error, and one instance's error must not cost
-// another's vote. For the same reason what it runs returns no error. A command is in no
-// group: the goroutines that carry it are the instance's own.
+// The goroutines that carry the command are the instance's own. Those that ask the server
+// who it is are counted with the work that the errand is part of (see hold.queue).
 func (e *errand) send(cmd wire.Request, now drift.Instant) {
 	e.op, e.fence, e.spare = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
 	if e.use == oldVote {
@@ -78,7 +73,7 @@ func keep(cmd wire.Request) *wire.Request { return &cmd }
 // counts. It is a function of its own so that only here the command has to be kept on
 // the heap.
 func (e *errand) identifyFirst(cmd wire.Request) {
-	e.group.Go(func() error {
+	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
 		s, err := e.m.judge(ctx)
@@ -87,12 +82,10 @@ func (e *errand) identifyFirst(cmd wire.Request) {
 		}
 		if err != nil {
 			e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
-			//guard:error-is-a-vote  an instance's error is its vote, and not the group's
-			return nil
+			return
 		}
 		e.sendIn(s.run, cmd, e.m.reader.Now())
-		return nil
-	})
+	}()
 }
 
 // sendIn hands the command to the instance, for that run of its server; what is left
@@ -142,7 +135,7 @@ func (e *errand) Receive(vote wire.Vote) {
 // next command can name it, and this one's error says what was found. What is about a
 // key that is there is sent once more: a server that was restarted may have kept it.
 func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
-	e.group.Go(func() error {
+	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
 		defer cancel()
 		s, err := e.m.judge(ctx)
@@ -150,7 +143,7 @@ func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
 		case err == nil && again != nil:
 			e.again = nil
 			e.sendIn(s.run, *again, e.m.reader.Now())
-			return nil
+			return
 		case err == nil:
 			err = s.err
 		}
@@ -158,8 +151,7 @@ func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
 			ballot.Vote.Err = fmt.Errorf("%w; %w", hideTimeout(err, e.timeout), ballot.Vote.Err)
 		}
 		e.end(ballot)
-		return nil
-	})
+	}()
 }
 
 func (e *errand) end(ballot Ballot) {

@@ -1,12 +1,9 @@
 package quorum
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -27,8 +24,6 @@ type hold struct {
 	spots []spot // per instance
 	gone  bool   // a release was queued: nothing may be put there any more
 	spare int    // tokens above the lease's that are the value's, too
-	//guard:one-error-one-vote  one instance's error cancels no command to another instance: the group has no context
-	fanned errgroup.Group
 }
 
 // spot is the value on one instance.
@@ -113,12 +108,6 @@ func (h *hold) ended(i int) {
 		next.begin(drift.Instant{})
 	}
 	h.c.background.end()
-}
-
-// errand is a command about the value to instance i.
-func (h *hold) errand(i int, ctx context.Context, use use, to returner) errand {
-	//guard:own-context  a command runs under the context of its own request
-	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, use: use, to: to}
 }
 
 // mayBeLeft reports whether the value may still be on an instance.
@@ -244,62 +233,4 @@ func (a *abandonment) begin(drift.Instant) {
 		close(a.ended)
 	}
 	h.ended(a.i)
-}
-
-// release deletes the value on every instance on which it may be, each after
-// that instance's own straggler, and gives what is certain already for the
-// others. report gets every instance's ballot once.
-//
-// The context must be detached from the caller's: a caller that was cancelled must
-// not leave keys behind. What can't be delivered now is owed.
-//
-// deletions, if not nil, is room for as many as there are instances.
-func (h *hold) release(ctx context.Context, deletions []deletion, report func(i int, b Ballot)) {
-	h.mu.Lock()
-	h.gone = true
-	h.mu.Unlock()
-	meeting := h.c.wakesAt(h.key)
-	now := h.c.reader.Now()
-	if deletions == nil {
-		deletions = make([]deletion, len(h.c.members))
-	}
-	for i := range deletions {
-		//guard:delete-everywhere  a release deletes on all instances
-		deletions[i].queue(ctx, h, i, i == meeting, now, report)
-	}
-}
-
-// deletion is a release's work on one instance.
-type deletion struct {
-	hold   *hold
-	i      int
-	wake   bool // it is to call who waits
-	errand errand
-	report func(i int, b Ballot)
-}
-
-func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, now drift.Instant, report func(i int, b Ballot)) {
-	d.hold, d.i, d.wake, d.report = h, i, wake, report
-	d.errand = h.errand(i, ctx, uncounted, d)
-	h.queue(i, d, now)
-}
-
-func (d *deletion) begin(now drift.Instant) {
-	if d.hold.mark(d.i).absent() {
-		// A SET that was refused, or never sent, left nothing: no need to ask.
-		d.report(d.i, Ballot{Instance: d.errand.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
-		d.hold.ended(d.i)
-		return
-	}
-	d.errand.send(wire.Request{Op: wire.Release, Key: d.hold.key, Value: d.hold.value, Notify: d.wake}, now)
-}
-
-func (d *deletion) returned(ballot Ballot) {
-	h := d.hold
-	if after := h.note(d.i, wire.Release, ballot.Vote); !after.absent() {
-		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
-		d.errand.m.owed.owe(h.key, h.value, after)
-	}
-	d.report(d.i, ballot)
-	h.ended(d.i)
 }

@@ -32,7 +32,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	}
 	// Capped like the keeper's: a short extension of the keeper's that is late on
 	// its way must not cut the key's life below what a longer one promised.
-	return l.extend(ctx, l.cappedTTL, l.hold.c.cfg.InstanceTimeout)
+	return l.extend(ctx, l.cappedTTL, l.state.c.cfg.InstanceTimeout)
 }
 
 // extend asks for the TTL when its turn has come: what a keeper may still ask for
@@ -50,7 +50,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	c := l.hold.c
+	c := l.state.c
 	left := l.Validity()
 	ttl := askTTL()
 	length := c.cfg.Drift.Validity(ttl, 0)
@@ -93,18 +93,18 @@ type extension struct {
 
 func (l *Lease) newExtension(ctx context.Context, ttl, timeout time.Duration) *extension {
 	e := &extension{lease: l, ttl: ttl, timeout: timeout}
-	n := len(l.hold.c.members)
-	e.poll.init(l.hold, context.WithoutCancel(ctx), e, make([]Ballot, n), make([]part, n))
+	n := len(l.state.c.members)
+	e.poll.init(l.state, context.WithoutCancel(ctx), e, make([]Ballot, n), make([]part, n))
 	return e
 }
 
 func (e *extension) run(start drift.Instant) {
 	for i := range e.parts {
 		t := e.part(i)
-		t.errand.timeout = e.timeout
-		if e.hold.crowded(i) {
+		t.request.timeout = e.timeout
+		if e.state.crowded(i) {
 			e.mu.Lock()
-			e.countLocked(i, Ballot{Instance: e.hold.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+			e.countLocked(i, Ballot{Instance: e.state.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
 			e.mu.Unlock()
 			continue
 		}
@@ -114,21 +114,21 @@ func (e *extension) run(start drift.Instant) {
 }
 
 func (e *extension) firstRequest(i int) (wire.Request, use, wire.Outcome) {
-	if e.hold.mark(i).absent() {
+	if e.state.known(i).absent() {
 		return wire.Request{}, oldVote, wire.Refused
 	}
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	return wire.Request{Op: wire.Extend, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl}, oldVote, wire.Failed
+	return wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: e.ttl}, oldVote, wire.Failed
 }
 
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
-		e.hold.note(i, wire.Extend, ballot.Vote)
+		e.state.note(i, wire.Extend, ballot.Vote)
 		return
 	}
-	e.hold.note(i, wire.Restore, ballot.Vote)
+	e.state.note(i, wire.Restore, ballot.Vote)
 	if ballot.Vote.Outcome == wire.Granted {
-		e.hold.settle(i)
+		e.state.settle(i)
 	}
 }
 
@@ -146,12 +146,12 @@ func (e *extension) open() bool { return e.verdict == Pending }
 // restored, because the keys of another one would only stand in others' way; and none is
 // after its release.
 func (e *extension) secondRequest(i int) (wire.Request, bool) {
-	cfg := &e.hold.c.cfg
+	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
 	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
-	restores := e.verdict == Won && e.hold.needsRestore(i)
+	restores := e.verdict == Won && e.state.needsRestore(i)
 	return wire.Request{
-		Op: wire.Restore, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl,
+		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.ttl,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
 	}, restores
 }
@@ -199,7 +199,7 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 	if l.over != nil {
 		return l.over
 	}
-	if length-drift.Elapsed(start, l.hold.c.reader.Now()) <= 0 {
+	if length-drift.Elapsed(start, l.state.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
@@ -208,5 +208,5 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
+	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
 }

@@ -14,7 +14,7 @@ import (
 // the others: each may get a second request, which follows from its vote and the decision
 // (a raise, a restore). Nobody waits for that.
 type poll struct {
-	hold     *hold
+	state    *valueState
 	ctx      context.Context // detached: the votes outlive the caller
 	question question
 	parts    []part        // per instance
@@ -45,18 +45,18 @@ type question interface {
 // part is one instance's part in a poll. It is work about the value: requests to one
 // instance are sent one after the other.
 type part struct {
-	poll   *poll
-	i      int
-	errand errand
-	asked  bool          // written and read by the goroutine that runs the poll
-	second bool          // the second request was sent
-	voted  chan struct{} // if not nil, it is closed when the vote was counted
+	poll    *poll
+	i       int
+	request request
+	asked   bool          // written and read by the goroutine that runs the poll
+	second  bool          // the second request was sent
+	voted   chan struct{} // if not nil, it is closed when the vote was counted
 
 	waiting bool // guarded by the poll's lock: the vote is in, and the poll is open
 }
 
-func (p *poll) init(h *hold, ctx context.Context, q question, ballots []Ballot, parts []part) {
-	p.hold, p.ctx, p.question, p.parts = h, ctx, q, parts
+func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ballot, parts []part) {
+	p.state, p.ctx, p.question, p.parts = h, ctx, q, parts
 	p.ballots = h.c.pending(ballots)
 	p.decided = make(chan struct{})
 	p.tally = Tally{Majority: h.c.majority}
@@ -74,7 +74,7 @@ func (p *poll) askAll(now drift.Instant) {
 // ask asks instance i after everything that was queued for it before.
 func (p *poll) ask(i int, now drift.Instant) *part {
 	t := p.part(i)
-	p.hold.queue(i, t, now)
+	p.state.queue(i, t, now)
 	return t
 }
 
@@ -83,7 +83,7 @@ func (p *poll) part(i int) *part {
 	t.poll, t.i, t.asked = p, i, true
 	// Each request has a timeout of its own under this context, and nothing else ends it: an
 	// error of one instance must not cost the vote of another.
-	t.errand.m, t.errand.ctx, t.errand.to = p.hold.c.members[i], p.ctx, t
+	t.request.m, t.request.ctx, t.request.handler = p.state.c.members[i], p.ctx, t
 	return t
 }
 
@@ -91,17 +91,17 @@ func (t *part) begin(now drift.Instant) {
 	p := t.poll
 	req, use, answered := p.question.firstRequest(t.i)
 	if answered != wire.Failed {
-		t.vote(Ballot{Instance: t.errand.m.name, Vote: wire.Vote{Outcome: answered}})
+		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: answered}})
 		return
 	}
-	t.errand.use = use
-	t.errand.send(req, now)
+	t.request.use = use
+	t.request.send(req, now)
 }
 
-func (t *part) returned(ballot Ballot) {
+func (t *part) replied(ballot Ballot) {
 	t.poll.question.answered(t.i, t.second, ballot)
 	if t.second {
-		t.poll.hold.ended(t.i)
+		t.poll.state.ended(t.i)
 		return
 	}
 	t.vote(ballot)
@@ -152,11 +152,11 @@ func (p *poll) moveOn() {
 	for i := range ready {
 		s := &ready[i]
 		if !s.more {
-			p.hold.ended(s.t.i)
+			p.state.ended(s.t.i)
 			continue
 		}
-		s.t.errand.use = oldVote
-		s.t.errand.send(s.req, drift.Instant{})
+		s.t.request.use = oldVote
+		s.t.request.send(s.req, drift.Instant{})
 	}
 }
 

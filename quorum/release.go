@@ -34,7 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if errors.Is(l.Err(), ErrHandedOff) {
 			verdict = ErrHandedOff
 		}
-		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.hold.c.majority.Q}
+		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
 	}
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent: nobody else can
@@ -42,7 +42,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	l.end(ErrReleased)
 	err := l.giveBack(ctx)
-	if released := l.hold.c.cfg.Hooks.Released; released != nil {
+	if released := l.state.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
 	}
@@ -54,7 +54,7 @@ var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came i
 
 // giveBack hands the lock to the first waiter of this process, or frees it.
 func (l *Lease) giveBack(ctx context.Context) error {
-	locals := l.hold.c.locals
+	locals := l.state.c.queues
 	if locals.polls() {
 		// Other processes have to find the lock free: it is freed after each turn.
 		locals.endTurn(l)
@@ -66,9 +66,9 @@ func (l *Lease) giveBack(ctx context.Context) error {
 
 // free deletes the keys. Then the first waiter of this process competes with others.
 func (l *Lease) free(ctx context.Context) error {
-	locals := l.hold.c.locals
+	locals := l.state.c.queues
 	if locals.polls() || !locals.wanted(l) {
-		err := l.hold.releaseAll(ctx, nil)
+		err := l.state.releaseAll(ctx, nil)
 		locals.freed(l)
 		return err
 	}
@@ -82,7 +82,7 @@ func (l *Lease) free(ctx context.Context) error {
 		}
 	}
 	defer ready()
-	return l.hold.releaseAll(ctx, ready)
+	return l.state.releaseAll(ctx, ready)
 }
 
 // discard gives back a lease that nobody was given.
@@ -91,7 +91,7 @@ func (c *core) discard(l *Lease) {
 	l.released = true
 	l.mu.Unlock()
 	l.end(ErrReleased)
-	if !c.locals.handOff(l) {
+	if !c.queues.handOff(l) {
 		c.background.start(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
 	}
 }
@@ -99,14 +99,14 @@ func (c *core) discard(l *Lease) {
 // releaseAll releases and returns as soon as the outcome is decided; the rest is
 // done in the background. met, if not nil, is called when the instance at which
 // waiters meet has answered.
-func (h *hold) releaseAll(ctx context.Context, met func()) error {
+func (h *valueState) releaseAll(ctx context.Context, met func()) error {
 	d, meeting := newDeletion(h, context.WithoutCancel(ctx)), -1
 	if met != nil {
-		meeting = h.c.meetingPlace(h.key)
+		meeting = h.c.queueInstance(h.key)
 	}
 	d.report = func(i int, vote *wire.Vote) {
 		if vote.Notified {
-			h.c.locals.letIn(h.key)
+			h.c.queues.letIn(h.key)
 		}
 		if i == meeting {
 			met()
@@ -131,40 +131,40 @@ type deletion struct {
 }
 
 // deletionRoom is a deletion and what it has of each instance in one piece of memory.
-type deletionRoom struct {
+type deletionBuffer struct {
 	deletion
-	ballotRoom [usual]Ballot
-	partRoom   [usual]part
+	ballotBuffer [usual]Ballot
+	partBuffer   [usual]part
 }
 
 // newDeletion makes a deletion. The context must be detached from the caller's.
-func newDeletion(h *hold, ctx context.Context) *deletion {
-	d := &deletionRoom{}
+func newDeletion(h *valueState, ctx context.Context) *deletion {
+	d := &deletionBuffer{}
 	n := len(h.c.members)
-	d.poll.init(h, ctx, &d.deletion, room(d.ballotRoom[:], n), room(d.partRoom[:], n))
+	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
 	return &d.deletion
 }
 
 func (d *deletion) run() {
-	d.hold.mu.Lock()
-	d.hold.gone = true
-	d.hold.mu.Unlock()
-	d.meeting = d.hold.c.wakesAt(d.hold.key)
+	d.state.mu.Lock()
+	d.state.released = true
+	d.state.mu.Unlock()
+	d.meeting = d.state.c.notifiesAt(d.state.key)
 	//guard:delete-everywhere  a release deletes on all instances
-	d.askAll(d.hold.c.reader.Now())
+	d.askAll(d.state.c.reader.Now())
 }
 
 func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
-	if d.hold.mark(i).absent() {
+	if d.state.known(i).absent() {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
 		d.report(i, &wire.Vote{Outcome: wire.Refused})
 		return wire.Request{}, uncounted, wire.Refused
 	}
-	return wire.Request{Op: wire.Release, Key: d.hold.key, Value: d.hold.value, Notify: i == d.meeting}, uncounted, wire.Failed
+	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.meeting}, uncounted, wire.Failed
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
-	h := d.hold
+	h := d.state
 	if after := h.note(i, wire.Release, ballot.Vote); !after.absent() {
 		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
 		h.c.members[i].owed.owe(h.key, h.value, after)
@@ -203,5 +203,5 @@ func (d *deletion) outcome() error {
 	if d.tally.Refused >= d.tally.Blocking() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: wire.Release, Key: d.hold.key, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
+	return &RoundError{Op: wire.Release, Key: d.state.key, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
 }

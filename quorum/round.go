@@ -73,20 +73,20 @@ import (
 // server's clock only where another server's clock is ahead.
 type round struct {
 	poll
-	c    *core
-	hold hold
-	cmd  wire.Request
+	c     *core
+	state valueState
+	cmd   wire.Request
 
 	resumes bool // it takes a lease over, see Handle
 
 	// Guarded by the poll's lock.
-	stage   stage
-	token   fencing.Token // the last of the round's, once they are chosen
-	spare   int           // how many more there are, right below it
-	settled Tally         // in the second stage: Granted counts instances that have the token
-	lost    error         // why, once lost
-	last    []Ballot      // the ballots at the decision, once lost
-	raises  []Ballot      // what kept instances that granted from having the token
+	stage    stage
+	token    fencing.Token // the last of the round's, once they are chosen
+	reserved int           // how many more there are, right below it
+	settled  Tally         // in the second stage: Granted counts instances that have the token
+	lost     error         // why, once lost
+	last     []Ballot      // the ballots at the decision, once lost
+	raises   []Ballot      // what kept instances that granted from having the token
 }
 
 type stage uint8
@@ -99,7 +99,7 @@ const (
 )
 
 func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
-	r := &roundRoom{round: round{
+	r := &roundBuffer{round: round{
 		c: c,
 		cmd: wire.Request{
 			Op: wire.Acquire, Key: key, Value: value, TTL: terms.TTL,
@@ -109,25 +109,25 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		settled: Tally{Majority: c.majority},
 	}}
 	n := len(c.members)
-	r.hold.init(c, key, value, room(r.spotRoom[:], n))
-	r.poll.init(&r.hold, context.WithoutCancel(ctx), &r.round, room(r.ballotRoom[:], n), room(r.partRoom[:], n))
+	r.state.init(c, key, value, buffer(r.slotBuffer[:], n))
+	r.poll.init(&r.state, context.WithoutCancel(ctx), &r.round, buffer(r.ballotBuffer[:], n), buffer(r.partBuffer[:], n))
 	return &r.round
 }
 
 // roundRoom is a round and what it has of each instance in one piece of memory: they
 // live as long, and one piece costs less than five.
-type roundRoom struct {
+type roundBuffer struct {
 	round
-	spotRoom   [usual]spot
-	ballotRoom [usual]Ballot
-	partRoom   [usual]part
+	slotBuffer   [usual]slot
+	ballotBuffer [usual]Ballot
+	partBuffer   [usual]part
 }
 
 // usual is how many instances there is room for in one piece of memory.
 const usual = 5
 
 // room gives n elements, of those that are there if they suffice.
-func room[T any](there []T, n int) []T {
+func buffer[T any](there []T, n int) []T {
 	if n <= len(there) {
 		return there[:n:n]
 	}
@@ -142,18 +142,18 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 	return ballots
 }
 
-// way is how a round is run.
-type way struct {
-	oneFirst bool   // ask one instance, and the others only if it grants
-	spare    int    // how many tokens to reserve for successors
-	replace  string // a value of an earlier round that may have been left behind, or of a handle
-	resumes  bool   // only instances that have that value count
-	tried    *hold  // tryOnce sets it: the round's value
+// roundOptions say how a round is run.
+type roundOptions struct {
+	oneFirst bool        // ask one instance, and the others only if it grants
+	reserve  int         // how many tokens to reserve for successors
+	replace  string      // a value of an earlier round that may have been left behind, or of a handle
+	resumes  bool        // only instances that have that value count
+	tried    *valueState // tryOnce sets it: the round's value
 }
 
 // tryOnce runs one round and gives the lease, or an error after everything that
 // the round left on responsive instances has been deleted.
-func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way) (*Lease, *RoundError) {
+func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	asked := c.reader.Now()
 	sample, err := c.admission.enter(asked)
@@ -180,8 +180,8 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
-	interrupt := r.run(ctx, way.oneFirst, start)
+	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, &r.state
+	interrupt := r.run(ctx, opts.oneFirst, start)
 
 	now := c.reader.Now()
 	//guard:round-time-counts  the time that a round took is taken off the validity
@@ -246,7 +246,7 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 // first is the first of a round's tokens.
 //
 //guard:reserved-below-token  the reserved tokens are settled together with the token
-func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }
+func (r *round) first() fencing.Token { return r.token - fencing.Token(r.reserved) }
 
 // run sends the commands and returns when the round is decided, or with what
 // interrupted it.
@@ -332,7 +332,7 @@ func (r *round) answered(i int, second bool, ballot Ballot) {
 		r.countRaise(i, ballot)
 		return
 	}
-	r.hold.note(i, wire.Acquire, ballot.Vote)
+	r.state.note(i, wire.Acquire, ballot.Vote)
 }
 
 func (r *round) open() bool { return r.stage == voting }
@@ -370,7 +370,7 @@ func (r *round) count(i int, vote *wire.Vote) {
 		// nothing to put back with an extension.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if vote.Outcome == wire.Granted && vote.Token >= r.token {
-			r.hold.settle(i)
+			r.state.settle(i)
 		}
 	}
 }
@@ -387,7 +387,7 @@ func (r *round) beginRaising() {
 		}
 		return
 	}
-	r.stage, r.token, r.spare = raising, token, spare
+	r.stage, r.token, r.reserved = raising, token, spare
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
@@ -469,7 +469,7 @@ func (r *round) settle(i int) {
 	case vote.Token < r.token:
 		// To be raised; counted when that is answered.
 	default:
-		r.hold.settle(i)
+		r.state.settle(i)
 		r.countSettled(r.settles(i))
 	}
 }
@@ -519,7 +519,7 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	// success, for a counter raised after the key was lost proves nothing.
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == wire.Granted {
-		r.hold.settle(i)
+		r.state.settle(i)
 		r.countSettled(r.settles(i))
 		return
 	}
@@ -621,7 +621,7 @@ func (r *round) rollBack(ctx context.Context) {
 
 	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
-	d := newDeletion(&r.hold, r.ctx)
+	d := newDeletion(&r.state, r.ctx)
 	d.report = func(i int, _ *wire.Vote) {
 		if waitFor[i] {
 			deleted <- struct{}{}

@@ -137,11 +137,13 @@ func (s *searching) search(ctx context.Context, space search.Space, o search.Opt
 		limited, cancel = context.WithTimeout(ctx, s.limit)
 	}
 	defer cancel()
-	o.Workers, o.Command = s.workers, startWorker
-	if s.progress != nil {
-		s.progress.to = o.To
-		o.Progress = s.progress.show
-		defer s.progress.clear()
+	o.Workers, o.Command = s.workers, startWorker(searchWorker)
+	if p := s.progress; p != nil {
+		o.Progress = func(b search.Batch) {
+			rate := float64(b.Runs) / max(time.Since(p.began).Seconds(), 1e-3)
+			p.runs(b.Runs, o.To-o.From, fmt.Sprintf(", %.0f/s, %d with violations", rate, b.Violating))
+		}
+		defer p.clear()
 	}
 	report, err := search.Search(limited, s.registry, space, o)
 	if errors.Is(err, search.ErrSetup) {

@@ -68,8 +68,7 @@ var commands = []command{
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
-	{"worker", "worker process of explore and exhaust; not for people", runWorker},
-	{"player", "worker process of matrix; not for people", runPlayer},
+	{"worker", "worker process of explore, exhaust and matrix; not for people", runWorker},
 }
 
 func main() {
@@ -136,15 +135,28 @@ func usage(w io.Writer) {
 
 // parse parses a command's flags. No argument may follow them.
 func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
+	_, err := parseWith(flags, args, "", stderr)
+	return err
+}
+
+// parseWith parses a command's flags and one argument, before, between or after them. No
+// argument is allowed if what, its description, is "".
+func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer) (word string, err error) {
 	flags.SetOutput(stderr)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return "", err
+		} else if err != nil {
+			return "", errUsage // flag has reported it
 		}
-		return errUsage // flag has reported it
+		switch {
+		case flags.NArg() == 0 && word == "" && what != "":
+			return "", usageError{fmt.Errorf("which %s? Name one", what)}
+		case flags.NArg() == 0:
+			return word, nil
+		case word != "" || what == "":
+			return "", usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+		}
+		word, args = flags.Arg(0), flags.Args()[1:]
 	}
-	if flags.NArg() > 0 {
-		return usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
-	}
-	return nil
 }

@@ -6,12 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
@@ -190,17 +187,12 @@ func list(words string) []string {
 // play runs the plan. An interruption is not an error yet, because the finished runs are
 // shown.
 func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
-	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
-	if p := newProgress(stderr); p != nil {
-		pool.Progress = func(runs, of int) {
-			if now := time.Now(); now.Sub(p.last) > 100*time.Millisecond {
-				p.last = now
-				fmt.Fprintf(p.out, "\r\x1b[K%d of %d runs%s", runs, of, p.left(now, uint64(runs), uint64(of)))
-			}
-		}
-		defer p.clear()
-	}
-	r, err := matrix.Play(ctx, f.plan, pool)
+	p := newProgress(stderr)
+	defer p.clear()
+	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
+		Workers: f.workers, Command: startWorker(matrixWorker),
+		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
+	})
 	if errors.Is(err, matrix.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
 		err = usageError{err}
 	}
@@ -313,24 +305,4 @@ func version() string {
 		}
 	}
 	return commit + changed
-}
-
-// runPlayer is a worker process of matrix. Ctrl-C also reaches it, but it continues until
-// the parent has no more work for it.
-func runPlayer(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	if err := parse(flag.NewFlagSet("player", flag.ContinueOnError), args, stderr); err != nil {
-		return err
-	}
-	// A run is sequential. A second processor only adds switches.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return matrix.Serve(os.Stdin, stdout)
-}
-
-// startPlayer returns the command of a worker process: this program.
-func startPlayer() *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	return exec.Command(self, "player")
 }

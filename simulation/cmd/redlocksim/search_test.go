@@ -243,7 +243,8 @@ func TestSearchWrongUsage(t *testing.T) {
 		{[]string{"exhaust", "S99"}, `no workload "S99"`},
 		{[]string{"exhaust", "S1", "-lengths", "0s"}, "is no length"},
 		{[]string{"exhaust", "S1", "-lengths", "soon"}, "invalid duration"},
-		{[]string{"worker", "now"}, "one word too many"},
+		{[]string{"worker", "search", "now"}, "one word too many"},
+		{[]string{"worker", "now"}, `no workers for "now"`},
 	} {
 		code, stdout, stderr := said(t.Context(), test.args...)
 		assert.Equal(t, exitUsage, code, "%q: %s%s", test.args, stdout, stderr)

@@ -50,9 +50,12 @@ var policy = map[string][]string{
 	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
 	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
 
+	// It knows nothing of what is run.
+	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
+
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
+	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "fencing", "simulation", "simulation/internal/timeline/palette"},
@@ -60,7 +63,7 @@ var policy = map[string][]string{
 	"simulation/internal/report":           {"simulation", "simulation", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
 	// How designs stand up to faults, in figures.
-	"simulation/internal/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/testbed": {

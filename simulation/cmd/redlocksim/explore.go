@@ -234,7 +234,7 @@ func (s *searching) promises(workload string) bool {
 		return false
 	}
 	d, err := s.registry.Design(w, s.design)
-	return err == nil && d.Promises
+	return err == nil && whole(d)
 }
 
 // tellFinding prints a kind of violation and what it breaks, and writes its replay file.

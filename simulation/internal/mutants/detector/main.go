@@ -136,6 +136,7 @@ func libraryFirst(list []designs.Design) []designs.Design {
 const chunk = 25
 
 func (d *detector) search(s mutants.Search) error {
+	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	space := search.Space{Setup: search.Setup{Workload: s.Workload, Design: s.Design}, How: search.Draw}
 	for _, kind := range s.Faults {
 		space.Faults = append(space.Faults, simulation.Kind(kind))
@@ -145,7 +146,7 @@ func (d *detector) search(s mutants.Search) error {
 		except[kind] = true
 	}
 	for from := uint64(0); from < s.Seeds; from += chunk {
-		report, err := search.Search(context.Background(), registry(), space, search.Options{From: from, To: min(from+chunk, s.Seeds)})
+		report, err := search.Search(context.Background(), registry, space, search.Options{From: from, To: min(from+chunk, s.Seeds)})
 		if err != nil {
 			return err
 		}
@@ -166,12 +167,3 @@ func (d *detector) search(s mutants.Search) error {
 }
 
 func (d *detector) caught(by, says string) { d.result.By, d.result.Says = by, says }
-
-// registry returns the workloads and designs that a search can name.
-func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads()}
-	for _, d := range designs.All() {
-		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
-	}
-	return r
-}

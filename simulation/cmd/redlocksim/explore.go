@@ -391,19 +391,7 @@ func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 		return
 	}
 	fmt.Fprintf(out, "\nnever happened, so that nothing is shown about it:\n")
-	line := " "
-	for i, what := range unreached {
-		word := " " + what
-		if i < len(unreached)-1 {
-			word += ","
-		}
-		if len(line)+len(word) > 98 {
-			fmt.Fprintln(out, line)
-			line = " "
-		}
-		line += word
-	}
-	fmt.Fprintln(out, line)
+	paragraph(out, "  ", strings.Join(unreached, ", "))
 	if len(space.Faults) > 0 {
 		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // screen is a terminal of a given width.
@@ -18,18 +18,7 @@ type screen struct {
 
 // text writes a text, wrapped at spaces.
 func (s screen) text(text string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > s.width {
-			fmt.Fprintln(s.out, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	fmt.Fprintln(s.out, line)
+	fmt.Fprintln(s.out, strings.Join(wrap.Lines(text, s.width, "", ""), "\n"))
 }
 
 // nextCommands are the suggested commands after the first screen.

@@ -52,6 +52,7 @@ var policy = map[string][]string{
 
 	// It knows nothing of what is run.
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
+	"simulation/internal/wrap": {},
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
@@ -60,7 +61,7 @@ var policy = map[string][]string{
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "fencing", "simulation", "simulation/internal/timeline/palette"},
 	"simulation/internal/timeline/palette": {},
-	"simulation/internal/report":           {"simulation", "simulation", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
@@ -69,7 +70,7 @@ var policy = map[string][]string{
 	"simulation/testbed": {
 		"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline",
 	},
-	"simulation/internal/mutants":          {},
+	"simulation/internal/mutants":          {"simulation/internal/wrap"},
 	"simulation/internal/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
@@ -80,7 +81,7 @@ var policy = map[string][]string{
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {
-		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report",
+		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},

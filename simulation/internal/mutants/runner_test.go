@@ -79,13 +79,6 @@ FAIL
 	}
 }
 
-func TestWrap(t *testing.T) {
-	assert.Equal(t, []string{"one two", "three"}, wrap("one two three", 8))
-	assert.Equal(t, []string{"TestA/", "sub_of_", "it"}, wrap("TestA/sub_of_it", 7))
-	assert.Equal(t, []string{"abcdefg", "h"}, wrap("abcdefgh", 7))
-	assert.Equal(t, []string{""}, wrap("", 7))
-}
-
 func TestParse(t *testing.T) {
 	groups, err := parse("// a comment\n\n# Time: it passes\n\nearly: scenario S1\nalso: search clocks\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: test ./drift ^TestX$\n@ mark\n-e\n")
 	require.NoError(t, err)

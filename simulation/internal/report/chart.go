@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // chartStyle is what charts need beside the palette's variables.
@@ -232,7 +233,7 @@ func (ch *chart) px(x, y float64) (float64, float64) {
 func (ch *chart) render(inline bool) []byte {
 	id := "c-" + safeID(ch.c.ID)
 	legend := ch.legend()
-	title := folded(ch.c.Title, titleLetters)
+	title := wrap.Lines(ch.c.Title, titleLetters, "", "")
 	head := 24 + 20*float64(len(title))
 	ch.top = head + 20*float64(len(legend)) + 10
 	height := ch.top + plotHeight + 58
@@ -411,19 +412,6 @@ func (ch *chart) describe() string {
 
 func (ch *chart) text(x, y float64, class, anchor, text string) {
 	fmt.Fprintf(&ch.out, `<text x="%s" y="%s" class="%s" text-anchor="%s">%s</text>`+"\n", f(x), f(y), class, anchor, escaped(text))
-}
-
-// folded breaks a text into lines of so many letters, between words.
-func folded(text string, letters int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > letters {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }
 
 // f writes a coordinate with one decimal.

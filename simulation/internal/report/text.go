@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Text writes the matrix for a terminal of so many columns, 60 or more (0: 100):
@@ -163,25 +165,15 @@ func (t *textTable) line(s string) {
 }
 
 // wrapped breaks a text between words. All but its first line are indented further.
-func (t *textTable) wrapped(text, indent string) { t.broken(text, indent, indent+"  ") }
+func (t *textTable) wrapped(text, indent string) { t.lines(text, indent, indent+"  ") }
 
 // paragraph breaks a text between words.
-func (t *textTable) paragraph(text string) { t.broken(text, "", "") }
+func (t *textTable) paragraph(text string) { t.lines(text, "", "") }
 
-func (t *textTable) broken(text, first, others string) {
-	line := first
-	for _, word := range strings.Fields(text) {
-		word = strings.TrimRight(fit(word, min(t.width-6, utf8.RuneCountInString(word))), " ")
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width && strings.TrimSpace(line) != "" {
-			t.line(line)
-			line = others
-		}
-		if strings.TrimSpace(line) != "" {
-			line += " "
-		}
-		line += word
+func (t *textTable) lines(text, head, indent string) {
+	for _, line := range wrap.Lines(text, t.width, head, indent) {
+		t.line(line)
 	}
-	t.line(line)
 }
 
 // fit cuts a text off, or fills it, to n columns.

@@ -98,6 +98,21 @@ func parseDetector(words string) (d Detector, err error) {
 	return d, err
 }
 
+// Search runs many random schedules of faults under which a design must not show any
+// violation, except those of the kinds in Except.
+type Search struct {
+	Name string
+	// Workload is the name of one of search.Workloads.
+	Workload string
+	Design   string
+	// Faults are the kinds of faults in the schedules.
+	Faults []string
+	// Except are the kinds of violations that are allowed.
+	Except []string
+	// Seeds is the number of seeds, from 0.
+	Seeds uint64
+}
+
 // Searches returns the searches with random faults. The designs withstand these faults.
 // Package matrix has the faults that break them.
 func Searches() []Search {

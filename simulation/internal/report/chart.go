@@ -30,7 +30,7 @@ const chartStyle = `.rl-c text{font:13px/1.2 system-ui,-apple-system,"Segoe UI",
 func (c Curve) SVG(w io.Writer) error { return c.draw(w, false) }
 
 func (c Curve) draw(w io.Writer, inline bool) error {
-	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
+	ch := newChart(c)
 	ch.measure()
 	_, err := w.Write(ch.render(inline))
 	return err
@@ -54,6 +54,8 @@ type chart struct {
 	top  float64 // of the plot
 	out  bytes.Buffer
 }
+
+func newChart(c Curve) *chart { return &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}} }
 
 // span is an axis's range with its marks.
 type span struct {
@@ -164,13 +166,6 @@ func (s span) text(v float64) string {
 		return number(100*v) + " %"
 	}
 	return number(v)
-}
-
-func (s span) label() string {
-	if s.scale.Unit == "" {
-		return s.scale.Label
-	}
-	return s.scale.Label + " (" + s.scale.Unit + ")"
 }
 
 // number writes a value to four digits, large ones with blanks.
@@ -294,9 +289,9 @@ func (ch *chart) axes() {
 		ch.text(x, bottom+18, "s", "middle", ch.x.text(v))
 	}
 	fmt.Fprintf(&ch.out, `<path class="axis" fill="none" d="M%s %sV%sH%s"/>`+"\n", f(plotLeft), f(ch.top), f(bottom), f(plotRight))
-	ch.text((plotLeft+plotRight)/2, bottom+42, "", "middle", ch.x.label())
+	ch.text((plotLeft+plotRight)/2, bottom+42, "", "middle", ch.c.X.label())
 	y := ch.top + plotHeight/2
-	fmt.Fprintf(&ch.out, `<text x="18" y="%s" text-anchor="middle" transform="rotate(-90 18 %[1]s)">%s</text>`+"\n", f(y), escaped(ch.y.label()))
+	fmt.Fprintf(&ch.out, `<text x="18" y="%s" text-anchor="middle" transform="rotate(-90 18 %[1]s)">%s</text>`+"\n", f(y), escaped(ch.c.Y.label()))
 }
 
 func color(i int) string { return palette.Series[i%len(palette.Series)].Line.Var() }
@@ -395,7 +390,7 @@ func (ch *chart) tell(p Point) string {
 
 // describe is the chart in words, for who doesn't see it.
 func (ch *chart) describe() string {
-	parts := []string{fmt.Sprintf("%s against %s.", ch.y.label(), ch.x.label())}
+	parts := []string{fmt.Sprintf("%s against %s.", ch.c.Y.label(), ch.c.X.label())}
 	if ch.c.Words != "" {
 		parts = append(parts, ch.c.Words)
 	}

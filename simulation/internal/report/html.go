@@ -194,8 +194,8 @@ func viewCurve(c Curve) (curveView, error) {
 	if err := c.draw(&svg, true); err != nil {
 		return curveView{}, err
 	}
-	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
-	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: ch.x.label(), YLabel: ch.y.label()} //nolint:gosec // drawn here, texts escaped
+	ch := newChart(c)
+	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
 			if p.Runs == 0 && !c.simulated(p.X) {
@@ -209,21 +209,6 @@ func viewCurve(c Curve) (curveView, error) {
 		}
 	}
 	return v, nil
-}
-
-// simulated reports whether there is a point at x that was simulated, or nothing that
-// was simulated at all.
-func (c Curve) simulated(x float64) bool {
-	any := false
-	for _, s := range c.Series {
-		for _, p := range s.Points {
-			any = any || p.Runs > 0
-			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
-				return true
-			}
-		}
-	}
-	return !any
 }
 
 // timelines are the runs that no cell and no scenario shows.

@@ -160,3 +160,11 @@ func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer
 		word, args = flags.Arg(0), flags.Args()[1:]
 	}
 }
+
+// interrupted returns a readable error for Ctrl-C.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
+	}
+	return err
+}

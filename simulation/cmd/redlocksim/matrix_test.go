@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -259,7 +260,7 @@ func TestRun(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, into))
 	}
 	read(&first)
-	assert.Equal(t, []string{"stale write", "two holders"}, first.Kinds)
+	assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, first.Kinds)
 	assert.True(t, first.AsExpected)
 	assert.Len(t, first.Digest, 64)
 	assert.NotEmpty(t, first.History)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/matrix"
@@ -19,6 +21,22 @@ type screen struct {
 // text writes a text, wrapped at spaces.
 func (s screen) text(text string) {
 	fmt.Fprintln(s.out, strings.Join(wrap.Lines(text, s.width, "", ""), "\n"))
+}
+
+// mostColumns bounds the width of the first screen, because longer lines are hard to read.
+const mostColumns = 80
+
+// columns returns the width of the first screen. COLUMNS overrides the terminal's size.
+func columns(out io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, mostColumns)
+	}
+	if f, ok := fileOf(out); ok {
+		if n := terminalColumns(f); n > 0 {
+			return min(n, mostColumns)
+		}
+	}
+	return mostColumns
 }
 
 // nextCommands are the suggested commands after the first screen.

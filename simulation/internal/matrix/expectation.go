@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 )
 
 // Likelihood is how often a violation is expected in a cell.
@@ -32,6 +34,19 @@ type Expectation struct {
 
 // String is "never", "rarely" or "surely".
 func (l Likelihood) String() string { return [...]string{"never", "rarely", "surely"}[l] }
+
+// String says what is expected, and why.
+func (e Expectation) String() string { return fmt.Sprintf("%v, because %s", e.Likelihood, e.Why) }
+
+// Check says which violation of what a design promises was not expected in a run.
+func (e Expectation) Check(r simulation.Result, d designs.Design) error {
+	for _, kind := range r.Kinds() {
+		if Promised(d, kind) && !e.Allows(kind) {
+			return fmt.Errorf("%s was not expected: %v", kind, e)
+		}
+	}
+	return nil
+}
 
 // Allows reports whether a kind of violation may be found.
 func (e Expectation) Allows(kind simulation.ViolationKind) bool {

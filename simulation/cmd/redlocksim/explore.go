@@ -42,40 +42,31 @@ func (f *searchFlags) register(flags *flag.FlagSet) {
 
 // kinds returns the kinds of faults in -faults.
 func (f *searchFlags) kinds() []simulation.Kind {
-	if f.faults == "" {
-		return nil
-	}
 	var kinds []simulation.Kind
-	for name := range strings.SplitSeq(f.faults, ",") {
-		kinds = append(kinds, simulation.Kind(strings.TrimSpace(name)))
+	for _, name := range commas(f.faults) {
+		kinds = append(kinds, simulation.Kind(name))
 	}
 	return kinds
 }
 
 // open checks before the search that its findings can be written.
 func (f *searchFlags) open() (err error) {
-	if err := f.validate(); err != nil {
-		return usageError{err}
+	if err := within("-workers", f.workers, 1, 1024); err != nil {
+		return err
+	}
+	switch info, err := os.Stat(f.out); {
+	case f.limit < 0:
+		return usageError{fmt.Errorf("-for is %v, want 0 or more", f.limit)}
+	case err != nil:
+		return usageError{fmt.Errorf("-out: %w", err)}
+	case !info.IsDir():
+		return usageError{fmt.Errorf("-out: %s is no folder", f.out)}
 	}
 	if err := writable("-out", f.out); err != nil {
 		return err
 	}
 	f.opinion, err = openOutfile("-porcupine", f.porcupine)
 	return err
-}
-
-func (f *searchFlags) validate() error {
-	switch info, err := os.Stat(f.out); {
-	case f.workers < 1 || f.workers > 1024:
-		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
-	case f.limit < 0:
-		return fmt.Errorf("-for is %v, want 0 or more", f.limit)
-	case err != nil:
-		return fmt.Errorf("-out: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("-out: %s is no folder", f.out)
-	}
-	return nil
 }
 
 // searching is a search with its flags and its output.

@@ -168,3 +168,24 @@ func interrupted(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// commas splits a flag's value at commas.
+func commas(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// oneOf checks a flag that has a few values.
+func oneOf(flag, value string, values ...string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %q, want %s", flag, value, strings.Join(values, ", "))}
+}
+
+// within checks a flag's number.
+func within(flag string, n, least, most int) error {
+	if n >= least && n <= most {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %d, want %d to %d", flag, n, least, most)}
+}

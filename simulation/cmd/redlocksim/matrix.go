@@ -29,8 +29,11 @@ type matrixFlags struct {
 // open opens the output files before the runs begin.
 func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	f.again = repeat(command, given(flags)...)
-	if err := f.validate(); err != nil {
-		return usageError{err}
+	if f.plan.Seeds < 1 {
+		return usageError{errors.New("-seeds is 0, want 1 or more")}
+	}
+	if err := within("-workers", f.workers, 1, 1024); err != nil {
+		return err
 	}
 	f.page, err = openPage(f.html, f.address)
 	return err
@@ -42,16 +45,6 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
 	flags.StringVar(&f.address, "url", "", addressUsage)
-}
-
-func (f *matrixFlags) validate() error {
-	switch {
-	case f.plan.Seeds < 1:
-		return fmt.Errorf("-seeds is %d, want 1 or more", f.plan.Seeds)
-	case f.workers < 1 || f.workers > 1024:
-		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
-	}
-	return nil
 }
 
 // runAll is the program without a command: eight faults against five designs on one
@@ -130,14 +123,14 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if format != "text" && format != "markdown" && format != "json" {
-		return usageError{fmt.Errorf("-format is %q, want text, markdown or json", format)}
+	if err := oneOf("-format", format, "text", "markdown", "json"); err != nil {
+		return err
 	}
 	if rows != "" {
-		f.plan.Designs, f.plan.Listed = list(rows), false
+		f.plan.Designs, f.plan.Listed = commas(rows), false
 	}
 	if columns != "" {
-		f.plan.Faults = list(columns)
+		f.plan.Faults = commas(columns)
 	}
 	if f.plan.CurveSeeds = 0; curves {
 		f.plan.CurveSeeds = curveSeeds
@@ -174,14 +167,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		err = errors.Join(err, f.report(r, nil).JSON(stdout))
 	}
 	return errors.Join(err, f.tell(ctx, said, r))
-}
-
-func list(words string) []string {
-	var all []string
-	for word := range strings.SplitSeq(words, ",") {
-		all = append(all, strings.TrimSpace(word))
-	}
-	return all
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are

@@ -213,7 +213,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 	for says, args := range map[string][]string{
 		"there are setnx,":              {"matrix", "-designs", "x"},
 		"there are slow, pause,":        {"matrix", "-faults", "x"},
-		"want text, markdown or json":   {"matrix", "-format", "yaml"},
+		"want text, markdown, json":     {"matrix", "-format", "yaml"},
 		"-seeds is 0":                   {"matrix", "-seeds", "0"},
 		"-workers is 0":                 {"-workers", "0"},
 		"-loud":                         {"-loud"},

@@ -31,13 +31,10 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	switch {
-	case !slices.Contains(mutantsFormats, format):
-		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(mutantsFormats, " or "))}
-	case parallel < 1 || parallel > 64:
-		return usageError{fmt.Errorf("-p is %d, want 1 to 64", parallel)}
+	if err := errors.Join(oneOf("-format", format, mutantsFormats...), within("-p", parallel, 1, 64)); err != nil {
+		return err
 	}
-	chosen, err := mutants.Select(names(only)...)
+	chosen, err := mutants.Select(commas(only)...)
 	if err != nil {
 		return usageError{err}
 	}
@@ -55,11 +52,6 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	j := mutantsRun{format: format, stdout: stdout, progress: newProgress(stderr), all: len(chosen)}
 	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.tell})
-}
-
-// names splits a list at commas.
-func names(list string) []string {
-	return slices.DeleteFunc(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
 }
 
 // mutantsRun is a run of the command.

@@ -81,9 +81,8 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 // tables writes the rest of the tables.
 func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	head := ""
-	if !r.Ended {
-		head = "up to " // they were interrupted
-		fmt.Fprintf(stdout, "%s\n\n", partly(r))
+	if tellPartly(stdout, r) {
+		head = "up to "
 	}
 	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
 	if err := r.VerdictTable(stdout); err != nil {
@@ -115,7 +114,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
 	f.plan.ScenarioSeeds = 0
-	curveSeeds := f.plan.CurveSeeds
 	flags.StringVar(&format, "format", "text", "text, markdown or json")
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
@@ -132,8 +130,8 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if columns != "" {
 		f.plan.Faults = commas(columns)
 	}
-	if f.plan.CurveSeeds = 0; curves {
-		f.plan.CurveSeeds = curveSeeds
+	if !curves {
+		f.plan.CurveSeeds = 0
 	}
 	if err := f.open("matrix", flags); err != nil {
 		return err
@@ -147,11 +145,11 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if len(r.Unexpected()) > 0 {
 		said = stderr
 	}
+	if format != "json" {
+		tellPartly(stdout, r)
+	}
 	switch format {
 	case "text":
-		if !r.Ended {
-			fmt.Fprintf(stdout, "%s\n\n", partly(r))
-		}
 		err = errors.Join(err, r.Matrix().Text(stdout, width))
 		if curves {
 			fmt.Fprintln(stdout)
@@ -159,9 +157,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 		said = stdout
 	case "markdown":
-		if !r.Ended {
-			fmt.Fprintf(stdout, "%s\n\n", partly(r))
-		}
 		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
 		err = errors.Join(err, f.report(r, nil).JSON(stdout))
@@ -190,7 +185,13 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 	tellUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := neverReached(r); len(never) > 0 {
+	var never []string
+	for _, u := range r.Unreached() {
+		if u.Where[0] == matrix.Everywhere {
+			never = append(never, u.Counter)
+		}
+	}
+	if len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.page != nil {
@@ -217,6 +218,14 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
+// tellPartly says if a plan was interrupted, and reports whether it was.
+func tellPartly(w io.Writer, r matrix.Result) bool {
+	if !r.Ended {
+		fmt.Fprintf(w, "%s\n\n", partly(r))
+	}
+	return !r.Ended
+}
+
 // verdict returns the error with which the command fails.
 func verdict(ctx context.Context, unexpected []error) error {
 	switch {
@@ -226,17 +235,6 @@ func verdict(ctx context.Context, unexpected []error) error {
 		return fmt.Errorf("%s not as expected", count(len(unexpected), "verdict"))
 	}
 	return nil
-}
-
-// neverReached returns the counters that stayed at 0 everywhere.
-func neverReached(r matrix.Result) []string {
-	var never []string
-	for _, u := range r.Unreached() {
-		if len(u.Where) == 1 && u.Where[0] == matrix.Everywhere {
-			never = append(never, u.Counter)
-		}
-	}
-	return never
 }
 
 func (f *matrixFlags) writePage(r matrix.Result) error {

@@ -16,14 +16,12 @@ type progress struct {
 
 // newProgress returns nil without a terminal.
 func newProgress(out io.Writer) *progress {
-	f, ok := out.(*os.File)
-	if !ok {
-		return nil
+	if f, ok := out.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return &progress{out: f, began: time.Now()}
+		}
 	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	return &progress{out: f, began: time.Now()}
+	return nil
 }
 
 // show replaces the line.

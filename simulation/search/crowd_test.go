@@ -37,7 +37,7 @@ func TestCrowd(t *testing.T) {
 	assert.Greater(t, report.Counts["a lease was passed on without a round"], report.Counts["a lease was acquired"]/10)
 
 	// Two of these faults bite where nothing guards against them.
-	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders)
+	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders, 16)
 }
 
 // A setup has one outcome, though goroutines of one process wake each other.

@@ -241,7 +241,7 @@ func (c *Client) record(r *record) {
 func (c *Client) hooks() quorum.Hooks {
 	tell := func(what string) { c.p.post(&tally{p: c.p, what: what}) }
 	return quorum.Hooks{
-		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Distrusted events
+		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 		},
@@ -259,6 +259,6 @@ func (c *Client) hooks() quorum.Hooks {
 			c.p.post(&quarantined{p: c.p, instance: e.Instance, reason: e.Err.Reason, left: e.Err.Remaining})
 		},
 		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
-		Unprotected: func(quorum.UnprotectedEvent) { tell(lifeHidden) },
+		Unprotected: func(quorum.UnprotectedEvent) { tell(runIDHidden) },
 	}
 }

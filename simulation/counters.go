@@ -14,19 +14,19 @@ import (
 // nothing proves little if the situation it checks never occurred.
 var (
 	replyAfterRelease   = counter("a reply came after the release")
-	grantLate           = counter("a straggler's grant came late")
-	grantAfterTimeout   = counter("an acquire was granted after its time-out")
+	grantTooLate        = counter("a grant came too late")
+	grantAfterTimeout   = counter("an acquire was granted after its timeout")
 	minorityTimedOut    = counter("a lease was acquired though an acquire timed out")
 	raiseNeeded         = counter("a raise was needed")
 	rolledBack          = counter("a round was rolled back")
-	debtDelivered       = counter("an owed delete was delivered")
+	deleteDelivered     = counter("a pending delete was delivered")
 	extensionLost       = counter("an extension was lost")
 	leaseOver           = counter("a lease ended before its release")
 	quarantineRestarted = counter("a quarantine began: restarted")
 	quarantineJumped    = counter("a quarantine began: clock jumped")
 	quarantineRefused   = counter("a quarantine kept an instance from voting")
 	clockJumped         = counter("a clock was seen to jump")
-	lifeHidden          = counter("a server hid its run id")
+	runIDHidden         = counter("a server hid its run id")
 	writeAfterLease     = counter("a write was carried out after its lease")
 	processPaused       = counter("a process was paused")
 	stoppedAtReading    = counter("a process stopped at a reading of its clock")
@@ -38,14 +38,14 @@ var (
 	serverFlushed       = counter("a server was flushed")
 	clockStepped        = counter("a clock was stepped")
 	keyEvicted          = counter("a key was evicted")
-	writesLost          = counter("a server forgot what it had answered")
+	writesLost          = counter("a server lost acknowledged writes")
 	waitFellShort       = counter("a WAIT fell short")
 	connectionsCut      = counter("connections were cut")
 	messageDelayed      = counter("a message was delayed")
-	progressJudged      = counter("a try in vain was judged")
+	progressChecked     = counter("a failed attempt was checked for progress")
 	valueReplaced       = counter("a value was replaced by the next one")
 	otherRun            = counter("a server was asked in another run than its own")
-	leasePassed         = counter("a lease was passed on without a round")
+	leaseHandedOver     = counter("a lease was handed to a local waiter")
 	leaseResumed        = counter("a lease was resumed")
 	serverDemoted       = counter("a server was demoted")
 	addressMoved        = counter("an address was switched")
@@ -91,8 +91,8 @@ const noLease = "no lease: "
 var kindCounts = [eventKinds]string{
 	RequestLost: "a request was lost", ReplyLost: "a reply was lost", GaveUp: "a call timed out", Ignored: "a reply came too late",
 	Acquired: "a lease was acquired", Extended: "a lease was extended", HandedOff: "a lease was handed off",
-	Crashed: "a process crashed", FellBack: "semi-synchronous replication fell back", RequestRepeated: "a request arrived twice",
-	Notified: "a waiter was called", NotificationLost: "a call to a waiter was lost", SubscriptionLost: "a waiter's ear was lost",
+	Crashed: "a process crashed", FellBack: "semi-synchronous replication fell back", RequestDuplicated: "a request arrived twice",
+	Notified: "a waiter was notified", NotificationLost: "a notification was lost", SubscriptionLost: "a subscription was lost",
 }
 
 var useCounts = map[[2]string]string{

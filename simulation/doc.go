@@ -39,7 +39,7 @@
 //
 //	1000.000000 c1 acquire A#2                       c1 sends its second request to A
 //	1001.203310 A acquire c1#2 granted token=7 key=k until=11001203310
-//	1002.950021 c1 hears A#2
+//	1002.950021 c1 receives A#2
 //	1003.017000 c1 acquired k token=7 validity=9893183112
 //	1500.000000 C suffers step by=15000000000
 //	1500.000000 C has key=k gone
@@ -53,10 +53,10 @@
 // has a connection for notifications, with latency and loss, which breaks when its server
 // stops. With Quorum.Notifications Off there are no notifications, and waiters poll.
 //
-//	1000.211000 c2 listen D#6                        c2 opens the connection
-//	1001.402117 D listen c2#6 granted
-//	1005.310022 D calls c2 key=k                     it was released; "lost" if the call is
-//	1006.731890 c2 called by D key=k
+//	1000.211000 c2 subscribe D#6                     c2 opens the connection
+//	1001.402117 D subscribe c2#6 granted
+//	1005.310022 D notifies c2 key=k                  k was released; "lost" if c2 won't receive it
+//	1006.731890 c2 notified by D key=k
 //
 // A workload can start more goroutines with Client.Go. Their calls of the library start
 // one after the other in a random order, each when all goroutines of the process are

@@ -88,7 +88,7 @@ func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
 	if r.again {
-		w.message(RequestRepeated, r.call)
+		w.message(RequestDuplicated, r.call)
 	}
 	if r.call.place == toResource {
 		result := w.resource.apply(r.call)
@@ -125,7 +125,7 @@ func (r *reply) late() bool { return r.call.answered && !r.call.p.gone() }
 
 func (r *reply) happen(w *world) {
 	c := r.call
-	w.message(Heard, c)
+	w.message(Received, c)
 	c.answer(r.answer)
 }
 

@@ -41,7 +41,7 @@ type Event struct {
 	Op string
 	// Key and Token are the lease's. Lease is its number, from 1, in the order of
 	// acquisition, 0 if there is none. Validity is what the client was told, or how long
-	// a server is distrusted.
+	// the votes of a server are ignored.
 	Key      string
 	Token    fencing.Token
 	Lease    int
@@ -95,18 +95,18 @@ const (
 	// What else processes did.
 	Started
 	Ended
-	Distrusted // the library takes no votes from Place for Validity
-	LetterSent // to the process in Words
+	Quarantined // the library takes no votes from Place for Validity
+	LetterSent  // to the process in Words
 	LetterTaken
 
 	// Requests and their answers.
 	Sent
 	RequestLost
-	RequestRepeated // a second copy has arrived
-	Voted           // the server has carried out a command of the library
-	Answered        // the same for other commands, or with an error
+	RequestDuplicated // a second copy has arrived
+	Voted             // the server has carried out a command of the library
+	Answered          // the same for other commands, or with an error
 	ReplyLost
-	Heard
+	Received
 	GaveUp
 	CutOff // with the connection
 	Ignored
@@ -132,10 +132,10 @@ const (
 var eventNames = [eventKinds]string{
 	Asked: "asked", Acquired: "acquired", Refused: "refused", Extended: "extended", Looked: "looked", Released: "released",
 	HandedOff: "handed off", Crashed: "crashed", Noted: "noted", Read: "read", Write: "write", Started: "starts", Ended: "ends",
-	Distrusted: "distrusts", LetterSent: "sends", LetterTaken: "takes a letter", Sent: "sent", RequestLost: "loses",
-	RequestRepeated: "again", Voted: "voted", Answered: "answered", ReplyLost: "loses", Heard: "hears", GaveUp: "gives up",
-	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "calls", NotificationLost: "calls", Notified: "called by",
-	SubscriptionLost: "cannot hear", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
+	Quarantined: "quarantines", LetterSent: "sends", LetterTaken: "takes a letter", Sent: "sent", RequestLost: "loses",
+	RequestDuplicated: "duplicate", Voted: "voted", Answered: "answered", ReplyLost: "loses", Received: "receives", GaveUp: "gives up",
+	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "notifies", NotificationLost: "notifies", Notified: "notified by",
+	SubscriptionLost: "loses subscription to", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
 	Found: "VIOLATION", Counted: "counted",
 }
 

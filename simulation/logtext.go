@@ -82,13 +82,13 @@ func (e *Event) line(t textLine) textLine {
 		return t.s(e.Place, name)
 	case LetterSent:
 		return t.s(e.Process, name, e.Words, "a letter")
-	case Distrusted:
+	case Quarantined:
 		return t.s(e.Process, name, e.Place).n("for", int64(e.Validity))
 	case Sent:
 		return t.s(e.Process, e.Op).nth(e.Place, e.N)
-	case RequestLost, Heard, GaveUp, CutOff, Ignored:
+	case RequestLost, Received, GaveUp, CutOff, Ignored:
 		return t.s(e.Process, name).nth(e.Place, e.N)
-	case RequestRepeated, ReplyLost:
+	case RequestDuplicated, ReplyLost:
 		return t.s(e.Place, name).nth(e.Process, e.N)
 	case Voted, Answered:
 		t = t.s(e.Place, e.Op).nth(e.Process, e.N)

@@ -27,7 +27,7 @@ func (q *quarantined) apply(w *world) {
 	}
 	now := w.now.Load()
 	w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
-	w.event(Distrusted, q.p.name, q.instance).Validity = q.left
+	w.event(Quarantined, q.p.name, q.instance).Validity = q.left
 	if q.p.quarantines == nil {
 		q.p.quarantines = map[string]int64{}
 	}
@@ -83,7 +83,7 @@ func (c *checker) carriedOut(call *call, granted bool) {
 	case wire.Release:
 		if o := (failedDelete{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
 			delete(c.owed, o)
-			c.w.count(debtDelivered)
+			c.w.count(deleteDelivered)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (c *checker) late(r *reply, at int64) {
 	call := r.call
 	c.w.message(Ignored, call).At = time.Duration(at)
 	if call.cmd.Op == wire.Acquire && r.answer.vote.Outcome == wire.Granted {
-		c.w.count(grantLate)
+		c.w.count(grantTooLate)
 	}
 	if h := c.byValue[call.cmd.Value]; h != nil && h.endedAt <= at {
 		c.w.count(replyAfterRelease)
@@ -109,7 +109,7 @@ func (c *checker) known(h *holding) {
 		c.byValue = map[string]*holding{}
 	}
 	if c.byValue[h.value] != nil {
-		c.w.count(leasePassed)
+		c.w.count(leaseHandedOver)
 	}
 	c.byValue[h.value] = h
 	if c.missed[h.value] {

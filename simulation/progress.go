@@ -31,7 +31,7 @@ func (c *checker) inVain(h *holding) {
 	}
 	l.last = now
 	since := max(l.since, c.hadUntil(h.key), h.p.hindered(now, patience, h.quorum))
-	c.w.count(progressJudged)
+	c.w.count(progressChecked)
 	if now-since < patience {
 		return
 	}

@@ -31,7 +31,7 @@ func (i instance) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	}
 	e := &subscription{p: i.p, place: i.place}
 	e.news.L = &e.mu
-	c := &call{p: i.p, place: i.place, name: "listen", sub: e, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: "subscribe", sub: e, ctx: ctx}
 	if err := c.do().vote.Err; err != nil {
 		_ = e.Close() // the server may have accepted it
 		return nil, err
@@ -129,7 +129,7 @@ func (s *server) accept(r *request) {
 		s.subscriptions = make(map[string]*subscription)
 	}
 	s.subscriptions[e.address] = e
-	s.answered(Answered, r.call, "listen", wire.Granted.String())
+	s.answered(Answered, r.call, "subscribe", wire.Granted.String())
 	r.reply(&answer{})
 }
 

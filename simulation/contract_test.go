@@ -7,7 +7,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -45,7 +45,7 @@ func TestInstancePassesCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := new(movable)
-			quorumtest.Check(t, func(t *testing.T) wire.Instance {
+			contract.Check(t, func(t *testing.T) wire.Instance {
 				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
@@ -62,7 +62,7 @@ func TestInstancePassesCheck(t *testing.T) {
 					w.drive(context.Background())
 				}()
 				return opened{instance: instance{p: p}, server: w.servers[0]}
-			}, quorumtest.Virtual(), quorumtest.Clock(clk))
+			}, contract.Virtual(), contract.Clock(clk))
 		})
 	}
 }

@@ -35,7 +35,9 @@ var policy = map[string][]string{
 	"quorum/wire":             {"fencing", "github.com/benbjohnson/clock"},
 	"quorum/internal/handoff": {"fencing"},
 	"quorum/quorumslog":       {"drift", "fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest":       {"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	"quorum/quorumtest":       {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
+
+	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},

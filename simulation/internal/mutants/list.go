@@ -37,7 +37,7 @@ func searching(name string) Detector { return Detector{Search: name} }
 
 func test(pkg, pattern string) Detector { return Detector{Package: pkg, Test: pattern} }
 
-// contract runs quorumtest.Check on an embedded server, which executes the Lua scripts.
+// contract runs contract.Check on an embedded server, which executes the Lua scripts.
 // The simulation only has a model of them.
 func contract() Detector { return test("./instance", "^TestContractMiniredis$") }
 

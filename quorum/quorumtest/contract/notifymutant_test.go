@@ -1,4 +1,4 @@
-package quorumtest
+package contract
 
 import (
 	"testing"
@@ -38,7 +38,7 @@ func (m notifyingMutant) Send(cmd wire.Request, timeout time.Duration, to wire.R
 }
 
 func TestCheckFindsNothingWrongWithNotifyingServer(t *testing.T) {
-	assert.Empty(t, fails(t, func() wire.Instance { return NotifyingServer{NewServer("a", nil)} }))
+	assert.Empty(t, fails(t, func() wire.Instance { return NotifyingServer{Server: NewServer("a", nil)} }))
 }
 
 func TestCheckFindsNotifyingMutants(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCheckFindsNotifyingMutants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			failed := fails(t, func() wire.Instance {
 				m := test.mutant
-				m.NotifyingServer = NotifyingServer{NewServer("a", nil)}
+				m.NotifyingServer = NotifyingServer{Server: NewServer("a", nil)}
 				return m
 			})
 			assert.Contains(t, failed, test.part)

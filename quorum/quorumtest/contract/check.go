@@ -1,4 +1,5 @@
-package quorumtest
+// Package contract checks that a wire.Instance behaves as package quorum expects, see Check.
+package contract
 
 import (
 	"context"

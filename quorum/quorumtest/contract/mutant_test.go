@@ -1,4 +1,4 @@
-package quorumtest
+package contract
 
 import (
 	"context"
@@ -17,8 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
+
+type (
+	Server          = quorumtest.Server
+	NotifyingServer = quorumtest.NotifyingServer
+)
+
+var NewServer = quorumtest.NewServer
 
 // mutant is a Server with one rule broken. Fields that are nil are as they
 // should be.

@@ -70,7 +70,7 @@ func (s *server) moveAddress(f Fault) {
 	end := int64(never)
 	if f.For != 0 {
 		end = now + int64(f.For)
-		w.ahead(end, &movedBack{s: s, by: f})
+		w.ahead(end, moment{func() bool { return !s.moved }, func() { s.moveBack(f) }})
 	}
 	s.troubled(end)
 	s.retireConnections(f)
@@ -95,42 +95,30 @@ func (s *server) troubled(until int64) {
 	s.trouble, s.other.trouble = max(s.trouble, until), max(s.other.trouble, until)
 }
 
-// movedBack is the moment when the address leads to its own server again.
-type movedBack struct {
-	s  *server
-	by Fault
-}
-
-func (m *movedBack) live() bool { return m.s.moved }
-
-func (m *movedBack) happen(w *world) {
-	m.s.moved = false
-	w.event(Back, "", m.s.name)
-	m.s.troubled(w.now.Load())
-	m.s.retireConnections(m.by)
+// moveBack points the address at its own server again.
+func (s *server) moveBack(f Fault) {
+	s.moved = false
+	s.w.event(Back, "", s.name)
+	s.troubled(s.w.now.Load())
+	s.retireConnections(f)
 }
 
 // retireConnections closes old connections that lead elsewhere than the address. Requests
 // that were sent on them are still answered.
 func (s *server) retireConnections(f Fault) {
-	if f.By != 0 {
-		s.w.ahead(s.w.now.Load()+int64(f.By), &retired{s})
+	if f.By == 0 {
+		return
 	}
-}
-
-type retired struct{ s *server }
-
-func (r *retired) live() bool { return true }
-
-func (r *retired) happen(w *world) {
-	r.s.troubled(w.now.Load())
-	for _, p := range w.processes {
-		for i, place := range w.places {
-			if place.server == r.s && p.links[i].to != nil && p.links[i].to != p.address(i) {
-				p.links[i].close()
+	s.w.schedule(s.w.now.Load()+int64(f.By), func() {
+		s.troubled(s.w.now.Load())
+		for _, p := range s.w.processes {
+			for i, place := range s.w.places {
+				if place.server == s && p.links[i].to != nil && p.links[i].to != p.address(i) {
+					p.links[i].close()
+				}
 			}
 		}
-	}
+	})
 }
 
 // serverKeeps reports whether a server that the process knows by a place's name has, or
@@ -147,12 +135,7 @@ func (p *process) serverKeeps(place, database int, h *holding, until int64, keep
 // demote makes the server the replica of an empty master. It loses all data, and its
 // clients aren't told. As in Redis, clients that wait for replicas are disconnected.
 func (s *server) demote() {
-	blocked := s.blocked
-	s.blocked = nil
-	for _, b := range blocked {
-		b.over = true
-		b.r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
-	}
+	s.resetBlocked()
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
 			if p.server(i) == s {
@@ -164,15 +147,17 @@ func (s *server) demote() {
 	clear(s.marks)
 	s.demoted = true
 	s.drawReplID() // its master's
-	if s.showAll() > 0 {
-		s.w.count(writesLost)
-	}
+	s.showLost()
 }
 
 // promoteAgain ends a demotion.
-func (s *server) promoteAgain() {
+func (s *server) promoteAgain() bool {
+	if !s.up || !s.demoted {
+		return false
+	}
 	s.demoted, s.promoted = false, true
 	s.drawReplID()
+	return true
 }
 
 func (s *server) drawReplID() {

@@ -417,19 +417,3 @@ func (c *checker) held(x *prolonged, now int64) *holding {
 	}
 	return nil
 }
-
-// tally counts calls of a hook.
-type tally struct {
-	p    *process
-	what string
-}
-
-func (t *tally) order() opOrder {
-	return opOrder{process: t.p.index, kind: isReport, key: t.what}
-}
-
-func (t *tally) apply(w *world) {
-	if !t.p.gone() {
-		w.count(t.what)
-	}
-}

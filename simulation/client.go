@@ -45,6 +45,13 @@ type Client struct {
 	stirred  bool // the library may still be working on the last request
 }
 
+func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
+	return &Client{
+		Name: p.name, Index: p.index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
+	}
+}
+
 // Patience is a Client's timeout for the resource's reply, by its own clock.
 const Patience = time.Second
 
@@ -239,7 +246,7 @@ func (c *Client) record(r *record) {
 
 // hooks report to the checks and the counters what the library does on its own.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(what string) { c.p.post(&tally{p: c.p, what: what}) }
+	tell := func(what string) { c.p.tell(opOrder{kind: isReport, key: what}, func() { c.p.w.count(what) }) }
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
@@ -254,10 +261,8 @@ func (c *Client) hooks() quorum.Hooks {
 				tell(rolledBack)
 			}
 		},
-		Lost: func(quorum.LeaseEvent) { tell(leaseOver) },
-		Quarantined: func(e quorum.QuarantineEvent) {
-			c.p.post(&quarantined{p: c.p, instance: e.Instance, reason: e.Err.Reason, left: e.Err.Remaining})
-		},
+		Lost:        func(quorum.LeaseEvent) { tell(leaseOver) },
+		Quarantined: c.p.quarantined,
 		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
 		Unprotected: func(quorum.UnprotectedEvent) { tell(runIDHidden) },
 	}

@@ -254,6 +254,6 @@ func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").T
 func (c *Clock) Ticker(time.Duration) *clock.Ticker { return c.unusable("Ticker").Ticker(time.Hour) }
 
 func (c *Clock) unusable(method string) clock.Clock {
-	c.p.post(&report{p: c.p, kind: Unsimulated, text: fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method)})
+	c.p.report(Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
 	return clock.NewMock()
 }

@@ -54,7 +54,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				clk.Clock = p.clock
 				done := make(chan struct{})
 				t.Cleanup(func() {
-					p.post(&end{p})
+					p.end()
 					<-done
 				})
 				go func() {

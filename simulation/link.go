@@ -121,7 +121,13 @@ type reply struct {
 }
 
 func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
-func (r *reply) late() bool { return r.call.answered && !r.call.p.gone() }
+
+// missed reports a reply that comes after the call has ended.
+func (r *reply) missed(w *world, at int64) {
+	if !r.call.p.gone() {
+		w.check.late(r, at)
+	}
+}
 
 func (r *reply) happen(w *world) {
 	c := r.call

@@ -9,29 +9,17 @@ import (
 
 // Counters of situations that the checks depend on.
 
-// quarantined is the beginning of a quarantine.
-type quarantined struct {
-	p        *process
-	instance string
-	reason   quorum.QuarantineReason
-	left     time.Duration
-}
-
-func (q *quarantined) order() opOrder {
-	return opOrder{process: q.p.index, kind: isReport, n: uint64(q.reason), key: q.instance}
-}
-
-func (q *quarantined) apply(w *world) {
-	if q.p.gone() {
-		return
-	}
-	now := w.now.Load()
-	w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[q.reason])
-	w.event(Quarantined, q.p.name, q.instance).Validity = q.left
-	if q.p.quarantines == nil {
-		q.p.quarantines = map[string]int64{}
-	}
-	q.p.quarantines[q.instance] = max(q.p.quarantines[q.instance], now+int64(q.left))
+// quarantined records the beginning of a quarantine.
+func (p *process) quarantined(e quorum.QuarantineEvent) {
+	p.tell(opOrder{kind: isReport, n: uint64(e.Err.Reason), key: e.Instance}, func() {
+		w := p.w
+		w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
+		w.event(Quarantined, p.name, e.Instance).Validity = e.Err.Remaining
+		if p.quarantines == nil {
+			p.quarantines = map[string]int64{}
+		}
+		p.quarantines[e.Instance] = max(p.quarantines[e.Instance], w.now.Load()+int64(e.Err.Remaining))
+	})
 }
 
 // quarantined counts a round if an instance was in quarantine at its end. That doesn't

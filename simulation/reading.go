@@ -268,34 +268,18 @@ func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
 // stop stops the process at a reading of its clock, while all its goroutines stand.
 func (p *process) stop(f Fault, where string) {
 	until := p.present() + int64(f.For)
-	// Itself at the moment of the stop, which may be one to come.
-	p.post(&stopped{p: p, fault: f, until: until, where: where})
+	// Executed at the moment of the stop, which may be in the future.
+	p.tell(opOrder{kind: isStop}, func() {
+		p.w.count(stoppedAtReading)
+		p.w.suffers(f, p.name, "").Words = where
+		if f.Kind == Suspend {
+			p.suspend(until, f.Frozen, f.Shuffled)
+		} else {
+			p.pause(until, f.Shuffled)
+		}
+	})
 	p.clock.foresee(until, f.Kind == Suspend, f.Frozen)
 	p.resumes.Store(until)
-}
-
-// stopped is a process's stop at a reading of its clock.
-type stopped struct {
-	p     *process
-	fault Fault
-	until int64
-	where string
-}
-
-func (s *stopped) order() opOrder { return opOrder{process: s.p.index, kind: isStop} }
-
-func (s *stopped) apply(w *world) {
-	if s.p.gone() {
-		return
-	}
-	w.count(stoppedAtReading)
-	f := s.fault
-	w.suffers(f, s.p.name, "").Words = s.where
-	if f.Kind == Suspend {
-		s.p.suspend(s.until, f.Frozen, f.Shuffled)
-	} else {
-		s.p.pause(s.until, f.Shuffled)
-	}
 }
 
 // late is an operation of a process that runs ahead.

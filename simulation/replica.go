@@ -201,6 +201,16 @@ type withheld struct {
 	make func(*server) *answer // by the server that it waits at then
 }
 
+// resetBlocked breaks the connections of the clients that wait for replicas.
+func (s *server) resetBlocked() {
+	blocked := s.blocked
+	s.blocked = nil
+	for _, b := range blocked {
+		b.over = true
+		b.r.reply(failed(ErrReset, false))
+	}
+}
+
 // withhold sends the answer at a later moment, or at once if that has come.
 func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
 	if until <= s.w.now.Load() {

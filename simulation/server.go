@@ -106,17 +106,17 @@ func (s *server) receive(r *request) {
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
-			r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+			r.reply(failed(ErrReset, false))
 			return
 		}
 		r.incarnation = s.incarnation // the proxy has another connection to it
 	case !s.up && r.incarnation == 0:
-		r.reply(&answer{vote: wire.Vote{Err: ErrRefused, Unsent: true}})
+		r.reply(failed(ErrRefused, true))
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
-		// It came on a connection to an earlier life, which this one doesn't know.
+		// It came on a connection to an earlier incarnation, which this one doesn't know.
 		link.lose(r.incarnation)
-		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+		r.reply(failed(ErrReset, false))
 		return
 	}
 	if s.hungUntil > s.w.now.Load() {
@@ -283,6 +283,13 @@ func (s *server) showAll() (lost int) {
 	return lost
 }
 
+// showLost is showAll after a moment at which the server may have lost data.
+func (s *server) showLost() {
+	if s.showAll() > 0 {
+		s.w.count(writesLost)
+	}
+}
+
 // serve marks the server as if its clients had known it since it started. Servers to which
 // an address moves later aren't marked, because no client has reached them by the address.
 func (s *server) serve() {
@@ -333,15 +340,12 @@ func (s *server) kill() {
 		return
 	}
 	s.up, s.hungUntil = false, 0
-	waiting, blocked := s.waiting, s.blocked
-	s.waiting, s.blocked = nil, nil
+	waiting := s.waiting
+	s.waiting = nil
 	for _, r := range waiting {
-		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+		r.reply(failed(ErrReset, false))
 	}
-	for _, b := range blocked {
-		b.over = true
-		b.r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
-	}
+	s.resetBlocked()
 	s.breakSubscriptions()
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
@@ -353,15 +357,6 @@ func (s *server) kill() {
 			}
 		}
 	}
-}
-
-// revive starts another incarnation with the part of the log that was kept.
-func (s *server) revive(kept func(entry) bool) {
-	if s.up {
-		return
-	}
-	s.begin()
-	s.recall(kept)
 }
 
 // begin starts an incarnation: the first one, the one after a restart, or that of a replica that was
@@ -376,21 +371,26 @@ func (s *server) drawID(n uint64) string {
 	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.incarnation, n))
 }
 
-// restart starts another incarnation of the same server.
-func (s *server) restart(until int64) {
-	s.revive(func(e entry) bool { return e.at <= until })
+// restart starts another incarnation of a server that is down, with the log up to a moment.
+func (s *server) restart(until int64) bool {
+	if s.up {
+		return false
+	}
+	s.begin()
+	s.recall(func(e entry) bool { return e.at <= until })
 	s.started = s.wall.at(s.w.now.Load())
+	return true
 }
 
 // promote starts the incarnation of a replica in the server's place, with the data that
 // had reached it when the server stopped. Its uptime is that of the server.
-func (s *server) promote(replica int, ended, until int64) {
-	s.revive(func(e entry) bool {
-		if e.at > until {
-			return false
-		}
-		return len(e.arrived) == 0 || e.arrived[replica] <= ended
-	})
+func (s *server) promote(replica int, ended, until int64) bool {
+	if s.up {
+		return false
+	}
+	s.begin()
+	replica = max(0, replica-1)
+	s.recall(func(e entry) bool { return e.at <= until && (len(e.arrived) == 0 || e.arrived[replica] <= ended) })
 	s.promoted = true
 	// The others copy what it has.
 	now := s.w.now.Load()
@@ -403,6 +403,7 @@ func (s *server) promote(replica int, ended, until int64) {
 		s.reached[j] = now
 	}
 	s.fellBack = false
+	return true
 }
 
 // remember keeps a copy of the data before some of it is lost.
@@ -454,12 +455,16 @@ func (k Keep) until(now int64) int64 {
 }
 
 // wake ends a hang: the waiting requests are executed.
-func (s *server) wake() {
+func (s *server) wake() bool {
+	if !s.up || s.hungUntil > s.w.now.Load() {
+		return false
+	}
 	waiting := s.waiting
 	s.waiting = nil
 	for _, r := range waiting {
 		s.receive(r)
 	}
+	return true
 }
 
 // memory is the data of a server up to a moment at which it lost some of it, or all.

@@ -67,7 +67,7 @@ func (s *server) split(f Fault) {
 	}
 	s.waiting = slices.DeleteFunc(s.waiting, stays)
 	if old.hungUntil > now {
-		w.ahead(old.hungUntil, &restored{s: old, by: Fault{Kind: Hang}})
+		old.recovers(old.hungUntil, old.wake)
 	}
 	for _, b := range s.blocked {
 		if stays(b.r) {
@@ -77,30 +77,21 @@ func (s *server) split(f Fault) {
 	}
 	s.blocked = slices.DeleteFunc(s.blocked, func(b *withheld) bool { return b.s == old })
 	s.kill()
-	s.promote(max(0, f.Replica-1), now, now-int64(f.By))
+	s.promote(f.Replica, now, now-int64(f.By))
 	s.trouble = end
-	if s.showAll() > 0 {
-		w.count(writesLost)
-	}
+	s.showLost()
 	if end != never {
-		w.ahead(end, &healed{s: s, old: old})
+		w.ahead(end, moment{func() bool { return !old.up }, s.heal})
 	}
 }
 
-// healed is the end of a split.
-type healed struct{ s, old *server }
-
-func (h *healed) live() bool { return h.old.up }
-
-func (h *healed) happen(w *world) {
-	h.old.kill() // its connections break, and who opens another one reaches the new master
-	h.s.old = nil
-	h.s.trouble = max(h.s.trouble, w.now.Load())
-	w.event(Back, "", h.s.name)
-	for db := range h.old.data {
-		h.old.data[db] = newDatabase(w.scripts)
-	}
-	if h.old.showAll() > 0 {
-		w.count(writesLost)
-	}
+// heal ends a split.
+func (s *server) heal() {
+	old := s.old
+	old.kill() // its connections break, and new ones lead to the new master
+	s.old = nil
+	s.trouble = max(s.trouble, s.w.now.Load())
+	s.w.event(Back, "", s.name)
+	old.data = s.w.databases()
+	old.showLost()
 }

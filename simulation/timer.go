@@ -42,6 +42,18 @@ func (t *timer) order() opOrder {
 	return opOrder{process: t.p.index, kind: isTimer, op: kind, n: uint64(t.due), place: int(min(t.every, 1))}
 }
 
+// join joins a timer of the same process that was set in the same step for the same
+// moment. The two are indistinguishable, so any order between them would depend on
+// goroutine scheduling. They fire together.
+func (t *timer) join(o op) bool {
+	other, ok := o.(*timer)
+	if !ok || other.order() != t.order() {
+		return false
+	}
+	t.more = append(t.more, other)
+	return true
+}
+
 // apply enters the timer, unless it is that of a context which a call has got:
 // that is entered already.
 func (t *timer) apply(w *world) {
@@ -121,6 +133,9 @@ func (d *due) live() bool {
 
 func (d *due) happen(w *world) {
 	t := d.t
+	if t.ch != nil {
+		w.timers++
+	}
 	if mono := t.p.clock.present().mono; mono.at(w.now.Load()) < t.due {
 		w.push(mono.when(t.due), t.tie, t.p, d) // the clock went slower than foreseen
 		return

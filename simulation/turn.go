@@ -66,36 +66,18 @@ func (c *Client) Go(work func(c *Client)) {
 	c.p.several.Store(true)
 	c.started++
 	c.p.workers.Add(1)
-	c.p.post(&spawn{client: c, n: c.started, work: work})
+	order := opOrder{process: c.p.index, kind: isSpawn, place: c.Goroutine, n: c.started}
+	c.p.post(&notice{at: order, do: func() {
+		c.p.goroutines++
+		c.p.w.woke = true
+		go c.p.newClient(c.p.goroutines, c.Locker, c.Coordinator).run(work)
+	}})
 }
 
-// spawn is a goroutine to be started.
-type spawn struct {
-	client *Client
-	n      uint64
-	work   func(*Client)
-}
-
-func (s *spawn) order() opOrder {
-	return opOrder{process: s.client.p.index, kind: isSpawn, place: s.client.Goroutine, n: s.n}
-}
-
-func (s *spawn) apply(w *world) {
-	p := s.client.p
-	p.goroutines++
-	client := *s.client
-	client.Goroutine = p.goroutines
-	client.records, client.turns, client.letters, client.started, client.stirred = 0, 0, 0, 0, false
-	client.holdings = map[Lease]*holding{}
-	s.client = &client
-	w.woke = true
-	go s.run()
-}
-
-func (s *spawn) run() {
-	p := s.client.p
-	defer p.workers.Done()
-	defer p.recovered()
-	s.client.settle()
-	s.work(s.client)
+// run is a goroutine that Go starts.
+func (c *Client) run(work func(*Client)) {
+	defer c.p.workers.Done()
+	defer c.p.recovered()
+	c.settle()
+	work(c)
 }

@@ -8,6 +8,16 @@ type happening interface {
 	happen(w *world)
 }
 
+// moment is a happening without a type of its own.
+type moment struct {
+	over func() bool // whether it has no effect any more; nil: it always has one
+	do   func()
+}
+
+func (m moment) live() bool { return m.over == nil || !m.over() }
+
+func (m moment) happen(*world) { m.do() }
+
 // event is one entry of the queue.
 type event struct {
 	at    int64 // true time
@@ -80,3 +90,27 @@ func (q *queue) pop() event {
 	h[i] = e
 	return top
 }
+
+// push enters an event at the true time at, or at once if that has passed.
+func (w *world) push(at int64, tie uint64, p *process, what happening) {
+	w.pushFrom(at, at, tie, p, what)
+}
+
+// pushFrom enters an event that was deferred from an earlier moment.
+func (w *world) pushFrom(at, first int64, tie uint64, p *process, what happening) {
+	if at == never {
+		return
+	}
+	now := w.now.Load()
+	w.n++
+	w.queue.push(event{at: max(at, now), first: max(first, now), tie: tie, n: w.n, proc: p, what: what})
+}
+
+// ahead enters an event that comes before all others of its moment.
+func (w *world) ahead(at int64, what happening) {
+	w.n++
+	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
+}
+
+// schedule is ahead for an event that always has an effect.
+func (w *world) schedule(at int64, do func()) { w.ahead(at, moment{do: do}) }

@@ -48,9 +48,10 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "github.com/benbjohnson/clock"},
-	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
+	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
+	"simulation/internal/goroutines": {},
+	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios":  {"drift", "quorum", "simulation", "simulation/designs"},
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},

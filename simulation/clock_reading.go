@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/redquorum/redlock/simulation/internal/goroutines"
 )
 
 // clockOp is the Op of a fault that happens at a clock reading.
@@ -144,7 +146,7 @@ func (r *readings) stopAt(one *read) *stop {
 // of its own, for which the driver waits.
 func (r *readings) letGo() {
 	for {
-		awaitRest()
+		goroutines.AwaitBlocked()
 		r.mu.Lock()
 		first := slices.MinFunc(r.held, func(a, b *heldReading) int { return cmp.Compare(a.stop.fault, b.stop.fault) })
 		s := first.stop

@@ -1,4 +1,4 @@
-package simulation
+package goroutines
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The words in which this Go version describes goroutines are those that awaitRest knows.
-func TestRestIsSeen(t *testing.T) {
+// The words in which this Go version describes goroutines are those that AwaitBlocked knows.
+func TestBlockedGoroutinesAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held, spins sync.Mutex
 		held.Lock()
@@ -20,7 +20,7 @@ func TestRestIsSeen(t *testing.T) {
 			held.Lock()
 			defer held.Unlock()
 		})
-		rested := make(chan bool, 1)
+		done := make(chan bool, 1)
 		spinning := make(chan struct{})
 		go func() {
 			close(spinning)
@@ -31,14 +31,14 @@ func TestRestIsSeen(t *testing.T) {
 		<-spinning
 		var s snapshot
 		s.take()
-		assert.False(t, s.rests, "one spins:\n%s", s.text)
+		assert.False(t, s.blocked, "one spins:\n%s", s.text)
 		spins.Unlock()
 		go func() {
-			awaitRest()
-			rested <- true
+			AwaitBlocked()
+			done <- true
 			held.Unlock()
 		}()
-		assert.True(t, <-rested, "one waits for a mutex whose owner stands")
+		assert.True(t, <-done, "one waits for a mutex whose owner is blocked")
 		all.Wait()
 	})
 }
@@ -47,8 +47,8 @@ func TestGoroutinesAsTheRuntimeDescribesThem(t *testing.T) {
 	const own = "goroutine 7 [running, synctest bubble 3]:\nmain.f()\n"
 	for _, c := range []struct {
 		others  string
-		rests   bool
-		strange []string
+		blocked bool
+		outside []string
 	}{
 		{"", true, nil},
 		{"goroutine 1 [chan receive]:\nx\n\ngoroutine 8 [select (durable), synctest bubble 3]:\nx\n\ngoroutine 9 [sync.Mutex.Lock, synctest bubble 3]:\nx", true, nil},
@@ -64,8 +64,8 @@ func TestGoroutinesAsTheRuntimeDescribesThem(t *testing.T) {
 	} {
 		var s snapshot
 		s.read([]byte(strings.TrimSuffix(own+"\n"+c.others, "\n\n") + "\n"))
-		assert.Equal(t, c.rests, s.rests, c.others)
-		assert.ElementsMatch(t, c.strange, s.strange, c.others)
+		assert.Equal(t, c.blocked, s.blocked, c.others)
+		assert.ElementsMatch(t, c.outside, s.outside, c.others)
 	}
 	var s snapshot
 	assert.Panics(t, func() { s.read([]byte("goroutine 7 [running]:\nmain.f()\n")) })

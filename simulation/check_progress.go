@@ -1,8 +1,6 @@
 package simulation
 
-import (
-	"time"
-)
+import "time"
 
 // wanted is a lock that processes fail to get.
 type wanted struct {

@@ -9,10 +9,6 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// epoch is the wall clocks' reading at the start of a run: a time at which tokens
-// that start from a clock look realistic.
-const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
-
 // span is an interval of true time in which a process's clocks ran at constant rates.
 type span struct {
 	mono, wall linear
@@ -256,4 +252,12 @@ func (c *Clock) Ticker(time.Duration) *clock.Ticker { return c.unusable("Ticker"
 func (c *Clock) unusable(method string) clock.Clock {
 	c.p.report(Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
 	return clock.NewMock()
+}
+
+// clockReadings is what a process's clocks show, as it sees them.
+type clockReadings struct{ mono, wall int64 }
+
+func (c *Clock) readingsAt(now int64) clockReadings {
+	s := c.present()
+	return clockReadings{s.mono.at(now), s.wall.at(now)}
 }

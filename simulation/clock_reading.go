@@ -11,13 +11,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/goroutines"
 )
 
-// clockOp is the Op of a fault that happens at a clock reading.
-const clockOp = "clock"
-
-// maxClockFaults bounds the faults of a Schedule that fall at readings of the clock:
-// the run is played once more for each.
-const maxClockFaults = 64
-
 // A process that is stopped at a clock reading may hold mutexes, and its other goroutines
 // may wait for them. testing/synctest doesn't count a goroutine that waits for a mutex as
 // durably blocked, so the driver would wait forever. Therefore no goroutine is blocked for
@@ -282,67 +275,4 @@ func (p *process) stop(f Fault, where string) {
 	})
 	p.clock.foresee(until, f.Kind == Suspend, f.Frozen)
 	p.resumes.Store(until)
-}
-
-// late is an operation of a process that runs ahead.
-type late struct {
-	op
-	p     *process
-	until int64
-}
-
-// putOff removes the operations of processes that run ahead. They are executed together at
-// the end of the pause.
-func (w *world) putOff(ops []op) []op {
-	if w.readings == nil {
-		return ops
-	}
-	var later []*lateOps
-	kept := ops[:0]
-	for _, o := range ops {
-		l, ok := o.(*late)
-		if !ok || l.p.gone() {
-			if ok {
-				o = l.op
-			}
-			kept = append(kept, o)
-			continue
-		}
-		at := slices.IndexFunc(later, func(b *lateOps) bool { return b.p == l.p && b.until == l.until })
-		if at < 0 {
-			at = len(later)
-			later = append(later, &lateOps{p: l.p, until: l.until})
-		}
-		later[at].ops = append(later[at].ops, l.op)
-	}
-	slices.SortFunc(later, func(a, b *lateOps) int { return cmp.Or(cmp.Compare(a.until, b.until), a.p.index-b.p.index) })
-	for _, b := range later {
-		b.p.late = append(b.p.late, b)
-		w.ahead(b.until, b)
-	}
-	return kept
-}
-
-// lateOps is operations at the moment to which they were put off.
-type lateOps struct {
-	p     *process
-	until int64
-	ops   []op
-}
-
-func (l *lateOps) live() bool { return len(l.ops) > 0 }
-
-func (l *lateOps) happen(w *world) {
-	if l.p.pausedUntil > w.now.Load() { // it was stopped once more meanwhile
-		w.ahead(l.p.pausedUntil, l)
-		return
-	}
-	l.p.late = slices.DeleteFunc(l.p.late, func(o *lateOps) bool { return o == l })
-	l.carryOut(w)
-}
-
-func (l *lateOps) carryOut(w *world) {
-	ops := l.ops
-	l.ops = nil
-	w.carryOut(ops)
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -120,4 +121,67 @@ func join(ops []op) []op {
 		kept = append(kept, o)
 	}
 	return kept
+}
+
+// late is an operation of a process that runs ahead.
+type late struct {
+	op
+	p     *process
+	until int64
+}
+
+// putOff removes the operations of processes that run ahead. They are executed together at
+// the end of the pause.
+func (w *world) putOff(ops []op) []op {
+	if w.readings == nil {
+		return ops
+	}
+	var later []*lateOps
+	kept := ops[:0]
+	for _, o := range ops {
+		l, ok := o.(*late)
+		if !ok || l.p.gone() {
+			if ok {
+				o = l.op
+			}
+			kept = append(kept, o)
+			continue
+		}
+		at := slices.IndexFunc(later, func(b *lateOps) bool { return b.p == l.p && b.until == l.until })
+		if at < 0 {
+			at = len(later)
+			later = append(later, &lateOps{p: l.p, until: l.until})
+		}
+		later[at].ops = append(later[at].ops, l.op)
+	}
+	slices.SortFunc(later, func(a, b *lateOps) int { return cmp.Or(cmp.Compare(a.until, b.until), a.p.index-b.p.index) })
+	for _, b := range later {
+		b.p.late = append(b.p.late, b)
+		w.ahead(b.until, b)
+	}
+	return kept
+}
+
+// lateOps is operations at the moment to which they were put off.
+type lateOps struct {
+	p     *process
+	until int64
+	ops   []op
+}
+
+func (l *lateOps) live() bool { return len(l.ops) > 0 }
+
+func (l *lateOps) happen(w *world) {
+	if l.p.pausedUntil > w.now.Load() { // it was stopped once more meanwhile
+		w.ahead(l.p.pausedUntil, l)
+		return
+	}
+	l.p.late = slices.DeleteFunc(l.p.late, func(o *lateOps) bool { return o == l })
+	l.carryOut(w)
+}
+
+func (l *lateOps) carryOut(w *world) {
+	ops := l.ops
+	l.ops = nil
+	w.carryOut(ops)
 }

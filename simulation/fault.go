@@ -36,15 +36,6 @@ func (w *world) strikeAt(at int64, f Fault, alone *process) {
 	w.ahead(at, moment{over, func() { w.strike(f, alone) }})
 }
 
-// onLinks reports whether the fault affects messages for a while.
-func (f Fault) onLinks() bool {
-	switch f.Kind {
-	case Cut, Lose, Delay, Reorder, Duplicate:
-		return true
-	}
-	return false
-}
-
 // strike applies a fault: to all that it names, or to one process of these alone.
 func (w *world) strike(f Fault, alone *process) {
 	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !matches(f.Server, s.name) })
@@ -71,13 +62,6 @@ func (w *world) strike(f Fault, alone *process) {
 			f.hit(w, server)
 		}
 	}
-}
-
-// suffers logs a fault.
-func (w *world) suffers(f Fault, process, place string) *Event {
-	e := w.event(Suffered, process, place)
-	e.Fault = &f
-	return e
 }
 
 // strike applies the fault to a process.
@@ -214,18 +198,6 @@ func (w *world) reconnect(f Fault) {
 			p.cutConnection(len(p.links) - 1)
 		}
 	}
-}
-
-// recovers ends a fault of the server at a moment, if restore does not find that another
-// fault has come between.
-func (s *server) recovers(at int64, restore func() bool) {
-	s.w.schedule(at, func() {
-		if restore() {
-			s.trouble = max(s.trouble, s.w.now.Load())
-			s.w.event(Back, "", s.name)
-			s.showLost()
-		}
-	})
 }
 
 // byOperation is a fault that happens at a process's n-th operation.

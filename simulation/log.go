@@ -142,35 +142,6 @@ var eventNames = [eventKinds]string{
 // String is the kind in a word or two.
 func (k EventKind) String() string { return eventNames[k] }
 
-// event logs an event now. The caller fills in the other fields.
-func (w *world) event(kind EventKind, process, place string) *Event {
-	last := len(w.log) - 1
-	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
-		last++
-		// Larger chunks would leave more memory unused.
-		w.log = append(w.log, make([]Event, 0, 64))
-	}
-	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
-	return &w.log[last][len(w.log[last])-1]
-}
-
-// message logs a step of a call.
-func (w *world) message(kind EventKind, c *call) *Event {
-	e := w.event(kind, c.p.name, c.placeName())
-	e.N = c.seq
-	return e
-}
-
-// answered logs a server's reply to a call.
-func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
-	e := s.w.event(kind, c.p.name, s.name)
-	e.N, e.Op, e.Words = c.seq, op, outcome
-	return e
-}
-
-// count increments a counter.
-func (w *world) count(what string) { w.event(Counted, "", "").Words = what }
-
 // History is what clients did and were told, and what the resource executed for them.
 func (l Log) History() []Event {
 	var history []Event

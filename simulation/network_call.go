@@ -104,7 +104,7 @@ func (c *call) apply(w *world) {
 		c.seq = link.seq
 		c.p.calls[c] = struct{}{}
 		if c.sub != nil {
-			c.p.listens(c)
+			c.subscribe()
 		}
 		if c.to != nil {
 			c.bound = timer{p: c.p, due: c.due, call: c, tie: c.tie(4)}
@@ -255,3 +255,10 @@ func (c *call) do() *answer {
 
 // cancel tells the driver that the call's context has ended.
 func (c *call) cancel(cause error) { c.p.post(&cancel{call: c, err: cause}) }
+
+// message logs a step of a call.
+func (w *world) message(kind EventKind, c *call) *Event {
+	e := w.event(kind, c.p.name, c.placeName())
+	e.N = c.seq
+	return e
+}

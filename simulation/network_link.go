@@ -139,10 +139,9 @@ func (r *reply) happen(w *world) {
 // wait for a reply fail.
 func (p *process) cutConnection(i int) {
 	p.links[i].close()
-	for _, e := range sorted(p.addresses()) {
+	for _, e := range sorted(p.subscriptions) {
 		if e.place == i && i < len(p.w.places) {
-			e.forget()
-			p.w.push(p.w.now.Load(), e.message().tie(6), p, &subscriptionBroken{e})
+			e.breakNow()
 		}
 	}
 	for c := range p.calls {

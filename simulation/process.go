@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -38,7 +37,7 @@ type process struct {
 	timers  []*timer // those not over, and some that are
 	sweepAt int
 
-	subscriptions map[*subscription]struct{} // open, or to be opened
+	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 
 	several    atomic.Bool    // more than one goroutine runs its workload
 	goroutines int            // those that Client.Go has started
@@ -224,33 +223,15 @@ func (p *process) crash() {
 		close(t.come)
 	}
 	p.turns = nil
-	for e := range p.subscriptions {
+	for _, e := range p.subscriptions {
 		e.over = true
 		e.end(ErrCrashed)
-		p.post(&unsubscribe{e}) // its machine closes the connection
+		e.unsubscribe() // its machine closes the connection
 	}
 	for _, t := range p.timers {
 		t.fire()
 	}
 	p.timers = nil
-}
-
-// listens registers and names a process's new subscription.
-func (p *process) listens(c *call) {
-	if p.subscriptions == nil {
-		p.subscriptions = map[*subscription]struct{}{}
-	}
-	p.subscriptions[c.sub] = struct{}{}
-	c.sub.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
-}
-
-// addresses returns the process's subscriptions by address.
-func (p *process) addresses() map[string]*subscription {
-	all := make(map[string]*subscription, len(p.subscriptions))
-	for e := range p.subscriptions {
-		all[e.address] = e
-	}
-	return all
 }
 
 // remain ends the calling goroutine of a crashed process after many attempts: a goroutine
@@ -267,4 +248,16 @@ func (p *process) exit() {
 	if p.dead.Load() {
 		runtime.Goexit()
 	}
+}
+
+// newLocker creates a process's Locker as the Config says.
+func (c Config) newLocker(p Process) (Locker, error) {
+	if c.Locker != nil {
+		return c.Locker(p)
+	}
+	coordinator, err := quorum.New(p.Config, p.Instances...)
+	if err != nil {
+		return nil, err
+	}
+	return Library(coordinator), nil
 }

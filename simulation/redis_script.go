@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -135,13 +134,4 @@ func scriptKeys(args []string) (keys, rest []string, err error) {
 		return nil, nil, errTooManyKeys
 	}
 	return args[2 : 2+n], args[2+n:], nil
-}
-
-func (c Config) validateScripts() error {
-	for _, script := range c.Scripts {
-		if script == nil {
-			return fmt.Errorf("%w: Scripts has a script without its Go form", ErrConfig)
-		}
-	}
-	return nil
 }

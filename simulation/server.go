@@ -59,7 +59,7 @@ type server struct {
 	oldFor string  // who reaches it, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
-	notifications []*notification          // calls of the command that is being carried out
+	notifications []notification           // of the command that is being executed
 
 	reached  []int64         // by replica: when it gets what was sent last
 	blocked  []*withheld     // answers that wait for replicas
@@ -490,4 +490,23 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
 	value, expires, ok := data.Holder(h.key, now)
 	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+}
+
+// answered logs a server's reply to a call.
+func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
+	e := s.w.event(kind, c.p.name, s.name)
+	e.N, e.Op, e.Words = c.seq, op, outcome
+	return e
+}
+
+// recovers ends a fault of the server at a moment, if restore does not find that another
+// fault has come between.
+func (s *server) recovers(at int64, restore func() bool) {
+	s.w.schedule(at, func() {
+		if restore() {
+			s.trouble = max(s.trouble, s.w.now.Load())
+			s.w.event(Back, "", s.name)
+			s.showLost()
+		}
+	})
 }

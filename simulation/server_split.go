@@ -9,27 +9,6 @@ import (
 // the old master, which some processes still reach. At the end the old master is demoted:
 // it copies the new master's data.
 
-// server returns the server that a process reaches at a place, over its connection or by
-// opening one.
-func (p *process) server(place int) *server {
-	if to := p.links[place].to; to != nil {
-		return to
-	}
-	return p.address(place)
-}
-
-// address returns the server that a new connection leads to.
-func (p *process) address(place int) *server {
-	s := p.w.places[place].server
-	switch {
-	case s.old != nil && matches(s.oldFor, p.name):
-		return s.old
-	case s.moved && matches(s.movedFor, p.name):
-		return s.other
-	}
-	return s
-}
-
 // split promotes a replica beside the server. The named process, or all processes, still
 // reach the old master.
 func (s *server) split(f Fault) {

@@ -229,9 +229,9 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 	case parent.Err() != nil:
 		ctx.end(parent.Err())
 	case d <= 0 || c.p.dead.Load():
-		ctx.end(context.DeadlineExceeded)
+		ctx.expire()
 	default:
-		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ctx: ctx}
+		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ends: ctx}
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,28 +19,6 @@ type timeout struct {
 	armed bool          // its timer was set
 	err   error
 	after []*func()
-	call  *call // whose context this is, while it waits
-}
-
-// watch has the call told when the context ends, as AfterFunc would but without
-// a goroutine. It is for one call at a time; false means that it isn't free, or
-// has ended.
-func (t *timeout) watch(c *call) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil || t.call != nil {
-		return false
-	}
-	t.call = c
-	return true
-}
-
-func (t *timeout) unwatch(c *call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.call == c {
-		t.call = nil
-	}
 }
 
 type timeoutKey struct{}
@@ -66,19 +45,21 @@ func (t *timeout) Err() error {
 		return t.err
 	}
 	t.mu.Unlock()
-	t.end(context.DeadlineExceeded) // nobody has waited for it
+	t.expire() // nobody has waited for it
 	return context.DeadlineExceeded
 }
 
-// ended reports whether the context was ended, without looking at the time.
-func (t *timeout) ended() bool {
+// waiting reports whether the context has not been ended. It doesn't look at the time.
+func (t *timeout) waiting() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.err != nil
+	return t.err == nil
 }
 
-// arm sets the timer, once, when the first one waits for the context's end: that
-// of a call alone is seen to by the call, see process.bind.
+func (t *timeout) expire() { t.end(context.DeadlineExceeded) }
+
+// arm sets the timer when somebody first waits for the context's end. A call that waits has
+// an event of its own for that, see call.bindTimeout.
 func (t *timeout) arm() {
 	t.mu.Lock()
 	needed := !t.armed && t.err == nil && t.timer.p != nil
@@ -87,7 +68,7 @@ func (t *timeout) arm() {
 	switch {
 	case !needed:
 	case t.timer.p.dead.Load():
-		t.end(context.DeadlineExceeded)
+		t.expire()
 	default:
 		t.timer.p.set(&t.timer)
 	}
@@ -115,13 +96,9 @@ func (t *timeout) AfterFunc(f func()) func() bool {
 	return func() bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for i, e := range t.after {
-			if e == entry {
-				t.after = append(t.after[:i:i], t.after[i+1:]...)
-				return true
-			}
-		}
-		return false
+		before := len(t.after)
+		t.after = slices.DeleteFunc(slices.Clone(t.after), func(e *func()) bool { return e == entry })
+		return len(t.after) < before
 	}
 }
 
@@ -136,12 +113,9 @@ func (t *timeout) end(err error) {
 	if t.done != nil {
 		close(t.done)
 	}
-	after, stop, waiting := t.after, t.stop, t.call
-	t.after, t.call = nil, nil
+	after, stop := t.after, t.stop
+	t.after = nil
 	t.mu.Unlock()
-	if waiting != nil {
-		waiting.cancel(err)
-	}
 	if stop != nil {
 		stop()
 	}

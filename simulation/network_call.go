@@ -16,13 +16,12 @@ type call struct {
 	waiter wire.Waiter   // of Enqueue and Dequeue
 	raw    *rawCommand   // by Redis's own commands; nil: by cmd
 	act    *act          // to the resource
-	sub    *subscription // to listen by
-	ctx    context.Context
-	reply  chan *answer // has room for the one answer; a pointer, to keep stacks small
+	sub    *subscription // to be opened
+	to     wire.Receiver // of the vote; nil: reply
+	reply  chan *answer  // has room for the one answer; a pointer, to keep stacks small
 
-	// Instead of ctx and reply, for an asynchronous call: the receiver of the vote, and
-	// the monotonic time of its timeout.
-	to  wire.Receiver
+	// The call ends with the context, or without one at this monotonic time.
+	ctx context.Context
 	due int64
 
 	// Packed, because there are many calls.
@@ -106,29 +105,23 @@ func (c *call) apply(w *world) {
 		if c.sub != nil {
 			c.subscribe()
 		}
-		if c.to != nil {
-			c.bound = timer{p: c.p, due: c.due, call: c, tie: c.tie(4)}
-			c.p.enter(&c.bound)
+		if c.ctx == nil {
+			c.bound = timer{p: c.p, due: c.due, ends: c, tie: c.tie(4)}
+			c.bound.enter()
 		} else {
-			c.p.bind(c)
+			c.bindTimeout()
 		}
 		w.byOperation(c)
 		if c.p.gone() {
 			return
 		}
 		if c.p.pausedUntil > w.now.Load() {
-			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, (*held)(c))
+			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, moment{c.over, c.send})
 			return
 		}
 	}
 	c.send()
 }
-
-// held is a call that was held back by a pause.
-type held call
-
-func (h *held) live() bool      { return !h.p.gone() && !h.answered }
-func (h *held) happen(w *world) { (*call)(h).send() }
 
 func (c *call) tie(leg uint64) uint64 {
 	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
@@ -192,44 +185,60 @@ func (c *call) abandon() {
 	c.deliver(failed(ErrCrashed, false))
 }
 
-// cancel is the end of a call's context.
-type cancel struct {
+// cancel ends the call because its context has ended.
+func (c *call) cancel() {
+	err := context.Cause(c.ctx)
+	c.p.post(&cancelled{c, err})
+}
+
+// cancelled is the end of a call's context.
+type cancelled struct {
 	call *call
 	err  error
 }
 
-func (c *cancel) order() opOrder {
+func (c *cancelled) order() opOrder {
 	return opOrder{process: c.call.p.index, kind: isCancel, place: c.call.place, n: c.call.seq}
 }
 
-func (c *cancel) apply(w *world) {
-	if c.live() {
-		w.push(w.now.Load(), c.call.tie(3), c.call.p, c)
+func (c *cancelled) apply(w *world) {
+	if !c.call.over() {
+		w.push(w.now.Load(), c.call.tie(3), c.call.p, moment{c.call.over, func() { c.call.giveUp(c.err) }})
 	}
 }
 
-func (c *cancel) live() bool { return !c.call.answered && !c.call.p.gone() }
+// over reports whether nobody waits for the call's reply any more.
+func (c *call) over() bool { return c.answered || c.p.gone() }
 
-func (c *cancel) happen(*world) { c.call.giveUp(c.err) }
+func (c *call) waiting() bool { return !c.answered }
 
-// giveUp ends the wait for a reply.
-func (c *call) giveUp(err error) {
-	w := c.p.w
-	w.check.gaveUp(c)
-	w.message(GaveUp, c)
-	c.answer(failed(err, false))
+// expire ends the call because its timeout has passed.
+func (c *call) expire() {
+	if !c.answered {
+		c.giveUp(context.DeadlineExceeded)
+	}
 }
 
-// reset fails a call because its connection was cut.
-type reset struct{ call *call }
+// bindTimeout gives the timeout of the call's context an event that is named after the call.
+// Contexts have no names, and the timeouts of all servers are due at the same moment.
+func (c *call) bindTimeout() {
+	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
+	if ctx == nil || ctx.timer.bound || ctx.timer.p != c.p {
+		return
+	}
+	ctx.timer.bound = true
+	c.bound = timer{p: c.p, due: ctx.timer.due, ends: ctx, tie: c.tie(4)}
+	c.bound.enter()
+}
 
-func (r *reset) live() bool { return !r.call.answered && !r.call.p.gone() }
+// giveUp ends the wait for a reply.
+func (c *call) giveUp(err error) { c.fail(GaveUp, err) }
 
-func (r *reset) happen(w *world) {
-	c := r.call
+func (c *call) fail(kind EventKind, err error) {
+	w := c.p.w
 	w.check.gaveUp(c)
-	w.message(CutOff, c)
-	c.answer(failed(ErrReset, false))
+	w.message(kind, c)
+	c.answer(failed(err, false))
 }
 
 // do waits for the answer on a channel of its own. The driver delivers the context's end
@@ -240,21 +249,12 @@ func (c *call) do() *answer {
 		c.p.remain()
 		return failed(ErrCrashed, true)
 	}
-	if t, ok := c.ctx.(*timeout); ok && t.watch(c) {
-		c.p.post(c)
-		a := <-c.reply
-		t.unwatch(c)
-		return a
+	if c.ctx != nil {
+		defer context.AfterFunc(c.ctx, c.cancel)()
 	}
-	stop := context.AfterFunc(c.ctx, func() { c.cancel(context.Cause(c.ctx)) })
 	c.p.post(c)
-	a := <-c.reply
-	stop()
-	return a
+	return <-c.reply
 }
-
-// cancel tells the driver that the call's context has ended.
-func (c *call) cancel(cause error) { c.p.post(&cancel{call: c, err: cause}) }
 
 // message logs a step of a call.
 func (w *world) message(kind EventKind, c *call) *Event {

@@ -146,7 +146,7 @@ func (p *process) cutConnection(i int) {
 	}
 	for c := range p.calls {
 		if &p.links[i] == c.link() {
-			p.w.push(p.w.now.Load(), c.tie(5), p, &reset{c})
+			p.w.push(p.w.now.Load(), c.tie(5), p, moment{c.over, func() { c.fail(CutOff, ErrReset) }})
 		}
 	}
 }

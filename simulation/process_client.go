@@ -84,6 +84,12 @@ func (c *Client) Pick(about uint64, n int) int {
 	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
 }
 
+// returned follows each call of the library, which may have left work in the background.
+func (c *Client) returned() {
+	c.stirred = true
+	c.p.exit()
+}
+
 // Note adds words to the log.
 func (c *Client) Note(words string) { c.record(&record{kind: Noted, words: words}) }
 
@@ -103,16 +109,15 @@ func (c *Client) acquire(key string, acquire func(context.Context, string) (Leas
 }
 
 // gain requests a lease and records the result.
-func (c *Client) gain(h *holding, ask func() (Lease, error)) (Lease, error) {
+func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) {
 	c.settle()
 	h.goroutine = c.Goroutine
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
 	c.record(&record{kind: Asked, holding: h})
-	lease, err := ask()
-	c.stirred = true
-	c.p.exit()
+	lease, err := acquire()
+	c.returned()
 	if err != nil {
 		c.record(&record{kind: Refused, holding: h, words: verdict(err)})
 		return nil, err
@@ -165,8 +170,7 @@ func (c *Client) Valid(lease Lease) bool {
 func (c *Client) Extend(lease Lease) error {
 	c.settle()
 	err := lease.Extend(c.ctx)
-	c.stirred = true
-	c.p.exit()
+	c.returned()
 	if _, told := lease.(*quorum.Lease); !told && err == nil { // a *quorum.Lease reports it by a hook
 		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
@@ -178,8 +182,7 @@ func (c *Client) Release(lease Lease) error {
 	c.settle()
 	c.record(&record{kind: Released, holding: c.holdings[lease]})
 	err := lease.Release(c.ctx)
-	c.stirred = true
-	c.p.exit()
+	c.returned()
 	if err != nil {
 		c.record(&record{kind: Noted, words: "release: " + verdict(err)})
 	}
@@ -225,9 +228,7 @@ func (c *Client) act(lease Lease, a act) acted {
 		a.token = at.Show(c.ctx)
 		c.p.exit()
 	}
-	ctx, cancel := c.p.clock.WithTimeout(c.ctx, Patience)
-	defer cancel()
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, ctx: ctx}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, due: c.p.clock.mono() + int64(Patience)}
 	answer := call.do()
 	c.stirred = false
 	c.p.exit()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -96,9 +97,9 @@ func (c *check) waited(op wire.Op, w wire.Waiter, want wire.Outcome) wire.Vote {
 	defer cancel()
 	var vote wire.Vote
 	if n := c.notifier(); op == wire.Enqueue {
-		vote = Enqueue(ctx, n, w)
+		vote = quorumtest.Enqueue(ctx, n, w)
 	} else {
-		vote = Dequeue(ctx, n, w)
+		vote = quorumtest.Dequeue(ctx, n, w)
 	}
 	require.NoError(c.t, wellFormed(wire.Request{Op: op, Key: w.Key, Clock: true}, vote))
 	require.Equal(c.t, want, vote.Outcome, "%v: %v", op, vote.Err)

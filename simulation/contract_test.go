@@ -23,7 +23,11 @@ type opened struct {
 }
 
 func (o opened) Put(key, value string, ttl time.Duration) {
-	o.server.data[0].Put(key, value, ttl, o.server.clock())
+	expires := time.Time{}
+	if ttl != wire.NoExpiry {
+		expires = o.server.clock().Add(ttl)
+	}
+	o.server.data[0].Keys.Put(key, value, expires)
 }
 
 func (o opened) Restart(keepData bool) {

@@ -115,9 +115,7 @@ func (f Fault) hit(w *world, s *server) {
 		w.count(serverFlushed)
 		s.remember()
 		for db := range s.data {
-			e := entry{wall: s.clock(), database: db, raw: &rawCommand{args: []string{"FLUSHALL"}}}
-			s.data[db].repeat(e)
-			s.append(e, nil)
+			s.change(db, func(d database) { d.Flush() })
 		}
 		clear(s.marks)
 		s.showAll()
@@ -153,20 +151,21 @@ func (f Fault) hit(w *world, s *server) {
 // evict drops the named key of the server, or a random one.
 func (s *server) evict(f Fault) {
 	type thing struct {
-		name  string // as Fault.Key has it
-		entry entry
+		name     string // as Fault.Key has it
+		database int
+		drop     func(database)
 	}
 	var all []thing
 	now := s.clock()
 	for db, data := range s.data {
-		for _, key := range data.Keys(now) {
-			all = append(all, thing{key, entry{wall: now, database: db, raw: &rawCommand{args: []string{"DEL", key}}}})
+		for _, key := range data.Keys.List(now) {
+			all = append(all, thing{key, db, func(d database) { d.Keys.Delete(key, now) }})
 		}
-		for _, key := range data.Counters(now) {
-			all = append(all, thing{"{" + key + "}", entry{wall: now, database: db, forget: key}})
+		for _, key := range data.Counters.List(now) {
+			all = append(all, thing{"{" + key + "}", db, func(d database) { d.Counters.Delete(key, now) }})
 		}
-		for _, key := range data.Records(now) {
-			all = append(all, thing{"{" + key + "}:set", entry{wall: now, database: db, unset: key}})
+		for _, key := range data.Records.List(now) {
+			all = append(all, thing{"{" + key + "}:set", db, func(d database) { d.Records.Delete(key, now) }})
 		}
 	}
 	if f.Key != "" {
@@ -175,10 +174,9 @@ func (s *server) evict(f Fault) {
 	if len(all) == 0 {
 		return
 	}
-	e := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))].entry
+	t := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
 	s.w.count(keyEvicted)
-	s.data[e.database].repeat(e)
-	s.append(e, nil)
+	s.change(t.database, t.drop)
 	s.showAll()
 }
 

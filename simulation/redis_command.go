@@ -124,7 +124,7 @@ func (d database) do(args []string, now time.Time) Reply {
 		}
 	}
 	if cmd.on != anyKind {
-		if value, _, exists := d.Holder(args[1], now); exists && isHash(value) != (cmd.on == hashKind) {
+		if value, _, exists := d.Keys.Get(args[1], now); exists && isHash(value) != (cmd.on == hashKind) {
 			return failure(errWrongType)
 		}
 	}
@@ -241,7 +241,7 @@ func (d database) set(args []string, now time.Time) Reply {
 	if err != nil {
 		return failure(err)
 	}
-	old, expires, exists := d.Holder(key, now)
+	old, expires, exists := d.Keys.Get(key, now)
 	if exists && isHash(old) && (c.get || c.ifEq) {
 		return failure(errWrongType)
 	}
@@ -253,7 +253,7 @@ func (d database) set(args []string, now time.Time) Reply {
 		case !exists:
 			expires = time.Time{}
 		}
-		d.PutUntil(key, value, expires)
+		d.Keys.Put(key, value, expires)
 	}
 	switch {
 	case c.get && exists:
@@ -266,9 +266,9 @@ func (d database) set(args []string, now time.Time) Reply {
 }
 
 func (d database) setNX(args []string, now time.Time) Reply {
-	_, _, exists := d.Holder(args[0], now)
+	_, _, exists := d.Keys.Get(args[0], now)
 	if !exists {
-		d.PutUntil(args[0], args[1], time.Time{})
+		d.Keys.Put(args[0], args[1], time.Time{})
 	}
 	return truth(!exists)
 }
@@ -283,26 +283,26 @@ func setter(name string, unit time.Duration) func(database, []string, time.Time)
 		if err != nil {
 			return failure(err)
 		}
-		d.PutUntil(args[0], args[2], expires)
+		d.Keys.Put(args[0], args[2], expires)
 		return okReply
 	}
 }
 
 func (d database) getDel(args []string, now time.Time) Reply {
 	reply := d.get(args, now)
-	d.Delete(args[0], now)
+	d.Keys.Delete(args[0], now)
 	return reply
 }
 
 func (d database) get(args []string, now time.Time) Reply {
-	value, _, exists := d.Holder(args[0], now)
+	value, _, exists := d.Keys.Get(args[0], now)
 	return Reply{Text: value, Null: !exists}
 }
 
 func (d database) del(args []string, now time.Time) Reply {
 	n := int64(0)
 	for _, key := range args {
-		if d.Delete(key, now) {
+		if d.Keys.Delete(key, now) {
 			n++
 		}
 	}
@@ -312,7 +312,7 @@ func (d database) del(args []string, now time.Time) Reply {
 func (d database) exists(args []string, now time.Time) Reply {
 	n := int64(0)
 	for _, key := range args {
-		if _, _, exists := d.Holder(key, now); exists {
+		if _, _, exists := d.Keys.Get(key, now); exists {
 			n++
 		}
 	}
@@ -320,7 +320,7 @@ func (d database) exists(args []string, now time.Time) Reply {
 }
 
 func (d database) incr(args []string, now time.Time) Reply {
-	value, expires, exists := d.Holder(args[0], now)
+	value, expires, exists := d.Keys.Get(args[0], now)
 	n := int64(0)
 	if exists {
 		var err error
@@ -331,7 +331,7 @@ func (d database) incr(args []string, now time.Time) Reply {
 	if n == math.MaxInt64 {
 		return failure(errOverflow)
 	}
-	d.PutUntil(args[0], strconv.FormatInt(n+1, 10), expires)
+	d.Keys.Put(args[0], strconv.FormatInt(n+1, 10), expires)
 	return number(n + 1)
 }
 
@@ -352,30 +352,30 @@ func expirer(unit time.Duration, absolute bool) func(database, []string, time.Ti
 
 // expire sets a key's expiry; one in the past deletes it.
 func (d database) expire(key string, expires, now time.Time) bool {
-	value, _, exists := d.Holder(key, now)
+	value, _, exists := d.Keys.Get(key, now)
 	switch {
 	case !exists:
 		return false
 	case !expires.After(now):
-		return d.Delete(key, now)
+		return d.Keys.Delete(key, now)
 	}
-	d.PutUntil(key, value, expires)
+	d.Keys.Put(key, value, expires)
 	return true
 }
 
 func (d database) persist(args []string, now time.Time) Reply {
-	value, expires, exists := d.Holder(args[0], now)
+	value, expires, exists := d.Keys.Get(args[0], now)
 	if !exists || expires.IsZero() {
 		return number(0)
 	}
-	d.PutUntil(args[0], value, time.Time{})
+	d.Keys.Put(args[0], value, time.Time{})
 	return number(1)
 }
 
 // lifetime makes TTL and PTTL.
 func lifetime(unit time.Duration) func(database, []string, time.Time) Reply {
 	return func(d database, args []string, now time.Time) Reply {
-		_, expires, exists := d.Holder(args[0], now)
+		_, expires, exists := d.Keys.Get(args[0], now)
 		switch {
 		case !exists:
 			return number(-2)
@@ -392,7 +392,7 @@ func lifetime(unit time.Duration) func(database, []string, time.Time) Reply {
 }
 
 func (d database) has(key, value string, now time.Time) (has, exists bool) {
-	held, _, exists := d.Holder(key, now)
+	held, _, exists := d.Keys.Get(key, now)
 	return exists && held == value, exists
 }
 
@@ -402,7 +402,7 @@ func (d database) cad(args []string, now time.Time) Reply {
 	if !exists {
 		return number(-1)
 	}
-	return truth(has && d.Delete(args[0], now))
+	return truth(has && d.Keys.Delete(args[0], now))
 }
 
 // cas removes the expiry unless it gets a new one, as in Tair.
@@ -426,7 +426,7 @@ func (d database) cas(args []string, now time.Time) Reply {
 		return number(-1)
 	}
 	if has {
-		d.PutUntil(args[0], args[2], expires)
+		d.Keys.Put(args[0], args[2], expires)
 	}
 	return truth(has)
 }
@@ -435,7 +435,7 @@ func (d database) cas(args []string, now time.Time) Reply {
 func (d database) delex(args []string, now time.Time) Reply {
 	switch {
 	case len(args) == 1:
-		return truth(d.Delete(args[0], now))
+		return truth(d.Keys.Delete(args[0], now))
 	case len(args) != 3 || !strings.EqualFold(args[1], "IFEQ"):
 		return failure(errSyntax)
 	}
@@ -444,7 +444,7 @@ func (d database) delex(args []string, now time.Time) Reply {
 
 func (d database) compareDel(args []string, now time.Time) Reply {
 	has, _ := d.has(args[0], args[1], now)
-	return truth(has && d.Delete(args[0], now))
+	return truth(has && d.Keys.Delete(args[0], now))
 }
 
 func (d database) compareExpire(args []string, now time.Time) Reply {

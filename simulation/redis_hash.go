@@ -20,7 +20,7 @@ func isHash(value string) bool { return strings.HasPrefix(value, hashPrefix) }
 // hash gives a key's fields, none if it doesn't exist, and its end.
 func (d database) hash(key string, now time.Time) (fields map[string]string, expires time.Time) {
 	fields = map[string]string{}
-	value, expires, exists := d.Holder(key, now)
+	value, expires, exists := d.Keys.Get(key, now)
 	if exists {
 		// What putHash wrote can be read.
 		_ = json.Unmarshal([]byte(value[len(hashPrefix):]), &fields)
@@ -31,11 +31,11 @@ func (d database) hash(key string, now time.Time) (fields map[string]string, exp
 // putHash sets a key's fields. A hash without fields doesn't exist.
 func (d database) putHash(key string, fields map[string]string, expires, now time.Time) {
 	if len(fields) == 0 {
-		d.Delete(key, now)
+		d.Keys.Delete(key, now)
 		return
 	}
 	text, _ := json.Marshal(fields) // a map of texts always can be
-	d.PutUntil(key, hashPrefix+string(text), expires)
+	d.Keys.Put(key, hashPrefix+string(text), expires)
 }
 
 // pairs looks at HSET's arguments.

@@ -93,7 +93,7 @@ func (w *world) databases() []database {
 // connectNotify makes the data notify waiters. Data that is being rebuilt notifies none.
 func (s *server) connectNotify() {
 	for _, db := range s.data {
-		db.OnNotify(s.notify)
+		db.Notify = s.notify
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *server) command(r *request) Reply {
 		s.show(e, db, key)
 	}
 	if reply.Err == nil && c.raw.writes() {
-		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.do(c.raw.args, now) }}, c.link())
 		if len(keys) == 0 { // of all keys
 			clear(s.marks)
 			s.showAll()
@@ -210,7 +210,7 @@ func (s *server) run(r *request) wire.Vote {
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
-		data.Delete(c.cmd.Key, now)
+		data.Keys.Delete(c.cmd.Key, now)
 	}
 	if s.home != nil {
 		w.count(otherReached)
@@ -223,7 +223,7 @@ func (s *server) run(r *request) wire.Vote {
 		if expires(c.cmd.Op) {
 			s.show(e, db, c.cmd.Key)
 		}
-		s.append(entry{wall: now, database: db, cmd: c.cmd, waiter: c.waiter}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
@@ -254,7 +254,7 @@ func (s *server) show(e *Event, db int, key string) {
 const gone = -1
 
 func (s *server) until(db int, key string) int64 {
-	_, expires, ok := s.data[db].Holder(key, s.clock())
+	_, expires, ok := s.data[db].Keys.Get(key, s.clock())
 	switch {
 	case !ok:
 		return gone
@@ -410,7 +410,7 @@ func (s *server) promote(replica int, ended, until int64) bool {
 func (s *server) remember() {
 	data := s.w.databases()
 	for _, e := range s.log {
-		data[e.database].repeat(e)
+		e.repeat(data[e.database])
 	}
 	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
 }
@@ -423,7 +423,7 @@ func (s *server) recall(kept func(entry) bool) {
 	s.log = s.log[:0]
 	for _, e := range all {
 		if kept(e) {
-			s.data[e.database].repeat(e)
+			e.repeat(s.data[e.database])
 			s.log = append(s.log, e)
 		}
 	}
@@ -488,7 +488,7 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 }
 
 func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
-	value, expires, ok := data.Holder(h.key, now)
+	value, expires, ok := data.Keys.Get(h.key, now)
 	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
 }
 

@@ -12,28 +12,15 @@ import (
 // entry is one change in a server's log: what its disk and its replicas get.
 type entry struct {
 	at       int64 // true time
-	wall     time.Time
 	database int
-	cmd      wire.Request
-	waiter   wire.Waiter
-	raw      *rawCommand // nil: cmd
-	forget   string      // a resource whose counter was dropped; "": none
-	unset    string      // a resource whose record was dropped; "": none
-	arrived  []int64     // by replica: when it has it, never if it won't get it
+	repeat   func(database)
+	arrived  []int64 // by replica: when it has it, never if it won't get it
 }
 
-// repeat carries out what the log has.
-func (d database) repeat(e entry) {
-	switch {
-	case e.forget != "":
-		d.Forget(e.forget, e.wall)
-	case e.unset != "":
-		d.ForgetRecord(e.unset, e.wall)
-	case e.raw != nil:
-		d.do(e.raw.args, e.wall)
-	default:
-		d.RunFor(e.waiter, e.cmd, e.wall)
-	}
+// change changes the data without a request.
+func (s *server) change(database int, do func(database)) {
+	do(s.data[database])
+	s.append(entry{database: database, repeat: do}, nil)
 }
 
 // append writes a change to the log, which takes its way to the replicas. The link

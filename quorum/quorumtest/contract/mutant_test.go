@@ -176,7 +176,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "acquire a held key"},
 		"refused acquire counts": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Outcome == wire.Refused && vote.Err == nil && cmd.Fence.On {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "tokens rise"},
@@ -186,7 +186,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "acquire a held key"},
 		"token isn't raised": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			if before := s.Counter(cmd.Key); cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
-				s.PutCounter(cmd.Key, before-1, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, before-1, s.Record(cmd.Key).Set)
 			}
 			return s.Do(ctx, cmd)
 		}}, "tokens rise"},
@@ -196,14 +196,14 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "acquire reserves tokens"},
 		"reserved tokens are given again": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Reserved > 0 {
-				s.PutCounter(cmd.Key, vote.Token-fencing.Token(vote.Reserved), s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, vote.Token-fencing.Token(vote.Reserved), s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "acquire reserves tokens"},
 		"tokens are reserved beyond the clock": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if lacking := cmd.Fence.Reserve - vote.Reserved; vote.Outcome == wire.Granted && lacking > 0 {
 				vote.Token, vote.Reserved = vote.Token+fencing.Token(lacking), cmd.Fence.Reserve
-				s.PutCounter(cmd.Key, vote.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, vote.Token, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "reserved tokens end at the clock"},
@@ -212,7 +212,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return cmd
 		}), "how far acquire counts"},
 		"a counter that is too far ahead is raised": {failing(wire.Acquire, func(s *Server, cmd wire.Request) {
-			s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Record(cmd.Key).Set)
 		}), "how far acquire counts"},
 		"raise lifts without a bound": {instead(wire.Raise, func(cmd wire.Request) wire.Request {
 			cmd.Fence.Ahead = endless
@@ -263,7 +263,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}}, "a counter of another run is lifted to the clock"},
 		"a lift lowers": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if now := fencing.Token(s.Clock().UnixMicro()); cmd.Run != "" && vote.Outcome == wire.Granted && vote.Token > now+1 {
-				s.PutCounter(cmd.Key, now+1, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, now+1, s.Record(cmd.Key).Set)
 				vote.Token = now + 1
 			}
 			return vote
@@ -285,7 +285,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return s.Do(ctx, cmd)
 		}}, "counters expire"},
 		"counters are floating point": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100), s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100), s.Record(cmd.Key).Set)
 			return vote
 		}), "tokens are exact to the last"},
 		"release forgets the counter": {on(wire.Release, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
@@ -299,16 +299,16 @@ func TestCheckFindsMutants(t *testing.T) {
 			return cmd
 		}), "acquire without fence"},
 		"raise without holder": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Record(cmd.Key).Set)
 			return granted
 		}), "raise only while mine"},
 		"raise refused but done": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Record(cmd.Key).Set)
 			return vote
 		}), "raise only while mine"},
 		"raise lowers": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Outcome == wire.Granted {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "raise"},
@@ -316,7 +316,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			before := s.Counter(cmd.Key)
 			vote := s.Do(ctx, cmd)
 			if cmd.Op == wire.Raise && vote.Outcome == wire.Granted && before.String() < cmd.Fence.Token.String() {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}}, "raise"},
@@ -351,7 +351,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "restore over nobody else"},
 		"restore refused but counted": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Outcome == wire.Refused && cmd.Fence.On {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "restore over nobody else"},
@@ -361,7 +361,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "restore"},
 		"restore lowers the counter": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Outcome == wire.Granted && cmd.Fence.On {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
 			}
 			return vote
 		}), "restore"},
@@ -429,13 +429,13 @@ func TestCheckFindsMutants(t *testing.T) {
 			return cmd
 		}), "set: mismatch"},
 		"any higher version takes over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if old, err := wire.ParseSet(s.Fingerprint(cmd.Key)); err == nil && cmd.Op == wire.Acquire && cmd.Fence.Set.Version > old.Version {
+			if old, err := wire.ParseSet(s.Record(cmd.Key).Set); err == nil && cmd.Op == wire.Acquire && cmd.Fence.Set.Version > old.Version {
 				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
 			}
 			return s.Do(ctx, cmd)
 		}}, "set: mismatch"},
 		"newer set takes a held key over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			old, err := wire.ParseSet(s.Fingerprint(cmd.Key))
+			old, err := wire.ParseSet(s.Record(cmd.Key).Set)
 			if _, _, held := s.Get(cmd.Key); err == nil && held && cmd.Op == wire.Acquire && cmd.Fence.Set.Supersedes(old) {
 				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
 			}
@@ -454,7 +454,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "set: mismatch"},
 		"newer set isn't taken": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token > 0 && s.Fingerprint(cmd.Key) != main.String() && cmd.Fence.Set.Name == "main" {
+			if vote.Token > 0 && s.Record(cmd.Key).Set != main.String() && cmd.Fence.Set.Name == "main" {
 				s.Delete(cmd.Key)
 				return wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: main.String()}}
 			}
@@ -504,7 +504,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			before := s.Counter(cmd.Key)
 			if cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
 				time.Sleep(time.Duration(before%7) * 50 * time.Microsecond)
-				s.PutCounter(cmd.Key, before, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, before, s.Record(cmd.Key).Set)
 			}
 			return s.Do(ctx, cmd)
 		}}, "tokens of many cycles"},

@@ -92,4 +92,36 @@
 //
 // In a SplitBrain, a server is a new master plus the old one, which some processes still
 // reach. The trace names the old one with an apostrophe: A and A'.
+//
+// # The files
+//
+// The first word of a file's name is its part. TestPartsUseEachOtherAsTheLayoutSays has the
+// table of which part uses which. From the top down:
+//
+//	run       plays a run, again for each fault at a clock reading, and returns the Result
+//	fault     applies the faults of the Schedule to processes, servers and connections
+//	process   a process: its workload's Clients and their goroutines, pauses, crashes
+//	clock     a process's clocks, timers and contexts, and faults at clock readings
+//	network   calls, messages, connections, addresses and subscriptions
+//	server    a server: its data, replicas, incarnations and subscribers
+//	resource  what the locks protect
+//	check     the checks, and what they know of leases
+//	driver    the queue of events, the inbox of requests, and the loop
+//	world     the parts of one run
+//
+// Below them are plain values: log, schedule, config, locker, redis (a server's commands),
+// random, and linear (clock arithmetic). They use none of the above.
+//
+// Parts use each other in both directions in five places:
+//
+//   - A process makes calls on the network, and the replies wake it.
+//   - The network brings requests to a server, and replies and notifications back.
+//   - A process has clocks, whose timers belong to it and end when it crashes.
+//   - Processes, the network, servers and the resource report to the checks at once,
+//     because the checks compare a report with the state of clocks and servers at that
+//     moment.
+//   - A fault at an operation (Fault.Nth) happens when the network sends the call.
+//
+// The world knows all parts, and each part knows the world: that is how parts find each
+// other.
 package simulation

@@ -128,7 +128,7 @@ func (p *process) report(kind ViolationKind, text string) {
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
-	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
+	cfg.Random = &randomBytes{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
 	cfg.Owner = p.name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}

@@ -52,9 +52,9 @@ func between(h uint64, least, most int64) int64 {
 	return least + int64(h%uint64(most-least+1))
 }
 
-// values is one process's Config.Random: the n-th byte depends on the seed, the
+// randomBytes is one process's Config.Random: the n-th byte depends on the seed, the
 // process and n alone.
-type values struct {
+type randomBytes struct {
 	seed, process uint64
 
 	// For the goroutines of a crashed process, which run concurrently.
@@ -63,7 +63,7 @@ type values struct {
 }
 
 // Read fills p and never fails.
-func (v *values) Read(p []byte) (int, error) {
+func (v *randomBytes) Read(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range p {

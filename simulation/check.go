@@ -251,38 +251,44 @@ func (c *checker) crashed(p *process) {
 	}
 }
 
-// record reports one action of a workload to the checks.
+// record reports to the checks what a workload did or was told.
 type record struct {
 	p         *process
 	goroutine int
 	n         uint64
 	kind      EventKind
 	holding   *holding
+	key       string // of a lease that was extended, which is known by its key and token
+	token     fencing.Token
 	words     string
 	belief
 }
 
 func (r *record) order() opOrder {
-	kind := isRecord
-	if r.kind == Acquired {
-		// In a hand-off within a step, the predecessor released it first.
-		kind = isGain
+	switch r.kind {
+	case Extended:
+		return opOrder{process: r.p.index, kind: isRecord, n: uint64(r.token), key: r.key, value: "extended"}
+	case Acquired: // in a hand-off within a step, the predecessor released it first
+		return opOrder{process: r.p.index, kind: isGain, place: r.goroutine, n: r.n}
 	}
-	return opOrder{process: r.p.index, kind: kind, place: r.goroutine, n: r.n}
+	return opOrder{process: r.p.index, kind: isRecord, place: r.goroutine, n: r.n}
 }
 
 func (r *record) apply(w *world) {
 	if r.p.gone() {
 		return
 	}
-	now := w.now.Load()
-	left := r.left(r.p)
-	e := w.event(r.kind, r.p.name, "")
-	e.Goroutine, e.Validity, e.Words = r.goroutine, left, r.words
-	if r.holding != nil {
-		e.Key, e.Token = r.holding.key, r.holding.token
+	now, left := w.now.Load(), r.left(r.p)
+	h := r.holding
+	if r.kind == Extended {
+		h = w.check.extended(r, now)
 	}
-	switch h := r.holding; r.kind {
+	e := w.event(r.kind, r.p.name, "")
+	e.Goroutine, e.Validity, e.Words, e.Key, e.Token = r.goroutine, left, r.words, r.key, r.token
+	if h != nil {
+		e.Key, e.Token, e.Goroutine = h.key, h.token, h.goroutine
+	}
+	switch r.kind {
 	case Asked:
 		h.askedAt = now
 		if w.check.asked == nil {
@@ -305,50 +311,27 @@ func (r *record) apply(w *world) {
 		if h != nil && now < h.endedAt {
 			h.told(left)
 		}
-	case Released:
+	case Extended:
+		if h == nil {
+			break
+		}
+		if h.told(left); !r.over(r.p) {
+			w.check.real(h)
+		}
+	case Released, HandedOff:
 		if h != nil {
 			h.endedAt = min(h.endedAt, now)
 		}
-	case HandedOff:
-		h.endedAt = min(h.endedAt, now)
 	}
-	if r.holding != nil {
-		e.Lease = r.holding.number
-	}
-}
-
-// prolonged is a successful extension.
-type prolonged struct {
-	p     *process
-	key   string
-	token fencing.Token
-	belief
-}
-
-func (x *prolonged) order() opOrder {
-	return opOrder{process: x.p.index, kind: isRecord, n: uint64(x.token), key: x.key, value: "extended"}
-}
-
-func (x *prolonged) apply(w *world) {
-	if x.p.gone() {
-		return
-	}
-	now, validity := w.now.Load(), x.left(x.p)
-	h := w.check.held(x, now)
-	e := w.event(Extended, x.p.name, "")
-	e.Key, e.Token, e.Validity = x.key, x.token, validity
 	if h != nil {
-		e.Lease, e.Goroutine = h.number, h.goroutine
-		if h.told(validity); !x.over(x.p) {
-			w.check.real(h)
-		}
+		e.Lease = h.number
 	}
 }
 
-// held is the lease that was extended, nil if its holder has released it.
-func (c *checker) held(x *prolonged, now int64) *holding {
+// extended is the lease that was extended, nil if its holder has released it.
+func (c *checker) extended(r *record, now int64) *holding {
 	for _, h := range slices.Backward(c.holdings) {
-		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
+		if h.p == r.p && h.key == r.key && h.token == r.token && now < h.endedAt {
 			return h
 		}
 	}

@@ -172,7 +172,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.returned()
 	if _, told := lease.(*quorum.Lease); !told && err == nil { // a *quorum.Lease reports it by a hook
-		c.p.post(&prolonged{p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
+		c.p.post(&record{kind: Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
 }
@@ -251,7 +251,7 @@ func (c *Client) hooks() quorum.Hooks {
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.post(&prolonged{p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			c.p.post(&record{kind: Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
 			switch {

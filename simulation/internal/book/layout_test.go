@@ -35,7 +35,9 @@ var policy = map[string][]string{
 	"quorum/wire":             {"fencing", "github.com/benbjohnson/clock"},
 	"quorum/internal/handoff": {"fencing"},
 	"quorum/quorumslog":       {"drift", "fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest":       {"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	"quorum/quorumtest":       {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
+
+	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
@@ -46,9 +48,10 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "github.com/benbjohnson/clock"},
-	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
+	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
+	"simulation/internal/goroutines": {},
+	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios":  {"drift", "quorum", "simulation", "simulation/designs"},
 
 	// It knows nothing of what is run.
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},

@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 		assert.Contains(t, errs, "no space left on device", "%q", args)
 	}
 	_, errs := does(t, exitFail, "shrink", recorded(t), "-o", full)
-	assert.Contains(t, errs, "is no file")
+	assert.Contains(t, errs, "is not a regular file")
 	for _, args := range [][]string{
 		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},

@@ -28,7 +28,7 @@ type searchFlags struct {
 	out       string
 	porcupine string
 
-	opinion *outfile // the second judge's page; nil: none
+	opinion *outfile // package judge's page; nil: none
 }
 
 func (f *searchFlags) register(flags *flag.FlagSet) {
@@ -161,9 +161,9 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:
-		fmt.Fprintf(out, "interrupted: go on with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "interrupted: continue with %s %d:%s\n", what, report.To, end(o.To))
 	default:
-		fmt.Fprintf(out, "the time was up: go on with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "the time is up: continue with %s %d:%s\n", what, report.To, end(o.To))
 	}
 	for _, d := range report.Deaths {
 		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
@@ -338,7 +338,7 @@ func fault(f simulation.Fault) string {
 			words += " in " + f.Func
 		}
 		if f.Stale {
-			words += ", after which it goes on with the old time"
+			words += ", after which it continues with the old time"
 		}
 	case f.Nth != 0 && f.Op != "":
 		words += fmt.Sprintf(", at its %s number %d", f.Op, f.Nth)
@@ -381,7 +381,7 @@ func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 	if len(unreached) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\nnever happened, so that nothing is shown about it:\n")
+	fmt.Fprintf(out, "\nnever happened, so the run shows nothing about it:\n")
 	paragraph(out, "  ", strings.Join(unreached, ", "))
 	if len(space.Faults) > 0 {
 		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)

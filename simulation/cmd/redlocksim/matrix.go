@@ -61,7 +61,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		return err
 	}
 	if f.html == "" {
-		f.plan.CurveSeeds = 0 // nobody would see them
+		f.plan.CurveSeeds = 0 // only the page shows them
 	}
 	if err := f.open("", flags); err != nil {
 		return err

@@ -217,7 +217,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 		"-seeds is 0":                   {"matrix", "-seeds", "0"},
 		"-workers is 0":                 {"-workers", "0"},
 		"-loud":                         {"-loud"},
-		"is one word too many":          {"-seeds", "1", "now"},
+		"unexpected argument":           {"-seeds", "1", "now"},
 		"named twice":                   {"matrix", "-designs", "redlock,redlock"},
 		"which scenario or fault":       {"run"},
 		"no scenario \"S99\"":           {"run", "S99"},

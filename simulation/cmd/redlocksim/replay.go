@@ -85,8 +85,8 @@ func tellStory(out io.Writer, title string, r simulation.Result) error {
 	return timeline.Of(r.Log).Text(out, options)
 }
 
-// secondOpinion writes the second judge's page, and says what it thinks; nothing if there
-// is no page to write.
+// secondOpinion writes package judge's page, if there is one to write, and prints its
+// verdict.
 func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 	if page == nil {
 		return nil

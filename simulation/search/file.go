@@ -25,8 +25,8 @@ var ErrFile = errors.New("search: bad replay file")
 
 // The beginning of a replay file.
 const (
-	Format  = "redlocksim replay"
-	Version = 1
+	format  = "redlocksim replay"
+	version = 1
 )
 
 // maxFile bounds the size of a replay file, and maxFaults its schedule.
@@ -63,7 +63,7 @@ func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Format: Format, Version: Version, Setup: s, About: about, Digest: result.Log.Digest(), Violations: found(result)}
+	f := File{Format: format, Version: version, Setup: s, About: about, Digest: result.Log.Digest(), Violations: found(result)}
 	if f.Schedule == nil {
 		f.Schedule = simulation.Schedule{}
 	}
@@ -214,12 +214,12 @@ func header(text []byte) error {
 		return fmt.Errorf("it isn't JSON (%w, at byte %d); pass a file that redlocksim wrote", syntax, syntax.Offset)
 	case err != nil:
 		return fmt.Errorf("it isn't a replay file (%w); pass a file that redlocksim wrote", err)
-	case head.Format != Format:
-		return fmt.Errorf("its format is %q, want %q; pass a file that redlocksim wrote", head.Format, Format)
+	case head.Format != format:
+		return fmt.Errorf("its format is %q, want %q; pass a file that redlocksim wrote", head.Format, format)
 	case head.Version == nil:
-		return fmt.Errorf("it has no version; want %d", Version)
-	case *head.Version != Version:
-		return fmt.Errorf("it is of version %d, and only %d can be read here; use the redlocksim that wrote it, or search again", *head.Version, Version)
+		return fmt.Errorf("it has no version; want %d", version)
+	case *head.Version != version:
+		return fmt.Errorf("it is of version %d, and only %d can be read here; use the redlocksim that wrote it, or search again", *head.Version, version)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ type Replay struct {
 
 // Replay plays a File's Setup again and compares. If ctx ends, the error Is that of ctx.
 func (f File) Replay(ctx context.Context, r Registry) (Replay, error) {
-	result, err := r.PlayContext(ctx, f.Setup)
+	result, err := r.playContext(ctx, f.Setup)
 	if err != nil {
 		return Replay{}, err
 	}

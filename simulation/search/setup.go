@@ -74,11 +74,11 @@ func (r Registry) prepare(s Setup) (run, error) {
 //
 // All errors are ErrSetup.
 func (r Registry) Play(s Setup) (simulation.Result, error) {
-	return r.PlayContext(context.Background(), s)
+	return r.playContext(context.Background(), s)
 }
 
-// PlayContext is Play until ctx ends. The error then Is also that of ctx.
-func (r Registry) PlayContext(ctx context.Context, s Setup) (simulation.Result, error) {
+// playContext is Play until ctx ends. The error then Is also that of ctx.
+func (r Registry) playContext(ctx context.Context, s Setup) (simulation.Result, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return simulation.Result{}, err

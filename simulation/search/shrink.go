@@ -30,7 +30,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 		return Shrunk{}, err
 	}
 	sh := &shrinker{ctx: ctx, registry: r, kind: kind, best: s}
-	result, err := r.PlayContext(ctx, s)
+	result, err := r.playContext(ctx, s)
 	switch {
 	case ctx.Err() != nil:
 		return Shrunk{Setup: s}, nil
@@ -67,7 +67,7 @@ func (s *shrinker) try(setup Setup) bool {
 		return false
 	}
 	s.runs++
-	result, err := s.registry.PlayContext(s.ctx, setup)
+	result, err := s.registry.playContext(s.ctx, setup)
 	if err != nil || !slices.Contains(result.Kinds(), s.kind) || observed(result, s.kind) != s.observed {
 		return false // a run that is too small for its schedule is an error
 	}

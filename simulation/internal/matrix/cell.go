@@ -17,11 +17,11 @@ var beliefs = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overv
 // its servers' keys is not counted there, because locks on one server have one in nearly
 // every run. Cell.Overvalued counts it for all designs.
 func harms(d designs.Design, kind simulation.ViolationKind) bool {
-	return kind != simulation.Overvalued && Promised(d, kind)
+	return kind != simulation.Overvalued && promised(d, kind)
 }
 
-// Promised reports whether a violation breaks what a design promises.
-func Promised(d designs.Design, kind simulation.ViolationKind) bool {
+// promised reports whether a violation breaks what a design promises.
+func promised(d designs.Design, kind simulation.ViolationKind) bool {
 	return !Fenced(d) || !slices.Contains(beliefs, kind)
 }
 
@@ -49,7 +49,7 @@ func (t task) playCell(seed uint64, sum *tally) error {
 		return err
 	}
 	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return harms(d, kind) })
-	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return Promised(d, kind) }) {
+	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return promised(d, kind) }) {
 		sum.Broken++
 	}
 	return nil

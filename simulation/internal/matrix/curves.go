@@ -34,7 +34,7 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 	if err != nil {
 		return outcome{}, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return Promised(d, k) })}, nil
+	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return promised(d, k) })}, nil
 }
 
 // yours is a series for each design that was registered.

@@ -62,16 +62,6 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 	return c
 }
 
-// FirstSeeds gives the first seed of each kind of violation in a cell, also of those that
-// break no promise.
-func (r Result) FirstSeeds(fault, design string) map[simulation.ViolationKind]uint64 {
-	first := map[simulation.ViolationKind]uint64{}
-	for kind, f := range r.of(ofCell, fault, design).Kinds {
-		first[kind] = f.First
-	}
-	return first
-}
-
 // check says what is unexpected in a cell.
 func (r Result) check(fault string, d designs.Design) error {
 	want, ok := ExpectationOf(fault, d.Name)
@@ -81,7 +71,7 @@ func (r Result) check(fault string, d designs.Design) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Kinds)) {
 		f := sum.Kinds[kind]
-		if Promised(d, kind) && !want.Allows(kind) {
+		if promised(d, kind) && !want.Allows(kind) {
 			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
 		}
 	}

@@ -129,7 +129,7 @@ func (t *Timelines) cell(f Fault, d designs.Design, seed uint64) error {
 	}
 	run := t.add(f.Name, f.Title, d, seed, "", result.Log)
 	for _, kind := range result.Kinds() {
-		if Promised(d, kind) {
+		if promised(d, kind) {
 			run.Kinds = append(run.Kinds, string(kind))
 		}
 	}

@@ -184,11 +184,11 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 func (d *demo) makeReady(ctx context.Context, trust bool) {
 	for _, client := range []*quorum.Coordinator{d.alice, d.bob} {
 		if trust {
-			_ = client.Trust(ctx) // who can't be asked is told below
+			_ = client.Trust(ctx) // Verify reports servers that do not answer
 		}
-		report, _ := client.Verify(ctx) // its error joins what the report has
+		report, _ := client.Verify(ctx) // the report has its errors
 		if client != d.alice {
-			continue // he would be told the same
+			continue // his report is the same
 		}
 		for _, r := range report.Instances {
 			if r.Err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Counters of what has no event of its own but matters to a check: that a check found
-// nothing proves little if the situation it checks never occurred.
+// Counters of situations that have no event but matter to a check: no findings prove little
+// if the situation never occurred.
 var (
 	replyAfterRelease   = counter("a reply came after the release")
 	grantTooLate        = counter("a grant came too late")

@@ -56,7 +56,7 @@ const (
 	hashKind
 )
 
-// command is one of the commands that a database carries out.
+// command is a command that a database executes.
 type command struct {
 	// least and most bound the number of arguments after its name; most < 0 means no
 	// limit.
@@ -178,7 +178,7 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 			c.keepTTL = true
 		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
 			i++
-			if i == len(args) || option != "IFEQ" && c.timed && c.unit != option { // the same again is let pass
+			if i == len(args) || option != "IFEQ" && c.timed && c.unit != option { // the same option may be repeated
 				return c, errSyntax
 			}
 			if option == "IFEQ" {
@@ -228,7 +228,7 @@ func expiry(name, text string, unit time.Duration, absolute bool, now time.Time)
 	if n > limit || unit == time.Second && n < math.MinInt64/1000 {
 		return time.Time{}, invalidExpire(name)
 	}
-	n = max(n, -limit) // long past, as far as anybody can tell
+	n = max(n, -limit) // in the past all the same
 	if absolute {
 		return time.Unix(0, n*int64(unit)).UTC(), nil
 	}

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// A hash is kept as a text, so that it expires, is dropped and is copied as all keys
-// are: this, and its fields as JSON.
+// A hash is stored as a string, so that it expires and is dropped and copied like other
+// keys: this prefix, and its fields as JSON.
 const hashPrefix = "\x00hash "
 
 var errHashValue = errors.New("ERR hash value is not an integer")
 
 func isHash(value string) bool { return strings.HasPrefix(value, hashPrefix) }
 
-// hash gives a key's fields, none if it doesn't exist, and its end.
+// hash returns a key's fields, none if it doesn't exist, and its expiry.
 func (d database) hash(key string, now time.Time) (fields map[string]string, expires time.Time) {
 	fields = map[string]string{}
 	value, expires, exists := d.Keys.Get(key, now)
 	if exists {
-		// What putHash wrote can be read.
+		// putHash wrote it, so there is no error.
 		_ = json.Unmarshal([]byte(value[len(hashPrefix):]), &fields)
 	}
 	return fields, expires
@@ -34,11 +34,11 @@ func (d database) putHash(key string, fields map[string]string, expires, now tim
 		d.Keys.Delete(key, now)
 		return
 	}
-	text, _ := json.Marshal(fields) // a map of texts always can be
+	text, _ := json.Marshal(fields) // a map of strings has no error
 	d.Keys.Put(key, hashPrefix+string(text), expires)
 }
 
-// pairs looks at HSET's arguments.
+// pairs checks HSET's arguments.
 func pairs(args []string) error {
 	if len(args)%2 == 0 {
 		return wrongNumber("hset")
@@ -46,7 +46,7 @@ func pairs(args []string) error {
 	return nil
 }
 
-// increment looks at HINCRBY's arguments.
+// increment checks HINCRBY's arguments.
 func increment(args []string) error {
 	if _, err := strconv.ParseInt(args[2], 10, 64); err != nil {
 		return errNotInteger
@@ -102,7 +102,7 @@ func (d database) hLen(args []string, now time.Time) Reply {
 }
 
 func (d database) hIncrBy(args []string, now time.Time) Reply {
-	by, _ := strconv.ParseInt(args[2], 10, 64) // increment has looked
+	by, _ := strconv.ParseInt(args[2], 10, 64) // increment has checked it
 	fields, expires := d.hash(args[0], now)
 	n := int64(0)
 	if has(fields, args[1]) {

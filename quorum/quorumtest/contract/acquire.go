@@ -20,12 +20,12 @@ func checkAcquireHeld(c *check) {
 			vote := c.refused(c.acquire("a", value))
 			c.lives(vote.Remaining, long, sent)
 			vote = c.refused(c.bare("a", value))
-			if vote.Remaining != 0 { // the bare SET may not tell
+			if vote.Remaining != 0 { // the bare SET may not say
 				c.lives(vote.Remaining, long, sent)
 			}
 		})
 	}
-	// What stands in the way may also be older than any counter.
+	// The key may also have been set without a counter.
 	sent = c.clock.Now()
 	c.granted(c.bare("b", "v"))
 	c.changesNothing("b", func() { c.refused(c.acquire("b", "other")) })

@@ -8,9 +8,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// checkTTL bounds a key's life from both sides, however slow the machine is: it
-// lives from some moment after the command was sent, and to one before the
-// answer came plus the TTL.
+// checkTTL bounds a key's lifetime from both sides, however slow the machine is: it begins
+// after the request was sent, and ends at most a TTL after the reply arrived.
 func checkTTL(c *check) {
 	for name, start := range map[string]func(ttl time.Duration){
 		"acquire": func(ttl time.Duration) {

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// checkRace lets many clients want one key at the same moment.
+// checkRace: many clients request one key at the same moment.
 func checkRace(c *check) {
 	const clients = 50
 	for _, fence := range []bool{true, false} {
@@ -40,7 +40,7 @@ func checkRace(c *check) {
 	}
 }
 
-// together runs f in n goroutines that start at once, and gives what they give.
+// together runs f in n goroutines that start at once, and returns their votes.
 func (c *check) together(n int, f func(i int) wire.Vote) []wire.Vote {
 	var (
 		votes = make([]wire.Vote, n)
@@ -58,9 +58,8 @@ func (c *check) together(n int, f func(i int) wire.Vote) []wire.Vote {
 	return votes
 }
 
-// checkCycles lets clients take one lock in turn, in no particular order. Who
-// holds it writes down its token before releasing, so the list is in the order
-// of acquisition.
+// checkCycles: clients take one lock in turn, in any order. The holder notes its token before
+// the release, so the list is in the order of acquisition.
 func checkCycles(c *check) {
 	const clients, turns = 8, 10
 	var (
@@ -97,7 +96,7 @@ func checkCycles(c *check) {
 	}
 }
 
-// checkManyKeys: answers must find the caller who asked.
+// checkManyKeys: each reply must reach the caller of its request.
 func checkManyKeys(c *check) {
 	votes := c.together(30, func(i int) wire.Vote {
 		name, value := fmt.Sprint("k", i), fmt.Sprint("v", i)

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// tooFar demands that the command fails because the counter would come to the token.
+// tooFar demands that the request fails because the counter would reach the token.
 func (c *check) tooFar(cmd wire.Request, token fencing.Token) {
 	c.t.Helper()
 	var vote wire.Vote
@@ -28,15 +28,15 @@ func (c *check) tooFar(cmd wire.Request, token fencing.Token) {
 	require.WithinRange(c.t, counter.Clock, from.Add(-grain-c.skew), c.clock.Now().Add(grain+c.skew))
 }
 
-// checkAcquireAhead: a grant takes a counter no further ahead of the clock than the command
-// says.
+// checkAcquireAhead: a grant raises a counter no further ahead of the clock than the request
+// allows.
 func checkAcquireAhead(c *check) {
 	const minute = fencing.Token(time.Minute / time.Microsecond)
 	commands := func(name, value, replace string) map[string]wire.Request {
 		all := map[string]wire.Request{}
-		for what, spare := range map[string]int{"acquire": 0, "reserve": 3} {
+		for what, reserve := range map[string]int{"acquire": 0, "reserve": 3} {
 			cmd := c.acquire(name, value)
-			cmd.Fence.Ahead, cmd.Fence.Reserve, cmd.Replace = 20*time.Minute, spare, replace
+			cmd.Fence.Ahead, cmd.Fence.Reserve, cmd.Replace = 20*time.Minute, reserve, replace
 			all[what] = cmd
 		}
 		return all
@@ -54,7 +54,7 @@ func checkAcquireAhead(c *check) {
 	}
 	require.Equal(c.t, token+1, c.granted(c.acquire("a", "w")).Token, "a client that lets it")
 
-	// One that is a little less ahead than it may be goes on.
+	// A counter that is a little less ahead counts on.
 	token = c.granted(c.acquire("b", "v")).Token + 15*minute
 	c.granted(c.raise("b", "v", token))
 	c.granted(c.release("b", "v"))
@@ -63,7 +63,7 @@ func checkAcquireAhead(c *check) {
 		require.Equal(c.t, token, c.granted(cmd).Token)
 		c.granted(c.release("b", "w"))
 	}
-	// One that starts from the clock does so with any bound.
+	// A counter that starts from the clock does so with any bound.
 	cmd := c.acquire("c", "v")
 	cmd.Fence.Ahead = time.Microsecond
 	c.granted(cmd)
@@ -80,8 +80,8 @@ func checkAcquireAhead(c *check) {
 	}
 }
 
-// checkLiftAhead: nobody lifts a counter further ahead of the clock than the command says,
-// whatever other servers gave.
+// checkLiftAhead: no request lifts a counter further ahead of the clock than it allows,
+// whatever tokens other servers issued.
 func checkLiftAhead(c *check) {
 	const minute = fencing.Token(time.Minute / time.Microsecond)
 	now := fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
@@ -136,8 +136,8 @@ func checkCounterTTL(c *check) {
 		require.True(c.t, c.clock.Now().Before(until), "the counter didn't expire")
 		c.clock.Sleep(time.Millisecond)
 	}
-	// Those that were renewed had their old end about now. A lock that is
-	// taken now and waited for lets it pass.
+	// The old expiry of the renewed counters is about now. A lock with a short TTL lets it
+	// pass.
 	marker := c.bare("marker", "v")
 	marker.TTL = short
 	c.granted(marker)

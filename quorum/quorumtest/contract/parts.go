@@ -2,8 +2,8 @@ package contract
 
 import "github.com/stretchr/testify/require"
 
-// parts is the contract. Each part stands for itself, so that a broken instance
-// fails the part that names what is broken.
+// parts is the contract. The parts are independent, so that a broken instance fails the part
+// that names what is broken.
 var parts = []part{
 	{"name", checkName},
 	{"acquire a free key", checkAcquireFree},
@@ -25,8 +25,8 @@ var parts = []part{
 	{"restore without fence", checkRestoreBare},
 	{"release", checkRelease},
 	{"release only while mine", checkReleaseMine},
-	{"acquire reserves tokens", checkSpare},
-	{"reserved tokens end at the clock", checkSpareClock},
+	{"acquire reserves tokens", checkReserved},
+	{"reserved tokens end at the clock", checkReservedClock},
 	{"how far acquire counts", checkAcquireAhead},
 	{"how far raise and restore lift", checkLiftAhead},
 	{"replace", checkReplace},

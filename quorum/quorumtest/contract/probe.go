@@ -65,8 +65,8 @@ func checkProbe(c *check) {
 	require.Equal(c.t, id.Dialect, again.Dialect)
 }
 
-// checkMark looks which clients leave the mark anew: those that have found another run
-// under the name since it was left, and nobody else.
+// checkMark: a client leaves the mark anew if it has found another run under the name since
+// the mark was left. No other client does.
 func checkMark(c *check) {
 	id := c.probe()
 	if id.Epoch == "" {
@@ -93,7 +93,7 @@ func checkMark(c *check) {
 		{"this process as a replica", wire.Known{RunID: id.RunID, Lately: true}, false},
 	} {
 		before := c.probe()
-		c.clock.Sleep(2 * grain) // longer than the other run's last sight is ago
+		c.clock.Sleep(2 * grain) // longer than since the other run was last seen
 		after := c.probeKnowing(known.Known)
 		require.Equal(c.t, before.ReplID, after.ReplID)
 		if known.anew {

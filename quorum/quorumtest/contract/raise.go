@@ -20,7 +20,7 @@ func checkRaise(c *check) {
 	c.granted(c.release("a", "v"))
 	require.Equal(c.t, token+1, c.granted(c.acquire("a", "w")).Token)
 
-	// A counter that is gone, or never was, is as low as can be.
+	// A missing counter is lower than any.
 	c.granted(c.bare("b", "v"))
 	c.granted(c.raise("b", "v", 5))
 	require.EqualValues(c.t, 5, c.do(c.look("b")).Token)

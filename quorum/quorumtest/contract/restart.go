@@ -36,11 +36,11 @@ func checkRestart(c *check) {
 	if after.Served >= 0 {
 		require.LessOrEqual(c.t, after.Served, c.clock.Since(restarted)+grain, "the mark is of the old run")
 	}
-	require.False(c.t, after.Vouched, "nobody vouches for a server that has forgotten")
+	require.False(c.t, after.Vouched, "a server that has lost its data is vouched for")
 }
 
-// answered sends a command until it is answered: connections to the
-// server's old run fail first.
+// answered sends a request until it is answered, because connections to the old run fail
+// first.
 func (c *check) answered(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	for until := c.clock.Now().Add(patience); ; {

@@ -7,14 +7,14 @@ import (
 )
 
 func checkRestore(c *check) {
-	// On a server that knows nothing of the resource.
+	// On a server without a counter.
 	sent := c.clock.Now()
 	c.granted(c.restore("new", "v", 1000))
 	require.EqualValues(c.t, 1000, c.held("new", "v", long, sent))
 	c.granted(c.release("new", "v"))
 	require.EqualValues(c.t, 1001, c.granted(c.acquire("new", "w")).Token)
 
-	// On one that has an older counter, or a younger.
+	// On a server with a lower counter, or a higher one.
 	token := c.expire("a", "v")
 	sent = c.clock.Now()
 	c.granted(c.restore("a", "v", token+5))
@@ -23,7 +23,7 @@ func checkRestore(c *check) {
 	c.granted(c.restore("a", "v", token))
 	require.Equal(c.t, token+5, c.do(c.look("a")).Token, "the counter was lowered")
 
-	// Where the key is held already.
+	// On a server that has the key.
 	c.granted(c.restore("a", "v", token+7))
 	vote := c.do(c.look("a"))
 	require.Equal(c.t, token+7, vote.Token)

@@ -16,7 +16,7 @@ func (c *check) known(name, value string) wire.Request {
 	return cmd
 }
 
-// run is the server's run. A server that hides it has none of what is checked.
+// run is the server's run. If the server hides it, the check is skipped.
 func (c *check) run() wire.Run {
 	c.t.Helper()
 	run := c.probe().Run()
@@ -29,7 +29,7 @@ func (c *check) run() wire.Run {
 // anotherRun is a replication ID as Redis writes them.
 const anotherRun = "0123456789abcdef0123456789abcdef01234567"
 
-// earlier makes the counter one of another run.
+// earlier makes another run the one that last raised the counter.
 func (c *check) earlier(name string) {
 	c.t.Helper()
 	put, ok := c.inst.(Putter)
@@ -39,7 +39,7 @@ func (c *check) earlier(name string) {
 	put.PutRun(c.key(name), anotherRun)
 }
 
-// goesOn demands that the command is granted the token that comes next.
+// goesOn demands that the request is granted the next token.
 func (c *check) goesOn(cmd wire.Request) fencing.Token {
 	c.t.Helper()
 	last := c.do(wire.Request{Op: wire.Look, Key: cmd.Key, Fence: wire.Fence{On: true}}).Token
@@ -49,8 +49,7 @@ func (c *check) goesOn(cmd wire.Request) fencing.Token {
 	return token
 }
 
-// lifted demands that the command is granted the first token after the server's
-// clock.
+// lifted demands that the request is granted the first token after the server's clock.
 func (c *check) lifted(cmd wire.Request) fencing.Token {
 	c.t.Helper()
 	tick := wire.Request{Op: wire.Tick}
@@ -72,7 +71,7 @@ func checkRun(c *check) {
 	}
 	take(c.lifted, c.known("a", "v"))
 	take(c.goesOn, c.known("a", "v"))
-	take(c.goesOn, c.acquire("a", "v")) // a client that knows no run goes on, and leaves the run
+	take(c.goesOn, c.acquire("a", "v")) // a client that knows no run counts on, and leaves the run
 	take(c.goesOn, c.known("a", "v"))
 	c.earlier("a")
 	take(c.goesOn, c.acquire("a", "v"))
@@ -83,14 +82,14 @@ func checkRun(c *check) {
 	cmd.Fence.Set.Version++
 	take(c.goesOn, cmd)
 
-	// A counter of no known run.
+	// A counter without a known run.
 	take(c.lifted, c.acquire("b", "v"))
 	take(c.goesOn, c.acquire("b", "v"))
 	take(c.lifted, c.known("b", "v"))
 	take(c.goesOn, c.known("b", "v"))
 
-	// One that is ahead of the clock isn't lowered. The clock must not catch up meanwhile:
-	// a server may be slow, and so may this goroutine.
+	// A counter ahead of the clock isn't lowered. The clock must not catch up meanwhile,
+	// because the server and this goroutine may be slow.
 	token := c.granted(c.known("c", "v")).Token + fencing.Token(time.Minute/time.Microsecond)
 	c.granted(c.raise("c", "v", token))
 	c.granted(c.release("c", "v"))
@@ -135,8 +134,8 @@ func checkRun(c *check) {
 	require.Zero(c.t, c.do(c.look("e")).Token)
 }
 
-// checkRunKept: what Raise and Restore write comes from other servers, and says
-// nothing of what this one gave.
+// checkRunKept: Raise and Restore write tokens of other servers, which say nothing about the
+// tokens of this one.
 func checkRunKept(c *check) {
 	token := c.granted(c.known("a", "v")).Token
 	c.granted(c.raise("a", "v", token+1))
@@ -157,7 +156,7 @@ func checkRunKept(c *check) {
 	c.lifted(c.known("c", "w"))
 }
 
-// checkOtherRun: a server does nothing that it is asked in another run than its own.
+// checkOtherRun: a server executes no request for another run.
 func checkOtherRun(c *check) {
 	run := c.run()
 	token := c.granted(c.known("held", "v")).Token

@@ -44,7 +44,7 @@ func checkSetMismatch(c *check) {
 		cmd := c.acquire("a", "w")
 		cmd.Fence.Set = set
 		c.changesNothing("a", func() { c.mismatch(cmd, main) })
-		// The set is each resource's own.
+		// Each resource has its own set.
 		elsewhere := c.acquire(fmt.Sprint("elsewhere", i), "w")
 		elsewhere.Fence.Set = set
 		c.granted(elsewhere)
@@ -52,7 +52,7 @@ func checkSetMismatch(c *check) {
 	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token, "a refused client has left its mark")
 	c.granted(c.release("a", "v"))
 
-	// Versions are numbers: 10 is above 9, and those above 2^53 are told apart.
+	// Versions are numbers: 10 is above 9, and those above 2^53 differ.
 	for _, step := range [][2]uint64{{9, 10}, {99, 100}, {1<<53 + 2, 1<<53 + 3}} {
 		older, newer := main, main
 		older.Version, newer.Version = step[0], step[1]
@@ -69,7 +69,7 @@ func checkSetMismatch(c *check) {
 	}
 }
 
-// mismatch demands that the command is refused for the sake of the set.
+// mismatch demands that the request is refused because of the set.
 func (c *check) mismatch(cmd wire.Request, theirs wire.Set) {
 	c.t.Helper()
 	vote := c.do(cmd)
@@ -81,9 +81,8 @@ func (c *check) mismatch(cmd wire.Request, theirs wire.Set) {
 	require.Equal(c.t, theirs.String(), mismatch.Theirs)
 }
 
-// checkSetHeld: a newer set takes a resource over where its key is free, and
-// not before. Which of the two reasons for the refusal is told is the
-// instance's choice.
+// checkSetHeld: a newer set takes a resource over only when its key is free. The instance may
+// give either of the two reasons for the refusal.
 func checkSetHeld(c *check) {
 	token := c.granted(c.acquire("a", "v")).Token
 	for _, set := range []wire.Set{

@@ -9,15 +9,14 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// odd is text that has been mangled by one layer or another.
+// odd is texts that some layer may mangle.
 var odd = []string{
 	"plain", "plain ", "plain\n", "line", "with space", " ", "tab\there", "line\nbreak", "crlf\r\nend", "trailing ", " leading",
 	"ünïcode", "日本語", "🔒", "e\u0301", "\u00e9", "\u202e", "quote\"s'`", `back\slash`, `\n`, "%s%d", "$1", "*", "?", "[a-z]", "a:b:c",
 	"0", "-1", "1e3", "007", "nil", "OK", "UPPER", "upper", "\xff\xfe", "\x01\x02\x7f", strings.Repeat("x", 1024-64), strings.Repeat("ß", 480),
 }
 
-// checkKeys takes all odd keys at once: two that are one and the same to the
-// server show as a refusal.
+// checkKeys locks all odd keys at once. If two are the same to the server, one is refused.
 func checkKeys(c *check) {
 	tokens := map[string]fencing.Token{}
 	for i, name := range odd {

@@ -27,7 +27,7 @@ func checkTokens(c *check) {
 	require.Equal(c.t, last+2, c.granted(c.acquire("a", "y")).Token, "after an expiry")
 }
 
-// checkSeed allows a second: the seed's grain is the server's own affair.
+// checkSeed allows a second, because the server may round.
 func checkSeed(c *check) {
 	tick := wire.Request{Op: wire.Tick, Clock: true}
 	before := c.granted(tick).Clock
@@ -37,15 +37,15 @@ func checkSeed(c *check) {
 	require.LessOrEqual(c.t, int64(token), after.Add(time.Second).UnixMicro(), "tokens from the future")
 }
 
-// checkSpare: tokens that are reserved beside a command's own are nobody else's.
-func checkSpare(c *check) {
+// checkReserved: no other request is granted a reserved token.
+func checkReserved(c *check) {
 	spare := func(value string, n int) wire.Request {
 		cmd := c.acquire("a", value)
 		cmd.Fence.Reserve, cmd.Clock = n, true
 		return cmd
 	}
 	var last fencing.Token
-	// take gives how many were reserved.
+	// take returns how many were reserved.
 	take := func(cmd wire.Request) int {
 		c.t.Helper()
 		vote := c.granted(cmd)
@@ -82,8 +82,8 @@ func checkSpare(c *check) {
 	require.Zero(c.t, take(spare("v", 0)))
 }
 
-// checkSpareClock: tokens are reserved up to the clock, and no further.
-func checkSpareClock(c *check) {
+// checkReservedClock: tokens are reserved up to the clock, and no further.
+func checkReservedClock(c *check) {
 	for _, n := range []int{1, 127, 1_000_000} {
 		name := fmt.Sprint("a", n)
 		c.granted(c.acquire(name, "v"))
@@ -93,7 +93,7 @@ func checkSpareClock(c *check) {
 			cmd.Fence.Reserve, cmd.Clock = n, true
 			vote := c.granted(cmd)
 			first := int64(vote.Token) - int64(vote.Reserved)
-			// The grain is that of a clock that is coarse.
+			// The clock may be coarse.
 			most := max(0, min(int64(n), vote.Clock.UnixMicro()-first))
 			require.LessOrEqual(c.t, int64(vote.Reserved), most, "%d of %d", i, n)
 			require.GreaterOrEqual(c.t, int64(vote.Reserved), max(0, min(int64(n), most-grain.Microseconds())), "%d of %d", i, n)
@@ -110,8 +110,8 @@ func checkSpareClock(c *check) {
 	require.Zero(c.t, vote.Reserved)
 }
 
-// checkLargeTokens: scripts count in floating point, and some of the ways from
-// there to text keep 14 digits or 17.
+// checkLargeTokens: scripts count in floating point, and some conversions to text keep only
+// 14 or 17 digits.
 func checkLargeTokens(c *check) {
 	c.granted(c.acquire("a", "v"))
 	far := func(cmd wire.Request) wire.Request {

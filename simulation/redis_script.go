@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Script is a Lua script in Go, for EVAL. It is executed in one step. It must depend only on
@@ -105,20 +104,20 @@ func canon(text string) string {
 }
 
 // eval is EVAL.
-func (d database) eval(args []string, now time.Time) Reply {
-	keys, rest, err := scriptKeys(args)
+func (x *execution) eval() Reply {
+	keys, rest, err := scriptKeys(x.args)
 	if err != nil {
 		return failure(err)
 	}
-	text := canon(args[0])
-	script := d.scripts[text]
+	text := canon(x.args[0])
+	script := x.scripts[text]
 	if script == nil {
 		script = wellKnown[text]
 	}
 	if script == nil {
 		return failure(errNoScript)
 	}
-	return script(func(args ...string) Reply { return d.do(args, now) }, keys, rest)
+	return script(func(args ...string) Reply { return x.do(args, x.now) }, keys, rest)
 }
 
 // scriptKeys splits what EVAL gets into keys and arguments.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 )
 
 // multi is the name of a transaction among the commands.
@@ -40,8 +39,8 @@ func Transacted(args []string) ([][]string, error) {
 	return all, nil
 }
 
-func (d database) multi(args []string, now time.Time) Reply {
-	queued, err := Transacted(args)
+func (x *execution) multi() Reply {
+	queued, err := Transacted(x.args)
 	if err != nil {
 		return failure(err)
 	}
@@ -52,7 +51,7 @@ func (d database) multi(args []string, now time.Time) Reply {
 	}
 	reply := Reply{All: make([]Reply, len(queued))}
 	for i, cmd := range queued {
-		reply.All[i] = d.do(cmd, now)
+		reply.All[i] = x.do(cmd, x.now)
 	}
 	return reply
 }

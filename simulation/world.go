@@ -137,7 +137,7 @@ func (w *world) callWitness() {
 				c.Sleep(ttl / 10)
 			}
 			if err != nil {
-				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, verdict(err)))
+				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, errorName(err)))
 				return
 			}
 			_ = lease.Release(c.ctx) // if that fails, it expires

@@ -44,9 +44,9 @@ func checkReplace(c *check) {
 	require.Equal(c.t, token+2, vote.Token)
 
 	c.clock.Sleep(2 * time.Millisecond) // the clock is ahead of the counter
-	spare := replace("v3b", "v3")
-	spare.Fence.Reserve = 4
-	vote = c.granted(spare)
+	reserve := replace("v3b", "v3")
+	reserve.Fence.Reserve = 4
+	vote = c.granted(reserve)
 	require.True(c.t, vote.Replaced)
 	require.Equal(c.t, token+7, vote.Token)
 	c.granted(replace("v3", "v3b"))

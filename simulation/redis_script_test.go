@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 		do("EVAL", "local was = redis.call(\"getdel\",KEYS[1])\n redis.call(\"set\",KEYS[2],was)\nreturn 1", "2", "a", "b")
 		assert.True(t, do("GET", "a").Null)
 		assert.Equal(t, "v", do("GET", "b").Text)
-		assert.ErrorContains(t, do("EVAL", "return 1", "0").Err, "give its Go form in Config.Scripts")
+		assert.ErrorContains(t, do("EVAL", "return 1", "0").Err, "add its Go form to Config.Scripts")
 		assert.ErrorContains(t, do("EVAL", simulation.CompareDel, "1", "b").Err, "too few keys or arguments")
 		assert.ErrorContains(t, do("EVAL", simulation.CompareDel, "0", "b").Err, "too few keys or arguments")
 		assert.ErrorContains(t, do("EVAL", swap, "x").Err, "not an integer")
@@ -84,7 +84,7 @@ func TestTransactions(t *testing.T) {
 	talk(t, simulation.Config{}, nil, func(_ *simulation.Client, do func(args ...string) simulation.Reply) {
 		assert.ErrorContains(t, do(simulation.Transaction([]string{"SET", "k", "v"}, []string{"GET"})...).Err, "EXECABORT")
 		assert.True(t, do("GET", "k").Null)
-		assert.ErrorContains(t, do("MULTI", "x").Err, "Transaction makes them")
-		assert.ErrorContains(t, do("MULTI", "9", "GET").Err, "Transaction makes them")
+		assert.ErrorContains(t, do("MULTI", "x").Err, "use Transaction")
+		assert.ErrorContains(t, do("MULTI", "9", "GET").Err, "use Transaction")
 	})
 }

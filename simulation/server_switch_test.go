@@ -420,7 +420,7 @@ func TestBadFaultsBetween(t *testing.T) {
 		`its Server is "resource"`:  {Kind: simulation.Proxy, Process: "c1", Server: simulation.Resource},
 		`its Process is ""`:         {Kind: simulation.Switch, Server: "A"},
 		"its PPM is 1000001":        {Kind: simulation.Switch, Process: "c1", Server: "A", PPM: 1_000_001},
-		"concerns only one":         {Kind: simulation.Demote, Process: "c1", Server: "A"},
+		"takes only one":            {Kind: simulation.Demote, Process: "c1", Server: "A"},
 		"its By is -1ns, want 0 or": {Kind: simulation.Switch, Process: "c1", Server: "A", By: -1},
 	} {
 		_, err := simulation.Run(1, simulation.Config{}, simulation.Schedule{fault}, func(*simulation.Client) {})

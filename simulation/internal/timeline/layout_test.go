@@ -18,7 +18,7 @@ func TestSettle(t *testing.T) {
 	for range 500 {
 		labels := make([]label, random.IntN(25))
 		for i := range labels {
-			labels[i] = label{x: float64(random.IntN(800)), parts: []part{{text: strings.Repeat("x", 1+random.IntN(30)), class: "s"}}}
+			labels[i] = label{x: float64(random.IntN(800)), segments: []segment{{text: strings.Repeat("x", 1+random.IntN(30)), class: "s"}}}
 		}
 		levels := settle(labels)
 		for i, a := range labels {
@@ -79,7 +79,7 @@ func TestLengths(t *testing.T) {
 }
 
 func TestTokensAreShortAndDistinct(t *testing.T) {
-	tl := &Timeline{Beliefs: []Belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
+	tl := &Timeline{Beliefs: []belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
 	name := tl.tokens()
 	assert.Equal(t, "…001825", name(1767225601001825))
 	assert.Equal(t, "…101825", name(1767225601101825))

@@ -73,7 +73,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	require.NoError(t, err)
 	tl := timeline.Of(r.Log)
 	shown := strings.Join(strings.Fields(text(t, tl, timeline.TextOptions{})), " ")
-	for _, words := range []string{"c1.1 the next that it started", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
+	for _, words := range []string{"c1.1 the next one", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
 		assert.True(t, strings.Contains(shown, words), words)
 	}
 	var svg strings.Builder

@@ -54,7 +54,7 @@ func (s Scenario) atVictim(from time.Duration, faults ...simulation.Fault) Scena
 // oneVoteLost is the scenario in which c1 has the lock on A, B and C, or on the only
 // server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
 func oneVoteLost(s Scenario, faults ...simulation.Fault) Scenario {
-	s.Work = clients(twoUpdatesAndRelease(0, 5*time.Second), turn(200*ms, time.Second))
+	s.Scripts = clients(twoUpdatesAndRelease(0, 5*time.Second), turn(200*ms, time.Second))
 	return s.atVictim(0, faults...)
 }
 

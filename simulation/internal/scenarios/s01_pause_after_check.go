@@ -20,7 +20,7 @@ func pauseAfterCheck() []Scenario {
 		Helps:      "a fencing token that the resource checks. Another check of the lease only makes the gap smaller; nothing closes it",
 		Source:     "Kleppmann, \"Protecting a resource with a lock\" and its first figure; he reports that it happened in HBase",
 		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
-		Work:       clients(turn(0, 0), turn(10_100*ms, 5*time.Second)),
+		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second)),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write"), unguarded, voting, "repeats-only").
 			and(none.reaching("the guard refused a write", "c2 write").without("c1 write"), fenced).
 			and(none.reaching("c2 refused", "c1 write").without("c2 acquired"), "setnx"),

@@ -24,9 +24,9 @@ func delayedWrite() []Scenario {
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 90 * time.Second},
 		},
-		Work: clients(
-			script{until(0), acquire, until(5 * time.Second), update, release},
-			script{attempt(turn(10_200*ms, 0)...), until(100 * time.Second)},
+		Scripts: clients(
+			Script{until(0), acquire, until(5 * time.Second), update, release},
+			Script{attempt(turn(10_200*ms, 0)...), until(100 * time.Second)},
 		),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite).reaching("c1 write"), "setnx repeats-only", unguarded, voting).
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced),
@@ -46,7 +46,7 @@ func delayedWrite() []Scenario {
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
 		},
-		Work: clients(script{until(0), acquire, update, until(time.Second), update, until(5 * time.Second), release}),
+		Scripts: clients(Script{until(0), acquire, update, until(time.Second), update, until(5 * time.Second), release}),
 		Verdicts: expect(breaks(simulation.LostUpdate), "setnx", unguarded, voting, "token-write token-admit").
 			and(none.reaching("the guard refused a write"), "idempotent repeats-only"),
 		Reached: []string{"a request arrived twice", "c1 write"},

@@ -20,7 +20,7 @@ func pauseBeforeCheck() []Scenario {
 			f.Process, f.At = "c1", at(1500*time.Microsecond)
 			s = s.with(f)
 		}
-		s.Work = clients(turn(0, 0), turn(10_100*ms, 5*time.Second))
+		s.Scripts = clients(turn(0, 0), turn(10_100*ms, 5*time.Second))
 		s.Reached = []string{"a process was paused"}
 		return s
 	}

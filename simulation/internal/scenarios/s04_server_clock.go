@@ -19,7 +19,7 @@ func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenar
 		s.Schedule = append(s.Schedule, each(servers, f)...)
 		s.Alone = append(s.Alone, each("A", f)...)
 	}
-	s.Work = clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms))
+	s.Scripts = clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms))
 	s.Free = []Free{{Process: "c2", By: 15 * time.Second}}
 	s.Source = "redis/redis #416: expiries are times of the wall clock"
 	if s.Helps == "" {

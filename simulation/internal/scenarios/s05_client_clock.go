@@ -10,11 +10,11 @@ import (
 // expires.
 func clientClock(s Scenario, by time.Duration) Scenario {
 	s.Schedule = simulation.Schedule{{Kind: simulation.Step, Process: "c1", At: at(500 * ms), By: by}}
-	c1 := script{until(0), acquire}
+	c1 := Script{until(0), acquire}
 	for second := range time.Duration(19) {
 		c1 = append(c1, check, update, until((second+1)*time.Second))
 	}
-	s.Work = clients(c1, turn(10_100*ms, 5*time.Second))
+	s.Scripts = clients(c1, turn(10_100*ms, 5*time.Second))
 	s.Assumption = "the client's wall clock measures time"
 	return s
 }

@@ -18,7 +18,7 @@ func clockRates() []Scenario {
 			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
 		}
 	}
-	work := func(c2, hold, again time.Duration) simulation.Workload {
+	work := func(c2, hold, again time.Duration) []Script {
 		return clients(twoUpdates(0, again), turn(c2, hold))
 	}
 	broken := breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders)
@@ -40,7 +40,7 @@ func clockRates() []Scenario {
 		Helps:      "an allowance that covers the fastest slewing in use. To the clock monitor such clocks jump: it lets none of these servers vote, which is safe and no more",
 		Source:     "chrony.conf(5), maxslewrate; the Redis document, \"Is the Algorithm Asynchronous?\": it assumes small errors compared with the TTL",
 		Schedule:   rates(slewed, 0)[:1],
-		Work:       work(9_300*ms, 100*ms, 9_500*ms),
+		Scripts:    work(9_300*ms, 100*ms, 9_500*ms),
 		Verdicts: expect(broken, "redlock quarantine unwatched").
 			and(brokenOnOne, unguarded).
 			and(guarded, "unwatched-fenced").
@@ -63,7 +63,7 @@ func clockRates() []Scenario {
 		Helps:      "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
 		Source:     "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, 1 % and 2 ms; rueidislock and redisson make none (read)",
 		Schedule:   rates(5_000, -5_000),
-		Work:       work(9_970*ms, 100*ms, 9_950*ms), // by c1's clock; the true time is 10 000
+		Scripts:    work(9_970*ms, 100*ms, 9_950*ms), // by c1's clock; the true time is 10 000
 		Verdicts: expect(broken, "no-drift").
 			and(brokenOnOne, unguarded).
 			and(none, "redlock quarantine monitor textbook", complete),
@@ -82,7 +82,7 @@ func clockRates() []Scenario {
 		Helps:      "an allowance of 1 - 0.9/1.1, which is 18.2 %: one clock is fast and the other slow. The clock monitor lets none of these servers vote, which is safe and no more",
 		Source:     "Antirez, \"Is Redlock safe?\", section \"Let's talk about system models\": one process counts 4.5 seconds for 5, and another one 5.5. The code of redlock-rb, by the same author, allows for 1 % and 2 ms",
 		Schedule:   rates(111_111, -90_909),
-		Work:       work(9_100*ms, 2*time.Second, 8_900*ms), // by c1's clock; the true time is 9 790
+		Scripts:    work(9_100*ms, 2*time.Second, 8_900*ms), // by c1's clock; the true time is 9 790
 		Verdicts: expect(broken, "redlock quarantine textbook unwatched allowance-10").
 			and(brokenOnOne, unguarded).
 			and(guarded, "unwatched-fenced").

@@ -113,7 +113,7 @@ func earlierRun(s Scenario, late string) Scenario {
 		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
 		simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms})
 	s = s.with(delayed("acquire", 4*ms, late)...)
-	s.Work = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
+	s.Scripts = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
 	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
 	s.Variants = unwatched()[:1]
 	s.Reached = []string{"a server forgot what it had answered"}
@@ -135,8 +135,8 @@ func olderCounters(s Scenario, faults ...simulation.Fault) Scenario {
 	// All five are asked at the same moment, so that their counters begin alike.
 	s.Base.LatencyMin, s.Base.LatencyMax = ms, ms
 	s = s.with(append(faults, pausedWrite(18_400*ms))...)
-	s.Work = clients(
-		append(script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
+	s.Scripts = clients(
+		append(Script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
 		turn(17*time.Second, 5*time.Second),
 	)
 	broken := breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write")

@@ -76,7 +76,7 @@ func failovers() []Scenario {
 		Source:     failoverSource + "; redisson/redisson #3994, where the reply wasn't checked; Alibaba Cloud on Tair's semi-synchronous mode, which falls back after 500 ms",
 		Base:       simulation.Config{Replicas: 2},
 		Schedule:   append(each("A", lag(0, 1_400*ms)), each("A", failover(1, 1_200*ms))...),
-		Work:       clients(script{until(0), acquire, until(3 * time.Second), ifValid(update), release}, turn(1_500*ms, 2*time.Second)),
+		Scripts:    clients(Script{until(0), acquire, until(3 * time.Second), ifValid(update), release}, turn(1_500*ms, 2*time.Second)),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired"), "replica-async setpx-cad setpx-del tair-cas").
 			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
 			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one wait-all wait-some wait-late"),
@@ -103,7 +103,7 @@ func waits() []Scenario {
 		behind := lag(0, 2*time.Second)
 		behind.By = by
 		s.Schedule = simulation.Schedule{behind}
-		s.Work = clients(twoUpdates(0, checks), turn(asks, 2*time.Second))
+		s.Scripts = clients(twoUpdates(0, checks), turn(asks, 2*time.Second))
 		s.Source = waitSource
 		return s
 	}
@@ -122,7 +122,7 @@ func waits() []Scenario {
 		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
 		Base:       simulation.Config{Replicas: 2},
 		Schedule:   simulation.Schedule{lag(1, time.Minute)},
-		Work:       clients(keepTrying(0, 20, 250*ms)),
+		Scripts:    clients(keepTrying(0, 20, 250*ms)),
 		Free:       []Free{{Process: "c1", By: 20 * time.Second}},
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
 			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
@@ -172,7 +172,7 @@ func waits() []Scenario {
 		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
 		Base:       simulation.Config{Replicas: 2},
 		Schedule:   simulation.Schedule{lag(0, 4*time.Second)},
-		Work:       clients(script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
+		Scripts:    clients(Script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
 		Free:       []Free{{Process: "c2", By: 7 * time.Second}},
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
 			and(none.reaching("c1 refused", "a WAIT fell short", "c2 write"), "wait-one wait-all wait-some"),

@@ -30,7 +30,7 @@ func lateSets() []Scenario {
 		Source:     "the Redis document, \"Retry on Failure\", wants the deletes sent at once, and can't mean before the SETs; madelson/DistributedLock waits for the SET before it deletes",
 		Schedule:   delayed("acquire", 800*ms, "CDE"),
 		Base:       impatient,
-		Work:       clients(script{attempt(turn(0, 0)...), until(3 * time.Second)}, keepTrying(2*time.Second, 12, 250*ms)),
+		Scripts:    clients(Script{attempt(turn(0, 0)...), until(3 * time.Second)}, keepTrying(2*time.Second, 12, 250*ms)),
 		Free:       []Free{{Process: "c2", By: 2_100 * ms}},
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "textbook").
 			and(none.reaching("c2 write"), voting, fenced),
@@ -51,7 +51,7 @@ func lateSets() []Scenario {
 		// the handshake.
 		Schedule: append(each("CDE", simulation.Fault{Kind: simulation.Hang, At: at(-10 * ms), For: 3_010 * ms}), cut(40*ms, 2_960*ms, "CDE")...),
 		Base:     impatient,
-		Work:     clients(script{attempt(turn(0, 0)...), until(5 * time.Second)}, keepTrying(4*time.Second, 12, 250*ms)),
+		Scripts:  clients(Script{attempt(turn(0, 0)...), until(5 * time.Second)}, keepTrying(4*time.Second, 12, 250*ms)),
 		Free:     []Free{{Process: "c2", By: 4_100 * ms}},
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "textbook").
 			and(none.reaching("c2 write"), voting, fenced),
@@ -71,7 +71,7 @@ func lateSets() []Scenario {
 		Source:     "madelson/DistributedLock waits for the SET before it deletes; others leave the key (S9)",
 		Schedule:   delayed("acquire", 800*ms, "E"),
 		Base:       impatient,
-		Work:       clients(script{attempt(turnUntil(0, 500*ms)...), until(3 * time.Second)}, turn(2*time.Second, 0)),
+		Scripts:    clients(Script{attempt(turnUntil(0, 500*ms)...), until(3 * time.Second)}, turn(2*time.Second, 0)),
 		Verdicts:   expect(none, voting, fenced, "textbook"),
 		Reached:    []string{"an acquire was granted after its time-out", "c1 released", "c2 write"},
 	}, {
@@ -90,7 +90,7 @@ func lateSets() []Scenario {
 		Source:     "redsync draws the value once for all its tries (measured); the Redis document, \"Correct Implementation with a Single Instance\": unique across all clients and all requests",
 		Schedule:   slices.Concat(cut(-50*ms, 0, "DE"), delayed("acquire", time.Minute, "C"), delayed("release", time.Second, "C")),
 		Base:       persistent,
-		Work:       clients(script{until(0), await, update, until(5 * time.Second), ifValid(update), release}, turn(1_500*ms, time.Second)),
+		Scripts:    clients(Script{until(0), await, update, until(5 * time.Second), ifValid(update), release}, turn(1_500*ms, time.Second)),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired"), "value-reused").
 			and(none.reaching("c2 refused").without("c2 acquired"), "textbook", voting, fenced),
 		Reached: []string{"c1 acquired", "a call timed out"},

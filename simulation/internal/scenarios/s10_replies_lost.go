@@ -11,7 +11,7 @@ func repliesLost() []Scenario {
 	// Neither client reaches E. c2 asks when C and D should be free again.
 	unknownOnTwo := func(s Scenario, faults ...simulation.Fault) Scenario {
 		s.Schedule = slices.Concat(faults, cut(-50*ms, 0, "E"), cutC2("E"))
-		s.Work = clients(script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms))
+		s.Scripts = clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms))
 		s.Free = []Free{{Process: "c2", By: 1_100 * ms}}
 		return s
 	}

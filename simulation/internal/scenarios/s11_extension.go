@@ -27,8 +27,8 @@ func extensions() []Scenario {
 		Breaks:     "c2's update is lost, and c1 was told that all is well",
 		Helps:      "an extension counts only where the key still has the lease's value, and none is sent past the deadline",
 		Source:     "the Redis document, \"Making the algorithm more reliable: Extending the lock\"; samcook/RedLock.net #48 and leandromoreira/redlock-rb #36; redsync's WithSetNXOnExtend (measured)",
-		Work: clients(
-			script{until(0), acquire, read, until(10_030 * ms), extendOrEnd, until(10_060 * ms), ifValid(write), release},
+		Scripts: clients(
+			Script{until(0), acquire, read, until(10_030 * ms), extendOrEnd, until(10_060 * ms), ifValid(write), release},
 			turn(10_010*ms, 0),
 		),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "extend-sets set-on-extend").
@@ -52,7 +52,7 @@ func extensions() []Scenario {
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Delay, Process: "c1", Server: simulation.Any, Way: simulation.Replies, At: at(4_990 * ms), For: 100 * ms, By: 3 * time.Second},
 		},
-		Work: clients(extending(5*time.Second, 16*time.Second), turn(15_100*ms, 2*time.Second)),
+		Scripts: clients(extending(5*time.Second, 16*time.Second), turn(15_100*ms, 2*time.Second)),
 		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "late-start").
 			and(none, "textbook").
 			and(none.reaching("a lease was extended"), "redlock quarantine monitor", complete),
@@ -72,7 +72,7 @@ func extensions() []Scenario {
 		Helps:      "an extension needs the same quorum as the lock; otherwise the old deadline stands",
 		Source:     "the Redis document, \"Making the algorithm more reliable: Extending the lock\": extended only with a majority, within the validity time",
 		Schedule:   append(cut(-50*ms, 0, "DE"), cut(4_900*ms, 0, "C")...),
-		Work:       clients(extending(5*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
+		Scripts:    clients(extending(5*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
 		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "partial-extend").
 			and(none.reaching("c1 noted"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 acquired", "c2 write"},
@@ -95,8 +95,8 @@ func extensions() []Scenario {
 			each("DE", simulation.Fault{Kind: simulation.Evict, Key: key, At: at(4 * time.Second)}),
 			each("DE", simulation.Fault{Kind: simulation.Delay, Process: "c1", Op: "acquire", Nth: 2, By: 300 * ms}),
 			cutC2("A")),
-		Work: clients(script{attempt(extending(5*time.Second, 5_200*ms)...), until(7 * time.Second)}, keepTrying(6*time.Second, 12, 250*ms)),
-		Free: []Free{{Process: "c2", By: 6_100 * ms}},
+		Scripts: clients(Script{attempt(extending(5*time.Second, 5_200*ms)...), until(7 * time.Second)}, keepTrying(6*time.Second, 12, 250*ms)),
+		Free:    []Free{{Process: "c2", By: 6_100 * ms}},
 		Verdicts: expect(breaks(simulation.NoProgress), "extend-sets").
 			and(none.reaching("c2 write"), "redlock quarantine monitor textbook").
 			and(none.reaching("c2 write", "a call timed out", "restore granted"), complete),
@@ -117,7 +117,7 @@ func extensions() []Scenario {
 		Source:     "rslock (read): a failed extension unlocks on all instances, while the holder's guard stays valid",
 		Base:       impatient,
 		Schedule:   delayed("extend", time.Minute, "CDE"),
-		Work:       clients(extending(3*time.Second, 5*time.Second), turn(4*time.Second, 3*time.Second)),
+		Scripts:    clients(extending(3*time.Second, 5*time.Second), turn(4*time.Second, 3*time.Second)),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired"), "extend-releases").
 			and(none.reaching("c2 refused").without("c2 acquired"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 noted", "c1 write"},
@@ -132,7 +132,7 @@ func extensions() []Scenario {
 		Breaks:     "liveness: nobody else gets the lock",
 		Helps:      "a bound on the total duration of a lease (Terms.MaxLife)",
 		Source:     "samcook/RedLock.net #39 and redisson's watchdog: users ask why a lock outlives its expiry",
-		Work:       clients(script{until(0), acquire, update, sleep(5 * time.Minute)}, keepTrying(20*time.Second, 80, 500*ms)),
+		Scripts:    clients(Script{until(0), acquire, update, sleep(5 * time.Minute)}, keepTrying(20*time.Second, 80, 500*ms)),
 		Free:       []Free{{Process: "c2", By: 60 * time.Second}},
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("a lease was extended"), "topup kept-alive").
 			and(none.reaching("a lease was extended", "c2 write"), "kept-alive-30s").

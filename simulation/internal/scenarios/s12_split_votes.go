@@ -80,7 +80,7 @@ func splitVotes() []Scenario {
 		Helps:      "random delays; better, after a round with split votes, asking one server first, the same for all: a client that is refused there asks no further",
 		Source:     "the Redis document, \"Retry on Failure\": a random delay, to desynchronize; samcook/RedLock.net #60",
 		Base:       base,
-		Work:       everyClient(script{until(0), await, release}),
+		Scripts:    everyClient(Script{until(0), await, release}),
 		Free:       []Free{{Process: simulation.Any, By: 170 * ms}},
 		Reached:    []string{"acquire granted", "acquire refused", "a lease was acquired"},
 		Verdicts: expect(Verdict{Kinds: breaks(simulation.NoProgress).Kinds, AtLeast: .2}, "lockstep").

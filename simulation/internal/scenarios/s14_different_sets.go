@@ -23,7 +23,7 @@ func differentSets() []Scenario {
 		Helps:      "a fingerprint of the set (name, version, N, Q and MaxTTL, but not the servers) beside each key's counter; a list is changed one server at a time, with MaxTTL between",
 		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
 		Schedule:   cut(-50*ms, 0, "C"),
-		Work:       clients(c1, append(script{attempt(turn(-500*ms, 0)...)}, c2...)),
+		Scripts:    clients(c1, append(Script{attempt(turn(-500*ms, 0)...)}, c2...)),
 		Verdicts: expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ").
 			and(none.reaching("c1 refused").without("c1 acquired"), "sets-checked"),
 		Reached: []string{"c2 acquired"},
@@ -40,7 +40,7 @@ func differentSets() []Scenario {
 		Helps:      "the quorum follows from the list, whichever servers answer",
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 4: a majority of N",
 		Schedule:   append(cut(-50*ms, 0, "CDE"), cutC2("AB")...),
-		Work:       clients(c1, c2),
+		Scripts:    clients(c1, c2),
 		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "quorum-reachable half-quorum").
 			and(none.reaching("c1 refused"), voting, fenced, "textbook"),
 		Reached: []string{"c2 acquired"},
@@ -58,7 +58,7 @@ func differentSets() []Scenario {
 		Helps:      "changing a list one server at a time, with MaxTTL between; a fingerprint is found only where a client has left one",
 		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
 		Schedule:   cut(-50*ms, 0, "C"),
-		Work:       clients(c1, c2),
+		Scripts:    clients(c1, c2),
 		Verdicts:   expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ sets-checked"),
 		Reached:    []string{"c2 acquired"},
 		NoCure:     "two quorums that share no server share no memory: the clients have no way to discover each other",

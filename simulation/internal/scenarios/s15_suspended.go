@@ -11,7 +11,7 @@ func suspensions() []Scenario {
 		s.Schedule = simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(time.Second), For: 59 * time.Second, Frozen: frozen}}
 		// c1 sleeps by the clock that stands still, and not so long that the first
 		// extension is due.
-		s.Work = clients(script{until(0), acquire, sleep(1500 * ms), ifValid(update), release}, turn(10_100*ms, time.Second))
+		s.Scripts = clients(Script{until(0), acquire, sleep(1500 * ms), ifValid(update), release}, turn(10_100*ms, time.Second))
 		s.Reached = []string{"c1 acquired", "c2 write"}
 		return s
 	}

@@ -21,7 +21,7 @@ func notAtomic() []Scenario {
 		Source:     "redis/redis-py #554, lukas-krecan/ShedLock #65, laravel/horizon #1738; the command page of SET",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: at(0), Nth: 2}},
-		Work:       clients(turn(0, 0), turn(60*time.Second, 0)),
+		Scripts:    clients(turn(0, 0), turn(60*time.Second, 0)),
 		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
 			and(breaks(simulation.NeverFree).reaching("c2 refused"), "setnx setnx-expire"),
 		Reached: []string{"a process crashed"},

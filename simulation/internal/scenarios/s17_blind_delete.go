@@ -8,7 +8,7 @@ import (
 
 func blindDelete() []Scenario {
 	// c1 releases after so long; c2 and c3 ask after the end of its lease.
-	threeClients := func(hold time.Duration) simulation.Workload {
+	threeClients := func(hold time.Duration) []Script {
 		return clients(turn(0, hold), twoUpdatesAndRelease(10_100*ms, 11*time.Second), turn(10_600*ms, 200*ms))
 	}
 	broken := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c3 acquired")
@@ -27,7 +27,7 @@ func blindDelete() []Scenario {
 		Helps:      "compare-and-delete, with a value that only this lease has",
 		Source:     "the Redis document, \"Correct Implementation with a Single Instance\"; lukas-krecan/ShedLock #2583, abelaska/jedis-lock #2",
 		Base:       simulation.Config{Processes: 3},
-		Work:       threeClients(10_490 * ms),
+		Scripts:    threeClients(10_490 * ms),
 		Verdicts: expect(none.reaching("c3 refused"), unguarded, "redlock quarantine monitor", complete).
 			and(broken, "setnx-expire setpx-del same-value"),
 		Reached: []string{"c1 released", "c2 acquired"},
@@ -48,7 +48,7 @@ func blindDelete() []Scenario {
 		Source:     "the Redis document, \"Correct Implementation with a Single Instance\"; redis/redis-py pull request 1031, eclipse-leshan/leshan pull request 837",
 		Base:       simulation.Config{Processes: 3},
 		Schedule:   simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(9_490 * ms), Nth: 2, For: time.Second}},
-		Work:       threeClients(9_490 * ms),
+		Scripts:    threeClients(9_490 * ms),
 		Verdicts: expect(broken.reaching("a process was paused"), "get-then-del").
 			and(none.reaching("c3 refused"), "setpx-cad tair-cas redlock default token-admit"),
 		Reached: []string{"c1 released", "c2 acquired"},

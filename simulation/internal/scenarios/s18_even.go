@@ -16,7 +16,7 @@ func even() []Scenario {
 			f.Process = "c2"
 			s = s.with(f)
 		}
-		s.Work = clients(script{until(0), acquire, until(time.Second), update, until(5 * time.Second), release}, script{until(0), acquire, until(5 * time.Second), release})
+		s.Scripts = clients(Script{until(0), acquire, until(time.Second), update, until(5 * time.Second), release}, Script{until(0), acquire, until(5 * time.Second), release})
 		return s
 	}
 	return []Scenario{halves(Scenario{

@@ -23,7 +23,7 @@ func bareMajority() []Scenario {
 		Helps:      "asking the servers that didn't grant again: a lease on all five survives two losses",
 		Source:     "go-redsync/redsync #186; redisson/redisson #1445",
 		Schedule:   append(cut(-50*ms, 550*ms, "DE"), each("C", simulation.Fault{Kind: simulation.Evict, Key: key, At: at(4 * time.Second)})...),
-		Work:       clients(twoUpdatesAndRelease(0, 5*time.Second), turn(4_200*ms, 2*time.Second)),
+		Scripts:    clients(twoUpdatesAndRelease(0, 5*time.Second), turn(4_200*ms, 2*time.Second)),
 		Verdicts: expect(overlap, "redlock quarantine monitor default").
 			and(none.reaching("a lease was extended", "restore granted", "c2 refused").without("c2 acquired"), "topup kept-alive").
 			and(overlapRefused, "token-admit idempotent").

@@ -12,7 +12,7 @@ func tokenAfterLock() []Scenario {
 	// version that it knew before.
 	paused := func(s Scenario, design string) Scenario {
 		s.Schedule = simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}}
-		s.Work = clients(script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second))
+		s.Scripts = clients(Script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second))
 		s.Breaks = "c2's update is lost, although the resource has a guard"
 		s.Reached = []string{"a process was paused", "c1 acquired", "c2 write"}
 		s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), voting, unguarded, design).

@@ -24,7 +24,7 @@ func naiveMaximum() []Scenario {
 		Helps:      "raising the counters of a quorum to the token before the lock counts as acquired",
 		Source:     "Kleppmann, \"Making the lock safe with fencing\", says of counters on several nodes that they would go out of sync; package quorum has the proof of the fix",
 		Base:       simulation.Config{Servers: 3, Processes: 3},
-		Work:       clients(turn(0, 0), turn(10_100*ms, 5*time.Second), turn(-500*ms, 0)),
+		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second), turn(-500*ms, 0)),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "token-naive-max").
 			and(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting).
 			and(none.reaching("the guard refused a write", "a raise was needed").without("c1 write"), fenced),

@@ -21,7 +21,7 @@ func guardOnWrites() []Scenario {
 		Helps:      "showing the token before the first read: a guard admits a holder when it arrives",
 		Source:     "Kleppmann's figure has writes alone; package fencing, Admit",
 		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
-		Work:       clients(turn(0, 0), script{until(10_100 * ms), acquire, read, until(13 * time.Second), ifValid(write), release}),
+		Scripts:    clients(turn(0, 0), Script{until(10_100 * ms), acquire, read, until(13 * time.Second), ifValid(write), release}),
 		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting, unguarded, "token-write").
 			and(none.reaching("the guard refused a write").without("c1 write"), "token-admit idempotent"),
 		Reached: []string{"a process was paused", "c2 write"},

@@ -71,9 +71,9 @@ func switchedAddresses() []Scenario {
 		Helps:      "only the run that was found last may vote: any other run waits for MaxTTL, known or not",
 		Source:     addressSource,
 		Reached:    []string{"an address was switched"},
-		Work: clients(
-			append(script{until(5_500 * ms), verify}, twoUpdatesAndRelease(16*time.Second, 20*time.Second)...),
-			append(script{until(5_500 * ms), verify}, turn(16_200*ms, time.Second)...),
+		Scripts: clients(
+			append(Script{until(5_500 * ms), verify}, twoUpdatesAndRelease(16*time.Second, 20*time.Second)...),
+			append(Script{until(5_500 * ms), verify}, turn(16_200*ms, time.Second)...),
 		),
 	}.atVictim(16*time.Second,
 		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(0), For: 16_050 * ms, By: connLifetime},

@@ -9,8 +9,8 @@ import (
 // handOffs are played with the designs that have a hand-off.
 func handOffs() []Scenario {
 	const source = "this library's Lease.HandOff; other libraries let the value be copied (redsync's WithValue), and then two processes consider one lease theirs"
-	resumeAt := func(from, again time.Duration) script {
-		return script{until(from), resume, update, until(again), ifValid(update), release}
+	resumeAt := func(from, again time.Duration) Script {
+		return Script{until(from), resume, update, until(again), ifValid(update), release}
 	}
 	return []Scenario{{
 		ID:    "S30",
@@ -30,8 +30,8 @@ func handOffs() []Scenario {
 		Schedule: simulation.Schedule{
 			{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*Lease).HandOff", Nth: 1, For: 2 * time.Second, Stale: true},
 		},
-		Work: clients(
-			script{until(0), acquire, keepAlive, update, until(time.Second), handOff("c2"), until(3_500 * ms), extend, ifValid(update)},
+		Scripts: clients(
+			Script{until(0), acquire, keepAlive, update, until(time.Second), handOff("c2"), until(3_500 * ms), extend, ifValid(update)},
 			resumeAt(0, 8*time.Second),
 			keepTrying(1_500*ms, 20, 350*ms),
 		),
@@ -53,9 +53,9 @@ func handOffs() []Scenario {
 		Source:     source,
 		Base:       simulation.Config{Processes: 3},
 		Schedule:   delayed("extend", 3*time.Second, "CDE"),
-		Work: clients(
+		Scripts: clients(
 			// c1 continues to run until its extensions have arrived.
-			script{until(0), acquire, update, until(time.Second), extend, handOff("c2"), until(5 * time.Second)},
+			Script{until(0), acquire, update, until(time.Second), extend, handOff("c2"), until(5 * time.Second)},
 			resumeAt(0, 7*time.Second),
 			keepTrying(1_500*ms, 20, 500*ms),
 		),
@@ -76,10 +76,10 @@ func handOffs() []Scenario {
 		Helps:      "Resume counts only servers that still have the old value",
 		Source:     source,
 		Base:       simulation.Config{Processes: 4},
-		Work: clients(
-			script{until(0), acquire, update, until(time.Second), handOff("c2", "c3", "c3")},
+		Scripts: clients(
+			Script{until(0), acquire, update, until(time.Second), handOff("c2", "c3", "c3")},
 			resumeAt(1_100*ms, 2*time.Second),
-			append(script{attempt(resumeAt(1_500*ms, 3_600*ms)...)}, resumeAt(3*time.Second, 5*time.Second)...),
+			append(Script{attempt(resumeAt(1_500*ms, 3_600*ms)...)}, resumeAt(3*time.Second, 5*time.Second)...),
 			turn(3_500*ms, time.Second),
 		),
 		Verdicts: expect(none.reaching("c2 write", "c3 refused", "c4 write").without("c3 acquired"), complete),

@@ -21,7 +21,7 @@ func splitBrain() []Scenario {
 		Breaks:     "mutual exclusion. Semi-synchronous replication has no replica to wait for, and doesn't wait",
 		Helps:      "WAIT: the old master has no replica that could acknowledge, so nothing new counts there. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
 		Source:     "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
-		Work:       clients(extending(6*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
+		Scripts:    clients(extending(6*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("a lease was extended", "c1 write", "c2 write"), "replica-async semisync redlock unwatched").
 			and(none.reaching("c1 noted", "c2 write"), "wait-one wait-all wait-some wait-late").
 			and(none.reaching("a lease was extended", "c2 refused", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),

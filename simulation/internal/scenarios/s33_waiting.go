@@ -13,7 +13,7 @@ func waiting() []Scenario {
 		Horizon: time.Minute,
 		Quorum:  quorum.Config{Terms: quorum.Terms{MaxWait: 5 * time.Second}},
 	}
-	extends := script{until(0), acquire}
+	extends := Script{until(0), acquire}
 	for n := range time.Duration(10) {
 		extends = append(extends, until((n+1)*5*time.Second), extendOrEnd)
 	}
@@ -32,7 +32,7 @@ func waiting() []Scenario {
 		Base:       fiveSeconds,
 		Schedule:   cut(-50*ms, 0, "ABCDE"),
 		Alone:      cut(-50*ms, 0, "A"),
-		Work:       clients(waitingTurn(0, 0)),
+		Scripts:    clients(waitingTurn(0, 0)),
 		Verdicts: expect(breaks(simulation.Stuck), "spin spin-bounded").
 			and(none.reaching("c1 refused"), "setpx-cad redlock default token-admit"),
 		Reached: []string{"a call timed out", "c1 asked"},
@@ -49,7 +49,7 @@ func waiting() []Scenario {
 		Helps:      "a bound, on the time or on the tries",
 		Source:     "redis/jedis #670",
 		Base:       fiveSeconds,
-		Work:       clients(extends, waitingTurn(time.Second, 0)),
+		Scripts:    clients(extends, waitingTurn(time.Second, 0)),
 		Verdicts: expect(breaks(simulation.Stuck), "spin").
 			and(none.reaching("c2 refused").without("c2 acquired"), "spin-bounded setpx-cad redlock default token-admit"),
 		Reached: []string{"a lease was extended", "c2 asked"},

@@ -37,7 +37,9 @@ type Scenario struct {
 	// Schedule has the faults. Alone replaces it for designs that use the server A
 	// alone, if it is not nil.
 	Schedule, Alone simulation.Schedule
-	Work            simulation.Workload
+	// Scripts are what c1, c2, ... do. Work is the workload that performs them.
+	Scripts []Script
+	Work    simulation.Workload
 	// Free says when the lock must be available.
 	Free []Free
 

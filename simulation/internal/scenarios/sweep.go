@@ -30,7 +30,7 @@ type Sweep struct {
 // At returns the scenario with a value, and with its verdict.
 func (s Sweep) At(value int64) Scenario {
 	at := s.scenario(value)
-	at.ID = fmt.Sprintf("%s/%d", s.ID, value)
+	at.ID, at.Work = fmt.Sprintf("%s/%d", s.ID, value), workload(at.Scripts)
 	verdict := none
 	if value >= s.First {
 		verdict = breaks(s.Kinds...)
@@ -88,7 +88,7 @@ func clockRateSweep(s Sweep, client int64) Sweep {
 				{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm},
 				{Kind: simulation.Rate, Process: simulation.Any, PPM: client * ppm},
 			},
-			Work:    clients(turn(0, 0)),
+			Scripts: clients(turn(0, 0)),
 			Reached: []string{"c1 acquired"},
 		}
 	}

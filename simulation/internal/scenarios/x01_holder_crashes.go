@@ -16,7 +16,7 @@ func holderCrashes() []Scenario {
 		Source:     "the Redis document, \"Safety and Liveness Guarantees\", liveness property A",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{crashedWrite},
-		Work:       clients(turn(0, 0), keepTrying(100*ms, 102, 100*ms)),
+		Scripts:    clients(turn(0, 0), keepTrying(100*ms, 102, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 9_900 * ms, By: 10_400 * ms}},
 		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
 			and(breaks(simulation.NoProgress, simulation.NeverFree), "setnx"),

@@ -13,8 +13,7 @@ func partitions() []Scenario {
 			f.Way = way
 			s = s.with(f)
 		}
-		asking := step{do: doRetry, tries: 40, time: 100 * ms, extra: 100}
-		s.Work = everyClient(script{attempt(until(0), asking, update, release), until(9 * time.Second)})
+		s.Scripts = everyClient(Script{attempt(until(0), retry(40, 100*ms, 100), update, release), until(9 * time.Second)})
 		s.Assumption = "none"
 		s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
 		s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").

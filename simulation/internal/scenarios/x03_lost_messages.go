@@ -25,7 +25,7 @@ func lostMessages() []Scenario {
 		Source:     "this list, from package quorum's rule: a lost notification costs no more than the pause until the next poll",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(2_990 * ms), For: 110 * ms, Way: simulation.Replies}},
-		Work:       clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
+		Scripts:    clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), notifying),
 		Reached:    []string{"a call to a waiter was lost", "enlist granted"},
@@ -46,7 +46,7 @@ func lostMessages() []Scenario {
 		Schedule: slices.Concat(
 			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(0), For: 101 * ms, Way: simulation.Replies}),
 			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests})),
-		Work:     clients(waitingTurn(0, time.Second), keepTrying(3*time.Second, 20, 100*ms)),
+		Scripts:  clients(waitingTurn(0, time.Second), keepTrying(3*time.Second, 20, 100*ms)),
 		Free:     []Free{{Process: "c1", After: 101 * ms, By: 130 * ms}, {Process: "c2", After: 3_000 * ms, By: 3_300 * ms}},
 		Verdicts: expect(none.reaching("c1 write", "c2 write"), notifying),
 		Reached:  []string{"a value was replaced by the next one", "a reply was lost", "a round was rolled back"},

@@ -8,9 +8,9 @@ import (
 
 func cohortCrashes() []Scenario {
 	// The goroutines of a client take turns of a few milliseconds.
-	goroutines := func(n, turns int) script {
-		one := slices.Repeat(script{await, update, sleep(2 * ms), release}, turns)
-		return script{parallel(n, append(script{until(0)}, one...)...)}
+	goroutines := func(n, turns int) Script {
+		one := slices.Repeat(Script{await, update, sleep(2 * ms), release}, turns)
+		return Script{parallel(n, append(Script{until(0)}, one...))}
 	}
 	return []Scenario{{
 		ID:    "X5",
@@ -27,7 +27,7 @@ func cohortCrashes() []Scenario {
 		Source:     "this list, from what Config.Cohorts says",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 12}},
-		Work:       clients(goroutines(4, 100), goroutines(2, 200)),
+		Scripts:    clients(goroutines(4, 100), goroutines(2, 200)),
 		Free:       []Free{{Process: "c2", After: 1_000 * ms, By: 11_200 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), complete),
 		Reached:    []string{"a lease was passed on without a round", "a process crashed"},

@@ -54,7 +54,7 @@ type client struct {
 	mu     sync.Mutex
 	lease  simulation.Lease
 	leases int
-	seen   Entry // the last read
+	seen   entry // the last read
 	paused map[int]chan struct{}
 
 	handles chan string        // received handles, in a soak
@@ -149,7 +149,7 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		c.lookAgain()
 		return answer{Gap: time.Duration(c.gap.Load())}, nil
 	case doSettle:
-		return answer{}, c.settle(ctx)
+		return answer{}, c.settle(ctx, cmp.Or(r.Patience, patience))
 	case doSoak:
 		return answer{}, c.soak(ctx, *r.Soak, r.ID)
 	case doHandle:
@@ -173,10 +173,11 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	if c.notes, err = s.Resource.openLedger(s.Resource.Notes); err != nil {
 		return err
 	}
-	cfg, err := settings(s.Scenario, s.Design)
+	scenario, design, err := settings(s.Scenario, s.Design)
 	if err != nil {
 		return err
 	}
+	cfg, _ := scenario.Setting(design)
 	p := simulation.Process{Name: s.Who, Index: s.Index, Config: cfg.Quorum}
 	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, s.Who
 	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, cmp.Or(s.MaxTTL, s.TTL), s.Timeout
@@ -286,12 +287,12 @@ func (c *client) verify(ctx context.Context) error {
 	return err
 }
 
-func (c *client) settle(ctx context.Context) error {
+func (c *client) settle(ctx context.Context, atMost time.Duration) error {
 	coordinator := c.coordinator()
 	if coordinator == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	return coordinator.Settle(ctx)
 }
@@ -304,22 +305,22 @@ func (c *client) end(ctx context.Context) error {
 
 // mark returns the number of the last entry, after which the next action begins.
 func (c *client) mark(ctx context.Context) (int, error) {
-	e, err := c.notes.record(ctx, Entry{})
+	e, err := c.notes.record(ctx, entry{})
 	return e.Seq, err
 }
 
 // note records an entry.
-func (c *client) note(ctx context.Context, e Entry) error {
+func (c *client) note(ctx context.Context, e entry) error {
 	e.Who = c.setup.Who
 	_, err := c.notes.record(ctx, e)
 	return err
 }
 
 // entry returns an entry about the current lease.
-func (c *client) entry(what string, began int) Entry {
+func (c *client) entry(what string, began int) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := Entry{Began: began, Who: c.setup.Who, What: what}
+	e := entry{Began: began, Who: c.setup.Who, What: what}
 	if c.lease != nil {
 		e.Lease, e.Key, e.Token = c.leases, c.lease.Key(), c.lease.Token()
 	}
@@ -360,12 +361,12 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.note(ctx, Entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
+	if err := c.note(ctx, entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
 		return answer{}, err
 	}
 	lease, lost := try()
 	if lost != nil {
-		return answer{}, errors.Join(lost, c.note(ctx, Entry{Began: began, What: wasDenied, Key: key, Words: lost.Error()}))
+		return answer{}, errors.Join(lost, c.note(ctx, entry{Began: began, What: wasDenied, Key: key, Words: lost.Error()}))
 	}
 	c.mu.Lock()
 	c.lease = lease
@@ -460,12 +461,12 @@ func (c *client) write(ctx context.Context, r request) error {
 }
 
 // operate sends one request to the resource.
-func (c *client) operate(ctx context.Context, what string, value int64, version uint64, wait time.Duration) (Entry, error) {
+func (c *client) operate(ctx context.Context, what string, value int64, version uint64, wait time.Duration) (entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	began, err := c.mark(ctx)
 	if err != nil {
-		return Entry{}, err
+		return entry{}, err
 	}
 	e := c.entry(what, began)
 	if e.Lease == 0 {

@@ -239,7 +239,7 @@ func (a *clientProcess) acquireWithin(within time.Duration) bool {
 	if a.wait(within) && time.Since(began) < within {
 		return true
 	}
-	a.env.record(Entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v", within)})
+	a.env.record(entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v", within)})
 	return false
 }
 
@@ -280,7 +280,7 @@ func (a *clientProcess) cont()  { a.env.must(a.resume()) }
 // die kills the client and records it.
 func (a *clientProcess) die() {
 	a.kill()
-	a.env.record(Entry{Who: a.who, What: wasKilled, Key: key})
+	a.env.record(entry{Who: a.who, What: wasKilled, Key: key})
 }
 
 // link returns the client's link to a server.

@@ -27,8 +27,8 @@ const (
 	resumed   = "resumed"    // of what was asked for, and had, by a handle
 )
 
-// Entry is a line of a ledger: an action of a client, or of the resource for it.
-type Entry struct {
+// entry is a line of a ledger: an action of a client, or of the resource for it.
+type entry struct {
 	// Seq counts the entries from 1. An action ended before any entry with a larger
 	// number was written.
 	Seq int `json:"seq"`

@@ -24,7 +24,7 @@ type environment struct {
 	run     *run
 	dir     string
 	tc      Case
-	variant Variant
+	variant variant
 	cfg     simulation.Config // as in the simulation
 	ttl     time.Duration
 	// alone: the design uses one server.
@@ -226,13 +226,13 @@ func (s *environment) awaitKey(there bool, servers ...*server) {
 func (s *environment) has(v *server) bool { return s.ask(v, "EXISTS", key) == ":1" }
 
 // record writes an entry on behalf of a client.
-func (s *environment) record(e Entry) {
+func (s *environment) record(e entry) {
 	book, err := s.resourceConfig.openLedger(s.resourceConfig.Notes)
 	s.must(err)
 	defer func() { _ = book.close() }()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	mark, err := book.record(ctx, Entry{})
+	mark, err := book.record(ctx, entry{})
 	s.must(err)
 	e.Began = mark.Seq
 	_, err = book.record(ctx, e)
@@ -240,7 +240,7 @@ func (s *environment) record(e Entry) {
 }
 
 // history returns the ledger.
-func (s *environment) history() []Entry {
+func (s *environment) history() []entry {
 	if s.rowHome != nil {
 		entries, err := readRow(s.ctx, s.rowHome.Addr())
 		s.must(err)

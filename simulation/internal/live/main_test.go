@@ -1,6 +1,6 @@
 //go:build unix
 
-package live_test
+package live
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
 // runAlone in the environment makes the test program play some scenarios and nothing
@@ -18,9 +16,9 @@ import (
 const runAlone = "LIVE_TEST_RUN"
 
 func TestMain(m *testing.M) {
-	live.RunChild()
+	RunChild()
 	if os.Getenv(runAlone) != "" {
-		_, err := live.Run(context.Background(), live.Options{Progress: func(l live.Line) { fmt.Println(l.Text()) }})
+		_, err := Run(context.Background(), Options{Progress: func(l Line) { fmt.Println(l.Text()) }})
 		fmt.Println(err)
 		os.Exit(0)
 	}

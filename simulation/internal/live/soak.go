@@ -61,8 +61,8 @@ func (s FaultResult) String() string {
 	return text + fmt.Sprintf("next lock after %v", s.Recovery.Round(time.Millisecond))
 }
 
-// SoakReport is the result of a soak.
-type SoakReport struct {
+// soakReport is the result of a soak.
+type soakReport struct {
 	Server string        `json:"server"`
 	Seed   uint64        `json:"seed"`
 	For    time.Duration `json:"for_ns"`
@@ -92,7 +92,7 @@ type SoakReport struct {
 	StaleWrites int       `json:"stale_writes"`
 	LostUpdates int       `json:"lost_updates"`
 	Value       int64     `json:"value"`
-	Findings    []Finding `json:"findings,omitempty"`
+	Findings    []finding `json:"findings,omitempty"`
 	// Judge is package judge's result for the resource.
 	Judge string `json:"judge"`
 	// KeysLeft counts the servers that have the lock's key one TTL after the end.
@@ -100,7 +100,7 @@ type SoakReport struct {
 }
 
 // OK reports whether it ended without violations at the resource and without leftovers.
-func (r SoakReport) OK() bool {
+func (r soakReport) OK() bool {
 	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
 		r.Value == int64(r.Updates) && r.Judge != judge.Broken.String() &&
 		!slices.ContainsFunc(r.Faults, func(s FaultResult) bool { return s.Skipped == "" && s.Recovery < 0 })
@@ -110,9 +110,9 @@ func (r SoakReport) OK() bool {
 // of Plan occur. The resource has a guard that admits tokens. Soak leaves no process and
 // no file behind.
 //
-// The error Is ErrNoServer, or that of ctx, or reports a bad For. When ctx ends, the
+// The error Is errNoServer, or that of ctx, or reports a bad For. When ctx ends, the
 // report has the results up to then.
-func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err error) {
+func Soak(ctx context.Context, options SoakOptions) (report soakReport, err error) {
 	if options.For < MinSoak {
 		return report, fmt.Errorf("live: a soak of %v is too short, want at least %v", options.For, MinSoak)
 	}
@@ -121,7 +121,7 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 		return report, err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
-	report = SoakReport{Seed: options.Seed, For: options.For}
+	report = soakReport{Seed: options.Seed, For: options.For}
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
@@ -130,11 +130,12 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	if noClocks != nil {
 		tc.Machine = false
 	}
-	variant := Variant{Design: "token-admit"}
-	cfg, err := settings("", variant.Design)
+	variant := variant{Design: "token-admit"}
+	_, design, err := settings("", variant.Design)
 	if err != nil {
 		return report, err
 	}
+	cfg := design.Configure(simulation.Config{})
 	dir, err := os.MkdirTemp(r.dir, "soak-")
 	if err != nil {
 		return report, err
@@ -163,12 +164,12 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 type soakRun struct {
 	env      *environment
 	options  SoakOptions
-	report   *SoakReport
+	report   *soakReport
 	noClocks error
 	began    time.Time
 	random   *rand.Rand
 	fronts   []*redisproc.Frontend // proxies before the servers, for some of the clients
-	spares   [SoakServers]*server  // targets of switched addresses
+	spares   [soakServers]*server  // targets of switched addresses
 
 	mu      sync.Mutex
 	workers []*worker
@@ -193,7 +194,7 @@ func (k *soakRun) run() {
 		k.env.closers = append(k.env.closers, func() { _ = front.Close() })
 		k.fronts = append(k.fronts, front)
 	}
-	k.workers = make([]*worker, Workers)
+	k.workers = make([]*worker, workers)
 	for i := range k.workers {
 		k.replace(i, soakTTL)
 	}
@@ -310,7 +311,7 @@ func (k *soakRun) sleep(d time.Duration) {
 // runFault causes a fault, ends it, and waits for the next acquisition.
 func (k *soakRun) runFault(f Fault) FaultResult {
 	result := FaultResult{Fault: f, Recovery: -1}
-	if f.Kind == JumpClocks && k.noClocks != nil {
+	if f.Kind == jumpClocks && k.noClocks != nil {
 		result.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
 		return result
 	}
@@ -354,7 +355,7 @@ func (k *soakRun) do(f Fault) (mend func()) {
 			ends = append(ends, k.hurtServer(f, k.env.servers[i]))
 		}
 	}
-	if f.Kind == Stranger {
+	if f.Kind == stranger {
 		k.admit()
 	}
 	for _, i := range f.Clients {
@@ -370,18 +371,18 @@ func (k *soakRun) do(f Fault) (mend func()) {
 func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 	s := k.env
 	switch f.Kind {
-	case KillServers:
+	case killServers:
 		v.Kill()
 		return func() { s.must(v.Restart(s.ctx)) }
-	case StopServers:
+	case stopServers:
 		s.must(v.Pause())
 		return func() { s.must(v.Resume()) }
-	case JumpClocks:
+	case jumpClocks:
 		v.machine.jump(f.By)
 		return func() { v.machine.jump(-f.By) }
-	case FlushServers:
+	case flushServers:
 		s.ask(v, "FLUSHALL")
-	case AgeServers:
+	case ageServers:
 		s.ask(v, "SAVE")
 		return func() {
 			v.Kill()
@@ -391,7 +392,7 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 				s.must(err)
 			}
 		}
-	case SwitchAddress:
+	case switchAddress:
 		return k.lead(v, func(i int, to string) {
 			k.fronts[i].Retarget(to)
 			for index, h := range k.workers {
@@ -400,7 +401,7 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 				}
 			}
 		})
-	case RetargetProxy:
+	case retargetProxy:
 		return k.lead(v, func(i int, to string) { k.fronts[i].Retarget(to) })
 	}
 	return func() {}
@@ -423,7 +424,7 @@ func (k *soakRun) admit() {
 	a := k.env.startClient(clientOptions{ttl: soakTTL, maxTTL: soakMaxTTL + soakTTL})
 	defer func() {
 		a.kill()
-		k.env.record(Entry{Who: a.who, What: wasKilled, Key: key})
+		k.env.record(entry{Who: a.who, What: wasKilled, Key: key})
 	}()
 	for deadline := time.Now().Add(4 * soakMaxTTL); time.Now().Before(deadline); {
 		said := a.begin(request{Do: doTry, Key: key}).await()
@@ -452,20 +453,20 @@ func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
 		}
 	}
 	switch f.Kind {
-	case StopClients:
+	case stopClients:
 		h.pause()
 		return h.cont
-	case FreezeClient:
+	case freezeClient:
 		return h.freeze().thaw
-	case KillClients:
+	case killClients:
 		h.die()
 		<-h.done
 		k.replace(index, h.ttl)
-	case ChangeTTL:
+	case changeTTL:
 		h.die()
 		<-h.done
 		k.replace(index, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
-	case CutLinks:
+	case cutLinks:
 		for _, i := range f.Servers {
 			h.links[i].Cut()
 		}
@@ -474,11 +475,11 @@ func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
 				h.links[i].Mend()
 			}
 		}
-	case HoldReplies:
+	case holdReplies:
 		return gates(redisproc.Replies, redisproc.Held)
-	case LoseReplies:
+	case loseReplies:
 		return gates(redisproc.Replies, redisproc.Shut)
-	case HoldWrites:
+	case holdWrites:
 		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
 		return k.env.opsLink.Mend
 	}
@@ -516,7 +517,7 @@ func (k *soakRun) finish() {
 }
 
 // read counts the entries of the ledger.
-func (k *soakRun) read(history []Entry) {
+func (k *soakRun) read(history []entry) {
 	r := k.report
 	for _, e := range history {
 		switch e.What {
@@ -554,14 +555,14 @@ func (k *soakRun) read(history []Entry) {
 			r.LostUpdates++
 		}
 	}
-	onResource := slices.DeleteFunc(Operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
+	onResource := slices.DeleteFunc(operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
 	verdict, err := judge.Check(onResource, 30*time.Second)
 	k.env.must(err)
 	r.Judge = verdict.Resource.String()
 }
 
 // WriteSoak writes a report as text, as Markdown or as JSON.
-func WriteSoak(w io.Writer, r SoakReport, format string) error {
+func WriteSoak(w io.Writer, r soakReport, format string) error {
 	switch format {
 	case "text":
 		_, err := fmt.Fprintf(w, "%s\n", r.Summary())
@@ -576,7 +577,7 @@ func WriteSoak(w io.Writer, r SoakReport, format string) error {
 }
 
 // Summary is the report in some lines.
-func (r SoakReport) Summary() string {
+func (r soakReport) Summary() string {
 	var b strings.Builder
 	if !r.Ended {
 		fmt.Fprintf(&b, "INTERRUPTED after %v of %v. Only what happened until then is counted.\n", r.Lasted.Round(time.Second/10), r.For)
@@ -598,7 +599,7 @@ func (r SoakReport) Summary() string {
 }
 
 // recovery returns the longest and the median time to the next lock.
-func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
+func (r soakReport) recovery() (worst, median time.Duration, ok bool) {
 	var all []time.Duration
 	for _, s := range r.Faults {
 		if s.Skipped == "" && s.Recovery >= 0 {
@@ -612,7 +613,7 @@ func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
 	return all[len(all)-1], all[len(all)/2], true
 }
 
-func (r SoakReport) markdown(w io.Writer) error {
+func (r soakReport) markdown(w io.Writer) error {
 	var b strings.Builder
 	summary := r.Summary()
 	if !r.Ended {

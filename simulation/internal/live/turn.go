@@ -129,7 +129,7 @@ func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand
 func (c *client) destinations(random *rand.Rand) []destination {
 	var all []destination
 	for range []int{0, 1, 1, 1, 1, 1, 2, 2}[random.IntN(8)] {
-		d := destination{Worker: random.IntN(Workers)}
+		d := destination{Worker: random.IntN(workers)}
 		if random.IntN(4) == 0 {
 			d.After = time.Duration(random.Int64N(int64(soakMaxTTL)))
 		}

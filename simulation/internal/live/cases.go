@@ -16,11 +16,11 @@ import (
 func Cases() []Case {
 	return []Case{
 		{
-			Scenario: "S1", Form: "SIGSTOP", Fault: "c1's process is stopped between its look at the lease and its write, and continued when c2 has written",
+			Scenario: "S1", Form: "SIGSTOP", Fault: "c1's process is stopped between its check of the lease and its write, and continued when c2 has written",
 			Variants: variants("setpx-cad", "redlock", "default", "token-admit"),
 		},
 		{
-			Scenario: "S1", Form: "stopped world", Fault: "c1's Go runtime stops its world there, for a heap dump to a pipe that nobody reads",
+			Scenario: "S1", Form: "stopped world", Fault: "c1's Go runtime stops its world there, for a heap dump to a pipe without a reader",
 			Freeze: true, Variants: variants("default", "token-admit"),
 		},
 		{
@@ -40,7 +40,7 @@ func Cases() []Case {
 			Variants: []variant{{Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: 600 * time.Millisecond}, {Design: "default", Timeout: 600 * time.Millisecond}}, script: stoppedBeforeReplies,
 		},
 		{
-			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease can't do without, jumps beyond the TTL",
+			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease needs, jumps beyond the TTL",
 			Machine: true, TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"),
 		},
 		{
@@ -60,7 +60,7 @@ func Cases() []Case {
 			TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"),
 		},
 		{
-			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: what wasn't synced is gone",
+			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: unsynced data is lost",
 			Machine: true, TTL: longTTL, Args: aof("everysec"), Variants: variants("setpx-cad", "redlock", "default"),
 		},
 		{
@@ -77,7 +77,7 @@ func Cases() []Case {
 			TTL: longTTL, Variants: variants("replica-async", "wait-some", "redlock", "wait", "default"),
 		},
 		{
-			Scenario: "S8b", Fault: "the same, and the replica is promoted that has the key",
+			Scenario: "S8b", Fault: "the same, and the replica with the key is promoted",
 			TTL: longTTL, Variants: variants("replica-async", "redlock", "default"),
 		},
 		{
@@ -125,7 +125,7 @@ func Cases() []Case {
 			TTL: longTTL, Variants: variants("half-quorum", "redlock"), script: halves,
 		},
 		{
-			Scenario: "S19", Fault: "DEL of the key on C, after c1 has had time to put the lease on D and E, too",
+			Scenario: "S19", Fault: "DEL of the key on C, after c1 has had time to put the lease on D and E as well",
 			TTL: 6 * time.Second, Variants: variants("redlock", "topup"),
 		},
 		{
@@ -133,7 +133,7 @@ func Cases() []Case {
 			Variants: variants("token-after", "token-write"),
 		},
 		{
-			Scenario: "S21", Fault: "the same; the token is what the counter says",
+			Scenario: "S21", Fault: "the same; the token is the current counter",
 			Variants: variants("token-current", "token-write"),
 		},
 		{

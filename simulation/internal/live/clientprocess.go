@@ -151,7 +151,7 @@ func (a *clientProcess) begin(r request) *pending {
 	a.mu.Lock()
 	a.next++
 	r.ID = a.next
-	// Room for the event and the answer, because read must not block.
+	// Buffered for the event and the answer, because read must not block.
 	p := &pending{a: a, id: r.ID, what: r.Do, answers: make(chan answer, 2)}
 	if r.Do == doSoak {
 		p.answers = make(chan answer, 1<<16)
@@ -243,12 +243,12 @@ func (a *clientProcess) acquireWithin(within time.Duration) bool {
 	return false
 }
 
-// look has the client check its lease.
-func (a *clientProcess) look() bool { return a.ask(request{Do: doLook}).Validity > 0 }
+// valid has the client check its lease.
+func (a *clientProcess) valid() bool { return a.ask(request{Do: doCheck}).Validity > 0 }
 
 // mustHold checks the lease. If it is not valid, the run is repeated.
 func (a *clientProcess) mustHold() {
-	if !a.look() {
+	if !a.valid() {
 		a.env.late(a.who + "'s lease has expired")
 	}
 }

@@ -37,7 +37,7 @@ type environment struct {
 	opsLink        *redisproc.Link // between c1 and the resource
 	clients        []*clientProcess
 	closers        []func()
-	words          []string // notes for the report
+	notes          []string // for the report
 }
 
 // server is one of the servers.
@@ -69,7 +69,7 @@ func (s *environment) late(what string) { s.fail("%w: %s", errLate, what) }
 
 // say adds a note to the report.
 func (s *environment) say(format string, args ...any) {
-	s.words = append(s.words, fmt.Sprintf(format, args...))
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
 // build starts the servers and the resource.
@@ -232,9 +232,9 @@ func (s *environment) record(e entry) {
 	defer func() { _ = book.close() }()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	mark, err := book.record(ctx, entry{})
+	last, err := book.record(ctx, entry{})
 	s.must(err)
-	e.Began = mark.Seq
+	e.Began = last.Seq
 	_, err = book.record(ctx, e)
 	s.must(err)
 }

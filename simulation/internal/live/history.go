@@ -88,7 +88,7 @@ func (r *checker) take(e entry) {
 		r.acquired(e)
 	case wasValid:
 		if h != nil {
-			r.believes(e, h, "believed in its lease")
+			r.believes(e, h, "found its lease valid")
 		}
 	case wasOver, wasReleased:
 		if h != nil && h.ended == 0 {

@@ -144,7 +144,7 @@ func (p *performer) awaitExpiry() {
 
 // Valid checks the lease. If it should be valid and is not, the run is repeated.
 func (p *performer) Valid() bool {
-	valid := p.look()
+	valid := p.valid()
 	if !valid && p.now < p.lease {
 		p.env.late(p.who + "'s lease has expired")
 	}

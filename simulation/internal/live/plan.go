@@ -43,7 +43,7 @@ const (
 	switchAddress FaultKind = "switch the address of"
 	// retargetProxy: only the proxy of some clients uses the other server, and returns
 	// before that server is trusted. No connection breaks.
-	retargetProxy FaultKind = "lead the proxy elsewhere than to"
+	retargetProxy FaultKind = "retarget the proxy of"
 	// changeTTL: clients are replaced by clients with another TTL, within MaxTTL.
 	changeTTL FaultKind = "change the TTL of"
 	// stranger: a client with another MaxTTL asks for the lock. It must not get it.

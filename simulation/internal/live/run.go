@@ -166,7 +166,7 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	over := make([]bool, report.Planned)
 	var plays errgroup.Group
 	plays.SetLimit(options.Parallel)
-	var told sync.Mutex
+	var progress sync.Mutex
 	i := 0
 	for _, tc := range options.Cases {
 		for _, variant := range tc.Variants {
@@ -177,8 +177,8 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 					return nil
 				}
 				r.play(ctx, tc, variant, line)
-				told.Lock()
-				defer told.Unlock()
+				progress.Lock()
+				defer progress.Unlock()
 				if ctx.Err() != nil {
 					return nil // the line only reports the interruption
 				}
@@ -317,7 +317,7 @@ func (r *run) perform(ctx context.Context, tc Case, variant variant, ttl time.Du
 	defer cancel()
 	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, variant: variant, cfg: cfg, ttl: ttl, alone: design.Servers == 1}
 	defer func() {
-		notes = s.words
+		notes = s.notes
 		if p := recover(); p != nil {
 			end, ok := p.(stopped)
 			if !ok {

@@ -169,7 +169,7 @@ type soakRun struct {
 	began    time.Time
 	random   *rand.Rand
 	fronts   []*redisproc.Frontend // proxies before the servers, for some of the clients
-	spares   [soakServers]*server  // targets of switched addresses
+	standIns [soakServers]*server  // targets of switched addresses
 
 	mu      sync.Mutex
 	workers []*worker
@@ -266,18 +266,18 @@ func (k *soakRun) startWorker(index int, ttl time.Duration) *worker {
 				return
 			}
 			if said.Cycle != nil && said.Cycle.Acquired {
-				k.noticed()
+				k.acquired()
 			}
 			if said.Cycle != nil && said.Cycle.Handle != "" {
-				k.pass(said.Cycle)
+				k.deliver(said.Cycle)
 			}
 		}
 	})
 	return h
 }
 
-// pass sends a handle to its destinations.
-func (k *soakRun) pass(c *cycle) {
+// deliver sends a handle to its destinations.
+func (k *soakRun) deliver(c *cycle) {
 	for _, to := range c.To {
 		if h := k.at(to.Worker); h != nil {
 			h.trySend(request{Do: doHandle, Handle: c.Handle, Patience: to.After})
@@ -285,8 +285,8 @@ func (k *soakRun) pass(c *cycle) {
 	}
 }
 
-// noticed records an acquisition.
-func (k *soakRun) noticed() {
+// acquired records an acquisition.
+func (k *soakRun) acquired() {
 	k.mu.Lock()
 	k.got = append(k.got, time.Now())
 	k.mu.Unlock()
@@ -316,9 +316,9 @@ func (k *soakRun) runFault(f Fault) FaultResult {
 		return result
 	}
 	began := time.Now()
-	mend := k.do(f)
+	end := k.do(f)
 	k.sleep(f.For)
-	mend()
+	end()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -347,19 +347,19 @@ func (k *soakRun) firstAfter(moment time.Time) (time.Time, bool) {
 	return k.got[i], true
 }
 
-// do begins a fault. mend ends it.
-func (k *soakRun) do(f Fault) (mend func()) {
+// do begins a fault. end ends it.
+func (k *soakRun) do(f Fault) (end func()) {
 	var ends []func()
 	for _, i := range f.Servers {
 		if len(f.Clients) == 0 {
-			ends = append(ends, k.hurtServer(f, k.env.servers[i]))
+			ends = append(ends, k.hitServer(f, k.env.servers[i]))
 		}
 	}
 	if f.Kind == stranger {
 		k.admit()
 	}
 	for _, i := range f.Clients {
-		ends = append(ends, k.hurtClient(f, i))
+		ends = append(ends, k.hitClient(f, i))
 	}
 	return func() {
 		for _, end := range ends {
@@ -368,7 +368,7 @@ func (k *soakRun) do(f Fault) (mend func()) {
 	}
 }
 
-func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
+func (k *soakRun) hitServer(f Fault, v *server) (end func()) {
 	s := k.env
 	switch f.Kind {
 	case killServers:
@@ -393,7 +393,7 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 			}
 		}
 	case switchAddress:
-		return k.lead(v, func(i int, to string) {
+		return k.redirect(v, func(i int, to string) {
 			k.fronts[i].Retarget(to)
 			for index, h := range k.workers {
 				if !proxied(index) {
@@ -402,19 +402,19 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 			}
 		})
 	case retargetProxy:
-		return k.lead(v, func(i int, to string) { k.fronts[i].Retarget(to) })
+		return k.redirect(v, func(i int, to string) { k.fronts[i].Retarget(to) })
 	}
 	return func() {}
 }
 
-// lead redirects a server's address to another server, which keeps its data until the next
+// redirect redirects a server's address to another server, which keeps its data until the next
 // time. back undoes it.
-func (k *soakRun) lead(v *server, to func(i int, addr string)) (back func()) {
+func (k *soakRun) redirect(v *server, to func(i int, addr string)) (back func()) {
 	i := slices.Index(k.env.servers, v)
-	if k.spares[i] == nil {
-		k.spares[i] = k.env.startServer(v.name + "~")
+	if k.standIns[i] == nil {
+		k.standIns[i] = k.env.startServer(v.name + "~")
 	}
-	to(i, k.spares[i].Addr())
+	to(i, k.standIns[i].Addr())
 	return func() { to(i, v.Addr()) }
 }
 
@@ -440,7 +440,7 @@ func (k *soakRun) admit() {
 	}
 }
 
-func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
+func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 	h := k.workers[index]
 	gates := func(way redisproc.Way, gate redisproc.Gate) func() {
 		for _, i := range f.Servers {

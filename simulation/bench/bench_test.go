@@ -135,8 +135,8 @@ func TestQuantile(t *testing.T) {
 	assert.Equal(t, 2.0, median([]float64{3, 1, 2}))
 }
 
-func TestJoinSickness(t *testing.T) {
-	joined := joinSickness([]Sickness{
+func TestJoin(t *testing.T) {
+	joined := join([]Sickness{
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 10, P50: 5, P99: 9, Worst: 20, Goroutines: 7, HeapMB: 3, LeftThere: 1},
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 30, P50: 1, P99: 8, Worst: 10, Goroutines: 9, HeapMB: 2, Failed: 1},
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 20, P50: 2, P99: 7, Worst: 11, Goroutines: 8, HeapMB: 1, LeftLater: 2, Failed: 1},

@@ -28,7 +28,7 @@ func lostMessages() []Scenario {
 		Scripts:    clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), notifying),
-		Reached:    []string{"a call to a waiter was lost", "enlist granted"},
+		Reached:    []string{"a call to a waiter was lost", "enqueue granted"},
 	}, {
 		ID:    "X4",
 		Title: "The replies to a round are lost, and so are its deletes",
@@ -41,7 +41,7 @@ func lostMessages() []Scenario {
 		Assumption: "a message arrives",
 		Breaks:     "nothing: c1 isn't refused because of its own keys, and no value stays behind",
 		Helps:      "a round that replaces the value of the round before, and deletes that stay pending until a server answers",
-		Source:     "this list, from what Command.Replace says",
+		Source:     "this list, from what Request.Replace says",
 		Base:       simulation.Config{Witness: true},
 		Schedule: slices.Concat(
 			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(0), For: 101 * ms, Way: simulation.Replies}),

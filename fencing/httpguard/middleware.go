@@ -109,7 +109,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if errors.As(err, &ahead) {
 			p.Token, p.Limit = ahead.Token, ahead.Limit
 		}
-		h.tell(r, err)
+		h.report(r, err)
 	case errors.Is(err, fencing.ErrBadToken):
 		p = newProblem(http.StatusBadRequest, "Send one "+HeaderName+" header with a whole number from 1 to "+fencing.MaxToken.String()+".")
 	case errors.Is(err, fencing.ErrBadResource):
@@ -131,11 +131,11 @@ func (h *handler) notAccepted(r *http.Request, err *notAccepted) Problem {
 }
 
 func (h *handler) unavailable(r *http.Request, err error) Problem {
-	h.tell(r, err)
+	h.report(r, err)
 	return newProblem(http.StatusServiceUnavailable, "The token could not be checked. Nothing was done; try again.")
 }
 
-func (h *handler) tell(r *http.Request, err error) {
+func (h *handler) report(r *http.Request, err error) {
 	if h.OnUnavailable != nil {
 		h.OnUnavailable(r, err)
 	}

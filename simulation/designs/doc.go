@@ -16,9 +16,9 @@
 //	tune. Its weaknesses show when that server restarts or fails over, and when a
 //	client is slow.
 //
-//	The same, but it has to go on when a server fails: take "default". Any majority
+//	The same, but it has to survive the failure of a server: take "default". Any majority
 //	of the servers will do. Do not take replicas for that: after a failover both
-//	clients have the lock, and neither is told.
+//	clients have the lock, and neither notices.
 //
 //	Something breaks: take "token-admit". No lock whose holder may be late is enough
 //	on its own, on Redis or elsewhere: a process can be paused, and a packet delayed,

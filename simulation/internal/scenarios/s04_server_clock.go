@@ -24,7 +24,7 @@ func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenar
 	s.Source = "redis/redis #416: expiries are times of the wall clock"
 	if s.Helps == "" {
 		s.Helps = "an alarm at a PTTL above MaxTTL: nobody but the owner may delete the keys"
-		s.NoCure = "as far as anybody can tell, the keys belong to a holder. Deleting them would break mutual exclusion if the holder is alive"
+		s.NoCure = "nobody can know that the holder is dead. Deleting them would break mutual exclusion if the holder is alive"
 		s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
 		s.Verdicts = expect(breaks(simulation.NoProgress), "setnx", unguarded, voting, fenced)
 	}

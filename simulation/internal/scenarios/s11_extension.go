@@ -24,7 +24,7 @@ func extensions() []Scenario {
 			"10 060: c1 writes what follows from its old reading",
 		},
 		Assumption: "a client that can extend has held the lock all the time",
-		Breaks:     "c2's update is lost, and c1 was told that all is well",
+		Breaks:     "c2's update is lost, and c1 gets no error",
 		Helps:      "an extension counts only where the key still has the lease's value, and none is sent past the deadline",
 		Source:     "the Redis document, \"Making the algorithm more reliable: Extending the lock\"; samcook/RedLock.net #48 and leandromoreira/redlock-rb #36; redsync's WithSetNXOnExtend (measured)",
 		Scripts: clients(

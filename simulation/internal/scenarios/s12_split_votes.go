@@ -75,7 +75,7 @@ func splitVotes() []Scenario {
 			"0: five clients ask five servers; each server votes for the client whose SET comes first, and seldom do three vote for the same client",
 			"100, 200, ...: clients that wait the same time after a lost round compete again",
 		},
-		Assumption: "somebody wins",
+		Assumption: "some client wins",
 		Breaks:     "liveness, as long as the clients stay in step: a round has no winner with a probability of .710",
 		Helps:      "random delays; better, after a round with split votes, asking one server first, the same for all: a client that is refused there asks no further",
 		Source:     "the Redis document, \"Retry on Failure\": a random delay, to desynchronize; samcook/RedLock.net #60",

@@ -32,7 +32,7 @@ func suspensions() []Scenario {
 		Verdicts:   expect(none.without("c1 write"), "redlock quarantine monitor textbook wall-clock", complete).and(broken, unguarded),
 	}, false), suspended(Scenario{
 		ID:    "S15b",
-		Title: "The holder's machine is suspended, and none of its clocks tells",
+		Title: "The holder's machine is suspended, and none of its clocks shows it",
 		Steps: []string{
 			"0: c1 acquires the lock",
 			"1 000 to 60 000: c1's machine stands still, with both clocks",

@@ -36,7 +36,7 @@ func tokenAfterLock() []Scenario {
 		Steps: []string{
 			"0: c1 acquires the lock, the counter is 1, and c1 is paused",
 			"10 100: c2 acquires the lock, the counter is 2; c2 reads and writes under 2",
-			"12 000: c1 continues, asks for the lock's token, is told 2, and writes under it",
+			"12 000: c1 continues, asks for the lock's token, gets 2, and writes under it",
 		},
 		Assumption: "a token belongs to one lease",
 		Helps:      "a token that is fixed when the lock is acquired, and part of the lease",

@@ -84,10 +84,10 @@ func evictions() []Scenario {
 		Variants:   []designs.Design{verified()},
 	}, evict), oneVoteLost(Scenario{
 		ID:    "S26b",
-		Title: "Somebody sends FLUSHALL",
+		Title: "An operator sends FLUSHALL",
 		Steps: []string{
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
-			"50: somebody sends FLUSHALL to C",
+			"50: an operator sends FLUSHALL to C",
 			"200: c2 acquires the lock on C, D and E",
 			"5 000: c1 continues under its lease",
 		},

@@ -6,8 +6,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// anotherRun is the scenario in which a server loses a vote, and only the run of its process
-// or data tells: s has what is lost in its own way.
+// anotherRun is a scenario in which c1's vote on a server is lost, and only the server's run
+// shows it.
 func anotherRun(s Scenario, quarantined Verdict) Scenario {
 	s.Verdicts = expect(overlap, "redlock unwatched run-hidden setnx", unguarded).
 		and(overlapRefused, "unwatched-fenced").
@@ -78,7 +78,7 @@ func switchedAddresses() []Scenario {
 	}.atVictim(16*time.Second,
 		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(0), For: 16_050 * ms, By: connLifetime},
 		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(16_100 * ms)})
-	spare := anotherRun(oneVoteLost(Scenario{
+	standby := anotherRun(oneVoteLost(Scenario{
 		ID:    "S29c",
 		Title: "An address leads to a spare server that has run for long, and a client starts",
 		Steps: []string{
@@ -95,7 +95,7 @@ func switchedAddresses() []Scenario {
 		Reached:    []string{"an address was switched", "a process was rebooted"},
 	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms)}), quarantined)
 	reboot := simulation.Fault{Kind: simulation.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms}
-	spare.Schedule, spare.Alone = append(spare.Schedule, reboot), append(spare.Alone, reboot)
+	standby.Schedule, standby.Alone = append(standby.Schedule, reboot), append(standby.Alone, reboot)
 	return []Scenario{anotherRun(oneVoteLost(Scenario{
 		ID:    "S29",
 		Title: "An address leads to another running server, and old connections stay open",
@@ -113,5 +113,5 @@ func switchedAddresses() []Scenario {
 		Source:     addressSource,
 		Reached:    []string{"an address was switched"},
 	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms), For: 2 * time.Second},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), askedInAnotherRun), anotherRun(comesBack, askedInAnotherRun), spare}
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), askedInAnotherRun), anotherRun(comesBack, askedInAnotherRun), standby}
 }

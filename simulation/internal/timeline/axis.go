@@ -137,7 +137,7 @@ func (d *drawing) moments() []time.Duration {
 	out := t.moments()
 	for _, m := range t.Messages {
 		if d.draws(m) {
-			out = append(out, m.Sent, m.Arrived, m.Heard, m.GaveUp, m.Missed, m.Again)
+			out = append(out, m.Sent, m.Arrived, m.Received, m.GaveUp, m.Missed, m.Again)
 		}
 	}
 	for _, m := range t.Events {

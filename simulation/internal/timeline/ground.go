@@ -32,7 +32,7 @@ func (d *drawing) ground() {
 		if kind != "" {
 			d.text(&d.front, margin+wide(l.name, 14)+10, l.line+5, "s", kind)
 		}
-		fmt.Fprintf(&d.back, `<line class="life" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", px(gutter-6), px(l.line), px(d.axis.width+10))
+		fmt.Fprintf(&d.back, `<line class="lane" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", px(gutter-6), px(l.line), px(d.axis.width+10))
 	}
 	axisY := d.axisY()
 	for _, b := range d.axis.busy {

@@ -138,7 +138,7 @@ func (r *reader) message(e entry, sent time.Duration) message {
 	}
 	return message{
 		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
-		Arrived: never, Heard: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
+		Arrived: never, Received: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *reader) fate(e entry) {
 	}
 	switch m := &r.t.Messages[i]; e.Kind {
 	case simulation.Heard:
-		m.Heard = e.At
+		m.Received = e.At
 	case simulation.GaveUp, simulation.CutOff:
 		m.GaveUp = e.At
 	case simulation.Ignored:
@@ -519,7 +519,7 @@ func (r *reader) resumes(s *span) time.Duration {
 		if m.Process != s.Lane {
 			continue
 		}
-		for _, at := range []time.Duration{m.Sent, m.Heard, m.GaveUp} {
+		for _, at := range []time.Duration{m.Sent, m.Received, m.GaveUp} {
 			if at > s.From {
 				first = min(first, at)
 			}

@@ -304,7 +304,7 @@ func (s *sketching) draw() {
 // name writes a lane's name, and its line.
 func (s *sketching) name(text string, y float64) {
 	s.text("n", 0, y+4, text)
-	s.behind = append(s.behind, Shape{Class: "life", X: sketchLeft, Y: y, W: sketchRight - sketchLeft, H: 1})
+	s.behind = append(s.behind, Shape{Class: "lane", X: sketchLeft, Y: y, W: sketchRight - sketchLeft, H: 1})
 }
 
 // bar draws a period, with the longest of the texts that fits.
@@ -406,7 +406,7 @@ func (s *sketching) servers() {
 	s.y += 4
 	top := s.y
 	for _, name := range s.t.Servers {
-		s.behind = append(s.behind, Shape{Class: "life", X: sketchLeft, Y: s.y + each/2, W: sketchRight - sketchLeft, H: 1})
+		s.behind = append(s.behind, Shape{Class: "lane", X: sketchLeft, Y: s.y + each/2, W: sketchRight - sketchLeft, H: 1})
 		for _, p := range s.t.Spans {
 			if p.Lane == name && p.stops() && s.warp.overlaps(p.From, p.Until) {
 				s.bar("z", p.From, p.Until, s.y, each, "")

@@ -119,7 +119,7 @@ func (s *story) votes(asked, result laneEvent) string {
 		m, ok := latest[server]
 		switch {
 		case !ok:
-		case m.Heard == never || m.Heard > result.At:
+		case m.Received == never || m.Received > result.At:
 			by["no reply yet"] = append(by["no reply yet"], server)
 		case m.ok():
 			by["granted"] = append(by["granted"], server)

@@ -50,15 +50,15 @@ type message struct {
 	Op      string
 	N       uint64 // counts the process's requests to the place
 
-	Sent    time.Duration
-	Arrived time.Duration  // executed, and answered
-	Heard   time.Duration  // the reply was received
-	GaveUp  time.Duration  // the process no longer waits
-	Missed  time.Duration  // the reply came after that
-	Again   time.Duration  // a second copy was executed
-	Lost    simulation.Way // the direction in which it was lost
-	Outcome string         // "granted", "refused", "failed", ...; "" if unknown
-	Line    int            // of its sending
+	Sent     time.Duration
+	Arrived  time.Duration  // executed, and answered
+	Received time.Duration  // the reply was received
+	GaveUp   time.Duration  // the process no longer waits
+	Missed   time.Duration  // the reply came after that
+	Again    time.Duration  // a second copy was executed
+	Lost     simulation.Way // the direction in which it was lost
+	Outcome  string         // "granted", "refused", "failed", ...; "" if unknown
+	Line     int            // of its sending
 }
 
 // laneEvent is an event shown in one lane.

@@ -65,7 +65,7 @@ func (t *Timeline) vains(least int) []vain {
 // granted reports whether any server granted the process a request in a period.
 func (t *Timeline) granted(process string, from, until time.Duration) bool {
 	for _, m := range t.Messages {
-		if m.Process == process && m.Sent >= from && m.Sent <= until && m.setting() && (m.ok() || m.Arrived == never || m.Heard == never && m.GaveUp != never) {
+		if m.Process == process && m.Sent >= from && m.Sent <= until && m.setting() && (m.ok() || m.Arrived == never || m.Received == never && m.GaveUp != never) {
 			return true
 		}
 	}

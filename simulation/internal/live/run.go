@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,46 +158,36 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	for _, tc := range options.Cases {
-		for _, variant := range tc.Variants {
-			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design})
-		}
-	}
-	report.Planned = len(report.Lines)
-	over := make([]bool, report.Planned)
 	var plays errgroup.Group
 	plays.SetLimit(options.Parallel)
-	var progress sync.Mutex
-	i := 0
+	var mu sync.Mutex // of finished and Progress
+	finished := map[int]Line{}
 	for _, tc := range options.Cases {
 		for _, variant := range tc.Variants {
-			line, over := &report.Lines[i], &over[i]
-			i++
+			i := report.Planned
+			report.Planned++
 			plays.Go(func() error {
 				if ctx.Err() != nil {
 					return nil
 				}
-				r.play(ctx, tc, variant, line)
-				progress.Lock()
-				defer progress.Unlock()
+				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design}
+				r.play(ctx, tc, variant, &line)
+				mu.Lock()
+				defer mu.Unlock()
 				if ctx.Err() != nil {
 					return nil // the line only reports the interruption
 				}
-				if *over = true; options.Progress != nil {
-					options.Progress(*line)
+				if finished[i] = line; options.Progress != nil {
+					options.Progress(line)
 				}
 				return nil
 			})
 		}
 	}
 	_ = plays.Wait() // errors are in the lines
-	kept := report.Lines[:0]
-	for i, line := range report.Lines {
-		if over[i] {
-			kept = append(kept, line)
-		}
+	for _, i := range slices.Sorted(maps.Keys(finished)) {
+		report.Lines = append(report.Lines, finished[i])
 	}
-	report.Lines = kept
 	report.Took = time.Since(began)
 	report.count()
 	return report, context.Cause(ctx)

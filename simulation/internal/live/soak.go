@@ -442,9 +442,9 @@ func (k *soakRun) admit() {
 
 func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 	h := k.workers[index]
-	gates := func(way redisproc.Way, gate redisproc.Gate) func() {
+	links := func(disturb func(*redisproc.Link)) (end func()) {
 		for _, i := range f.Servers {
-			h.links[i].Set(way, gate)
+			disturb(h.links[i])
 		}
 		return func() {
 			for _, i := range f.Servers {
@@ -467,18 +467,11 @@ func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 		<-h.done
 		k.replace(index, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
 	case cutLinks:
-		for _, i := range f.Servers {
-			h.links[i].Cut()
-		}
-		return func() {
-			for _, i := range f.Servers {
-				h.links[i].Mend()
-			}
-		}
+		return links((*redisproc.Link).Cut)
 	case holdReplies:
-		return gates(redisproc.Replies, redisproc.Held)
+		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Held) })
 	case loseReplies:
-		return gates(redisproc.Replies, redisproc.Shut)
+		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Shut) })
 	case holdWrites:
 		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
 		return k.env.opsLink.Mend
@@ -563,17 +556,7 @@ func (k *soakRun) read(history []entry) {
 
 // WriteSoak writes a report as text, as Markdown or as JSON.
 func WriteSoak(w io.Writer, r soakReport, format string) error {
-	switch format {
-	case "text":
-		_, err := fmt.Fprintf(w, "%s\n", r.Summary())
-		return err
-	case "markdown":
-		return r.markdown(w)
-	case "json":
-		return writeJSON(w, r)
-	default:
-		return fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
-	}
+	return write(w, format, r.Summary, r.markdown, r)
 }
 
 // Summary is the report in some lines.
@@ -613,7 +596,7 @@ func (r soakReport) recovery() (worst, median time.Duration, ok bool) {
 	return all[len(all)-1], all[len(all)/2], true
 }
 
-func (r soakReport) markdown(w io.Writer) error {
+func (r soakReport) markdown() string {
 	var b strings.Builder
 	summary := r.Summary()
 	if !r.Ended {
@@ -632,7 +615,5 @@ func (r soakReport) markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.Fault, after)
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.ReplaceAll(summary, "\n", "\n\n"))
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + "\n" + strings.ReplaceAll(summary, "\n", "\n\n")
 }

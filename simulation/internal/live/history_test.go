@@ -13,8 +13,8 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// story makes a history of entries in their order; each begins after the one before it,
-// unless it says otherwise.
+// story returns a history of entries in their order. Each begins after the previous one,
+// unless it has a Began.
 func story(entries ...entry) []entry {
 	for i := range entries {
 		entries[i].Seq = i + 1

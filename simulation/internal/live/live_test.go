@@ -22,9 +22,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// onServers skips the test where there is no redis-server, unless one is required,
-// and gives the test a temporary directory that must be empty in the end, of files and
-// of processes.
+// onServers skips the test if there is no redis-server, unless one is required. It returns a
+// temporary directory without files and processes at the end of the test.
 func onServers(t *testing.T) (dir string) {
 	t.Helper()
 	if _, err := (redisproc.Config{}).Find(); err != nil {
@@ -47,7 +46,7 @@ func nothingLeft(t *testing.T, dir string) {
 	assert.Empty(t, entries, "files that were left")
 }
 
-// named gives cases by their names.
+// named returns cases by their names.
 func named(t *testing.T, names ...string) []Case {
 	t.Helper()
 	var cases []Case
@@ -60,8 +59,8 @@ func named(t *testing.T, names ...string) []Case {
 	return cases
 }
 
-// Real servers do what the simulation says, in scenarios of all kinds of faults. The
-// command plays the others, too.
+// Real servers behave as the simulation predicts, under faults of all kinds. The command has
+// more cases.
 func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	onServers(t)
 	names := []string{"S2", "S7", "S10"}
@@ -74,7 +73,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 			names = append(names, "S1 Redis row", "S8c", "S9", "S16", "S17", "S22", "S26b")
 		}
 	}
-	// Plays wait for leases to end, most of the time.
+	// Most of the time, plays wait for leases to expire.
 	report, err := Run(t.Context(), Options{Cases: named(t, names...), Parallel: 8})
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Server)
@@ -98,8 +97,8 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	assert.Zero(t, report.Disagreements)
 }
 
-// A design that does something else than predicted is found out: here the prediction
-// is another design's.
+// A design that differs from the prediction is reported: here the prediction is another
+// design's.
 func TestDisagreement(t *testing.T) {
 	onServers(t)
 	cases := named(t, "S7")
@@ -117,9 +116,8 @@ func TestDisagreement(t *testing.T) {
 	require.Empty(t, report.Lines[1].Seen)
 }
 
-// A case of a scenario that isn't there, or with a design that the scenario doesn't
-// know, fails by name.
-func TestUnknownActs(t *testing.T) {
+// A case of an unknown scenario, or with an unknown design, fails with the name.
+func TestUnknownCase(t *testing.T) {
 	onServers(t)
 	known := named(t, "X2")[0]
 	unknown, design := known, known
@@ -132,7 +130,7 @@ func TestUnknownActs(t *testing.T) {
 	require.Contains(t, report.Lines[len(report.Lines)-1].Err, "prayer")
 }
 
-// A run that is interrupted leaves nothing, and has what was played until then.
+// An interrupted run leaves nothing behind, and has the results until then.
 func TestInterruptedRun(t *testing.T) {
 	onServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,11 +158,11 @@ func TestInterruptedRun(t *testing.T) {
 	}
 }
 
-// Nor does one that is killed, and so can't clean up.
+// A killed run, which can't clean up, leaves nothing behind either.
 func TestKilledRun(t *testing.T) {
 	dir := onServers(t)
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("without /proc nobody can find what is left")
+		t.Skip("without /proc the cleanup cannot find processes")
 	}
 	alone := exec.Command(os.Args[0])
 	alone.Env = append(os.Environ(), runAlone+"=1")
@@ -193,8 +191,7 @@ func TestWithoutServer(t *testing.T) {
 	nothingLeft(t, dir)
 }
 
-// Where there is no compiler, what needs one is skipped with the reason, and the rest is
-// played.
+// Without a compiler, cases that need one are skipped with the reason. The others run.
 func TestWithoutCompiler(t *testing.T) {
 	onServers(t)
 	server, err := (redisproc.Config{}).Find()
@@ -212,8 +209,7 @@ func TestWithoutCompiler(t *testing.T) {
 	require.Empty(t, report.Lines[1].Skipped)
 }
 
-// Each format has what it is for: a table that fits a terminal, a table for a page, and
-// everything.
+// The formats are a table that fits a terminal, a table for a page, and all data.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
 		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []simulation.ViolationKind{simulation.TwoHolders}, Seen: []simulation.ViolationKind{simulation.TwoHolders}, Agrees: true, JudgeAgrees: true},

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// runAlone in the environment makes the test program play some scenarios and nothing
-// else, so that a test can kill it.
+// With runAlone in the environment the test program only runs cases, so that a test can kill
+// it.
 const runAlone = "LIVE_TEST_RUN"
 
 func TestMain(m *testing.M) {

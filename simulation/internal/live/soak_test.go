@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The resource comes through, and the plan is the announced one.
+// The resource stays consistent, and the faults are those of the plan.
 func TestSoak(t *testing.T) {
 	onServers(t)
 	length := 12 * time.Second
@@ -69,7 +69,7 @@ func TestSoakTooShort(t *testing.T) {
 	require.ErrorContains(t, err, "at least 5s")
 }
 
-// Each violation makes a soak fail: each of these on its own.
+// Each violation alone makes a soak fail.
 func TestSoakThatIsNotOK(t *testing.T) {
 	good := soakReport{Ended: true, Acquisitions: 5, Updates: 4, Value: 4, Judge: "holds", TwoHolders: 3, TokenOrder: 1}
 	require.True(t, good.OK(), "what happens at the lock is expected")

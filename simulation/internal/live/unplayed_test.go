@@ -10,8 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Every scenario is played, or it is said why not; and every design that is named is
-// one that the scenario knows.
+// Every scenario has a live form or a reason why not, and all designs exist.
 func TestEveryScenarioIsAccountedFor(t *testing.T) {
 	unplayed := Unplayed()
 	played := map[string]bool{}

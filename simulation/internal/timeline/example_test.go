@@ -9,8 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// A server's clock jumps forward: it forgets a key too soon, and two processes hold
-// one lock.
+// A server's clock jumps forward: a key expires too early, and two processes hold one lock.
 func Example() {
 	const ms = time.Millisecond
 	message := func(at time.Duration, kind simulation.EventKind, process string) simulation.Event {

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No label covers another, and no line that leads down to a moment goes through
-// one.
+// No label covers another label or a line down to a moment.
 func TestSettle(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -26,7 +25,7 @@ func TestSettle(t *testing.T) {
 				t.Fatalf("level %d of %d", a.level, levels)
 			}
 			for _, b := range labels[i+1:] {
-				// Where b begins beneath a's text, its line must not go up through a.
+				// If b begins below a's text, its line must not cross a.
 				if b.x < a.x+a.wide() && (b.level == a.level || b.x > a.x && b.level > a.level) {
 					t.Fatalf("%+v and %+v", a, b)
 				}
@@ -57,8 +56,7 @@ func TestAxisNeverGoesBack(t *testing.T) {
 	}
 }
 
-// A round trip of two milliseconds and a pause of twelve seconds are both to be
-// seen.
+// A round trip of two milliseconds and a pause of twelve seconds are both visible.
 func TestAxisKeepsShortThingsApart(t *testing.T) {
 	a := newAxis([]time.Duration{0, time.Millisecond, 2 * time.Millisecond, 12 * time.Second, 12*time.Second + time.Millisecond}, 5*time.Millisecond, 0, gutter)
 	require.Len(t, a.busy, 2)

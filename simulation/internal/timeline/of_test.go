@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// runs is all that is played here.
+// runs are all runs of these tests.
 var runs = map[string]run{
 	"pause":        pauseAfterTheCheck(simulation.Unguarded),
 	"pause-fenced": pauseAfterTheCheck(simulation.GuardAdmits),
@@ -109,8 +109,7 @@ func TestTwoBeliefsAfterAClockJump(t *testing.T) {
 	}
 }
 
-// What a holder believes is counted by its own clocks: while they stand still it
-// lasts.
+// A belief ends by the holder's own clocks: while they stand still it lasts.
 func TestBeliefByClocksThatStandStill(t *testing.T) {
 	tl := timeline.Of(result(t, "extensions").Log)
 	first := tl.Beliefs[0]
@@ -118,7 +117,7 @@ func TestBeliefByClocksThatStandStill(t *testing.T) {
 	assert.Greater(t, first.Until, at(24*time.Second), "15 s of standstill don't count")
 	require.Len(t, tl.Overlaps(), 1)
 
-	// A belief that the checks found to hold must hold here.
+	// A belief that was valid in the checks must be valid here.
 	for _, v := range tl.Violations {
 		holds := 0
 		for _, b := range tl.Beliefs {
@@ -160,7 +159,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A server's second name may look like anything.
+// An alias of a server may have any name.
 func TestSecondNames(t *testing.T) {
 	for _, name := range []string{"a2", "A-copy", "Another", "B2"} {
 		message := func(at time.Duration, kind simulation.EventKind, place string) simulation.Event {
@@ -187,7 +186,7 @@ func TestSecondNames(t *testing.T) {
 	}
 }
 
-// A second copy of a request is a message that comes again, and no operation of its own.
+// A second copy of a request is a repeated message, not another operation.
 func TestRepeatedRequest(t *testing.T) {
 	use := simulation.Event{At: 2 * ms, Kind: simulation.Write, Process: "c1", Place: simulation.Resource, N: 1, Version: 1}
 	again := use

@@ -13,11 +13,7 @@ import (
 
 // registry has the workloads of package search, and every design.
 func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads()}
-	for _, d := range designs.All() {
-		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
-	}
-	return r
+	return search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 }
 
 // explore runs random schedules, and shrinks the first one for each kind of violation.

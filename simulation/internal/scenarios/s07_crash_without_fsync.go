@@ -116,7 +116,7 @@ func earlierRun(s Scenario, late string) Scenario {
 	s.Scripts = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
 	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
 	s.Variants = unwatched()[:1]
-	s.Reached = []string{"a server forgot what it had answered"}
+	s.Reached = []string{"a server lost acknowledged writes"}
 	return s
 }
 
@@ -145,6 +145,6 @@ func olderCounters(s Scenario, faults ...simulation.Fault) Scenario {
 		and(broken.reaching("a server hid its run id"), "run-hidden-fenced").
 		and(broken, "unwatched-fenced")
 	s.Variants = append(unwatched()[1:], runHidden("run-hidden-fenced", "token-admit", "this library on servers that hide their run ID, with a resource that checks the token"))
-	s.Reached = []string{"c1 acquired", "c2 write", "a server forgot what it had answered"}
+	s.Reached = []string{"c1 acquired", "c2 write", "a server lost acknowledged writes"}
 	return s
 }

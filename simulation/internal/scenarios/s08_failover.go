@@ -39,7 +39,7 @@ func failovers() []Scenario {
 		Helps:      "WAIT for all replicas, which refuses the lock here and whenever a replica is down (S8e); a quarantine for servers whose run has changed: the replication ID shows a promotion, too",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
-		Verdicts: expect(overlap.reaching("a server failed over", "a server forgot what it had answered"), "redlock unwatched wait setnx", unguarded).
+		Verdicts: expect(overlap.reaching("a server failed over", "a server lost acknowledged writes"), "redlock unwatched wait setnx", unguarded).
 			and(none.reaching("c1 refused", "c2 acquired", "a server failed over").without("c1 acquired"), "wait-one wait-all").
 			and(overlapRefused, "unwatched-fenced").
 			and(quarantined.reaching("a server failed over"), "quarantine", watching, fenced),

@@ -73,7 +73,7 @@ func lateSets() []Scenario {
 		Base:       impatient,
 		Scripts:    clients(Script{attempt(turnUntil(0, 500*ms)...), until(3 * time.Second)}, turn(2*time.Second, 0)),
 		Verdicts:   expect(none, voting, fenced, "textbook"),
-		Reached:    []string{"an acquire was granted after its time-out", "c1 released", "c2 write"},
+		Reached:    []string{"an acquire was granted after its timeout", "c1 released", "c2 write"},
 	}, {
 		ID:    "S9m",
 		Title: "One value for all tries, and the delete of the first is late",

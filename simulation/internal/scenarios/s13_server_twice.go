@@ -25,7 +25,7 @@ func serverTwice() []Scenario {
 		Source:     "redsync accepts [A, A, B] (measured); redlock-universal tests with five databases of one server (read)",
 		Base:       simulation.Config{Servers: 4, Aliases: []simulation.Alias{{Name: "again", Server: "A", Database: 1}}},
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "redlock").
-			and(none.reaching("c1 write", "c2 refused", "a server forgot what it had answered").without("c2 acquired"), "quarantine", watching, fenced),
+			and(none.reaching("c1 write", "c2 refused", "a server lost acknowledged writes").without("c2 acquired"), "quarantine", watching, fenced),
 	}), lost(Scenario{
 		ID:    "S13b",
 		Title: "One of five servers crashes under a lease that is on four",

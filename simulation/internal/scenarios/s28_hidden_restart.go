@@ -31,7 +31,7 @@ func hiddenRestarts() []Scenario {
 		Breaks:     "mutual exclusion, also for a client that asks on each new connection whether the server was restarted",
 		Helps:      "each command names the run of the server that it is meant for, and the server compares the two in the same step; a server in another run doesn't vote for MaxTTL",
 		Source:     "twemproxy, Envoy's Redis filter and the proxies of managed services keep client connections over a server's restart; otherwise as S7",
-		Reached:    []string{"a server was restarted", "a server forgot what it had answered"},
+		Reached:    []string{"a server was restarted", "a server lost acknowledged writes"},
 	}, crash(simulation.KeepNothing), simulation.Fault{Kind: simulation.Proxy, Process: simulation.Any}), quarantined), anotherRun(oneVoteLost(Scenario{
 		ID:    "S28b",
 		Title: "A master is demoted and promoted again, without a restart of its process",
@@ -45,7 +45,7 @@ func hiddenRestarts() []Scenario {
 		Breaks:     "mutual exclusion, also for a client that compares run IDs alone",
 		Helps:      "the replication ID, which changes with each promotion: it names the run",
 		Source:     "redis.io, \"Redis replication\", \"Replication ID explained\"; otherwise as S7",
-		Reached:    []string{"a server was demoted", "a server forgot what it had answered"},
+		Reached:    []string{"a server was demoted", "a server lost acknowledged writes"},
 	}, simulation.Fault{Kind: simulation.Demote, At: at(50 * ms), For: 100 * ms}), quarantined)}
 }
 

@@ -28,7 +28,7 @@ func lostMessages() []Scenario {
 		Scripts:    clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), notifying),
-		Reached:    []string{"a call to a waiter was lost", "enqueue granted"},
+		Reached:    []string{"a notification was lost", "enqueue granted"},
 	}, {
 		ID:    "X4",
 		Title: "The replies to a round are lost, and so are its deletes",

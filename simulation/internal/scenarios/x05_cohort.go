@@ -30,6 +30,6 @@ func cohortCrashes() []Scenario {
 		Scripts:    clients(goroutines(4, 100), goroutines(2, 200)),
 		Free:       []Free{{Process: "c2", After: 1_000 * ms, By: 11_200 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), complete),
-		Reached:    []string{"a lease was passed on without a round", "a process crashed"},
+		Reached:    []string{"a lease was handed to a local waiter", "a process crashed"},
 	}}
 }

@@ -43,8 +43,8 @@ func describe(m laneEvent, token func(fencing.Token) string) description {
 		return description{text: "HANDS OFF " + lease, label: "hands off " + m.Key}
 	case simulation.Noted:
 		return description{text: ": " + m.Words, label: m.Words}
-	case simulation.Distrusted:
-		d := description{text: "distrusts " + m.Place, label: "distrusts " + m.Place}
+	case simulation.Quarantined:
+		d := description{text: "quarantines " + m.Place, label: "quarantines " + m.Place}
 		if m.Validity > 0 {
 			d.text += " for " + length(m.Validity)
 		}

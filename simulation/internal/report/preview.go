@@ -184,7 +184,7 @@ func (c canvas) sketch(s timeline.Sketch, left, top, scale float64) {
 // shape draws a box like the style sheet of sketches.
 func (c canvas) shape(class string, x, y, w, h, scale float64) {
 	switch class {
-	case "life":
+	case "lane":
 		c.fill(x, y, x+w, y+h, palette.Faint)
 	case "axis":
 		c.fill(x, y, x+w, y+h, palette.Soft)

@@ -118,7 +118,7 @@ func TestWhatWaitingCures(t *testing.T) {
 	} {
 		require.Equal(t, forGood, isPermanent(serverError(text)), text)
 	}
-	for e, forGood := range map[*greetError]bool{
+	for e, forGood := range map[*handshakeError]bool{
 		{kind: ErrNotRedis}: true, {kind: ErrProtected}: true, {kind: ErrMaxClients}: false,
 	} {
 		require.Equal(t, forGood, isPermanent(fmt.Errorf("dial: %w", e)), e.kind)
@@ -207,7 +207,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			s.MustAsk("SET", "mine", "v")
-			if v = r.Do(within(t), command(wire.Release, "mine", "v")); c.releases {
+			if v = r.Do(within(t), request(wire.Release, "mine", "v")); c.releases {
 				granted(t, v)
 			} else {
 				failed(t, v, ErrCommand)

@@ -160,9 +160,9 @@ func deletion(key string) string {
 func explain(ctx context.Context, err error) error {
 	var answer redis.Error
 	var netErr net.Error
-	var ended *greetError
+	var ended *handshakeError
 	switch {
-	case errors.Is(err, ErrReply), errors.Is(err, errAnswered):
+	case errors.Is(err, ErrReply), errors.Is(err, errReplied):
 		return err
 	case errors.As(err, &ended):
 		return ended

@@ -49,7 +49,7 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		}
 		opt.TLSConfig = mergeTLS(cfg.TLS, opt.TLSConfig)
 	}
-	return make1(redis.NewClient(Harden(opt)), cfg, opt.Addr, true)
+	return newRedis(redis.NewClient(Harden(opt)), cfg, opt.Addr, true)
 }
 
 // mergeTLS completes the caller's settings with those of the URL.

@@ -290,7 +290,7 @@ func (b *batch) addProbe(c *call) {
 		if part == partMark {
 			c.useEval = true
 			a := b.addOne(markScript, c, 1)
-			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, string(c.known.Run), flag(c.known.Lately), c.known.Voter, c.known.Ago.Microseconds(), flag(c.known.Marked))
+			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, string(c.known.Run), boolArg(c.known.Lately), c.known.Voter, c.known.Ago.Microseconds(), boolArg(c.known.Marked))
 			continue
 		}
 		a := b.add(q.args[0].(string), q.first, c)
@@ -305,7 +305,7 @@ func (b *batch) addSingle(c *call) {
 	switch req.Op {
 	case wire.Enqueue:
 		a := b.addOne(enqueueScript, c, 2)
-		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address, &c.ttl, flag(c.waiter.Front), flag(c.waiter.Yield))
+		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address, &c.ttl, boolArg(c.waiter.Front), boolArg(c.waiter.Yield))
 	case wire.Dequeue:
 		a := b.addOne(dequeueScript, c, 2)
 		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
@@ -374,7 +374,7 @@ func (b *batch) addLock(s *script, c *call, keys int, rest ...any) {
 	a.args = append(append(a.args, &a.nonce), rest...)
 }
 
-func flag(on bool) string {
+func boolArg(on bool) string {
 	if on {
 		return "1"
 	}

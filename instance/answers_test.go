@@ -229,7 +229,7 @@ func TestServersThatLackCommands(t *testing.T) {
 func TestLongAnswers(t *testing.T) {
 	err := serverError("OOM " + strings.Repeat("é", 10_000))
 	require.ErrorIs(t, err, ErrOutOfMemory)
-	require.Less(t, len(err.Error()), maxAnswer+len(ErrOutOfMemory.Error())+10)
+	require.Less(t, len(err.Error()), maxRepeated+len(ErrOutOfMemory.Error())+10)
 	require.True(t, strings.HasSuffix(err.Error(), "é...)"), "%v", err)
 	require.Equal(t, `"ERR \x1b[2J\nx"`, readable([]byte("ERR \x1b[2J\nx\r\n")))
 	require.Equal(t, "ERR é", readable([]byte("ERR é\r\n")))

@@ -62,8 +62,7 @@ func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 }
 
 func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis, error) {
-	cfg, err := cfg.validate()
-	if err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	if cfg.Name != "" {

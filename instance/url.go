@@ -42,7 +42,7 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		return nil, err
 	}
 	// Before there is a client to close.
-	if _, err := cfg.validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	if cfg.TLS != nil {

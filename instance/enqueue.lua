@@ -1,6 +1,6 @@
--- Enlist: put a waiter into the line, unless the lock's key is free.
--- KEYS: lock, waiters. ARGV: nonce, waiter, the line's ttl, and 1 or 0 each for: in
--- front; also if the key is free.
+-- Enqueue: put a waiter into the wait queue, unless the lock's key is free.
+-- KEYS: lock, queue. ARGV: nonce, waiter, the queue's ttl, 1 for the first position, 1 for
+-- a position although the key is free.
 if ARGV[5] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then
   return answer(0, false, 0, 0)
 end

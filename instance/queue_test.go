@@ -28,9 +28,9 @@ func answerAll(args []string) string {
 
 // keepings are the commands that keep what is held, and a release.
 func keepings() []wire.Request {
-	raise, restore := command(wire.Raise, "k", value()), command(wire.Restore, "k", value())
+	raise, restore := request(wire.Raise, "k", value()), request(wire.Restore, "k", value())
 	raise.Fence.Token, restore.Fence.Token = 3, 3
-	return []wire.Request{command(wire.Release, "k", value()), command(wire.Extend, "k", value()), raise, restore}
+	return []wire.Request{request(wire.Release, "k", value()), request(wire.Extend, "k", value()), raise, restore}
 }
 
 // sentAs gives the value of the first lock that a command is about.
@@ -49,7 +49,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	r := open(t, "redis://"+f.addr, Config{})
 	// As if as many exchanges as may be were under way.
 	r.pipe.mu.Lock()
-	r.pipe.called = maxFlying
+	r.pipe.starting = maxInFlight
 	r.pipe.mu.Unlock()
 	var box ballotBox
 	const n = 3 * maxBatch
@@ -59,20 +59,20 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	held := keepings()
 	for range maxBatch {
 		// More than go out together: within an exchange the order doesn't matter.
-		held = append([]wire.Request{command(wire.Release, "r", value())}, held...)
+		held = append([]wire.Request{request(wire.Release, "r", value())}, held...)
 	}
-	for _, cmd := range held {
-		box.start(r, cmd, time.Minute)
+	for _, req := range held {
+		box.start(r, req, time.Minute)
 	}
 	r.pipe.mu.Lock()
-	r.pipe.called = 0
+	r.pipe.starting = 0
 	r.pipe.mu.Unlock()
 	f.release()
-	box.start(r, command(wire.Look, "x", value()), time.Minute)
+	box.start(r, request(wire.Look, "x", value()), time.Minute)
 	box.await(t, n+len(held)+1)
 	sent := f.commands()
-	for i, cmd := range held[maxBatch+1:] {
-		require.Equal(t, cmd.Value, sentAs(sent[i]), "%v: command %d", cmd.Op, i)
+	for i, req := range held[maxBatch+1:] {
+		require.Equal(t, req.Value, sentAs(sent[i]), "%v: command %d", req.Op, i)
 	}
 	require.Equal(t, releaseScript.sha, sent[3][1])
 }
@@ -90,8 +90,8 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 	}
 	require.EqualValues(t, 10, others.n.Load(), "the rest is refused")
 	held := keepings()
-	for _, cmd := range held {
-		box.start(r, cmd, time.Minute)
+	for _, req := range held {
+		box.start(r, req, time.Minute)
 	}
 	require.Zero(t, box.n.Load())
 	f.release()
@@ -115,17 +115,17 @@ func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due := func(exchanges int) bool {
-		p.called = exchanges
-		defer func() { p.called = 0 }()
-		return p.dueLocked()
+		p.starting = exchanges
+		defer func() { p.starting = 0 }()
+		return p.shouldSendLocked()
 	}
-	p.waiting.add(r.newCall(acquire("k", value())))
-	require.True(t, due(maxFlying-2))
-	require.False(t, due(maxFlying-1))
-	p.waiting.add(r.newCall(command(wire.Extend, "k", value())))
-	require.True(t, due(maxFlying-1))
-	require.False(t, due(maxFlying))
-	p.waiting.takeAll()
+	p.queue.add(r.newCall(acquire("k", value())))
+	require.True(t, due(maxInFlight-2))
+	require.False(t, due(maxInFlight-1))
+	p.queue.add(r.newCall(request(wire.Extend, "k", value())))
+	require.True(t, due(maxInFlight-1))
+	require.False(t, due(maxInFlight))
+	p.queue.takeAll()
 }
 
 // TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.
@@ -135,35 +135,35 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	var box, first ballotBox
 	first.start(r, acquire("first", value()), 20*time.Millisecond)
 	first.await(t, 1) // it was not answered in time
-	const n = 2 * crowdKept
+	const n = 2 * minQueuedKeep
 	for i := range n {
-		box.start(r, command(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
+		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
 	}
 	// The first one's exchange may have ended meanwhile; its connection says nothing.
 	require.Eventually(t, func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
-		return len(r.pipe.flying)+r.pipe.called > 1
+		return len(r.pipe.inFlight)+r.pipe.starting > 1
 	}, 10*time.Second, time.Millisecond)
 	f.release()
 	for _, v := range box.await(t, n) {
 		granted(t, v)
 	}
-	require.LessOrEqual(t, f.connections(), maxFlying)
+	require.LessOrEqual(t, f.connections(), maxInFlight)
 }
 
 // TestSentAgainKeepsItsPlace: calls that have to be sent again come before those of their
 // rank that have not been sent.
 func TestSentAgainKeepsItsPlace(t *testing.T) {
-	made := func(op wire.Op, key string) *call { return &call{cmd: wire.Request{Op: op, Key: key}} }
-	var l line
+	made := func(op wire.Op, key string) *call { return &call{req: wire.Request{Op: op, Key: key}} }
+	var l callQueue
 	l.add(made(wire.Acquire, "5"))
 	l.add(made(wire.Extend, "3"))
 	l.add(made(wire.Release, "4"))
-	l.putBack([]*call{made(wire.Extend, "1"), made(wire.Acquire, "5a"), made(wire.Extend, "2")})
+	l.addFirst([]*call{made(wire.Extend, "1"), made(wire.Acquire, "5a"), made(wire.Extend, "2")})
 	keys := func(calls []*call) (keys []string) {
 		for _, c := range calls {
-			keys = append(keys, c.cmd.Key)
+			keys = append(keys, c.req.Key)
 		}
 		return keys
 	}

@@ -1,10 +1,10 @@
--- Then the rest, with all that acquire.lua says. counted is false for a lock to which
--- nothing was done, or what INCR answered, with the key set and the text as it should be.
+-- The rest of the locks, with the properties in acquire.lua. counted is false for a lock
+-- that was not touched, or INCR's reply, if the key was set and the text was right.
 local function settle(i, counted)
   local lock, known = KEYS[i], run
   if not counted then
     local failure, theirs
-    failure, theirs, known = judge(KEYS[2 * n + i], texts[i])
+    failure, theirs, known = readset(KEYS[2 * n + i], texts[i])
     if failure then return 'E' .. failure.err end
     if theirs then return 'S' .. theirs end
     --guard:free-key-only-settle  a key is set only where it is free, also if its counter needs another text

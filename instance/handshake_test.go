@@ -256,14 +256,14 @@ func TestTheWrongPort(t *testing.T) {
 	// One that has answered once speaks TLS: then it hangs.
 	r = open(t, secured, unchecked)
 	granted(t, r.Do(within(t), acquire("k", value())))
-	require.NotContains(t, r.pipe.ended(ctx).Error(), "TLS")
+	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
 }
 
 // TestTheGreetingEnds: what is bounded is the greeting, and not the caller's own commands
 // over the same connections; and go-redis can still see if a connection was closed.
 func TestTheGreetingEnds(t *testing.T) {
 	r, s := real(t, Config{})
-	long := strings.Repeat("x", 4*maxGreeting)
+	long := strings.Repeat("x", 4*maxHandshake)
 	for range 3 {
 		require.NoError(t, r.Client().Set(within(t), "long", long, 0).Err())
 		got, err := r.Client().Get(within(t), "long").Result()
@@ -280,7 +280,7 @@ func TestTheGreetingEnds(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	_, ok := conn.(syscall.Conn)
 	require.True(t, ok)
-	conn2, err := greeted(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, time.Minute)(t.Context(), "", "")
+	conn2, err := watchHandshake(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, time.Minute)(t.Context(), "", "")
 	require.NoError(t, err)
 	require.Same(t, conn, conn2, "once")
 }
@@ -293,7 +293,7 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
 	open := func(ctx context.Context, life time.Duration) net.Conn {
-		conn, err := greeted(dial, life)(ctx, "tcp", s.Addr())
+		conn, err := watchHandshake(dial, life)(ctx, "tcp", s.Addr())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
@@ -307,7 +307,7 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 
 	for _, conn := range []net.Conn{
 		open(within(t), time.Hour),
-		open(context.WithValue(within(t), oneDial{}, new(atomic.Bool)), 0), // a subscription
+		open(context.WithValue(within(t), dialOnce{}, new(atomic.Bool)), 0), // a subscription
 	} {
 		_, err := conn.Write([]byte("PING\r\n"))
 		require.NoError(t, err)
@@ -349,7 +349,7 @@ func TestGreets(t *testing.T) {
 		"":                                                                     false,
 		"\r\n\r\nping\r\n\r\n":                                                 false,
 	} {
-		require.Equal(t, want, greets([]byte(text)), "%q", text)
+		require.Equal(t, want, isHandshake([]byte(text)), "%q", text)
 	}
 }
 
@@ -359,9 +359,9 @@ func FuzzReplyBounds(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, cut int) {
-		var whole, parts replyBounds
+		var whole, parts replyLimits
 		bad := whole.take(text)
-		var badParts *greetError
+		var badParts *handshakeError
 		cut = max(1, min(cut, len(text)))
 		for rest := text; len(rest) > 0 && badParts == nil; {
 			n := min(cut, len(rest))
@@ -370,8 +370,8 @@ func FuzzReplyBounds(f *testing.F) {
 		}
 		require.Equal(t, bad == nil, badParts == nil)
 		if bad == nil {
-			require.LessOrEqual(t, whole.text, maxGreeting+2)
-			require.LessOrEqual(t, whole.elements, maxGreetingElements)
+			require.LessOrEqual(t, whole.text, maxHandshake+2)
+			require.LessOrEqual(t, whole.elements, maxHandshakeElements)
 		}
 	})
 }
@@ -411,9 +411,9 @@ func TestReplicaTimeout(t *testing.T) {
 	// Below the time that the calls have, for each.
 	now := time.Now()
 	b := &batch{pipe: &pipe{r: &Redis{}}, began: now, calls: []*call{
-		{cmd: acquire("a", "v"), deadline: now.Add(30 * time.Millisecond)},
-		{cmd: acquire("b", "v"), deadline: now.Add(81 * time.Millisecond)},
-		{cmd: command(wire.Look, "b", "v"), deadline: now.Add(time.Hour)},
+		{req: acquire("a", "v"), deadline: now.Add(30 * time.Millisecond)},
+		{req: acquire("b", "v"), deadline: now.Add(81 * time.Millisecond)},
+		{req: request(wire.Look, "b", "v"), deadline: now.Add(time.Hour)},
 	}}
 	require.Equal(t, 40*time.Millisecond, b.replicaTimeout())
 	b.calls = b.calls[:1]

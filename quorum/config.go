@@ -10,6 +10,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -209,7 +210,7 @@ func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.MaxPendingDeletes, 4096)
 	setDefault(&c.BackoffMin, 10*time.Millisecond)
 	setDefault(&c.BackoffMax, max(500*time.Millisecond, c.BackoffMin))
-	setDefault(&c.Quorum, MajorityOf(n).Q)
+	setDefault(&c.Quorum, majority.Of(n).Q)
 	if c.Drift == (drift.Allowance{}) && !c.NoDrift {
 		c.Drift = drift.Default()
 	}
@@ -242,7 +243,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func (c Config) validate(n int) error {
 	//guard:quorum-is-majority  a Quorum below the majority is refused
-	if least := MajorityOf(n).Q; c.Quorum < least || c.Quorum > n {
+	if least := majority.Of(n).Q; c.Quorum < least || c.Quorum > n {
 		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
 			ErrConfig, c.Quorum, least, n, n)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/internal/quarantine"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -369,6 +370,18 @@ func (e *QuarantineError) Error() string {
 	return fmt.Sprintf("%v (%v): %s; it votes again in %v, from %s on; %s",
 		ErrQuarantined, e.Reason, e.Detail, e.Remaining.Round(time.Millisecond),
 		e.Until.Format("15:04:05.000"), e.fix())
+}
+
+// quarantineError is the vote of an instance in quarantine, nil if it may vote.
+func quarantineError(v quarantine.Verdict) *QuarantineError {
+	switch {
+	case v.MayVote():
+		return nil
+	case v.Jumped:
+		return &QuarantineError{Reason: ClockJumped, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
+	default:
+		return &QuarantineError{Reason: Restarted, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
+	}
 }
 
 // fix is what to do about it.

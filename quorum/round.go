@@ -82,12 +82,12 @@ type round struct {
 
 	// Guarded by the poll's lock.
 	stage    stage
-	token    fencing.Token // the last of the round's, once they are chosen
-	reserved int           // how many more there are, right below it
-	settled  majority.Tally         // in the second stage: Granted counts instances that have the token
-	lost     error         // why, once lost
-	last     []Ballot      // the ballots at the decision, once lost
-	raises   []Ballot      // what kept instances that granted from having the token
+	token    fencing.Token  // the last of the round's, once they are chosen
+	reserved int            // how many more there are, right below it
+	settled  majority.Tally // in the second stage: Granted counts instances that have the token
+	lost     error          // why, once lost
+	last     []Ballot       // the ballots at the decision, once lost
+	raises   []Ballot       // what kept instances that granted from having the token
 }
 
 type stage uint8

@@ -25,7 +25,7 @@ func (l *Lease) KeepAlive() {
 	if start {
 		// The watcher ends the lease whatever becomes of the keeper.
 		l.watch()
-		l.state.c.background.start(l.keep)
+		l.state.c.background.Go(l.keep)
 	}
 }
 
@@ -46,16 +46,16 @@ func (l *Lease) keep() {
 			return
 		}
 		//guard:extensions-spread  leases that were taken together are extended at different times
-		pause := left/3 - c.jitter(left/6)
+		pause := left/3 - c.random.Jitter(left/6)
 		if failed {
 			//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
-			pause = min(c.cfg.InstanceTimeout, left/2) + c.jitter(left/4)
+			pause = min(c.cfg.InstanceTimeout, left/2) + c.random.Jitter(left/4)
 		}
 		select {
 		case <-c.clock.After(max(pause, least)):
 		case <-l.ended():
 			return
-		case <-c.background.done:
+		case <-c.background.Closing():
 			return // the watcher ends the lease
 		}
 		if _, more := l.nextTTL(); !more {

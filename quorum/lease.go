@@ -135,7 +135,7 @@ func (l *Lease) Instances() []string {
 	if l == nil {
 		return nil
 	}
-	return l.state.on()
+	return l.state.instances()
 }
 
 // Validity is how long the holder may still act: the TTL, less the time since
@@ -322,7 +322,7 @@ func (l *Lease) watch() {
 	l.watched = true
 	l.mu.Unlock()
 	if start {
-		l.state.c.background.start(l.watchDeadline)
+		l.state.c.background.Go(l.watchDeadline)
 	}
 }
 
@@ -340,7 +340,7 @@ func (l *Lease) watchDeadline() {
 		case <-l.state.c.clock.After(lookAgain(left)):
 		case <-l.ended():
 			return
-		case <-l.state.c.background.done:
+		case <-l.state.c.background.Closing():
 			l.end(ErrClosed)
 			return
 		}

@@ -1,4 +1,4 @@
-package quorum
+package admission
 
 import (
 	"testing"
@@ -11,24 +11,24 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// gate is an admission on a clock that a test moves.
+// gate is a Limiter on a clock that a test moves.
 type gate struct {
-	*admission
+	*Limiter
 	t   *testing.T
 	now time.Duration
 }
 
 func newGate(t *testing.T) *gate {
-	return &gate{newAdmission(400*time.Millisecond, 4096), t, time.Hour}
+	return &gate{New(400*time.Millisecond, 3072), t, time.Hour}
 }
 
 func (g *gate) instant() drift.Instant { return drift.Instant{Mono: g.now} }
 
-// begin begins n rounds, and gives how many were let in and whether the first of them is
+// begin begins n rounds, and gives how many were admitted and whether the first of them is
 // the sample.
 func (g *gate) begin(n int) (admitted int, sample bool) {
 	for range n {
-		is, err := g.enter(g.instant())
+		is, err := g.Enter(g.instant())
 		if err != nil {
 			require.ErrorIs(g.t, err, wire.ErrOverloaded)
 			continue
@@ -39,31 +39,39 @@ func (g *gate) begin(n int) (admitted int, sample bool) {
 	return admitted, sample
 }
 
-// end ends n rounds with a verdict.
-func (g *gate) end(n int, sample bool, verdict error) {
+// end is how a round ends.
+type end struct{ won, answered bool }
+
+var (
+	won     = end{true, true}
+	refused = end{false, true}
+	failed  = end{false, false}
+)
+
+// end ends n rounds.
+func (g *gate) end(n int, sample bool, e end) {
 	for i := range n {
-		g.leave(sample && i == 0, verdict, g.instant())
+		g.Leave(sample && i == 0, e.won, e.answered, g.instant())
 	}
 }
 
-// round has n begin at once and be won after so long, and gives how many were let in.
-func (g *gate) round(n int, took time.Duration) int { return g.rounds(n, took, nil) }
+// round has n begin at once and be won after so long, and gives how many were admitted.
+func (g *gate) round(n int, took time.Duration) int { return g.rounds(n, took, won) }
 
-// rounds has n begin at once and end with a verdict after so long, and gives how many were
-// let in.
-func (g *gate) rounds(n int, took time.Duration, verdict error) int {
+// rounds has n begin at once and end after so long, and gives how many were admitted.
+func (g *gate) rounds(n int, took time.Duration, e end) int {
 	admitted, sample := g.begin(n)
 	g.now += took
-	g.end(admitted, sample, verdict)
+	g.end(admitted, sample, e)
 	return admitted
 }
 
-func TestRoundsInTimeAreLetIn(t *testing.T) {
+func TestRoundsInTimeAreAdmitted(t *testing.T) {
 	g := newGate(t)
 	for range 100 {
 		require.Equal(t, 3072, g.round(3072, 100*time.Millisecond), "a quarter of the timeout")
 	}
-	require.Equal(t, 3072, g.round(5000, time.Millisecond), "three quarters of MaxInFlight")
+	require.Equal(t, 3072, g.round(5000, time.Millisecond), "the most")
 }
 
 // A pause costs nobody a lock: neither those that are under way nor as many after them.
@@ -90,7 +98,7 @@ func TestNoMoreRoundsBehindALateOne(t *testing.T) {
 	g.now += 101 * time.Millisecond
 	admitted, _ = g.begin(1000)
 	require.Zero(t, admitted)
-	_, err := g.enter(g.instant())
+	_, err := g.Enter(g.instant())
 	require.ErrorIs(t, err, wire.ErrOverloaded)
 	for _, says := range []string{"300 rounds", "took 101ms", "where 100ms is too long", "try again later"} {
 		assert.ErrorContains(t, err, says)
@@ -115,23 +123,23 @@ func TestLateRoundsAreThinnedOut(t *testing.T) {
 	require.Greater(t, n, 10, "not at once")
 }
 
-// On a long way each round takes a good part of the timeout, and a round that settles a token
-// twice that, which is no overload.
-func TestALongWayIsNoOverload(t *testing.T) {
-	for _, way := range []time.Duration{120, 250, 330, 399} {
+// Where the servers are far away each round takes a good part of the timeout, and a round
+// that settles a token twice that. That is no overload.
+func TestALongRouteIsNoOverload(t *testing.T) {
+	for _, route := range []time.Duration{120, 250, 330, 399} {
 		g := newGate(t)
 		for range 20 {
-			require.Equal(t, 3072, g.round(3072, way*time.Millisecond))
-			require.Equal(t, 3072, g.round(3072, 2*way*time.Millisecond))
+			require.Equal(t, 3072, g.round(3072, route*time.Millisecond))
+			require.Equal(t, 3072, g.round(3072, 2*route*time.Millisecond))
 		}
-		g.rounds(3072, 400*time.Millisecond, ErrNoQuorum)
-		g.rounds(3072, 400*time.Millisecond, ErrNoQuorum)
-		require.Equal(t, 1536, g.round(3072, way*time.Millisecond), "but timeouts are one")
+		g.rounds(3072, 400*time.Millisecond, failed)
+		g.rounds(3072, 400*time.Millisecond, failed)
+		require.Equal(t, 1536, g.round(3072, route*time.Millisecond), "but timeouts are one")
 	}
 }
 
-// A way that becomes longer is taken for a queue at first, and no longer than that.
-func TestALongerWayIsNoOverloadForLong(t *testing.T) {
+// A route that becomes longer is taken for a queue at first, but not for long.
+func TestALongerRouteIsNoOverloadForLong(t *testing.T) {
 	g := newGate(t)
 	g.round(3072, time.Millisecond)
 	for range 6 {
@@ -150,7 +158,7 @@ func TestNearRefusalsAreNoMeasure(t *testing.T) {
 	g := newGate(t)
 	g.round(1, 250*time.Millisecond)
 	for range 20 {
-		g.rounds(100, time.Millisecond, ErrTaken)
+		g.rounds(100, time.Millisecond, refused)
 		for range 3 {
 			require.Equal(t, 3072, g.round(3072, 250*time.Millisecond))
 		}
@@ -175,9 +183,9 @@ func TestRoundsThatFailAtOnceRaiseNothing(t *testing.T) {
 		g.round(1000, 400*time.Millisecond)
 	}
 	for range 1000 {
-		sample, err := g.enter(g.instant())
+		sample, err := g.Enter(g.instant())
 		require.NoError(t, err)
-		g.leave(sample, ErrNoQuorum, g.instant())
+		g.Leave(sample, false, false, g.instant())
 	}
 	require.Equal(t, 16, g.round(1000, 2*time.Millisecond))
 	require.Equal(t, 17, g.round(1000, 2*time.Millisecond), "and two milliseconds are in time still")

@@ -1,4 +1,4 @@
-package quorum_test
+package majority_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -71,10 +71,10 @@ func TestMajorityTranscript(t *testing.T) {
 			_, err := fmt.Sscanf(line, "n=%d q=%d %s", &n, &q, &votes)
 			require.NoError(t, err)
 			_, want, _ := strings.Cut(line, "---- ")
-			tally := quorum.Tally{Majority: quorum.Majority{N: n, Q: q}}
+			tally := majority.Tally{Majority: majority.Majority{N: n, Q: q}}
 			var got []string
 			for _, vote := range votes {
-				got = append(got, told(&tally, tally.Count(outcomes[vote])))
+				got = append(got, describe(&tally, tally.Count(outcomes[vote])))
 			}
 			assert.Equal(t, want, strings.Join(got, " "))
 		})
@@ -83,23 +83,19 @@ func TestMajorityTranscript(t *testing.T) {
 
 var outcomes = map[rune]wire.Outcome{'g': wire.Granted, 'r': wire.Refused, 'f': wire.Failed}
 
-func told(tally *quorum.Tally, v quorum.Verdict) string {
-	if v != quorum.Lost {
+func describe(tally *majority.Tally, v majority.Verdict) string {
+	if v != majority.Lost {
 		return v.String()
 	}
-	switch tally.Reason() {
-	case quorum.ErrTaken:
-		return "lost: taken"
-	case quorum.ErrNoQuorum:
+	if tally.FailuresDecide() {
 		return "lost: no quorum"
-	default:
-		return "lost for no reason"
 	}
+	return "lost: taken"
 }
 
-// dumbVerdict is a second implementation: it tries every way in which the votes
-// that are still out can fall.
-func dumbVerdict(n, q int, votes []wire.Outcome) quorum.Verdict {
+// dumbVerdict is a second implementation. It tries every way in which the missing votes
+// can fall.
+func dumbVerdict(n, q int, votes []wire.Outcome) majority.Verdict {
 	granted := 0
 	for _, vote := range votes {
 		if vote == wire.Granted {
@@ -107,7 +103,7 @@ func dumbVerdict(n, q int, votes []wire.Outcome) quorum.Verdict {
 		}
 	}
 	canWin, canLose := false, false
-	for more := 0; more <= n-len(votes); more++ { // how many of those out will grant
+	for more := 0; more <= n-len(votes); more++ { // how many of the missing votes are grants
 		if granted+more >= q {
 			canWin = true
 		} else {
@@ -116,19 +112,19 @@ func dumbVerdict(n, q int, votes []wire.Outcome) quorum.Verdict {
 	}
 	switch {
 	case canWin && canLose:
-		return quorum.Pending
+		return majority.Pending
 	case canWin:
-		return quorum.Won
+		return majority.Won
 	default:
-		return quorum.Lost
+		return majority.Lost
 	}
 }
 
 // Every sequence of votes for up to six instances and every quorum: the verdict
-// is told at the first moment at which it is certain, and never changes.
+// is given as soon as it is certain, and never changes.
 func TestTallyAgainstDumbImplementation(t *testing.T) {
-	var walk func(n, q int, tally quorum.Tally, votes []wire.Outcome)
-	walk = func(n, q int, tally quorum.Tally, votes []wire.Outcome) {
+	var walk func(n, q int, tally majority.Tally, votes []wire.Outcome)
+	walk = func(n, q int, tally majority.Tally, votes []wire.Outcome) {
 		if len(votes) == n {
 			return
 		}
@@ -141,20 +137,20 @@ func TestTallyAgainstDumbImplementation(t *testing.T) {
 	}
 	for n := 1; n <= 6; n++ {
 		for q := n/2 + 1; q <= n; q++ {
-			tally := quorum.Tally{Majority: quorum.Majority{N: n, Q: q}}
-			require.Equal(t, quorum.Pending, tally.Verdict(), "no vote was counted")
+			tally := majority.Tally{Majority: majority.Majority{N: n, Q: q}}
+			require.Equal(t, majority.Pending, tally.Verdict(), "no vote was counted")
 			walk(n, q, tally, nil)
 		}
 	}
 }
 
-// Larger sets, at random; and what may be believed of the reason.
+// Larger sets, at random, and what the failures alone decide.
 func TestTallyQuick(t *testing.T) {
 	same := func(seed uint64) bool {
 		random := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + random.IntN(25)
 		q := n/2 + 1 + random.IntN(n-n/2)
-		tally := quorum.Tally{Majority: quorum.Majority{N: n, Q: q}}
+		tally := majority.Tally{Majority: majority.Majority{N: n, Q: q}}
 		var votes []wire.Outcome
 		failed := 0
 		for range n {
@@ -167,9 +163,9 @@ func TestTallyQuick(t *testing.T) {
 			if verdict != dumbVerdict(n, q, votes) {
 				return false
 			}
-			if verdict == quorum.Lost {
+			if verdict == majority.Lost {
 				// No quorum answered only if even N-failed grants had been too few.
-				return (n-failed < q) == (tally.Reason() == quorum.ErrNoQuorum)
+				return (n-failed < q) == (tally.FailuresDecide())
 			}
 		}
 		return true
@@ -180,16 +176,16 @@ func TestTallyQuick(t *testing.T) {
 // Two quorums of the same set share an instance.
 func TestMajorityOf(t *testing.T) {
 	for n := 1; n <= 101; n++ {
-		m := quorum.MajorityOf(n)
+		m := majority.Of(n)
 		assert.Greater(t, 2*m.Q, n, "two quorums of %d must share an instance", n)
 		assert.LessOrEqual(t, 2*(m.Q-1), n, "a smaller quorum of %d would do", n)
 		assert.Equal(t, n+1, m.Q+m.Blocking(), "either a quorum grants, or a blocking set doesn't")
 	}
-	assert.Equal(t, quorum.MajorityOf(4).Blocking(), quorum.MajorityOf(3).Blocking(), "a fourth instance buys nothing")
+	assert.Equal(t, majority.Of(4).Blocking(), majority.Of(3).Blocking(), "a fourth instance does not help")
 }
 
 func TestNamesOfVerdictsAndOutcomes(t *testing.T) {
-	assert.Equal(t, "pending won lost", fmt.Sprint(quorum.Pending, quorum.Won, quorum.Lost))
+	assert.Equal(t, "pending won lost", fmt.Sprint(majority.Pending, majority.Won, majority.Lost))
 	assert.Equal(t, "failed granted refused", fmt.Sprint(wire.Failed, wire.Granted, wire.Refused))
 	assert.Equal(t, "acquire raise extend restore release look tick probe",
 		fmt.Sprint(wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick, wire.Probe))

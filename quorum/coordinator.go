@@ -40,6 +40,7 @@ type core struct {
 	queues      *waitQueues
 	subscribers []*subscriber // per instance; nil where nobody can be called
 	admission   *admission
+	keeper      *keeper
 	watching    sync.Once
 	toldUntil   atomic.Int64 // the end of the wait that Hooks.Waiting was told of, by the monotonic clock
 
@@ -93,6 +94,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err := c.validate(cfg.Terms); err != nil {
 		return nil, err
 	}
+	c.keeper = newKeeper(c)
 	c.members = newMembers(c, instances)
 	c.subscribers = newSubscribers(c, instances)
 	c.queues = newWaitQueues(&c.cfg, reader, !c.canNotify())

@@ -109,7 +109,7 @@ type Config struct {
 	// long an instance that may lack votes stays out of the voting. Where an address may
 	// move, the time for which connections live comes off the TTL, see Instance.ConnLife. All clients must
 	// have the same: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/operations.md says
+	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says
 	// how to change it. Whole milliseconds, at least TTL, at most a year. Default
 	// 30 s.
 	//

@@ -33,14 +33,14 @@ func testNames(t *testing.T, dirs ...string) map[string]bool {
 // Every sentence's test exists, and every sentence that has a test is there.
 func TestAlgorithmIsHeld(t *testing.T) {
 	names := testNames(t, "quorum")
-	for _, page := range []string{"algorithm.md", "divergences.md"} {
+	for _, page := range []string{"reference/algorithm.md", "guarantees.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, found := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1) {
 			assert.True(t, names[found[1]], "%s names %s, which is no test of package quorum", page, found[1])
 		}
 		for name := range names {
-			if page == "algorithm.md" && strings.HasPrefix(name, "TestDocument") {
+			if page == "reference/algorithm.md" && strings.HasPrefix(name, "TestDocument") {
 				assert.Contains(t, string(text), "`"+name+"`")
 			}
 		}

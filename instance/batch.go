@@ -325,10 +325,10 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	case wire.Acquire:
 		switch {
 		case cmd.Fence:
-			b.single(replaceScript, c, 3, (*string)((*string)(&cmd.Run)), &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
+			b.single(replaceScript, c, 3, (*string)(&cmd.Run), &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
 			return false
 		case cmd.Replace != "" || cmd.Run != "":
-			b.single(replaceBareScript, c, 1, (*string)((*string)(&cmd.Run)), &c.ttl, &cmd.Value, &cmd.Replace)
+			b.single(replaceBareScript, c, 1, (*string)(&cmd.Run), &c.ttl, &cmd.Value, &cmd.Replace)
 			return false
 		}
 		// The Redis document's SET NX PX, with PTTL behind it for the hint.
@@ -339,12 +339,12 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 		c.pttl.args = append(c.pttl.args, &cmd.Key)
 		return true
 	case wire.Raise:
-		b.single(raiseScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.token, &c.quarter, &c.ahead)
+		b.single(raiseScript, c, 3, (*string)(&cmd.Run), &cmd.Value, &c.token, &c.quarter, &c.ahead)
 	case wire.Restore:
 		if cmd.Fence {
-			b.single(restoreScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
+			b.single(restoreScript, c, 3, (*string)(&cmd.Run), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
 		} else {
-			b.single(restoreScript, c, 1, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl)
+			b.single(restoreScript, c, 1, (*string)(&cmd.Run), &cmd.Value, &c.ttl)
 		}
 	case wire.Look:
 		if cmd.Fence {

@@ -104,7 +104,7 @@ func TestFingerprintOnPages(t *testing.T) {
 	for _, page := range append(pagesIn(t, "."), "../README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile("fingerprint \\(([^)]*)\\)").FindAllStringSubmatch(strings.Join(strings.Fields(string(text)), " "), -1) {
+		for _, found := range regexp.MustCompile(`fingerprint \(([^)]*)\)`).FindAllStringSubmatch(strings.Join(strings.Fields(string(text)), " "), -1) {
 			said++
 			list := strings.ToLower(strings.NewReplacer("`", "", "Set.", "", " and ", ", ").Replace(found[1]))
 			assert.Equal(t, strings.Join(names, ", "), list, "%s", page)

@@ -200,7 +200,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.Equal(t, c.unsent, v.Unsent)
 			}
 			s.MustAsk("SET", "held", "somebody")
-			if v = r.Do(within(t), enlist("held", "me")); c.enlists {
+			if v = enqueue(within(t), r, "held", "me"); c.enlists {
 				require.NoError(t, v.Err)
 			} else {
 				failed(t, v, ErrCommand)

@@ -147,7 +147,7 @@ func (b *batch) layOut() {
 		switch {
 		case c.probing:
 			b.addQuestions(c)
-		case c.cmd.Op == wire.Acquire && c.cmd.Fence && c.cmd.Replace == "" && c.cmd.Reserve == 0:
+		case c.cmd.Op == wire.Acquire && c.cmd.Fence.On && c.cmd.Replace == "" && c.cmd.Fence.Reserve == 0:
 			b.acquires = append(b.acquires, c)
 		case c.cmd.Op == wire.Release:
 			// To call who waits takes a script in every dialect: it is one step with
@@ -194,7 +194,7 @@ func together(calls []*call) int {
 		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == wire.Acquire &&
 			//guard:one-bound-per-list  locks share a script only if their clients set the same bound on the counter
 			//guard:one-run-per-list  locks share a script only if their clients know the same run
-			(cmd.TTL != first.TTL || cmd.CounterTTL != first.CounterTTL || cmd.Ahead != first.Ahead || cmd.Set != first.Set || cmd.Run != first.Run) {
+			(cmd.TTL != first.TTL || cmd.Fence.TTL != first.Fence.TTL || cmd.Fence.Ahead != first.Fence.Ahead || cmd.Fence.Set != first.Fence.Set || cmd.Run != first.Run) {
 			return i + 1
 		}
 	}
@@ -263,7 +263,7 @@ func (b *batch) addAcquires(calls []*call) {
 	if first.marks() > 0 {
 		a.args = append(a.args, &b.pipe.r.markKey)
 	}
-	a.args = append(a.args, &a.nonce, (*string)(&first.cmd.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Set).text, &first.ahead)
+	a.args = append(a.args, &a.nonce, (*string)(&first.cmd.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Fence.Set).text, &first.ahead)
 	for _, c := range calls {
 		a.args = append(a.args, &c.cmd.Value)
 	}
@@ -319,13 +319,13 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	r := b.pipe.r
 	switch cmd := &c.cmd; cmd.Op {
 	case wire.Enqueue:
-		b.waiting(enlistScript, c, &cmd.Waiter, &c.ttl, flag(cmd.Front), flag(cmd.Yield))
+		b.waiting(enlistScript, c, &c.waiter.Address, &c.ttl, flag(c.waiter.Front), flag(c.waiter.Yield))
 	case wire.Dequeue:
-		b.waiting(withdrawScript, c, &cmd.Waiter)
+		b.waiting(withdrawScript, c, &c.waiter.Address)
 	case wire.Acquire:
 		switch {
-		case cmd.Fence:
-			b.single(replaceScript, c, 3, (*string)(&cmd.Run), &c.ttl, &c.quarter, &r.setText(cmd.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
+		case cmd.Fence.On:
+			b.single(replaceScript, c, 3, (*string)(&cmd.Run), &c.ttl, &c.quarter, &r.setText(cmd.Fence.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
 			return false
 		case cmd.Replace != "" || cmd.Run != "":
 			b.single(replaceBareScript, c, 1, (*string)(&cmd.Run), &c.ttl, &cmd.Value, &cmd.Replace)
@@ -341,13 +341,13 @@ func (b *batch) addSingle(c *call) (timeless bool) {
 	case wire.Raise:
 		b.single(raiseScript, c, 3, (*string)(&cmd.Run), &cmd.Value, &c.token, &c.quarter, &c.ahead)
 	case wire.Restore:
-		if cmd.Fence {
-			b.single(restoreScript, c, 3, (*string)(&cmd.Run), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Set).text, &c.ahead)
+		if cmd.Fence.On {
+			b.single(restoreScript, c, 3, (*string)(&cmd.Run), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Fence.Set).text, &c.ahead)
 		} else {
 			b.single(restoreScript, c, 1, (*string)(&cmd.Run), &cmd.Value, &c.ttl)
 		}
 	case wire.Look:
-		if cmd.Fence {
+		if cmd.Fence.On {
 			b.single(lookScript, c, 2)
 		} else {
 			b.single(lookScript, c, 1)

@@ -24,7 +24,7 @@ func BenchmarkDo(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			r := open(b, s.URL(), Config{})
 			cmd, release := acquire("k", "v"), command(wire.Release, "k", "v")
-			if cmd.Fence = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
+			if cmd.Fence.On = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
 				cmd.Run = runOf(b, r)
 			}
 			b.ReportAllocs()

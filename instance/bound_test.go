@@ -133,13 +133,13 @@ func TestLiftsAreBounded(t *testing.T) {
 			}
 			for _, before := range []any{nil, 41} {
 				cmd := have(before)
-				cmd.Token = at(ahead - 5*time.Second)
+				cmd.Fence.Token = at(ahead - 5*time.Second)
 				granted(t, r.Do(within(t), cmd))
-				require.Equal(t, cmd.Token.String(), tokenIn(ask, "k"))
+				require.Equal(t, cmd.Fence.Token.String(), tokenIn(ask, "k"))
 
 				for token, permanent := range map[fencing.Token]bool{at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken: true} {
 					cmd = have(before)
-					cmd.Token = token
+					cmd.Fence.Token = token
 					v := r.Do(within(t), cmd)
 					tooFar(t, v, token, permanent)
 					require.ErrorContains(t, v.Err, "set the clock of this server right")
@@ -157,7 +157,7 @@ func TestLiftsAreBounded(t *testing.T) {
 			}
 			// One that has it already isn't lifted.
 			cmd := have(uint64(fencing.MaxToken - 1))
-			cmd.Token = fencing.MaxToken - 5
+			cmd.Fence.Token = fencing.MaxToken - 5
 			granted(t, r.Do(within(t), cmd))
 			require.Equal(t, (fencing.MaxToken - 1).String(), tokenIn(ask, "k"))
 		}
@@ -219,7 +219,7 @@ func TestReservedTokens(t *testing.T) {
 			}
 			ask("SET", CounterKey("k"), now.UnixMicro()-behind, "KEEPTTL")
 			cmd := acquire("k", "v")
-			cmd.Reserve = 9
+			cmd.Fence.Reserve = 9
 			v := granted(t, r.Do(within(t), cmd))
 			require.Equal(t, want, v.Reserved, "%d behind", behind)
 			require.Equal(t, now.UnixMicro()-behind+1+int64(want), int64(v.Token))
@@ -245,7 +245,7 @@ func TestCommandsOfOtherBoundsTravelApart(t *testing.T) {
 			for i := range 12 {
 				cmd := acquire(key(i), value())
 				if near[cmd.Value] = i%2 == 0; !near[cmd.Value] {
-					cmd.Ahead = time.Hour
+					cmd.Fence.Ahead = time.Hour
 				}
 				box.start(r, cmd, 10*time.Second)
 			}

@@ -16,8 +16,9 @@ import (
 // read it.
 type call struct {
 	cmd      wire.Request
-	deadline time.Time // zero: none
-	stale    time.Time // from when on it isn't worth sending, zero: it always is
+	waiter   wire.Waiter // of Enqueue and Dequeue
+	deadline time.Time   // zero: none
+	stale    time.Time   // from when on it isn't worth sending, zero: it always is
 	vote     wire.Vote
 	to       wire.Receiver
 
@@ -87,9 +88,9 @@ func (r *Redis) newCall(cmd wire.Request) *call {
 	}
 	c.cmd, c.at = cmd, -1
 	c.ttl = cmd.TTL.Milliseconds()
-	c.quarter = (cmd.CounterTTL.Milliseconds() + 3) / 4
-	c.token = uint64(cmd.Token)
-	c.spare, c.ahead = int64(cmd.Reserve), cmd.Ahead.Microseconds()
+	c.quarter = (cmd.Fence.TTL.Milliseconds() + 3) / 4
+	c.token = uint64(cmd.Fence.Token)
+	c.spare, c.ahead = int64(cmd.Fence.Reserve), cmd.Fence.Ahead.Microseconds()
 	return c
 }
 
@@ -179,7 +180,7 @@ func (c *call) take(a answer) {
 			c.vote.Replaced = a.outcome == scriptReplaced
 			c.vote.Token = fencing.Token(a.token)
 			switch {
-			case !c.cmd.Fence:
+			case !c.cmd.Fence.On:
 			case !c.vote.Token.Valid():
 				c.fail(fmt.Errorf("%w: the server counted to %d", wire.ErrCounter, a.token))
 			case a.ttl < 0 || a.ttl > c.spare:
@@ -190,7 +191,7 @@ func (c *call) take(a answer) {
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)
 		case scriptOtherSet:
-			c.vote.Err = &wire.SetMismatchError{Mine: c.cmd.Set, Theirs: string(a.text)}
+			c.vote.Err = &wire.SetMismatchError{Mine: c.cmd.Fence.Set, Theirs: string(a.text)}
 		}
 	case wire.Look:
 		c.vote.Token = fencing.Token(a.token)

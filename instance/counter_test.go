@@ -81,7 +81,7 @@ func (g *granter) known() any {
 func (g *granter) command(run string) wire.Request {
 	g.ask("DEL", "k")
 	cmd := acquire("k", value())
-	cmd.Replace, cmd.Reserve = g.replace, g.spare
+	cmd.Replace, cmd.Fence.Reserve = g.replace, g.spare
 	if run != "" {
 		g.in(run)
 		cmd.Run = wire.Run(g.run)
@@ -259,7 +259,7 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 		keys := []string{CounterKey("k"), SetKey("k")}
 		grant := func(ttl time.Duration) {
 			cmd := g.command("life")
-			cmd.CounterTTL = ttl
+			cmd.Fence.TTL = ttl
 			granted(t, g.vote(cmd))
 		}
 		const most = 6_000_000 // six quarters of 4 000 s
@@ -327,7 +327,7 @@ func TestQuarters(t *testing.T) {
 	r, _ := real(t, Config{})
 	for ms := int64(1); ms < 10; ms++ {
 		cmd := acquire("k", value())
-		cmd.CounterTTL = time.Duration(ms) * time.Millisecond
+		cmd.Fence.TTL = time.Duration(ms) * time.Millisecond
 		quarter := r.newCall(cmd).quarter
 		require.GreaterOrEqual(t, 4*quarter, ms)
 		require.Less(t, 4*quarter, ms+4)
@@ -421,12 +421,12 @@ func TestBadCounters(t *testing.T) {
 				failed(t, look, wire.ErrCounter)
 				ask("DEL", "k")
 				restore := command(wire.Restore, "k", value())
-				restore.Token = 9
+				restore.Fence.Token = 9
 				failed(t, g.r.Do(within(t), restore), wire.ErrCounter)
 				require.Nil(t, ask("GET", "k"))
 				ask("SET", "k", "v")
 				raise := command(wire.Raise, "k", "v")
-				raise.Token = 9
+				raise.Fence.Token = 9
 				failed(t, g.r.Do(within(t), raise), wire.ErrCounter)
 				require.Equal(t, text, ask("GET", CounterKey("k")))
 			}
@@ -451,7 +451,7 @@ func TestBadTexts(t *testing.T) {
 			failed(t, g.vote(g.command("life")), ErrWrongType)
 			ask("DEL", "k")
 			restore := command(wire.Restore, "k", value())
-			restore.Token = 9
+			restore.Fence.Token = 9
 			failed(t, g.r.Do(within(t), restore), ErrWrongType)
 			require.Nil(t, ask("GET", "k"))
 			require.EqualValues(t, 1, ask("HLEN", key))
@@ -523,7 +523,7 @@ func TestRaiseIsNoGrant(t *testing.T) {
 			}
 			before := ask("GET", SetKey("k"))
 			for _, token := range []fencing.Token{40, 41, 50} {
-				raise.Token = token
+				raise.Fence.Token = token
 				granted(t, r.Do(ctx, raise))
 				require.Equal(t, max(token, 41).String(), tokenIn(ask, "k"))
 				require.Equal(t, before, ask("GET", SetKey("k")))
@@ -549,7 +549,7 @@ func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
 		restore := command(wire.Restore, "k", "v")
-		restore.Token = 50
+		restore.Fence.Token = 50
 		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
 			ask("FLUSHALL")
 			counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
@@ -602,7 +602,7 @@ func TestLiftsKeepTheTime(t *testing.T) {
 						}
 					}
 					cmd := command(op, "k", "v")
-					cmd.Token = token
+					cmd.Fence.Token = token
 					granted(t, r.Do(within(t), cmd))
 					for _, key := range []string{CounterKey("k"), SetKey("k")} {
 						require.InDelta(t, want, ask("PTTL", key), 10_000, "%v to %v of %s with %d", op, token, key, left)

@@ -130,7 +130,7 @@ func counterError(text string, cmd *wire.Request) *wire.CounterError {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Ahead}
+	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Fence.Ahead}
 	switch {
 	case cmd.Op != wire.Acquire:
 		e.Repair = "set the clock of this server right, and those of the others"
@@ -139,7 +139,7 @@ func counterError(text string, cmd *wire.Request) *wire.CounterError {
 	default:
 		// MaxTTL, as for a counter that is lost otherwise: see round.go in package quorum.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete it on this server with %s", 2*cmd.Ahead, deletion(cmd.Key))
+			"and no sooner, or tokens may fall, delete it on this server with %s", 2*cmd.Fence.Ahead, deletion(cmd.Key))
 	}
 	return e
 }

@@ -21,11 +21,11 @@ import (
 func every() []wire.Request {
 	cmds := []wire.Request{acquire("k", value())}
 	bare := acquire("k", value())
-	bare.Fence = false
+	bare.Fence.On = false
 	cmds = append(cmds, bare)
 	for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick} {
 		cmd := command(op, "k", value())
-		cmd.Token = 1
+		cmd.Fence.Token = 1
 		cmds = append(cmds, cmd)
 	}
 	return cmds

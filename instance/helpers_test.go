@@ -115,11 +115,11 @@ func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
 const ahead = 15 * time.Second
 
 func acquire(key, value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1, Clock: true}
+	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}, Clock: true}
 }
 
 func command(op wire.Op, key, value string) wire.Request {
-	return wire.Request{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: set1}
+	return wire.Request{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}}
 }
 
 func granted(t testing.TB, v wire.Vote) wire.Vote {

@@ -199,11 +199,11 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	require.Equal(t, id.ReplID, twin.ReplID)
 	require.Empty(t, twin.Run())
 
-	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 1, Q: 1}}
+	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 1, Q: 1}}}
 	require.Equal(t, wire.Granted, other.Do(t.Context(), cmd).Outcome, "it does take writes")
 	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
 		cmd := cmd
-		cmd.Op, cmd.Key, cmd.Token, cmd.Run = op, "l", 1, id.Run()
+		cmd.Op, cmd.Key, cmd.Fence.Token, cmd.Run = op, "l", 1, id.Run()
 		vote := other.Do(t.Context(), cmd)
 		require.ErrorIs(t, vote.Err, wire.ErrOtherRun, "%v", op)
 		require.ErrorIs(t, vote.Err, wire.ErrNotMaster, "%v", op)

@@ -29,7 +29,7 @@ func answerAll(args []string) string {
 // keepings are the commands that keep what is held, and a release.
 func keepings() []wire.Request {
 	raise, restore := command(wire.Raise, "k", value()), command(wire.Restore, "k", value())
-	raise.Token, restore.Token = 3, 3
+	raise.Fence.Token, restore.Fence.Token = 3, 3
 	return []wire.Request{command(wire.Release, "k", value()), command(wire.Extend, "k", value()), raise, restore}
 }
 

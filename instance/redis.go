@@ -124,11 +124,14 @@ func (r *Redis) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) 
 		to.Receive(wire.Vote{Unsent: true, Err: err})
 		return
 	}
-	c := r.newCall(cmd)
+	r.send(r.newCall(cmd), timeout, to)
+}
+
+func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
 	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
-	if cmd.Op == wire.Acquire || cmd.Op == wire.Extend {
+	if c.cmd.Op == wire.Acquire || c.cmd.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)
 	}
 	if vote, ok := r.pipe.enter(c); !ok {
@@ -138,7 +141,7 @@ func (r *Redis) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) 
 }
 
 func knownOp(op wire.Op) error {
-	if op < wire.Acquire || op >= wire.Probing {
+	if op < wire.Acquire || op > wire.Tick {
 		return fmt.Errorf("%w: there is no operation %v", ErrConfig, op)
 	}
 	return nil

@@ -40,13 +40,13 @@ func TestOperations(t *testing.T) {
 		require.Positive(t, v.Remaining)
 
 		raise := command(wire.Raise, "k", mine)
-		raise.Token = first + 5
+		raise.Fence.Token = first + 5
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"))
-		raise.Token = first + 2
+		raise.Fence.Token = first + 2
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"), "never lowered")
-		raise.Value, raise.Token = theirs, first+9
+		raise.Value, raise.Fence.Token = theirs, first+9
 		refused(t, r.Do(ctx, raise))
 		raise.Key, raise.Value = "free", mine
 		refused(t, r.Do(ctx, raise))
@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine := within(t), value()
 		restore := command(wire.Restore, "k", mine)
-		restore.Token = 1000
+		restore.Fence.Token = 1000
 
 		granted(t, r.Do(ctx, restore))
 		require.Equal(t, mine, ask("GET", "k"))
@@ -100,12 +100,12 @@ func TestRestore(t *testing.T) {
 		require.Equal(t, "another run", runIn(ask, "k"))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
-		restore.Value, restore.Token = value(), 3000
+		restore.Value, restore.Fence.Token = value(), 3000
 		refused(t, r.Do(ctx, restore))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
 		bare := command(wire.Restore, "bare", mine)
-		bare.Fence = false
+		bare.Fence.On = false
 		granted(t, r.Do(ctx, bare))
 		require.Equal(t, mine, ask("GET", "bare"))
 		require.Equal(t, int64(0), ask("EXISTS", CounterKey("bare"), SetKey("bare")), "no counter without fencing")
@@ -118,7 +118,7 @@ func TestAcquireWithoutFence(t *testing.T) {
 		for _, clock := range []bool{false, true} {
 			ask("DEL", "k")
 			cmd := acquire("k", value())
-			cmd.Fence, cmd.Clock = false, clock
+			cmd.Fence.On, cmd.Clock = false, clock
 			v := granted(t, r.Do(within(t), cmd))
 			require.Zero(t, v.Token)
 			require.Equal(t, clock, !v.Clock.IsZero())
@@ -156,7 +156,7 @@ func TestWrongTypes(t *testing.T) {
 		refused(t, r.Do(ctx, acquire("list", value())))
 		for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look} {
 			cmd := command(op, "list", value())
-			cmd.Token = 1
+			cmd.Fence.Token = 1
 			failed(t, r.Do(ctx, cmd), ErrWrongType)
 		}
 		require.Equal(t, int64(1), ask("LLEN", "list"))

@@ -32,9 +32,9 @@ func TestEachGrantCounts(t *testing.T) {
 			func(string) { ask("RENAME", "k", "elsewhere") },
 			func(holder string) {
 				raise := command(wire.Raise, "k", holder)
-				raise.Token = last + 1000
+				raise.Fence.Token = last + 1000
 				granted(t, r.Do(ctx, raise))
-				last = raise.Token
+				last = raise.Fence.Token
 				ask("DEL", "k")
 			},
 			func(string) {},
@@ -142,7 +142,7 @@ func TestSets(t *testing.T) {
 			ask("DEL", "k")
 			counted(ask, "k", 41, test.theirs, "")
 			cmd := acquire("k", value())
-			cmd.Set = test.mine
+			cmd.Fence.Set = test.mine
 			if v := r.Do(ctx, cmd); test.ok {
 				require.EqualValues(t, 42, granted(t, v).Token, "%v after %v", test.mine, test.theirs)
 				require.Equal(t, test.mine.String(), setIn(ask, "k"))
@@ -169,7 +169,7 @@ func TestSets(t *testing.T) {
 		ask("DEL", "k", CounterKey("k"), SetKey("k"))
 		granted(t, r.Do(ctx, acquire("k", value())))
 		higher := acquire("k", value())
-		higher.Set.Version++
+		higher.Fence.Set.Version++
 		refused(t, r.Do(ctx, higher))
 		require.Equal(t, set1.String(), setIn(ask, "k"))
 	})

@@ -48,7 +48,7 @@ func TestReplica(t *testing.T) {
 
 	r := open(t, replica.URL(), Config{})
 	bare := acquire("k", "v")
-	bare.Fence = false
+	bare.Fence.On = false
 	for _, cmd := range []wire.Request{acquire("k", "v"), bare} {
 		failed(t, r.Do(within(t), cmd), wire.ErrNotMaster)
 	}
@@ -65,7 +65,7 @@ func TestReplica(t *testing.T) {
 		for _, fence := range []bool{true, false} {
 			holder := value()
 			cmd := acquire(fmt.Sprint("r", n, fence), holder)
-			cmd.Fence = fence
+			cmd.Fence.On = fence
 			v := r.Do(within(t), cmd)
 			extend := r.Do(within(t), command(wire.Extend, cmd.Key, holder))
 			if kind == nil {
@@ -90,9 +90,9 @@ func TestOutOfMemory(t *testing.T) {
 	granted(t, r.Do(within(t), command(wire.Release, "again", holder)))
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	bare := acquire("k", "v")
-	bare.Fence = false
+	bare.Fence.On = false
 	restore := command(wire.Restore, "k", "v")
-	restore.Token = 1
+	restore.Fence.Token = 1
 	for _, cmd := range []wire.Request{acquire("k", "v"), acquire("again", "v"), bare, restore} {
 		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
@@ -150,7 +150,7 @@ func TestLimitedUser(t *testing.T) {
 		require.Regexp(t, ": NOPERM|: ERR The user executing the script can't|: ERR ACL failure in script", why)
 	}
 	bare := acquire("k", "v")
-	bare.Fence, bare.Clock = false, true
+	bare.Fence.On, bare.Clock = false, true
 	v := granted(t, r.Do(within(t), bare))
 	require.True(t, v.Clock.IsZero(), "not told")
 	failed(t, r.Do(within(t), wire.Request{Op: wire.Tick, Clock: true}), ErrPermission)
@@ -160,7 +160,7 @@ func TestLimitedUser(t *testing.T) {
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
 	raise := command(wire.Raise, "half", "v")
-	raise.Token, raise.CounterTTL = 1, 24*time.Hour
+	raise.Fence.Token, raise.Fence.TTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
 	granted(t, r.Do(within(t), command(wire.Release, "half", "v")))

@@ -42,7 +42,7 @@ func TestCommandsBoundTheCounter(t *testing.T) {
 				switch op := e.Request.Op; op {
 				case wire.Acquire, wire.Raise, wire.Restore:
 					seen[op] = true
-					assert.Equal(f.t, 10*time.Second, e.Request.Ahead, "%v", op)
+					assert.Equal(f.t, 10*time.Second, e.Request.Fence.Ahead, "%v", op)
 				}
 			}
 		}
@@ -282,7 +282,7 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 		for i, s := range f.servers {
 			var done bool
 			s.OnCommand(func(cmd wire.Request) {
-				if cmd.Op != wire.Acquire || cmd.Reserve == 0 || done {
+				if cmd.Op != wire.Acquire || cmd.Fence.Reserve == 0 || done {
 					return
 				}
 				// B may have given one to a round that the others know nothing of.
@@ -333,7 +333,7 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 				switch {
 				case cmd.Op == wire.Raise && i == 0:
 					s.Delete("k")
-				case cmd.Op == wire.Acquire && cmd.Reserve > 0 && !done:
+				case cmd.Op == wire.Acquire && cmd.Fence.Reserve > 0 && !done:
 					// A, B and C settle on the tokens up to the clock; A is to be
 					// raised, which fails. D reserved fewer, and E is down.
 					done = true

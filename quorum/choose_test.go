@@ -13,7 +13,7 @@ import (
 
 // roundOf is a round with these votes, in which a quorum is q.
 func roundOf(q int, votes ...wire.Vote) *round {
-	r := &round{cmd: wire.Request{Ahead: 5 * time.Microsecond}}
+	r := &round{cmd: wire.Request{Fence: wire.Fence{Ahead: 5 * time.Microsecond}}}
 	r.settled.Majority = Majority{N: len(votes), Q: q}
 	for _, vote := range votes {
 		r.ballots = append(r.ballots, Ballot{Vote: vote})

@@ -122,10 +122,10 @@ func TestConfigDefaults(t *testing.T) {
 		assert.Equal(f.t, 9898*ms, lease.Validity(), "the TTL less one hundredth and 2 ms")
 		synctest.Wait() // A may be a straggler
 		command := f.log(0)[0].Request
-		assert.True(f.t, command.Fence)
-		assert.Equal(f.t, 24*time.Hour, command.CounterTTL)
+		assert.True(f.t, command.Fence.On)
+		assert.Equal(f.t, 24*time.Hour, command.Fence.TTL)
 		assert.Equal(f.t, 10*time.Second, command.TTL)
-		assert.Equal(f.t, f.Set(), command.Set)
+		assert.Equal(f.t, f.Set(), command.Fence.Set)
 		require.NoError(f.t, lease.Release(f.ctx))
 	}, func(cfg *quorum.Config) { cfg.MaxTTL = 30 * time.Second })
 	c, err := quorum.New(quorum.Config{}, bareServers("A")...)

@@ -46,7 +46,7 @@ type returner interface {
 // another's vote. For the same reason what it runs returns no error. A command is in no
 // group: the goroutines that carry it are the instance's own.
 func (e *errand) send(cmd wire.Request, now drift.Instant) {
-	e.op, e.fence, e.spare = cmd.Op, cmd.Fence, cmd.Reserve
+	e.op, e.fence, e.spare = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
 	if e.use == oldVote {
 		e.again = keep(cmd)
 	}

@@ -197,8 +197,7 @@ func (e *extension) moveOn() {
 		}
 		t.restoring = true
 		t.errand.send(wire.Request{
-			Op: wire.Restore, Key: h.key, Value: h.value, TTL: e.ttl, Token: e.lease.token,
-			Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set, Ahead: h.c.cfg.ahead(),
+			Op: wire.Restore, Key: h.key, Value: h.value, TTL: e.ttl, Fence: wire.Fence{Token: e.lease.token, On: h.c.cfg.Fencing == On, TTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set, Ahead: h.c.cfg.ahead()},
 		}, drift.Instant{})
 	}
 }

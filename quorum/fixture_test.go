@@ -116,13 +116,13 @@ func (f *fixture) distant(d time.Duration) *quorum.Coordinator {
 	f.t.Helper()
 	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {
-		instances[i] = distantServer{quorumtest.Listening{Server: s}, d}
+		instances[i] = distantServer{quorumtest.NotifyingServer{Server: s}, d}
 	}
 	return f.newCoordinatorOn(f.cfg, instances)
 }
 
 type distantServer struct {
-	quorumtest.Listening
+	quorumtest.NotifyingServer
 	d time.Duration
 }
 
@@ -137,7 +137,7 @@ func (f *fixture) instances() []wire.Instance {
 	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {
 		if instances[i] = s; f.calls {
-			instances[i] = quorumtest.Listening{Server: s}
+			instances[i] = quorumtest.NotifyingServer{Server: s}
 		}
 	}
 	return instances

@@ -107,7 +107,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	if err := c.ready(ctx, wire.Look, key); err != nil {
 		return Inspection{}, err
 	}
-	cmd := wire.Request{Op: wire.Look, Key: key, Fence: c.cfg.Fencing == On}
+	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}
 	ballots := make([]Ballot, len(c.members))
 	var group errgroup.Group
 	for i, m := range c.members {

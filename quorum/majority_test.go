@@ -192,6 +192,6 @@ func TestNamesOfVerdictsAndOutcomes(t *testing.T) {
 	assert.Equal(t, "pending won lost", fmt.Sprint(quorum.Pending, quorum.Won, quorum.Lost))
 	assert.Equal(t, "failed granted refused", fmt.Sprint(wire.Failed, wire.Granted, wire.Refused))
 	assert.Equal(t, "acquire raise extend restore release look tick probe",
-		fmt.Sprint(wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick, wire.Probing))
+		fmt.Sprint(wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick, wire.Probe))
 	assert.Equal(t, "op(0) op(99)", fmt.Sprint(wire.Op(0), wire.Op(99)))
 }

@@ -46,15 +46,28 @@ type member struct {
 	toldHidden bool
 }
 
-// ask sends one command under the instance's own timeout, and waits for the answer or
-// for ctx's end. Nothing is concluded from a grant.
-func (m *member) ask(ctx context.Context, cmd wire.Request) Ballot {
+// ask sends one request under the instance's own timeout, and waits for the answer or for
+// ctx's end. Nothing is concluded from a grant.
+func (m *member) ask(ctx context.Context, req wire.Request) Ballot {
+	req.Clock = req.Clock || m.wantsClock(req.Op)
+	return m.askBy(ctx, req.Op, func(timeout time.Duration, to wire.Receiver) { m.inst.Send(req, timeout, to) })
+}
+
+// askBy is ask by any method of the instance.
+func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.Duration, to wire.Receiver)) Ballot {
 	if ctx.Err() != nil {
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
-	answer := make(ballotChan, 1)
-	e := errand{m: m, use: uncounted, to: answer}
-	e.send(cmd, drift.Instant{})
+	sent := m.reader.Now()
+	if _, err := m.admit(op, uncounted, sent); err != nil {
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
+	}
+	answer := make(chan Ballot, 1)
+	send(m.timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		ballot := m.answered(vote, m.timeout, sent, m.reader.Now())
+		m.leave()
+		answer <- ballot
+	}))
 	select {
 	case ballot := <-answer:
 		return ballot
@@ -63,11 +76,6 @@ func (m *member) ask(ctx context.Context, cmd wire.Request) Ballot {
 		return Ballot{Instance: m.name, Vote: wire.Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
 }
-
-// ballotChan hands a ballot to whoever waits for it. It has room for it.
-type ballotChan chan Ballot
-
-func (c ballotChan) returned(ballot Ballot) { c <- ballot }
 
 // enterLocked counts one command more. A quarter of MaxInFlight is kept for what is held:
 // however many acquisitions are unanswered, a lease can be extended and released.

@@ -109,8 +109,7 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		cmd: wire.Request{
 			Op: wire.Acquire, Key: key, Value: value, TTL: terms.TTL,
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
-			Fence: c.cfg.Fencing == On, CounterTTL: c.cfg.CounterTTL, Set: c.cfg.Set,
-			Ahead: c.cfg.ahead(), Clock: c.cfg.Fencing == On,
+			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
 		},
 		ctx:     context.WithoutCancel(ctx),
 		decided: make(chan struct{}),
@@ -190,7 +189,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Reserve, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
+	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
 	interrupt := r.run(ctx, way.oneFirst, start)
 
 	now := c.reader.Now()
@@ -400,7 +399,7 @@ func (r *round) moveOn() {
 			continue
 		}
 		s.errand.use = oldVote
-		s.errand.send(wire.Request{Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value, Token: token, CounterTTL: r.cmd.CounterTTL, Ahead: r.cmd.Ahead}, drift.Instant{})
+		s.errand.send(wire.Request{Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value, Fence: wire.Fence{On: true, Token: token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead}}, drift.Instant{})
 	}
 }
 
@@ -495,7 +494,7 @@ func (r *round) canHave(vote *wire.Vote, token fencing.Token) bool {
 	//guard:no-vote-above  no instance that counts for a token has granted a larger one
 	return vote.Outcome == wire.Granted && vote.Token <= token &&
 		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
-		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Ahead).UnixMicro())
+		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Fence.Ahead).UnixMicro())
 }
 
 // firstOf is the first of a vote's tokens.
@@ -514,7 +513,7 @@ func (r *round) blame(token fencing.Token) {
 		}
 		r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: fmt.Errorf(
 			"its counter, which starts from its clock, is %v %s those of other instances, which follow by %v at most (half of MaxTTL); set the clocks of the servers right, or wait until they have caught up",
-			by, word, r.cmd.Ahead)}})
+			by, word, r.cmd.Fence.Ahead)}})
 	}
 }
 

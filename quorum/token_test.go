@@ -202,7 +202,7 @@ func TestFencingOff(t *testing.T) {
 		for i, s := range f.servers {
 			assert.Equal(f.t, quorumToken(10*(i+1)), s.Counter("k"))
 			for _, e := range f.log(i) {
-				assert.False(f.t, e.Request.Fence)
+				assert.False(f.t, e.Request.Fence.On)
 				assert.NotEqual(f.t, wire.Raise, e.Request.Op)
 			}
 		}

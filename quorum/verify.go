@@ -130,7 +130,7 @@ func (r Report) join() error {
 	var errs []error
 	for _, inst := range r.Instances {
 		if inst.Err != nil {
-			errs = append(errs, &InstanceError{Instance: inst.Name, Op: wire.Probing, Err: inst.Err})
+			errs = append(errs, &InstanceError{Instance: inst.Name, Op: wire.Probe, Err: inst.Err})
 		}
 	}
 	return errors.Join(errs...)
@@ -222,13 +222,13 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		delete(chosen, m.name)
 		switch {
 		case err != nil:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probing, Err: err})
+			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
 		case r.Identity.RunID != "" || r.Identity.ReplID != "":
 			m.mu.Lock()
 			m.quarantine.trust(r.Identity)
 			m.mu.Unlock()
 		default:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probing, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
+			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
 	if ctx.Err() != nil {

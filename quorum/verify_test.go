@@ -110,7 +110,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 				var inst *quorum.InstanceError
 				require.ErrorAs(t, err, &inst)
 				assert.Equal(t, "B", inst.Instance)
-				assert.Equal(t, wire.Probing, inst.Op)
+				assert.Equal(t, wire.Probe, inst.Op)
 				for _, text := range c.text {
 					assert.ErrorContains(t, err, text)
 				}

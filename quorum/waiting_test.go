@@ -86,7 +86,7 @@ func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
 		synctest.Wait()
 		// A round that is refused, a place in the line, the release, the round.
 		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
-		assert.Empty(f.t, f.meeting("k").Line("k"))
+		assert.Empty(f.t, f.meeting("k").Waiting("k"))
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	}, patient)
@@ -201,7 +201,7 @@ func TestLostCallCostsOnePause(t *testing.T) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
-		f.each(func(s *quorumtest.Server) { s.LoseCalls(true) })
+		f.each(func(s *quorumtest.Server) { s.LoseNotifications(true) })
 		released := time.Now().Add(4321 * ms)
 		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
 		next, err := f.Acquire(f.ctx, "k")
@@ -252,7 +252,7 @@ func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
 // one; where the whole server is lost, at the next.
 func TestEarIsLost(t *testing.T) {
 	for name, lose := range map[string]func(f *fixture){
-		"the connection": func(f *fixture) { f.meeting("k").Deafen() },
+		"the connection": func(f *fixture) { f.meeting("k").BreakSubscriptions() },
 		"both":           func(f *fixture) { f.meeting("k").Reconnect() },
 		// The address may lead to another server, to which the subscription doesn't go.
 		"the server's run": func(f *fixture) { f.meeting("k").Promote() },
@@ -269,7 +269,7 @@ func TestEarIsLost(t *testing.T) {
 				next, err := f.Acquire(f.ctx, "k")
 				require.NoError(f.t, err)
 				assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
-				_, ever := f.meeting("k").Ears()
+				_, ever := f.meeting("k").Subscriptions()
 				assert.Equal(f.t, 2, ever)
 				require.NoError(f.t, next.Release(f.ctx))
 				f.requireNothingLeft()
@@ -322,7 +322,7 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 	playCalls(t, 3, func(f *fixture) {
 		f.warm()
 		meeting := f.meeting("k")
-		open, ever := meeting.Ears()
+		open, ever := meeting.Subscriptions()
 		require.Zero(f.t, open+ever, "nobody has waited yet")
 		for range 3 {
 			lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -333,14 +333,14 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 			require.NoError(f.t, next.Release(f.ctx))
 		}
 		time.Sleep(5 * time.Second)
-		open, ever = meeting.Ears()
+		open, ever = meeting.Subscriptions()
 		assert.Equal(f.t, 1, open)
 		assert.Equal(f.t, 1, ever)
 		time.Sleep(20 * time.Second)
-		open, _ = meeting.Ears()
+		open, _ = meeting.Subscriptions()
 		assert.Zero(f.t, open)
 		for _, s := range f.servers {
-			open, _ := s.Ears()
+			open, _ := s.Subscriptions()
 			assert.Zero(f.t, open)
 		}
 		f.requireNothingLeft()
@@ -353,7 +353,7 @@ func TestUncalledWaitersPoll(t *testing.T) {
 	told := map[string]int{}
 	playCalls(t, 3, func(f *fixture) {
 		f.warm()
-		f.each(func(s *quorumtest.Server) { s.RefuseEars(permanentError{true}) })
+		f.each(func(s *quorumtest.Server) { s.RefuseSubscriptions(permanentError{true}) })
 		for range 3 {
 			lease, err := f.other().TryAcquire(f.ctx, "k")
 			require.NoError(f.t, err)
@@ -390,7 +390,7 @@ func TestWakeUpsOff(t *testing.T) {
 		f.requireNothingLeft()
 		assert.Zero(f.t, f.sent("k", wire.Enqueue, wire.Dequeue))
 		for i, s := range f.servers {
-			_, ever := s.Ears()
+			_, ever := s.Subscriptions()
 			assert.Zero(f.t, ever)
 			for _, e := range f.log(i) {
 				assert.False(f.t, e.Request.Notify)
@@ -432,11 +432,11 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		var secondGot, thirdGot time.Time
 		wait(second, &secondGot)
 		time.Sleep(10 * ms) // it stands in line
-		require.Len(f.t, f.meeting("k").Line("k"), 2)
+		require.Len(f.t, f.meeting("k").Waiting("k"), 2)
 		cancel()
 		group.Wait()
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Line("k"), 1, "the hundred have withdrawn")
+		require.Len(f.t, f.meeting("k").Waiting("k"), 1, "the hundred have withdrawn")
 		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+12)
 
 		// Now one that is cancelled when it has been called, by the second.
@@ -448,7 +448,7 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		time.Sleep(10 * ms)
 		wait(third, &thirdGot)
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Line("k"), 3)
+		require.Len(f.t, f.meeting("k").Waiting("k"), 3)
 		tries := 0
 		f.meeting("k").OnCommand(func(cmd wire.Request) {
 			if cmd.Op != wire.Acquire || cmd.Key != "k" {
@@ -547,7 +547,7 @@ func TestCloseWhileListening(t *testing.T) {
 		group.Wait()
 		assert.Equal(f.t, at, time.Now())
 		synctest.Wait()
-		open, _ := f.meeting("k").Ears()
+		open, _ := f.meeting("k").Subscriptions()
 		assert.Zero(f.t, open)
 	}, patient)
 }

@@ -250,9 +250,8 @@ func (h *hearing) enlist(ctx context.Context, key, address string, front, yield 
 	if leaving != nil {
 		<-leaving // soon: it is under a time-out
 	}
-	ballot := h.member.ask(ctx, wire.Request{
-		Op: wire.Enqueue, Key: key, Waiter: address, Front: front, Yield: yield, TTL: h.c.lineTTL(),
-	})
+	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: h.c.lineTTL()}
+	ballot := h.member.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { h.listener.Enqueue(w, timeout, to) })
 	if err := ballot.Vote.Err; err != nil && permanent(err) {
 		h.tell(err)
 	}
@@ -284,7 +283,8 @@ func (c *core) withdraw(key string, p position) {
 			<-before
 		}
 		// Whatever comes of it: a call for who is gone is one lost call.
-		h.member.ask(context.Background(), wire.Request{Op: wire.Dequeue, Key: key, Waiter: p.Address})
+		w := wire.Waiter{Key: key, Address: p.Address}
+		h.member.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { h.listener.Dequeue(w, timeout, to) })
 		h.mu.Lock()
 		if h.leaving[key] == done {
 			delete(h.leaving, key)

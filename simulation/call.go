@@ -9,15 +9,16 @@ import (
 
 // call is one request of a process and the wait for its reply.
 type call struct {
-	p     *process
-	place int // the index among world.places, or toResource
-	name  string
-	cmd   wire.Request
-	raw   *rawCommand   // by Redis's own commands; nil: by cmd
-	act   *act          // to the resource
-	sub   *subscription // to listen by
-	ctx   context.Context
-	reply chan *answer // has room for the one answer; a pointer, to keep stacks small
+	p      *process
+	place  int // the index among world.places, or toResource
+	name   string
+	cmd    wire.Request
+	waiter wire.Waiter   // of Enqueue and Dequeue
+	raw    *rawCommand   // by Redis's own commands; nil: by cmd
+	act    *act          // to the resource
+	sub    *subscription // to listen by
+	ctx    context.Context
+	reply  chan *answer // has room for the one answer; a pointer, to keep stacks small
 
 	// Instead of ctx and reply, for an asynchronous call: the receiver of the vote, and
 	// the monotonic time of its timeout.
@@ -87,7 +88,7 @@ func (c *call) order() opOrder {
 	case c.raw != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
 	}
-	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Token), key: c.cmd.Key, value: c.cmd.Value}
+	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Fence.Token), key: c.cmd.Key, value: c.cmd.Value}
 }
 
 // apply numbers the call and sends it, unless a fault pauses the process at this call.

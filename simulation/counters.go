@@ -109,7 +109,7 @@ func Counters() []string {
 		names = append(names, noLease+v.Error())
 	}
 	names = append(names, noLease+anotherError)
-	for op := wire.Acquire; op < wire.Probing; op++ {
+	for op := wire.Acquire; op < wire.Probe; op++ {
 		for _, o := range []wire.Outcome{wire.Granted, wire.Refused} {
 			if op == wire.Tick && o == wire.Refused {
 				continue // it can't be

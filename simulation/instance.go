@@ -20,15 +20,21 @@ func (i instance) Name() string { return i.p.w.places[i.place].name }
 func (i instance) ConnLife() time.Duration { return i.p.w.cfg.ConnLife }
 
 func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	i.post(&call{cmd: cmd}, timeout, to)
+}
+
+// post sends a call for which nobody waits.
+func (i instance) post(c *call, timeout time.Duration, to wire.Receiver) {
 	if i.p.dead.Load() {
 		to.Receive(failed(ErrCrashed, true).vote)
 		return
 	}
-	i.p.post(&call{p: i.p, place: i.place, name: cmd.Op.String(), cmd: cmd, to: to, due: i.p.clock.mono() + int64(timeout)})
+	c.p, c.place, c.name, c.to, c.due = i.p, i.place, c.cmd.Op.String(), to, i.p.clock.mono()+int64(timeout)
+	i.p.post(c)
 }
 
 func (i instance) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
-	c := &call{p: i.p, place: i.place, name: wire.Probing.String(), cmd: wire.Request{Op: wire.Probing}, probe: true, known: before, ctx: ctx}
+	c := &call{p: i.p, place: i.place, name: wire.Probe.String(), cmd: wire.Request{Op: wire.Probe}, probe: true, known: before, ctx: ctx}
 	if err := ctx.Err(); err != nil {
 		return wire.Identity{}, err
 	}

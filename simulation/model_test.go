@@ -177,7 +177,7 @@ func (p *pair) compare() {
 	for _, key := range p.keys {
 		p.raw("GET", key)
 		p.raw("PTTL", key)
-		p.run(wire.Request{Op: wire.Look, Key: key, Fence: true})
+		p.run(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}})
 	}
 }
 
@@ -282,13 +282,13 @@ func (p *pair) queued() []string {
 func (p *pair) run(cmd wire.Request) {
 	p.t.Helper()
 	var ours, theirs wire.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Token, cmd.Fence, cmd.Set, cmd.Run, cmd.Reserve, cmd.Ahead)
+	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Fence.Token, cmd.Fence.On, cmd.Fence.Set, cmd.Run, cmd.Fence.Reserve, cmd.Fence.Ahead)
 	began := time.Now()
 	before := p.model.Counter(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
 		translated := cmd
-		if cmd.Token != 0 {
-			translated.Token = fencing.Token(int64(cmd.Token) + p.ahead[cmd.Key])
+		if cmd.Fence.Token != 0 {
+			translated.Fence.Token = fencing.Token(int64(cmd.Fence.Token) + p.ahead[cmd.Key])
 		}
 		theirs = quorumtest.Do(ctx, p.real, translated)
 	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
@@ -319,7 +319,7 @@ func (p *pair) run(cmd wire.Request) {
 		if ours.Reserved > 0 {
 			p.counts["reserved"]++
 		}
-		if ours.Reserved < cmd.Reserve {
+		if ours.Reserved < cmd.Fence.Reserve {
 			p.counts["reserved fewer"]++
 		}
 	}
@@ -370,33 +370,33 @@ func (p *pair) operation() wire.Request {
 	if p.random.IntN(4) == 0 {
 		cmd.TTL = 3 * time.Millisecond
 	}
-	cmd.Fence = p.random.IntN(3) != 0
-	cmd.CounterTTL = time.Hour
+	cmd.Fence.On = p.random.IntN(3) != 0
+	cmd.Fence.TTL = time.Hour
 	if p.random.IntN(8) == 0 {
-		cmd.CounterTTL = 24 * time.Hour
+		cmd.Fence.TTL = 24 * time.Hour
 	}
-	cmd.Set = wire.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
+	cmd.Fence.Set = wire.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
 	switch op {
 	case wire.Acquire:
 		cmd.Run = wire.Run(p.of("", p.serverRun))
 		if p.random.IntN(4) == 0 {
 			cmd.Replace = p.of("v", "w", "x")
 		}
-		if cmd.Fence && p.random.IntN(3) == 0 {
-			cmd.Reserve = p.random.IntN(128)
+		if cmd.Fence.On && p.random.IntN(3) == 0 {
+			cmd.Fence.Reserve = p.random.IntN(128)
 		}
 	case wire.Raise, wire.Restore:
 		known := p.model.Counter(cmd.Key, time.Now())
 		if known == 0 {
 			p.ahead[cmd.Key] = 0
 		}
-		cmd.Token = fencing.Token(max(1, int64(known)+int64(p.random.IntN(20)-10)))
+		cmd.Fence.Token = fencing.Token(max(1, int64(known)+int64(p.random.IntN(20)-10)))
 		if p.random.IntN(10) == 0 {
-			cmd.Token = fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
+			cmd.Fence.Token = fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
 		}
 	}
 	// Either is far from the clock: the two haven't the same.
-	cmd.Ahead = []time.Duration{10 * time.Minute, time.Hour, time.Hour, time.Hour}[p.random.IntN(4)]
+	cmd.Fence.Ahead = []time.Duration{10 * time.Minute, time.Hour, time.Hour, time.Hour}[p.random.IntN(4)]
 	return cmd
 }
 

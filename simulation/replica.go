@@ -15,6 +15,7 @@ type entry struct {
 	wall     time.Time
 	database int
 	cmd      wire.Request
+	waiter   wire.Waiter
 	raw      *rawCommand // nil: cmd
 	forget   string      // a resource whose counter was dropped; "": none
 	unset    string      // a resource whose record was dropped; "": none
@@ -31,7 +32,7 @@ func (d database) repeat(e entry) {
 	case e.raw != nil:
 		d.do(e.raw.args, e.wall)
 	default:
-		d.Run(e.cmd, e.wall)
+		d.RunFor(e.waiter, e.cmd, e.wall)
 	}
 }
 

@@ -258,7 +258,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 // operations are the names of all operations, sorted.
 func operations() []string {
 	names := []string{Read.String(), Write.String(), "wait", clockOp}
-	for op := wire.Acquire; op <= wire.Probing; op++ {
+	for op := wire.Acquire; op <= wire.Probe; op++ {
 		names = append(names, op.String())
 	}
 	for name := range commands {

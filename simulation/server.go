@@ -93,7 +93,7 @@ func (w *world) databases() []database {
 // connectNotify makes the data notify waiters. Data that is being rebuilt notifies none.
 func (s *server) connectNotify() {
 	for _, db := range s.data {
-		db.OnCall(s.notify)
+		db.OnNotify(s.notify)
 	}
 }
 
@@ -215,7 +215,7 @@ func (s *server) run(r *request) wire.Vote {
 	if s.home != nil {
 		w.count(otherReached)
 	}
-	vote := data.Run(c.cmd, now)
+	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token = vote.Token
@@ -223,7 +223,7 @@ func (s *server) run(r *request) wire.Vote {
 		if expires(c.cmd.Op) {
 			s.show(e, db, c.cmd.Key)
 		}
-		s.append(entry{wall: now, database: db, cmd: c.cmd}, c.link())
+		s.append(entry{wall: now, database: db, cmd: c.cmd, waiter: c.waiter}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {

@@ -140,7 +140,7 @@ func (c *check) key(name string) string { return c.prefix + name }
 // The commands, as package quorum builds them.
 
 func (c *check) acquire(name, value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
 }
 
 // bare is Acquire without Fence: the SET NX PX of the Redis document.
@@ -149,15 +149,15 @@ func (c *check) bare(name, value string) wire.Request {
 }
 
 func (c *check) raise(name, value string, token fencing.Token) wire.Request {
-	return wire.Request{Op: wire.Raise, Key: c.key(name), Value: value, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+	return wire.Request{Op: wire.Raise, Key: c.key(name), Value: value, Fence: wire.Fence{Token: token, On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
 }
 
 func (c *check) extend(name, value string, ttl time.Duration) wire.Request {
-	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
 }
 
 func (c *check) restore(name, value string, token fencing.Token) wire.Request {
-	return wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long, Token: token, Fence: true, CounterTTL: time.Hour, Ahead: ahead, Set: main}
+	return wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long, Fence: wire.Fence{Token: token, On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
 }
 
 func (c *check) release(name, value string) wire.Request {
@@ -165,7 +165,7 @@ func (c *check) release(name, value string) wire.Request {
 }
 
 func (c *check) look(name string) wire.Request {
-	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: true}
+	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: wire.Fence{On: true}}
 }
 
 // do sends a command, which must be answered, and holds the vote to what is
@@ -278,7 +278,7 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	var (
 		answered   = vote.Outcome == wire.Granted || vote.Outcome == wire.Refused
 		refused    = vote.Outcome == wire.Refused
-		acquired   = cmd.Op == wire.Acquire && cmd.Fence && vote.Outcome == wire.Granted
+		acquired   = cmd.Op == wire.Acquire && cmd.Fence.On && vote.Outcome == wire.Granted
 		looked     = cmd.Op == wire.Look && answered
 		clockAsked = cmd.Clock || cmd.Op == wire.Tick
 		mismatch   *wire.SetMismatchError
@@ -290,16 +290,16 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 		return errors.New("a failed vote doesn't say why")
 	case vote.Outcome == wire.Granted && vote.Err != nil:
 		return errors.New("a granted vote has an error: " + vote.Err.Error())
-	case refused && vote.Err != nil && !(cmd.Op == wire.Acquire && cmd.Fence && errors.As(vote.Err, &mismatch)):
+	case refused && vote.Err != nil && !(cmd.Op == wire.Acquire && cmd.Fence.On && errors.As(vote.Err, &mismatch)):
 		return errors.New("a refused vote has another error than *SetMismatchError of an Acquire with Fence: " + vote.Err.Error())
 	case answered && vote.Unsent:
 		return errors.New("a vote that was answered says that it was never sent")
-	case vote.Token != 0 && !acquired && !(looked && cmd.Fence):
+	case vote.Token != 0 && !acquired && !(looked && cmd.Fence.On):
 		return errors.New("a token that was not asked for: " + vote.Token.String())
 	case acquired && !vote.Token.Valid():
 		return errors.New("the token can't be carried by a lease: " + vote.Token.String())
-	case vote.Reserved != 0 && !acquired || vote.Reserved < 0 || vote.Reserved > cmd.Reserve:
-		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Reserved, cmd.Reserve)
+	case vote.Reserved != 0 && !acquired || vote.Reserved < 0 || vote.Reserved > cmd.Fence.Reserve:
+		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Reserved, cmd.Fence.Reserve)
 	case vote.Reserved != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
 		return errors.New("tokens are reserved beyond the clock, up to " + vote.Token.String())
 	case vote.Replaced && !(cmd.Op == wire.Acquire && cmd.Replace != "" && vote.Outcome == wire.Granted):

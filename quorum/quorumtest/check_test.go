@@ -18,7 +18,7 @@ func TestServerPassesCheckInVirtualTime(t *testing.T) {
 
 func TestListeningServerPassesCheck(t *testing.T) {
 	open := func(*testing.T) wire.Instance {
-		return quorumtest.Listening{Server: quorumtest.NewServer("a", nil)}
+		return quorumtest.NotifyingServer{Server: quorumtest.NewServer("a", nil)}
 	}
 	quorumtest.Check(t, open)
 	quorumtest.Check(t, open, quorumtest.Virtual(), quorumtest.Skew(0))

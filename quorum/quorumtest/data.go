@@ -22,13 +22,19 @@ func NewData() *Data { return &Data{store: newStore()} }
 // no run: see OtherRun for that.
 func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote { return d.store.run(cmd, now) }
 
-// OnCall sets what calls a waiter (a Command's Waiter) when a key is released, and
-// reports whether it is heard; nobody is before. It is called by Run.
-func (d *Data) OnCall(call func(waiter, key string) bool) { d.store.call = call }
+// RunFor is Run, and also carries out a Notifier's Enqueue and Dequeue of a waiting process,
+// with that as the operation of the request.
+func (d *Data) RunFor(w wire.Waiter, req wire.Request, now time.Time) wire.Vote {
+	return d.store.carryOut(req, w, now)
+}
 
-// Line lists who waits for the key, the first in line first.
-func (d *Data) Line(key string, now time.Time) []string {
-	return slices.Clone(d.store.line(key, now).waiters)
+// OnNotify sets what notifies the process with an address that a key was released. It
+// reports whether the process has a subscription. Run and RunFor call it.
+func (d *Data) OnNotify(notify func(address, key string) bool) { d.store.notify = notify }
+
+// Waiting lists the addresses in the wait queue of a key, the first one first.
+func (d *Data) Waiting(key string, now time.Time) []string {
+	return slices.Clone(d.store.queue(key, now).waiters)
 }
 
 // Holder gives the value that key has at now and the moment at which it expires
@@ -131,12 +137,12 @@ func (d *Data) ForgetRecord(key string, now time.Time) bool {
 	return ok
 }
 
-// Flush drops all keys, all counters with their records, and all lines.
+// Flush drops all keys, all counters with their records, and all wait queues.
 func (d *Data) Flush() {
 	clear(d.store.keys)
 	clear(d.store.counters)
 	clear(d.store.records)
-	clear(d.store.lines)
+	clear(d.store.queues)
 }
 
 // Counter gives a resource's counter, 0 if there is none.

@@ -15,7 +15,7 @@ import (
 // What others than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
-	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}
+	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
 	d.Put("for ever", "x", wire.NoExpiry, now)
 	d.PutUntil("until", "x", now.Add(time.Minute))
@@ -61,7 +61,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, now := quorumtest.NewData(), time.Unix(1000, 0)
 			acquire := func(set wire.Set) wire.Request {
-				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set, Run: "run"}
+				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}, Run: "run"}
 			}
 			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
 			assert.Equal(t, []string{"k"}, d.Counters(now))
@@ -83,7 +83,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	set, run := d.Record("k", now)
 	assert.Empty(t, set)
 	assert.Empty(t, run)
-	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Run: "run"}
+	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute}, Run: "run"}
 	require.Equal(t, wire.Granted, d.Run(cmd, now).Outcome)
 	assert.Empty(t, d.Records(now.Add(time.Hour)), "they expire together")
 	assert.Empty(t, d.Counters(now.Add(time.Hour)))
@@ -99,7 +99,7 @@ func TestWhoWritesTheSet(t *testing.T) {
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	d.Put("k", "v", time.Minute, now)
 	cmd := func(op wire.Op, value string, set wire.Set) wire.Request {
-		return wire.Request{Op: op, Key: "k", Value: value, TTL: time.Minute, Token: 5, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
+		return wire.Request{Op: op, Key: "k", Value: value, TTL: time.Minute, Fence: wire.Fence{Token: 5, On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}}
 	}
 	acquire := func(set wire.Set) wire.Vote { return d.Run(cmd(wire.Acquire, "w", set), now) }
 

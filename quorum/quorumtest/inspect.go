@@ -125,18 +125,18 @@ func (s *Server) PutRun(key string, run wire.Run) {
 	}
 }
 
-// Line lists who waits for a key to be released, the first in line first.
-func (s *Server) Line(key string) []string {
+// Waiting lists the addresses in the wait queue of a key, the first one first.
+func (s *Server) Waiting(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.data.line(key, s.now()).waiters)
+	return slices.Clone(s.data.queue(key, s.now()).waiters)
 }
 
-// Ears gives how many Ears are open, and how many were ever opened.
-func (s *Server) Ears() (open, ever int) {
+// Subscriptions returns how many Subscriptions are open, and how many were ever opened.
+func (s *Server) Subscriptions() (open, ever int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.ears), s.listen
+	return len(s.subscriptions), s.subscribed
 }
 
 // Log gives what the server has carried out, oldest first: all of it, or at

@@ -167,7 +167,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "acquire a held key"},
 		"refused acquire counts": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused && vote.Err == nil && cmd.Fence {
+			if vote.Outcome == wire.Refused && vote.Err == nil && cmd.Fence.On {
 				s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Fingerprint(cmd.Key))
 			}
 			return vote
@@ -177,13 +177,13 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "acquire a held key"},
 		"token isn't raised": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if before := s.Counter(cmd.Key); cmd.Op == wire.Acquire && cmd.Fence && before > 0 {
+			if before := s.Counter(cmd.Key); cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
 				s.PutCounter(cmd.Key, before-1, s.Fingerprint(cmd.Key))
 			}
 			return s.Do(ctx, cmd)
 		}}, "tokens rise"},
 		"no tokens are reserved": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Reserve = 0
+			cmd.Fence.Reserve = 0
 			return cmd
 		}), "acquire reserves tokens"},
 		"reserved tokens are given again": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
@@ -193,25 +193,25 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "acquire reserves tokens"},
 		"tokens are reserved beyond the clock": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if lacking := cmd.Reserve - vote.Reserved; vote.Outcome == wire.Granted && lacking > 0 {
-				vote.Token, vote.Reserved = vote.Token+fencing.Token(lacking), cmd.Reserve
+			if lacking := cmd.Fence.Reserve - vote.Reserved; vote.Outcome == wire.Granted && lacking > 0 {
+				vote.Token, vote.Reserved = vote.Token+fencing.Token(lacking), cmd.Fence.Reserve
 				s.PutCounter(cmd.Key, vote.Token, s.Fingerprint(cmd.Key))
 			}
 			return vote
 		}), "reserved tokens end at the clock"},
 		"acquire counts without a bound": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Ahead = endless
+			cmd.Fence.Ahead = endless
 			return cmd
 		}), "how far acquire counts"},
 		"a counter that is too far ahead is raised": {failing(wire.Acquire, func(s *Server, cmd wire.Request) {
 			s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Fingerprint(cmd.Key))
 		}), "how far acquire counts"},
 		"raise lifts without a bound": {instead(wire.Raise, func(cmd wire.Request) wire.Request {
-			cmd.Ahead = endless
+			cmd.Fence.Ahead = endless
 			return cmd
 		}), "how far raise and restore lift"},
 		"restore lifts without a bound": {instead(wire.Restore, func(cmd wire.Request) wire.Request {
-			cmd.Ahead = endless
+			cmd.Fence.Ahead = endless
 			return cmd
 		}), "how far raise and restore lift"},
 		"restore sets the key though the counter can't be lifted": {failing(wire.Restore, func(s *Server, cmd wire.Request) {
@@ -224,13 +224,13 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "acquire a free key"},
 		"counters start from 0": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Acquire && cmd.Fence && s.Counter(cmd.Key) == 0 {
+			if cmd.Op == wire.Acquire && cmd.Fence.On && s.Counter(cmd.Key) == 0 {
 				s.PutCounter(cmd.Key, 0, "")
 			}
 			return s.Do(ctx, cmd)
 		}}, "a new counter starts from the clock"},
 		"runs don't matter to counters": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Acquire && cmd.Fence && s.Counter(cmd.Key) != 0 {
+			if cmd.Op == wire.Acquire && cmd.Fence.On && s.Counter(cmd.Key) != 0 {
 				s.PutRun(cmd.Key, s.PresentRun())
 			}
 			return s.Do(ctx, cmd)
@@ -261,18 +261,18 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "a counter of another run is lifted to the clock"},
 		"restore changes the run": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if cmd.Fence && vote.Outcome == wire.Granted {
+			if cmd.Fence.On && vote.Outcome == wire.Granted {
 				s.PutRun(cmd.Key, s.PresentRun())
 			}
 			return vote
 		}), "a run is Acquire's to write"},
 		"counters live for ever": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			cmd.CounterTTL *= 1_000_000
+			cmd.Fence.TTL *= 1_000_000
 			return s.Do(ctx, cmd)
 		}}, "counters expire"},
 		"raise doesn't renew the counter": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			if cmd.Op == wire.Raise {
-				cmd.CounterTTL = time.Millisecond
+				cmd.Fence.TTL = time.Millisecond
 			}
 			return s.Do(ctx, cmd)
 		}}, "counters expire"},
@@ -287,28 +287,28 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "release"},
 		"acquire without fence counts": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Fence, cmd.CounterTTL, cmd.Set = true, time.Hour, main
+			cmd.Fence.On, cmd.Fence.TTL, cmd.Fence.Set = true, time.Hour, main
 			return cmd
 		}), "acquire without fence"},
 		"raise without holder": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
 			return granted
 		}), "raise only while mine"},
 		"raise refused but done": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
+			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Fingerprint(cmd.Key))
 			return vote
 		}), "raise only while mine"},
 		"raise lowers": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if vote.Outcome == wire.Granted {
-				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
 			}
 			return vote
 		}), "raise"},
 		"raise compares text": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			before := s.Counter(cmd.Key)
 			vote := s.Do(ctx, cmd)
-			if cmd.Op == wire.Raise && vote.Outcome == wire.Granted && before.String() < cmd.Token.String() {
-				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			if cmd.Op == wire.Raise && vote.Outcome == wire.Granted && before.String() < cmd.Fence.Token.String() {
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
 			}
 			return vote
 		}}, "raise"},
@@ -342,18 +342,18 @@ func TestCheckFindsMutants(t *testing.T) {
 			return granted
 		}), "restore over nobody else"},
 		"restore refused but counted": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused && cmd.Fence {
-				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			if vote.Outcome == wire.Refused && cmd.Fence.On {
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
 			}
 			return vote
 		}), "restore over nobody else"},
 		"restore doesn't count": {instead(wire.Restore, func(cmd wire.Request) wire.Request {
-			cmd.Fence = false
+			cmd.Fence.On = false
 			return cmd
 		}), "restore"},
 		"restore lowers the counter": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted && cmd.Fence {
-				s.PutCounter(cmd.Key, cmd.Token, s.Fingerprint(cmd.Key))
+			if vote.Outcome == wire.Granted && cmd.Fence.On {
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Fingerprint(cmd.Key))
 			}
 			return vote
 		}), "restore"},
@@ -378,7 +378,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "look changes nothing"},
 		"look makes a counter": {on(wire.Look, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token == 0 && cmd.Fence {
+			if vote.Token == 0 && cmd.Fence.On {
 				s.PutCounter(cmd.Key, 1, "")
 			}
 			return vote
@@ -415,21 +415,21 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}}, "clock"},
 		"set is ignored": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			if cmd.Fence {
-				cmd.Set = main
+			if cmd.Fence.On {
+				cmd.Fence.Set = main
 			}
 			return cmd
 		}), "set: mismatch"},
 		"any higher version takes over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if old, err := wire.ParseSet(s.Fingerprint(cmd.Key)); err == nil && cmd.Op == wire.Acquire && cmd.Set.Version > old.Version {
+			if old, err := wire.ParseSet(s.Fingerprint(cmd.Key)); err == nil && cmd.Op == wire.Acquire && cmd.Fence.Set.Version > old.Version {
 				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
 			}
 			return s.Do(ctx, cmd)
 		}}, "set: mismatch"},
 		"newer set takes a held key over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			old, err := wire.ParseSet(s.Fingerprint(cmd.Key))
-			if _, _, held := s.Get(cmd.Key); err == nil && held && cmd.Op == wire.Acquire && cmd.Set.Supersedes(old) {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Set.String())
+			if _, _, held := s.Get(cmd.Key); err == nil && held && cmd.Op == wire.Acquire && cmd.Fence.Set.Supersedes(old) {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
 			}
 			return s.Do(ctx, cmd)
 		}}, "set: a held key is not taken over"},
@@ -441,14 +441,14 @@ func TestCheckFindsMutants(t *testing.T) {
 		}), "set: mismatch"},
 		"mismatch leaves its mark": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if errors.Is(vote.Err, wire.ErrSetMismatch) {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Set.String())
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
 			}
 			return vote
 		}), "set: mismatch"},
 		"newer set isn't taken": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token > 0 && s.Fingerprint(cmd.Key) != main.String() && cmd.Set.Name == "main" {
+			if vote.Token > 0 && s.Fingerprint(cmd.Key) != main.String() && cmd.Fence.Set.Name == "main" {
 				s.Delete(cmd.Key)
-				return wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Set, Theirs: main.String()}}
+				return wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: main.String()}}
 			}
 			return vote
 		}), "set: the same and a new one"},
@@ -494,7 +494,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		}}, "one of many acquires"},
 		"counter isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			before := s.Counter(cmd.Key)
-			if cmd.Op == wire.Acquire && cmd.Fence && before > 0 {
+			if cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
 				time.Sleep(time.Duration(before%7) * 50 * time.Microsecond)
 				s.PutCounter(cmd.Key, before, s.Fingerprint(cmd.Key))
 			}

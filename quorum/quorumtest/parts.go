@@ -43,9 +43,9 @@ var parts = []part{
 	{"how far raise and restore lift", checkLiftAhead},
 	{"replace", checkReplace},
 	{"replace without fence", checkReplaceBare},
-	{"the line of waiters", checkLine},
-	{"calls", checkCalls},
-	{"the deaf are passed over", checkDeaf},
+	{"the wait queue", checkQueue},
+	{"notifications", checkNotifications},
+	{"closed subscriptions are passed over", checkClosedSubscriptions},
 	{"look changes nothing", checkLook},
 	{"keys without expiry", checkNoExpiry},
 	{"ttl", checkTTL},
@@ -108,7 +108,7 @@ func checkAcquireBare(c *check) {
 	token := c.granted(c.acquire("a", "v")).Token
 	c.granted(c.release("a", "v"))
 	other := c.bare("a", "w")
-	other.Set = wire.Set{Name: "other", Version: 1, N: 3, Q: 2}
+	other.Fence.Set = wire.Set{Name: "other", Version: 1, N: 3, Q: 2}
 	c.granted(other)
 	vote := c.do(c.look("a"))
 	require.Equal(c.t, token, vote.Token, "the counter was touched")
@@ -176,7 +176,7 @@ func (c *check) earlier(name string) {
 // goesOn demands that the command is granted the token that comes next.
 func (c *check) goesOn(cmd wire.Request) fencing.Token {
 	c.t.Helper()
-	last := c.do(wire.Request{Op: wire.Look, Key: cmd.Key, Fence: true}).Token
+	last := c.do(wire.Request{Op: wire.Look, Key: cmd.Key, Fence: wire.Fence{On: true}}).Token
 	require.NotZero(c.t, last)
 	token := c.granted(cmd).Token
 	require.Equal(c.t, last+1, token, "the counter was lifted")
@@ -200,7 +200,7 @@ func (c *check) lifted(cmd wire.Request) fencing.Token {
 func checkSpare(c *check) {
 	spare := func(value string, n int) wire.Request {
 		cmd := c.acquire("a", value)
-		cmd.Reserve, cmd.Clock = n, true
+		cmd.Fence.Reserve, cmd.Clock = n, true
 		return cmd
 	}
 	var last fencing.Token
@@ -236,7 +236,7 @@ func checkSpare(c *check) {
 	c.clock.Sleep(2 * time.Millisecond)
 	require.Equal(c.t, 2, take(spare("v", 2)))
 	other := spare("v", 2)
-	other.Set.Name = "others"
+	other.Fence.Set.Name = "others"
 	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*wire.SetMismatchError)) })
 	require.Zero(c.t, take(spare("v", 0)))
 }
@@ -249,7 +249,7 @@ func checkSpareClock(c *check) {
 		for i := range 20 {
 			c.granted(c.release(name, "v"))
 			cmd := c.acquire(name, "v")
-			cmd.Reserve, cmd.Clock = n, true
+			cmd.Fence.Reserve, cmd.Clock = n, true
 			vote := c.granted(cmd)
 			first := int64(vote.Token) - int64(vote.Reserved)
 			// The grain is that of a clock that is coarse.
@@ -263,7 +263,7 @@ func checkSpareClock(c *check) {
 	c.granted(c.raise("b", "v", token))
 	c.granted(c.release("b", "v"))
 	cmd := c.acquire("b", "v")
-	cmd.Reserve = 7
+	cmd.Fence.Reserve = 7
 	vote := c.granted(cmd)
 	require.Equal(c.t, token+1, vote.Token)
 	require.Zero(c.t, vote.Reserved)
@@ -282,7 +282,7 @@ func (c *check) tooFar(cmd wire.Request, token fencing.Token) {
 	var counter *wire.CounterError
 	require.ErrorAs(c.t, vote.Err, &counter)
 	require.Equal(c.t, token, counter.Token)
-	require.Equal(c.t, cmd.Ahead, counter.Most)
+	require.Equal(c.t, cmd.Fence.Ahead, counter.Most)
 	require.WithinRange(c.t, counter.Clock, from.Add(-grain-c.skew), c.clock.Now().Add(grain+c.skew))
 }
 
@@ -294,7 +294,7 @@ func checkAcquireAhead(c *check) {
 		all := map[string]wire.Request{}
 		for what, spare := range map[string]int{"acquire": 0, "reserve": 3} {
 			cmd := c.acquire(name, value)
-			cmd.Ahead, cmd.Reserve, cmd.Replace = 20*time.Minute, spare, replace
+			cmd.Fence.Ahead, cmd.Fence.Reserve, cmd.Replace = 20*time.Minute, spare, replace
 			all[what] = cmd
 		}
 		return all
@@ -323,17 +323,17 @@ func checkAcquireAhead(c *check) {
 	}
 	// One that starts from the clock does so with any bound.
 	cmd := c.acquire("c", "v")
-	cmd.Ahead = time.Microsecond
+	cmd.Fence.Ahead = time.Microsecond
 	c.granted(cmd)
 
 	// No bound goes beyond the last token.
 	c.granted(c.acquire("d", "v"))
 	last := c.raise("d", "v", fencing.MaxToken)
-	last.Ahead = endless
+	last.Fence.Ahead = endless
 	c.granted(last)
 	c.granted(c.release("d", "v"))
 	for _, cmd := range commands("d", "w", "") {
-		cmd.Ahead = endless
+		cmd.Fence.Ahead = endless
 		c.tooFar(cmd, fencing.MaxToken+1)
 	}
 }
@@ -357,7 +357,7 @@ func checkLiftAhead(c *check) {
 		test.have(name)
 		lift := func(token fencing.Token) wire.Request {
 			cmd := test.lift(name, "v", token)
-			cmd.Ahead = 20 * time.Minute
+			cmd.Fence.Ahead = 20 * time.Minute
 			return cmd
 		}
 		c.tooFar(lift(now+30*minute), now+30*minute)
@@ -390,7 +390,7 @@ func checkRun(c *check) {
 	take(c.goesOn, c.known("a", "v"))
 	// Another set takes over, and the run stays known.
 	cmd := c.known("a", "v")
-	cmd.Set.Version++
+	cmd.Fence.Set.Version++
 	take(c.goesOn, cmd)
 
 	// A counter of no known run.
@@ -414,7 +414,7 @@ func checkRun(c *check) {
 		c.earlier(name)
 		c.changesNothing(name, func() { c.refused(c.known(name, "v")) })
 		other := c.known(name, "v")
-		other.Set.Version--
+		other.Fence.Set.Version--
 		c.changesNothing(name, func() { c.mismatch(other, main) })
 		c.granted(c.release(name, "w"))
 	}
@@ -474,7 +474,7 @@ func checkOtherRun(c *check) {
 	replace := c.known("held", "w")
 	replace.Replace = c.known("held", "v").Value
 	spare := c.acquire("free", "v")
-	spare.Reserve = 3
+	spare.Fence.Reserve = 3
 	// The replication ID and the epoch are both compared, each of them in full.
 	others := []wire.Run{anotherRun}
 	if id, epoch := run.ReplID(), run.Epoch(); epoch != "" {
@@ -513,7 +513,7 @@ func (c *check) doesNothingIn(another, run wire.Run, cmds []wire.Request) {
 
 func checkCounterTTL(c *check) {
 	cmd := c.acquire("a", "v")
-	cmd.TTL, cmd.CounterTTL = 5*time.Millisecond, short
+	cmd.TTL, cmd.Fence.TTL = 5*time.Millisecond, short
 	c.granted(cmd)
 	renewals := map[string]wire.Request{
 		"acquire": c.acquire("acquire", "w"),
@@ -522,7 +522,7 @@ func checkCounterTTL(c *check) {
 	}
 	for name, renewal := range renewals {
 		cmd := c.acquire(name, "v")
-		cmd.CounterTTL = short
+		cmd.Fence.TTL = short
 		c.granted(cmd)
 		if name == "acquire" {
 			c.granted(c.release(name, "v"))
@@ -549,7 +549,7 @@ func checkCounterTTL(c *check) {
 func checkLargeTokens(c *check) {
 	c.granted(c.acquire("a", "v"))
 	far := func(cmd wire.Request) wire.Request {
-		cmd.Ahead = endless
+		cmd.Fence.Ahead = endless
 		return cmd
 	}
 	for _, token := range []fencing.Token{fencing.MaxToken - 2, fencing.MaxToken - 1} {
@@ -650,7 +650,7 @@ func checkRestoreOthers(c *check) {
 func checkRestoreBare(c *check) {
 	bare := func(name string) wire.Request {
 		cmd := c.restore(name, "v", 0)
-		cmd.Fence, cmd.CounterTTL, cmd.Set = false, 0, wire.Set{}
+		cmd.Fence.On, cmd.Fence.TTL, cmd.Fence.Set = false, 0, wire.Set{}
 		return cmd
 	}
 	sent := c.clock.Now()
@@ -691,7 +691,7 @@ func checkLook(c *check) {
 			require.Equal(c.t, token, vote.Token)
 		}
 		bare := c.look("a")
-		bare.Fence = false
+		bare.Fence.On = false
 		vote := c.refused(bare)
 		require.Equal(c.t, "v", vote.Holder)
 		require.Positive(c.t, vote.Remaining)
@@ -791,12 +791,12 @@ func checkSetAgrees(c *check) {
 	c.granted(c.release("a", "v"))
 	for i, version := range []uint64{7, 8, 8, 12, 100, 1 << 63} {
 		cmd := c.acquire("a", "v")
-		cmd.Set = wire.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}
-		require.Equal(c.t, token+1+fencing.Token(i), c.granted(cmd).Token, "%v", cmd.Set)
+		cmd.Fence.Set = wire.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}
+		require.Equal(c.t, token+1+fencing.Token(i), c.granted(cmd).Token, "%v", cmd.Fence.Set)
 		c.granted(c.release("a", "v"))
 	}
 	unnamed := c.acquire("b", "v")
-	unnamed.Set = wire.Set{N: 3, Q: 2}
+	unnamed.Fence.Set = wire.Set{N: 3, Q: 2}
 	token = c.granted(unnamed).Token
 	c.granted(c.release("b", "v"))
 	require.Equal(c.t, token+1, c.granted(unnamed).Token)
@@ -819,11 +819,11 @@ func checkSetMismatch(c *check) {
 	}
 	for i, set := range others {
 		cmd := c.acquire("a", "w")
-		cmd.Set = set
+		cmd.Fence.Set = set
 		c.changesNothing("a", func() { c.mismatch(cmd, main) })
 		// The set is each resource's own.
 		elsewhere := c.acquire(fmt.Sprint("elsewhere", i), "w")
-		elsewhere.Set = set
+		elsewhere.Fence.Set = set
 		c.granted(elsewhere)
 	}
 	require.Equal(c.t, token+1, c.granted(c.acquire("a", "v")).Token, "a refused client has left its mark")
@@ -835,13 +835,13 @@ func checkSetMismatch(c *check) {
 		older.Version, newer.Version = step[0], step[1]
 		name := fmt.Sprint("from ", older.Version)
 		cmd := c.acquire(name, "v")
-		cmd.Set = older
+		cmd.Fence.Set = older
 		c.granted(cmd)
 		c.granted(c.release(name, "v"))
-		cmd.Set = newer
+		cmd.Fence.Set = newer
 		c.granted(cmd)
 		c.granted(c.release(name, "v"))
-		cmd.Set = older
+		cmd.Fence.Set = older
 		c.changesNothing(name, func() { c.mismatch(cmd, newer) })
 	}
 }
@@ -850,11 +850,11 @@ func checkSetMismatch(c *check) {
 func (c *check) mismatch(cmd wire.Request, theirs wire.Set) {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, wire.Refused, vote.Outcome, "%v locks what was last locked under %v", cmd.Set, theirs)
+	require.Equal(c.t, wire.Refused, vote.Outcome, "%v locks what was last locked under %v", cmd.Fence.Set, theirs)
 	require.ErrorIs(c.t, vote.Err, wire.ErrSetMismatch)
 	var mismatch *wire.SetMismatchError
 	require.ErrorAs(c.t, vote.Err, &mismatch)
-	require.Equal(c.t, cmd.Set, mismatch.Mine)
+	require.Equal(c.t, cmd.Fence.Set, mismatch.Mine)
 	require.Equal(c.t, theirs.String(), mismatch.Theirs)
 }
 
@@ -869,7 +869,7 @@ func checkSetHeld(c *check) {
 		{Name: "other", Version: 8, N: 5, Q: 3},
 	} {
 		cmd := c.acquire("a", "w")
-		cmd.Set = set
+		cmd.Fence.Set = set
 		c.changesNothing("a", func() { require.Equal(c.t, wire.Refused, c.do(cmd).Outcome) })
 	}
 	c.granted(c.release("a", "v"))

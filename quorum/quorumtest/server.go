@@ -47,16 +47,17 @@ type Server struct {
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
-	ears   map[string]*subscription
-	lose   bool  // calls are lost
-	unfit  error // why it can't call anybody
-	listen int   // how many Ears were opened
+	subscriptions     map[string]*subscription // by their addresses
+	subscribed        int                      // how many were ever opened
+	loseNotifications bool
+	cannotNotify      error // why Subscribe fails
 }
 
 // request is a command on its way, or a probe if cmd is zero.
 type request struct {
 	cmd    wire.Request
-	before wire.Known // a probe's
+	waiter wire.Waiter // of Enqueue and Dequeue
+	before wire.Known  // of a probe
 	fate   Fate
 	due    time.Time // when it arrives at the server
 
@@ -76,6 +77,8 @@ type Entry struct {
 	// answer arrived.
 	Request wire.Request
 	Vote    wire.Vote
+	// Waiter is who was enqueued or dequeued. The Request has the operation and the key.
+	Waiter wire.Waiter
 }
 
 // maxLog is how many entries a Server remembers at least.
@@ -105,13 +108,17 @@ func (s *Server) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver)
 
 // Do sends a command and waits for its vote, or for ctx's end.
 func (s *Server) Do(ctx context.Context, cmd wire.Request) wire.Vote {
+	return s.do(ctx, cmd, wire.Waiter{})
+}
+
+func (s *Server) do(ctx context.Context, cmd wire.Request, w wire.Waiter) wire.Vote {
 	s.mu.Lock()
 	hook := s.hook
 	s.mu.Unlock()
 	if hook != nil {
 		hook(cmd)
 	}
-	r, vote := s.send(ctx, cmd, wire.Known{})
+	r, vote := s.send(ctx, &request{cmd: cmd, waiter: w})
 	if vote.Err == nil {
 		vote = r.vote
 	}
@@ -123,7 +130,7 @@ func (s *Server) ConnLife() time.Duration { return 0 }
 
 // Probe asks the server who it is, see wire.Instance.
 func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
-	r, vote := s.send(ctx, wire.Request{}, before)
+	r, vote := s.send(ctx, &request{before: before})
 	if vote.Err == nil {
 		vote = r.vote
 	}
@@ -135,16 +142,16 @@ func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, e
 
 // send brings a request to the server and waits for its answer. The request is
 // answered if the vote has no Err; otherwise the vote says how it failed.
-func (s *Server) send(ctx context.Context, cmd wire.Request, before wire.Known) (*request, wire.Vote) {
+func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
 	if ctx.Err() != nil {
 		return nil, wire.Vote{Err: context.Cause(ctx), Unsent: true}
 	}
 	s.mu.Lock()
 	fate := s.fate
 	s.mu.Unlock()
-	r := &request{cmd: cmd, before: before, done: make(chan struct{})}
+	r.done = make(chan struct{})
 	if fate != nil {
-		r.fate = fate(cmd)
+		r.fate = fate(r.cmd)
 	}
 
 	s.mu.Lock()
@@ -267,7 +274,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
-			r.vote = s.data.run(r.cmd, wall)
+			r.vote = s.data.carryOut(r.cmd, r.waiter, wall)
 		}
 	}
 	if r.cmd.Op == 0 {
@@ -277,7 +284,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		s.log = slices.Delete(s.log, 0, maxLog)
 	}
 	s.seq++
-	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Vote: r.vote})
+	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Waiter: r.waiter, Vote: r.vote})
 }
 
 func (s *Server) identity(wall time.Time) wire.Identity {
@@ -382,7 +389,7 @@ func (s *Server) Reconnect() {
 		return
 	}
 	close(s.broken)
-	s.deafen()
+	s.breakSubscriptions()
 	s.connect()
 }
 
@@ -393,7 +400,7 @@ func (s *Server) kill() {
 	s.advance(s.clock.Now())
 	s.down, s.hung, s.queue = true, false, nil
 	close(s.broken)
-	s.deafen()
+	s.breakSubscriptions()
 }
 
 func (s *Server) start(keepData bool) {
@@ -424,7 +431,7 @@ func (s *Server) Attach() {
 // clear forgets all data.
 func (s *Server) clear() {
 	s.data, s.mark = newStore(), Mark{}
-	s.data.call = s.call
+	s.data.notify = s.notify
 }
 
 // up begins a run of the server.

@@ -18,7 +18,7 @@ import (
 var set = wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
 
 func acquire(value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: time.Minute, Set: set}
+	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}}
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -236,10 +236,10 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 		{Op: wire.Release, Key: "k"},
 		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
 		{Op: wire.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true},
-		{Op: wire.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Ahead: time.Second},
-		{Op: wire.Raise, Key: "k", Value: "v", CounterTTL: time.Hour, Token: 5},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: true, CounterTTL: time.Hour, Ahead: 1500},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true}},
+		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Ahead: time.Second}},
+		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Token: 5}},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: 1500}},
 	}
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)

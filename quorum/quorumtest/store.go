@@ -22,16 +22,11 @@ type store struct {
 	keys     map[string]entry
 	counters map[string]counter
 	records  map[string]record
-	lines    map[string]line
+	queues   map[string]queue
 
-	// call calls a waiter and reports whether it was heard; nil: nobody is.
-	call func(waiter, key string) bool
-}
-
-// line is who waits for a key, first come first served.
-type line struct {
-	waiters []string
-	expires time.Time
+	// notify notifies the process with this address, and reports whether it has a
+	// subscription; nil: no process has one.
+	notify func(address, key string) bool
 }
 
 // entry is a lock's key. A zero expires is a key that lives for ever.
@@ -57,7 +52,7 @@ type record struct {
 }
 
 func newStore() store {
-	return store{keys: map[string]entry{}, counters: map[string]counter{}, records: map[string]record{}, lines: map[string]line{}}
+	return store{keys: map[string]entry{}, counters: map[string]counter{}, records: map[string]record{}, queues: map[string]queue{}}
 }
 
 func expired(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
@@ -107,9 +102,13 @@ func (e entry) remaining(now time.Time) time.Duration {
 	return (e.expires.Sub(now) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// run carries out one command at the moment now of the server's wall clock.
+// run carries out one request at the moment now of the server's wall clock.
 func (s *store) run(cmd wire.Request, now time.Time) wire.Vote {
-	vote := s.outcome(cmd, now)
+	return withClock(s.outcome(cmd, now), cmd, now)
+}
+
+// withClock adds the server's clock to a vote that is to carry it.
+func withClock(vote wire.Vote, cmd wire.Request, now time.Time) wire.Vote {
 	if vote.Outcome != wire.Failed && (cmd.Clock || cmd.Op == wire.Tick) {
 		vote.Clock = time.UnixMicro(now.UnixMicro())
 	}
@@ -149,7 +148,7 @@ func (s *store) outcome(cmd wire.Request, now time.Time) wire.Vote {
 		if exists && !mine {
 			return refused
 		}
-		if cmd.Fence {
+		if cmd.Fence.On {
 			if err := s.lift(cmd, now); err != nil {
 				return wire.Vote{Unsent: true, Err: err}
 			}
@@ -166,32 +165,16 @@ func (s *store) outcome(cmd wire.Request, now time.Time) wire.Vote {
 			vote = granted
 		}
 		if cmd.Notify && (mine || !exists) {
-			vote.Notified = s.callNext(cmd.Key, now)
+			vote.Notified = s.notifyNext(cmd.Key, now)
 		}
 		return vote
-
-	case wire.Enqueue:
-		if !exists && !cmd.Yield {
-			return refused
-		}
-		s.enlist(cmd, now)
-		return granted
-
-	case wire.Dequeue:
-		if s.withdraw(cmd, now) {
-			return granted
-		}
-		if !exists {
-			refused.Notified = s.callNext(cmd.Key, now)
-		}
-		return refused
 
 	case wire.Look:
 		vote := granted
 		if exists {
 			vote = wire.Vote{Outcome: wire.Refused, Holder: held.value, Remaining: held.remaining(now)}
 		}
-		if cmd.Fence {
+		if cmd.Fence.On {
 			c, _ := s.counter(cmd.Key, now)
 			vote.Token = c.token
 		}
@@ -205,7 +188,7 @@ func (s *store) outcome(cmd wire.Request, now time.Time) wire.Vote {
 // acquire looks at the set before the key: a client of another set must hear of
 // it also while the lock is taken, it would wait for nothing.
 func (s *store) acquire(cmd wire.Request, held entry, exists bool, now time.Time) wire.Vote {
-	if cmd.Fence {
+	if cmd.Fence.On {
 		if err := s.checkSet(cmd, now); err != nil {
 			return wire.Vote{Outcome: wire.Refused, Err: err}
 		}
@@ -215,7 +198,7 @@ func (s *store) acquire(cmd wire.Request, held entry, exists bool, now time.Time
 		return wire.Vote{Outcome: wire.Refused, Remaining: held.remaining(now)}
 	}
 	vote := wire.Vote{Outcome: wire.Granted, Replaced: replaces}
-	if cmd.Fence {
+	if cmd.Fence.On {
 		var err error
 		if vote.Token, vote.Reserved, err = s.count(cmd, now); err != nil {
 			return wire.Vote{Unsent: true, Err: err}
@@ -240,82 +223,31 @@ func (s *store) count(cmd wire.Request, now time.Time) (token fencing.Token, spa
 	}
 	c.token++
 	if c.token > most(cmd, now) {
-		return 0, 0, &wire.CounterError{Token: c.token, Clock: now, Most: cmd.Ahead}
+		return 0, 0, &wire.CounterError{Token: c.token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	if c.token < clock {
-		spare = int(min(fencing.Token(cmd.Reserve), clock-c.token))
+		spare = int(min(fencing.Token(cmd.Fence.Reserve), clock-c.token))
 	}
 	c.token += fencing.Token(spare)
-	r.set, c.expires, r.expires = cmd.Set.String(), now.Add(cmd.CounterTTL), now.Add(cmd.CounterTTL)
+	r.set, c.expires, r.expires = cmd.Fence.Set.String(), now.Add(cmd.Fence.TTL), now.Add(cmd.Fence.TTL)
 	s.counters[cmd.Key], s.records[cmd.Key] = c, r
 	return c.token, spare, nil
 }
 
 // most is what a counter may be raised to: so far ahead of the clock.
 func most(cmd wire.Request, now time.Time) fencing.Token {
-	return min(fencing.Token(max(0, now.Add(cmd.Ahead).UnixMicro())), fencing.MaxToken)
-}
-
-// line gives who waits for a key at now.
-func (s *store) line(key string, now time.Time) line {
-	l, ok := s.lines[key]
-	if ok && (len(l.waiters) == 0 || expired(l.expires, now)) {
-		delete(s.lines, key)
-		return line{}
-	}
-	return l
-}
-
-func (s *store) enlist(cmd wire.Request, now time.Time) {
-	l := s.line(cmd.Key, now)
-	switch at := slices.Index(l.waiters, cmd.Waiter); {
-	case at >= 0:
-	case cmd.Front:
-		l.waiters = slices.Insert(l.waiters, 0, cmd.Waiter)
-	default:
-		l.waiters = append(l.waiters, cmd.Waiter)
-	}
-	l.expires = now.Add(cmd.TTL)
-	s.lines[cmd.Key] = l
-}
-
-// withdraw reports whether the waiter was in the line.
-func (s *store) withdraw(cmd wire.Request, now time.Time) bool {
-	l := s.line(cmd.Key, now)
-	at := slices.Index(l.waiters, cmd.Waiter)
-	if at < 0 {
-		return false
-	}
-	l.waiters = slices.Delete(l.waiters, at, at+1)
-	s.lines[cmd.Key] = l
-	return true
-}
-
-// callNext calls the first in line who hears it, and takes those before it out.
-func (s *store) callNext(key string, now time.Time) bool {
-	for {
-		l := s.line(key, now)
-		if len(l.waiters) == 0 {
-			return false
-		}
-		first := l.waiters[0]
-		l.waiters = l.waiters[1:]
-		s.lines[key] = l
-		if s.call != nil && s.call(first, key) {
-			return true
-		}
-	}
+	return min(fencing.Token(max(0, now.Add(cmd.Fence.Ahead).UnixMicro())), fencing.MaxToken)
 }
 
 func (s *store) checkSet(cmd wire.Request, now time.Time) error {
 	r, _ := s.record(cmd.Key, now)
-	if r.set == "" || r.set == cmd.Set.String() {
+	if r.set == "" || r.set == cmd.Fence.Set.String() {
 		return nil
 	}
-	if old, err := wire.ParseSet(r.set); err == nil && cmd.Set.Supersedes(old) {
+	if old, err := wire.ParseSet(r.set); err == nil && cmd.Fence.Set.Supersedes(old) {
 		return nil
 	}
-	return &wire.SetMismatchError{Mine: cmd.Set, Theirs: r.set}
+	return &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: r.set}
 }
 
 // lift raises the counter to the command's token. It never lowers it, nor raises it
@@ -327,43 +259,40 @@ func (s *store) checkSet(cmd wire.Request, now time.Time) error {
 // by other servers is no reason to believe that.
 func (s *store) lift(cmd wire.Request, now time.Time) error {
 	c, _ := s.counter(cmd.Key, now)
-	if c.token < cmd.Token && cmd.Token > most(cmd, now) {
-		return &wire.CounterError{Token: cmd.Token, Clock: now, Most: cmd.Ahead}
+	if c.token < cmd.Fence.Token && cmd.Fence.Token > most(cmd, now) {
+		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
 	}
-	c.token, c.expires = max(c.token, cmd.Token), now.Add(cmd.CounterTTL)
+	c.token, c.expires = max(c.token, cmd.Fence.Token), now.Add(cmd.Fence.TTL)
 	s.counters[cmd.Key] = c
 	r, known := s.record(cmd.Key, now)
-	if cmd.Op == wire.Restore && r.set == "" && cmd.Set != (wire.Set{}) {
-		r.set, known = cmd.Set.String(), true
+	if cmd.Op == wire.Restore && r.set == "" && cmd.Fence.Set != (wire.Set{}) {
+		r.set, known = cmd.Fence.Set.String(), true
 	}
 	if known {
-		r.expires = now.Add(cmd.CounterTTL)
+		r.expires = now.Add(cmd.Fence.TTL)
 		s.records[cmd.Key] = r
 	}
 	return nil
 }
 
+func wholeMs(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
+
 func validate(cmd wire.Request) error {
-	wholeMs := func(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
-	var keyed, valued, timed, counted, tokened, waited bool
+	var keyed, valued, timed, counted, tokened bool
 	switch cmd.Op {
 	case wire.Acquire:
-		keyed, valued, timed, counted = true, true, true, cmd.Fence
+		keyed, valued, timed, counted = true, true, true, cmd.Fence.On
 	case wire.Raise:
 		keyed, valued, counted, tokened = true, true, true, true
 	case wire.Extend:
 		keyed, valued, timed = true, true, true
 	case wire.Restore:
-		keyed, valued, timed, counted, tokened = true, true, true, cmd.Fence, cmd.Fence
+		keyed, valued, timed, counted, tokened = true, true, true, cmd.Fence.On, cmd.Fence.On
 	case wire.Release:
 		keyed, valued = true, true
 	case wire.Look:
 		keyed = true
 	case wire.Tick:
-	case wire.Enqueue:
-		keyed, timed, waited = true, true, true
-	case wire.Dequeue:
-		keyed, waited = true, true
 	default:
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadCommand, cmd.Op)
 	}
@@ -372,18 +301,16 @@ func validate(cmd wire.Request) error {
 		return fmt.Errorf("%w: %v without a Key", ErrBadCommand, cmd.Op)
 	case valued && cmd.Value == "":
 		return fmt.Errorf("%w: %v of %q without a Value", ErrBadCommand, cmd.Op, cmd.Key)
-	case waited && cmd.Waiter == "":
-		return fmt.Errorf("%w: %v of %q without a Waiter", ErrBadCommand, cmd.Op, cmd.Key)
 	case timed && !wholeMs(cmd.TTL):
 		return fmt.Errorf("%w: %v of %q has the TTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.TTL)
-	case counted && !wholeMs(cmd.CounterTTL):
-		return fmt.Errorf("%w: %v of %q has the CounterTTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.CounterTTL)
-	case counted && (cmd.Ahead < time.Microsecond || cmd.Ahead%time.Microsecond != 0):
-		return fmt.Errorf("%w: %v of %q has the Ahead %v, want whole microseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.Ahead)
-	case tokened && !cmd.Token.Valid():
-		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Token, fencing.MaxToken)
-	case cmd.Reserve < 0 || cmd.Reserve > 0 && (cmd.Op != wire.Acquire || !cmd.Fence):
-		return fmt.Errorf("%w: %v of %q has the Spare %d, want zero or more, and zero without a counter", ErrBadCommand, cmd.Op, cmd.Key, cmd.Reserve)
+	case counted && !wholeMs(cmd.Fence.TTL):
+		return fmt.Errorf("%w: %v of %q has the CounterTTL %v, want whole milliseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.Fence.TTL)
+	case counted && (cmd.Fence.Ahead < time.Microsecond || cmd.Fence.Ahead%time.Microsecond != 0):
+		return fmt.Errorf("%w: %v of %q has the Ahead %v, want whole microseconds, at least one", ErrBadCommand, cmd.Op, cmd.Key, cmd.Fence.Ahead)
+	case tokened && !cmd.Fence.Token.Valid():
+		return fmt.Errorf("%w: %v of %q has the Token %d, want 1 to %d", ErrBadCommand, cmd.Op, cmd.Key, cmd.Fence.Token, fencing.MaxToken)
+	case cmd.Fence.Reserve < 0 || cmd.Fence.Reserve > 0 && (cmd.Op != wire.Acquire || !cmd.Fence.On):
+		return fmt.Errorf("%w: %v of %q has the Spare %d, want zero or more, and zero without a counter", ErrBadCommand, cmd.Op, cmd.Key, cmd.Fence.Reserve)
 	}
 	return nil
 }

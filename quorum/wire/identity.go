@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What Identity.Role may be, beside "slave".
+// Values of Identity.Role, beside "slave".
 const (
 	RoleMaster   = "master"
 	RoleSentinel = "sentinel"
@@ -13,77 +13,77 @@ const (
 	RoleCluster = "cluster"
 )
 
-// Identity is what a server says of itself.
+// Identity is what a server says about itself.
 type Identity struct {
-	// RunID names the server's process: another one after each restart, and no two
-	// servers share one. Empty if hidden.
+	// RunID names the server's process. It changes with each restart, and no two servers
+	// share one. Empty if hidden.
 	RunID string
 
-	// ReplID is the replication ID: a server has another one after each restart and
-	// after each promotion, and shares it with its replicas. Empty if hidden.
+	// ReplID is the replication ID. It changes with each restart and each promotion, and a
+	// server shares it with its replicas. Empty if hidden.
 	ReplID string
 
-	// Promoted says that the server may have taken over from another one during this
-	// run, or resumed another one's history, and doesn't tell when. Served tells when
-	// clients first found it so.
+	// Promoted says that the server may have taken over from another one during this run,
+	// or resumed another one's history, and does not say when. Served says when clients
+	// first saw it in this run.
 	Promoted bool
 
-	// Uptime is how long the server has been up, by its own clock, in whole
-	// seconds, rounded down. Negative if hidden.
+	// Uptime is how long the server has been up by its own clock, in whole seconds, rounded
+	// down. Negative if hidden.
 	Uptime time.Duration
 
-	// Served is how long this instance's name is known to have led to the present run of
-	// the server, by the server's own clock. The first client that probes a master under
-	// the name leaves a mark there, which names the run; Served is the mark's age, so it
-	// is zero for the client that leaves it. A client that found another run under the
-	// name before leaves the mark anew. Zero also if the server is a master that can't
-	// write now. Negative if no mark can be kept: Hidden says why, if it is a master.
+	// Served is how long the instance's name is known to have led to the present run of the
+	// server, by the server's clock. The first client that probes a master under the name
+	// writes a mark there, which names the run. Served is the age of the mark, so it is
+	// zero for the client that writes it. A client that found another run under the name
+	// before writes the mark anew (see Known). Zero also if the server is a master that
+	// cannot write now. Negative if no mark can be kept; for a master, Hidden says why.
 	Served time.Duration
 
-	// Epoch names the mark: it is when the mark was left, by the server's clock, in
-	// microseconds since 1970. It goes on where the replication ID alone changes and the
-	// server forgot nothing, as with its first replica. Empty if there is no mark.
+	// Epoch names the mark: the time at which it was written, by the server's clock, in
+	// microseconds since 1970. It stays the same if only the replication ID changes and the
+	// server lost nothing, as when its first replica connects. Empty if there is no mark.
 	Epoch string
 
-	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster,
-	// "slave". Only a master votes. Empty if hidden.
+	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster, "slave".
+	// Only a master votes. Empty if hidden.
 	Role string
 
-	// Vouched says that whoever set up the instance vouches for this run: the
-	// server came up with all the votes that were ever given.
+	// Vouched says that whoever set up the instance vouches for this run: the server came
+	// up with every vote that was ever given.
 	Vouched bool
 
-	// Persistence describes in words what the server keeps over a restart:
-	// "none", "rdb", "aof everysec", "aof always", "aof no". Empty if hidden.
+	// Persistence says what the server keeps over a restart: "none", "rdb",
+	// "aof everysec", "aof always" or "aof no". Empty if hidden.
 	Persistence string
 
-	// Eviction is the policy for a full memory ("noeviction" is the safe one:
-	// any other may drop a lock). Empty if hidden.
+	// Eviction is the policy for a full memory. Only "noeviction" is safe: any other may
+	// drop a lock. Empty if hidden.
 	Eviction string
 
 	// Server and Version name the software ("redis", "7.0.15").
 	Server, Version string
 
-	// Dialect names the commands that this instance is spoken to with.
+	// Dialect names the commands that this instance uses with the server.
 	Dialect string
 
-	// Clock is the server's wall clock between the start and the end of the
-	// probe; zero if hidden.
+	// Clock is the server's wall clock between the start and the end of the probe. Zero if
+	// hidden.
 	Clock time.Time
 
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
 }
 
-// Run names the run of the server for Request.Run: from its start or its promotion
-// on, for as long as it is a master and its mark stays. It is the replication ID, and behind
-// an @ the epoch, where a mark is kept. Empty if it is hidden, or the server is a
-// replica, which shares its master's replication ID.
+// Run is the present run of the server, for Request.Run: it lasts from the server's start
+// or promotion for as long as it is a master and its mark stays. Empty if it is hidden, or
+// if the server is a replica, which shares its master's replication ID.
 //
-// The replication ID will do, because a master draws a new one at its start and at
-// its promotion (Redis: changeReplicationId, shiftReplicationId in replication.c;
-// "Replication ID explained" in the Redis document "Redis replication"). The epoch tells
-// what it can't: that the data is gone, and that the name has led elsewhere meanwhile.
+// The replication ID names it, because a master draws a new one at its start and at its
+// promotion (Redis: changeReplicationId and shiftReplicationId in replication.c;
+// "Replication ID explained" in the Redis document "Redis replication"). The epoch adds what
+// the replication ID cannot tell: that the data was lost, or that the name has led to
+// another server in between.
 func (id Identity) Run() Run {
 	if id.Role != "" && id.Role != RoleMaster {
 		return ""
@@ -122,23 +122,23 @@ func (r Run) orHidden() Run {
 	return r
 }
 
-// Known is what a client knows of the servers that it took for the instance before: zero
-// if it has not looked yet.
+// Known is what a client knows about the servers that the instance's name has led to. Zero
+// if it has not probed any of them yet.
 type Known struct {
-	// RunID and Run are the Identity's of the server that it found when it last looked.
+	// RunID and Run are what the last probe found.
 	RunID string
 	Run   Run
 
-	// Lately says that the server answered in that run less than a minute ago. So a second
-	// replication ID, which a promotion leaves behind, would still be there.
+	// Lately says that the server answered in that run less than a minute ago. So it would
+	// still show the second replication ID that a promotion leaves behind.
 	Lately bool
 
-	// Marked says that the server that it found then had a mark, or got one.
+	// Marked says that the server had a mark after the last probe.
 	Marked bool
 
-	// Voter is the run ID of the server whose vote counted last, and Ago how long ago, at
-	// least, that vote was asked for. If nothing that it was good for can last, or no vote
-	// has counted, Voter is empty and Ago is years.
+	// Voter is the run ID of the server whose vote counted last, and Ago is the least time
+	// since that vote was asked for. If no vote has counted, or if every lease that rests
+	// on such a vote has expired, Voter is empty and Ago is years.
 	Voter string
 	Ago   time.Duration
 }

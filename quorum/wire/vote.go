@@ -6,14 +6,14 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Outcome is an instance's answer. There are three, and they stay three: what
-// failed is unknown, not refused.
+// Outcome is the kind of an instance's answer. There are three and not two, because an
+// answer that is missing is unknown: it is no refusal.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// Failed: no answer, or none that can be counted. The command may have
-	// been carried out, may still be, or never was (see Vote.Unsent).
+	// Failed: no answer, or none that can be counted. The request may have been carried
+	// out, may still be carried out, or never was (see Vote.Unsent).
 	Failed Outcome = iota
 	// Granted: the server did what it was asked.
 	Granted
@@ -33,48 +33,47 @@ func (o Outcome) String() string {
 	}
 }
 
-// NoExpiry in Vote.Remaining says that the key has no time to live at all: not
-// this library's doing, and nothing but an operator will free it.
+// NoExpiry in Vote.Remaining means that the key has no TTL at all. This library never sets
+// such a key, and only an operator can free it.
 const NoExpiry time.Duration = -1
 
-// Vote is one instance's answer to one command.
+// Vote is one instance's answer to one request.
 type Vote struct {
 	Outcome Outcome
 
-	// Token is the resource's counter: after the increment for an Acquire that
-	// was granted with Fence, as it stands for Look. 0 otherwise.
+	// Token is the counter: after the increment, for an Acquire with a Fence that was
+	// granted; as it stands, for a Look. 0 otherwise.
 	Token fencing.Token
 
-	// Spare is how many of Request.Reserve tokens were reserved (Acquire with Fence,
-	// granted): they are Token and those right below it, down to Token-Spare, which is
-	// the vote's first.
+	// Reserved is how many tokens were reserved beside Token (Acquire with a Fence,
+	// granted), Fence.Reserve or less. They are those right below Token, so the vote's
+	// first token is Token-Reserved.
 	Reserved int
 
-	// Remaining is how long the key that stands in the way has to live
-	// (Acquire and Look, refused): 0 if the server didn't say, NoExpiry if it
-	// lives for ever.
+	// Remaining is how long the key that stands in the way still lives (Acquire and Look,
+	// refused): 0 if the server did not say, NoExpiry if it lives forever.
 	Remaining time.Duration
 
 	// Holder is the value that the key has (Look, refused).
 	Holder string
 
-	// Replaced says that the key held Request.Replace and was overwritten
-	// (Acquire, granted).
+	// Replaced says that the key held Request.Replace and was overwritten (Acquire,
+	// granted).
 	Replaced bool
 
-	// Woke says that a waiter was called (Release with Wake, Withdraw).
+	// Notified says that a waiting process was notified (Release with Notify, Dequeue).
 	Notified bool
 
-	// Clock is the server's wall clock at some moment between the command's
-	// arrival and its answer; zero if it wasn't asked for or not told.
+	// Clock is the server's wall clock at some moment between the request's arrival and its
+	// answer. Zero if it was not asked for, or not told.
 	Clock time.Time
 
-	// Unsent says of a failed vote that the command was certainly not carried out
-	// and never will be: it didn't reach the server (its connection was refused,
-	// say), or the server turned it down before it began. There is nothing to undo.
+	// Unsent says of a failed vote that the request was certainly not carried out and never
+	// will be: it did not reach the server (the connection was refused, for example), or
+	// the server rejected it before it began. There is nothing to undo.
 	Unsent bool
 
-	// Err says why a vote failed, or why it was refused where that isn't for
-	// the key's sake (*SetMismatchError). Nil for a granted one.
+	// Err says why a vote failed, or why it was refused if the reason is not the key
+	// (*SetMismatchError). Nil for a granted vote.
 	Err error
 }

@@ -52,8 +52,8 @@ func (i plainCounters) Send(cmd wire.Request, timeout time.Duration, to wire.Rec
 		to.Receive(wire.Vote{Outcome: wire.Granted})
 		return
 	}
-	count := cmd.Op == wire.Acquire && cmd.Fence
-	cmd.Fence = false
+	count := cmd.Op == wire.Acquire && cmd.Fence.On
+	cmd.Fence.On = false
 	ctx, cancel := i.clock.WithTimeout(context.Background(), timeout)
 	i.Instance.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 		if !count || vote.Outcome != wire.Granted {

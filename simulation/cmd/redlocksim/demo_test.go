@@ -74,7 +74,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 				require.NotContains(t, stdout.String(), "The account holds")
 			}
 			for i, inst := range cluster.Instances() {
-				vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: key, Fence: true})
+				vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}})
 				require.Equal(t, wire.Granted, vote.Outcome, "the lock's key is still there: %+v", vote)
 				require.Zero(t, vote.Token, "the counter is still there")
 				keys, err := inst.(*instance.Redis).Client().Keys(t.Context(), "*").Result()

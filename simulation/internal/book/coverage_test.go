@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -109,6 +111,23 @@ func errorsOf(t *testing.T, dir string) []string {
 		}
 	}
 	return names
+}
+
+// What testing.md says that a server in memory can do to fail, it can.
+func TestServersInMemoryFailAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("testing.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Servers in memory\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	said := 0
+	for _, list := range regexp.MustCompile("\\((`\\w+`(?:,\\s`\\w+`)*)\\)").FindAllStringSubmatch(section, -1) {
+		for _, name := range regexp.MustCompile(`\w+`).FindAllString(list[1], -1) {
+			said++
+			_, is := reflect.TypeFor[*quorumtest.Server]().MethodByName(name)
+			require.True(t, is, "a quorumtest.Server has no method %s", name)
+		}
+	}
+	require.Greater(t, said, 6)
 }
 
 // Every Config, and what goes into one, is in the list of settings.

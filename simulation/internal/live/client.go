@@ -208,8 +208,7 @@ func warmUp(ctx context.Context, p simulation.Process) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := wire.Request{
-		Key: "warm-" + p.Name, Value: strings.Repeat("0", 40), TTL: time.Second, Token: 1,
-		Fence: true, CounterTTL: 10 * time.Second, Ahead: time.Second, Set: wire.Set{Name: "warm", N: 1, Q: 1}, Clock: true,
+		Key: "warm-" + p.Name, Value: strings.Repeat("0", 40), TTL: time.Second, Fence: wire.Fence{Token: 1, On: true, TTL: 10 * time.Second, Ahead: time.Second, Set: wire.Set{Name: "warm", N: 1, Q: 1}}, Clock: true,
 	}
 	for i, inst := range p.Instances {
 		for _, op := range []wire.Op{wire.Acquire, wire.Raise, wire.Extend, wire.Release, wire.Restore, wire.Release} {

@@ -36,7 +36,7 @@ func ofLiveness() []Mutant {
 		Detector: test("./instance", "^TestWhatIsHeldIsLetWait$"),
 	}, {
 		Name:     "extensions-in-vain",
-		Edits:    at("no-late-extensions", "cmd.Op == wire.Acquire || cmd.Op == wire.Extend {", "cmd.Op == wire.Acquire {"),
+		Edits:    at("no-late-extensions", "c.cmd.Op == wire.Acquire || c.cmd.Op == wire.Extend {", "c.cmd.Op == wire.Acquire {"),
 		Detector: test("./instance", "^TestLateCommandsAreLeftBehind$"),
 	}, {
 		Name:     "extensions-one-by-one",

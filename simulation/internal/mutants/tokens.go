@@ -144,7 +144,7 @@ func ofTokens() []Mutant {
 		Detector: contract(),
 	}, {
 		Name:     "bounds-in-one-list",
-		Edits:    at("one-bound-per-list", " || cmd.Ahead != first.Ahead", ""),
+		Edits:    at("one-bound-per-list", " || cmd.Fence.Ahead != first.Fence.Ahead", ""),
 		Detector: test("./instance", "^TestCommandsOfOtherBoundsTravelApart$/^miniredis$"),
 	}, {
 		Name:     "runs-in-one-list",

@@ -24,7 +24,7 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 		servers, instances := make([]*quorumtest.Server, 5), make([]wire.Instance, 5)
 		for i := range servers {
 			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-			instances[i] = quorumtest.Listening{Server: servers[i]}
+			instances[i] = quorumtest.NotifyingServer{Server: servers[i]}
 		}
 		c, err := quorum.New(quorum.Config{
 			RestartQuarantine: quorum.Off, InstanceTimeout: 100 * ms,

@@ -20,6 +20,22 @@ const ChannelPrefix = "redlock:wake:"
 
 var _ wire.Notifier = (*Redis)(nil)
 
+// Enqueue puts a process into a wait queue, see wire.Notifier.
+func (r *Redis) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
+	r.sendWaiter(wire.Enqueue, w, timeout, to)
+}
+
+// Dequeue takes a process out of a wait queue, see wire.Notifier.
+func (r *Redis) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
+	r.sendWaiter(wire.Dequeue, w, timeout, to)
+}
+
+func (r *Redis) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
+	c := r.newCall(wire.Request{Op: op, Key: w.Key, TTL: w.TTL, Clock: true})
+	c.waiter = w
+	r.send(c, timeout, to)
+}
+
 // silenceLimit is how long a subscription is silent before it asks the server whether it
 // is still there, and how long it then waits for an answer.
 const silenceLimit = 5 * time.Second

@@ -14,11 +14,12 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func enlist(key, who string) wire.Request {
-	return wire.Request{Op: wire.Enqueue, Key: key, Waiter: who, TTL: time.Minute}
+func enqueue(ctx context.Context, r *Redis, key, address string) wire.Vote {
+	return quorumtest.Enqueue(ctx, r, wire.Waiter{Key: key, Address: address, TTL: time.Minute})
 }
 
 func wake(key, value string) wire.Request {
@@ -38,7 +39,7 @@ func TestListen(t *testing.T) {
 		e, err := r.Subscribe(ctx)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(e.Address(), ChannelPrefix))
-		granted(t, r.Do(ctx, enlist("k", e.Address())))
+		granted(t, enqueue(ctx, r, "k", e.Address()))
 		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))
 		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)
 		key, err := e.Next()
@@ -123,7 +124,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			for range 3 {
 				granted(t, r.Do(ctx, acquire("k", "v")))
 				if !test.listen {
-					failed(t, r.Do(ctx, enlist("k", e.Address())), ErrPermission)
+					failed(t, enqueue(ctx, r, "k", e.Address()), ErrPermission)
 				}
 				s.MustAsk("RPUSH", WaitersKey("k"), "somebody")
 				require.False(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)

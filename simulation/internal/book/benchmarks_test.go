@@ -14,7 +14,6 @@ import (
 
 func init() {
 	generators["bench-throughput"] = func([]string) (string, error) { return throughputTable() }
-	generators["bench-brief"] = func([]string) (string, error) { return briefThroughput() }
 	generators["bench-sick"] = func([]string) (string, error) { return sickTable() }
 	generators["bench-contended"] = func([]string) (string, error) { return contendedTable() }
 	generators["bench-overload"] = func([]string) (string, error) { return overloadTable() }
@@ -192,34 +191,6 @@ func throughputTable() (string, error) {
 		})
 	}
 	return table("workers | contender | cycles/s | × redsync | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | allocations/cycle | failed", rows), nil
-}
-
-// briefThroughput has the libraries side by side.
-func briefThroughput() (string, error) {
-	r, err := benchmarks()
-	if err != nil {
-		return "", err
-	}
-	names := []string{"redlock", "redsync", "rueidislock, 3 keys", "redislock"}
-	head := "workers"
-	for _, name := range names {
-		servers := 0
-		for _, c := range r.Contenders {
-			if c.Name == name {
-				servers = c.Servers
-			}
-		}
-		head += fmt.Sprintf(" | %s, %d of 5 servers", name, servers)
-	}
-	var rows [][]string
-	for _, workers := range []int{1, 16, 128, 1024} {
-		row := []string{fmt.Sprint(workers)}
-		for _, name := range names {
-			row = append(row, fmt.Sprintf("%.0f", r.cycles(name, workers).PerSecond))
-		}
-		rows = append(rows, row)
-	}
-	return table(head, rows), nil
 }
 
 func sickTable() (string, error) {

@@ -22,7 +22,6 @@ import (
 
 func init() {
 	generators["matrix"] = func([]string) (string, error) { return matrixTable() }
-	generators["matrix-brief"] = briefMatrix
 	generators["overvalued"] = func([]string) (string, error) { return overvaluedTable() }
 	generators["reasons"] = func([]string) (string, error) { return reasons() }
 	generators["safe"] = func([]string) (string, error) { return safeRuns() }
@@ -147,34 +146,6 @@ func matrixTable() (string, error) {
 	}
 	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n",
 		table(head, rows), r.Seeds), nil
-}
-
-// briefMatrix has a row for each fault, with what it does, and a column for each of the
-// designs that the words name.
-func briefMatrix(names []string) (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
-	head := "fault | what happens"
-	var columns []int
-	for _, name := range names {
-		i := slices.IndexFunc(r.Matrix.Designs, func(d report.Axis) bool { return d.Name == name })
-		if i < 0 {
-			return "", fmt.Errorf("the matrix has no design %q", name)
-		}
-		columns = append(columns, i)
-		head += " | `" + name + "`"
-	}
-	var rows [][]string
-	for j, f := range r.Matrix.Faults {
-		row := []string{"`" + f.Name + "`", f.Title}
-		for _, i := range columns {
-			row = append(row, percent(r.Matrix.At(i, j)))
-		}
-		rows = append(rows, row)
-	}
-	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation.\n", table(head, rows), r.Seeds), nil
 }
 
 // overvaluedTable has the columns in which clocks, delays or nothing at all decide how

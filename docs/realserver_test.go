@@ -93,7 +93,7 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 		terms := quorum.Terms{MaxWait: maxWait}
 		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
 			Unprotected: func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
-			Uncalled:    func(e quorum.UncalledEvent) { tell(e.Err) },
+			CannotNotify:    func(e quorum.CannotNotifyEvent) { tell(e.Err) },
 		}}, inst)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clients[i].Close(context.Background())) }()

@@ -144,7 +144,7 @@ func TestWaitingWithoutTheRights(t *testing.T) {
 	for i := range clients {
 		r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
 		var err error
-		clients[i], err = quorum.New(quorum.Config{InstanceTimeout: time.Second, Hooks: quorum.Hooks{Uncalled: func(e quorum.UncalledEvent) {
+		clients[i], err = quorum.New(quorum.Config{InstanceTimeout: time.Second, Hooks: quorum.Hooks{CannotNotify: func(e quorum.CannotNotifyEvent) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, e.Err)

@@ -19,18 +19,18 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
 	}
-	lease, err := c.tryOnce(ctx, key, 1, &way{})
+	lease, err := c.tryOnce(ctx, key, 1, &roundOptions{})
 	if err != nil {
 		return nil, err
 	}
-	c.locals.held(lease)
+	c.queues.held(lease)
 	return c.handOut(ctx, lease), nil
 }
 
 // Acquire takes the lock on key and waits for it until ctx ends, or Terms.MaxTries
 // or Terms.MaxWait are used up. Goroutines of one process are served in the order
 // in which they came, and processes too, as far as they can be called (see
-// Config.WakeUps): each has as many turns in a row as it has goroutines that wait, or
+// Config.Notifications): each has as many turns in a row as it has goroutines that wait, or
 // twice as many where the lock is held for moments (see Config.Cohorts). A caller that
 // has the lock already is told so (ErrHeldByCaller).
 //

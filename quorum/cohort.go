@@ -37,29 +37,29 @@ const passShare = 10
 const briefTurns = 64
 
 // spares is how many tokens a round reserves for the successors of whoever wins it.
-func (w *wait) spares() int {
-	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.locals.polls() {
+func (w *wait) reserve() int {
+	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() {
 		return 0
 	}
 	return w.waiter.successors()
 }
 
 // reserve notes how many tokens above the lease's are reserved.
-func (h *hold) reserve(n int) {
+func (h *valueState) reserve(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.spare = n
+	h.reserved = n
 }
 
 // draw takes one of them.
-func (h *hold) draw() bool {
+func (h *valueState) draw() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
-	if h.spare == 0 {
+	if h.reserved == 0 {
 		return false
 	}
-	h.spare--
+	h.reserved--
 	return true
 }
 
@@ -74,13 +74,13 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 	}
 	token := l.token
 	if c.cfg.Fencing == On {
-		if !l.hold.draw() {
+		if !l.state.draw() {
 			return nil
 		}
 		token++
 	}
 	l.passed = true
-	to := makeLease(c, context.WithoutCancel(ctx), l.hold, token, c.terms, now)
+	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, c.terms, now)
 	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
 	to.round, to.start, to.length = l.round, l.start, l.length
 	return to
@@ -90,7 +90,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // waiter that asks on these terms.
 func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that is being extended isn't handed over
-	if l.hold.c.cfg.Cohorts == Off || l.round == nil || l.extending != nil || terms.TTL != l.terms.TTL {
+	if l.state.c.cfg.Cohorts == Off || l.round == nil || l.extending != nil || terms.TTL != l.terms.TTL {
 		return false
 	}
 	used := drift.Elapsed(l.start, now)
@@ -101,7 +101,7 @@ func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
 // brief reports whether the lease was held so shortly that many can follow each other
 // under one value, if they all do the same.
 func (l *Lease) brief() bool {
-	now := l.hold.c.reader.Now()
+	now := l.state.c.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return drift.Elapsed(l.acquired, now) <= l.length/passShare/briefTurns

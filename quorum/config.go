@@ -143,10 +143,10 @@ type Config struct {
 	// are begun (ErrOverloaded). Default 4096.
 	MaxInFlight int
 
-	// MaxDebts bounds the deletes that one instance may be owed; above it the
+	// MaxPendingDeletes bounds the deletes that one instance may be owed; above it the
 	// instance isn't asked for votes (ErrOverloaded) until it has answered.
 	// Default 4096.
-	MaxDebts int
+	MaxPendingDeletes int
 
 	// BackoffMin and BackoffMax bound the pauses between the rounds of Acquire:
 	// random, from zero to a bound that doubles from the one to the other
@@ -156,19 +156,19 @@ type Config struct {
 	// most a year.
 	BackoffMin, BackoffMax time.Duration
 
-	// WakeUps has those who wait for a lock called when it is released, on
+	// Notifications has those who wait for a lock called when it is released, on
 	// instances that can do that (a Listener), so that they need not poll: calls
 	// go to one process at a time, in the order in which they came to wait. While a
 	// process waits, and for some seconds after, it keeps one connection more to
 	// the instance that it is called by. Off makes waiters poll, as they do where
-	// they can't be called (Hooks.Uncalled tells).
+	// they can't be called (Hooks.CannotNotify tells).
 	//
 	// A process that polls steps back after its turns, so that none that waits is
 	// passed over again and again. Acquire pauses then before it asks again for what
 	// the process has just released: for BackoffMax and an InstanceTimeout if another
 	// process was seen to want the lock, and else for a sixteenth of the time for
 	// which the process had it, but at least BackoffMin. TryAcquire doesn't pause.
-	WakeUps Switch
+	Notifications Switch
 
 	// Cohorts lets goroutines of this Coordinator that wait for the same key follow
 	// each other without a round: a lease that is released within the first tenth of
@@ -176,7 +176,7 @@ type Config struct {
 	// the next of the tokens that its round reserved. After as many turns as goroutines
 	// waited, or twice as many where the lock is held for moments, other processes are
 	// let in. A lease that was extended isn't handed on, and none is where processes
-	// poll (see WakeUps). Off has a round for each lease, and a check
+	// poll (see Notifications). Off has a round for each lease, and a check
 	// in each release.
 	Cohorts Switch
 
@@ -206,7 +206,7 @@ func (c Config) complete(n int) (Config, error) {
 		c.Hooks.Waiting = logWaiting
 	}
 	setDefault(&c.MaxInFlight, 4096)
-	setDefault(&c.MaxDebts, 4096)
+	setDefault(&c.MaxPendingDeletes, 4096)
 	setDefault(&c.BackoffMin, 10*time.Millisecond)
 	setDefault(&c.BackoffMax, max(500*time.Millisecond, c.BackoffMin))
 	setDefault(&c.Quorum, MajorityOf(n).Q)
@@ -280,7 +280,7 @@ func (c Config) validate(n int) error {
 		value    any
 		negative bool
 	}{
-		{"MaxInFlight", c.MaxInFlight, c.MaxInFlight < 0}, {"MaxDebts", c.MaxDebts, c.MaxDebts < 0},
+		{"MaxInFlight", c.MaxInFlight, c.MaxInFlight < 0}, {"MaxPendingDeletes", c.MaxPendingDeletes, c.MaxPendingDeletes < 0},
 		{"ClockEvery", c.ClockEvery, c.ClockEvery < 0}, {"ClockTolerance", c.ClockTolerance, c.ClockTolerance < 0},
 		{"BackoffMin", c.BackoffMin, c.BackoffMin < 0},
 	} {

@@ -64,7 +64,7 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"ClockEvery", quorum.Config{ClockEvery: -time.Second}, []string{"ClockEvery is -1s", "more than zero"}},
 		{"ClockTolerance", quorum.Config{ClockTolerance: -time.Second}, []string{"ClockTolerance is -1s", "more than zero"}},
 		{"MaxInFlight", quorum.Config{MaxInFlight: -1}, []string{"MaxInFlight is -1", "more than zero"}},
-		{"MaxDebts", quorum.Config{MaxDebts: -7}, []string{"MaxDebts is -7", "more than zero"}},
+		{"MaxPendingDeletes", quorum.Config{MaxPendingDeletes: -7}, []string{"MaxPendingDeletes is -7", "more than zero"}},
 		{"BackoffMin", quorum.Config{BackoffMin: -ms}, []string{"BackoffMin is -1ms", "more than zero"}},
 		{"BackoffMax negative", quorum.Config{BackoffMax: -ms}, []string{"BackoffMax is -1ms", "at least BackoffMin, which is 10ms"}},
 		{"BackoffMax under BackoffMin", quorum.Config{BackoffMin: time.Second, BackoffMax: 500 * ms}, []string{"BackoffMax is 500ms", "BackoffMin, which is 1s"}},

@@ -30,18 +30,18 @@ type Coordinator struct {
 
 // core is what all views of a Coordinator share.
 type core struct {
-	cfg        Config
-	connLife   time.Duration // the longest of an instance, see Instance
-	majority   Majority
-	members    []*member
-	clock      clock.Clock
-	reader     *drift.Reader
-	background *background
-	locals     *locals
-	hearings   []*hearing // per instance; nil where nobody can be called
-	admission  *admission
-	watching   sync.Once
-	toldUntil  atomic.Int64 // the end of the wait that Hooks.Waiting was told of, by the monotonic clock
+	cfg         Config
+	connLife    time.Duration // the longest of an instance, see Instance
+	majority    Majority
+	members     []*member
+	clock       clock.Clock
+	reader      *drift.Reader
+	background  *background
+	queues      *waitQueues
+	subscribers []*subscriber // per instance; nil where nobody can be called
+	admission   *admission
+	watching    sync.Once
+	toldUntil   atomic.Int64 // the end of the wait that Hooks.Waiting was told of, by the monotonic clock
 
 	randomMu sync.Mutex
 	random   io.Reader
@@ -94,8 +94,8 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		return nil, err
 	}
 	c.members = newMembers(c, instances)
-	c.hearings = newHearings(c, instances)
-	c.locals = newLocals(&c.cfg, reader, !c.canCall())
+	c.subscribers = newSubscribers(c, instances)
+	c.queues = newWaitQueues(&c.cfg, reader, !c.canNotify())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 
@@ -159,7 +159,7 @@ func newMembers(c *core, instances []wire.Instance) []*member {
 			// that runs off faster is as bad as one that jumps.
 			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 		}
-		m.owed = newDebts(m, c.background, c.cfg.MaxDebts, length)
+		m.owed = newDebts(m, c.background, c.cfg.MaxPendingDeletes, length)
 		members[i] = m
 	}
 	return members

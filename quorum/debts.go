@@ -46,7 +46,7 @@ type debt struct {
 	// left is what may be there or may still come: while a SET may still
 	// arrive, a delete that finds nothing doesn't settle the debt at once, nor
 	// does one that finds another SET's.
-	left  mark
+	left  knownState
 	due   time.Duration // not before
 	gap   time.Duration // until the next try
 	first time.Duration // when the instance first answered, 0 before
@@ -83,7 +83,7 @@ func (d *debts) full() error {
 	failure := d.failure
 	d.mu.Unlock()
 	if failure == nil {
-		return fmt.Errorf("%w: %d deletes are pending; wait for it, or raise Config.MaxDebts", ErrOverloaded, n)
+		return fmt.Errorf("%w: %d deletes are pending; wait for it, or raise Config.MaxPendingDeletes", ErrOverloaded, n)
 	}
 	return fmt.Errorf("%w: %d deletes are pending, and the last one failed: %w", ErrOverloaded, n, failure)
 }
@@ -110,7 +110,7 @@ func (d *debts) wakeUp() {
 }
 
 // owe adds a delete.
-func (d *debts) owe(key, value string, left mark) {
+func (d *debts) owe(key, value string, left knownState) {
 	now := d.member.reader.Now().Mono
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -194,7 +194,7 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 	})
 }
 
-// While an instance is owed more than MaxDebts it isn't asked for votes; when it
+// While an instance is owed more than MaxPendingDeletes it isn't asked for votes; when it
 // answers, it is paid, and asked again.
 func TestTooManyDebtsStopTheVotes(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -222,7 +222,7 @@ func TestTooManyDebtsStopTheVotes(t *testing.T) {
 		lease = f.acquire("k")
 		synctest.Wait()
 		assert.Len(t, lease.Instances(), 3)
-	}, func(c *quorum.Config) { c.MaxDebts = 4 })
+	}, func(c *quorum.Config) { c.MaxPendingDeletes = 4 })
 }
 
 // An instance that takes votes and can't delete is told by what its deletes fail with,
@@ -264,7 +264,7 @@ func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
 			require.ErrorIs(f.t, err, wire.ErrOverloaded)
 			assert.NotErrorIs(f.t, err, denied)
 			f.resume(0)
-		}, func(c *quorum.Config) { c.MaxDebts, c.MaxWait = 4, time.Second })
+		}, func(c *quorum.Config) { c.MaxPendingDeletes, c.MaxWait = 4, time.Second })
 	}
 }
 

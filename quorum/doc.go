@@ -131,7 +131,7 @@
 // taken for free because of one. Who waits looks by itself, too: after a random pause
 // of up to Config.BackoffMax, and when the holder's key must have expired. So a call
 // that is lost costs one pause. Where nobody can be called, all poll, and a process
-// steps back after its turns (see Config.WakeUps).
+// steps back after its turns (see Config.Notifications).
 //
 // # Differences from the Redis document
 //

@@ -3,8 +3,6 @@ package quorum
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -34,7 +32,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	}
 	// Capped like the keeper's: a short extension of the keeper's that is late on
 	// its way must not cut the key's life below what a longer one promised.
-	return l.extend(ctx, l.cappedTTL, l.hold.c.cfg.InstanceTimeout)
+	return l.extend(ctx, l.cappedTTL, l.state.c.cfg.InstanceTimeout)
 }
 
 // extend asks for the TTL when its turn has come: what a keeper may still ask for
@@ -52,7 +50,7 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	c := l.hold.c
+	c := l.state.c
 	left := l.Validity()
 	ttl := askTTL()
 	length := c.cfg.Drift.Validity(ttl, 0)
@@ -84,133 +82,78 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 	return err
 }
 
-// extension is one round to extend.
+// extension is a poll to extend a lease.
 type extension struct {
+	poll
 	lease   *Lease
-	ctx     context.Context // detached
 	ttl     time.Duration
 	timeout time.Duration
-
-	decided chan struct{}
-	mu      sync.Mutex
-	tally   Tally
-	verdict Verdict
-	ballots []Ballot
-	turns   []turn
+	verdict Verdict // guarded by the poll's lock
 }
 
 func (l *Lease) newExtension(ctx context.Context, ttl, timeout time.Duration) *extension {
-	c := l.hold.c
-	return &extension{
-		lease: l, ctx: context.WithoutCancel(ctx), ttl: ttl, timeout: timeout,
-		decided: make(chan struct{}),
-		tally:   Tally{Majority: c.majority},
-		ballots: c.pending(make([]Ballot, len(c.members))),
-		turns:   make([]turn, len(c.members)),
-	}
+	e := &extension{lease: l, ttl: ttl, timeout: timeout}
+	n := len(l.state.c.members)
+	e.poll.init(l.state, context.WithoutCancel(ctx), e, make([]Ballot, n), make([]part, n))
+	return e
 }
 
 func (e *extension) run(start drift.Instant) {
-	h := e.lease.hold
-	for i := range e.turns {
-		t := &e.turns[i]
-		t.extension, t.i, t.errand = e, i, h.errand(i, e.ctx, oldVote, t)
-		t.errand.timeout = e.timeout
-		if h.crowded(i) {
-			e.count(i, Ballot{Instance: t.errand.m.name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+	for i := range e.parts {
+		t := e.part(i)
+		t.request.timeout = e.timeout
+		if e.state.crowded(i) {
+			e.mu.Lock()
+			e.countLocked(i, Ballot{Instance: e.state.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+			e.mu.Unlock()
 			continue
 		}
-		h.queue(i, t, start)
+		e.ask(i, start)
 	}
 	e.moveOn()
 }
 
-// turn is one instance's part in an extension: to extend, and perhaps to put the
-// lease back.
-type turn struct {
-	extension *extension
-	i         int
-	errand    errand
-	restoring bool
-
-	answered bool // guarded by the extension's lock: it waits for the decision
-}
-
-func (t *turn) begin(now drift.Instant) {
-	h := t.extension.lease.hold
-	if h.mark(t.i).absent() {
-		t.extended(Ballot{Instance: t.errand.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
-		return
+func (e *extension) firstRequest(i int) (wire.Request, use, wire.Outcome) {
+	if e.state.known(i).absent() {
+		return wire.Request{}, oldVote, wire.Refused
 	}
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)
+	return wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: e.ttl}, oldVote, wire.Failed
 }
 
-func (t *turn) returned(ballot Ballot) {
-	h := t.extension.lease.hold
-	if t.restoring {
-		h.note(t.i, wire.Restore, ballot.Vote)
-		if ballot.Vote.Outcome == wire.Granted {
-			h.settle(t.i)
-		}
-		h.ended(t.i)
+func (e *extension) answered(i int, second bool, ballot Ballot) {
+	if !second {
+		e.state.note(i, wire.Extend, ballot.Vote)
 		return
 	}
-	h.note(t.i, wire.Extend, ballot.Vote)
-	t.extended(ballot)
-}
-
-func (t *turn) extended(ballot Ballot) {
-	e := t.extension
-	e.mu.Lock()
-	t.answered = true
-	e.mu.Unlock()
-	e.count(t.i, ballot)
-	e.moveOn()
-}
-
-// moveOn is called after everything that may have decided the extension.
-func (e *extension) moveOn() {
-	e.mu.Lock()
-	if e.verdict == Pending {
-		e.mu.Unlock()
-		return
-	}
-	var few [8]*turn
-	ready, won := few[:0], e.verdict == Won
-	for i := range e.turns {
-		if t := &e.turns[i]; t.answered {
-			t.answered = false
-			ready = append(ready, t)
-		}
-	}
-	e.mu.Unlock()
-	h := e.lease.hold
-	for _, t := range ready {
-		// Only a lease that was extended is put back: the keys of one that wasn't
-		// would only stand in others' way. And never after a release.
-		//guard:restore-if-extended  an extension that failed puts nothing back
-		//guard:restore-where-lacking  an extension puts the lease back where it is lacking
-		if !won || !h.needsRestore(t.i) {
-			h.ended(t.i)
-			continue
-		}
-		t.restoring = true
-		t.errand.send(wire.Request{
-			Op: wire.Restore, Key: h.key, Value: h.value, TTL: e.ttl, Fence: wire.Fence{Token: e.lease.token, On: h.c.cfg.Fencing == On, TTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set, Ahead: h.c.cfg.ahead()},
-		}, drift.Instant{})
+	e.state.note(i, wire.Restore, ballot.Vote)
+	if ballot.Vote.Outcome == wire.Granted {
+		e.state.settle(i)
 	}
 }
 
-func (e *extension) count(i int, ballot Ballot) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ballots[i] = ballot
-	verdict := e.tally.Count(ballot.Vote.Outcome)
+func (e *extension) count(_ int, vote *wire.Vote) {
+	verdict := e.tally.Count(vote.Outcome)
 	if e.verdict == Pending && verdict != Pending {
 		e.verdict = verdict
 		close(e.decided)
 	}
+}
+
+func (e *extension) open() bool { return e.verdict == Pending }
+
+// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended is
+// restored, because the keys of another one would only stand in others' way; and none is
+// after its release.
+func (e *extension) secondRequest(i int) (wire.Request, bool) {
+	cfg := &e.state.c.cfg
+	//guard:restore-if-extended  an extension that failed puts nothing back
+	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
+	restores := e.verdict == Won && e.state.needsRestore(i)
+	return wire.Request{
+		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.ttl,
+		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
+	}, restores
 }
 
 // decide waits for the verdict and carries it out.
@@ -256,7 +199,7 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 	if l.over != nil {
 		return l.over
 	}
-	if length-drift.Elapsed(start, l.hold.c.reader.Now()) <= 0 {
+	if length-drift.Elapsed(start, l.state.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
@@ -265,11 +208,5 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.hold.c.majority.Q, Votes: votes}
-}
-
-func (e *extension) snapshot() []Ballot {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.ballots)
+	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
 }

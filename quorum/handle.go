@@ -92,7 +92,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if err := l.Err(); err != nil {
 		return Handle{}, err
 	}
-	c := l.hold.c
+	c := l.state.c
 	before := l.event(nil)
 	now := c.reader.Now()
 	l.mu.Lock()
@@ -110,18 +110,18 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, why
 	}
 	l.released = true
-	value := l.hold.value
+	value := l.state.value
 	h := Handle{
-		key: l.hold.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
+		key: l.state.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
 		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
 	l.tellEnd(ErrHandedOff, ends)
 	// Waiters of this process have to ask the instances from now on.
-	c.locals.freed(l)
+	c.queues.freed(l)
 	select {
-	case <-l.hold.abandon():
+	case <-l.state.abandon():
 		// Nothing of this process arrives any more but what went unanswered.
 	case <-ctx.Done():
 	}
@@ -152,8 +152,8 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	way := &way{replace: *handle.value, resumes: true}
-	lease, roundErr := view.tryOnce(ctx, handle.key, 1, way)
+	opts := &roundOptions{replace: *handle.value, resumes: true}
+	lease, roundErr := view.tryOnce(ctx, handle.key, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
 	}
@@ -164,7 +164,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	}
 	lease.acquired.Mono -= lived
 	lease.acquired.Wall = lease.acquired.Wall.Add(-lived)
-	c.locals.held(lease)
+	c.queues.held(lease)
 	return view.handOut(ctx, lease), nil
 }
 
@@ -178,9 +178,9 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
 		return err
 	}
-	hold := newHold(c.core, handle.key, *handle.value)
-	for i := range hold.spots {
-		hold.spots[i].mark.there = true // as far as is known; whoever lacks it will say so
+	hold := newValueState(c.core, handle.key, *handle.value)
+	for i := range hold.slots {
+		hold.slots[i].known.there = true // as far as is known; whoever lacks it will say so
 	}
 	return makeLease(c, ctx, hold, handle.token, c.terms, c.reader.Now()).Release(ctx)
 }

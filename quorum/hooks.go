@@ -43,9 +43,9 @@ type Hooks struct {
 	// noticed, or only by its uptime, nor its promotions, and a counter that it comes
 	// back with can't be told from one of its present run. Told once an instance.
 	Unprotected func(e UnprotectedEvent)
-	// Uncalled: an instance can't call those who wait for a lock, who poll
+	// CannotNotify: an instance can't call those who wait for a lock, who poll
 	// instead. Told once an instance; not for one that just doesn't answer.
-	Uncalled func(e UncalledEvent)
+	CannotNotify func(e CannotNotifyEvent)
 }
 
 // RoundStart is the beginning of a round.
@@ -130,8 +130,8 @@ type UnprotectedEvent struct {
 	Hidden   []string
 }
 
-// UncalledEvent says why an instance can't call waiters.
-type UncalledEvent struct {
+// CannotNotifyEvent says why an instance can't call waiters.
+type CannotNotifyEvent struct {
 	Instance string
 	Err      error
 }
@@ -150,7 +150,7 @@ func (h Hooks) And(other Hooks) Hooks {
 		Quarantined:  both(h.Quarantined, other.Quarantined),
 		ClockJumped:  both(h.ClockJumped, other.ClockJumped),
 		Unprotected:  both(h.Unprotected, other.Unprotected),
-		Uncalled:     both(h.Uncalled, other.Uncalled),
+		CannotNotify: both(h.CannotNotify, other.CannotNotify),
 	}
 }
 

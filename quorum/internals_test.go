@@ -13,10 +13,10 @@ import (
 
 // LinesOf is how many keys a Coordinator needs to keep a queue for.
 func LinesOf(c *Coordinator) int {
-	c.locals.mu.Lock()
-	defer c.locals.mu.Unlock()
-	c.locals.sweepLocked()
-	return len(c.locals.queues)
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
+	c.queues.sweepLocked()
+	return len(c.queues.queues)
 }
 
 // OrderFor is the order in which instances are asked one by one about a key.

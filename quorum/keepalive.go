@@ -25,7 +25,7 @@ func (l *Lease) KeepAlive() {
 	if start {
 		// The watcher ends the lease whatever becomes of the keeper.
 		l.watch()
-		l.hold.c.background.start(l.keep)
+		l.state.c.background.start(l.keep)
 	}
 }
 
@@ -39,7 +39,7 @@ func (l *Lease) KeepAlive() {
 // lease is under way. Only in the last two InstanceTimeouts the pauses are shorter.
 func (l *Lease) keep() {
 	const least = time.Millisecond
-	c, failed := l.hold.c, false
+	c, failed := l.state.c, false
 	for {
 		left := l.Validity()
 		if left <= 0 {
@@ -88,7 +88,7 @@ func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
-	lived := drift.Elapsed(l.acquired, l.hold.c.reader.Now())
+	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
 	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
 	if ttl == l.terms.TTL {
 		return ttl, true
@@ -96,5 +96,5 @@ func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.capped = true
-	return ttl, ttl > 0 && l.hold.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	return ttl, ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
 }

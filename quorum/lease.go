@@ -24,7 +24,7 @@ import (
 // Since no client can know for sure that it isn't about to be paused, what is
 // done under the lease should carry its Token to a resource that checks it.
 type Lease struct {
-	hold     *hold
+	state    *valueState
 	token    fencing.Token
 	terms    Terms
 	acquired drift.Instant
@@ -51,16 +51,16 @@ type Lease struct {
 }
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
-	l := makeLease(c, r.ctx, &r.hold, r.first(), c.terms, start)
+	l := makeLease(c, r.ctx, &r.state, r.first(), c.terms, start)
 	l.round = r
-	l.hold.reserve(r.spare)
+	l.state.reserve(r.reserved)
 	return l
 }
 
 // makeLease makes a lease. The context is detached already.
-func makeLease(c *Coordinator, detached context.Context, h *hold, token fencing.Token, terms Terms, start drift.Instant) *Lease {
+func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms Terms, start drift.Instant) *Lease {
 	return &Lease{
-		hold: h, token: token, terms: terms, acquired: start,
+		state: h, token: token, terms: terms, acquired: start,
 		parent: detached,
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
@@ -72,7 +72,7 @@ func (l *Lease) Key() string {
 	if l == nil {
 		return ""
 	}
-	return l.hold.key
+	return l.state.key
 }
 
 // String names the lease, and gives nothing away by which it could be released.
@@ -80,7 +80,7 @@ func (l *Lease) String() string {
 	if l == nil {
 		return "no lease"
 	}
-	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.hold.key, l.token, l.Validity())
+	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.state.key, l.token, l.Validity())
 }
 
 // Format prints String for every verb: fmt would print the Coordinator behind it, too.
@@ -91,7 +91,7 @@ func (l *Lease) LogValue() slog.Value {
 	if l == nil {
 		return slog.StringValue(l.String())
 	}
-	return slog.GroupValue(slog.String("key", l.hold.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
+	return slog.GroupValue(slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
 }
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits,
@@ -109,7 +109,7 @@ func (l *Lease) Value() string {
 	if l.passed {
 		return ""
 	}
-	return l.hold.value
+	return l.state.value
 }
 
 // Token is the fencing token: larger than that of every earlier lease on the same
@@ -135,7 +135,7 @@ func (l *Lease) Instances() []string {
 	if l == nil {
 		return nil
 	}
-	return l.hold.on()
+	return l.state.on()
 }
 
 // Validity is how long the holder may still act: the TTL, less the time since
@@ -165,7 +165,7 @@ func (l *Lease) leftLocked() time.Duration {
 	}
 	// Elapsed is the larger of both clocks: the monotonic one stands still in a
 	// suspended machine, the wall clock can be stepped back.
-	return max(0, l.length-drift.Elapsed(l.start, l.hold.c.reader.Now()))
+	return max(0, l.length-drift.Elapsed(l.start, l.state.c.reader.Now()))
 }
 
 // Deadline is when the validity is used up, by the wall clock; for a lease that is
@@ -286,7 +286,7 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 	if l.over != nil {
 		return nil, false
 	}
-	now := l.hold.c.reader.Now()
+	now := l.state.c.reader.Now()
 	l.over = why
 	l.overAt = now.Wall
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
@@ -307,8 +307,8 @@ func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
 		end(why)
 	}
 	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
-		l.hold.c.locals.freed(l)
-		if lost := l.hold.c.cfg.Hooks.Lost; lost != nil {
+		l.state.c.queues.freed(l)
+		if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
 			lost(l.event(why))
 		}
 	}
@@ -322,7 +322,7 @@ func (l *Lease) watch() {
 	l.watched = true
 	l.mu.Unlock()
 	if start {
-		l.hold.c.background.start(l.watchDeadline)
+		l.state.c.background.start(l.watchDeadline)
 	}
 }
 
@@ -337,10 +337,10 @@ func (l *Lease) watchDeadline() {
 		}
 		select {
 		//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
-		case <-l.hold.c.clock.After(lookAgain(left)):
+		case <-l.state.c.clock.After(lookAgain(left)):
 		case <-l.ended():
 			return
-		case <-l.hold.c.background.done:
+		case <-l.state.c.background.done:
 			l.end(ErrClosed)
 			return
 		}
@@ -358,7 +358,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.hold.key, Token: l.token, Validity: l.leftLocked(), Err: err,
-		Held: drift.Elapsed(l.acquired, l.hold.c.reader.Now()),
+		Key: l.state.key, Token: l.token, Validity: l.leftLocked(), Err: err,
+		Held: drift.Elapsed(l.acquired, l.state.c.reader.Now()),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum/wire"
@@ -34,7 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if errors.Is(l.Err(), ErrHandedOff) {
 			verdict = ErrHandedOff
 		}
-		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.hold.c.majority.Q}
+		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
 	}
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent: nobody else can
@@ -42,7 +42,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	l.end(ErrReleased)
 	err := l.giveBack(ctx)
-	if released := l.hold.c.cfg.Hooks.Released; released != nil {
+	if released := l.state.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
 	}
@@ -54,7 +54,7 @@ var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came i
 
 // giveBack hands the lock to the first waiter of this process, or frees it.
 func (l *Lease) giveBack(ctx context.Context) error {
-	locals := l.hold.c.locals
+	locals := l.state.c.queues
 	if locals.polls() {
 		// Other processes have to find the lock free: it is freed after each turn.
 		locals.endTurn(l)
@@ -66,9 +66,9 @@ func (l *Lease) giveBack(ctx context.Context) error {
 
 // free deletes the keys. Then the first waiter of this process competes with others.
 func (l *Lease) free(ctx context.Context) error {
-	locals := l.hold.c.locals
+	locals := l.state.c.queues
 	if locals.polls() || !locals.wanted(l) {
-		err := l.hold.releaseAll(ctx, nil)
+		err := l.state.releaseAll(ctx, nil)
 		locals.freed(l)
 		return err
 	}
@@ -82,7 +82,7 @@ func (l *Lease) free(ctx context.Context) error {
 		}
 	}
 	defer ready()
-	return l.hold.releaseAll(ctx, ready)
+	return l.state.releaseAll(ctx, ready)
 }
 
 // discard gives back a lease that nobody was given.
@@ -91,7 +91,7 @@ func (c *core) discard(l *Lease) {
 	l.released = true
 	l.mu.Unlock()
 	l.end(ErrReleased)
-	if !c.locals.handOff(l) {
+	if !c.queues.handOff(l) {
 		c.background.start(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
 	}
 }
@@ -99,91 +99,109 @@ func (c *core) discard(l *Lease) {
 // releaseAll releases and returns as soon as the outcome is decided; the rest is
 // done in the background. met, if not nil, is called when the instance at which
 // waiters meet has answered.
-func (h *hold) releaseAll(ctx context.Context, met func()) error {
-	r, meeting := newReturns(h), -1
+func (h *valueState) releaseAll(ctx context.Context, met func()) error {
+	d, meeting := newDeletion(h, context.WithoutCancel(ctx)), -1
 	if met != nil {
-		meeting = h.c.meetingPlace(h.key)
+		meeting = h.c.queueInstance(h.key)
 	}
-	h.release(context.WithoutCancel(ctx), r.deletions, func(i int, b Ballot) {
-		if b.Vote.Notified {
-			h.c.locals.letIn(h.key)
+	d.report = func(i int, vote *wire.Vote) {
+		if vote.Notified {
+			h.c.queues.letIn(h.key)
 		}
 		if i == meeting {
 			met()
 		}
-		r.count(i, b)
-	})
-	return r.wait(h)
+	}
+	d.run()
+	<-d.decided
+	return d.err
 }
 
-// returns is what the instances say to a release.
-type returns struct {
-	decided chan struct{} // closed when the outcome is certain
-
-	mu      sync.Mutex
-	over    bool
-	tally   Tally
-	ballots []Ballot
-
-	deletions []deletion // room for them
+// deletion is a poll that deletes a value on every instance on which it may be, each after
+// that instance's own straggler. What cannot be delivered now is kept and sent later.
+//
+// It is not cut short by a context: every answer is under a timeout, and a caller that was
+// cancelled must leave no keys behind and must still learn whether it held the lock.
+type deletion struct {
+	poll
+	meeting int                          // the instance that is to notify a waiter, -1: none
+	report  func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
+	over    bool                         // guarded by the poll's lock: the outcome is certain
+	err     error                        // the outcome, written before the decision
 }
 
-// returnsRoom is returns and what they have of each instance in one piece of memory.
-type returnsRoom struct {
-	returns
-	ballotRoom   [usual]Ballot
-	deletionRoom [usual]deletion
+// deletionRoom is a deletion and what it has of each instance in one piece of memory.
+type deletionBuffer struct {
+	deletion
+	ballotBuffer [usual]Ballot
+	partBuffer   [usual]part
 }
 
-func newReturns(h *hold) *returns {
-	r := &returnsRoom{returns: returns{tally: Tally{Majority: h.c.majority}, decided: make(chan struct{})}}
+// newDeletion makes a deletion. The context must be detached from the caller's.
+func newDeletion(h *valueState, ctx context.Context) *deletion {
+	d := &deletionBuffer{}
 	n := len(h.c.members)
-	r.ballots = h.c.pending(room(r.ballotRoom[:], n))
-	r.deletions = room(r.deletionRoom[:], n)
-	return &r.returns
+	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
+	return &d.deletion
 }
 
-// wait gives what the release comes to. It is not cut short by a context: every
-// answer is under a time-out, and a caller that was cancelled still has to learn
-// whether it held the lock.
-func (r *returns) wait(h *hold) error {
-	<-r.decided
-	return r.verdict(h)
+func (d *deletion) run() {
+	d.state.mu.Lock()
+	d.state.released = true
+	d.state.mu.Unlock()
+	d.meeting = d.state.c.notifiesAt(d.state.key)
+	//guard:delete-everywhere  a release deletes on all instances
+	d.askAll(d.state.c.reader.Now())
 }
 
-func (r *returns) count(i int, ballot Ballot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.over {
-		return
+func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
+	if d.state.known(i).absent() {
+		// A SET that was refused, or never sent, left nothing: no need to ask.
+		d.report(i, &wire.Vote{Outcome: wire.Refused})
+		return wire.Request{}, uncounted, wire.Refused
 	}
-	r.ballots[i] = ballot
-	r.tally.Count(ballot.Vote.Outcome)
-	if r.certain() {
-		r.over = true
-		close(r.decided)
+	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.meeting}, uncounted, wire.Failed
+}
+
+func (d *deletion) answered(i int, _ bool, ballot Ballot) {
+	h := d.state
+	if after := h.note(i, wire.Release, ballot.Vote); !after.absent() {
+		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
+		h.c.members[i].owed.owe(h.key, h.value, after)
+	}
+	d.report(i, &ballot.Vote)
+}
+
+func (d *deletion) count(_ int, vote *wire.Vote) {
+	d.tally.Count(vote.Outcome)
+	if !d.over && d.certain() {
+		d.over, d.err = true, d.outcome()
+		close(d.decided)
 	}
 }
+
+// open is false: a deletion has no second requests.
+func (d *deletion) open() bool { return false }
+
+func (d *deletion) secondRequest(int) (wire.Request, bool) { return wire.Request{}, false }
 
 // certain reports whether no answer to come changes the outcome. That it wasn't
 // held is what the holder must hear, so an answer that may still prove it is waited
 // for although the quorum is out of reach.
-func (r *returns) certain() bool {
-	t := &r.tally
+func (d *deletion) certain() bool {
+	t := &d.tally
 	pending := t.N - t.Granted - t.Refused - t.Failed
 	return t.Verdict() == Won || t.Refused >= t.Blocking() || t.Verdict() == Lost && t.Refused+pending < t.Blocking()
 }
 
-func (r *returns) verdict(h *hold) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (d *deletion) outcome() error {
 	//guard:release-tells  a release that finds too few keys says so
-	if r.tally.Verdict() == Won {
+	if d.tally.Verdict() == Won {
 		return nil
 	}
 	verdict := ErrUnreachable
-	if r.tally.Refused >= r.tally.Blocking() {
+	if d.tally.Refused >= d.tally.Blocking() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: wire.Release, Key: h.key, Verdict: verdict, Quorum: h.c.majority.Q, Votes: r.ballots}
+	return &RoundError{Op: wire.Release, Key: d.state.key, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
 }

@@ -395,5 +395,5 @@ func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
 		assert.LessOrEqual(f.t, peak, 2*most+20)
 		f.resume()
 		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxInFlight, cfg.MaxDebts = most, most })
+	}, func(cfg *quorum.Config) { cfg.MaxInFlight, cfg.MaxPendingDeletes = most, most })
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -73,25 +72,21 @@ import (
 // than the time from A to B. It usually is behind that clock: a counter gets ahead of its
 // server's clock only where another server's clock is ahead.
 type round struct {
-	c    *core
-	hold hold
-	cmd  wire.Request
-	ctx  context.Context // detached: the votes outlive the caller
+	poll
+	c     *core
+	state valueState
+	cmd   wire.Request
 
-	resumes bool          // it takes a lease over, see Handle
-	decided chan struct{} // closed when the round is
-	seats   []seat
+	resumes bool // it takes a lease over, see Handle
 
-	mu      sync.Mutex
-	stage   stage
-	ballots []Ballot
-	tally   Tally
-	token   fencing.Token // the last of the round's, once they are chosen
-	spare   int           // how many more there are, right below it
-	settled Tally         // in the second stage: Granted counts instances that have the token
-	lost    error         // why, once lost
-	last    []Ballot      // the ballots at the decision, once lost
-	raises  []Ballot      // what kept instances that granted from having the token
+	// Guarded by the poll's lock.
+	stage    stage
+	token    fencing.Token // the last of the round's, once they are chosen
+	reserved int           // how many more there are, right below it
+	settled  Tally         // in the second stage: Granted counts instances that have the token
+	lost     error         // why, once lost
+	last     []Ballot      // the ballots at the decision, once lost
+	raises   []Ballot      // what kept instances that granted from having the token
 }
 
 type stage uint8
@@ -104,39 +99,35 @@ const (
 )
 
 func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
-	r := &roundRoom{round: round{
+	r := &roundBuffer{round: round{
 		c: c,
 		cmd: wire.Request{
 			Op: wire.Acquire, Key: key, Value: value, TTL: terms.TTL,
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
 		},
-		ctx:     context.WithoutCancel(ctx),
-		decided: make(chan struct{}),
-		tally:   Tally{Majority: c.majority},
 		settled: Tally{Majority: c.majority},
 	}}
 	n := len(c.members)
-	r.hold.init(c, key, value, room(r.spotRoom[:], n))
-	r.ballots = c.pending(room(r.ballotRoom[:], n))
-	r.seats = room(r.seatRoom[:], n)
+	r.state.init(c, key, value, buffer(r.slotBuffer[:], n))
+	r.poll.init(&r.state, context.WithoutCancel(ctx), &r.round, buffer(r.ballotBuffer[:], n), buffer(r.partBuffer[:], n))
 	return &r.round
 }
 
 // roundRoom is a round and what it has of each instance in one piece of memory: they
 // live as long, and one piece costs less than five.
-type roundRoom struct {
+type roundBuffer struct {
 	round
-	spotRoom   [usual]spot
-	ballotRoom [usual]Ballot
-	seatRoom   [usual]seat
+	slotBuffer   [usual]slot
+	ballotBuffer [usual]Ballot
+	partBuffer   [usual]part
 }
 
 // usual is how many instances there is room for in one piece of memory.
 const usual = 5
 
 // room gives n elements, of those that are there if they suffice.
-func room[T any](there []T, n int) []T {
+func buffer[T any](there []T, n int) []T {
 	if n <= len(there) {
 		return there[:n:n]
 	}
@@ -151,18 +142,18 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 	return ballots
 }
 
-// way is how a round is run.
-type way struct {
-	oneFirst bool   // ask one instance, and the others only if it grants
-	spare    int    // how many tokens to reserve for successors
-	replace  string // a value of an earlier round that may have been left behind, or of a handle
-	resumes  bool   // only instances that have that value count
-	tried    *hold  // tryOnce sets it: the round's value
+// roundOptions say how a round is run.
+type roundOptions struct {
+	oneFirst bool        // ask one instance, and the others only if it grants
+	reserve  int         // how many tokens to reserve for successors
+	replace  string      // a value of an earlier round that may have been left behind, or of a handle
+	resumes  bool        // only instances that have that value count
+	tried    *valueState // tryOnce sets it: the round's value
 }
 
 // tryOnce runs one round and gives the lease, or an error after everything that
 // the round left on responsive instances has been deleted.
-func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way) (*Lease, *RoundError) {
+func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	asked := c.reader.Now()
 	sample, err := c.admission.enter(asked)
@@ -189,8 +180,8 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, way *way
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, way.tried = way.spare, way.replace, way.resumes, &r.hold
-	interrupt := r.run(ctx, way.oneFirst, start)
+	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, &r.state
+	interrupt := r.run(ctx, opts.oneFirst, start)
 
 	now := c.reader.Now()
 	//guard:round-time-counts  the time that a round took is taken off the validity
@@ -255,7 +246,7 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 // first is the first of a round's tokens.
 //
 //guard:reserved-below-token  the reserved tokens are settled together with the token
-func (r *round) first() fencing.Token { return r.token - fencing.Token(r.spare) }
+func (r *round) first() fencing.Token { return r.token - fencing.Token(r.reserved) }
 
 // run sends the commands and returns when the round is decided, or with what
 // interrupted it.
@@ -266,11 +257,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 		}
 		start = r.c.reader.Now()
 	}
-	for i := range r.c.members {
-		if !r.seats[i].asked {
-			r.ask(i, nil, start)
-		}
-	}
+	r.askAll(start)
 	return r.await(ctx, r.decided)
 }
 
@@ -280,9 +267,10 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // reports whether the round is decided by that.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	for _, i := range r.c.orderFor(r.cmd.Key) {
-		answered := make(chan struct{})
-		r.ask(i, answered, drift.Instant{})
-		if err := r.await(ctx, answered); err != nil {
+		voted := make(chan struct{})
+		r.part(i).voted = voted
+		r.ask(i, drift.Instant{})
+		if err := r.await(ctx, voted); err != nil {
 			return false, err
 		}
 		if isClosed(r.decided) {
@@ -335,85 +323,35 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-// ask queues instance i's part of the round. answered, if not nil, is closed when
-// its vote is in.
-func (r *round) ask(i int, answered chan struct{}, now drift.Instant) {
-	s := &r.seats[i]
-	// Only the goroutine that runs the round writes these.
-	s.round, s.i, s.asked, s.answered = r, i, true, answered
-	s.errand = r.hold.errand(i, r.ctx, newVote, s)
-	r.hold.queue(i, s, now)
+func (r *round) firstRequest(int) (wire.Request, use, wire.Outcome) {
+	return r.cmd, newVote, wire.Failed
 }
 
-// seat is one instance's part in a round: its vote, and perhaps a raise.
-type seat struct {
-	round    *round
-	i        int
-	errand   errand
-	asked    bool
-	answered chan struct{}
-
-	// Guarded by the round's lock.
-	voted   bool // its vote is in, and it waits for the first stage to end
-	raising bool // it is being raised to the token
-}
-
-func (s *seat) begin(now drift.Instant) { s.errand.send(s.round.cmd, now) }
-
-func (s *seat) returned(ballot Ballot) {
-	r := s.round
-	if s.raising { // written before the raise was sent, and never again
-		r.countRaise(s.i, ballot)
-		r.hold.ended(s.i)
+func (r *round) answered(i int, second bool, ballot Ballot) {
+	if second {
+		r.countRaise(i, ballot)
 		return
 	}
-	r.hold.note(s.i, wire.Acquire, ballot.Vote)
-	r.count(s.i, ballot)
-	if s.answered != nil {
-		close(s.answered)
-	}
-	r.moveOn()
+	r.state.note(i, wire.Acquire, ballot.Vote)
 }
 
-// moveOn is called after everything that may have ended the first stage: those who
-// voted and are behind the token are raised to it, the others are done. Nobody has
-// to wait for that meanwhile.
-func (r *round) moveOn() {
-	r.mu.Lock()
-	if r.stage == voting {
-		r.mu.Unlock()
-		return
-	}
-	var few [8]*seat
-	ready, token := few[:0], r.token
-	for i := range r.seats {
-		if s := &r.seats[i]; s.voted {
-			s.voted, s.raising = false, r.behind(i)
-			ready = append(ready, s)
-		}
-	}
-	r.mu.Unlock()
-	for _, s := range ready {
-		if !s.raising {
-			r.hold.ended(s.i)
-			continue
-		}
-		s.errand.use = oldVote
-		s.errand.send(wire.Request{Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value, Fence: wire.Fence{On: true, Token: token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead}}, drift.Instant{})
-	}
+func (r *round) open() bool { return r.stage == voting }
+
+// secondRequest raises an instance that is behind the token.
+func (r *round) secondRequest(i int) (wire.Request, bool) {
+	return wire.Request{
+		Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value,
+		Fence: wire.Fence{On: true, Token: r.token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
+	}, r.behind(i)
 }
 
-// count takes in a vote.
-func (r *round) count(i int, ballot Ballot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ballots[i] = ballot
-	r.seats[i].voted = true
+// count takes in a vote. r.mu is held.
+func (r *round) count(i int, vote *wire.Vote) {
 	switch r.stage {
 	case voting:
-		outcome := ballot.Vote.Outcome
+		outcome := vote.Outcome
 		//guard:resume-replaces  a resumption counts only the instances that still had the lease
-		if r.resumes && outcome == wire.Granted && !ballot.Vote.Replaced {
+		if r.resumes && outcome == wire.Granted && !vote.Replaced {
 			// The key had gone, so somebody else may have had the lock there since: as
 			// in an extension, an instance that has to be repaired doesn't count.
 			outcome = wire.Refused
@@ -431,8 +369,8 @@ func (r *round) count(i int, ballot Ballot) {
 		// Too late to be needed, but the lease has it, and its token: there is
 		// nothing to put back with an extension.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
-		if vote := ballot.Vote; vote.Outcome == wire.Granted && vote.Token >= r.token {
-			r.hold.settle(i)
+		if vote.Outcome == wire.Granted && vote.Token >= r.token {
+			r.state.settle(i)
 		}
 	}
 }
@@ -449,7 +387,7 @@ func (r *round) beginRaising() {
 		}
 		return
 	}
-	r.stage, r.token, r.spare = raising, token, spare
+	r.stage, r.token, r.reserved = raising, token, spare
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
@@ -531,7 +469,7 @@ func (r *round) settle(i int) {
 	case vote.Token < r.token:
 		// To be raised; counted when that is answered.
 	default:
-		r.hold.settle(i)
+		r.state.settle(i)
 		r.countSettled(r.settles(i))
 	}
 }
@@ -581,7 +519,7 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	// success, for a counter raised after the key was lost proves nothing.
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == wire.Granted {
-		r.hold.settle(i)
+		r.state.settle(i)
 		r.countSettled(r.settles(i))
 		return
 	}
@@ -681,13 +619,15 @@ func (r *round) rollBack(ctx context.Context) {
 	}
 	r.mu.Unlock()
 
-	deleted := make(chan struct{}, len(r.ballots))
+	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
-	r.hold.release(r.ctx, nil, func(i int, _ Ballot) {
+	d := newDeletion(&r.state, r.ctx)
+	d.report = func(i int, _ *wire.Vote) {
 		if waitFor[i] {
 			deleted <- struct{}{}
 		}
-	})
+	}
+	d.run()
 	for ; missing > 0; missing-- {
 		select {
 		case <-deleted:
@@ -697,18 +637,6 @@ func (r *round) rollBack(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (r *round) ballot(i int) Ballot {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ballots[i]
-}
-
-func (r *round) snapshot() []Ballot {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.ballots)
 }
 
 // decisive is the ballots at the moment at which the round was lost. What waiting

@@ -27,7 +27,7 @@ type meter struct {
 	quarantines   metric.Int64Counter
 	jumps         metric.Int64Counter
 	unprotected   metric.Int64Counter
-	uncalled      metric.Int64Counter
+	cannotNotify  metric.Int64Counter
 	released      metric.Int64Counter
 	lost          metric.Int64Counter
 	hold          metric.Float64Histogram
@@ -61,7 +61,7 @@ func newMeter(cfg Config) (*meter, error) {
 	m.quarantines = counter("redlock.instance.quarantines", "{quarantine}", "Times that an instance was kept from voting.")
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
 	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")
-	m.uncalled = counter("redlock.instance.uncalled", "{event}", "Times that an instance was found unable to call those who wait for a lock, who poll instead.")
+	m.cannotNotify = counter("redlock.instance.cannot_notify", "{event}", "Times that an instance was found unable to call those who wait for a lock, who poll instead.")
 	m.released = counter("redlock.leases.released", "{lease}", "Leases that were released.")
 	m.lost = counter("redlock.leases.lost", "{lease}", "Leases that ended without a release.")
 	m.hold = histogram("redlock.lease.hold.duration", "Time from a lease's acquisition to its end.", holdBuckets)
@@ -92,7 +92,7 @@ func (m *meter) hooks() quorum.Hooks {
 		Quarantined:  m.quarantined,
 		ClockJumped:  m.clockJumped,
 		Unprotected:  func(e quorum.UnprotectedEvent) { m.countAt(m.unprotected, e.Instance) },
-		Uncalled:     func(e quorum.UncalledEvent) { m.countAt(m.uncalled, e.Instance) },
+		CannotNotify: func(e quorum.CannotNotifyEvent) { m.countAt(m.cannotNotify, e.Instance) },
 	}
 }
 

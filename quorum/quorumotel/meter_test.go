@@ -215,10 +215,10 @@ func TestInstanceEvents(t *testing.T) {
 	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -1}})
 	o.hooks.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: -2}})
 	o.hooks.Unprotected(quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO"}})
-	o.hooks.Uncalled(quorum.UncalledEvent{Instance: "B", Err: quorum.ErrTaken})
-	o.hooks.Uncalled(quorum.UncalledEvent{Instance: "B", Err: quorum.ErrTaken})
+	o.hooks.CannotNotify(quorum.CannotNotifyEvent{Instance: "B", Err: quorum.ErrTaken})
+	o.hooks.CannotNotify(quorum.CannotNotifyEvent{Instance: "B", Err: quorum.ErrTaken})
 	assert.Equal(t, series{"redlock.instance=A": {sum: 1}}, o.series("redlock.instance.unprotected"))
-	assert.Equal(t, series{"redlock.instance=B": {sum: 2}}, o.series("redlock.instance.uncalled"))
+	assert.Equal(t, series{"redlock.instance=B": {sum: 2}}, o.series("redlock.instance.cannot_notify"))
 	assert.Equal(t, series{
 		"redlock.instance=A,redlock.reason=restarted":    {sum: 1},
 		"redlock.instance=A,redlock.reason=clock_jumped": {sum: 1},
@@ -244,7 +244,7 @@ func tellAll(ctx context.Context, h quorum.Hooks) {
 	h.Quarantined(quorum.QuarantineEvent{Instance: "A"})
 	h.ClockJumped(quorum.ClockEvent{Instance: "A"})
 	h.Unprotected(quorum.UnprotectedEvent{Instance: "A"})
-	h.Uncalled(quorum.UncalledEvent{Instance: "A"})
+	h.CannotNotify(quorum.CannotNotifyEvent{Instance: "A"})
 }
 
 // The names, kinds and units that the package documents.
@@ -268,7 +268,7 @@ func TestInstruments(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{
 		"redlock.instance.unprotected":   "counter {event}",
-		"redlock.instance.uncalled":      "counter {event}",
+		"redlock.instance.cannot_notify": "counter {event}",
 		"redlock.rounds":                 "counter {round}",
 		"redlock.round.duration":         "histogram s",
 		"redlock.instance.votes":         "counter {vote}",

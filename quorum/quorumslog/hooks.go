@@ -65,8 +65,8 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 				return []slog.Attr{slog.String("instance", e.Instance), slog.Any("hidden", e.Hidden)}
 			})
 		},
-		Uncalled: func(e quorum.UncalledEvent) {
-			out.write(background, l.Uncalled, "instance can't call waiters", func() []slog.Attr {
+		CannotNotify: func(e quorum.CannotNotifyEvent) {
+			out.write(background, l.CannotNotify, "instance cannot notify waiters", func() []slog.Attr {
 				return []slog.Attr{slog.String("instance", e.Instance), slog.String("error", e.Err.Error())}
 			})
 		},

@@ -234,11 +234,11 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelWarn, text: "instance hides its restarts", bare: true,
 			attrs: map[string]any{"instance": "A", "hidden": []string{"INFO: no permission"}},
 		},
-		"uncalled": {
+		"cannot notify": {
 			tell: func(_ context.Context, h quorum.Hooks) {
-				h.Uncalled(quorum.UncalledEvent{Instance: "A", Err: quorum.ErrTaken})
+				h.CannotNotify(quorum.CannotNotifyEvent{Instance: "A", Err: quorum.ErrTaken})
 			},
-			level: slog.LevelWarn, text: "instance can't call waiters", bare: true,
+			level: slog.LevelWarn, text: "instance cannot notify waiters", bare: true,
 			attrs: map[string]any{"instance": "A", "error": quorum.ErrTaken.Error()},
 		},
 	}
@@ -267,7 +267,7 @@ func TestRecords(t *testing.T) {
 type ctxKey struct{}
 
 func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, Uncalled: 10}
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10}
 	r := &recorder{}
 	h := levels.Hooks(slog.New(r))
 	ctx := t.Context()
@@ -282,7 +282,7 @@ func TestLevelsCanBeSet(t *testing.T) {
 	h.Quarantined(quorum.QuarantineEvent{})
 	h.ClockJumped(quorum.ClockEvent{})
 	h.Unprotected(quorum.UnprotectedEvent{})
-	h.Uncalled(quorum.UncalledEvent{Err: quorum.ErrTaken})
+	h.CannotNotify(quorum.CannotNotifyEvent{Err: quorum.ErrTaken})
 	h.Waiting(ctx, quorum.WaitEvent{})
 	var got []slog.Level
 	for _, rec := range r.records {

@@ -38,8 +38,8 @@ type Levels struct {
 	// Unprotected is an instance whose restarts will not be noticed. Default
 	// warn.
 	Unprotected slog.Level
-	// Uncalled is an instance whose waiters have to poll. Default warn.
-	Uncalled slog.Level
+	// CannotNotify is an instance whose waiters have to poll. Default warn.
+	CannotNotify slog.Level
 }
 
 // DefaultLevels are the levels that Hooks uses.
@@ -55,6 +55,6 @@ func DefaultLevels() Levels {
 		Quarantined:   slog.LevelWarn,
 		ClockJumped:   slog.LevelError,
 		Unprotected:   slog.LevelWarn,
-		Uncalled:      slog.LevelWarn,
+		CannotNotify:  slog.LevelWarn,
 	}
 }

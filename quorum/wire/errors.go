@@ -20,7 +20,7 @@ var (
 	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
 	// lock: the rounds of this Coordinator take so long that no more are begun; no
 	// instance was asked, and Acquire tries again. As an instance's error: it has
-	// Config.MaxInFlight commands unanswered, or is owed Config.MaxDebts deletes; in the
+	// Config.MaxInFlight commands unanswered, or is owed Config.MaxPendingDeletes deletes; in the
 	// second case the error of the last delete that failed is beside it.
 	ErrOverloaded = errors.New("quorum: overloaded")
 

@@ -64,7 +64,7 @@ func ofErrors() []Mutant {
 		Detector: test("./quorum", "^TestAllCountersPoisoned$"),
 	}, {
 		Name:     "release-says-all-is-well",
-		Edits:    at("release-tells", "if r.tally.Verdict() == Won {", "if r.tally.Verdict() != Pending {"),
+		Edits:    at("release-tells", "if d.tally.Verdict() == Won {", "if d.tally.Verdict() != Pending {"),
 		Detector: test("./quorum", "^TestReleaseOfAnExpiredLeaseIsTold$"),
 	}, {
 		Name:     "handle-in-json",

@@ -4,7 +4,7 @@ package mutants
 func ofLeases() []Mutant {
 	return []Mutant{{
 		Name:     "restored-counts",
-		Edits:    at("restore-is-no-grant", "t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(wire.Request{Op: wire.Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"),
+		Edits:    at("restore-is-no-grant", "wire.Request{Op: wire.Extend, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl}", "wire.Request{Op: wire.Restore, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl, Fence: wire.Fence{On: e.hold.c.cfg.Fencing == On, Token: e.lease.token, TTL: e.hold.c.cfg.CounterTTL, Set: e.hold.c.cfg.Set, Ahead: e.hold.c.cfg.ahead()}}"),
 		Detector: test("./quorum", "^TestRestoredInstancesDoNotCount$"),
 	}, {
 		Name: "extension-revives",
@@ -12,7 +12,7 @@ func ofLeases() []Mutant {
 			{"expired-not-extended", "case left <= 0:", "case left < 0:"},
 			{"expired-is-over", "l.end(l.expiry())", ""},
 			{"late-replies", "if l.Validity() <= 0 {", "if false {"},
-			{"restore-is-no-grant", "t.errand.send(wire.Request{Op: wire.Extend, Key: h.key, Value: h.value, TTL: t.extension.ttl}, now)", "t.errand.send(wire.Request{Op: wire.Restore, Key: h.key, Value: h.value, TTL: t.extension.ttl, Token: t.extension.lease.token, Fence: h.c.cfg.Fencing == On, CounterTTL: h.c.cfg.CounterTTL, Set: h.c.cfg.Set}, now)"},
+			{"restore-is-no-grant", "wire.Request{Op: wire.Extend, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl}", "wire.Request{Op: wire.Restore, Key: e.hold.key, Value: e.hold.value, TTL: e.ttl, Fence: wire.Fence{On: e.hold.c.cfg.Fencing == On, Token: e.lease.token, TTL: e.hold.c.cfg.CounterTTL, Set: e.hold.c.cfg.Set, Ahead: e.hold.c.cfg.ahead()}}"},
 		},
 		Detector: scenario("S1"),
 	}, {
@@ -48,11 +48,11 @@ func ofLeases() []Mutant {
 		Detector: test("./quorum", "^TestALateExtensionPutsNothingBack$"),
 	}, {
 		Name:     "restores-unextended",
-		Edits:    at("restore-if-extended", "if !won || !h.needsRestore(t.i) {", "if won && !h.needsRestore(t.i) {"),
+		Edits:    at("restore-if-extended", "e.verdict == Won && e.hold.needsRestore(i)", "e.verdict != Won || e.hold.needsRestore(i)"),
 		Detector: test("./quorum", "^TestNothingIsPutBackByAnExtensionThatFailed$"),
 	}, {
 		Name:     "no-top-up",
-		Edits:    at("restore-where-lacking", "if !won || !h.needsRestore(t.i) {", "if !won || true || !h.needsRestore(t.i) {"),
+		Edits:    at("restore-where-lacking", "e.verdict == Won && e.hold.needsRestore(i)", "false && e.hold.needsRestore(i)"),
 		Detector: scenario("S19"),
 	}, {
 		Name:     "extend-without-compare",
@@ -110,7 +110,7 @@ func ofLeases() []Mutant {
 		Also:     []Detector{searching("relay")},
 	}, {
 		Name:     "resume-counts-free-keys",
-		Edits:    at("resume-replaces", "if r.resumes && outcome == wire.Granted && !ballot.Vote.Replaced {", "if false {"),
+		Edits:    at("resume-replaces", "if r.resumes && outcome == wire.Granted && !vote.Replaced {", "if false {"),
 		Detector: test("./quorum", "^TestHandleWorksOnce$|^TestResumeOfWhatIsLost$"),
 		Also:     []Detector{scenario("S30c")},
 	}, {

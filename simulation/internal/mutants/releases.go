@@ -8,7 +8,7 @@ func ofReleases() []Mutant {
 		Detector: scenario("S9"),
 	}, {
 		Name:     "rollback-on-callers-context",
-		Edits:    at("rollback-detached", "r.hold.release(", "if ctx.Err() != nil { return }; r.hold.release("),
+		Edits:    at("rollback-detached", "d := newDeletion(", "if ctx.Err() != nil { return }; d := newDeletion("),
 		Detector: test("./quorum", "^TestCancelledCallerLeavesNoKeys$"),
 	}, {
 		Name:     "failed-is-refused",
@@ -24,7 +24,7 @@ func ofReleases() []Mutant {
 		Detector: test("./quorum", "^TestDeleteNeverOvertakesItsSet$"),
 	}, {
 		Name:     "releases-a-quorum",
-		Edits:    at("delete-everywhere", "deletions[i].queue(", "if i >= h.c.majority.Q { report(i, Ballot{Instance: h.c.members[i].name, Vote: wire.Vote{Outcome: wire.Granted}}); continue }; deletions[i].queue("),
+		Edits:    at("delete-everywhere", "d.askAll(", "d.parts = d.parts[:d.hold.c.majority.Q]; d.askAll("),
 		Detector: scenario("S11d"),
 	}, {
 		Name:     "release-without-compare",
@@ -36,7 +36,7 @@ func ofReleases() []Mutant {
 		Detector: test("./quorum", "^TestContextEndsBeforeTheFirstDelete$"),
 	}, {
 		Name:     "no-debts",
-		Edits:    at("delete-is-owed", "d.errand.m.owed.owe(h.key, h.value, after)", "_ = after"),
+		Edits:    at("delete-is-owed", "h.c.members[i].owed.owe(h.key, h.value, after)", "_ = after"),
 		Detector: scenario("S9b"),
 	}, {
 		Name:     "debts-paid-by-nothing",

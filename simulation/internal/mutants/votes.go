@@ -35,14 +35,6 @@ func ofVotes() []Mutant {
 		Edits:    at("free-key-only-unfenced", `&cmd.Value, "NX", "PX", &c.ttl)`, `&cmd.Value, "PX", &c.ttl)`),
 		Detector: contract(),
 	}, {
-		Name: "errors-cancel-others",
-		Edits: []Edit{
-			{"one-error-one-vote", "fanned errgroup.Group", "fanned *errgroup.Group; ctx context.Context"},
-			{"own-context", "return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned,", "if h.fanned == nil { h.fanned, h.ctx = errgroup.WithContext(context.Background()) }; return errand{m: h.c.members[i], ctx: h.ctx, group: h.fanned,"},
-			{"error-is-a-vote", "return nil", "return err"},
-		},
-		Detector: test("./quorum", "^TestOneErrorCostsNoOtherVote$"),
-	}, {
 		Name:     "names-twice",
 		Edits:    at("one-name-one-instance", "if j, twice := seen[name]; twice {", "if j, twice := seen[name]; twice && j < 0 {"),
 		Detector: test("./quorum", "^TestNewRefusesBadInstances$"),

@@ -16,7 +16,7 @@ import (
 //
 // Nothing here blocks, and nothing here calls user code: a waiter's context belongs to
 // the user, so its owner looks at it, and not whoever hands it a lease.
-type locals struct {
+type waitQueues struct {
 	reader *drift.Reader
 	rules  handoff.Rules
 
@@ -41,7 +41,7 @@ type (
 
 // waiter is one goroutine in a queue.
 type waiter struct {
-	locals *locals
+	locals *waitQueues
 	key    string
 	c      *Coordinator    // for a lease that is handed to it
 	ctx    context.Context // the same
@@ -50,8 +50,8 @@ type waiter struct {
 	notified bool          // before that
 }
 
-func newLocals(cfg *Config, reader *drift.Reader, polls bool) *locals {
-	return &locals{
+func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
+	return &waitQueues{
 		reader: reader, queues: make(map[string]*queue),
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
 		rules: handoff.Rules{Polls: polls, Long: cfg.BackoffMax + cfg.InstanceTimeout, Short: cfg.BackoffMin},
@@ -59,10 +59,10 @@ func newLocals(cfg *Config, reader *drift.Reader, polls bool) *locals {
 }
 
 // polls reports whether processes can't notify each other.
-func (l *locals) polls() bool { return l.rules.Polls }
+func (l *waitQueues) polls() bool { return l.rules.Polls }
 
 // enter puts a waiter at the end of its queue.
-func (l *locals) enter(w *waiter) {
+func (l *waitQueues) enter(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.locals = l
@@ -144,10 +144,10 @@ func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
 
 // held notes that a round of this process was won, so that the first waiter need not
 // ask the instances who has the lock.
-func (l *locals) held(lease *Lease) {
+func (l *waitQueues) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queueLocked(lease.hold.key)
+	q := l.queueLocked(lease.state.key)
 	q.Acquired(lease, lease.token, l.reader.Now().Mono)
 	q.lost = nil
 	if len(l.queues) >= l.sweepAt {
@@ -166,7 +166,7 @@ func (w *waiter) successors() int {
 
 // handOff gives the lease, which is over for its holder, to the first waiter, if that
 // one waits for it, the lease is fit for that, and it is still this process's turn.
-func (l *locals) handOff(lease *Lease) bool {
+func (l *waitQueues) handOff(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queueOf(lease)
@@ -187,7 +187,7 @@ func (l *locals) handOff(lease *Lease) bool {
 
 // endTurn notes that the lease is being released where processes poll. If that was the
 // last of this process's turns, it steps back.
-func (l *locals) endTurn(lease *Lease) {
+func (l *waitQueues) endTurn(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q := l.queueOf(lease); q != nil && q.EndTurn(lease.brief()) {
@@ -196,18 +196,18 @@ func (l *locals) endTurn(lease *Lease) {
 }
 
 // freed notes that the lease is over, and notifies the first waiter.
-func (l *locals) freed(lease *Lease) {
+func (l *waitQueues) freed(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q := l.queueOf(lease); q != nil {
 		q.Freed().notifyLocked()
-		l.dropLocked(lease.hold.key, q)
+		l.dropLocked(lease.state.key, q)
 	}
 }
 
 // wanted reports whether a goroutine of this process waits for the lease, or another
 // process may do so.
-func (l *locals) wanted(lease *Lease) bool {
+func (l *waitQueues) wanted(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queueOf(lease)
@@ -215,7 +215,7 @@ func (l *locals) wanted(lease *Lease) bool {
 }
 
 // letIn notes that a release notified another process.
-func (l *locals) letIn(key string) {
+func (l *waitQueues) letIn(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queueLocked(key).LetIn(l.reader.Now().Mono)
@@ -257,7 +257,7 @@ func (w *waiter) stand(p position) (before position) {
 }
 
 // call takes in a call for the key, and reports whether anybody here waits for it.
-func (l *locals) call(key string, ear int) bool {
+func (l *waitQueues) notified(key string, ear int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[key]
@@ -271,7 +271,7 @@ func (l *locals) call(key string, ear int) bool {
 
 // changed notifies those who listen by the ear: it was opened, or lost together with
 // their positions.
-func (l *locals) changed(ear int) {
+func (l *waitQueues) changed(ear int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
@@ -280,7 +280,7 @@ func (l *locals) changed(ear int) {
 }
 
 // nowFor is the time for the queue.
-func (l *locals) nowFor(q *queue) time.Duration {
+func (l *waitQueues) nowFor(q *queue) time.Duration {
 	if !q.Timed() {
 		return 0
 	}
@@ -288,14 +288,14 @@ func (l *locals) nowFor(q *queue) time.Duration {
 }
 
 // queueOf is the queue of a lease that is this process's last on its key, else nil.
-func (l *locals) queueOf(lease *Lease) *queue {
-	if q := l.queues[lease.hold.key]; q != nil && q.Holder() == lease {
+func (l *waitQueues) queueOf(lease *Lease) *queue {
+	if q := l.queues[lease.state.key]; q != nil && q.Holder() == lease {
 		return q
 	}
 	return nil
 }
 
-func (l *locals) queueLocked(key string) *queue {
+func (l *waitQueues) queueLocked(key string) *queue {
 	q := l.queues[key]
 	if q == nil {
 		q = &queue{Queue: handoff.New[*waiter, *Lease](&l.rules)}
@@ -305,7 +305,7 @@ func (l *locals) queueLocked(key string) *queue {
 }
 
 // dropLocked removes a queue that is of no use any more.
-func (l *locals) dropLocked(key string, q *queue) {
+func (l *waitQueues) dropLocked(key string, q *queue) {
 	if q.Waiting() == 0 && q.Holder() == nil && q.Settled(l.nowFor(q)) {
 		delete(l.queues, key)
 	}
@@ -313,7 +313,7 @@ func (l *locals) dropLocked(key string, q *queue) {
 
 // sweepLocked removes queues that nothing else would ever remove: of leases that ran out
 // without a release, and of processes that didn't come although they were let in.
-func (l *locals) sweepLocked() {
+func (l *waitQueues) sweepLocked() {
 	now := l.reader.Now().Mono
 	for key, q := range l.queues {
 		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.expired()) && q.Settled(now) {

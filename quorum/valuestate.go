@@ -1,12 +1,9 @@
 package quorum
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -19,25 +16,23 @@ import (
 // in the order in which they were queued, each after the one before has ended.
 // So a delete can't overtake the SET that it is to undo, nor a renewal come after
 // the release (scenarios S9, S11d).
-type hold struct {
+type valueState struct {
 	key, value string
 	c          *core
 
-	mu    sync.Mutex
-	spots []spot // per instance
-	gone  bool   // a release was queued: nothing may be put there any more
-	spare int    // tokens above the lease's that are the value's, too
-	//guard:one-error-one-vote  one instance's error cancels no command to another instance: the group has no context
-	fanned errgroup.Group
+	mu       sync.Mutex
+	slots    []slot // per instance
+	released bool   // a release was queued: nothing may be put there any more
+	reserved int    // tokens above the lease's that are the value's, too
 }
 
 // spot is the value on one instance.
-type spot struct {
-	busy   bool   // something that was queued has begun and not ended
-	line   []work // what is queued behind it
-	queued int    // how many have not ended
-	mark   mark
-	token  bool // the counter there is known to have reached the token
+type slot struct {
+	busy       bool   // something that was queued has begun and not ended
+	queue      []work // what is queued behind it
+	unfinished int    // how many have not ended
+	known      knownState
+	token      bool // the counter there is known to have reached the token
 }
 
 // work is something to be done about the value on one instance. It may take
@@ -49,7 +44,7 @@ type work interface {
 }
 
 // mark is what is known of the value on one instance.
-type mark struct {
+type knownState struct {
 	// there: the instance said that it has it.
 	there bool
 	// coming counts the SETs that went unanswered: each may have put it there,
@@ -58,22 +53,22 @@ type mark struct {
 	// Invariant: never less than those that can still arrive. Where an answer
 	// leaves open which of them it speaks of, none is taken off: a delete too
 	// many does no harm.
-	coming int
+	unanswered int
 }
 
 // absent: it isn't there, and nothing under way can put it there.
 //
 //guard:absent-for-good  a key counts as absent only if no SET can still arrive
-func (k mark) absent() bool { return !k.there && k.coming == 0 }
+func (k knownState) absent() bool { return !k.there && k.unanswered == 0 }
 
-func newHold(c *core, key, value string) *hold {
-	h := &hold{}
-	h.init(c, key, value, make([]spot, len(c.members)))
+func newValueState(c *core, key, value string) *valueState {
+	h := &valueState{}
+	h.init(c, key, value, make([]slot, len(c.members)))
 	return h
 }
 
-func (h *hold) init(c *core, key, value string, spots []spot) {
-	h.c, h.key, h.value, h.spots = c, key, value, spots
+func (h *valueState) init(c *core, key, value string, spots []slot) {
+	h.c, h.key, h.value, h.slots = c, key, value, spots
 }
 
 // queue has work begin for instance i after everything that was queued for that
@@ -81,14 +76,14 @@ func (h *hold) init(c *core, key, value string, spots []spot) {
 // time-out. The Coordinator's background counts it until it has ended. now is as
 // in work.begin: reading the clocks once for all instances saves a good part of what
 // a fan-out costs.
-func (h *hold) queue(i int, w work, now drift.Instant) {
+func (h *valueState) queue(i int, w work, now drift.Instant) {
 	h.c.background.add()
 	h.mu.Lock()
-	s := &h.spots[i]
-	s.queued++
+	s := &h.slots[i]
+	s.unfinished++
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	if s.busy {
-		s.line = append(s.line, w)
+		s.queue = append(s.queue, w)
 		h.mu.Unlock()
 		return
 	}
@@ -98,13 +93,13 @@ func (h *hold) queue(i int, w work, now drift.Instant) {
 }
 
 // ended is called when the work that had begun for instance i has ended.
-func (h *hold) ended(i int) {
+func (h *valueState) ended(i int) {
 	h.mu.Lock()
-	s := &h.spots[i]
-	s.queued--
+	s := &h.slots[i]
+	s.unfinished--
 	var next work
-	if len(s.line) > 0 {
-		next, s.line = s.line[0], s.line[1:]
+	if len(s.queue) > 0 {
+		next, s.queue = s.queue[0], s.queue[1:]
 	} else {
 		s.busy = false
 	}
@@ -115,40 +110,34 @@ func (h *hold) ended(i int) {
 	h.c.background.end()
 }
 
-// errand is a command about the value to instance i.
-func (h *hold) errand(i int, ctx context.Context, use use, to returner) errand {
-	//guard:own-context  a command runs under the context of its own request
-	return errand{m: h.c.members[i], ctx: ctx, group: &h.fanned, use: use, to: to}
-}
-
 // mayBeLeft reports whether the value may still be on an instance.
-func (h *hold) mayBeLeft() bool {
+func (h *valueState) mayBeLeft() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.spots, func(s spot) bool { return s.queued > 0 || !s.mark.absent() })
+	return slices.ContainsFunc(h.slots, func(s slot) bool { return s.unfinished > 0 || !s.known.absent() })
 }
 
 // crowded reports whether instance i is so far behind that nothing more should
 // be queued for it but the release: a holder may extend more often than a hung
 // instance times out.
-func (h *hold) crowded(i int) bool {
+func (h *valueState) crowded(i int) bool {
 	const most = 4
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.spots[i].queued >= most
+	return h.slots[i].unfinished >= most
 }
 
 // note takes in the answer to a command about the value, and gives what is known
 // then.
-func (h *hold) note(i int, op wire.Op, vote wire.Vote) mark {
+func (h *valueState) note(i int, op wire.Op, vote wire.Vote) knownState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.spots[i].mark = h.spots[i].mark.after(op, vote)
-	return h.spots[i].mark
+	h.slots[i].known = h.slots[i].known.after(op, vote)
+	return h.slots[i].known
 }
 
 // after is what is known after one more answer.
-func (k mark) after(op wire.Op, vote wire.Vote) mark {
+func (k knownState) after(op wire.Op, vote wire.Vote) knownState {
 	sets := op == wire.Acquire || op == wire.Restore
 	switch {
 	case vote.Outcome == wire.Failed:
@@ -156,51 +145,51 @@ func (k mark) after(op wire.Op, vote wire.Vote) mark {
 		// sets the key, changes nothing.
 		//guard:unknown-may-be-set  a SET with an unknown outcome may have set the key, or may still set it
 		if sets && !vote.Unsent {
-			k.coming++
+			k.unanswered++
 		}
 		return k
 	case vote.Outcome != wire.Granted:
 		// It isn't there now, but a SET may still arrive.
 		k.there = false
 		return k
-	case !sets && !k.there && k.coming > 0:
+	case !sets && !k.there && k.unanswered > 0:
 		// It was there, by one of those that went unanswered; a SET NX is carried
 		// out once, so that one isn't left to come.
-		k.coming--
+		k.unanswered--
 	}
 	k.there = op != wire.Release
 	return k
 }
 
-func (h *hold) mark(i int) mark {
+func (h *valueState) known(i int) knownState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.spots[i].mark
+	return h.slots[i].known
 }
 
 // settle notes that instance i's counter is at least the lease's token.
-func (h *hold) settle(i int) {
+func (h *valueState) settle(i int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.spots[i].token = true
+	h.slots[i].token = true
 }
 
 // needsRestore reports whether instance i lacks the value or the token, and may
 // still be given them.
-func (h *hold) needsRestore(i int) bool {
+func (h *valueState) needsRestore(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	//guard:nothing-after-release  nothing is put back once a release was queued
-	return !h.gone && (!h.spots[i].mark.there || !h.spots[i].token)
+	return !h.released && (!h.slots[i].known.there || !h.slots[i].token)
 }
 
 // on lists the instances that are known to have the value.
-func (h *hold) on() []string {
+func (h *valueState) on() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
-	for i := range h.spots {
-		if h.spots[i].mark.there {
+	for i := range h.slots {
+		if h.slots[i].known.there {
 			names = append(names, h.c.members[i].name)
 		}
 	}
@@ -213,93 +202,35 @@ func (h *hold) on() []string {
 // for a TTL: there the delete is owed. An instance that is known to have the value isn't
 // touched. done is closed when all commands about the value have ended, soon, for each is
 // under the instance's time-out.
-func (h *hold) abandon() (done <-chan struct{}) {
+func (h *valueState) abandon() (done <-chan struct{}) {
 	h.mu.Lock()
-	h.gone = true
+	h.released = true
 	h.mu.Unlock()
 	ended := make(chan struct{})
 	left := new(atomic.Int32)
-	left.Store(int32(len(h.spots)))
-	for i := range h.spots {
-		h.queue(i, &abandonment{hold: h, i: i, left: left, ended: ended}, drift.Instant{})
+	left.Store(int32(len(h.slots)))
+	for i := range h.slots {
+		h.queue(i, &abandonment{state: h, i: i, left: left, ended: ended}, drift.Instant{})
 	}
 	return ended
 }
 
 // abandonment is what comes after all commands about an abandoned value to one instance.
 type abandonment struct {
-	hold  *hold
+	state *valueState
 	i     int
 	left  *atomic.Int32 // instances that have yet to come to it
 	ended chan struct{} // closed by the last
 }
 
 func (a *abandonment) begin(drift.Instant) {
-	h := a.hold
+	h := a.state
 	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
-	if left := h.mark(a.i); left.coming > 0 && !left.there {
+	if left := h.known(a.i); left.unanswered > 0 && !left.there {
 		h.c.members[a.i].owed.owe(h.key, h.value, left)
 	}
 	if a.left.Add(-1) == 0 {
 		close(a.ended)
 	}
 	h.ended(a.i)
-}
-
-// release deletes the value on every instance on which it may be, each after
-// that instance's own straggler, and gives what is certain already for the
-// others. report gets every instance's ballot once.
-//
-// The context must be detached from the caller's: a caller that was cancelled must
-// not leave keys behind. What can't be delivered now is owed.
-//
-// deletions, if not nil, is room for as many as there are instances.
-func (h *hold) release(ctx context.Context, deletions []deletion, report func(i int, b Ballot)) {
-	h.mu.Lock()
-	h.gone = true
-	h.mu.Unlock()
-	meeting := h.c.wakesAt(h.key)
-	now := h.c.reader.Now()
-	if deletions == nil {
-		deletions = make([]deletion, len(h.c.members))
-	}
-	for i := range deletions {
-		//guard:delete-everywhere  a release deletes on all instances
-		deletions[i].queue(ctx, h, i, i == meeting, now, report)
-	}
-}
-
-// deletion is a release's work on one instance.
-type deletion struct {
-	hold   *hold
-	i      int
-	wake   bool // it is to call who waits
-	errand errand
-	report func(i int, b Ballot)
-}
-
-func (d *deletion) queue(ctx context.Context, h *hold, i int, wake bool, now drift.Instant, report func(i int, b Ballot)) {
-	d.hold, d.i, d.wake, d.report = h, i, wake, report
-	d.errand = h.errand(i, ctx, uncounted, d)
-	h.queue(i, d, now)
-}
-
-func (d *deletion) begin(now drift.Instant) {
-	if d.hold.mark(d.i).absent() {
-		// A SET that was refused, or never sent, left nothing: no need to ask.
-		d.report(d.i, Ballot{Instance: d.errand.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
-		d.hold.ended(d.i)
-		return
-	}
-	d.errand.send(wire.Request{Op: wire.Release, Key: d.hold.key, Value: d.hold.value, Notify: d.wake}, now)
-}
-
-func (d *deletion) returned(ballot Ballot) {
-	h := d.hold
-	if after := h.note(d.i, wire.Release, ballot.Vote); !after.absent() {
-		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
-		d.errand.m.owed.owe(h.key, h.value, after)
-	}
-	d.report(d.i, ballot)
-	h.ended(d.i)
 }

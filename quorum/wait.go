@@ -17,29 +17,29 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only
 // the first look at each lock is counted: nobody is woken to count.
 type wait struct {
-	c      *Coordinator
-	key    string
-	began  drift.Instant
-	ctx    context.Context // the caller's, bounded by Terms.MaxWait
-	waiter waiter
-	ear    *hearing // by which it is to be called, nil if it doesn't listen
-	tries  int
-	split  bool        // the last round was split between clients
-	last   *RoundError // of the last try
-	left   *hold       // the last round's value, which may have been left behind
+	c          *Coordinator
+	key        string
+	began      drift.Instant
+	ctx        context.Context // the caller's, bounded by Terms.MaxWait
+	waiter     waiter
+	subscriber *subscriber // by which it is to be called, nil if it doesn't listen
+	tries      int
+	split      bool        // the last round was split between clients
+	last       *RoundError // of the last try
+	left       *valueState // the last round's value, which may have been left behind
 }
 
 // acquire waits in the queue of this process, and gives the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
-	w.c.locals.enter(&w.waiter)
+	w.c.queues.enter(&w.waiter)
 	defer func() { w.leave(lease != nil) }() // also if a hook panics
 	return w.run(caller)
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
-		lease, way, ok := w.turn()
+		lease, opts, ok := w.turn()
 		switch {
 		case !ok:
 			return nil, w.gaveUp(caller)
@@ -47,9 +47,9 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return lease, nil
 		}
 		w.tries++
-		lease, err := w.try(way)
+		lease, err := w.try(opts)
 		if err == nil {
-			w.c.locals.held(lease)
+			w.c.queues.held(lease)
 			return lease, nil
 		}
 		if w.ctx.Err() != nil || w.c.closed() {
@@ -86,18 +86,18 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // lease's: its round was lost, for good. Whatever is still on its way about the old value
 // compares it with what it finds: a late delete or raise finds the new value and changes
 // nothing, and a late SET finds the key taken. And the old value's deletes stay owed.
-func (w *wait) try(way way) (*Lease, *RoundError) {
-	way.spare = w.spares()
+func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
+	opts.reserve = w.reserve()
 	// A user who may run no scripts can lock with neither tokens nor notifications. To
 	// replace a value takes a script.
-	scripts := w.c.cfg.Fencing == On || !w.c.locals.polls()
+	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
 	if w.left != nil && scripts && w.left.mayBeLeft() {
-		way.replace = w.left.value
+		opts.replace = w.left.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &way)
+	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &opts)
 	if err != nil {
-		if way.tried != nil { // it was admitted
-			w.left = way.tried
+		if opts.tried != nil { // it was admitted
+			w.left = opts.tried
 		}
 		w.waiter.refused(err)
 	}
@@ -111,10 +111,10 @@ func (w *wait) exhausted() bool {
 
 // turn waits until a round is due, and says how to run it, or until the waiter is handed
 // a lease; ok is false when the wait is over.
-func (w *wait) turn() (lease *Lease, way way, ok bool) {
+func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 	if w.tries > 0 {
-		if way, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
-			return nil, way, false
+		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
+			return nil, opts, false
 		}
 	}
 	// A round is due, if no lease of this process is held and no waiter is before this one.
@@ -122,10 +122,10 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 	var timer <-chan time.Time // for the next look that is a try
 	for waited := false; ; {
 		p := w.waiter.look(waited)
-		way.oneFirst = way.oneFirst || p.Notified
+		opts.oneFirst = opts.oneFirst || p.Notified
 		if given := p.Handed; given != nil {
 			if given.fit() {
-				return given, way, w.ctx.Err() == nil && !w.c.closed()
+				return given, opts, w.ctx.Err() == nil && !w.c.closed()
 			}
 			w.waiter.decline()
 			w.c.discard(given) // it was too long before this goroutine ran
@@ -136,12 +136,12 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			pause := w.stepBack()
 			if pause <= 0 {
 				if w.waiter.compete(p) {
-					return nil, way, true
+					return nil, opts, true
 				}
 				continue
 			}
-			if way, ok = w.rest(nil, pause, true); !ok {
-				return nil, way, false
+			if opts, ok = w.rest(nil, pause, true); !ok {
+				return nil, opts, false
 			}
 			waited = false
 			continue
@@ -153,10 +153,10 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			w.tries++
 			w.last = w.taken(p.Holder)
 			if w.exhausted() {
-				return nil, way, false
+				return nil, opts, false
 			}
 			if w.c.terms.MaxTries > 0 {
-				timer = w.c.clock.After(w.pause(w.last, w.c.wakesAt(w.key) >= 0))
+				timer = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
 			}
 		}
 		var over <-chan time.Time // the holder's end
@@ -169,9 +169,9 @@ func (w *wait) turn() (lease *Lease, way way, ok bool) {
 			due = true
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
-			return nil, way, false
+			return nil, opts, false
 		case <-w.c.background.done:
-			return nil, way, false
+			return nil, opts, false
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (w *wait) stepBack() time.Duration {
 		return 0
 	}
 	left := w.waiter.yields()
-	if left > 0 && !w.c.locals.polls() {
+	if left > 0 && !w.c.queues.polls() {
 		return w.pause(nil, false) // or until it is called
 	}
 	return left
@@ -215,7 +215,7 @@ func heldFor(holder *Lease) time.Duration {
 	}
 	if holder.releasing() {
 		// Its deletes are under way, and this round's commands must not meet them.
-		return holder.hold.c.cfg.InstanceTimeout
+		return holder.state.c.cfg.InstanceTimeout
 	}
 	return 0
 }
@@ -223,9 +223,9 @@ func heldFor(holder *Lease) time.Duration {
 // rest waits before a round: for a call by whoever releases the lock, if the waiter can
 // be called, and for the pause in any case. Last is the round that was lost, nil if none
 // was tried because others are to be let in.
-func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way, ok bool) {
+func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next roundOptions, ok bool) {
 	if pause <= 0 {
-		return way{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
+		return roundOptions{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
 	var stands position
@@ -233,21 +233,21 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 	// find that out would come on top of too many.
 	polls := last != nil && errors.Is(last.Verdict, ErrOverloaded)
 	if !polls {
-		stands = w.listen()
+		stands = w.subscribe()
 	}
 	address := "" // that it was tried with
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			placed, free, ok := w.enlist(at, stands.Notified, yield)
+			placed, free, ok := w.enqueue(at, stands.Notified, yield)
 			switch {
 			case !ok:
-				return way{}, false
+				return roundOptions{}, false
 			case placed:
 				timer = w.c.clock.After(w.pause(last, true))
 			case free && w.refusedThere(last):
 				// It was released since that vote.
-				return way{oneFirst: true}, true
+				return roundOptions{oneFirst: true}, true
 			}
 		}
 		over := false
@@ -256,20 +256,20 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 			over = true
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
-			return way{}, false
+			return roundOptions{}, false
 		case <-w.c.background.done:
-			return way{}, false
+			return roundOptions{}, false
 		}
 		// Also at the end of the pause: a call may have come while a place was asked for.
 		switch news := w.waiter.look(true); {
 		case news.Handed != nil:
-			return way{}, true // for turn to take
+			return roundOptions{}, true // for turn to take
 		case news.Notified:
 			// The release that called was on its way to all of them before, and only
 			// this process was called: there is no need to feel one's way.
-			return way{}, true
+			return roundOptions{}, true
 		case news.Freed || over:
-			return way{oneFirst: w.split}, true
+			return roundOptions{oneFirst: w.split}, true
 		}
 		// The ear was opened, or lost.
 	}
@@ -277,15 +277,15 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next way
 
 // listen has this process called at the instance where the waiters meet, if that
 // can call, and gives the position that it has in the line there.
-func (w *wait) listen() position {
-	at := w.c.meetingPlace(w.key)
-	ear := w.c.hearings[at]
-	if ear != w.ear {
-		w.unlisten()
+func (w *wait) subscribe() position {
+	at := w.c.queueInstance(w.key)
+	ear := w.c.subscribers[at]
+	if ear != w.subscriber {
+		w.unsubscribe()
 		if ear != nil {
 			ear.use()
 		}
-		w.ear = ear
+		w.subscriber = ear
 	}
 	if ear == nil {
 		at = -1
@@ -295,31 +295,31 @@ func (w *wait) listen() position {
 	return q.Subscribe(at)
 }
 
-func (w *wait) unlisten() {
-	if w.ear != nil {
-		w.ear.leave()
+func (w *wait) unsubscribe() {
+	if w.subscriber != nil {
+		w.subscriber.leave()
 	}
-	w.ear = nil
+	w.subscriber = nil
 }
 
 // address is what to be called by, empty if that isn't possible now.
 func (w *wait) address() string {
-	if w.ear == nil {
+	if w.subscriber == nil {
 		return ""
 	}
-	return w.ear.open()
+	return w.subscriber.currentAddress()
 }
 
 // enlist asks for a place in the line; ok is false when the wait is over.
-func (w *wait) enlist(address string, front, yield bool) (placed, free, ok bool) {
+func (w *wait) enqueue(address string, front, yield bool) (placed, free, ok bool) {
 	// Before it is sent, as the call may come before the answer.
-	w.c.withdraw(w.key, w.waiter.stand(position{Server: w.ear.index, Address: address}))
+	w.c.dequeue(w.key, w.waiter.stand(position{Server: w.subscriber.index, Address: address}))
 	// Variables of its own: the answer may come when nobody waits for it any more.
 	var answer struct{ placed, free bool }
-	ear, done := w.ear, make(chan struct{})
+	ear, done := w.subscriber, make(chan struct{})
 	w.c.background.start(func() {
 		defer close(done)
-		answer.placed, answer.free = ear.enlist(context.WithoutCancel(w.ctx), w.key, address, front, yield)
+		answer.placed, answer.free = ear.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield)
 	})
 	select {
 	case <-done:
@@ -341,7 +341,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 	if last == nil || len(last.Votes) == 0 {
 		return false
 	}
-	vote := last.Votes[w.ear.index].Vote
+	vote := last.Votes[w.subscriber.index].Vote
 	return vote.Outcome == wire.Refused && vote.Err == nil
 }
 
@@ -349,8 +349,8 @@ func (w *wait) refusedThere(last *RoundError) bool {
 // handed to the next waiter.
 func (w *wait) leave(won bool) {
 	given, stands := w.waiter.leave(won)
-	w.c.withdraw(w.key, stands)
-	w.unlisten()
+	w.c.dequeue(w.key, stands)
+	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if given != nil && !won {
 		w.c.discard(given)

@@ -348,7 +348,7 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 }
 
 // Who may not listen polls, and it is told once.
-func TestUncalledWaitersPoll(t *testing.T) {
+func TestWaitersPollWithoutNotifications(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
 	playCalls(t, 3, func(f *fixture) {
@@ -368,7 +368,7 @@ func TestUncalledWaitersPoll(t *testing.T) {
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.TTL = time.Minute
-		cfg.Hooks.Uncalled = func(e quorum.UncalledEvent) {
+		cfg.Hooks.CannotNotify = func(e quorum.CannotNotifyEvent) {
 			mu.Lock()
 			defer mu.Unlock()
 			told[e.Instance]++
@@ -377,8 +377,8 @@ func TestUncalledWaitersPoll(t *testing.T) {
 	})
 }
 
-// With WakeUps off nobody listens, and nothing is sent that polling doesn't need.
-func TestWakeUpsOff(t *testing.T) {
+// With Notifications off nobody listens, and nothing is sent that polling doesn't need.
+func TestNotificationsOff(t *testing.T) {
 	playCalls(t, 3, func(f *fixture) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -397,7 +397,7 @@ func TestWakeUpsOff(t *testing.T) {
 				assert.Empty(f.t, e.Request.Replace)
 			}
 		}
-	}, func(cfg *quorum.Config) { cfg.WakeUps = quorum.Off })
+	}, func(cfg *quorum.Config) { cfg.Notifications = quorum.Off })
 }
 
 // Waiters that are cancelled all at once leave no place in the line, and who was

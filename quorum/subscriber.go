@@ -25,7 +25,7 @@ import (
 // called asks for votes like anybody else.
 
 // meetingPlace is the instance at which those who wait for the key meet.
-func (c *core) meetingPlace(key string) int {
+func (c *core) queueInstance(key string) int {
 	prefix := hashOf(hashOf(hashStart, key), "\x00")
 	best, first := -1, -1
 	var bestRank, firstRank uint64
@@ -45,8 +45,8 @@ func (c *core) meetingPlace(key string) int {
 }
 
 // wakesAt is the instance on which a release is to call a waiter, -1 if none can.
-func (c *core) wakesAt(key string) int {
-	if i := c.meetingPlace(key); c.hearings[i] != nil {
+func (c *core) notifiesAt(key string) int {
+	if i := c.queueInstance(key); c.subscribers[i] != nil {
 		return i
 	}
 	return -1
@@ -55,8 +55,8 @@ func (c *core) wakesAt(key string) int {
 // canCall reports whether every instance can call waiters. Where one can't, other
 // processes may have to find the lock free by polling: then it is set free after
 // each turn.
-func (c *core) canCall() bool {
-	for _, h := range c.hearings {
+func (c *core) canNotify() bool {
+	for _, h := range c.subscribers {
 		if h == nil {
 			return false
 		}
@@ -66,42 +66,42 @@ func (c *core) canCall() bool {
 
 // hearing keeps an Ear open at one instance while somebody of this process waits
 // there, and for some time after.
-type hearing struct {
+type subscriber struct {
 	c        *core
 	index    int
 	member   *member
-	listener wire.Notifier
+	notifier wire.Notifier
 
-	mu      sync.Mutex
-	users   int                      // who wait
-	used    time.Duration            // when the last of them left, by the monotonic clock
-	running bool                     // its goroutine runs
-	address string                   // of the Ear, empty while there is none
-	told    bool                     // that nobody can be called here
-	leaving map[string]chan struct{} // keys of whose lines a Withdraw is under way; closed at its end
+	mu        sync.Mutex
+	users     int                      // who wait
+	used      time.Duration            // when the last of them left, by the monotonic clock
+	running   bool                     // its goroutine runs
+	address   string                   // of the Ear, empty while there is none
+	told      bool                     // that nobody can be called here
+	dequeuing map[string]chan struct{} // keys of whose lines a Withdraw is under way; closed at its end
 }
 
 const (
 	// lingerFor is how long an Ear is kept that nobody uses.
-	lingerFor = 10 * time.Second
+	subscriptionIdleFor = 10 * time.Second
 
 	// reopenMin and reopenMax bound the pauses between tries to open one.
-	reopenMin = 50 * time.Millisecond
-	reopenMax = 10 * time.Second
+	resubscribeMin = 50 * time.Millisecond
+	resubscribeMax = 10 * time.Second
 )
 
-func newHearings(c *core, instances []wire.Instance) []*hearing {
-	hearings := make([]*hearing, len(instances))
+func newSubscribers(c *core, instances []wire.Instance) []*subscriber {
+	hearings := make([]*subscriber, len(instances))
 	for i, inst := range instances {
-		if listener, ok := inst.(wire.Notifier); ok && c.cfg.WakeUps == On {
-			hearings[i] = &hearing{c: c, index: i, member: c.members[i], listener: listener}
+		if listener, ok := inst.(wire.Notifier); ok && c.cfg.Notifications == On {
+			hearings[i] = &subscriber{c: c, index: i, member: c.members[i], notifier: listener}
 		}
 	}
 	return hearings
 }
 
 // use has the Ear opened, if it isn't, and kept open until leave.
-func (h *hearing) use() {
+func (h *subscriber) use() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.users++
@@ -111,7 +111,7 @@ func (h *hearing) use() {
 	}
 }
 
-func (h *hearing) leave() {
+func (h *subscriber) leave() {
 	now := h.c.reader.Now().Mono
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,15 +120,15 @@ func (h *hearing) leave() {
 }
 
 // open gives the address to be called by, empty if there is none now.
-func (h *hearing) open() string {
+func (h *subscriber) currentAddress() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.address
 }
 
 // keep opens an Ear, and another one when it is lost, until nobody needs it.
-func (h *hearing) keep() {
-	pause := reopenMin
+func (h *subscriber) keep() {
+	pause := resubscribeMin
 	for {
 		h.mu.Lock()
 		if h.users == 0 || h.c.closed() {
@@ -137,25 +137,25 @@ func (h *hearing) keep() {
 			return
 		}
 		h.mu.Unlock()
-		ear, err := h.listen()
+		ear, err := h.subscribe()
 		if err == nil {
-			pause = reopenMin
+			pause = resubscribeMin
 			if idle := h.serve(ear); idle {
 				continue
 			}
 		} else if permanent(err) {
 			h.tell(err)
-			pause = reopenMax
+			pause = resubscribeMax
 		}
 		select {
 		case <-h.c.clock.After(pause):
 		case <-h.c.background.done:
 		}
-		pause = min(2*pause, reopenMax)
+		pause = min(2*pause, resubscribeMax)
 	}
 }
 
-func (h *hearing) listen() (wire.Subscription, error) {
+func (h *subscriber) subscribe() (wire.Subscription, error) {
 	ctx, cancel := h.c.clock.WithTimeout(context.Background(), max(h.member.timeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
@@ -167,12 +167,12 @@ func (h *hearing) listen() (wire.Subscription, error) {
 		case <-finished:
 		}
 	}()
-	return h.listener.Subscribe(ctx)
+	return h.notifier.Subscribe(ctx)
 }
 
 // serve takes in calls until the Ear is lost, or wasn't used for long, which it
 // reports, or the Coordinator is closed.
-func (h *hearing) serve(ear wire.Subscription) (idle bool) {
+func (h *subscriber) serve(ear wire.Subscription) (idle bool) {
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
@@ -181,9 +181,9 @@ func (h *hearing) serve(ear wire.Subscription) (idle bool) {
 			if err != nil {
 				return
 			}
-			if !h.c.locals.call(key, h.index) {
+			if !h.c.queues.notified(key, h.index) {
 				// Whoever waited has gone. The next one is called instead.
-				h.c.withdraw(key, position{Server: h.index, Address: ear.Address()})
+				h.c.dequeue(key, position{Server: h.index, Address: ear.Address()})
 			}
 		}
 	}()
@@ -200,7 +200,7 @@ func (h *hearing) serve(ear wire.Subscription) (idle bool) {
 			return false
 		case <-h.c.background.done:
 			return false
-		case <-h.c.clock.After(lingerFor):
+		case <-h.c.clock.After(subscriptionIdleFor):
 			if h.idle() {
 				return true
 			}
@@ -214,44 +214,44 @@ func (h *hearing) serve(ear wire.Subscription) (idle bool) {
 }
 
 // run is the server's run that the last probe found.
-func (h *hearing) run() wire.Run { return h.member.standing(h.c.reader.Now()).run }
+func (h *subscriber) run() wire.Run { return h.member.standing(h.c.reader.Now()).run }
 
-func (h *hearing) setAddress(address string) {
+func (h *subscriber) setAddress(address string) {
 	h.mu.Lock()
 	h.address = address
 	h.mu.Unlock()
-	h.c.locals.changed(h.index)
+	h.c.queues.changed(h.index)
 }
 
-func (h *hearing) idle() bool {
+func (h *subscriber) idle() bool {
 	now := h.c.reader.Now().Mono
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.users == 0 && now-h.used >= lingerFor
+	return h.users == 0 && now-h.used >= subscriptionIdleFor
 }
 
 // tell tells once why nobody can be called at this instance.
-func (h *hearing) tell(err error) {
+func (h *subscriber) tell(err error) {
 	h.mu.Lock()
 	told := h.told
 	h.told = true
 	h.mu.Unlock()
-	if uncalled := h.c.cfg.Hooks.Uncalled; !told && uncalled != nil {
-		uncalled(UncalledEvent{Instance: h.member.name, Err: err})
+	if cannotNotify := h.c.cfg.Hooks.CannotNotify; !told && cannotNotify != nil {
+		cannotNotify(CannotNotifyEvent{Instance: h.member.name, Err: err})
 	}
 }
 
 // enlist asks for a place in the line at this instance. It reports whether the
 // waiter has one, and whether the key was free.
-func (h *hearing) enlist(ctx context.Context, key, address string, front, yield bool) (placed, free bool) {
+func (h *subscriber) enqueue(ctx context.Context, key, address string, front, yield bool) (placed, free bool) {
 	h.mu.Lock()
-	leaving := h.leaving[key]
+	leaving := h.dequeuing[key]
 	h.mu.Unlock()
 	if leaving != nil {
 		<-leaving // soon: it is under a time-out
 	}
-	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: h.c.lineTTL()}
-	ballot := h.member.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { h.listener.Enqueue(w, timeout, to) })
+	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: h.c.queueTTL()}
+	ballot := h.member.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { h.notifier.Enqueue(w, timeout, to) })
 	if err := ballot.Vote.Err; err != nil && permanent(err) {
 		h.tell(err)
 	}
@@ -260,23 +260,23 @@ func (h *hearing) enlist(ctx context.Context, key, address string, front, yield 
 
 // lineTTL is how long a line is kept after the last one joined it: longer than
 // anybody stands in it without looking at the lock.
-func (c *core) lineTTL() time.Duration {
+func (c *core) queueTTL() time.Duration {
 	return max(time.Minute, 2*c.cfg.MaxTTL, 2*c.cfg.BackoffMax).Truncate(time.Millisecond)
 }
 
 // withdraw gives up a place, in the background. Nobody of this process takes a new
 // one in that line before.
-func (c *core) withdraw(key string, p position) {
+func (c *core) dequeue(key string, p position) {
 	if p.Address == "" {
 		return
 	}
-	h, done := c.hearings[p.Server], make(chan struct{})
+	h, done := c.subscribers[p.Server], make(chan struct{})
 	h.mu.Lock()
-	if h.leaving == nil {
-		h.leaving = make(map[string]chan struct{})
+	if h.dequeuing == nil {
+		h.dequeuing = make(map[string]chan struct{})
 	}
-	before := h.leaving[key]
-	h.leaving[key] = done
+	before := h.dequeuing[key]
+	h.dequeuing[key] = done
 	h.mu.Unlock()
 	c.background.start(func() {
 		if before != nil {
@@ -284,10 +284,10 @@ func (c *core) withdraw(key string, p position) {
 		}
 		// Whatever comes of it: a call for who is gone is one lost call.
 		w := wire.Waiter{Key: key, Address: p.Address}
-		h.member.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { h.listener.Dequeue(w, timeout, to) })
+		h.member.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { h.notifier.Dequeue(w, timeout, to) })
 		h.mu.Lock()
-		if h.leaving[key] == done {
-			delete(h.leaving, key)
+		if h.dequeuing[key] == done {
+			delete(h.dequeuing, key)
 		}
 		h.mu.Unlock()
 		close(done)

@@ -6,47 +6,42 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // errand is one command to one instance, for somebody who doesn't wait for it. It costs
 // no goroutine, unless the server must be asked first who it is.
-type errand struct {
-	m     *member
-	ctx   context.Context // detached, for its values
-	group *errgroup.Group // of the goroutines that ask who the server is
-	op    wire.Op
-	fence bool
-	spare int // Request.Reserve
-	use   use
-	run   wire.Run      // that the server is asked in, see Request.Run
-	again *wire.Request // to be sent once more if another run answers; nil if it is not
+type request struct {
+	m       *member
+	ctx     context.Context // detached, for its values
+	op      wire.Op
+	fence   bool
+	reserve int // Request.Reserve
+	use     use
+	run     wire.Run      // that the server is asked in, see Request.Run
+	again   *wire.Request // to be sent once more if another run answers; nil if it is not
 
 	timeout time.Duration // the instance's, unless it is set
 
 	began, sent drift.Instant
-	to          returner
+	handler     replyHandler
 }
 
 // returner is who sent an errand.
-type returner interface {
+type replyHandler interface {
 	// returned is called with the answer, once, on a goroutine that other answers
 	// wait for: it doesn't block.
-	returned(ballot Ballot)
+	replied(ballot Ballot)
 }
 
 // send sends the command. now is as in work.begin: taken before anything is sent, so
 // that the time-out counts from no later than this.
 //
-// A plain errgroup.Group, never errgroup.WithContext: that one cancels the other
-// instances' probes at the first error, and one instance's error must not cost
-// another's vote. For the same reason what it runs returns no error. A command is in no
-// group: the goroutines that carry it are the instance's own.
-func (e *errand) send(cmd wire.Request, now drift.Instant) {
-	e.op, e.fence, e.spare = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
+// The goroutines that carry the command are the instance's own. Those that ask the server
+// who it is are counted with the work that the errand is part of (see hold.queue).
+func (e *request) send(cmd wire.Request, now drift.Instant) {
+	e.op, e.fence, e.reserve = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
 	if e.use == oldVote {
 		e.again = keep(cmd)
 	}
@@ -59,7 +54,7 @@ func (e *errand) send(cmd wire.Request, now drift.Instant) {
 	s, err := e.m.admit(e.op, e.use, e.began)
 	switch {
 	case err != nil:
-		e.to.returned(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
+		e.handler.replied(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
 	case e.use == uncounted:
 		e.sendIn(cmd.Run, cmd, e.began)
 	case !s.known:
@@ -77,8 +72,8 @@ func keep(cmd wire.Request) *wire.Request { return &cmd }
 // identifyFirst has the server asked who it is before it is asked for anything that
 // counts. It is a function of its own so that only here the command has to be kept on
 // the heap.
-func (e *errand) identifyFirst(cmd wire.Request) {
-	e.group.Go(func() error {
+func (e *request) identifyFirst(cmd wire.Request) {
+	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
 		s, err := e.m.judge(ctx)
@@ -87,17 +82,15 @@ func (e *errand) identifyFirst(cmd wire.Request) {
 		}
 		if err != nil {
 			e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
-			//guard:error-is-a-vote  an instance's error is its vote, and not the group's
-			return nil
+			return
 		}
 		e.sendIn(s.run, cmd, e.m.reader.Now())
-		return nil
-	})
+	}()
 }
 
 // sendIn hands the command to the instance, for that run of its server; what is left
 // of the time-out counts.
-func (e *errand) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
+func (e *request) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
 	//guard:run-is-sent  every command names the run that it is meant for
 	e.sent, e.run, cmd.Run = now, run, run
 	left := e.timeout
@@ -110,7 +103,7 @@ func (e *errand) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
 }
 
 // Receive takes in the instance's vote.
-func (e *errand) Receive(vote wire.Vote) {
+func (e *request) Receive(vote wire.Vote) {
 	received := e.m.reader.Now()
 	ballot := e.m.answered(vote, e.timeout, e.sent, received)
 	var other *wire.RunError
@@ -141,8 +134,8 @@ func (e *errand) Receive(vote wire.Vote) {
 // identifyAfter has the server asked who it is after another one answered, so that the
 // next command can name it, and this one's error says what was found. What is about a
 // key that is there is sent once more: a server that was restarted may have kept it.
-func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
-	e.group.Go(func() error {
+func (e *request) identifyAfter(ballot Ballot, received drift.Instant) {
+	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
 		defer cancel()
 		s, err := e.m.judge(ctx)
@@ -150,7 +143,7 @@ func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
 		case err == nil && again != nil:
 			e.again = nil
 			e.sendIn(s.run, *again, e.m.reader.Now())
-			return nil
+			return
 		case err == nil:
 			err = s.err
 		}
@@ -158,18 +151,17 @@ func (e *errand) identifyAfter(ballot Ballot, received drift.Instant) {
 			ballot.Vote.Err = fmt.Errorf("%w; %w", hideTimeout(err, e.timeout), ballot.Vote.Err)
 		}
 		e.end(ballot)
-		return nil
-	})
+	}()
 }
 
-func (e *errand) end(ballot Ballot) {
+func (e *request) end(ballot Ballot) {
 	ballot.Instance = e.m.name
 	e.m.leave()
-	e.to.returned(ballot)
+	e.handler.replied(ballot)
 }
 
 // plausible turns a grant with tokens that can't be into a failed vote.
-func (e *errand) plausible(ballot Ballot) Ballot {
+func (e *request) plausible(ballot Ballot) Ballot {
 	//guard:grant-has-token  a grant without a valid token is no grant
 	if e.op != wire.Acquire || !e.fence {
 		return ballot
@@ -178,8 +170,8 @@ func (e *errand) plausible(ballot Ballot) Ballot {
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > e.spare || !firstOf(vote).Valid():
-		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.spare)}
+	case vote.Reserved < 0 || vote.Reserved > e.reserve || !firstOf(vote).Valid():
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.reserve)}
 	}
 	return ballot
 }

@@ -1,0 +1,173 @@
+package quorum
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// poll asks all instances about one value, and is decided as soon as the votes allow it: a
+// round, an extension or a release. Instances that vote after the decision are served like
+// the others: each may get a second request, which follows from its vote and the decision
+// (a raise, a restore). Nobody waits for that.
+type poll struct {
+	state    *valueState
+	ctx      context.Context // detached: the votes outlive the caller
+	question question
+	parts    []part        // per instance
+	decided  chan struct{} // closed at the decision
+
+	mu      sync.Mutex
+	ballots []Ballot // per instance
+	tally   Tally
+}
+
+// question is what a poll asks, and what it concludes from the votes.
+type question interface {
+	// firstRequest is the first request to instance i and what its answer is for. If it needs no
+	// request, answered has its outcome.
+	firstRequest(i int) (req wire.Request, use use, answered wire.Outcome)
+	// answered takes in the answer to the first or to the second request to instance i,
+	// before anything is concluded from it.
+	answered(i int, second bool, ballot Ballot)
+	// count takes in instance i's vote. The poll's lock is held.
+	count(i int, vote *wire.Vote)
+	// open reports whether second requests have to wait for the decision. The poll's lock
+	// is held.
+	open() bool
+	// secondRequest is the second request to instance i, if there is one. The poll's lock is held.
+	secondRequest(i int) (req wire.Request, ok bool)
+}
+
+// part is one instance's part in a poll. It is work about the value: requests to one
+// instance are sent one after the other.
+type part struct {
+	poll    *poll
+	i       int
+	request request
+	asked   bool          // written and read by the goroutine that runs the poll
+	second  bool          // the second request was sent
+	voted   chan struct{} // if not nil, it is closed when the vote was counted
+
+	waiting bool // guarded by the poll's lock: the vote is in, and the poll is open
+}
+
+func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ballot, parts []part) {
+	p.state, p.ctx, p.question, p.parts = h, ctx, q, parts
+	p.ballots = h.c.pending(ballots)
+	p.decided = make(chan struct{})
+	p.tally = Tally{Majority: h.c.majority}
+}
+
+// askAll asks all instances that were not asked yet. now is as in work.begin.
+func (p *poll) askAll(now drift.Instant) {
+	for i := range p.parts {
+		if !p.parts[i].asked {
+			p.ask(i, now)
+		}
+	}
+}
+
+// ask asks instance i after everything that was queued for it before.
+func (p *poll) ask(i int, now drift.Instant) *part {
+	t := p.part(i)
+	p.state.queue(i, t, now)
+	return t
+}
+
+func (p *poll) part(i int) *part {
+	t := &p.parts[i]
+	t.poll, t.i, t.asked = p, i, true
+	// Each request has a timeout of its own under this context, and nothing else ends it: an
+	// error of one instance must not cost the vote of another.
+	t.request.m, t.request.ctx, t.request.handler = p.state.c.members[i], p.ctx, t
+	return t
+}
+
+func (t *part) begin(now drift.Instant) {
+	p := t.poll
+	req, use, answered := p.question.firstRequest(t.i)
+	if answered != wire.Failed {
+		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: answered}})
+		return
+	}
+	t.request.use = use
+	t.request.send(req, now)
+}
+
+func (t *part) replied(ballot Ballot) {
+	t.poll.question.answered(t.i, t.second, ballot)
+	if t.second {
+		t.poll.state.ended(t.i)
+		return
+	}
+	t.vote(ballot)
+}
+
+// vote counts the instance's vote.
+func (t *part) vote(ballot Ballot) {
+	p := t.poll
+	p.mu.Lock()
+	t.waiting = true
+	p.countLocked(t.i, ballot)
+	p.mu.Unlock()
+	if t.voted != nil {
+		close(t.voted)
+	}
+	p.moveOn()
+}
+
+func (p *poll) countLocked(i int, ballot Ballot) {
+	p.ballots[i] = ballot
+	p.question.count(i, &p.ballots[i].Vote)
+}
+
+// moveOn is called after everything that may have decided the poll: it sends the second
+// requests to those instances that have voted, and ends the parts of the others.
+func (p *poll) moveOn() {
+	type step struct {
+		t    *part
+		req  wire.Request
+		more bool
+	}
+	var few [usual]step
+	p.mu.Lock()
+	if p.question.open() {
+		p.mu.Unlock()
+		return
+	}
+	ready := few[:0]
+	for i := range p.parts {
+		if t := &p.parts[i]; t.waiting {
+			t.waiting = false
+			req, more := p.question.secondRequest(i)
+			t.second = more
+			ready = append(ready, step{t, req, more})
+		}
+	}
+	p.mu.Unlock()
+	for i := range ready {
+		s := &ready[i]
+		if !s.more {
+			p.state.ended(s.t.i)
+			continue
+		}
+		s.t.request.use = oldVote
+		s.t.request.send(s.req, drift.Instant{})
+	}
+}
+
+func (p *poll) ballot(i int) Ballot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ballots[i]
+}
+
+func (p *poll) snapshot() []Ballot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.ballots)
+}

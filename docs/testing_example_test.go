@@ -19,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/fencing/guardtest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
@@ -148,9 +149,9 @@ func (c *counted) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver
 }
 
 func TestOwnInstance(t *testing.T) {
-	quorumtest.Check(t, func(*testing.T) wire.Instance {
+	contract.Check(t, func(*testing.T) wire.Instance {
 		return &counted{Instance: quorumtest.NewServer("A", nil)}
-	}, quorumtest.Virtual())
+	}, contract.Virtual())
 }
 
 // deposit is the critical section of the examples below: it adds 10 to an account.

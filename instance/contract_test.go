@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -67,7 +67,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, cfg.server)
-			quorumtest.Check(t, func(t *testing.T) wire.Instance {
+			contract.Check(t, func(t *testing.T) wire.Instance {
 				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
 				if name == "durable" {
 					return restartable{sub}
@@ -82,7 +82,7 @@ func TestContract(t *testing.T) {
 func TestContractOfAnyClient(t *testing.T) {
 	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{})
-	quorumtest.Check(t, func(t *testing.T) wire.Instance {
+	contract.Check(t, func(t *testing.T) wire.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
 		opt.Protocol, opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 3, 10, false, nil
 		client := redis.NewClient(opt)
@@ -97,7 +97,7 @@ func TestContractOfAnyClient(t *testing.T) {
 // stands still unless it is driven.
 func TestContractMiniredis(t *testing.T) {
 	t.Parallel()
-	quorumtest.Check(t, func(t *testing.T) wire.Instance {
+	contract.Check(t, func(t *testing.T) wire.Instance {
 		m := miniredis.RunT(t)
 		tick := clockwork(m)
 		m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool {

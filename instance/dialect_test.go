@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -208,7 +208,7 @@ func TestContractOfDialects(t *testing.T) {
 		if open(t).spoken() == DialectLua.String() {
 			t.Skip("TestContractMiniredis does that")
 		}
-		quorumtest.Check(t, func(t *testing.T) wire.Instance { return open(t) })
+		contract.Check(t, func(t *testing.T) wire.Instance { return open(t) })
 	})
 }
 

@@ -577,7 +577,7 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		time.Sleep(maxTTL)
 		lease := f.acquire("k") // it knows the run, and has waited
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Run("k"))
+		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run)
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, wire.ErrOtherRun)

@@ -68,7 +68,7 @@ func TestCommandsNameTheRun(t *testing.T) {
 							assert.Empty(t, e.Request.Run, "%v", e.Request.Op)
 						}
 					}
-					assert.Equal(t, want, s.Run("k"))
+					assert.Equal(t, want, s.Record("k").Run)
 				}
 			}, func(cfg *quorum.Config) { cfg.RestartQuarantine = c.watch })
 		})
@@ -452,7 +452,7 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		lease, err := c.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Run("k"), "the grant was made in it")
+		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run, "the grant was made in it")
 	})
 }
 

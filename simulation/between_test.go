@@ -135,7 +135,7 @@ func TestSwitchedAddressOfAQuorum(t *testing.T) {
 			assert.Positive(t, r.Log.Counts()["a switched address led to the other server"])
 		} else {
 			assert.Empty(t, r.Log.Violations(), "%s", r.Log)
-			assert.Contains(t, r.Log.String(), "c2 distrusts A")
+			assert.Contains(t, r.Log.String(), "c2 quarantines A")
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestFaultsBetweenAmongOthers(t *testing.T) {
 			counts[what] += n
 		}
 	}
-	for _, what := range []string{"a proxy kept a connection", "an address was switched", "a switched address led to the other server", "a server was demoted", "a waiter was called"} {
+	for _, what := range []string{"a proxy kept a connection", "an address was switched", "a switched address led to the other server", "a server was demoted", "a waiter was notified"} {
 		assert.Positive(t, counts[what], what)
 	}
 }

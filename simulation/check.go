@@ -10,61 +10,6 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// ViolationKind is the kind of a violation.
-type ViolationKind string
-
-// The kinds.
-const (
-	// TwoHolders: a client got the lock while another had validity left, or its
-	// operation on the resource succeeded after another client had got the lock.
-	TwoHolders ViolationKind = "two holders"
-	// StaleWrite: a write took effect after a later holder's operation.
-	StaleWrite ViolationKind = "stale write"
-	// LostUpdate: a write replaced a version that its writer hadn't read.
-	LostUpdate ViolationKind = "lost update"
-	// TokenOrder: a token was issued twice, or isn't larger than the token of a lease
-	// that was granted before this one was requested.
-	TokenOrder ViolationKind = "token order"
-	// Overvalued: when a lease was granted or extended, fewer than a quorum of servers
-	// had its key for as long as its validity.
-	Overvalued ViolationKind = "validity beyond reality"
-	// NoProgress: no process got a lock for all of Config.Progress, although processes
-	// kept trying and a quorum of servers was healthy and reachable.
-	NoProgress ViolationKind = "no progress"
-	// NeverFree: a lock could not be acquired long after everything had ended.
-	NeverFree ViolationKind = "never free"
-	// Stuck: the run didn't end.
-	Stuck ViolationKind = "stuck"
-	// LeftOver: goroutines remained after all Coordinators had been closed.
-	LeftOver ViolationKind = "goroutines left over"
-	// Panicked: the code under test panicked, or its setup or Close failed.
-	Panicked ViolationKind = "panic"
-	// Unsimulated: the code under test called a clock method that can't be simulated.
-	Unsimulated ViolationKind = "not simulated"
-)
-
-// Violation is one finding of a check.
-type Violation struct {
-	Kind ViolationKind
-	// At is the true time.
-	At   time.Duration
-	Text string
-	// Assumption is the number of the assumption of package quorum that the check saw
-	// broken, 0 if it saw none. If one is broken, the violation breaks no guarantee.
-	// 1: a request took effect at the resource after its lease had expired, or after a
-	// later request under the same lease. 3: a server forgot its vote before the
-	// reply had arrived.
-	Assumption int
-}
-
-// HasStack reports whether the Text contains a stack, which differs from run to run.
-func (v *Violation) HasStack() bool {
-	return v.Kind == Stuck || v.Kind == LeftOver || v.Kind == Panicked
-}
-
-// String is one line, or several with a stack.
-func (v Violation) String() string { return fmt.Sprintf("%v at %v: %s", v.Kind, v.At, v.Text) }
-
 // Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
 // goroutine started by Client.Go.
 func Who(process string, goroutine int) string {
@@ -125,14 +70,6 @@ func (h *holding) left(now int64) int64 {
 
 func (h *holding) told(validity time.Duration) {
 	h.validity, h.clockReadings = int64(validity), h.p.clock.readingsAt(h.p.w.now.Load())
-}
-
-// clockReadings is what a process's clocks show, as it sees them.
-type clockReadings struct{ mono, wall int64 }
-
-func (c *Clock) readingsAt(now int64) clockReadings {
-	s := c.present()
-	return clockReadings{s.mono.at(now), s.wall.at(now)}
 }
 
 // belief is a validity that a holder was told. If the process stopped at a clock reading in
@@ -314,38 +251,44 @@ func (c *checker) crashed(p *process) {
 	}
 }
 
-// record reports one action of a workload to the checks.
+// record reports to the checks what a workload did or was told.
 type record struct {
 	p         *process
 	goroutine int
 	n         uint64
 	kind      EventKind
 	holding   *holding
+	key       string // of a lease that was extended, which is known by its key and token
+	token     fencing.Token
 	words     string
 	belief
 }
 
 func (r *record) order() opOrder {
-	kind := isRecord
-	if r.kind == Acquired {
-		// In a hand-off within a step, the predecessor released it first.
-		kind = isGain
+	switch r.kind {
+	case Extended:
+		return opOrder{process: r.p.index, kind: isRecord, n: uint64(r.token), key: r.key, value: "extended"}
+	case Acquired: // in a hand-off within a step, the predecessor released it first
+		return opOrder{process: r.p.index, kind: isGain, place: r.goroutine, n: r.n}
 	}
-	return opOrder{process: r.p.index, kind: kind, place: r.goroutine, n: r.n}
+	return opOrder{process: r.p.index, kind: isRecord, place: r.goroutine, n: r.n}
 }
 
 func (r *record) apply(w *world) {
 	if r.p.gone() {
 		return
 	}
-	now := w.now.Load()
-	left := r.left(r.p)
-	e := w.event(r.kind, r.p.name, "")
-	e.Goroutine, e.Validity, e.Words = r.goroutine, left, r.words
-	if r.holding != nil {
-		e.Key, e.Token = r.holding.key, r.holding.token
+	now, left := w.now.Load(), r.left(r.p)
+	h := r.holding
+	if r.kind == Extended {
+		h = w.check.extended(r, now)
 	}
-	switch h := r.holding; r.kind {
+	e := w.event(r.kind, r.p.name, "")
+	e.Goroutine, e.Validity, e.Words, e.Key, e.Token = r.goroutine, left, r.words, r.key, r.token
+	if h != nil {
+		e.Key, e.Token, e.Goroutine = h.key, h.token, h.goroutine
+	}
+	switch r.kind {
 	case Asked:
 		h.askedAt = now
 		if w.check.asked == nil {
@@ -368,68 +311,40 @@ func (r *record) apply(w *world) {
 		if h != nil && now < h.endedAt {
 			h.told(left)
 		}
-	case Released:
+	case Extended:
+		if h == nil {
+			break
+		}
+		if h.told(left); !r.over(r.p) {
+			w.check.real(h)
+		}
+	case Released, HandedOff:
 		if h != nil {
 			h.endedAt = min(h.endedAt, now)
 		}
-	case HandedOff:
-		h.endedAt = min(h.endedAt, now)
 	}
-	if r.holding != nil {
-		e.Lease = r.holding.number
-	}
-}
-
-// prolonged is a successful extension.
-type prolonged struct {
-	p     *process
-	key   string
-	token fencing.Token
-	belief
-}
-
-func (x *prolonged) order() opOrder {
-	return opOrder{process: x.p.index, kind: isRecord, n: uint64(x.token), key: x.key, value: "extended"}
-}
-
-func (x *prolonged) apply(w *world) {
-	if x.p.gone() {
-		return
-	}
-	now, validity := w.now.Load(), x.left(x.p)
-	h := w.check.held(x, now)
-	e := w.event(Extended, x.p.name, "")
-	e.Key, e.Token, e.Validity = x.key, x.token, validity
 	if h != nil {
-		e.Lease, e.Goroutine = h.number, h.goroutine
-		if h.told(validity); !x.over(x.p) {
-			w.check.real(h)
-		}
+		e.Lease = h.number
 	}
 }
 
-// held is the lease that was extended, nil if its holder has released it.
-func (c *checker) held(x *prolonged, now int64) *holding {
+// extended is the lease that was extended, nil if its holder has released it.
+func (c *checker) extended(r *record, now int64) *holding {
 	for _, h := range slices.Backward(c.holdings) {
-		if h.p == x.p && h.key == x.key && h.token == x.token && now < h.endedAt {
+		if h.p == r.p && h.key == r.key && h.token == r.token && now < h.endedAt {
 			return h
 		}
 	}
 	return nil
 }
 
-// tally counts calls of a hook.
-type tally struct {
-	p    *process
-	what string
-}
-
-func (t *tally) order() opOrder {
-	return opOrder{process: t.p.index, kind: isReport, key: t.what}
-}
-
-func (t *tally) apply(w *world) {
-	if !t.p.gone() {
-		w.count(t.what)
+// serverKeeps reports whether a server that the process knows by a place's name has, or
+// had, the lease's key until a moment. The address need not lead there any more: the
+// server has voted.
+func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
+	s := p.w.places[place].server
+	if s.other == nil {
+		return keeps(p.server(place), database, h, until)
 	}
+	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
 }

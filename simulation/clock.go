@@ -9,10 +9,6 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// epoch is the wall clocks' reading at the start of a run: a time at which tokens
-// that start from a clock look realistic.
-const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01
-
 // span is an interval of true time in which a process's clocks ran at constant rates.
 type span struct {
 	mono, wall linear
@@ -233,9 +229,9 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 	case parent.Err() != nil:
 		ctx.end(parent.Err())
 	case d <= 0 || c.p.dead.Load():
-		ctx.end(context.DeadlineExceeded)
+		ctx.expire()
 	default:
-		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ctx: ctx}
+		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ends: ctx}
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
 }
@@ -254,6 +250,14 @@ func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").T
 func (c *Clock) Ticker(time.Duration) *clock.Ticker { return c.unusable("Ticker").Ticker(time.Hour) }
 
 func (c *Clock) unusable(method string) clock.Clock {
-	c.p.post(&report{p: c.p, kind: Unsimulated, text: fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method)})
+	c.p.report(Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
 	return clock.NewMock()
+}
+
+// clockReadings is what a process's clocks show, as it sees them.
+type clockReadings struct{ mono, wall int64 }
+
+func (c *Clock) readingsAt(now int64) clockReadings {
+	s := c.present()
+	return clockReadings{s.mono.at(now), s.wall.at(now)}
 }

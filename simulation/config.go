@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -219,3 +220,41 @@ func (c Config) processNames() []string {
 	}
 	return names
 }
+
+// ErrConfig is wrapped by the error for a Config or a Schedule that can't be
+// played.
+var ErrConfig = errors.New("simulation: bad configuration")
+
+// Keep is the data that a server keeps over a Restart.
+type Keep string
+
+func (c Config) validateScripts() error {
+	for _, script := range c.Scripts {
+		if script == nil {
+			return fmt.Errorf("%w: Scripts has a script without its Go form", ErrConfig)
+		}
+	}
+	return nil
+}
+
+// What can be kept.
+const (
+	// KeepNothing: no persistence.
+	KeepNothing Keep = ""
+	// KeepSecond: an append-only file that is synced once a second.
+	KeepSecond Keep = "second"
+	// KeepAll: an append-only file that is synced before each answer.
+	KeepAll Keep = "all"
+)
+
+// Names that Fault.Process and Fault.Server take beside those of processes ("c1",
+// "c2", ...) and servers ("A", "B", ...).
+const (
+	// Any is every process, or every server. The resource is none of these.
+	Any = "*"
+	// Resource is the protected resource, as a place that messages go to.
+	Resource = "resource"
+)
+
+// matches reports whether name is meant by pattern.
+func matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }

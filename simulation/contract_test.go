@@ -7,7 +7,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -23,7 +23,11 @@ type opened struct {
 }
 
 func (o opened) Put(key, value string, ttl time.Duration) {
-	o.server.data[0].Put(key, value, ttl, o.server.clock())
+	expires := time.Time{}
+	if ttl != wire.NoExpiry {
+		expires = o.server.clock().Add(ttl)
+	}
+	o.server.data[0].Keys.Put(key, value, expires)
 }
 
 func (o opened) Restart(keepData bool) {
@@ -45,7 +49,7 @@ func TestInstancePassesCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := new(movable)
-			quorumtest.Check(t, func(t *testing.T) wire.Instance {
+			contract.Check(t, func(t *testing.T) wire.Instance {
 				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
@@ -54,7 +58,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				clk.Clock = p.clock
 				done := make(chan struct{})
 				t.Cleanup(func() {
-					p.post(&end{p})
+					p.end()
 					<-done
 				})
 				go func() {
@@ -62,7 +66,7 @@ func TestInstancePassesCheck(t *testing.T) {
 					w.drive(context.Background())
 				}()
 				return opened{instance: instance{p: p}, server: w.servers[0]}
-			}, quorumtest.Virtual(), quorumtest.Clock(clk))
+			}, contract.Virtual(), contract.Clock(clk))
 		})
 	}
 }

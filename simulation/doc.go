@@ -39,7 +39,7 @@
 //
 //	1000.000000 c1 acquire A#2                       c1 sends its second request to A
 //	1001.203310 A acquire c1#2 granted token=7 key=k until=11001203310
-//	1002.950021 c1 hears A#2
+//	1002.950021 c1 receives A#2
 //	1003.017000 c1 acquired k token=7 validity=9893183112
 //	1500.000000 C suffers step by=15000000000
 //	1500.000000 C has key=k gone
@@ -53,10 +53,10 @@
 // has a connection for notifications, with latency and loss, which breaks when its server
 // stops. With Quorum.Notifications Off there are no notifications, and waiters poll.
 //
-//	1000.211000 c2 listen D#6                        c2 opens the connection
-//	1001.402117 D listen c2#6 granted
-//	1005.310022 D calls c2 key=k                     it was released; "lost" if the call is
-//	1006.731890 c2 called by D key=k
+//	1000.211000 c2 subscribe D#6                     c2 opens the connection
+//	1001.402117 D subscribe c2#6 granted
+//	1005.310022 D notifies c2 key=k                  k was released; "lost" if c2 won't receive it
+//	1006.731890 c2 notified by D key=k
 //
 // A workload can start more goroutines with Client.Go. Their calls of the library start
 // one after the other in a random order, each when all goroutines of the process are
@@ -92,4 +92,36 @@
 //
 // In a SplitBrain, a server is a new master plus the old one, which some processes still
 // reach. The trace names the old one with an apostrophe: A and A'.
+//
+// # The files
+//
+// The first word of a file's name is its part. TestPartsUseEachOtherAsTheLayoutSays has the
+// table of which part uses which. From the top down:
+//
+//	run       plays a run, again for each fault at a clock reading, and returns the Result
+//	fault     applies the faults of the Schedule to processes, servers and connections
+//	process   a process: its workload's Clients and their goroutines, pauses, crashes
+//	clock     a process's clocks, timers and contexts, and faults at clock readings
+//	network   calls, messages, connections, addresses and subscriptions
+//	server    a server: its data, replicas, incarnations and subscribers
+//	resource  what the locks protect
+//	check     the checks, and what they know of leases
+//	driver    the queue of events, the inbox of requests, and the loop
+//	world     the parts of one run
+//
+// Below them are plain values: log, schedule, config, locker, redis (a server's commands),
+// random, and linear (clock arithmetic). They use none of the above.
+//
+// Parts use each other in both directions in five places:
+//
+//   - A process makes calls on the network, and the replies wake it.
+//   - The network brings requests to a server, and replies and notifications back.
+//   - A process has clocks, whose timers belong to it and end when it crashes.
+//   - Processes, the network, servers and the resource report to the checks at once,
+//     because the checks compare a report with the state of clocks and servers at that
+//     moment.
+//   - A fault at an operation (Fault.Nth) happens when the network sends the call.
+//
+// The world knows all parts, and each part knows the world: that is how parts find each
+// other.
 package simulation

@@ -26,81 +26,50 @@ func (w *world) plan(f Fault) {
 		w.ofClocks = append(w.ofClocks, f)
 		slices.SortStableFunc(w.ofClocks, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	}
-	w.ahead(int64(f.At), &strike{w: w, fault: f})
+	w.strikeAt(int64(f.At), f, nil)
 }
 
-// onLinks reports whether the fault affects messages for a while.
-func (f Fault) onLinks() bool {
-	switch f.Kind {
-	case Cut, Lose, Delay, Reorder, Duplicate:
-		return true
-	}
-	return false
+// strikeAt enters a fault's moment. After all processes have ended, a fault only matters
+// to the witness.
+func (w *world) strikeAt(at int64, f Fault, alone *process) {
+	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	w.ahead(at, moment{over, func() { w.strike(f, alone) }})
 }
 
-// strike is a fault's moment.
-type strike struct {
-	w     *world
-	fault Fault
-	alone *process // nil: all that the fault names
-}
-
-// live: after all processes have ended, a fault only matters to the witness.
-func (s *strike) live() bool { return s.w.running()+s.w.reboots > 0 || s.w.cfg.Witness }
-
-func (s *strike) happen(w *world) {
-	f := s.fault
+// strike applies a fault: to all that it names, or to one process of these alone.
+func (w *world) strike(f Fault, alone *process) {
+	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !matches(f.Server, s.name) })
 	switch {
-	case f.onLinks():
-		w.suffers(f, f.Process, f.Server) // the messages see to themselves
+	case f.onLinks() || f.Kind == Proxy: // the messages look for the fault
+		w.suffers(f, f.Process, f.Server)
 		w.silence(f)
 	case f.Kind == Reconnect:
 		w.suffers(f, f.Process, f.Server)
 		w.reconnect(f)
-	case f.Kind == Proxy:
-		w.suffers(f, f.Process, f.Server) // the requests see to themselves
 	case f.Kind == Switch:
 		w.suffers(f, f.Process, f.Server)
-		for _, server := range w.servers {
-			if matches(f.Server, server.name) {
-				server.moveAddress(f)
-			}
+		for _, server := range servers {
+			server.moveAddress(f)
 		}
-	case f.Kind == SplitBrain:
-		for _, server := range w.servers {
-			if matches(f.Server, server.name) {
-				w.suffers(f, "", server.name)
-				server.split(f)
-			}
-		}
-	case f.Process != "":
+	case f.Kind != SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
-			if matches(f.Process, p.name) && p != w.witness && !p.gone() && (s.alone == nil || s.alone == p) {
+			if matches(f.Process, p.name) && p != w.witness && !p.gone() && (alone == nil || alone == p) {
 				f.strike(w, p)
 			}
 		}
 	default:
-		for _, server := range w.servers {
-			if matches(f.Server, server.name) {
-				f.hit(w, server)
-			}
+		for _, server := range servers {
+			f.hit(w, server)
 		}
 	}
-}
-
-// suffers logs a fault.
-func (w *world) suffers(f Fault, process, place string) *Event {
-	e := w.event(Suffered, process, place)
-	e.Fault = &f
-	return e
 }
 
 // strike applies the fault to a process.
 func (f Fault) strike(w *world, p *process) {
 	now := w.now.Load()
 	if p.ahead() && f.Kind == Suspend {
-		// It has read its clocks up to then as they are without it.
-		w.ahead(p.resumes.Load(), &strike{w: w, fault: f, alone: p})
+		// It has read its clocks up to then as they are without the fault.
+		w.strikeAt(p.resumes.Load(), f, p)
 		return
 	}
 	w.suffers(f, p.name, "")
@@ -126,7 +95,12 @@ func (f Fault) strike(w *world, p *process) {
 func (f Fault) hit(w *world, s *server) {
 	now := w.now.Load()
 	w.suffers(f, "", s.name)
+	if f.Kind == SplitBrain {
+		s.split(f)
+		return
+	}
 	s.trouble = max(s.trouble, now)
+	end := now + int64(f.For)
 	switch f.Kind {
 	case Step:
 		w.count(clockStepped)
@@ -141,9 +115,7 @@ func (f Fault) hit(w *world, s *server) {
 		w.count(serverFlushed)
 		s.remember()
 		for db := range s.data {
-			e := entry{wall: s.clock(), database: db, raw: &rawCommand{args: []string{"FLUSHALL"}}}
-			s.data[db].repeat(e)
-			s.append(e, nil)
+			s.change(db, func(d database) { d.Flush() })
 		}
 		clear(s.marks)
 		s.showAll()
@@ -151,27 +123,27 @@ func (f Fault) hit(w *world, s *server) {
 		if s.up {
 			w.count(serverRestarted)
 			s.kill()
-			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: f.Keep.until(now)})
+			s.recovers(end, func() bool { return s.restart(f.Keep.until(now)) })
 		}
 	case Failover:
 		if s.up {
 			w.count(serverFailedOver)
 			s.kill()
-			w.ahead(now+int64(f.For), &restored{s: s, by: f, until: now - int64(f.By), ended: now})
+			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
 		}
 	case Demote:
 		if s.up && !s.demoted && s.hungUntil <= now {
 			w.count(serverDemoted)
 			s.demote()
-			w.ahead(now+int64(f.For), &restored{s: s, by: f})
+			s.recovers(end, s.promoteAgain)
 		}
 	case Hang:
 		if s.up {
 			w.count(serverHung)
-			s.hungUntil = max(s.hungUntil, now+int64(f.For))
+			s.hungUntil = max(s.hungUntil, end)
 			s.trouble = max(s.trouble, s.hungUntil)
 			w.silence(Fault{Kind: f.Kind, For: f.For, Server: s.name})
-			w.ahead(s.hungUntil, &restored{s: s, by: f})
+			s.recovers(s.hungUntil, s.wake)
 		}
 	}
 }
@@ -179,20 +151,21 @@ func (f Fault) hit(w *world, s *server) {
 // evict drops the named key of the server, or a random one.
 func (s *server) evict(f Fault) {
 	type thing struct {
-		name  string // as Fault.Key has it
-		entry entry
+		name     string // as Fault.Key has it
+		database int
+		drop     func(database)
 	}
 	var all []thing
 	now := s.clock()
 	for db, data := range s.data {
-		for _, key := range data.Keys(now) {
-			all = append(all, thing{key, entry{wall: now, database: db, raw: &rawCommand{args: []string{"DEL", key}}}})
+		for _, key := range data.Keys.List(now) {
+			all = append(all, thing{key, db, func(d database) { d.Keys.Delete(key, now) }})
 		}
-		for _, key := range data.Counters(now) {
-			all = append(all, thing{"{" + key + "}", entry{wall: now, database: db, forget: key}})
+		for _, key := range data.Counters.List(now) {
+			all = append(all, thing{"{" + key + "}", db, func(d database) { d.Counters.Delete(key, now) }})
 		}
-		for _, key := range data.Records(now) {
-			all = append(all, thing{"{" + key + "}:set", entry{wall: now, database: db, unset: key}})
+		for _, key := range data.Records.List(now) {
+			all = append(all, thing{"{" + key + "}:set", db, func(d database) { d.Records.Delete(key, now) }})
 		}
 	}
 	if f.Key != "" {
@@ -201,10 +174,9 @@ func (s *server) evict(f Fault) {
 	if len(all) == 0 {
 		return
 	}
-	e := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))].entry
+	t := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
 	s.w.count(keyEvicted)
-	s.data[e.database].repeat(e)
-	s.append(e, nil)
+	s.change(t.database, t.drop)
 	s.showAll()
 }
 
@@ -223,36 +195,6 @@ func (w *world) reconnect(f Fault) {
 		if f.Server == Resource {
 			p.cutConnection(len(p.links) - 1)
 		}
-	}
-}
-
-// restored is the end of a server's fault.
-type restored struct {
-	s     *server
-	by    Fault
-	until int64 // the last moment of which it knows
-	ended int64 // when the server that failed over did
-}
-
-func (r *restored) live() bool { return true }
-
-func (r *restored) happen(w *world) {
-	switch {
-	case r.by.Kind == Restart && !r.s.up:
-		r.s.restart(r.until)
-	case r.by.Kind == Failover && !r.s.up:
-		r.s.promote(max(0, r.by.Replica-1), r.ended, r.until)
-	case r.by.Kind == Demote && r.s.up && r.s.demoted:
-		r.s.promoteAgain()
-	case r.by.Kind == Hang && r.s.up && r.s.hungUntil <= w.now.Load():
-		r.s.wake()
-	default:
-		return
-	}
-	r.s.trouble = max(r.s.trouble, w.now.Load())
-	w.event(Back, "", r.s.name)
-	if r.by.Kind != Hang && r.s.showAll() > 0 {
-		w.count(writesLost)
 	}
 }
 

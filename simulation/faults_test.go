@@ -394,7 +394,7 @@ func TestNoProgressIsFound(t *testing.T) {
 		}
 	}})
 	r := play(t, simulation.Config{Progress: 5 * time.Second}, schedule, work, simulation.NoProgress)
-	assert.Positive(t, r.Log.Counts()["a try in vain was judged"])
+	assert.Positive(t, r.Log.Counts()["a failed attempt was checked for progress"])
 	play(t, simulation.Config{}, schedule, work, none...)
 	play(t, simulation.Config{Progress: -1}, schedule, work, none...)
 
@@ -450,14 +450,14 @@ func TestCounters(t *testing.T) {
 	counted["raise refused"]++
 	for _, server := range "ABCDE" {
 		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
-		counted["a call to a waiter was lost"] += r.Log.Counts()["a call to a waiter was lost"]
+		counted["a notification was lost"] += r.Log.Counts()["a notification was lost"]
 	}
 	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
 		for range 3 {
 			c.Go(acquireAndRelease)
 		}
 	})
-	counted["a lease was passed on without a round"] += r.Log.Counts()["a lease was passed on without a round"]
+	counted["a lease was handed to a local waiter"] += r.Log.Counts()["a lease was handed to a local waiter"]
 	r = run(t, 1, simulation.Config{HideRunID: true}, nil, hold0)
 	counted["a server hid its run id"] += r.Log.Counts()["a server hid its run id"]
 	r = run(t, 1, simulation.Config{}, nil, handOver(nil))

@@ -89,15 +89,3 @@ func asLease(lease *quorum.Lease, err error) (Lease, error) {
 	}
 	return lease, nil
 }
-
-// newLocker creates a process's Locker as the Config says.
-func (c Config) newLocker(p Process) (Locker, error) {
-	if c.Locker != nil {
-		return c.Locker(p)
-	}
-	coordinator, err := quorum.New(p.Config, p.Instances...)
-	if err != nil {
-		return nil, err
-	}
-	return Library(coordinator), nil
-}

@@ -41,7 +41,7 @@ type Event struct {
 	Op string
 	// Key and Token are the lease's. Lease is its number, from 1, in the order of
 	// acquisition, 0 if there is none. Validity is what the client was told, or how long
-	// a server is distrusted.
+	// the votes of a server are ignored.
 	Key      string
 	Token    fencing.Token
 	Lease    int
@@ -95,18 +95,18 @@ const (
 	// What else processes did.
 	Started
 	Ended
-	Distrusted // the library takes no votes from Place for Validity
-	LetterSent // to the process in Words
+	Quarantined // the library takes no votes from Place for Validity
+	LetterSent  // to the process in Words
 	LetterTaken
 
 	// Requests and their answers.
 	Sent
 	RequestLost
-	RequestRepeated // a second copy has arrived
-	Voted           // the server has carried out a command of the library
-	Answered        // the same for other commands, or with an error
+	RequestDuplicated // a second copy has arrived
+	Voted             // the server has carried out a command of the library
+	Answered          // the same for other commands, or with an error
 	ReplyLost
-	Heard
+	Received
 	GaveUp
 	CutOff // with the connection
 	Ignored
@@ -132,44 +132,15 @@ const (
 var eventNames = [eventKinds]string{
 	Asked: "asked", Acquired: "acquired", Refused: "refused", Extended: "extended", Looked: "looked", Released: "released",
 	HandedOff: "handed off", Crashed: "crashed", Noted: "noted", Read: "read", Write: "write", Started: "starts", Ended: "ends",
-	Distrusted: "distrusts", LetterSent: "sends", LetterTaken: "takes a letter", Sent: "sent", RequestLost: "loses",
-	RequestRepeated: "again", Voted: "voted", Answered: "answered", ReplyLost: "loses", Heard: "hears", GaveUp: "gives up",
-	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "calls", NotificationLost: "calls", Notified: "called by",
-	SubscriptionLost: "cannot hear", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
+	Quarantined: "quarantines", LetterSent: "sends", LetterTaken: "takes a letter", Sent: "sent", RequestLost: "loses",
+	RequestDuplicated: "duplicate", Voted: "voted", Answered: "answered", ReplyLost: "loses", Received: "receives", GaveUp: "gives up",
+	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "notifies", NotificationLost: "notifies", Notified: "notified by",
+	SubscriptionLost: "loses subscription to", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
 	Found: "VIOLATION", Counted: "counted",
 }
 
 // String is the kind in a word or two.
 func (k EventKind) String() string { return eventNames[k] }
-
-// event logs an event now. The caller fills in the other fields.
-func (w *world) event(kind EventKind, process, place string) *Event {
-	last := len(w.log) - 1
-	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
-		last++
-		// Larger chunks would leave more memory unused.
-		w.log = append(w.log, make([]Event, 0, 64))
-	}
-	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
-	return &w.log[last][len(w.log[last])-1]
-}
-
-// message logs a step of a call.
-func (w *world) message(kind EventKind, c *call) *Event {
-	e := w.event(kind, c.p.name, c.placeName())
-	e.N = c.seq
-	return e
-}
-
-// answered logs a server's reply to a call.
-func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
-	e := s.w.event(kind, c.p.name, s.name)
-	e.N, e.Op, e.Words = c.seq, op, outcome
-	return e
-}
-
-// count increments a counter.
-func (w *world) count(what string) { w.event(Counted, "", "").Words = what }
 
 // History is what clients did and were told, and what the resource executed for them.
 func (l Log) History() []Event {

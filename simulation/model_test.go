@@ -160,13 +160,13 @@ func (p *pair) transact(ctx context.Context, args []string) Reply {
 func (p *pair) settle() {
 	for _, key := range append([]string{"h"}, p.keys...) {
 		// As of then: by now it may have gone from the model, and not yet from the other.
-		_, expires, ok := p.model.Holder(key, p.last)
+		_, expires, ok := p.model.Keys.Get(key, p.last)
 		if !ok || expires.IsZero() || expires.Sub(p.last) > time.Second {
 			continue
 		}
 		p.counts["expired"]++
 		require.Eventually(p.t, func() bool { return p.real.Client().Exists(p.t.Context(), key).Val() == 0 }, 10*time.Second, time.Millisecond, p.history())
-		_, _, ok = p.model.Holder(key, time.Now())
+		_, _, ok = p.model.Keys.Get(key, time.Now())
 		require.False(p.t, ok, "%q lives on: %s", key, p.history())
 	}
 }
@@ -284,7 +284,7 @@ func (p *pair) run(cmd wire.Request) {
 	var ours, theirs wire.Vote
 	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Fence.Token, cmd.Fence.On, cmd.Fence.Set, cmd.Run, cmd.Fence.Reserve, cmd.Fence.Ahead)
 	began := time.Now()
-	before := p.model.Counter(cmd.Key, began)
+	before, _, _ := p.model.Counters.Get(cmd.Key, began)
 	p.both(what, func(ctx context.Context) {
 		translated := cmd
 		if cmd.Fence.Token != 0 {
@@ -338,14 +338,14 @@ func (p *pair) run(cmd wire.Request) {
 }
 
 // drop deletes a resource's counter, or the record beside it, if it is there.
-func (p *pair) drop(name func(key string) string, forget func(d database, key string, now time.Time) bool) {
+func (p *pair) drop(name func(key string) string, drop func(key string, now time.Time) bool) {
 	p.t.Helper()
 	key := p.key()
 	var was bool
 	var n int64
 	p.both("drop "+name(key), func(ctx context.Context) {
 		n = p.real.Client().Del(ctx, name(key)).Val()
-	}, func(now time.Time) { was = forget(p.model, key, now) })
+	}, func(now time.Time) { was = drop(key, now) })
 	require.Equal(p.t, was, n == 1, p.history())
 	if was {
 		p.counts[map[bool]string{true: "counter dropped", false: "record dropped"}[name(key) == redisinstance.CounterKey(key)]]++
@@ -360,7 +360,12 @@ func (p *pair) age() {
 		if text, err := p.real.Client().Get(ctx, redisinstance.SetKey(key)).Result(); err == nil {
 			p.real.Client().SetArgs(ctx, redisinstance.SetKey(key), text[:strings.LastIndex(text, " ")+1]+"earlier", redis.SetArgs{KeepTTL: true})
 		}
-	}, func(now time.Time) { p.model.PutRun(key, "earlier", now) })
+	}, func(now time.Time) {
+		if r, expires, ok := p.model.Records.Get(key, now); ok {
+			r.Run = "earlier"
+			p.model.Records.Put(key, r, expires)
+		}
+	})
 }
 
 // operation draws one of the library's commands.
@@ -386,7 +391,7 @@ func (p *pair) operation() wire.Request {
 			cmd.Fence.Reserve = p.random.IntN(128)
 		}
 	case wire.Raise, wire.Restore:
-		known := p.model.Counter(cmd.Key, time.Now())
+		known, _, _ := p.model.Counters.Get(cmd.Key, time.Now())
 		if known == 0 {
 			p.ahead[cmd.Key] = 0
 		}
@@ -458,9 +463,9 @@ func TestModelDoesAsTheScriptsDo(t *testing.T) {
 				case 3:
 					p.raw("FLUSHALL")
 				case 4:
-					p.drop(redisinstance.CounterKey, database.Forget)
+					p.drop(redisinstance.CounterKey, p.model.Counters.Delete)
 				case 5:
-					p.drop(redisinstance.SetKey, database.ForgetRecord)
+					p.drop(redisinstance.SetKey, p.model.Records.Delete)
 				case 6, 7:
 					p.age()
 				}

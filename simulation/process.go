@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -38,7 +37,7 @@ type process struct {
 	timers  []*timer // those not over, and some that are
 	sweepAt int
 
-	subscriptions map[*subscription]struct{} // open, or to be opened
+	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 
 	several    atomic.Bool    // more than one goroutine runs its workload
 	goroutines int            // those that Client.Go has started
@@ -82,24 +81,10 @@ func (p *process) post(o op) {
 	p.w.post(o)
 }
 
-// begin starts a process.
-type begin struct {
-	p    *process
-	work Workload
-}
-
-func (b *begin) live() bool { return !b.p.gone() }
-
-func (b *begin) happen(w *world) {
-	w.event(Started, b.p.name, "")
-	w.woke = true
-	go b.p.main(b.work)
-}
-
 // main is the process's own goroutine.
 func (p *process) main(work Workload) {
-	defer p.post(&end{p})
-	client := &Client{Name: p.name, Index: p.index, Incarnation: p.incarnation, p: p, ctx: p.ctx, holdings: map[Lease]*holding{}}
+	defer p.end()
+	client := p.newClient(0, nil, nil)
 	defer func() {
 		if client.Locker == nil {
 			return
@@ -131,15 +116,19 @@ func (p *process) recovered() {
 	}
 }
 
-func (p *process) panicked(text string) {
-	p.post(&report{p: p, kind: Panicked, text: p.name + ": " + text})
+func (p *process) panicked(text string) { p.report(Panicked, p.name+": "+text) }
+
+// report reports a violation that the code under test, or the code around it, has noticed.
+func (p *process) report(kind ViolationKind, text string) {
+	order := opOrder{process: p.index, kind: isReport, key: string(kind), value: text}
+	p.post(&notice{at: order, do: func() { p.w.check.violation(kind, "%s", text) }})
 }
 
 // parts returns the Process for the Locker.
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
 	cfg.Clock = p.clock
-	cfg.Random = &values{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
+	cfg.Random = &randomBytes{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
 	cfg.Owner = p.name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.name, Index: p.index, Config: cfg}
@@ -150,17 +139,12 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 	return parts
 }
 
-// end is a process's last operation.
-type end struct{ p *process }
-
-func (e *end) order() opOrder { return opOrder{process: e.p.index, kind: isEnd} }
-
-func (e *end) apply(w *world) {
-	if e.p.gone() {
-		return
-	}
-	e.p.ended = true
-	w.event(Ended, e.p.name, "")
+// end is the process's last operation.
+func (p *process) end() {
+	p.tell(opOrder{kind: isEnd}, func() {
+		p.ended = true
+		p.w.event(Ended, p.name, "")
+	})
 }
 
 // pause stops the process until a moment.
@@ -174,19 +158,12 @@ func (p *process) suspend(until int64, frozen, shuffled bool) {
 	p.pause(until, shuffled)
 	p.asleepUntil = max(p.asleepUntil, until)
 	p.clock.sleep(p.w.now.Load(), frozen)
-	p.w.ahead(p.asleepUntil, &awake{p})
-}
-
-// awake is the end of a suspension.
-type awake struct{ p *process }
-
-func (a *awake) live() bool { return !a.p.gone() }
-
-func (a *awake) happen(w *world) {
-	if w.now.Load() >= a.p.asleepUntil {
-		a.p.clock.wake(w.now.Load())
-		a.p.reset()
-	}
+	p.w.ahead(p.asleepUntil, moment{p.gone, func() {
+		if now := p.w.now.Load(); now >= p.asleepUntil {
+			p.clock.wake(now)
+			p.reset()
+		}
+	}})
 }
 
 // reboot restarts the process after a while, with a new Coordinator and the machine's
@@ -197,26 +174,21 @@ func (p *process) reboot(after int64) {
 	}
 	p.crash()
 	p.w.reboots++
-	p.w.ahead(p.w.now.Load()+after, &rebooted{p})
+	p.w.schedule(p.w.now.Load()+after, p.nextIncarnation)
 }
 
-// rebooted starts the next incarnation.
-type rebooted struct{ p *process }
-
-func (b *rebooted) live() bool { return true }
-
-func (b *rebooted) happen(w *world) {
+func (p *process) nextIncarnation() {
+	w, next := p.w, newProcess(p.w, p.index, p.name)
 	w.reboots--
-	p := newProcess(w, b.p.index, b.p.name)
-	p.incarnation = b.p.incarnation + 1
-	p.clock.inherit(b.p.clock, w.now.Load())
-	for i := range p.links {
-		p.links[i].seq = b.p.links[i].seq // calls are drawn for by their numbers
+	next.incarnation = p.incarnation + 1
+	next.clock.inherit(p.clock, w.now.Load())
+	for i := range next.links {
+		next.links[i].seq = p.links[i].seq // draws for calls depend on their numbers
 	}
-	p.readings.Store(b.p.readings.Load())
-	w.processes[p.index] = p
+	next.readings.Store(p.readings.Load())
+	w.processes[p.index] = next
 	w.count(processRebooted)
-	w.start(p, w.work)
+	w.start(next, w.work)
 }
 
 // crash ends the process. What it has sent stays on its way.
@@ -251,33 +223,15 @@ func (p *process) crash() {
 		close(t.come)
 	}
 	p.turns = nil
-	for e := range p.subscriptions {
+	for _, e := range p.subscriptions {
 		e.over = true
 		e.end(ErrCrashed)
-		p.post(&unsubscribe{e}) // its machine closes the connection
+		e.unsubscribe() // its machine closes the connection
 	}
 	for _, t := range p.timers {
 		t.fire()
 	}
 	p.timers = nil
-}
-
-// listens registers and names a process's new subscription.
-func (p *process) listens(c *call) {
-	if p.subscriptions == nil {
-		p.subscriptions = map[*subscription]struct{}{}
-	}
-	p.subscriptions[c.sub] = struct{}{}
-	c.sub.address = c.placeName() + "/" + p.name + "#" + strconv.FormatUint(c.seq, 10)
-}
-
-// addresses returns the process's subscriptions by address.
-func (p *process) addresses() map[string]*subscription {
-	all := make(map[string]*subscription, len(p.subscriptions))
-	for e := range p.subscriptions {
-		all[e.address] = e
-	}
-	return all
 }
 
 // remain ends the calling goroutine of a crashed process after many attempts: a goroutine
@@ -294,4 +248,16 @@ func (p *process) exit() {
 	if p.dead.Load() {
 		runtime.Goexit()
 	}
+}
+
+// newLocker creates a process's Locker as the Config says.
+func (c Config) newLocker(p Process) (Locker, error) {
+	if c.Locker != nil {
+		return c.Locker(p)
+	}
+	coordinator, err := quorum.New(p.Config, p.Instances...)
+	if err != nil {
+		return nil, err
+	}
+	return Library(coordinator), nil
 }

@@ -51,32 +51,6 @@ type rawCommand struct {
 	text string // all of it, to sort by
 }
 
-// redisConn is a server as one process reaches it by Redis's commands.
-type redisConn struct {
-	p     *process
-	place int
-}
-
-var _ Redis = redisConn{}
-
-func (d redisConn) Name() string { return d.p.w.places[d.place].name }
-
-func (d redisConn) Do(ctx context.Context, args ...string) (Reply, error) {
-	if err := ctx.Err(); err != nil {
-		return Reply{}, err
-	}
-	name := "no command"
-	if len(args) > 0 {
-		name = strings.ToLower(args[0])
-	}
-	c := &call{p: d.p, place: d.place, name: name, raw: &rawCommand{args: slices.Clone(args), text: strings.Join(args, " ")}, ctx: ctx}
-	a := c.do()
-	if a.raw == nil {
-		return Reply{}, a.vote.Err
-	}
-	return *a.raw, nil
-}
-
 // keys are those that the command names; none for one that concerns all or none.
 func (c *rawCommand) keys() []string { return keysOf(c.args) }
 

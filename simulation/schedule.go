@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,10 +8,6 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-// ErrConfig is wrapped by the error for a Config or a Schedule that can't be
-// played.
-var ErrConfig = errors.New("simulation: bad configuration")
 
 // Kind is the kind of a Fault.
 type Kind string
@@ -106,28 +101,6 @@ const (
 	Both     Way = ""
 	Requests Way = "request"
 	Replies  Way = "reply"
-)
-
-// Keep is the data that a server keeps over a Restart.
-type Keep string
-
-// What can be kept.
-const (
-	// KeepNothing: no persistence.
-	KeepNothing Keep = ""
-	// KeepSecond: an append-only file that is synced once a second.
-	KeepSecond Keep = "second"
-	// KeepAll: an append-only file that is synced before each answer.
-	KeepAll Keep = "all"
-)
-
-// Names that Fault.Process and Fault.Server take beside those of processes ("c1",
-// "c2", ...) and servers ("A", "B", ...).
-const (
-	// Any is every process, or every server. The resource is none of these.
-	Any = "*"
-	// Resource is the protected resource, as a place that messages go to.
-	Resource = "resource"
 )
 
 // Fault is one fault, as plain data. Times are true times from the start of the run.
@@ -257,7 +230,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 
 // operations are the names of all operations, sorted.
 func operations() []string {
-	names := []string{Read.String(), Write.String(), "wait", clockOp}
+	names := []string{"read", "write", "wait", clockOp}
 	for op := wire.Acquire; op <= wire.Probe; op++ {
 		names = append(names, op.String())
 	}
@@ -268,5 +241,18 @@ func operations() []string {
 	return names
 }
 
-// matches reports whether name is meant by pattern.
-func matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }
+// clockOp is the Op of a fault that happens at a clock reading.
+const clockOp = "clock"
+
+// maxClockFaults bounds the faults of a Schedule that fall at readings of the clock:
+// the run is played once more for each.
+const maxClockFaults = 64
+
+// onLinks reports whether the fault affects messages for a while.
+func (f Fault) onLinks() bool {
+	switch f.Kind {
+	case Cut, Lose, Delay, Reorder, Duplicate:
+		return true
+	}
+	return false
+}

@@ -59,7 +59,7 @@ type server struct {
 	oldFor string  // who reaches it, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
-	notifications []*notification          // calls of the command that is being carried out
+	notifications []notification           // of the command that is being executed
 
 	reached  []int64         // by replica: when it gets what was sent last
 	blocked  []*withheld     // answers that wait for replicas
@@ -93,7 +93,7 @@ func (w *world) databases() []database {
 // connectNotify makes the data notify waiters. Data that is being rebuilt notifies none.
 func (s *server) connectNotify() {
 	for _, db := range s.data {
-		db.OnNotify(s.notify)
+		db.Notify = s.notify
 	}
 }
 
@@ -106,17 +106,17 @@ func (s *server) receive(r *request) {
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
-			r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+			r.reply(failed(ErrReset, false))
 			return
 		}
 		r.incarnation = s.incarnation // the proxy has another connection to it
 	case !s.up && r.incarnation == 0:
-		r.reply(&answer{vote: wire.Vote{Err: ErrRefused, Unsent: true}})
+		r.reply(failed(ErrRefused, true))
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
-		// It came on a connection to an earlier life, which this one doesn't know.
+		// It came on a connection to an earlier incarnation, which this one doesn't know.
 		link.lose(r.incarnation)
-		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+		r.reply(failed(ErrReset, false))
 		return
 	}
 	if s.hungUntil > s.w.now.Load() {
@@ -169,7 +169,7 @@ func (s *server) command(r *request) Reply {
 		s.show(e, db, key)
 	}
 	if reply.Err == nil && c.raw.writes() {
-		s.append(entry{wall: now, database: db, raw: c.raw}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.do(c.raw.args, now) }}, c.link())
 		if len(keys) == 0 { // of all keys
 			clear(s.marks)
 			s.showAll()
@@ -210,7 +210,7 @@ func (s *server) run(r *request) wire.Vote {
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
-		data.Delete(c.cmd.Key, now)
+		data.Keys.Delete(c.cmd.Key, now)
 	}
 	if s.home != nil {
 		w.count(otherReached)
@@ -223,7 +223,7 @@ func (s *server) run(r *request) wire.Vote {
 		if expires(c.cmd.Op) {
 			s.show(e, db, c.cmd.Key)
 		}
-		s.append(entry{wall: now, database: db, cmd: c.cmd, waiter: c.waiter}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
@@ -254,7 +254,7 @@ func (s *server) show(e *Event, db int, key string) {
 const gone = -1
 
 func (s *server) until(db int, key string) int64 {
-	_, expires, ok := s.data[db].Holder(key, s.clock())
+	_, expires, ok := s.data[db].Keys.Get(key, s.clock())
 	switch {
 	case !ok:
 		return gone
@@ -281,6 +281,13 @@ func (s *server) showAll() (lost int) {
 		}
 	}
 	return lost
+}
+
+// showLost is showAll after a moment at which the server may have lost data.
+func (s *server) showLost() {
+	if s.showAll() > 0 {
+		s.w.count(writesLost)
+	}
 }
 
 // serve marks the server as if its clients had known it since it started. Servers to which
@@ -333,15 +340,12 @@ func (s *server) kill() {
 		return
 	}
 	s.up, s.hungUntil = false, 0
-	waiting, blocked := s.waiting, s.blocked
-	s.waiting, s.blocked = nil, nil
+	waiting := s.waiting
+	s.waiting = nil
 	for _, r := range waiting {
-		r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
+		r.reply(failed(ErrReset, false))
 	}
-	for _, b := range blocked {
-		b.over = true
-		b.r.reply(&answer{vote: wire.Vote{Err: ErrReset}})
-	}
+	s.resetBlocked()
 	s.breakSubscriptions()
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
@@ -353,15 +357,6 @@ func (s *server) kill() {
 			}
 		}
 	}
-}
-
-// revive starts another incarnation with the part of the log that was kept.
-func (s *server) revive(kept func(entry) bool) {
-	if s.up {
-		return
-	}
-	s.begin()
-	s.recall(kept)
 }
 
 // begin starts an incarnation: the first one, the one after a restart, or that of a replica that was
@@ -376,21 +371,26 @@ func (s *server) drawID(n uint64) string {
 	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.incarnation, n))
 }
 
-// restart starts another incarnation of the same server.
-func (s *server) restart(until int64) {
-	s.revive(func(e entry) bool { return e.at <= until })
+// restart starts another incarnation of a server that is down, with the log up to a moment.
+func (s *server) restart(until int64) bool {
+	if s.up {
+		return false
+	}
+	s.begin()
+	s.recall(func(e entry) bool { return e.at <= until })
 	s.started = s.wall.at(s.w.now.Load())
+	return true
 }
 
 // promote starts the incarnation of a replica in the server's place, with the data that
 // had reached it when the server stopped. Its uptime is that of the server.
-func (s *server) promote(replica int, ended, until int64) {
-	s.revive(func(e entry) bool {
-		if e.at > until {
-			return false
-		}
-		return len(e.arrived) == 0 || e.arrived[replica] <= ended
-	})
+func (s *server) promote(replica int, ended, until int64) bool {
+	if s.up {
+		return false
+	}
+	s.begin()
+	replica = max(0, replica-1)
+	s.recall(func(e entry) bool { return e.at <= until && (len(e.arrived) == 0 || e.arrived[replica] <= ended) })
 	s.promoted = true
 	// The others copy what it has.
 	now := s.w.now.Load()
@@ -403,13 +403,14 @@ func (s *server) promote(replica int, ended, until int64) {
 		s.reached[j] = now
 	}
 	s.fellBack = false
+	return true
 }
 
 // remember keeps a copy of the data before some of it is lost.
 func (s *server) remember() {
 	data := s.w.databases()
 	for _, e := range s.log {
-		data[e.database].repeat(e)
+		e.repeat(data[e.database])
 	}
 	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
 }
@@ -422,7 +423,7 @@ func (s *server) recall(kept func(entry) bool) {
 	s.log = s.log[:0]
 	for _, e := range all {
 		if kept(e) {
-			s.data[e.database].repeat(e)
+			e.repeat(s.data[e.database])
 			s.log = append(s.log, e)
 		}
 	}
@@ -454,12 +455,16 @@ func (k Keep) until(now int64) int64 {
 }
 
 // wake ends a hang: the waiting requests are executed.
-func (s *server) wake() {
+func (s *server) wake() bool {
+	if !s.up || s.hungUntil > s.w.now.Load() {
+		return false
+	}
 	waiting := s.waiting
 	s.waiting = nil
 	for _, r := range waiting {
 		s.receive(r)
 	}
+	return true
 }
 
 // memory is the data of a server up to a moment at which it lost some of it, or all.
@@ -483,6 +488,25 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 }
 
 func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
-	value, expires, ok := data.Holder(h.key, now)
+	value, expires, ok := data.Keys.Get(h.key, now)
 	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+}
+
+// answered logs a server's reply to a call.
+func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
+	e := s.w.event(kind, c.p.name, s.name)
+	e.N, e.Op, e.Words = c.seq, op, outcome
+	return e
+}
+
+// recovers ends a fault of the server at a moment, if restore does not find that another
+// fault has come between.
+func (s *server) recovers(at int64, restore func() bool) {
+	s.w.schedule(at, func() {
+		if restore() {
+			s.trouble = max(s.trouble, s.w.now.Load())
+			s.w.event(Back, "", s.name)
+			s.showLost()
+		}
+	})
 }

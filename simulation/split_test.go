@@ -82,7 +82,7 @@ func TestSplitBrain(t *testing.T) {
 		// It keeps c2 from A for a TTL. It can't know that the old one goes on.
 		r, trace := play(t, 5*time.Second, quorum.On)
 		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
-		assert.Contains(t, trace, "c2 distrusts A")
+		assert.Contains(t, trace, "c2 quarantines A")
 		at := slices.IndexFunc(r.Log.History(), func(e simulation.Event) bool { return e.Process == "c2" && e.Kind == simulation.Acquired })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Greater(t, r.Log.History()[at].At, 2500*ms, "not before the quarantine was over")

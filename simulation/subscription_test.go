@@ -53,11 +53,11 @@ func TestWaitersAreCalled(t *testing.T) {
 	r, after := relay(t, nil)
 	require.Empty(t, r.Log.Violations())
 	require.Less(t, after, atOnce)
-	require.Equal(t, 1, r.Log.Counts()["a waiter was called"])
-	require.Contains(t, r.Log.String(), "c2 listen ")
+	require.Equal(t, 1, r.Log.Counts()["a waiter was notified"])
+	require.Contains(t, r.Log.String(), "c2 subscribe ")
 	var at string
 	for _, server := range []string{"A", "B", "C", "D", "E"} {
-		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Log.Counts()["a call to a waiter was lost"] > 0 {
+		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Log.Counts()["a notification was lost"] > 0 {
 			at += server
 		}
 	}
@@ -82,7 +82,7 @@ func TestWaitersAreCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, after := relay(t, c.schedule)
 			assert.Empty(t, r.Log.Violations())
-			assert.Equal(t, c.broken, r.Log.Counts()["a waiter's ear was lost"], "%s", r.Log)
+			assert.Equal(t, c.broken, r.Log.Counts()["a subscription was lost"], "%s", r.Log)
 			if c.called {
 				assert.Less(t, after, atOnce, "%s", r.Log)
 			} else {
@@ -100,8 +100,8 @@ func TestEarsAreGivenUpAfterASilence(t *testing.T) {
 		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},
 	} {
 		r, _ := relay(t, simulation.Schedule{fault})
-		assert.Positive(t, r.Log.Counts()["a waiter's ear was lost"], "%s", r.Log)
-		assert.Contains(t, r.Log.String(), "11500.000000 c2 cannot hear ")
+		assert.Positive(t, r.Log.Counts()["a subscription was lost"], "%s", r.Log)
+		assert.Contains(t, r.Log.String(), "11500.000000 c2 loses subscription to ")
 	}
 }
 
@@ -125,10 +125,10 @@ func TestDeadWaiters(t *testing.T) {
 			})
 			require.Empty(t, r.Log.Violations())
 			if lost {
-				require.Contains(t, r.Log.String(), "calls c2 key=k lost")
+				require.Contains(t, r.Log.String(), "notifies c2 key=k lost")
 			} else {
-				require.Contains(t, r.Log.String(), "calls c3 key=k\n")
-				require.NotContains(t, r.Log.String(), "calls c2")
+				require.Contains(t, r.Log.String(), "notifies c3 key=k\n")
+				require.NotContains(t, r.Log.String(), "notifies c2")
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestGo(t *testing.T) {
 	}
 	for cohorts, least := range map[quorum.Switch]map[string]int{
 		quorum.Off: {},
-		quorum.On:  {"a lease was passed on without a round": 2},
+		quorum.On:  {"a lease was handed to a local waiter": 2},
 	} {
 		order = nil
 		r := run(t, 1, simulation.Config{Processes: 1, Witness: true, Quorum: quorum.Config{Cohorts: cohorts}}, nil, take)

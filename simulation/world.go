@@ -1,15 +1,10 @@
 package simulation
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"testing/synctest"
 	"time"
 )
 
@@ -67,54 +62,6 @@ type place struct {
 	database int
 }
 
-// op is something that the code under test asks of the world.
-type op interface {
-	// order is the operation's place among those that were posted in one step.
-	// Goroutines post in any order; what the world makes of it must not depend
-	// on that.
-	order() opOrder
-	// apply carries it out, on the driver's goroutine.
-	apply(w *world)
-}
-
-// opOrder sorts operations. Two that are equal in all of it can't be told apart.
-type opOrder struct {
-	process, kind, place, op int
-	n                        uint64
-	key, value               string
-}
-
-// The kinds, in their order within a process.
-const (
-	isRecord = iota
-	isGain
-	isCall
-	isCancel
-	isTimer
-	isReport
-	isUnsubscribe
-	isSpawn
-	isTurn
-	isEnd
-	isStop
-	isLetter
-	isMailbox
-)
-
-func (o *opOrder) compare(p *opOrder) int {
-	switch {
-	case o.process != p.process:
-		return o.process - p.process
-	case o.kind != p.kind:
-		return o.kind - p.kind
-	case o.place != p.place:
-		return o.place - p.place
-	case o.op != p.op:
-		return o.op - p.op
-	}
-	return cmp.Or(cmp.Compare(o.n, p.n), strings.Compare(o.key, p.key), strings.Compare(o.value, p.value))
-}
-
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
 	w.check.w = w
@@ -151,204 +98,6 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	return w
 }
 
-// post hands an operation to the driver.
-func (w *world) post(o op) {
-	w.inboxMu.Lock()
-	w.inbox = append(w.inbox, o)
-	w.inboxMu.Unlock()
-}
-
-// push enters an event at the true time at, or at once if that has passed.
-func (w *world) push(at int64, tie uint64, p *process, what happening) {
-	w.pushFrom(at, at, tie, p, what)
-}
-
-// pushFrom enters an event that was due at an earlier moment than that to which
-// it was put off.
-func (w *world) pushFrom(at, first int64, tie uint64, p *process, what happening) {
-	if at == never {
-		return
-	}
-	now := w.now.Load()
-	w.n++
-	w.queue.push(event{at: max(at, now), first: max(first, now), tie: tie, n: w.n, proc: p, what: what})
-}
-
-// ahead enters an event that comes before all others of its moment.
-func (w *world) ahead(at int64, what happening) {
-	w.n++
-	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
-}
-
-// drive plays the run to its end. Each event wakes at most one goroutine. The next event
-// waits until all goroutines are blocked again.
-func (w *world) drive(ctx context.Context) {
-	for broken := false; ; {
-		w.settle()
-		if !broken && (ctx.Err() != nil || w.readings.decided() != nil) {
-			w.end() // it is played again, and differs from here on; or not at all
-			broken = true
-			continue
-		}
-		e, ok := w.next()
-		if ok && !broken {
-			why := ""
-			switch {
-			case time.Duration(e.at) > w.cfg.Horizon:
-				why = fmt.Sprintf("not ended after %v of virtual time", w.cfg.Horizon)
-			case w.events >= w.cfg.MaxEvents:
-				why = fmt.Sprintf("not ended after %d events", w.events)
-			}
-			if why != "" {
-				w.breakOff(why)
-				broken = true
-				continue
-			}
-		}
-		switch {
-		case ok && !broken:
-			w.now.Store(e.at)
-			w.events++
-			if d, ok := e.what.(*due); ok && d.t.ch != nil {
-				w.timers++
-			}
-			e.what.happen(w)
-			continue
-		case w.running() == 0:
-			if w.cfg.Witness && w.witness == nil && !broken {
-				w.callWitness()
-				continue
-			}
-			return
-		case broken:
-			return // what is left over is found when the bubble ends
-		}
-		w.breakOff("nothing is left that could wake them")
-		broken = true
-	}
-}
-
-// breakOff reports that processes are stuck, with all goroutines, and ends them.
-func (w *world) breakOff(why string) {
-	var stuck []string
-	for _, p := range w.processes {
-		if !p.gone() {
-			stuck = append(stuck, p.name)
-		}
-	}
-	w.check.violation(Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
-	w.end()
-}
-
-// end ends all processes.
-func (w *world) end() {
-	for _, p := range w.processes {
-		p.crash()
-	}
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-// settle waits until all goroutines of the code under test are blocked and executes their
-// requests, until there are no more.
-func (w *world) settle() {
-	for {
-		if w.woke {
-			w.woke = false
-			w.steps.Add(1)
-			w.resting.Store(true)
-			synctest.Wait()
-			w.resting.Store(false)
-			if w.readings != nil {
-				w.readings.counted()
-			}
-			w.round.Add(1)
-		}
-		w.inboxMu.Lock()
-		ops := w.inbox
-		w.inbox, w.drained = w.drained[:0], ops
-		w.inboxMu.Unlock()
-		if len(ops) == 0 && !w.woke {
-			return
-		}
-		w.carryOut(w.putOff(ops))
-		clear(w.drained)
-	}
-}
-
-// carryOut carries out what was asked for in one step.
-func (w *world) carryOut(ops []op) {
-	if len(ops) > 1 {
-		w.sort(ops)
-		ops = joinTimers(ops)
-	}
-	for _, o := range ops {
-		o.apply(w)
-	}
-}
-
-// sort sorts operations by their order. There are rarely more than a dozen.
-func (w *world) sort(ops []op) {
-	orders := w.orders[:0]
-	for _, o := range ops {
-		orders = append(orders, o.order())
-	}
-	w.orders = orders
-	for i := 1; i < len(ops); i++ {
-		o, order := ops[i], orders[i]
-		j := i
-		for ; j > 0 && order.compare(&orders[j-1]) < 0; j-- {
-			ops[j], orders[j] = ops[j-1], orders[j-1]
-		}
-		ops[j], orders[j] = o, order
-	}
-}
-
-// joinTimers joins the timers of one process that were set in one step for one moment.
-// They are indistinguishable, so any order among them would depend on goroutine
-// scheduling. They fire together.
-func joinTimers(ops []op) []op {
-	kept := ops[:0]
-	for _, o := range ops {
-		t, ok := o.(*timer)
-		if ok && len(kept) > 0 {
-			if before, ok := kept[len(kept)-1].(*timer); ok && before.order() == t.order() {
-				before.more = append(before.more, t)
-				continue
-			}
-		}
-		kept = append(kept, o)
-	}
-	return kept
-}
-
-// next removes the next live event from the queue. Events of a paused process are deferred
-// until it runs again.
-func (w *world) next() (event, bool) {
-	for len(w.queue) > 0 {
-		e := w.queue.pop()
-		if !e.what.live() {
-			if r, ok := e.what.(*reply); ok && r.late() {
-				w.check.late(r, e.at)
-			}
-			continue
-		}
-		if p := e.proc; p != nil && p.pausedUntil > e.at {
-			e.at = p.pausedUntil
-			if p.shuffled {
-				e.first = e.at
-			}
-			w.queue.push(e)
-			continue
-		}
-		return e, true
-	}
-	return event{}, false
-}
-
 func (w *world) running() int {
 	n := 0
 	for _, p := range w.processes {
@@ -361,7 +110,11 @@ func (w *world) running() int {
 
 // start lets a process begin now.
 func (w *world) start(p *process, work Workload) {
-	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, &begin{p: p, work: work})
+	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, moment{p.gone, func() {
+		w.event(Started, p.name, "")
+		w.woke = true
+		go p.main(work)
+	}})
 }
 
 // callWitness starts the last client, see Config.Witness.
@@ -383,7 +136,7 @@ func (w *world) callWitness() {
 				c.Sleep(ttl / 10)
 			}
 			if err != nil {
-				c.p.post(&report{p: c.p, kind: NeverFree, text: fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, verdict(err))})
+				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, verdict(err)))
 				return
 			}
 			_ = lease.Release(c.ctx) // if that fails, it expires
@@ -391,15 +144,6 @@ func (w *world) callWitness() {
 	})
 }
 
-// report is a violation that the code under test, or what stands around it, has
-// noticed.
-type report struct {
-	p    *process
-	kind ViolationKind
-	text string
-}
-
-func (r *report) order() opOrder {
-	return opOrder{process: r.p.index, kind: isReport, key: string(r.kind), value: r.text}
-}
-func (r *report) apply(w *world) { w.check.violation(r.kind, "%s", r.text) }
+// epoch is the wall clocks' reading at the start of a run: a time at which tokens
+// that start from a clock look realistic.
+const epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -41,7 +42,7 @@ func opened(t *testing.T, start func(int) (*Cluster, error), n int) *Cluster {
 func TestContract(t *testing.T) {
 	for name, start := range map[string]func(int) (*Cluster, error){"ports": Start, "piped": StartPiped} {
 		t.Run(name, func(t *testing.T) {
-			quorumtest.Check(t, func(t *testing.T) wire.Instance {
+			contract.Check(t, func(t *testing.T) wire.Instance {
 				c := opened(t, start, 1)
 				return subject{c.Instances()[0], t, c}
 			})
@@ -51,10 +52,10 @@ func TestContract(t *testing.T) {
 
 // In a bubble hours pass in no time, for the servers as well.
 func TestContractInVirtualTime(t *testing.T) {
-	quorumtest.Check(t, func(t *testing.T) wire.Instance {
+	contract.Check(t, func(t *testing.T) wire.Instance {
 		c := opened(t, StartPiped, 1)
 		return subject{c.Instances()[0], t, c}
-	}, quorumtest.Virtual())
+	}, contract.Virtual())
 }
 
 func TestVirtualTime(t *testing.T) {

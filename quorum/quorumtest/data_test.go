@@ -17,32 +17,31 @@ func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
-	d.Put("for ever", "x", wire.NoExpiry, now)
-	d.PutUntil("until", "x", now.Add(time.Minute))
-	assert.Equal(t, []string{"for ever", "k", "until"}, d.Keys(now))
-	assert.Equal(t, []string{"k"}, d.Counters(now))
+	d.Keys.Put("for ever", "x", time.Time{})
+	d.Keys.Put("until", "x", now.Add(time.Minute))
+	assert.Equal(t, []string{"for ever", "k", "until"}, d.Keys.List(now))
+	assert.Equal(t, []string{"k"}, d.Counters.List(now))
 
 	later := now.Add(2 * time.Second)
-	assert.Equal(t, []string{"for ever", "until"}, d.Keys(later), "the lock has expired")
-	assert.False(t, d.Delete("k", later), "it was gone")
-	assert.True(t, d.Delete("until", later))
-	assert.False(t, d.Delete("until", later))
-	_, expires, ok := d.Holder("for ever", later.Add(time.Hour))
+	assert.Equal(t, []string{"for ever", "until"}, d.Keys.List(later), "the lock has expired")
+	assert.False(t, d.Keys.Delete("k", later), "it was gone")
+	assert.True(t, d.Keys.Delete("until", later))
+	assert.False(t, d.Keys.Delete("until", later))
+	_, expires, ok := d.Keys.Get("for ever", later.Add(time.Hour))
 	assert.True(t, ok)
 	assert.True(t, expires.IsZero())
 
-	first := d.Counter("k", later)
+	first, _, _ := d.Counters.Get("k", later)
 	assert.NotZero(t, first)
-	assert.True(t, d.Forget("k", later))
-	assert.False(t, d.Forget("k", later))
-	assert.Zero(t, d.Counter("k", later))
+	assert.True(t, d.Counters.Delete("k", later))
+	assert.False(t, d.Counters.Delete("k", later))
 	again := d.Run(acquire, later)
 	assert.Greater(t, again.Token, first, "it begins by the clock")
-	assert.Empty(t, d.Counters(later.Add(2*time.Hour)))
+	assert.Empty(t, d.Counters.List(later.Add(2*time.Hour)))
 
 	d.Flush()
-	assert.Empty(t, d.Keys(later))
-	assert.Empty(t, d.Counters(later))
+	assert.Empty(t, d.Keys.List(later))
+	assert.Empty(t, d.Counters.List(later))
 }
 
 // The counter and the record are two keys, and a server may drop either.
@@ -55,8 +54,8 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 		refused bool
 	}{
 		"none":        {func(*quorumtest.Data, time.Time) bool { return true }, 1_000_000_002, true},
-		"the counter": {func(d *quorumtest.Data, now time.Time) bool { return d.Forget("k", now) }, 1_002_000_001, true},
-		"the record":  {func(d *quorumtest.Data, now time.Time) bool { return d.ForgetRecord("k", now) }, 1_002_000_001, false},
+		"the counter": {func(d *quorumtest.Data, now time.Time) bool { return d.Counters.Delete("k", now) }, 1_002_000_001, true},
+		"the record":  {func(d *quorumtest.Data, now time.Time) bool { return d.Records.Delete("k", now) }, 1_002_000_001, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, now := quorumtest.NewData(), time.Unix(1000, 0)
@@ -64,11 +63,11 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}, Run: "run"}
 			}
 			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
-			assert.Equal(t, []string{"k"}, d.Counters(now))
-			assert.Equal(t, []string{"k"}, d.Records(now))
-			set, run := d.Record("k", now)
-			assert.Equal(t, mine.String(), set)
-			assert.EqualValues(t, "run", run)
+			assert.Equal(t, []string{"k"}, d.Counters.List(now))
+			assert.Equal(t, []string{"k"}, d.Records.List(now))
+			record, _, _ := d.Records.Get("k", now)
+			assert.Equal(t, mine.String(), record.Set)
+			assert.EqualValues(t, "run", record.Run)
 
 			now = now.Add(2 * time.Second)
 			assert.True(t, c.drop(d, now))
@@ -79,17 +78,16 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 		})
 	}
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
-	assert.False(t, d.ForgetRecord("k", now))
-	set, run := d.Record("k", now)
-	assert.Empty(t, set)
-	assert.Empty(t, run)
+	assert.False(t, d.Records.Delete("k", now))
+	record, _, _ := d.Records.Get("k", now)
+	assert.Zero(t, record)
 	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute}, Run: "run"}
 	require.Equal(t, wire.Granted, d.Run(cmd, now).Outcome)
-	assert.Empty(t, d.Records(now.Add(time.Hour)), "they expire together")
-	assert.Empty(t, d.Counters(now.Add(time.Hour)))
+	assert.Empty(t, d.Records.List(now.Add(time.Hour)), "they expire together")
+	assert.Empty(t, d.Counters.List(now.Add(time.Hour)))
 	require.Equal(t, wire.Granted, d.Run(cmd, now.Add(2*time.Hour)).Outcome)
 	d.Flush()
-	assert.Empty(t, d.Records(now.Add(2*time.Hour)))
+	assert.Empty(t, d.Records.List(now.Add(2*time.Hour)))
 }
 
 // The set is written by who takes the lock, and by a Restore where there is none;
@@ -97,7 +95,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 func TestWhoWritesTheSet(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
-	d.Put("k", "v", time.Minute, now)
+	d.Keys.Put("k", "v", now.Add(time.Minute))
 	cmd := func(op wire.Op, value string, set wire.Set) wire.Request {
 		return wire.Request{Op: op, Key: "k", Value: value, TTL: time.Minute, Fence: wire.Fence{Token: 5, On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}}
 	}

@@ -1,6 +1,6 @@
 // Package quorumtest helps to test what is built on package quorum.
 //
-// Server is an instance in memory: exact in what each command does, and made to
-// fail in every way in which a real server fails. Check is the contract that
-// every wire.Instance must pass.
+// Server is an instance in memory. It executes each request exactly and can be made to
+// fail in every way in which a real server fails. Package contract checks that another
+// wire.Instance behaves as a Server does.
 package quorumtest

@@ -1,105 +1,51 @@
 package quorumtest
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// queue is the wait queue of a key: the addresses of the processes that wait for it.
-type queue struct {
-	waiters []string
-	expires time.Time
+// Waiting lists the addresses in the wait queue of a key, the first one first.
+func (d *Data) Waiting(key string, now time.Time) []string {
+	waiters, _, _ := d.queues.Get(key, now)
+	return slices.Clone(waiters)
 }
 
-// queue returns the wait queue of a key at now.
-func (s *store) queue(key string, now time.Time) queue {
-	q, ok := s.queues[key]
-	if ok && (len(q.waiters) == 0 || expired(q.expires, now)) {
-		delete(s.queues, key)
-		return queue{}
-	}
-	return q
-}
-
-func (s *store) enqueue(w wire.Waiter, now time.Time) wire.Vote {
-	if err := validateWaiter(wire.Enqueue, w); err != nil {
-		return wire.Vote{Err: err, Unsent: true}
-	}
-	if _, held := s.key(w.Key, now); !held && !w.Yield {
-		return wire.Vote{Outcome: wire.Refused}
-	}
-	q := s.queue(w.Key, now)
+func (d *Data) enqueue(w wire.Waiter, now time.Time) {
+	waiters := d.Waiting(w.Key, now)
 	switch {
-	case slices.Contains(q.waiters, w.Address):
+	case slices.Contains(waiters, w.Address):
 	case w.Front:
-		q.waiters = slices.Insert(q.waiters, 0, w.Address)
+		waiters = slices.Insert(waiters, 0, w.Address)
 	default:
-		q.waiters = append(q.waiters, w.Address)
+		waiters = append(waiters, w.Address)
 	}
-	q.expires = now.Add(w.TTL)
-	s.queues[w.Key] = q
-	return wire.Vote{Outcome: wire.Granted}
+	d.queues.Put(w.Key, waiters, now.Add(w.TTL))
 }
 
-func (s *store) dequeue(w wire.Waiter, now time.Time) wire.Vote {
-	if err := validateWaiter(wire.Dequeue, w); err != nil {
-		return wire.Vote{Err: err, Unsent: true}
+// dequeue reports whether the waiter was in the queue.
+func (d *Data) dequeue(w wire.Waiter, now time.Time) bool {
+	waiters, expires, _ := d.queues.Get(w.Key, now)
+	at := slices.Index(waiters, w.Address)
+	if at >= 0 {
+		d.queues.Put(w.Key, slices.Delete(waiters, at, at+1), expires)
 	}
-	q := s.queue(w.Key, now)
-	if at := slices.Index(q.waiters, w.Address); at >= 0 {
-		q.waiters = slices.Delete(q.waiters, at, at+1)
-		s.queues[w.Key] = q
-		return wire.Vote{Outcome: wire.Granted}
-	}
-	vote := wire.Vote{Outcome: wire.Refused}
-	if _, held := s.key(w.Key, now); !held {
-		vote.Notified = s.notifyNext(w.Key, now)
-	}
-	return vote
+	return at >= 0
 }
 
-// notifyNext notifies the first process in the queue that has a subscription, and takes it
+// notifyNext notifies the first waiter in the queue that has a subscription, and takes it
 // and those before it out.
-func (s *store) notifyNext(key string, now time.Time) bool {
+func (d *Data) notifyNext(key string, now time.Time) bool {
 	for {
-		q := s.queue(key, now)
-		if len(q.waiters) == 0 {
+		waiters, expires, _ := d.queues.Get(key, now)
+		if len(waiters) == 0 {
 			return false
 		}
-		first := q.waiters[0]
-		q.waiters = q.waiters[1:]
-		s.queues[key] = q
-		if s.notify != nil && s.notify(first, key) {
+		d.queues.Put(key, waiters[1:], expires)
+		if d.Notify != nil && d.Notify(waiters[0], key) {
 			return true
 		}
 	}
-}
-
-// carryOut carries out a request, or Enqueue or Dequeue for a waiter.
-func (s *store) carryOut(cmd wire.Request, w wire.Waiter, now time.Time) wire.Vote {
-	var vote wire.Vote
-	switch cmd.Op {
-	case wire.Enqueue:
-		vote = s.enqueue(w, now)
-	case wire.Dequeue:
-		vote = s.dequeue(w, now)
-	default:
-		return s.run(cmd, now)
-	}
-	return withClock(vote, cmd, now)
-}
-
-func validateWaiter(op wire.Op, w wire.Waiter) error {
-	switch {
-	case w.Key == "":
-		return fmt.Errorf("%w: %v without a Key", ErrBadCommand, op)
-	case w.Address == "":
-		return fmt.Errorf("%w: %v for %q without an Address", ErrBadCommand, op, w.Key)
-	case op == wire.Enqueue && !wholeMs(w.TTL):
-		return fmt.Errorf("%w: %v for %q has the TTL %v, want whole milliseconds, at least one", ErrBadCommand, op, w.Key, w.TTL)
-	}
-	return nil
 }

@@ -27,7 +27,7 @@ type Server struct {
 	clock clock.Clock
 
 	mu    sync.Mutex // never held while anything is waited for
-	data  store
+	data  *Data
 	queue []*request // under way or in the socket's buffer, by due, then in order of sending
 	log   []Entry
 	seq   uint64
@@ -274,7 +274,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
-			r.vote = s.data.carryOut(r.cmd, r.waiter, wall)
+			r.vote = s.data.RunFor(r.waiter, r.cmd, wall)
 		}
 	}
 	if r.cmd.Op == 0 {
@@ -336,9 +336,8 @@ func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time)
 // Hang stops the server as a SIGSTOP does: connections stay, commands are
 // taken into the socket's buffer, and nothing is carried out or answered.
 func (s *Server) Hang() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	s.advance(s.clock.Now())
 	s.hung = true
 }
 
@@ -413,25 +412,23 @@ func (s *Server) start(keepData bool) {
 // Promote makes the server what it is after it was a replica for a while: the same
 // process with another replication ID. Its data stays as it is.
 func (s *Server) Promote() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	s.advance(s.clock.Now())
 	s.replID, s.promoted = newID(), true
 }
 
 // Attach makes the server what it is after its first replica connected: the same master
 // with another replication ID.
 func (s *Server) Attach() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	s.advance(s.clock.Now())
 	s.replID = newID()
 }
 
 // clear forgets all data.
 func (s *Server) clear() {
-	s.data, s.mark = newStore(), Mark{}
-	s.data.notify = s.notify
+	s.data, s.mark = NewData(), Mark{}
+	s.data.Notify = s.notify
 }
 
 // up begins a run of the server.
@@ -456,9 +453,8 @@ func (s *Server) connect() {
 // StepClock moves the server's wall clock by d, forward or back, as an operator
 // or a time service does. Keys expire by that clock.
 func (s *Server) StepClock(d time.Duration) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	s.advance(s.clock.Now())
 	s.offset += d
 }
 
@@ -493,5 +489,5 @@ func (s *Server) String() string {
 	case s.hung:
 		state = "hung"
 	}
-	return fmt.Sprintf("%s (%s, %d keys)", s.name, state, len(s.data.live(s.clock.Now().Add(s.offset))))
+	return fmt.Sprintf("%s (%s, %d keys)", s.name, state, len(s.data.Keys.List(s.clock.Now().Add(s.offset))))
 }

@@ -263,8 +263,10 @@ func TestServerHookAndInspection(t *testing.T) {
 	s.PutCounter("k", 7, "")
 	vote = s.Do(t.Context(), acquire("v"))
 	assert.EqualValues(t, 8, vote.Token)
-	assert.Equal(t, set.String(), s.Fingerprint("k"))
-	assert.Equal(t, []wire.Op{wire.Acquire, wire.Acquire, wire.Acquire}, s.Ops())
+	assert.Equal(t, set.String(), s.Record("k").Set)
+	for _, e := range s.Log() {
+		assert.Equal(t, wire.Acquire, e.Request.Op)
+	}
 	assert.Equal(t, uint64(3), s.Log()[2].Seq)
 	s.FlushAll()
 	assert.Empty(t, s.Keys())

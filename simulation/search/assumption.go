@@ -56,22 +56,22 @@ func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Con
 	}
 	switch {
 	case f.Kind == simulation.Suspend && f.Frozen:
-		return broken(2, "the clocks of a suspended machine, %s's, stood still", named(f.Process))
+		return broken(2, "the clocks of a suspended machine, %s's, stood still", whose(f.Process))
 	case f.Kind == simulation.Step && f.Server != "":
-		return broken(2, "the clock of %s jumped", named(f.Server))
+		return broken(2, "the clock of %s jumped", whose(f.Server))
 	case f.Kind == simulation.Step && f.By < 0 && among(simulation.Suspend):
 		// The larger of two clocks is of no help where both lose time.
-		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", named(f.Process))
+		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", whose(f.Process))
 	case f.Kind == simulation.Rate && (f.PPM > slewing || f.PPM < -slewing):
-		return broken(2, "the clocks of %s gained %+d ppm", named(f.Process+f.Server), f.PPM)
+		return broken(2, "the clocks of %s gained %+d ppm", whose(f.Process+f.Server), f.PPM)
 	case f.Kind == simulation.Evict:
-		return broken(3, "%s evicted a key", named(f.Server))
+		return broken(3, "%s evicted a key", whose(f.Server))
 	case f.Kind == simulation.SplitBrain:
-		return broken(3, "%s went on answering beside the replica that took its place", named(f.Server))
+		return broken(3, "%s went on answering beside the replica that took its place", whose(f.Server))
 	case f.Kind == simulation.Switch && among(simulation.Reboot):
-		return broken(3, "the address of %s led a client that started to another server that had been up for long", named(f.Server))
+		return broken(3, "the address of %s led a client that started to another server that had been up for long", whose(f.Server))
 	case f.Kind == simulation.Switch && outlives(f, cfg):
-		return broken(3, "a connection stayed with the old server behind %s's address for longer than MaxTTL exceeds the TTL", named(f.Server))
+		return broken(3, "a connection stayed with the old server behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
 	}
 	return Breach{}, false
 }
@@ -83,7 +83,7 @@ func outlives(f simulation.Fault, cfg simulation.Config) bool {
 	return f.By == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.By
 }
 
-func named(who string) string {
+func whose(who string) string {
 	if who == simulation.Any {
 		return "all"
 	}

@@ -61,38 +61,25 @@ func (f Finding) compare(g Finding) int {
 	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(f.Fault, g.Fault), strings.Compare(string(f.Cause), string(g.Cause)))
 }
 
-// play plays the Setups from one number up to another. begins is told each number
-// before it is played.
-func (c *cases) play(from, to uint64, begins func(uint64)) (Batch, error) {
-	b := Batch{From: from, To: from, Counts: map[string]int{}}
-	for i := from; i < to; i++ {
-		begins(i)
-		setup, label := c.at(i)
-		result, err := c.run.play(context.Background(), setup)
-		if err != nil {
-			return Batch{}, err
-		}
-		b.add(c, i, setup, label, result)
+// play plays Setup number i and adds what came of it.
+func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
+	setup, label := c.at(i)
+	r, err := c.run.play(context.Background(), setup)
+	if err != nil {
+		return err
 	}
-	return b, nil
-}
-
-func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.Result) {
-	b.To = i + 1
 	b.Runs++
 	text := []byte(r.Log.String())
 	digest := sha256.Sum256(text)
 	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
 	b.Traces += binary.BigEndian.Uint64(digest[:])
-	for what, n := range r.Log.Counts() {
-		b.Counts[what] += n
-	}
+	b.count(r.Log.Counts())
 	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
 		// A moment may break an assumption though no fault does by what it is.
 		return !c.counts(i, k) || c.space.Within && c.run.causeOf(k, setup, r) != Covered
 	})
 	if len(kinds) == 0 {
-		return
+		return nil
 	}
 	b.Violating++
 	if c.space.How == Each {
@@ -105,6 +92,7 @@ func (b *Batch) add(c *cases, i uint64, setup Setup, label string, r simulation.
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
+	return nil
 }
 
 // find takes in a finding. The one with the lowest number stays the first.
@@ -124,21 +112,24 @@ func (b *Batch) find(f Finding) {
 
 // merge takes in the batch that follows.
 func (b *Batch) merge(next Batch) {
-	b.To = next.To
 	b.Runs += next.Runs
 	b.Lines += next.Lines
 	b.Traces += next.Traces
 	b.Violating += next.Violating
-	if b.Counts == nil {
-		b.Counts = map[string]int{}
-	}
-	for what, n := range next.Counts {
-		b.Counts[what] += n
-	}
+	b.count(next.Counts)
 	for _, f := range next.Findings {
 		b.find(f)
 	}
 	b.Hits = append(b.Hits, next.Hits...)
+}
+
+func (b *Batch) count(counts map[string]int) {
+	if b.Counts == nil {
+		b.Counts = map[string]int{}
+	}
+	for what, n := range counts {
+		b.Counts[what] += n
+	}
 }
 
 // Unreached lists what a check may depend on and never happened: that something was

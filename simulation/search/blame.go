@@ -120,13 +120,13 @@ func lateness(schedule simulation.Schedule) string {
 		atResource := f.Server == simulation.Resource
 		switch {
 		case f.Kind == simulation.Pause:
-			add("%s was paused after its look at the lease", named(f.Process))
+			add("%s was paused after its look at the lease", whose(f.Process))
 		case f.Kind == simulation.Suspend:
-			add("the machine of %s was suspended after its look at the lease", named(f.Process))
+			add("the machine of %s was suspended after its look at the lease", whose(f.Process))
 		case atResource && (f.Kind == simulation.Delay || f.Kind == simulation.Reorder):
-			add("a request of %s was late on its way to the resource", named(f.Process))
+			add("a request of %s was late on its way to the resource", whose(f.Process))
 		case atResource && f.Kind == simulation.Duplicate:
-			add("a request of %s reached the resource twice", named(f.Process))
+			add("a request of %s reached the resource twice", whose(f.Process))
 		}
 	}
 	if len(ways) == 0 {

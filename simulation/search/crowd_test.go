@@ -29,15 +29,15 @@ func TestCrowd(t *testing.T) {
 	report := find(t, crowded("default", faults...), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{
-		"a lease was passed on without a round", "a lease was extended",
+		"a lease was handed to a local waiter", "a lease was extended",
 		"a process crashed", "a quarantine began: restarted", "a quarantine began: clock jumped", "a reply came too late",
 	} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
-	assert.Greater(t, report.Counts["a lease was passed on without a round"], report.Counts["a lease was acquired"]/10)
+	assert.Greater(t, report.Counts["a lease was handed to a local waiter"], report.Counts["a lease was acquired"]/10)
 
 	// Two of these faults bite where nothing guards against them.
-	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders)
+	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders, 16)
 }
 
 // A setup has one outcome, though goroutines of one process wake each other.

@@ -35,7 +35,7 @@ func Example() {
 			Setup: search.Setup{Workload: "transfer", Design: design},
 			How:   search.Draw, Faults: []simulation.Kind{simulation.Pause}, Span: time.Second,
 		}
-		report, err := search.Search(context.Background(), registry, space, search.Options{To: 300})
+		report, err := search.Search(context.Background(), registry, space, search.Options{To: 100})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -268,18 +268,6 @@ func printable(text string) string {
 	return b.String()
 }
 
-// validate says what is wrong with a Setup, without playing it to the end.
-func (r Registry) validate(s Setup) error {
-	p, err := r.prepare(s)
-	if err != nil {
-		return err
-	}
-	p.cfg.MaxEvents = 1 // all that Run looks at comes before
-	p.work = func(*simulation.Client) {}
-	_, err = p.play(context.Background(), s)
-	return err
-}
-
 // short is the beginning of a long word.
 func short(word string) string {
 	if len(word) > 16 {

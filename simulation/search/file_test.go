@@ -87,7 +87,6 @@ func TestBadFiles(t *testing.T) {
 		return bytes.Replace(good, []byte(old), []byte(replacement), 1)
 	}
 	zero, many := 0, 1<<40
-	negative := -time.Second
 	for name, test := range map[string]struct {
 		text []byte
 		says string
@@ -122,8 +121,6 @@ func TestBadFiles(t *testing.T) {
 		"no servers":         {encoded(t, func(f *search.File) { f.Changes.Servers = &zero }), "servers is 0"},
 		"no processes":       {encoded(t, func(f *search.File) { f.Changes.Processes = &zero }), "processes is 0"},
 		"absurd rounds":      {encoded(t, func(f *search.File) { f.Changes.Rounds = &many }), "rounds is"},
-		"absurd TTL":         {encoded(t, func(f *search.File) { f.Changes.TTL = &negative }), "ttl_ns is -1000000000 (-1s)"},
-		"absurd guard":       {encoded(t, func(f *search.File) { g := simulation.Guarding("dog"); f.Changes.Guard = &g }), `"dog"`},
 		"absurd digest":      {encoded(t, func(f *search.File) { f.Digest = "x" }), `its trace_sha256 is "x"`},
 		"too many faults":    {encoded(t, func(f *search.File) { f.Schedule = make(simulation.Schedule, 2_001) }), "2001 faults"},
 		"escapes in a kind":  {encoded(t, func(f *search.File) { f.Violations[0].Kind = "\x1b]0;x\a"; f.About = "" }), `"\x1b]0;x\a"`},

@@ -89,7 +89,7 @@ func (h *historyBuilder) prepare(e *simulation.Event) {
 	case e.Place != simulation.Resource:
 	case e.Kind == simulation.Sent:
 		h.calls[id] = &call{sent: e.At}
-	case e.Kind == simulation.Heard:
+	case e.Kind == simulation.Received:
 		h.calls[id].heard, h.calls[id].ok = e.At, true
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Mixed is a workload that does a bit of everything: two or three clients, of which
-// the seed says who waits for the lock and who tries, who keeps it alive, extends it
-// or lets it run out, who looks at it before writing, and how long all of it takes.
+// Mixed is a workload that does a bit of everything, with two or three clients. The seed
+// says which of them wait for the lock and which try, keep it alive, extend it or let it
+// run out, and how long all of it takes.
 func Mixed() Workload {
 	return Workload{
 		Name: "mixed", Title: "two or three clients lock, read, look, write and release, each in its own way",
@@ -18,13 +18,33 @@ func Mixed() Workload {
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
 		},
 		Rounds: 3, Span: 12 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload { return mixed{rounds}.play },
+		Work: func(_ simulation.Config, rounds int) simulation.Workload {
+			return func(c *simulation.Client) {
+				if !joins(c, abouts*1000) {
+					return
+				}
+				for round := range rounds {
+					mixed(c, draws{c, round * abouts})
+				}
+			}
+		},
 	}
 }
 
-// mixed is Mixed with its rounds.
-type mixed struct {
-	rounds int
+// draws is what a client draws for one round, by the number of what it is about.
+type draws struct {
+	c    *simulation.Client
+	base int
+}
+
+func (d draws) pick(about, n int) int { return d.c.Pick(uint64(d.base+about), n) }
+
+// ms is some whole milliseconds, fewer than most.
+func (d draws) ms(about, most int) time.Duration { return d.some(about, 0, most) }
+
+// some is some whole milliseconds, fewer than most, and none in the share without of most.
+func (d draws) some(about, without, most int) time.Duration {
+	return time.Duration(max(0, d.pick(about, most)-without)) * time.Millisecond
 }
 
 // What a client draws for each round.
@@ -40,43 +60,31 @@ const (
 	abouts
 )
 
-func (m mixed) play(c *simulation.Client) {
-	if !joins(c, abouts*1000) {
-		return
-	}
-	for round := range m.rounds {
-		m.round(c, func(about, n int) int { return c.Pick(uint64(round*abouts+about), n) })
-	}
-}
-
-func (m mixed) round(c *simulation.Client, pick func(about, n int) int) {
-	const ms = time.Millisecond
-	c.Sleep(time.Duration(pick(aboutStart, 400)) * ms)
-	lease := get(c, pick(aboutWaiting, 3))
+func mixed(c *simulation.Client, d draws) {
+	c.Sleep(d.ms(aboutStart, 400))
+	lease := get(c, d.pick(aboutWaiting, 3))
 	if lease == nil {
 		return
 	}
-	if pick(aboutKeeping, 3) == 0 {
+	if d.pick(aboutKeeping, 3) == 0 {
 		c.KeepAlive(lease)
 	}
-	thinks := time.Duration(max(0, pick(aboutThinking, 600)-300)) * ms
+	thinks := d.some(aboutThinking, 300, 600)
 	update(c, lease, thinks)
-	c.Sleep(time.Duration(pick(aboutWork, 2500)) * ms)
-	if pick(aboutExtending, 2) == 0 {
-		if err := c.Extend(lease); err != nil {
-			c.Note("not extended")
-		}
+	c.Sleep(d.ms(aboutWork, 2500))
+	if d.pick(aboutExtending, 2) == 0 {
+		extend(c, lease)
 	}
-	if pick(aboutMore, 3) > 0 {
+	if d.pick(aboutMore, 3) > 0 {
 		update(c, lease, thinks)
 	}
-	if pick(aboutRelease, 8) > 0 { // else it runs out
-		_ = c.Release(lease) // what became of it is in the log
+	if d.pick(aboutRelease, 8) > 0 { // else it runs out
+		_ = c.Release(lease) // the log has its outcome
 	}
 }
 
-// joins reports whether the client takes part, which for the third one is drawn; who does
-// has looked at the instances before anything happens to these.
+// joins reports whether the client takes part, which for the third one is drawn. A client
+// that takes part verifies the instances before anything happens to them.
 func joins(c *simulation.Client, about uint64) bool {
 	if c.Index == 2 && c.Pick(about, 2) == 0 {
 		return false
@@ -93,7 +101,7 @@ func joins(c *simulation.Client, about uint64) bool {
 const (
 	once  = iota // try once
 	polls        // try again and again
-	waits        // in the library's way
+	waits        // let the library wait
 )
 
 // get gets the lock, or nil; why is in the log.
@@ -119,8 +127,14 @@ func get(c *simulation.Client, way int) simulation.Lease {
 	return nil
 }
 
-// update adds one to the resource, unless the lease turns out to be over. It reads and
-// writes nothing without a look at the lease: what goes wrong then isn't the holder's.
+func extend(c *simulation.Client, lease simulation.Lease) {
+	if err := c.Extend(lease); err != nil {
+		c.Note("not extended")
+	}
+}
+
+// update adds one to the resource, unless the lease turns out to be over. It checks the
+// lease before each read and write: if something goes wrong, it isn't the holder's fault.
 func update(c *simulation.Client, lease simulation.Lease, thinks time.Duration) {
 	if !c.Valid(lease) {
 		return
@@ -135,5 +149,5 @@ func update(c *simulation.Client, lease simulation.Lease, thinks time.Duration) 
 	if !c.Valid(lease) {
 		return
 	}
-	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see the outcome
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 )
 
 // ErrSetup is wrapped by the error for a Setup, a Space or Options that can't be
@@ -37,15 +38,8 @@ type Workload struct {
 // Workloads are those that are made for searches, the usual one first.
 func Workloads() []Workload { return []Workload{Mixed(), Crowd(), Relay()} }
 
-// Design is a way to lock, by name.
-type Design struct {
-	Name, Title string
-	// Apply changes a Config so that a run's processes lock in this way.
-	Apply func(*simulation.Config)
-	// Promises says that it is the library as it is, which makes the promises of package
-	// quorum. What breaks one of them in another design is no bug of the library.
-	Promises bool
-}
+// Design is a way to lock, by name. Only Name and Apply are needed here.
+type Design = designs.Design
 
 // Registry knows workloads and designs by name. Names in a Setup mean those of the
 // Registry that it is played with.
@@ -54,32 +48,24 @@ type Registry struct {
 	Designs   []Design
 }
 
-// Workload gives the workload of that name; the error Is ErrSetup and lists those
-// that there are.
+// Workload gives the workload of that name. The error Is ErrSetup and lists the names.
 func (r Registry) Workload(name string) (Workload, error) {
-	names := make([]string, len(r.Workloads))
-	for i, w := range r.Workloads {
-		if names[i] = w.Name; w.Name == name {
-			return w, nil
-		}
-	}
-	return Workload{}, unknown("workload", name, names)
+	return named("workload", name, r.Workloads, func(w Workload) string { return w.Name })
 }
 
 // Design gives the design of that name, one of the Registry's or of the workload's
-// own; the error Is ErrSetup and lists those that there are.
+// own. The error Is ErrSetup and lists the names.
 func (r Registry) Design(w Workload, name string) (Design, error) {
-	all := slices.Concat(w.Designs, r.Designs)
-	names := make([]string, len(all))
-	for i, d := range all {
-		if names[i] = d.Name; d.Name == name {
-			return d, nil
-		}
-	}
-	return Design{}, unknown("design", name, names)
+	return named("design", name, slices.Concat(w.Designs, r.Designs), func(d Design) string { return d.Name })
 }
 
-func unknown(what, name string, names []string) error {
+func named[T any](what, name string, all []T, nameOf func(T) string) (none T, err error) {
+	names := make([]string, len(all))
+	for i, one := range all {
+		if names[i] = nameOf(one); names[i] == name {
+			return one, nil
+		}
+	}
 	slices.Sort(names)
-	return fmt.Errorf("%w: there is no %s %q; there are: %s", ErrSetup, what, name, strings.Join(names, ", "))
+	return none, fmt.Errorf("%w: there is no %s %q; there are: %s", ErrSetup, what, name, strings.Join(names, ", "))
 }

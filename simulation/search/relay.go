@@ -65,31 +65,30 @@ func (w relay) play(c *simulation.Client) {
 		}
 	}
 	for round := range w.rounds {
-		pick := func(about, n int) int { return c.Pick(uint64(round*relayings+about), n) }
-		const ms = time.Millisecond
-		c.Sleep(time.Duration(pick(relayStart, 400)) * ms)
-		lease := w.receive(c, pick, pick(relayTakes, 12))
+		d := draws{c, round * relayings}
+		c.Sleep(d.ms(relayStart, 400))
+		lease := receive(c, d, d.pick(relayTakes, 12))
 		if lease == nil {
-			lease = get(c, pick(relayWaiting, 3))
+			lease = get(c, d.pick(relayWaiting, 3))
 		}
 		if lease != nil {
-			w.hold(c, lease, pick)
+			hold(c, lease, d)
 		}
-		if pick(relayLooks, 3) == 0 {
-			_, _ = c.Inspect("k") // what it found is in the log
+		if d.pick(relayLooks, 3) == 0 {
+			_, _ = c.Inspect("k") // the log has its outcome
 		}
 	}
 	// Letters are still on their way.
 	for round := range 2 {
-		pick := func(about, n int) int { return c.Pick(uint64((w.rounds+round)*relayings+about), n) }
-		if lease := w.receive(c, pick, 20); lease != nil {
-			w.hold(c, lease, pick)
+		d := draws{c, (w.rounds + round) * relayings}
+		if lease := receive(c, d, 20); lease != nil {
+			hold(c, lease, d)
 		}
 	}
 }
 
 // receive looks for letters, so many times, until one of them gives a lease.
-func (w relay) receive(c *simulation.Client, pick func(about, n int) int, looks int) simulation.Lease {
+func receive(c *simulation.Client, d draws, looks int) simulation.Lease {
 	for look := range looks {
 		for {
 			text, ok := c.Letter()
@@ -101,8 +100,8 @@ func (w relay) receive(c *simulation.Client, pick func(about, n int) int, looks 
 				c.Note("a letter that is no handle")
 				continue
 			}
-			if pick(relayLate+100*look, 6) == 0 {
-				_ = c.ReleaseHandle(handle) // what became of it is in the log
+			if d.pick(relayLate+100*look, 6) == 0 {
+				_ = c.ReleaseHandle(handle) // the log has its outcome
 				continue
 			}
 			if lease, err := c.Resume(handle); err == nil {
@@ -114,35 +113,30 @@ func (w relay) receive(c *simulation.Client, pick func(about, n int) int, looks 
 	return nil
 }
 
-// hold is what is done with a lease until it is handed off, released or left to run out.
-func (w relay) hold(c *simulation.Client, lease simulation.Lease, pick func(about, n int) int) {
-	const ms = time.Millisecond
-	extend := func() {
-		if err := c.Extend(lease); err != nil {
-			c.Note("not extended")
-		}
-	}
-	if pick(relayKeeping, 3) == 0 {
+// hold is what a client does with a lease until it hands it off, releases it or lets it
+// run out.
+func hold(c *simulation.Client, lease simulation.Lease, d draws) {
+	if d.pick(relayKeeping, 3) == 0 {
 		c.KeepAlive(lease)
 	}
-	thinks := time.Duration(max(0, pick(relayThinks, 400)-200)) * ms
+	thinks := d.some(relayThinks, 200, 400)
 	update(c, lease, thinks)
-	c.Sleep(time.Duration(pick(relayWork, 1200)) * ms)
-	if pick(relayExtends, 2) == 0 {
-		extend()
+	c.Sleep(d.ms(relayWork, 1200))
+	if d.pick(relayExtends, 2) == 0 {
+		extend(c, lease)
 		if c.Valid(lease) {
 			update(c, lease, thinks)
 		}
 	}
-	switch end := pick(relayEnd, 10); {
+	switch end := d.pick(relayEnd, 10); {
 	case end == 0:
 		return // it runs out
 	case end <= 2:
 		_ = c.Release(lease)
 		return
 	}
-	if pick(relayBefore, 2) == 0 {
-		extend() // its last messages may still be on their way when the handle is
+	if d.pick(relayBefore, 2) == 0 {
+		extend(c, lease) // its last messages may still be on their way when the handle is
 	}
 	handle, err := c.HandOff(lease)
 	if err != nil {
@@ -153,9 +147,9 @@ func (w relay) hold(c *simulation.Client, lease simulation.Lease, pick func(abou
 		c.Note("a handle that can't be written")
 		return
 	}
-	w.send(c, text, pick)
-	// What was handed off isn't ours, whatever we try.
-	if pick(relayAgain, 2) == 0 {
+	send(c, text, d)
+	// A lease that was handed off is no longer its sender's, whatever it tries.
+	if d.pick(relayAgain, 2) == 0 {
 		if err := c.Extend(lease); err == nil {
 			c.Note("extended what was handed off")
 		}
@@ -163,31 +157,30 @@ func (w relay) hold(c *simulation.Client, lease simulation.Lease, pick func(abou
 	if c.Valid(lease) {
 		update(c, lease, thinks)
 	}
-	if pick(relayAgain+1000, 8) == 0 {
-		c.Sleep(time.Duration(pick(relayAgain+2000, 3000)) * ms)
+	if d.pick(relayAgain+1000, 8) == 0 {
+		c.Sleep(d.ms(relayAgain+2000, 3000))
 		_ = c.ReleaseHandle(handle)
 	}
 }
 
 // send sends a handle on its way.
-func (w relay) send(c *simulation.Client, text string, pick func(about, n int) int) {
-	const ms = time.Millisecond
+func send(c *simulation.Client, text string, d draws) {
 	names := []string{"c1", "c2", "c3"}
 	names = append(names[:c.Index:c.Index], names[c.Index+1:]...)
-	at := pick(relayReceiver, len(names))
+	at := d.pick(relayReceiver, len(names))
 	delay := func(about int) time.Duration {
-		if pick(about, 2) == 0 {
+		if d.pick(about, 2) == 0 {
 			return 0
 		}
-		return time.Duration(pick(about+1000, 4000)) * ms
+		return d.ms(about+1000, 4000)
 	}
 	c.Send(names[at], text, delay(relayDelay))
-	switch pick(relayFate, 6) {
+	switch d.pick(relayFate, 6) {
 	case 0: // twice
 		c.Send(names[at], text, delay(relayDelay+2000))
-	case 1, 2: // to somebody else, too
+	case 1, 2: // to the other client, too
 		c.Send(names[1-at], text, delay(relayDelay+2000))
-	case 3: // and to oneself: nobody may have got it
+	case 3: // and to itself, because maybe no other client got it
 		c.Send(c.Name, text, delay(relayDelay+2000))
 	}
 }

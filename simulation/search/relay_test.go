@@ -50,7 +50,7 @@ func TestRelay(t *testing.T) {
 		}
 		// The same faults bite where nobody compares runs.
 		for _, design := range []string{"unwatched", "hidden"} {
-			first(t, relayed(design, between...), simulation.TwoHolders)
+			first(t, relayed(design, between...), simulation.TwoHolders, 16)
 		}
 	})
 	// Among many faults a server rarely fails over while a proxy stands before it.

@@ -1,8 +1,10 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redquorum/redlock/simulation"
 )
@@ -15,6 +17,31 @@ type Setup struct {
 	Changes  Changes             `json:"changes"`
 	Seed     uint64              `json:"seed"`
 	Schedule simulation.Schedule `json:"schedule"`
+}
+
+// Changes makes a run smaller than its workload and its design make it. A nil field
+// changes nothing.
+type Changes struct {
+	Servers   *int `json:"servers,omitempty"`
+	Processes *int `json:"processes,omitempty"`
+	// Rounds is how many rounds the workload plays: 1 to as many as it does anyway.
+	Rounds *int `json:"rounds,omitempty"`
+}
+
+// longest bounds times, so that no run waits forever.
+const longest = 24 * time.Hour
+
+// validate checks what a wrong Config is used for before simulation.Run checks it.
+func (c Changes) validate(w Workload) error {
+	switch {
+	case c.Rounds != nil && (*c.Rounds < 1 || *c.Rounds > w.Rounds):
+		return fmt.Errorf("rounds is %d, want 1 to %d, those of the workload %q", *c.Rounds, w.Rounds, w.Name)
+	case c.Servers != nil && (*c.Servers < 1 || *c.Servers > 26):
+		return fmt.Errorf("servers is %d, want 1 to 26", *c.Servers)
+	case c.Processes != nil && (*c.Processes < 1 || *c.Processes > 64):
+		return fmt.Errorf("processes is %d, want 1 to 64", *c.Processes)
+	}
+	return nil
 }
 
 // run is a Setup with its names looked up.
@@ -37,14 +64,10 @@ func (r Registry) prepare(s Setup) (run, error) {
 	if err := s.Changes.validate(w); err != nil {
 		return run{}, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
-	cfg := w.Base
-	d.Apply(&cfg)
-	s.Changes.apply(&cfg)
-	rounds := w.Rounds
-	if s.Changes.Rounds != nil {
-		rounds = *s.Changes.Rounds
-	}
-	return run{cfg: cfg, workload: w, work: w.Work(cfg, rounds)}, nil
+	cfg := d.Configure(w.Base)
+	cfg.Servers = *cmp.Or(s.Changes.Servers, &cfg.Servers)
+	cfg.Processes = *cmp.Or(s.Changes.Processes, &cfg.Processes)
+	return run{cfg: cfg, workload: w, work: w.Work(cfg, *cmp.Or(s.Changes.Rounds, &w.Rounds))}, nil
 }
 
 // Play plays a Setup.
@@ -54,7 +77,7 @@ func (r Registry) Play(s Setup) (simulation.Result, error) {
 	return r.PlayContext(context.Background(), s)
 }
 
-// PlayContext is Play until ctx ends; the error then Is ctx's, too.
+// PlayContext is Play until ctx ends. The error then Is also that of ctx.
 func (r Registry) PlayContext(ctx context.Context, s Setup) (simulation.Result, error) {
 	p, err := r.prepare(s)
 	if err != nil {
@@ -74,4 +97,16 @@ func (p run) play(ctx context.Context, s Setup) (simulation.Result, error) {
 		result = p.workload.Judge(s, result)
 	}
 	return result, nil
+}
+
+// validate says what is wrong with a Setup, without playing it to the end.
+func (r Registry) validate(s Setup) error {
+	p, err := r.prepare(s)
+	if err != nil {
+		return err
+	}
+	p.cfg.MaxEvents = 1 // all that Run looks at comes before
+	p.work = func(*simulation.Client) {}
+	_, err = p.play(context.Background(), s)
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -169,53 +170,41 @@ func (s *shrinker) field(i int, change func(*simulation.Fault)) bool {
 }
 
 // units are what is round, the rounder ones first.
-var units = []time.Duration{
-	time.Minute, 10 * time.Second, 5 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond,
-	10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond, time.Microsecond,
-}
+var (
+	units = []time.Duration{
+		time.Minute, 10 * time.Second, 5 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond,
+		10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond, time.Microsecond,
+	}
+	ppmUnits = []time.Duration{100_000, 50_000, 10_000, 5_000, 1_000, 500, 100, 10}
+)
 
-// number makes a length shorter, and round.
+// number makes a length shorter, and round. For a Cut, Lose or Delay 0 means forever,
+// which isn't shorter: so not 0.
 func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
-	now := func() time.Duration { return *of(&s.best.Schedule[i]) }
-	put := func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { *of(f) = d }) }
-	original := now()
-	sign := time.Duration(1)
-	if original < 0 {
-		sign = -1
-	}
-	// For a Cut, Lose or Delay 0 means forever, which isn't shorter: so not 0.
-	bisect(int64(original*sign), int64(time.Millisecond), func(n int64) bool { return put(time.Duration(n) * sign) })
-	// The least is an odd number. A rounder one that is a little larger will do as
-	// well, if the violation hasn't gone for more of it.
-	least := now() * sign
-	for _, unit := range units {
-		if least%unit == 0 {
-			return
-		}
-		if up := least + unit - least%unit; up <= min(original*sign, least+least/4) && put(up*sign) {
-			return
-		}
-	}
+	s.nearer(*of(&s.best.Schedule[i]), time.Millisecond, units, func(least time.Duration) time.Duration { return least + least/4 },
+		func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { *of(f) = d }) })
 }
 
 // ppm brings a rate or a share nearer to nothing, and makes it round.
 func (s *shrinker) ppm(i int) {
-	original := s.best.Schedule[i].PPM
-	sign := int64(1)
+	s.nearer(time.Duration(s.best.Schedule[i].PPM), 100, ppmUnits, func(time.Duration) time.Duration { return math.MaxInt64 },
+		func(n time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.PPM = int64(n) }) })
+}
+
+// nearer brings a number nearer to 0, to within step. The least number that put takes is
+// odd. A rounder one that is a little larger, up to most, will do as well, if the violation
+// hasn't gone for more of it.
+func (s *shrinker) nearer(original, step time.Duration, units []time.Duration, most func(least time.Duration) time.Duration, put func(time.Duration) bool) {
+	sign := time.Duration(1)
 	if original < 0 {
 		sign = -1
 	}
-	put := func(n int64) bool { return s.field(i, func(f *simulation.Fault) { f.PPM = n * sign }) }
-	if original == 0 {
-		return
-	}
-	bisect(original*sign, 100, put)
-	least := s.best.Schedule[i].PPM * sign
-	for _, unit := range []int64{100_000, 50_000, 10_000, 5_000, 1_000, 500, 100, 10} {
+	least := bisect(original*sign, step, func(n time.Duration) bool { return put(n * sign) })
+	for _, unit := range units {
 		if least%unit == 0 {
 			return
 		}
-		if up := least + unit - least%unit; up <= original*sign && put(up) {
+		if up := least + unit - least%unit; up <= min(original*sign, most(least)) && put(up*sign) {
 			return
 		}
 	}
@@ -223,8 +212,8 @@ func (s *shrinker) ppm(i int) {
 
 // bisect looks for the least number that put takes, to within step, given that it
 // takes most. It asks as if all larger ones were taken too.
-func bisect(most, step int64, put func(int64) bool) {
-	for least := int64(0); most-least > step; {
+func bisect(most, step time.Duration, put func(time.Duration) bool) time.Duration {
+	for least := time.Duration(0); most-least > step; {
 		middle := least + (most-least)/2
 		if middle > 0 && put(middle) {
 			most = middle
@@ -232,6 +221,7 @@ func bisect(most, step int64, put func(int64) bool) {
 			least = middle
 		}
 	}
+	return most
 }
 
 // moment makes a moment round: the roundest one near it, before it or after.

@@ -18,7 +18,7 @@ func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
 	space.Faults = []simulation.Kind{simulation.Duplicate, simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut}
-	f := first(t, space, simulation.LostUpdate)
+	f := first(t, space, simulation.LostUpdate, 0)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
 	t.Logf("%d runs: from %d faults to %+v, changes %+v", shrunk.Runs, len(f.Setup.Schedule), shrunk.Setup.Schedule, shrunk.Setup.Changes)

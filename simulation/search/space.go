@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -71,15 +72,8 @@ func (r Registry) open(s Space) (*cases, error) {
 	if err := r.validate(s.Setup); err != nil {
 		return nil, err
 	}
-	if s.Most == 0 {
-		s.Most = 6
-	}
-	if s.Span == 0 {
-		s.Span = p.workload.Span
-	}
-	if s.Span == 0 {
-		s.Span = 10 * time.Second
-	}
+	s.Most = cmp.Or(s.Most, 6)
+	s.Span = cmp.Or(s.Span, p.workload.Span, 10*time.Second)
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
@@ -123,12 +117,12 @@ func (s Space) validate() error {
 		return fmt.Errorf("the assumptions cover none of the faults %v, so that there is nothing to draw within them", s.Faults)
 	case s.Most < 1 || s.Most > 1000:
 		return fmt.Errorf("at most %d faults, want 1 to 1000", s.Most)
-	case s.Span < 1 || s.Span > longestTTL:
-		return fmt.Errorf("a span of %v, want more than 0, up to %v", s.Span, longestTTL)
+	case s.Span < 1 || s.Span > longest:
+		return fmt.Errorf("a span of %v, want more than 0, up to %v", s.Span, longest)
 	}
 	for _, l := range s.Lengths {
-		if l < 1 || l > longestTTL {
-			return fmt.Errorf("a length of %v, want more than 0, up to %v", l, longestTTL)
+		if l < 1 || l > longest {
+			return fmt.Errorf("a length of %v, want more than 0, up to %v", l, longest)
 		}
 	}
 	for _, k := range s.Faults {
@@ -198,13 +192,11 @@ func (c *cases) pair(i uint64) (a, b uint64) {
 
 // name is a fault without its times, for a table.
 func name(f simulation.Fault) string {
-	words := string(f.Kind)
-	switch {
-	case f.Process != "" && f.Server != "":
-		words += " " + f.Process + "-" + f.Server
-	default:
-		words += " " + f.Process + f.Server
+	words := string(f.Kind) + " " + f.Process
+	if f.Process != "" && f.Server != "" {
+		words += "-"
 	}
+	words += f.Server
 	if f.Way != simulation.Both {
 		words += " " + string(f.Way)
 	}

@@ -13,11 +13,7 @@ import (
 
 // registry is the workloads that are made for searches, and every design.
 func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads()}
-	for _, d := range designs.All() {
-		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
-	}
-	return r
+	return search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 }
 
 // explore plays random schedules, and makes the first that shows each kind of violation

@@ -78,7 +78,7 @@ func openServers(f demoFlags) (servers, error) {
 			forget: func(context.Context, string) {},
 		}, nil
 	}
-	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, strings.Split(f.instances, ",")...)
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, commas(f.instances)...)
 	if err != nil {
 		return servers{}, err
 	}

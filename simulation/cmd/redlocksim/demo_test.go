@@ -23,7 +23,7 @@ import (
 // start the program that they are.
 func TestMain(m *testing.M) {
 	live.RunChild()
-	if len(os.Args) == 2 && (os.Args[1] == "worker" || os.Args[1] == "player") {
+	if len(os.Args) == 3 && os.Args[1] == "worker" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

@@ -42,40 +42,31 @@ func (f *searchFlags) register(flags *flag.FlagSet) {
 
 // kinds returns the kinds of faults in -faults.
 func (f *searchFlags) kinds() []simulation.Kind {
-	if f.faults == "" {
-		return nil
-	}
 	var kinds []simulation.Kind
-	for name := range strings.SplitSeq(f.faults, ",") {
-		kinds = append(kinds, simulation.Kind(strings.TrimSpace(name)))
+	for _, name := range commas(f.faults) {
+		kinds = append(kinds, simulation.Kind(name))
 	}
 	return kinds
 }
 
 // open checks before the search that its findings can be written.
 func (f *searchFlags) open() (err error) {
-	if err := f.validate(); err != nil {
-		return usageError{err}
+	if err := within("-workers", f.workers, 1, 1024); err != nil {
+		return err
+	}
+	switch info, err := os.Stat(f.out); {
+	case f.limit < 0:
+		return usageError{fmt.Errorf("-for is %v, want 0 or more", f.limit)}
+	case err != nil:
+		return usageError{fmt.Errorf("-out: %w", err)}
+	case !info.IsDir():
+		return usageError{fmt.Errorf("-out: %s is no folder", f.out)}
 	}
 	if err := writable("-out", f.out); err != nil {
 		return err
 	}
 	f.opinion, err = openOutfile("-porcupine", f.porcupine)
 	return err
-}
-
-func (f *searchFlags) validate() error {
-	switch info, err := os.Stat(f.out); {
-	case f.workers < 1 || f.workers > 1024:
-		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
-	case f.limit < 0:
-		return fmt.Errorf("-for is %v, want 0 or more", f.limit)
-	case err != nil:
-		return fmt.Errorf("-out: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("-out: %s is no folder", f.out)
-	}
-	return nil
 }
 
 // searching is a search with its flags and its output.
@@ -137,11 +128,13 @@ func (s *searching) search(ctx context.Context, space search.Space, o search.Opt
 		limited, cancel = context.WithTimeout(ctx, s.limit)
 	}
 	defer cancel()
-	o.Workers, o.Command = s.workers, startWorker
-	if s.progress != nil {
-		s.progress.to = o.To
-		o.Progress = s.progress.show
-		defer s.progress.clear()
+	o.Workers, o.Command = s.workers, startWorker(searchWorker)
+	if p := s.progress; p != nil {
+		o.Progress = func(b search.Batch) {
+			rate := float64(b.Runs) / max(time.Since(p.began).Seconds(), 1e-3)
+			p.runs(b.Runs, o.To-o.From, fmt.Sprintf(", %.0f/s, %d with violations", rate, b.Violating))
+		}
+		defer p.clear()
 	}
 	report, err := search.Search(limited, s.registry, space, o)
 	if errors.Is(err, search.ErrSetup) {
@@ -232,7 +225,7 @@ func (s *searching) promises(workload string) bool {
 		return false
 	}
 	d, err := s.registry.Design(w, s.design)
-	return err == nil && d.Promises
+	return err == nil && whole(d)
 }
 
 // tellFinding prints a kind of violation and what it breaks, and writes its replay file.
@@ -389,19 +382,7 @@ func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
 		return
 	}
 	fmt.Fprintf(out, "\nnever happened, so that nothing is shown about it:\n")
-	line := " "
-	for i, what := range unreached {
-		word := " " + what
-		if i < len(unreached)-1 {
-			word += ","
-		}
-		if len(line)+len(word) > 98 {
-			fmt.Fprintln(out, line)
-			line = " "
-		}
-		line += word
-	}
-	fmt.Fprintln(out, line)
+	paragraph(out, "  ", strings.Join(unreached, ", "))
 	if len(space.Faults) > 0 {
 		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)
 	}

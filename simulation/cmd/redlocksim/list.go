@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // width is the line width of texts.
@@ -150,20 +151,5 @@ func tellDesign(w io.Writer, d designs.Design) {
 
 // paragraph writes a heading and a wrapped, indented text.
 func paragraph(w io.Writer, head, text string) {
-	column := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-			fmt.Fprint(w, head, word)
-			column = len(head) + len(word)
-			continue
-		case column+1+len(word) > width:
-			fmt.Fprint(w, "\n    ", word)
-			column = 4 + len(word)
-			continue
-		}
-		fmt.Fprint(w, " ", word)
-		column += 1 + len(word)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, strings.Join(wrap.Lines(text, width, head, "    "), "\n"))
 }

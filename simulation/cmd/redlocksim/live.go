@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,18 +25,14 @@ import (
 // needsRedis is the message if there is no server.
 const needsRedis = "there is no redis-server in the PATH: install it (apt-get install redis-server, brew install redis), or name one with -server"
 
-// dialect is a server with its own commands, which an environment variable may name.
-type dialect struct {
+// dialects are servers with their own commands, which environment variables may name.
+var dialects = []struct {
 	variable, what string
-	// binary and args derive the server from the variable's value.
-	binary func(value string) string
-	args   func(value string) []string
-}
-
-var dialects = []dialect{
-	{"TAIRSTRING_MODULE", "Tair's CAS and CAD, a module file", func(string) string { return "" }, func(module string) []string { return []string{"--loadmodule", module} }},
-	{"REDIS84_SERVER", "Redis 8.4's DELEX, a redis-server", func(path string) string { return path }, func(string) []string { return nil }},
-	{"VALKEY9_SERVER", "Valkey 9's DELIFEQ, a valkey-server", func(path string) string { return path }, func(string) []string { return nil }},
+	module         bool // the variable names a module for -server
+}{
+	{"TAIRSTRING_MODULE", "Tair's CAS and CAD, a module file", true},
+	{"REDIS84_SERVER", "Redis 8.4's DELEX, a redis-server", false},
+	{"VALKEY9_SERVER", "Valkey 9's DELIFEQ, a valkey-server", false},
 }
 
 type liveFlags struct {
@@ -77,8 +74,8 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return nil
 	}
 	options := live.Options{Binary: f.server, Cases: cases, Parallel: f.parallel}
-	if _, err := exec.LookPath(serverName(f.server)); err != nil {
-		return missing(f.server, err)
+	if err := findServer(f.server); err != nil {
+		return err
 	}
 	f.again = repeat("live", given(flags)...)
 	page, err := openPage(f.html, "")
@@ -114,8 +111,10 @@ func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io
 			continue
 		}
 		on := options
-		if on.Binary, on.Args = d.binary(value), d.args(value); on.Binary == "" {
-			on.Binary = f.server
+		if d.module {
+			on.Args = []string{"--loadmodule", value}
+		} else {
+			on.Binary = value
 		}
 		more, err := f.play(ctx, d.variable, on, stdout)
 		if wrong += more; err != nil {
@@ -125,16 +124,13 @@ func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io
 	return wrong, nil
 }
 
-// serverName returns the program to find in the PATH.
-func serverName(name string) string {
-	if name == "" {
-		return "redis-server"
-	}
-	return name
-}
-
-func missing(server string, err error) error {
-	if server == "" {
+// findServer reports an error if there is no such server, "" for the default.
+func findServer(name string) error {
+	_, err := exec.LookPath(cmp.Or(name, "redis-server"))
+	switch {
+	case err == nil:
+		return nil
+	case name == "":
 		return usageError{errors.New(needsRedis)}
 	}
 	return usageError{fmt.Errorf("-server: %w", err)}
@@ -142,11 +138,8 @@ func missing(server string, err error) error {
 
 // cases returns the cases to run.
 func (f liveFlags) cases() ([]live.Case, error) {
-	if !slices.Contains(live.Formats, f.format) {
-		return nil, fmt.Errorf("-format is %q, want %s", f.format, strings.Join(live.Formats, ", "))
-	}
-	if f.parallel < 1 || f.parallel > 64 {
-		return nil, fmt.Errorf("-parallel is %d, want 1 to 64", f.parallel)
+	if err := errors.Join(oneOf("-format", f.format, live.Formats...), within("-parallel", f.parallel, 1, 64)); err != nil {
+		return nil, err
 	}
 	cases := live.Cases()
 	if f.only == "" {
@@ -228,8 +221,8 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.Uint64Var(&options.Seed, "seed", 1, "the seed of the random schedule of faults")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
 	flags.Func("faults", "`kinds` of faults in the plan's words and separated by commas (default: all)", func(text string) error {
-		for _, name := range strings.Split(text, ",") {
-			kind := live.FaultKind(strings.TrimSpace(name))
+		for _, name := range commas(text) {
+			kind := live.FaultKind(name)
 			if !slices.Contains(live.FaultKinds(), kind) {
 				return fmt.Errorf("no kind %q; there are %q", kind, live.FaultKinds())
 			}
@@ -241,10 +234,10 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	switch {
-	case !slices.Contains(live.Formats, format):
-		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(live.Formats, ", "))}
-	case options.For < live.MinSoak:
+	if err := oneOf("-format", format, live.Formats...); err != nil {
+		return err
+	}
+	if options.For < live.MinSoak {
 		return usageError{fmt.Errorf("-for is %v, want at least %v: less is too short", options.For, live.MinSoak)}
 	}
 	if plan {
@@ -253,8 +246,8 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return nil
 	}
-	if _, err := exec.LookPath(serverName(options.Binary)); err != nil {
-		return missing(options.Binary, err)
+	if err := findServer(options.Binary); err != nil {
+		return err
 	}
 	if format == "text" {
 		options.Progress = func(s live.FaultResult) { fmt.Fprintln(stdout, s) }

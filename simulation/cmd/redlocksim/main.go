@@ -68,8 +68,7 @@ var commands = []command{
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
-	{"worker", "worker process of explore and exhaust; not for people", runWorker},
-	{"player", "worker process of matrix; not for people", runPlayer},
+	{"worker", "worker process of explore, exhaust and matrix; not for people", runWorker},
 }
 
 func main() {
@@ -136,15 +135,57 @@ func usage(w io.Writer) {
 
 // parse parses a command's flags. No argument may follow them.
 func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
+	_, err := parseWith(flags, args, "", stderr)
+	return err
+}
+
+// parseWith parses a command's flags and one argument, before, between or after them. No
+// argument is allowed if what, its description, is "".
+func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer) (word string, err error) {
 	flags.SetOutput(stderr)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return "", err
+		} else if err != nil {
+			return "", errUsage // flag has reported it
 		}
-		return errUsage // flag has reported it
+		switch {
+		case flags.NArg() == 0 && word == "" && what != "":
+			return "", usageError{fmt.Errorf("which %s? Name one", what)}
+		case flags.NArg() == 0:
+			return word, nil
+		case word != "" || what == "":
+			return "", usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+		}
+		word, args = flags.Arg(0), flags.Args()[1:]
 	}
-	if flags.NArg() > 0 {
-		return usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+}
+
+// interrupted returns a readable error for Ctrl-C.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
 	}
-	return nil
+	return err
+}
+
+// commas splits a flag's value at commas.
+func commas(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// oneOf checks a flag that has a few values.
+func oneOf(flag, value string, values ...string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %q, want %s", flag, value, strings.Join(values, ", "))}
+}
+
+// within checks a flag's number.
+func within(flag string, n, least, most int) error {
+	if n >= least && n <= most {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %d, want %d to %d", flag, n, least, most)}
 }

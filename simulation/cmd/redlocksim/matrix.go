@@ -6,12 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
@@ -32,8 +29,11 @@ type matrixFlags struct {
 // open opens the output files before the runs begin.
 func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	f.again = repeat(command, given(flags)...)
-	if err := f.validate(); err != nil {
-		return usageError{err}
+	if f.plan.Seeds < 1 {
+		return usageError{errors.New("-seeds is 0, want 1 or more")}
+	}
+	if err := within("-workers", f.workers, 1, 1024); err != nil {
+		return err
 	}
 	f.page, err = openPage(f.html, f.address)
 	return err
@@ -45,16 +45,6 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
 	flags.StringVar(&f.address, "url", "", addressUsage)
-}
-
-func (f *matrixFlags) validate() error {
-	switch {
-	case f.plan.Seeds < 1:
-		return fmt.Errorf("-seeds is %d, want 1 or more", f.plan.Seeds)
-	case f.workers < 1 || f.workers > 1024:
-		return fmt.Errorf("-workers is %d, want 1 to 1024", f.workers)
-	}
-	return nil
 }
 
 // runAll is the program without a command: eight faults against five designs on one
@@ -91,9 +81,8 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 // tables writes the rest of the tables.
 func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	head := ""
-	if !r.Ended {
-		head = "up to " // they were interrupted
-		fmt.Fprintf(stdout, "%s\n\n", partly(r))
+	if tellPartly(stdout, r) {
+		head = "up to "
 	}
 	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
 	if err := r.VerdictTable(stdout); err != nil {
@@ -125,7 +114,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
 	f.plan.ScenarioSeeds = 0
-	curveSeeds := f.plan.CurveSeeds
 	flags.StringVar(&format, "format", "text", "text, markdown or json")
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
@@ -133,17 +121,17 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if format != "text" && format != "markdown" && format != "json" {
-		return usageError{fmt.Errorf("-format is %q, want text, markdown or json", format)}
+	if err := oneOf("-format", format, "text", "markdown", "json"); err != nil {
+		return err
 	}
 	if rows != "" {
-		f.plan.Designs, f.plan.Listed = list(rows), false
+		f.plan.Designs, f.plan.Listed = commas(rows), false
 	}
 	if columns != "" {
-		f.plan.Faults = list(columns)
+		f.plan.Faults = commas(columns)
 	}
-	if f.plan.CurveSeeds = 0; curves {
-		f.plan.CurveSeeds = curveSeeds
+	if !curves {
+		f.plan.CurveSeeds = 0
 	}
 	if err := f.open("matrix", flags); err != nil {
 		return err
@@ -157,11 +145,11 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if len(r.Unexpected()) > 0 {
 		said = stderr
 	}
+	if format != "json" {
+		tellPartly(stdout, r)
+	}
 	switch format {
 	case "text":
-		if !r.Ended {
-			fmt.Fprintf(stdout, "%s\n\n", partly(r))
-		}
 		err = errors.Join(err, r.Matrix().Text(stdout, width))
 		if curves {
 			fmt.Fprintln(stdout)
@@ -169,9 +157,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 		said = stdout
 	case "markdown":
-		if !r.Ended {
-			fmt.Fprintf(stdout, "%s\n\n", partly(r))
-		}
 		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
 		err = errors.Join(err, f.report(r, nil).JSON(stdout))
@@ -179,28 +164,15 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return errors.Join(err, f.tell(ctx, said, r))
 }
 
-func list(words string) []string {
-	var all []string
-	for word := range strings.SplitSeq(words, ",") {
-		all = append(all, strings.TrimSpace(word))
-	}
-	return all
-}
-
 // play runs the plan. An interruption is not an error yet, because the finished runs are
 // shown.
 func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
-	pool := matrix.Pool{Workers: f.workers, Command: startPlayer}
-	if p := newProgress(stderr); p != nil {
-		pool.Progress = func(runs, of int) {
-			if now := time.Now(); now.Sub(p.last) > 100*time.Millisecond {
-				p.last = now
-				fmt.Fprintf(p.out, "\r\x1b[K%d of %d runs%s", runs, of, p.left(now, uint64(runs), uint64(of)))
-			}
-		}
-		defer p.clear()
-	}
-	r, err := matrix.Play(ctx, f.plan, pool)
+	p := newProgress(stderr)
+	defer p.clear()
+	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
+		Workers: f.workers, Command: startWorker(matrixWorker),
+		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
+	})
 	if errors.Is(err, matrix.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
 		err = usageError{err}
 	}
@@ -213,7 +185,13 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 	tellUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := neverReached(r); len(never) > 0 {
+	var never []string
+	for _, u := range r.Unreached() {
+		if u.Where[0] == matrix.Everywhere {
+			never = append(never, u.Counter)
+		}
+	}
+	if len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.page != nil {
@@ -240,6 +218,14 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
+// tellPartly says if a plan was interrupted, and reports whether it was.
+func tellPartly(w io.Writer, r matrix.Result) bool {
+	if !r.Ended {
+		fmt.Fprintf(w, "%s\n\n", partly(r))
+	}
+	return !r.Ended
+}
+
 // verdict returns the error with which the command fails.
 func verdict(ctx context.Context, unexpected []error) error {
 	switch {
@@ -249,17 +235,6 @@ func verdict(ctx context.Context, unexpected []error) error {
 		return fmt.Errorf("%s not as expected", count(len(unexpected), "verdict"))
 	}
 	return nil
-}
-
-// neverReached returns the counters that stayed at 0 everywhere.
-func neverReached(r matrix.Result) []string {
-	var never []string
-	for _, u := range r.Unreached() {
-		if len(u.Where) == 1 && u.Where[0] == matrix.Everywhere {
-			never = append(never, u.Counter)
-		}
-	}
-	return never
 }
 
 func (f *matrixFlags) writePage(r matrix.Result) error {
@@ -313,24 +288,4 @@ func version() string {
 		}
 	}
 	return commit + changed
-}
-
-// runPlayer is a worker process of matrix. Ctrl-C also reaches it, but it continues until
-// the parent has no more work for it.
-func runPlayer(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	if err := parse(flag.NewFlagSet("player", flag.ContinueOnError), args, stderr); err != nil {
-		return err
-	}
-	// A run is sequential. A second processor only adds switches.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return matrix.Serve(os.Stdin, stdout)
-}
-
-// startPlayer returns the command of a worker process: this program.
-func startPlayer() *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	return exec.Command(self, "player")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -86,7 +87,6 @@ func TestColumns(t *testing.T) {
 
 // The time that is left is that of the rest at the rate so far.
 func TestTimeRemaining(t *testing.T) {
-	p := &progress{began: time.Unix(0, 0)}
 	for _, test := range []struct {
 		seconds, done, of uint64
 		want              string
@@ -94,7 +94,7 @@ func TestTimeRemaining(t *testing.T) {
 		{10, 100, 200, ", 10 s left"}, {10, 100, 1100, ", 100 s left"}, {10, 10, 1000, ", 17 min left"},
 		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""}, {10, 5, math.MaxUint64, ""},
 	} {
-		assert.Equal(t, test.want, p.left(time.Unix(int64(test.seconds), 0), test.done, test.of), "%+v", test)
+		assert.Equal(t, test.want, left(time.Duration(test.seconds)*time.Second, test.done, test.of), "%+v", test)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 	for says, args := range map[string][]string{
 		"there are setnx,":              {"matrix", "-designs", "x"},
 		"there are slow, pause,":        {"matrix", "-faults", "x"},
-		"want text, markdown or json":   {"matrix", "-format", "yaml"},
+		"want text, markdown, json":     {"matrix", "-format", "yaml"},
 		"-seeds is 0":                   {"matrix", "-seeds", "0"},
 		"-workers is 0":                 {"-workers", "0"},
 		"-loud":                         {"-loud"},
@@ -224,13 +224,13 @@ func TestMatrixWrongUsage(t *testing.T) {
 		"isn't played with a design":    {"run", "S4", "-design", "x"},
 		"no such design":                {"run", "pause", "-design", "x"},
 		"invalid value":                 {"run", "S4", "-seed", "x"},
-		"flag provided but not defined": {"player", "-x"},
+		"flag provided but not defined": {"worker", "-x"},
 	} {
 		out, errs := does(t, exitUsage, args...)
 		assert.Contains(t, errs, says, "%q", args)
 		assert.Empty(t, out)
 	}
-	for _, name := range []string{"matrix", "run", "list", "player"} {
+	for _, name := range []string{"matrix", "run", "list", "worker"} {
 		_, errs := does(t, exitOK, name, "-h")
 		assert.Contains(t, strings.ToLower(errs), "usage")
 	}
@@ -260,7 +260,7 @@ func TestRun(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, into))
 	}
 	read(&first)
-	assert.Equal(t, []string{"stale write", "two holders"}, first.Kinds)
+	assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, first.Kinds)
 	assert.True(t, first.AsExpected)
 	assert.Len(t, first.Digest, 64)
 	assert.NotEmpty(t, first.History)

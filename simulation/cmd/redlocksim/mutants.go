@@ -31,13 +31,10 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	switch {
-	case !slices.Contains(mutantsFormats, format):
-		return usageError{fmt.Errorf("-format is %q, want %s", format, strings.Join(mutantsFormats, " or "))}
-	case parallel < 1 || parallel > 64:
-		return usageError{fmt.Errorf("-p is %d, want 1 to 64", parallel)}
+	if err := errors.Join(oneOf("-format", format, mutantsFormats...), within("-p", parallel, 1, 64)); err != nil {
+		return err
 	}
-	chosen, err := mutants.Select(names(only)...)
+	chosen, err := mutants.Select(commas(only)...)
 	if err != nil {
 		return usageError{err}
 	}
@@ -53,23 +50,15 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		}
 		return nil
 	}
-	j := mutantsRun{format: format, stdout: stdout, all: len(chosen)}
-	if newProgress(stderr) != nil {
-		j.terminal = stderr
-	}
+	j := mutantsRun{format: format, stdout: stdout, progress: newProgress(stderr), all: len(chosen)}
 	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.tell})
-}
-
-// names splits a list at commas.
-func names(list string) []string {
-	return slices.DeleteFunc(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
 }
 
 // mutantsRun is a run of the command.
 type mutantsRun struct {
 	format   string
 	stdout   io.Writer
-	terminal io.Writer // nil without a terminal
+	progress *progress
 	all      int
 	over     int
 	at       []string // the running mutants
@@ -80,7 +69,7 @@ func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Opt
 		fmt.Fprint(j.stdout, mutants.Heading())
 	}
 	report, err := mutants.Run(ctx, from, o)
-	j.clear()
+	j.progress.clear()
 	if err != nil && len(report.Results) == 0 {
 		return interrupted(ctx, err)
 	}
@@ -110,7 +99,7 @@ func (j *mutantsRun) tell(name string, begins bool, r mutants.Result) {
 		j.at = append(j.at, shown)
 	} else {
 		j.at = slices.DeleteFunc(j.at, func(s string) bool { return s == shown })
-		j.clear()
+		j.progress.clear()
 		if name != "" {
 			j.over++
 			if j.format == "text" {
@@ -118,14 +107,5 @@ func (j *mutantsRun) tell(name string, begins bool, r mutants.Result) {
 			}
 		}
 	}
-	if j.terminal != nil {
-		line := fmt.Sprintf("%d of %d: %s", j.over, j.all, strings.Join(j.at, ", "))
-		fmt.Fprintf(j.terminal, "\r\x1b[K%.99s", line)
-	}
-}
-
-func (j *mutantsRun) clear() {
-	if j.terminal != nil {
-		fmt.Fprint(j.terminal, "\r\x1b[K")
-	}
+	j.progress.show(fmt.Sprintf("%d of %d: %s", j.over, j.all, strings.Join(j.at, ", ")))
 }

@@ -6,48 +6,49 @@ import (
 	"math"
 	"os"
 	"time"
-
-	"github.com/redquorum/redlock/simulation/search"
 )
 
-// progress is a progress line on a terminal.
+// progress is a progress line on a terminal. A nil *progress shows nothing.
 type progress struct {
-	out   io.Writer
-	began time.Time
-	last  time.Time
-	to    uint64
+	out         io.Writer
+	began, last time.Time
 }
 
 // newProgress returns nil without a terminal.
 func newProgress(out io.Writer) *progress {
-	f, ok := out.(*os.File)
-	if !ok {
-		return nil
+	if f, ok := out.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return &progress{out: f, began: time.Now()}
+		}
 	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	return &progress{out: f, began: time.Now()}
+	return nil
 }
 
-func (p *progress) show(b search.Batch) {
-	now := time.Now()
-	if now.Sub(p.last) < 100*time.Millisecond {
+// show replaces the line.
+func (p *progress) show(line string) {
+	if p != nil {
+		fmt.Fprintf(p.out, "\r\x1b[K%.99s", line)
+	}
+}
+
+func (p *progress) clear() { p.show("") }
+
+// runs shows how many of all runs are done, now and then. Of is huge if there is no end.
+func (p *progress) runs(done, of uint64, detail string) {
+	if p == nil || time.Since(p.last) < 100*time.Millisecond {
 		return
 	}
-	p.last = now
-	of := ""
-	if p.to < math.MaxUint64>>1 {
-		of = fmt.Sprintf(" of %d", p.to-b.From)
+	p.last = time.Now()
+	total := ""
+	if of < math.MaxUint64>>1 {
+		total = fmt.Sprintf(" of %d", of)
 	}
-	rate := float64(b.Runs) / max(now.Sub(p.began).Seconds(), 1e-3)
-	fmt.Fprintf(p.out, "\r\x1b[K%d%s runs, %.0f/s, %d with violations%s", b.Runs, of, rate, b.Violating, p.left(now, b.Runs, p.to-b.From))
+	p.show(fmt.Sprintf("%d%s runs%s%s", done, total, detail, left(time.Since(p.began), done, of)))
 }
 
 // left returns the estimated remaining time: ", 9 s left". It returns "" in the first
 // second, when the estimate is a guess.
-func (p *progress) left(now time.Time, done, of uint64) string {
-	gone := now.Sub(p.began)
+func left(gone time.Duration, done, of uint64) string {
 	if gone < time.Second || done == 0 || done >= of || of > math.MaxUint64>>1 {
 		return ""
 	}
@@ -57,5 +58,3 @@ func (p *progress) left(now time.Time, done, of uint64) string {
 	}
 	return fmt.Sprintf(", %d min left", int(math.Ceil(left.Minutes())))
 }
-
-func (p *progress) clear() { fmt.Fprint(p.out, "\r\x1b[K") }

@@ -13,22 +13,11 @@ import (
 // registry returns the names for explore, exhaust, shrink and replay: the explorations,
 // the scenarios' workloads by ID, and the designs.
 func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads()}
-	for _, d := range designs.All() {
-		r.Designs = append(r.Designs, named(d))
-	}
+	r := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	for _, s := range scenarios.All() {
 		r.Workloads = append(r.Workloads, workload(s))
 	}
 	return r
-}
-
-func named(d designs.Design) search.Design {
-	apply := d.Apply
-	if apply == nil {
-		apply = func(*simulation.Config) {}
-	}
-	return search.Design{Name: d.Name, Title: d.Title, Apply: apply, Promises: whole(d)}
 }
 
 // whole reports whether a design is the full library. Only that makes its promises.
@@ -41,7 +30,7 @@ func whole(d designs.Design) bool {
 // workload returns a scenario as a workload. Its checks of progress hold only for its own
 // schedule, because other faults may legitimately block the lock.
 func workload(s scenarios.Scenario) search.Workload {
-	w := search.Workload{
+	return search.Workload{
 		Name: s.ID, Title: s.Title, Base: s.Base,
 		Work: func(simulation.Config, int) simulation.Workload { return s.Work },
 		Judge: func(setup search.Setup, r simulation.Result) simulation.Result {
@@ -54,9 +43,6 @@ func workload(s scenarios.Scenario) search.Workload {
 			}
 			return s.Judge(r)
 		},
+		Designs: s.Variants,
 	}
-	for _, d := range s.Variants {
-		w.Designs = append(w.Designs, named(d))
-	}
-	return w
 }

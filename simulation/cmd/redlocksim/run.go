@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 // played is a run, and whether it ended as expected.
@@ -54,10 +57,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer asData.abandon()
-	p, err := playOne(name, design, seed)
-	if err == nil && schedule != "" {
-		p, err = p.withSchedule(schedule)
-	}
+	p, err := playOne(name, design, seed, schedule)
 	if err != nil {
 		return usageError{err}
 	}
@@ -84,55 +84,55 @@ func found(r simulation.Result) string {
 	return scenarios.Verdict{Kinds: r.Kinds()}.String()
 }
 
-// playOne runs a scenario or a fault.
-func playOne(name, design string, seed uint64) (played, error) {
+// playOne runs a scenario or a fault, with its own faults or those of a file. Then the
+// result has no expectation.
+func playOne(name, design string, seed uint64, schedule string) (p played, err error) {
+	var own interface {
+		Play(uint64, designs.Design) (simulation.Result, error)
+		PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
+	}
+	check := func(simulation.Result) error { return nil }
 	s, noScenario := scenarios.ByID(name)
-	if noScenario == nil {
-		return playScenario(s, design, seed)
-	}
 	f, noFault := matrix.ByName(name)
-	if noFault == nil {
-		return playFault(f, design, seed)
-	}
-	return played{}, errors.Join(noScenario, noFault)
-}
-
-func playScenario(s scenarios.Scenario, design string, seed uint64) (played, error) {
-	if design == "" {
-		design = s.Designs()[0].Name
-		if _, ok := s.Verdicts["default"]; ok {
-			design = "default"
+	switch {
+	case noScenario == nil:
+		if _, ok := s.Verdicts["default"]; !ok {
+			design = cmp.Or(design, s.Designs()[0].Name)
 		}
-	}
-	d, err := s.Design(design)
-	if err != nil {
-		return played{}, err
-	}
-	r, err := s.Play(seed, d)
-	return played{
-		name: s.ID, title: s.Title, words: strings.Join(s.Steps, "; "), design: d, seed: seed,
-		expected: s.Verdicts[d.Name].String(), unexpected: s.Check(r, d), result: r,
-	}, err
-}
-
-func playFault(f matrix.Fault, design string, seed uint64) (played, error) {
-	if design == "" {
-		design = "default"
-	}
-	d, err := designs.ByName(design)
-	if err != nil {
-		return played{}, err
-	}
-	r, err := f.Play(seed, d)
-	p := played{name: f.Name, title: f.Title, words: f.Title, design: d, seed: seed, expected: "anything", result: r}
-	if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
-		p.expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
-		for _, kind := range r.Kinds() {
-			if matrix.Promised(d, kind) && !want.Allows(kind) {
-				p.unexpected = fmt.Errorf("%s was not expected: %s", kind, p.expected)
-			}
+		own, p.name, p.title, p.words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
+		p.design, err = s.Design(cmp.Or(design, "default"))
+		p.expected = s.Verdicts[p.design.Name].String()
+		check = func(r simulation.Result) error { return s.Check(r, p.design) }
+	case noFault == nil:
+		own, p.name, p.title, p.words = f, f.Name, f.Title, f.Title
+		p.design, err = designs.ByName(cmp.Or(design, "default"))
+		p.expected = "anything"
+		if want, ok := matrix.ExpectationOf(f.Name, p.design.Name); ok {
+			p.expected = want.String()
+			check = func(r simulation.Result) error { return want.Check(r, p.design) }
 		}
+	default:
+		err = errors.Join(noScenario, noFault)
 	}
+	if err != nil {
+		return p, err
+	}
+	p.seed = seed
+	if schedule == "" {
+		p.result, err = own.Play(seed, p.design)
+		p.unexpected = check(p.result)
+		return p, err
+	}
+	text, err := os.ReadFile(schedule)
+	if err != nil {
+		return p, err
+	}
+	faults, err := simulation.ReadSchedule(text)
+	if err != nil {
+		return p, err
+	}
+	p.words, p.expected = "the faults of "+schedule, "anything"
+	p.result, err = own.PlaySchedule(seed, p.design, faults)
 	return p, err
 }
 
@@ -151,25 +151,19 @@ func (p played) report() report.Report {
 
 // runJSON is a run as data.
 type runJSON struct {
-	Name       string          `json:"name"` // of the scenario or the fault
-	Title      string          `json:"title"`
-	Design     string          `json:"design"`
-	Seed       uint64          `json:"seed"`
-	Expected   string          `json:"expected"`
-	AsExpected bool            `json:"as_expected"`
-	Kinds      []string        `json:"kinds"`
-	Violations []violationJSON `json:"violations"`
-	History    []eventJSON     `json:"history"`
-	Counts     map[string]int  `json:"counts"`
-	Events     int             `json:"events"`
-	Ended      time.Duration   `json:"ended_ns"`
-	Digest     string          `json:"digest"`
-}
-
-type violationJSON struct {
-	Kind string        `json:"kind"`
-	At   time.Duration `json:"at_ns"`
-	Text string        `json:"text"`
+	Name       string                     `json:"name"` // of the scenario or the fault
+	Title      string                     `json:"title"`
+	Design     string                     `json:"design"`
+	Seed       uint64                     `json:"seed"`
+	Expected   string                     `json:"expected"`
+	AsExpected bool                       `json:"as_expected"`
+	Kinds      []simulation.ViolationKind `json:"kinds"`
+	Violations []search.Found             `json:"violations"`
+	History    []eventJSON                `json:"history"`
+	Counts     map[string]int             `json:"counts"`
+	Events     int                        `json:"events"`
+	Ended      time.Duration              `json:"ended_ns"`
+	Digest     string                     `json:"digest"`
 }
 
 type eventJSON struct {
@@ -189,14 +183,11 @@ func (p played) json(w io.Writer) error {
 	r := p.result
 	out := runJSON{
 		Name: p.name, Title: p.title, Design: p.design.Name, Seed: p.seed, Expected: p.expected, AsExpected: p.unexpected == nil,
-		Kinds: []string{}, Violations: []violationJSON{}, History: []eventJSON{},
+		Kinds: append([]simulation.ViolationKind{}, r.Kinds()...), Violations: []search.Found{}, History: []eventJSON{},
 		Counts: r.Log.Counts(), Events: r.Events, Ended: r.Ended, Digest: r.Log.Digest(),
 	}
-	for _, k := range r.Kinds() {
-		out.Kinds = append(out.Kinds, string(k))
-	}
 	for _, v := range r.Log.Violations() {
-		out.Violations = append(out.Violations, violationJSON{string(v.Kind), v.At, v.Text})
+		out.Violations = append(out.Violations, search.Found{Kind: v.Kind, At: v.At, Text: v.Text})
 	}
 	for _, e := range r.Log.History() {
 		words := e.Words

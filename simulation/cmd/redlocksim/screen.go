@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // screen is a terminal of a given width.
@@ -18,18 +20,23 @@ type screen struct {
 
 // text writes a text, wrapped at spaces.
 func (s screen) text(text string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > s.width {
-			fmt.Fprintln(s.out, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+	fmt.Fprintln(s.out, strings.Join(wrap.Lines(text, s.width, "", ""), "\n"))
+}
+
+// mostColumns bounds the width of the first screen, because longer lines are hard to read.
+const mostColumns = 80
+
+// columns returns the width of the first screen. COLUMNS overrides the terminal's size.
+func columns(out io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, mostColumns)
 	}
-	fmt.Fprintln(s.out, line)
+	if f, ok := fileOf(out); ok {
+		if n := terminalColumns(f); n > 0 {
+			return min(n, mostColumns)
+		}
+	}
+	return mostColumns
 }
 
 // nextCommands are the suggested commands after the first screen.

@@ -35,7 +35,9 @@ var policy = map[string][]string{
 	"quorum/wire":             {"fencing", "github.com/benbjohnson/clock"},
 	"quorum/internal/handoff": {"fencing"},
 	"quorum/quorumslog":       {"drift", "fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest":       {"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	"quorum/quorumtest":       {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
+
+	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
@@ -46,27 +48,32 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on servers of its own.
-	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "github.com/benbjohnson/clock"},
-	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "quorum", "simulation", "simulation/designs"},
+	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
+	"simulation/internal/goroutines": {},
+	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios":  {"drift", "quorum", "simulation", "simulation/designs"},
+
+	// It knows nothing of what is run.
+	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
+	"simulation/internal/wrap": {},
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":       {"fencing", "quorum", "simulation", "simulation/search/judge"},
+	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "fencing", "simulation", "simulation/internal/timeline/palette"},
 	"simulation/internal/timeline/palette": {},
-	"simulation/internal/report":           {"simulation", "simulation", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
 	// How designs stand up to faults, in figures.
-	"simulation/internal/matrix": {"drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/testbed": {
 		"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline",
 	},
-	"simulation/internal/mutants":          {},
+	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
 	"simulation/internal/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
@@ -77,7 +84,7 @@ var policy = map[string][]string{
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {
-		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report",
+		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},

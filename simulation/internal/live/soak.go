@@ -102,7 +102,7 @@ type SoakReport struct {
 // OK reports whether it ended without violations at the resource and without leftovers.
 func (r SoakReport) OK() bool {
 	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
-		r.Value == int64(r.Updates) && r.Judge != judge.Broken.String() &&
+		r.Value == int64(r.Updates) && r.Judge != string(judge.Broken) &&
 		!slices.ContainsFunc(r.Faults, func(s FaultResult) bool { return s.Skipped == "" && s.Recovery < 0 })
 }
 
@@ -557,7 +557,7 @@ func (k *soakRun) read(history []Entry) {
 	onResource := slices.DeleteFunc(Operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
 	verdict, err := judge.Check(onResource, 30*time.Second)
 	k.env.must(err)
-	r.Judge = verdict.Resource.String()
+	r.Judge = string(verdict.Resource)
 }
 
 // WriteSoak writes a report as text, as Markdown or as JSON.

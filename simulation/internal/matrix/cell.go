@@ -37,27 +37,24 @@ func watches(d designs.Design) bool {
 	return slices.Contains([]string{"monitor", "topup", "default", "token-write", "token-admit", "idempotent"}, d.Name)
 }
 
-func (t task) playCell() (sum tally, err error) {
+func (t task) playCell(seed uint64, sum *tally) error {
 	f, err := ByName(t.A)
 	if err != nil {
-		return tally{}, err
+		return err
 	}
 	d, err := designs.ByName(t.B)
 	if err != nil {
-		return tally{}, err
+		return err
 	}
-	for seed := t.From; seed < t.To; seed++ {
-		cfg, schedule := f.Setting(seed, d)
-		r, err := play(seed, cfg, schedule)
-		if err != nil {
-			return tally{}, err
-		}
-		sum.run(seed, r, func(kind simulation.ViolationKind) bool { return harms(d, kind) })
-		if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return Promised(d, kind) }) {
-			sum.Broken++
-		}
+	r, err := f.Play(seed, d)
+	if err != nil {
+		return err
 	}
-	return sum, nil
+	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return harms(d, kind) })
+	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return Promised(d, kind) }) {
+		sum.Broken++
+	}
+	return nil
 }
 
 // unreached names what never happened, though a 0 depends on it.

@@ -33,8 +33,11 @@ type series struct {
 // point is one value of the parameter, and how to play a run with it.
 type point struct {
 	x    float64
-	play func(seed uint64) (outcome, error)
+	play playing
 }
+
+// playing plays a run with a value of the parameter.
+type playing func(x float64, seed uint64) (outcome, error)
 
 // outcome is one run's.
 type outcome struct {
@@ -81,28 +84,26 @@ func (c curve) point(name string) (point, error) {
 	return point{}, fmt.Errorf("%w: the curve %q has no point %q", ErrUnknown, c.id, name)
 }
 
-func (t task) playCurve() (sum tally, err error) {
+func (t task) playCurve(seed uint64, sum *tally) error {
 	c, err := curveByID(t.A)
 	if err != nil {
-		return tally{}, err
+		return err
 	}
 	p, err := c.point(t.B)
 	if err != nil {
-		return tally{}, err
+		return err
 	}
-	for seed := t.From; seed < t.To; seed++ {
-		o, err := p.play(seed)
-		if err != nil {
-			return tally{}, err
-		}
-		sum.Runs++
-		sum.Sum += o.value
-		sum.Squares += o.value * o.value
-		if o.hit {
-			sum.Violated.add(found{Runs: 1, First: seed})
-		}
+	o, err := p.play(p.x, seed)
+	if err != nil {
+		return err
 	}
-	return sum, nil
+	sum.Runs++
+	sum.Sum += o.value
+	sum.Squares += o.value * o.value
+	if o.hit {
+		sum.Violated.add(found{Runs: 1, First: seed})
+	}
+	return nil
 }
 
 // draw is the curve with what its points came to; what wasn't played is left out.
@@ -115,7 +116,7 @@ func (c curve) draw(of func(name string) tally) report.Curve {
 			switch {
 			case sum.Runs == 0:
 			case s.mean:
-				shown.Points = append(shown.Points, mean(p.x, s.unit, sum))
+				shown.Points = append(shown.Points, report.Mean(p.x, s.unit, sum.Runs, sum.Sum, sum.Squares))
 			default:
 				shown.Points = append(shown.Points, report.Share(p.x, sum.Violated.Runs, sum.Runs))
 			}
@@ -124,20 +125,6 @@ func (c curve) draw(of func(name string) tally) report.Curve {
 	}
 	drawn.Series = append(drawn.Series, c.lines...)
 	return drawn
-}
-
-// mean is the point of a mean with its 95 % confidence interval, by the normal
-// distribution.
-func mean(x, unit float64, t tally) report.Point {
-	n := float64(t.Runs)
-	m := float64(t.Sum) / n
-	p := report.Point{X: x, Y: unit * m, Runs: t.Runs}
-	if t.Runs > 1 {
-		deviation := math.Sqrt(max(0, float64(t.Squares)-n*m*m) / (n - 1))
-		half := 1.959963984540054 * deviation / math.Sqrt(n)
-		p.Low, p.High = unit*(m-half), unit*(m+half)
-	}
-	return p
 }
 
 // line is a calculated series.
@@ -150,10 +137,10 @@ func line(name string, xs []float64, f func(x float64) float64) report.Series {
 }
 
 // at makes points of values.
-func at(xs []float64, play func(x float64, seed uint64) (outcome, error)) []point {
+func at(xs []float64, play playing) []point {
 	points := make([]point, len(xs))
 	for i, x := range xs {
-		points[i] = point{x: x, play: func(seed uint64) (outcome, error) { return play(x, seed) }}
+		points[i] = point{x, play}
 	}
 	return points
 }

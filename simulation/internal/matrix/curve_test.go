@@ -75,9 +75,11 @@ func TestWhatHelpsAgainstSplitVotes(t *testing.T) {
 	c, err := curveByID("rounds")
 	require.NoError(t, err)
 	rounds := func(series int) float64 {
-		sum, err := task{Part: ofCurve, A: "rounds", B: c.name(series, 3), To: few(30)}.play()
-		require.NoError(t, err)
-		return mean(10, 1, sum).Y
+		var sum tally
+		for seed := range few(30) {
+			require.NoError(t, task{Part: ofCurve, A: "rounds", B: c.name(series, 3)}.play(seed, &sum))
+		}
+		return report.Mean(10, 1, sum.Runs, sum.Sum, sum.Squares).Y
 	}
 	assert.Less(t, 2*rounds(2), rounds(0))
 	assert.Less(t, 2*rounds(1), rounds(0))
@@ -92,13 +94,13 @@ func TestBinomial(t *testing.T) {
 }
 
 func TestMean(t *testing.T) {
-	p := mean(3, .5, tally{Runs: 4, Sum: 20, Squares: 104}) // 4, 4, 6, 6: mean 5, variance 4/3
+	p := report.Mean(3, .5, 4, 20, 104) // 4, 4, 6, 6: mean 5, variance 4/3
 	assert.InDelta(t, 2.5, p.Y, 1e-12)
 	half := .5 * 1.96 * math.Sqrt(4./3) / 2
 	assert.InDelta(t, 2.5-half, p.Low, 1e-4)
 	assert.InDelta(t, 2.5+half, p.High, 1e-4)
 	assert.Equal(t, 4, p.Runs)
-	assert.Zero(t, mean(1, 1, tally{Runs: 1, Sum: 2, Squares: 4}).High, "one value has no spread")
+	assert.Zero(t, report.Mean(1, 1, 1, 2, 4).High, "one value has no spread")
 }
 
 func TestCurveTable(t *testing.T) {

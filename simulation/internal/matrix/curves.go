@@ -38,7 +38,7 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 }
 
 // yours is a series for each design that was registered.
-func yours(xs []float64, play func(design string) func(float64, uint64) (outcome, error)) []series {
+func yours(xs []float64, play func(design string) playing) []series {
 	var all []series
 	for _, d := range designs.Registered() {
 		all = append(all, series{name: d.Name, points: at(xs, play(d.Name))})
@@ -60,7 +60,7 @@ func look(c *simulation.Client) {
 // moment that is drawn from the whole lease.
 func pauses() curve {
 	const begins, lasts, next = time.Second, 9_800 * time.Millisecond, ttl + 50*time.Millisecond
-	play := func(design string) func(float64, uint64) (outcome, error) {
+	play := func(design string) playing {
 		return func(x float64, seed uint64) (outcome, error) {
 			pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
 			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
@@ -105,7 +105,7 @@ func rates() curve {
 	const floor, network = 2 * time.Millisecond, time.Microsecond
 	validity := func(x float64) float64 { return float64(ttl)*(1-x) - float64(floor) - 2*float64(network) }
 	// breaks finds the smallest rate at which a lease is handed out that isn't one.
-	breaks := func(sides func(ppm int64) simulation.Schedule) func(float64, uint64) (outcome, error) {
+	breaks := func(sides func(ppm int64) simulation.Schedule) playing {
 		return func(x float64, seed uint64) (outcome, error) {
 			var failed error
 			rate := sort.Search(200_000, func(ppm int) bool {
@@ -150,7 +150,7 @@ func rates() curve {
 
 // losing plays a lease that was granted by so many servers, each of which then loses
 // it with a probability by a fault of its own; somebody else asks for it.
-func losing(design string, granted int, fault simulation.Fault) func(float64, uint64) (outcome, error) {
+func losing(design string, granted int, fault simulation.Fault) playing {
 	return func(p float64, seed uint64) (outcome, error) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		var s simulation.Schedule
@@ -188,7 +188,7 @@ func crashes() curve {
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
 			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, forgets))},
 			{name: "quarantine, lease on 3 of 5", often: 2, points: at(xs, losing("quarantine", 3, forgets))},
-		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, forgets) })...),
+		}, yours(xs, func(design string) playing { return losing(design, 5, forgets) })...),
 		lines: []report.Series{
 			line("1-(1-p)³", steps(0, .5, .01), func(p float64) float64 { return atLeast(1, 3, p) }),
 			line("3 or more of 5", steps(0, .5, .01), func(p float64) float64 { return atLeast(3, 5, p) }),
@@ -209,7 +209,7 @@ func failovers() curve {
 			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, loses))},
 			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, loses))},
-		}, yours(xs, func(design string) func(float64, uint64) (outcome, error) { return losing(design, 5, loses) })...),
+		}, yours(xs, func(design string) playing { return losing(design, 5, loses) })...),
 		lines: []report.Series{
 			line("k", fine, func(k float64) float64 { return k }),
 			line("1-(1-k)³", fine, func(k float64) float64 { return atLeast(1, 3, k) }),
@@ -220,7 +220,7 @@ func failovers() curve {
 }
 
 // race plays a split vote.
-func race(servers, up int, retry scenarios.Retry) func(float64, uint64) (outcome, error) {
+func race(servers, up int, retry scenarios.Retry) playing {
 	return func(x float64, seed uint64) (outcome, error) {
 		r, err := scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.Play(seed, retry)
 		return outcome{hit: r.Rounds != 1, value: int64(r.Rounds)}, err

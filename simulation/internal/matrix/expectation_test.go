@@ -102,7 +102,7 @@ func TestJudgement(t *testing.T) {
 		{"pause", "default", 1, []simulation.ViolationKind{simulation.TwoHolders}, ""},
 		{"pause", "default", 1, []simulation.ViolationKind{simulation.NeverFree}, "never free"},
 		{"failover", "default", 1000, nil, ""},
-		{"failover", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "not expected, because servers that came up again"},
+		{"failover", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "not expected, because servers that have restarted"},
 		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TokenOrder}, ""},
 		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // a belief, see below
 		{"evict", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "token order in 1 of 10 runs"},

@@ -42,7 +42,7 @@ const (
 // Faults is every column, in order.
 func Faults() []Fault {
 	const (
-		forgot  = "a server forgot what it had answered"
+		forgot  = "a server lost acknowledged writes"
 		waited  = "a call timed out"
 		skewed  = "a clock was stepped"
 		jumped  = "a quarantine began: clock jumped"
@@ -127,7 +127,7 @@ func Faults() []Fault {
 	}, {
 		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
 		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
-		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its time-out"},
+		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
 		kinds: []simulation.Kind{simulation.Delay, simulation.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "duplicate", Title: "requests reach servers twice",

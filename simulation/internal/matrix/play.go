@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -102,13 +104,13 @@ func (p Plan) scenarios() []scenarios.Scenario {
 // to the end.
 const chunk = 30
 
-// tasks is all that is to be played. Of everything the first seeds come first, so
+// jobs is all that is to be played. Of everything the first seeds come first, so
 // that an interruption leaves a whole picture of fewer runs.
-func (p Plan) tasks() []task {
-	var all []task
+func (p Plan) jobs() []job {
+	var all []job
 	add := func(of part, a, b string, seeds uint64) {
 		for from := uint64(0); from < seeds; from += chunk {
-			all = append(all, task{Part: of, A: a, B: b, From: from, To: min(seeds, from+chunk)})
+			all = append(all, job{What: task{Part: of, A: a, B: b}, From: from, To: min(seeds, from+chunk)})
 		}
 	}
 	if p.ScenarioSeeds > 0 {
@@ -138,7 +140,7 @@ func (p Plan) tasks() []task {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(t, u task) int { return cmp.Compare(t.From, u.From) })
+	slices.SortStableFunc(all, func(i, j job) int { return cmp.Compare(i.From, j.From) })
 	return all
 }
 
@@ -151,34 +153,60 @@ type Result struct {
 	Runs, Events int
 	Planned      int
 
-	sums map[task]tally // by Part, A and B alone
+	sums map[task]tally
+}
+
+// Pool is who plays.
+type Pool struct {
+	// Workers is how many worker processes play, 0: none, this one does. What is
+	// found doesn't depend on it.
+	Workers int
+	// Command makes the command of a worker process, which must call Serve. Needed if
+	// there are workers.
+	Command func() *exec.Cmd
+	// Progress, if set, is told how many of all runs have been played. Calls don't
+	// overlap.
+	Progress func(runs, of int)
 }
 
 // Play plays a Plan. When ctx ends it stops, and gives what was played so far, without
 // an error. The result depends on the Plan alone, if it was played to its end.
 //
-// Errors are ErrPlan, ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of workers that couldn't be started or
-// died.
+// Errors are ErrPlan, ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of
+// workers that couldn't be started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
+	workers := farm.Farm[struct{}, task, tally]{Workers: pool.Workers, Command: pool.Command, Player: task.play}
+	if err := workers.Validate(); err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
 	if err := p.validate(); err != nil {
 		return Result{}, err
 	}
-	tasks := p.tasks()
-	sums, err := pool.deal(ctx, tasks)
-	r := Result{Plan: p, Ended: err == nil, sums: map[task]tally{}}
-	for i, sum := range sums {
-		r.Planned += int(tasks[i].To - tasks[i].From)
-		if sum == nil {
-			r.Ended = false
-			continue
-		}
-		r.Runs += sum.Runs
-		r.Events += sum.Events
-		whole := task{Part: tasks[i].Part, A: tasks[i].A, B: tasks[i].B}
-		total := r.sums[whole]
-		total.add(*sum)
-		r.sums[whole] = total
+	r := Result{Plan: p, sums: map[task]tally{}}
+	jobs := p.jobs()
+	for _, j := range jobs {
+		r.Planned += int(j.To - j.From)
 	}
+	var died error
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	err := workers.Run(ctx, slices.Values(jobs), func(done farm.Done[task, tally]) {
+		if done.Death != "" {
+			died = cmp.Or(died, fmt.Errorf("matrix: a worker process ended while it played %v, seed %d: %s", done.What, done.From, done.Death))
+			stop()
+			return
+		}
+		r.Runs += int(done.To - done.From)
+		r.Events += done.Result.Events
+		sum := r.sums[done.What]
+		sum.add(done.Result)
+		r.sums[done.What] = sum
+		if pool.Progress != nil {
+			pool.Progress(r.Runs, r.Planned)
+		}
+	})
+	err = errors.Join(err, died)
+	r.Ended = err == nil && r.Runs == r.Planned
 	return r, err
 }
 

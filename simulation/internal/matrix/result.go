@@ -45,7 +45,7 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		Unexpected: r.judge(fault, d) != nil,
 	}
 	if want, ok := ExpectationOf(fault, d.Name); ok {
-		c.Expected = fmt.Sprintf("%v, because %s", want.Likelihood, want.Why)
+		c.Expected = want.String()
 	}
 	for kind, f := range sum.Kinds {
 		if harms(d, kind) {

@@ -2,9 +2,11 @@ package matrix
 
 import (
 	"fmt"
+	"io"
 	"maps"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
 // part says what a Task belongs to.
@@ -16,18 +18,17 @@ const (
 	ofCurve   part = "curve"   // A is a curve, B one of its points
 )
 
-// task is some runs of one thing, as plain data: what a worker is told.
+// task is what some runs are of, as plain data.
 type task struct {
 	Part part   `json:"part"`
 	A    string `json:"a"`
 	B    string `json:"b"`
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"` // exclusive
 }
 
-func (t task) String() string {
-	return fmt.Sprintf("%s %s with %s, seeds %d:%d", t.Part, t.A, t.B, t.From, t.To)
-}
+func (t task) String() string { return fmt.Sprintf("%s %s with %s", t.Part, t.A, t.B) }
+
+// job is some seeds of a task.
+type job = farm.Job[task]
 
 // found is what a check found in several runs.
 type found struct {
@@ -123,21 +124,21 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.Vio
 	}
 }
 
-func (t *tally) wrong(seed uint64, err error) {
-	if err != nil {
-		t.Wrong.add(found{Runs: 1, First: seed, Text: err.Error()})
-	}
-}
-
-// play does a task.
-func (t task) play() (tally, error) {
+// play plays one seed of a task.
+func (t task) play(seed uint64, sum *tally) error {
 	switch t.Part {
 	case ofCell:
-		return t.playCell()
+		return t.playCell(seed, sum)
 	case ofVerdict:
-		return t.playVerdict()
+		return t.playVerdict(seed, sum)
 	case ofCurve:
-		return t.playCurve()
+		return t.playCurve(seed, sum)
 	}
-	return tally{}, fmt.Errorf("%w: no part %q", ErrUnknown, t.Part)
+	return fmt.Errorf("%w: no part %q", ErrUnknown, t.Part)
+}
+
+// Serve is a worker process: it plays what it reads from in, and writes to out, until in
+// ends. Nothing else may write to out.
+func Serve(in io.Reader, out io.Writer) error {
+	return farm.Serve(in, out, func(struct{}) (farm.Player[task, tally], error) { return task.play, nil })
 }

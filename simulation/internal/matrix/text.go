@@ -101,47 +101,7 @@ func (r Result) CurveTable(w io.Writer) error {
 		if i > 0 {
 			fmt.Fprintln(b)
 		}
-		fmt.Fprintf(b, "%s (%s)\n", c.Title, c.ID)
-		fmt.Fprintf(b, "  %s; %s\n", axis(c.X), axis(c.Y))
-		for _, s := range c.Series {
-			if s.Line && len(s.Points) > 12 {
-				s.Points = among(s.Points, c.Series)
-			}
-			fmt.Fprintf(b, "  %s\n", s.Name)
-			for _, p := range s.Points {
-				fmt.Fprintf(b, "    %12s  %-12s %s\n", value(c.X, p.X), value(c.Y, p.Y), bounds(c.Y, p))
-			}
-		}
+		c.Text(b)
 	}
 	return b.Flush()
-}
-
-// among are the points of a line at values that were simulated too.
-func among(line []report.Point, all []report.Series) []report.Point {
-	return slices.DeleteFunc(slices.Clone(line), func(p report.Point) bool {
-		return !slices.ContainsFunc(all, func(s report.Series) bool {
-			return !s.Line && slices.ContainsFunc(s.Points, func(q report.Point) bool { return q.X-p.X < 1e-9 && p.X-q.X < 1e-9 })
-		})
-	})
-}
-
-func axis(s report.Scale) string {
-	if s.Unit == "" {
-		return s.Label
-	}
-	return s.Label + " (" + s.Unit + ")"
-}
-
-func value(s report.Scale, v float64) string {
-	if s.Percent {
-		return fmt.Sprintf("%.4g %%", 100*v)
-	}
-	return fmt.Sprintf("%.4g", v)
-}
-
-func bounds(s report.Scale, p report.Point) string {
-	if p.Runs == 0 {
-		return "calculated"
-	}
-	return fmt.Sprintf("%s to %s, %d runs", value(s, p.Low), value(s, p.High), p.Runs)
 }

@@ -14,9 +14,8 @@ import (
 // Timelines are runs to look at, chosen from a Result: of each scenario one that is
 // violated, of each cell that is violated the first run, and whatever wasn't as expected.
 type Timelines struct {
-	runs     []report.TimelineRun
-	verdicts map[string]string // IDs of runs, by scenario and design
-	cells    map[string]string // by fault and design
+	runs []report.TimelineRun
+	ids  map[[2]string]string // of the runs, by scenario or fault, and design
 }
 
 // surprises is how many runs that weren't as expected are shown at most.
@@ -25,20 +24,11 @@ const surprises = 20
 // Timelines plays these runs again. Those that most readers ask for
 // come first, because a page may not have room for all of them.
 func (r Result) Timelines() (*Timelines, error) {
-	t := &Timelines{verdicts: map[string]string{}, cells: map[string]string{}}
+	t := &Timelines{ids: map[[2]string]string{}}
 	first, others := r.shownCells()
-	for _, cell := range first {
-		if err := t.cell(cell); err != nil {
-			return nil, err
-		}
-	}
-	for _, row := range r.shownVerdicts() {
-		if err := t.verdict(row); err != nil {
-			return nil, err
-		}
-	}
-	for _, cell := range others {
-		if err := t.cell(cell); err != nil {
+	plays := append(append(first, r.shownVerdicts()...), others...)
+	for _, play := range plays {
+		if err := play(t); err != nil {
 			return nil, err
 		}
 	}
@@ -47,13 +37,15 @@ func (r Result) Timelines() (*Timelines, error) {
 
 // shownVerdicts are the rows with a timeline: of each scenario the first that is
 // violated, by the library if it is among them, and what wasn't as expected.
-func (r Result) shownVerdicts() []report.VerdictRow {
+func (r Result) shownVerdicts() (shown []func(*Timelines) error) {
 	best := map[string]report.VerdictRow{}
 	var order []string
-	var shown []report.VerdictRow
+	show := func(row report.VerdictRow) {
+		shown = append(shown, func(t *Timelines) error { return t.verdict(row) })
+	}
 	for _, row := range r.Verdicts() {
 		if !row.OK && len(shown) < surprises {
-			shown = append(shown, row)
+			show(row)
 			continue
 		}
 		old, known := best[row.Scenario]
@@ -65,7 +57,7 @@ func (r Result) shownVerdicts() []report.VerdictRow {
 		}
 	}
 	for _, id := range order {
-		shown = append(shown, best[id])
+		show(best[id])
 	}
 	return shown
 }
@@ -98,20 +90,16 @@ func (t *Timelines) verdict(row report.VerdictRow) error {
 	if err != nil {
 		return err
 	}
-	t.verdicts[row.Scenario+"/"+row.Design] = t.add(s.ID, s.Title, d, row.Seed, strings.Join(s.Steps, "; "), result.Log)
+	t.add(s.ID, s.Title, d, row.Seed, strings.Join(s.Steps, "; "), result.Log)
 	return nil
-}
-
-// cell is one cell and the seed to show.
-type cell struct {
-	fault  Fault
-	design designs.Design
-	seed   uint64
 }
 
 // shownCells are the cells with a timeline: all that are violated. What wasn't as
 // expected and what the summary has comes first.
-func (r Result) shownCells() (first, others []cell) {
+func (r Result) shownCells() (first, others []func(*Timelines) error) {
+	chosen := func(list []report.Choice, name string) bool {
+		return slices.ContainsFunc(list, func(c report.Choice) bool { return c.Name == name })
+	}
 	for _, name := range r.Plan.Faults {
 		f, err := ByName(name)
 		if err != nil {
@@ -123,42 +111,39 @@ func (r Result) shownCells() (first, others []cell) {
 			if err != nil || sum.Violated.Runs == 0 {
 				continue
 			}
-			c := cell{f, d, sum.Violated.First}
-			chosen := slices.ContainsFunc(chosenFaults, func(c report.Choice) bool { return c.Name == name }) &&
-				slices.ContainsFunc(chosenDesigns, func(c report.Choice) bool { return c.Name == design })
-			if chosen || r.judge(name, d) != nil {
-				first = append(first, c)
+			show := func(t *Timelines) error { return t.cell(f, d, sum.Violated.First) }
+			if chosen(chosenFaults, name) && chosen(chosenDesigns, design) || r.judge(name, d) != nil {
+				first = append(first, show)
 			} else {
-				others = append(others, c)
+				others = append(others, show)
 			}
 		}
 	}
 	return first, others
 }
 
-func (t *Timelines) cell(c cell) error {
-	result, err := c.fault.Play(c.seed, c.design)
+func (t *Timelines) cell(f Fault, d designs.Design, seed uint64) error {
+	result, err := f.Play(seed, d)
 	if err != nil {
 		return err
 	}
-	id := t.add(c.fault.Name, c.fault.Title, c.design, c.seed, "", result.Log)
-	t.cells[c.fault.Name+"/"+c.design.Name] = id
-	run := &t.runs[len(t.runs)-1]
+	run := t.add(f.Name, f.Title, d, seed, "", result.Log)
 	for _, kind := range result.Kinds() {
-		if Promised(c.design, kind) {
+		if Promised(d, kind) {
 			run.Kinds = append(run.Kinds, string(kind))
 		}
 	}
 	return nil
 }
 
-func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log simulation.Log) string {
+func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log simulation.Log) *report.TimelineRun {
 	id := fmt.Sprintf("%s-%s-%d", name, d.Name, seed)
+	t.ids[[2]string{name, d.Name}] = id
 	t.runs = append(t.runs, report.TimelineRun{
 		ID: id, Title: fmt.Sprintf("%s: %s · %s · seed %d", name, title, d.Name, seed),
 		Command: command(name, d.Name, seed), Words: words, Log: log,
 	})
-	return id
+	return &t.runs[len(t.runs)-1]
 }
 
 // Link puts the timelines into a report, and links its cells and verdicts to them.
@@ -169,11 +154,11 @@ func (t *Timelines) Link(r *report.Report) {
 	}
 	r.Timelines = t.runs
 	for i, row := range r.Verdicts {
-		r.Verdicts[i].Timeline = t.verdicts[row.Scenario+"/"+row.Design]
+		r.Verdicts[i].Timeline = t.ids[[2]string{row.Scenario, row.Design}]
 	}
 	for i, design := range r.Matrix.Designs {
 		for j, fault := range r.Matrix.Faults {
-			if id := t.cells[fault.Name+"/"+design.Name]; id != "" {
+			if id := t.ids[[2]string{fault.Name, design.Name}]; id != "" {
 				r.Matrix.Cells[i][j].Timeline = id
 			}
 		}

@@ -1,5 +1,15 @@
 package mutants
 
+import (
+	_ "embed" // for the list
+	"fmt"
+	"strings"
+	"sync"
+)
+
+//go:embed mutants.txt
+var patches string
+
 // Group has the mutants of one kind of guarantee.
 type Group struct {
 	// Title names the kind, and Intro is a sentence that states it.
@@ -8,19 +18,13 @@ type Group struct {
 }
 
 // Groups returns all mutants, in the order in which to read their guarantees.
-func Groups() []Group {
-	return []Group{
-		{"Time", "A holder never counts on a lease for longer than a quorum of the servers keeps its keys.", ofTime()},
-		{"Votes and quorums", "At any time at most one client has the votes of a quorum for a key.", ofVotes()},
-		{"Servers", "A vote counts only while the server that gave it is sure to remember it.", ofServers()},
-		{"Tokens", "Each lease on a key gets a larger token than every earlier one.", ofTokens()},
-		{"Extensions and hand-offs", "A lease that is extended, handed over or handed off still has one holder.", ofLeases()},
-		{"Release and rollback", "What a lease or a lost round has set is deleted, and nothing else is.", ofReleases()},
-		{"Liveness", "No caller waits longer than it must: not for a dead or late server, and not behind others without end.", ofLiveness()},
-		{"Guards", "A resource refuses a holder whose lease is over.", ofGuards()},
-		{"Errors", "An error says what is certain, and no answer does harm beyond its own command.", ofErrors()},
+var Groups = sync.OnceValue(func() []Group {
+	groups, err := parse(patches)
+	if err != nil {
+		panic("mutants.txt: " + err.Error()) // a test parses it
 	}
-}
+	return groups
+})
 
 // All returns every mutant.
 func All() []Mutant {
@@ -31,24 +35,83 @@ func All() []Mutant {
 	return all
 }
 
-func scenario(id string) Detector { return Detector{Scenario: id} }
+// parse reads a list of mutants:
+//
+//	# Title of a group: its guarantee
+//
+//	name: expected detector
+//	also: another detector
+//	@ marker
+//	-text in the line below the marker
+//	+text in its place
+func parse(text string) (groups []Group, err error) {
+	group, mutant, edit := &Group{}, &Mutant{}, &Edit{}
+	for i, line := range strings.Split(text, "\n") {
+		name, rest, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" || strings.HasPrefix(line, "//"):
+		case strings.HasPrefix(line, "# "):
+			groups = append(groups, Group{Title: name[2:], Intro: rest})
+			group = &groups[len(groups)-1]
+		case strings.HasPrefix(line, "@ "):
+			mutant.Edits = append(mutant.Edits, Edit{Marker: line[2:]})
+			edit = &mutant.Edits[len(mutant.Edits)-1]
+		case line[0] == '-':
+			edit.Old = addLine(edit.Old, line[1:])
+		case line[0] == '+':
+			edit.New = addLine(edit.New, line[1:])
+		default:
+			d, err := parseDetector(rest)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			if name == "also" {
+				mutant.Also = append(mutant.Also, d)
+				continue
+			}
+			group.Mutants = append(group.Mutants, Mutant{Name: name, Detector: d})
+			mutant = &group.Mutants[len(group.Mutants)-1]
+		}
+	}
+	return groups, nil
+}
 
-func searching(name string) Detector { return Detector{Search: name} }
+func addLine(text, line string) string {
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
+}
 
-func test(pkg, pattern string) Detector { return Detector{Package: pkg, Test: pattern} }
+func parseDetector(words string) (d Detector, err error) {
+	kind, name, _ := strings.Cut(words, " ")
+	switch kind {
+	case "scenario":
+		d.Scenario = name
+	case "search":
+		d.Search = name
+	case "test":
+		d.Package, d.Test, _ = strings.Cut(name, " ")
+	default:
+		err = fmt.Errorf("%q is no detector, want a scenario, a search or a test", words)
+	}
+	return d, err
+}
 
-// contract runs quorumtest.Check on an embedded server, which executes the Lua scripts.
-// The simulation only has a model of them.
-func contract() Detector { return test("./instance", "^TestContractMiniredis$") }
-
-// guard runs fencing/guardtest on the in-memory guard.
-func guard() Detector { return test("./fencing", "^TestMemory") }
-
-// queueRules tries the rules of the wait queue in all orders of events.
-func queueRules() Detector { return test("./quorum/internal/handoff", "^TestQueueInEveryOrder$") }
-
-// at returns a mutant's only edit.
-func at(marker, old, new string) []Edit { return []Edit{{marker, old, new}} }
+// Search runs many random schedules of faults under which a design must not show any
+// violation, except those of the kinds in Except.
+type Search struct {
+	Name string
+	// Workload is the name of one of search.Workloads.
+	Workload string
+	Design   string
+	// Faults are the kinds of faults in the schedules.
+	Faults []string
+	// Except are the kinds of violations that are allowed.
+	Except []string
+	// Seeds is the number of seeds, from 0.
+	Seeds uint64
+}
 
 // Searches returns the searches with random faults. The designs withstand these faults.
 // Package matrix has the faults that break them.

@@ -40,7 +40,8 @@ type Edit struct {
 	Old, New string
 }
 
-// Detector is a check that can catch a mutant. One of Scenario, Search and Test is set.
+// Detector is a check that can catch a mutant. One of Scenario, Search and Test is set, or
+// none for all scenarios and searches.
 type Detector struct {
 	// Scenario is a scenario's ID, or a sweep's ID, a slash and a value.
 	Scenario string
@@ -51,22 +52,39 @@ type Detector struct {
 	Package, Test string
 }
 
+// everything is all scenarios and searches.
+var everything = Detector{}
+
+// Detection is what detectors found. The program in the folder detector writes it to its
+// standard output, as JSON.
+type Detection struct {
+	// By names the scenario or search that found a violation, with the design and the
+	// seed, or the failed test; "" if there is none.
+	By string `json:"by"`
+	// Says describes the violation.
+	Says string `json:"says"`
+	// Runs counts the runs up to that point.
+	Runs int `json:"runs"`
+	// Error says why a detector failed.
+	Error string `json:"error,omitempty"`
+}
+
 // String returns the name used in tables.
-func (j Detector) String() string {
+func (d Detector) String() string {
 	switch {
-	case j.Scenario != "":
-		return j.Scenario
-	case j.Search != "":
-		return "search " + j.Search
-	case j.Test != "":
-		return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(j.Test)
+	case d.Scenario != "":
+		return d.Scenario
+	case d.Search != "":
+		return "search " + d.Search
+	case d.Test != "":
+		return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(d.Test)
 	default:
-		return j.Package
+		return d.Package
 	}
 }
 
 // simulated reports whether the program in the folder detector runs it.
-func (j Detector) simulated() bool { return j.Scenario != "" || j.Search != "" }
+func (d Detector) simulated() bool { return d.Package == "" }
 
 var (
 	// ErrStale: a mutant no longer fits the source, because its marker or the text that

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,9 +25,9 @@ import (
 // packages of the module (see unoptimized), and the results of escape analysis are part
 // of the export data.
 
-// program is a program of the unmodified source: the main package and its imports, in
-// dependency order.
-type program struct{ packages []listed }
+// program is a program of the unmodified source: the main package, which is the last one,
+// and its imports, in dependency order.
+type program []listed
 
 // listed is the output of go list for a package.
 type listed struct {
@@ -51,13 +50,13 @@ var errNotRelinked = errors.New("mutants: can't be relinked")
 // programs lists each program once.
 type programs struct {
 	mu   sync.Mutex
-	list map[string]func() (*program, error)
+	list map[string]func() (program, error)
 }
 
-func (p *programs) of(key string, list func() (*program, error)) (*program, error) {
+func (p *programs) of(key string, list func() (program, error)) (program, error) {
 	p.mu.Lock()
 	if p.list == nil {
-		p.list = map[string]func() (*program, error){}
+		p.list = map[string]func() (program, error){}
 	}
 	once, ok := p.list[key]
 	if !ok {
@@ -70,7 +69,7 @@ func (p *programs) of(key string, list func() (*program, error)) (*program, erro
 
 // relink links the program of a package: its test program if test is set.
 func (r *runner) relink(ctx context.Context, pkg string, test bool, binary string) error {
-	p, err := r.programs.of(fmt.Sprint(pkg, test), func() (*program, error) { return r.list(ctx, pkg, test) })
+	p, err := r.programs.of(fmt.Sprint(pkg, test), func() (program, error) { return r.list(ctx, pkg, test) })
 	if err != nil {
 		return err
 	}
@@ -80,11 +79,11 @@ func (r *runner) relink(ctx context.Context, pkg string, test bool, binary strin
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // Run reports it if the parent folder stays
 	archives := map[string]string{}
-	for i := range p.packages {
-		archives[p.packages[i].path()] = p.packages[i].Export
+	for i := range p {
+		archives[p[i].path()] = p[i].Export
 	}
-	for i := range p.packages {
-		changed := &p.packages[i]
+	for i := range p {
+		changed := &p[i]
 		if !r.changes(changed) {
 			continue
 		}
@@ -94,7 +93,7 @@ func (r *runner) relink(ctx context.Context, pkg string, test bool, binary strin
 		}
 		archives[changed.path()] = archive
 	}
-	main := &p.packages[len(p.packages)-1]
+	main := &p[len(p)-1]
 	args := []string{"-o", binary, "-s", "-w"}
 	if test {
 		args = append(args, "-X", "testing.testBinary=1")
@@ -106,34 +105,32 @@ func (r *runner) relink(ctx context.Context, pkg string, test bool, binary strin
 }
 
 // list compiles the unmodified source and returns the packages of the program.
-func (r *runner) list(ctx context.Context, pkg string, test bool) (*program, error) {
+func (r *runner) list(ctx context.Context, pkg string, test bool) (program, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Name,Dir,ForTest,Export,Standard,GoFiles,EmbedFiles,EmbedPatterns,CgoFiles,SFiles,SysoFiles,DefaultGODEBUG,Module"}, unoptimized...)
 	if test {
 		args = append(args, "-test")
 	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder)
-	if err := r.run(ctx, cmd, r.source.root, nil, &stdout, &stderr); err != nil {
-		return nil, fmt.Errorf("%w: %w: %s", errNotRelinked, err, firstLine(stderr.String()))
+	stdout, stderr, err := r.goTool(ctx, append(args, pkg)...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w: %s", errNotRelinked, err, firstLine(stderr))
 	}
-	p := &program{}
-	for dec := json.NewDecoder(&stdout); dec.More(); {
+	var p program
+	for dec := json.NewDecoder(bytes.NewReader(stdout)); dec.More(); {
 		var l listed
 		if err := dec.Decode(&l); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNotRelinked, err)
 		}
-		p.packages = append(p.packages, l)
+		p = append(p, l)
 	}
 	if test {
 		// Packages compiled for the test replace the others.
-		for _, l := range slices.Clone(p.packages) {
+		for _, l := range slices.Clone(p) {
 			if l.ForTest != "" {
-				p.packages = slices.DeleteFunc(p.packages, func(other listed) bool { return other.ImportPath == l.path() && other.ForTest == "" })
+				p = slices.DeleteFunc(p, func(other listed) bool { return other.ImportPath == l.path() && other.ForTest == "" })
 			}
 		}
 	}
-	if len(p.packages) == 0 || p.packages[len(p.packages)-1].Name != "main" {
+	if len(p) == 0 || p[len(p)-1].Name != "main" {
 		return nil, fmt.Errorf("%w: %s is not a program", errNotRelinked, pkg)
 	}
 	return p, nil
@@ -227,11 +224,9 @@ func (r *runner) tool(ctx context.Context, name string, archives map[string]stri
 	if err := os.WriteFile(config, imports.Bytes(), 0o600); err != nil {
 		return err
 	}
-	var output bytes.Buffer
-	cmd := exec.Command("go", append([]string{"tool", name, "-importcfg", config}, args...)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+r.folder)
-	if err := r.run(ctx, cmd, r.source.root, nil, &output, &output); err != nil {
-		return fmt.Errorf("%w: %s: %w: %s", errNotRelinked, name, err, firstLine(output.String()))
+	stdout, stderr, err := r.goTool(ctx, append([]string{"tool", name, "-importcfg", config}, args...)...)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w: %s", errNotRelinked, name, err, firstLine(string(stdout)+stderr))
 	}
 	return nil
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Outcome says what happened to a mutant.
@@ -104,28 +105,20 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	s := session{source: source, folder: folder, options: o}
 	report.Planned = len(o.Mutants)
 	report.Results = make([]Result, report.Planned)
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range o.Parallel {
-		all.Go(func() {
-			for i := range next {
-				if i < 0 {
-					report.Unbroken = s.report(ctx, "", s.unbroken)
-					continue
-				}
-				m := o.Mutants[i]
-				report.Results[i] = s.report(ctx, m.Name, func(ctx context.Context) Result { return s.mutant(ctx, i, m) })
-			}
+	var all errgroup.Group
+	all.SetLimit(o.Parallel)
+	all.Go(func() error {
+		report.Unbroken = s.play(ctx, Result{Guarantee: "the unmodified source"}, s.unbroken)
+		return nil
+	})
+	for i, m := range o.Mutants {
+		all.Go(func() error {
+			r := Result{Name: m.Name, Markers: m.Markers(), Guarantee: source.Guarantee(m), Expected: m.Detector.String()}
+			report.Results[i] = s.play(ctx, r, func(ctx context.Context, run *runner, r *Result) error { return run.mutant(ctx, m, r) })
+			return nil
 		})
 	}
-	for i := -1; i < len(o.Mutants) && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	all.Wait()
+	_ = all.Wait() // a Result has its error
 	// Interrupted mutants have no outcome.
 	report.Results = slices.DeleteFunc(report.Results, func(r Result) bool { return r.Outcome == "" })
 	report.Took, report.CPU = time.Since(began), report.Unbroken.CPU
@@ -145,16 +138,29 @@ type session struct {
 	programs programs
 }
 
-// report reports the beginning and the end of a job to Progress.
-func (s *session) report(ctx context.Context, name string, job func(context.Context) Result) Result {
-	s.notify(name, true, Result{})
-	began := time.Now()
-	r := job(ctx)
-	r.Took = time.Since(began)
+// play runs detectors in a folder of their own, which it removes, because programs take
+// several megabytes. It returns a Result without an outcome if ctx ends.
+func (s *session) play(ctx context.Context, r Result, detect func(context.Context, *runner, *Result) error) Result {
 	if ctx.Err() != nil {
-		return Result{} // interrupted: no outcome
+		return Result{}
 	}
-	s.notify(name, false, r)
+	s.notify(r.Name, true, Result{})
+	began := time.Now()
+	run := &runner{source: s.source, programs: &s.programs}
+	var err error
+	if run.folder, err = os.MkdirTemp(s.folder, ""); err == nil {
+		r.Outcome = Survived
+		err = detect(ctx, run, &r)
+		_ = os.RemoveAll(run.folder) // Run reports it if it stays
+	}
+	if err != nil {
+		r.Outcome, r.By, r.Says, r.AsExpected = Broken, "", err.Error(), false
+	}
+	r.Took, r.CPU = time.Since(began), run.cpu
+	if ctx.Err() != nil {
+		return Result{}
+	}
+	s.notify(r.Name, false, r)
 	return r
 }
 
@@ -164,68 +170,81 @@ func (s *session) notify(name string, begins bool, r Result) {
 	s.options.Progress(name, begins, r)
 }
 
-// open returns a runner with its own folder. end removes the folder, because programs
-// take several megabytes.
-func (s *session) open(name string) (run *runner, end func(), err error) {
-	folder := filepath.Join(s.folder, name)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return nil, nil, err
-	}
-	return &runner{source: s.source, folder: folder, programs: &s.programs}, func() { _ = os.RemoveAll(folder) }, nil // Run reports it if it stays
-}
-
 // unbroken runs the mutants' expected detectors on the unmodified source.
-func (s *session) unbroken(ctx context.Context) (r Result) {
-	r = Result{Name: "", Guarantee: "the unmodified source", Outcome: Broken}
-	run, end, err := s.open("unbroken")
-	if err != nil {
-		r.Says = err.Error()
-		return r
-	}
-	defer end()
-	defer func() { r.CPU = run.cpu }()
-	r.Outcome = Survived
-	simulated, tests := detectorsOf(s.options.Mutants)
-	if len(simulated) > 0 {
-		v, err := run.simulate(ctx, Request{First: simulated, Searches: Searches()})
-		r.take(v, err)
-	}
-	for _, j := range tests {
-		if r.Outcome != Survived {
-			break
-		}
-		v, err := run.test(ctx, j.Package, j.Test)
-		r.take(v, err)
-	}
-	return r
-}
-
-// detectorsOf returns the expected detectors of the mutants, each once.
-func detectorsOf(list []Mutant) (simulated, tests []Detector) {
-	for _, m := range list {
-		for _, j := range append([]Detector{m.Detector}, m.Also...) {
+func (s *session) unbroken(ctx context.Context, run *runner, r *Result) error {
+	var simulated, tests []Detector // each once
+	for _, m := range s.options.Mutants {
+		for _, d := range append([]Detector{m.Detector}, m.Also...) {
 			switch {
-			case j.simulated() && !slices.Contains(simulated, j):
-				simulated = append(simulated, j)
-			case !j.simulated() && !slices.Contains(tests, j):
-				tests = append(tests, j)
+			case d.simulated() && !slices.Contains(simulated, d):
+				simulated = append(simulated, d)
+			case !d.simulated() && !slices.Contains(tests, d):
+				tests = append(tests, d)
 			}
 		}
 	}
-	return simulated, tests
+	if len(simulated) > 0 {
+		if err := run.detect(ctx, r, simulated...); err != nil {
+			return err
+		}
+	}
+	for _, d := range tests {
+		if err := run.detect(ctx, r, d); err != nil || r.Outcome == Caught {
+			return err
+		}
+	}
+	return nil
 }
 
-// take adds the result of one more detector.
-func (r *Result) take(v DetectorResult, err error) {
-	r.Runs += v.Runs
-	switch {
-	case err != nil:
-		r.Outcome, r.By, r.Says = Broken, "", err.Error()
-	case v.By != "":
-		r.Outcome, r.By, r.Says = Caught, v.By, brief(v.Says)
-	default:
-		r.Outcome = Survived
+// mutant runs detectors on a mutant until one catches it: the expected one, all scenarios
+// and searches, and all tests of the packages that it changes. Then it runs those that must
+// catch it as well.
+func (run *runner) mutant(ctx context.Context, m Mutant, r *Result) (err error) {
+	if run.overlay, run.replaced, err = run.source.overlay(m, run.folder); err != nil {
+		return err
 	}
+	detectors := []Detector{m.Detector, everything}
+	for _, pkg := range run.source.packages(m) {
+		detectors = append(detectors, Detector{Package: pkg, Test: all})
+	}
+	for i, d := range detectors {
+		if err := run.detect(ctx, r, d); err != nil {
+			return err
+		}
+		if r.Outcome == Caught {
+			r.AsExpected = i == 0
+			break
+		}
+	}
+	if !r.AsExpected {
+		return nil
+	}
+	for _, d := range m.Also {
+		too := Result{Runs: r.Runs}
+		if err := run.detect(ctx, &too, d); err != nil {
+			return err
+		}
+		if r.Runs = too.Runs; too.Outcome != Caught {
+			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it, but must", d), false
+			return nil
+		}
+		r.By += "; " + too.By
+	}
+	return nil
+}
+
+// detect runs detectors, and adds what they found. Several of them must be simulated.
+func (run *runner) detect(ctx context.Context, r *Result, detectors ...Detector) error {
+	detect := func() (Detection, error) { return run.test(ctx, detectors[0].Package, detectors[0].Test) }
+	if detectors[0].simulated() {
+		detect = func() (Detection, error) { return run.simulate(ctx, detectors) }
+	}
+	found, err := detect()
+	r.Runs += found.Runs
+	if err == nil && found.By != "" {
+		r.Outcome, r.By, r.Says = Caught, found.By, brief(found.Says)
+	}
+	return err
 }
 
 // brief returns the first line of a text, at most about 500 characters.
@@ -235,70 +254,4 @@ func brief(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:500], "") + " ..."
-}
-
-// mutant runs detectors on a mutant until one catches it.
-func (s *session) mutant(ctx context.Context, i int, m Mutant) (r Result) {
-	r = Result{Name: m.Name, Markers: m.Markers(), Guarantee: s.source.Guarantee(m), Expected: m.Detector.String(), Outcome: Broken}
-	run, end, err := s.open(fmt.Sprintf("%d", i))
-	if err != nil {
-		r.Says = err.Error()
-		return r
-	}
-	defer end()
-	defer func() { r.CPU = run.cpu }()
-	if run.overlay, run.replaced, err = s.source.overlay(m, run.folder); err != nil {
-		r.Says = err.Error()
-		return r
-	}
-	for n, detect := range run.detectors(m) {
-		v, err := detect(ctx)
-		r.take(v, err)
-		if r.Outcome != Survived {
-			r.AsExpected = r.Outcome == Caught && n == 0
-			break
-		}
-	}
-	if r.AsExpected {
-		s.also(ctx, run, m, &r)
-	}
-	return r
-}
-
-// also runs the detectors that must catch a mutant as well.
-func (s *session) also(ctx context.Context, run *runner, m Mutant, r *Result) {
-	for _, j := range m.Also {
-		v, err := run.simulate(ctx, Request{First: []Detector{j}, Searches: Searches()})
-		r.Runs += v.Runs
-		switch {
-		case err != nil:
-			r.Outcome, r.Says, r.AsExpected = Broken, err.Error(), false
-			return
-		case v.By == "":
-			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it, but must", j), false
-			return
-		}
-		r.By += "; " + v.By
-	}
-}
-
-// detectors returns a mutant's detectors: the expected one, all scenarios and searches,
-// and all tests of its packages.
-func (r *runner) detectors(m Mutant) []func(context.Context) (DetectorResult, error) {
-	simulate := func(o Request) func(context.Context) (DetectorResult, error) {
-		o.Searches = Searches()
-		return func(ctx context.Context) (DetectorResult, error) { return r.simulate(ctx, o) }
-	}
-	test := func(pkg, pattern string) func(context.Context) (DetectorResult, error) {
-		return func(ctx context.Context) (DetectorResult, error) { return r.test(ctx, pkg, pattern) }
-	}
-	list := []func(context.Context) (DetectorResult, error){test(m.Detector.Package, m.Detector.Test)}
-	if m.Detector.simulated() {
-		list[0] = simulate(Request{First: []Detector{m.Detector}})
-	}
-	list = append(list, simulate(Request{Rest: true}))
-	for _, pkg := range r.source.packages(m) {
-		list = append(list, test(pkg, all))
-	}
-	return list
 }

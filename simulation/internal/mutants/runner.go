@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -47,32 +46,32 @@ var (
 // all is the pattern that matches all tests.
 const all = "."
 
-// simulate has the detector program run a request.
-func (r *runner) simulate(ctx context.Context, request Request) (DetectorResult, error) {
+// simulate has the program in the folder detector run detectors, until one finds something.
+func (r *runner) simulate(ctx context.Context, detectors []Detector) (found Detection, err error) {
 	binary, err := r.build(ctx, "./simulation/internal/mutants/detector", false, true)
 	if err != nil {
-		return DetectorResult{}, err
+		return found, err
 	}
-	raw, err := json.Marshal(request)
+	raw, err := json.Marshal(detectors)
 	if err != nil {
-		return DetectorResult{}, err
+		return found, err
 	}
 	var stdout, stderr bytes.Buffer
-	err = r.run(ctx, exec.Command(binary), r.folder, bytes.NewReader(raw), &stdout, &stderr)
-	if err != nil && ctx.Err() == nil && died(stderr.String()) {
-		return DetectorResult{By: "crash of the program", Says: firstLine(stderr.String())}, nil
+	cmd := exec.Command(binary)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = r.folder, bytes.NewReader(raw), &stdout, &stderr
+	switch err := r.run(ctx, cmd); {
+	case err != nil && ctx.Err() == nil && died(stderr.String()):
+		return Detection{By: "crash of the program", Says: firstLine(stderr.String())}, nil
+	case err != nil:
+		return found, fmt.Errorf("detector: %w: %s", err, firstLine(stderr.String()))
 	}
-	if err != nil {
-		return DetectorResult{}, fmt.Errorf("detector: %w: %s", err, firstLine(stderr.String()))
+	if err := json.Unmarshal(stdout.Bytes(), &found); err != nil {
+		return found, fmt.Errorf("detector: %w in %.100q", err, stdout.String())
 	}
-	var v DetectorResult
-	if err := json.Unmarshal(stdout.Bytes(), &v); err != nil {
-		return DetectorResult{}, fmt.Errorf("detector: %w in %.100q", err, stdout.String())
+	if found.Error != "" {
+		return found, fmt.Errorf("detector: %s", found.Error)
 	}
-	if v.Error != "" {
-		return DetectorResult{}, fmt.Errorf("detector: %s", v.Error)
-	}
-	return v, nil
+	return found, nil
 }
 
 // died reports whether the Go runtime ended a program: a panic or a fatal error.
@@ -81,28 +80,26 @@ func died(stderr string) bool {
 }
 
 // test runs the tests of a package that the pattern matches.
-func (r *runner) test(ctx context.Context, pkg, pattern string) (DetectorResult, error) {
+func (r *runner) test(ctx context.Context, pkg, pattern string) (found Detection, err error) {
 	binary, err := r.build(ctx, pkg, true, pattern != all)
 	if err != nil {
-		return DetectorResult{}, err
+		return found, err
 	}
-	var stdout bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.Command(binary, "-test.v", "-test.failfast", "-test.run", pattern, "-test.timeout", (timeout - 10*time.Second).String())
-	err = r.run(ctx, cmd, r.source.path(pkg), nil, &stdout, &stdout)
-	v := DetectorResult{Runs: strings.Count(stdout.String(), "=== RUN ")}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.source.path(pkg), &output, &output
+	err = r.run(ctx, cmd)
+	found.Runs = strings.Count(output.String(), "=== RUN ")
 	switch {
-	case err == nil && v.Runs == 0:
-		return v, fmt.Errorf("%s has no test that matches %s", pkg, pattern)
-	case err == nil:
-		return v, nil
-	case ctx.Err() != nil:
-		return v, err
+	case err == nil && found.Runs == 0:
+		return found, fmt.Errorf("%s has no test that matches %s", pkg, pattern)
+	case err == nil || ctx.Err() != nil:
+		return found, err
 	}
-	v.By, v.Says = failure(stdout.String())
-	if v.By == "" {
-		return v, fmt.Errorf("the tests of %s: %w: %s", pkg, err, lastLine(stdout.String()))
+	if found.By, found.Says = failure(output.String()); found.By == "" {
+		return found, fmt.Errorf("the tests of %s: %w: %s", pkg, err, lastLine(output.String()))
 	}
-	return v, nil
+	return found, nil
 }
 
 // build builds a package: its test program if test is set.
@@ -146,25 +143,30 @@ func (r *runner) goBuild(ctx context.Context, pkg string, test, quick bool, bina
 	if r.overlay != "" {
 		args = append(args, "-overlay", r.overlay)
 	}
-	var output bytes.Buffer
-	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder)
-	if err := r.run(ctx, cmd, r.source.root, nil, &output, &output); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return fmt.Errorf("%w: %s", errBuild, compilerSays(output.String()))
+	_, stderr, err := r.goTool(ctx, append(args, pkg)...)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %s", errBuild, compilerSays(stderr))
 	}
-	return nil
+	return err
+}
+
+// goTool runs the go command.
+func (r *runner) goTool(ctx context.Context, args ...string) (stdout []byte, stderr string, err error) {
+	var out, errs bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.source.root, &out, &errs
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder, "TMPDIR="+r.folder)
+	err = r.run(ctx, cmd)
+	return out.Bytes(), errs.String(), err
 }
 
 // run runs a command and adds its CPU time. When the context ends, it interrupts the
 // command, and kills it if it does not exit.
-func (r *runner) run(ctx context.Context, cmd *exec.Cmd, dir string, in io.Reader, out, errs io.Writer) error {
+func (r *runner) run(ctx context.Context, cmd *exec.Cmd) error {
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %v", timeout))
 	defer cancel()
 	bound := exec.CommandContext(limited, cmd.Path, cmd.Args[1:]...)
-	bound.Dir, bound.Env, bound.Stdin, bound.Stdout, bound.Stderr = dir, cmd.Env, in, out, errs
+	bound.Dir, bound.Env, bound.Stdin, bound.Stdout, bound.Stderr = cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr
 	bound.Cancel = func() error {
 		if runtime.GOOS == "windows" {
 			return bound.Process.Kill()

@@ -79,9 +79,13 @@ FAIL
 	}
 }
 
-func TestWrap(t *testing.T) {
-	assert.Equal(t, []string{"one two", "three"}, wrap("one two three", 8))
-	assert.Equal(t, []string{"TestA/", "sub_of_", "it"}, wrap("TestA/sub_of_it", 7))
-	assert.Equal(t, []string{"abcdefg", "h"}, wrap("abcdefgh", 7))
-	assert.Equal(t, []string{""}, wrap("", 7))
+func TestParse(t *testing.T) {
+	groups, err := parse("// a comment\n\n# Time: it passes\n\nearly: scenario S1\nalso: search clocks\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: test ./drift ^TestX$\n@ mark\n-e\n")
+	require.NoError(t, err)
+	require.Equal(t, []Group{{Title: "Time", Intro: "it passes", Mutants: []Mutant{
+		{Name: "early", Edits: []Edit{{"mark", "a\n\tb", ""}, {"other", "c", "d"}}, Detector: Detector{Scenario: "S1"}, Also: []Detector{{Search: "clocks"}}},
+		{Name: "late", Edits: []Edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
+	}}}, groups)
+	_, err = parse("# Time: it passes\n\nearly: somebody")
+	require.EqualError(t, err, `line 3: "somebody" is no detector, want a scenario, a search or a test`)
 }

@@ -6,7 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Widths of the table's columns in characters. The sum with the spaces is below 100.
@@ -18,7 +19,7 @@ const (
 
 // Line returns the mutant's row of the table. It may span several lines.
 func (r Result) Line() string {
-	by, name := r.By, r.Name
+	by := r.By
 	switch r.Outcome {
 	case Survived:
 		by = "NONE, in " + fmt.Sprint(r.Runs) + " runs"
@@ -29,22 +30,18 @@ func (r Result) Line() string {
 			by += ", not by " + r.Expected
 		}
 	}
-	columns := [][]string{wrap(name, nameWidth), wrap(r.Guarantee, breaksWidth), wrap(by, byWidth)}
-	height := 1
-	for _, c := range columns {
-		height = max(height, len(c))
-	}
+	columns := [][]string{wrap.Lines(r.Name, nameWidth, "", ""), wrap.Lines(r.Guarantee, breaksWidth, "", ""), wrap.Lines(by, byWidth, "", "")}
 	var b strings.Builder
-	for i := range height {
-		cell := func(c int) string {
-			if i < len(columns[c]) {
-				return columns[c][i]
+	for i := range max(len(columns[0]), len(columns[1]), len(columns[2])) {
+		cells := [3]string{}
+		for c, lines := range columns {
+			if i < len(lines) {
+				cells[c] = lines[i]
 			}
-			return ""
 		}
-		line := fmt.Sprintf("%-*s %-*s %-*s", nameWidth, cell(0), breaksWidth, cell(1), byWidth, cell(2))
+		line := row(cells)
 		if i == 0 {
-			line = pad(line, nameWidth+breaksWidth+byWidth+2) + fmt.Sprintf(" %4d %4.1fs", r.Runs, r.Took.Seconds())
+			line += fmt.Sprintf(" %4d %4.1fs", r.Runs, r.Took.Seconds())
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
@@ -54,36 +51,14 @@ func (r Result) Line() string {
 	return b.String()
 }
 
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
-}
-
-// wrap breaks a text into lines at spaces. It breaks a word longer than a line after a
-// slash or an underscore, or else anywhere.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		for line += word; len(line) > width; {
-			at := strings.LastIndexAny(line[:width], "/_") + 1
-			if at == 0 {
-				at = width
-			}
-			lines, line = append(lines, line[:at]), line[at:]
-		}
-	}
-	return append(lines, line)
+// row fills the columns up.
+func row(cells [3]string) string {
+	return fmt.Sprintf("%-*s %-*s %-*s", nameWidth, cells[0], breaksWidth, cells[1], byWidth, cells[2])
 }
 
 // Heading returns the table's first line.
 func Heading() string {
-	return fmt.Sprintf("%-*s %-*s %-*s runs   time\n", nameWidth, "mutant", breaksWidth, "broken guarantee", byWidth, "caught by")
+	return row([3]string{"mutant", "broken guarantee", "caught by"}) + " runs   time\n"
 }
 
 // Summary returns the totals of the table.

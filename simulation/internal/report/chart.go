@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // chartStyle is what charts need beside the palette's variables.
@@ -29,7 +30,7 @@ const chartStyle = `.rl-c text{font:13px/1.2 system-ui,-apple-system,"Segoe UI",
 func (c Curve) SVG(w io.Writer) error { return c.draw(w, false) }
 
 func (c Curve) draw(w io.Writer, inline bool) error {
-	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
+	ch := newChart(c)
 	ch.measure()
 	_, err := w.Write(ch.render(inline))
 	return err
@@ -53,6 +54,8 @@ type chart struct {
 	top  float64 // of the plot
 	out  bytes.Buffer
 }
+
+func newChart(c Curve) *chart { return &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}} }
 
 // span is an axis's range with its marks.
 type span struct {
@@ -165,13 +168,6 @@ func (s span) text(v float64) string {
 	return number(v)
 }
 
-func (s span) label() string {
-	if s.scale.Unit == "" {
-		return s.scale.Label
-	}
-	return s.scale.Label + " (" + s.scale.Unit + ")"
-}
-
 // number writes a value to four digits, large ones with blanks.
 func number(v float64) string {
 	if v == 0 {
@@ -232,7 +228,7 @@ func (ch *chart) px(x, y float64) (float64, float64) {
 func (ch *chart) render(inline bool) []byte {
 	id := "c-" + safeID(ch.c.ID)
 	legend := ch.legend()
-	title := folded(ch.c.Title, titleLetters)
+	title := wrap.Lines(ch.c.Title, titleLetters, "", "")
 	head := 24 + 20*float64(len(title))
 	ch.top = head + 20*float64(len(legend)) + 10
 	height := ch.top + plotHeight + 58
@@ -293,9 +289,9 @@ func (ch *chart) axes() {
 		ch.text(x, bottom+18, "s", "middle", ch.x.text(v))
 	}
 	fmt.Fprintf(&ch.out, `<path class="axis" fill="none" d="M%s %sV%sH%s"/>`+"\n", f(plotLeft), f(ch.top), f(bottom), f(plotRight))
-	ch.text((plotLeft+plotRight)/2, bottom+42, "", "middle", ch.x.label())
+	ch.text((plotLeft+plotRight)/2, bottom+42, "", "middle", ch.c.X.label())
 	y := ch.top + plotHeight/2
-	fmt.Fprintf(&ch.out, `<text x="18" y="%s" text-anchor="middle" transform="rotate(-90 18 %[1]s)">%s</text>`+"\n", f(y), escaped(ch.y.label()))
+	fmt.Fprintf(&ch.out, `<text x="18" y="%s" text-anchor="middle" transform="rotate(-90 18 %[1]s)">%s</text>`+"\n", f(y), escaped(ch.c.Y.label()))
 }
 
 func color(i int) string { return palette.Series[i%len(palette.Series)].Line.Var() }
@@ -394,7 +390,7 @@ func (ch *chart) tell(p Point) string {
 
 // describe is the chart in words, for who doesn't see it.
 func (ch *chart) describe() string {
-	parts := []string{fmt.Sprintf("%s against %s.", ch.y.label(), ch.x.label())}
+	parts := []string{fmt.Sprintf("%s against %s.", ch.c.Y.label(), ch.c.X.label())}
 	if ch.c.Words != "" {
 		parts = append(parts, ch.c.Words)
 	}
@@ -411,19 +407,6 @@ func (ch *chart) describe() string {
 
 func (ch *chart) text(x, y float64, class, anchor, text string) {
 	fmt.Fprintf(&ch.out, `<text x="%s" y="%s" class="%s" text-anchor="%s">%s</text>`+"\n", f(x), f(y), class, anchor, escaped(text))
-}
-
-// folded breaks a text into lines of so many letters, between words.
-func folded(text string, letters int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > letters {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }
 
 // f writes a coordinate with one decimal.

@@ -1,5 +1,11 @@
 package report
 
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
 // Curve is one chart: points that were simulated or measured, beside lines that
 // were calculated.
 type Curve struct {
@@ -49,4 +55,66 @@ type Point struct {
 func Share(x float64, hits, runs int) Point {
 	low, high := wilson(hits, runs)
 	return Point{X: x, Y: Cell{Runs: runs, Violated: hits}.Rate(), Low: low, High: high, Runs: runs}
+}
+
+// Mean is the point of a mean, times unit, of so many runs, with its 95 % confidence
+// interval by the normal distribution. Sum and squares are the sums of the runs' values and
+// of their squares.
+func Mean(x, unit float64, runs int, sum, squares int64) Point {
+	n := float64(runs)
+	m := float64(sum) / n
+	p := Point{X: x, Y: unit * m, Runs: runs}
+	if runs > 1 {
+		deviation := math.Sqrt(max(0, float64(squares)-n*m*m) / (n - 1))
+		half := z * deviation / math.Sqrt(n)
+		p.Low, p.High = unit*(m-half), unit*(m+half)
+	}
+	return p
+}
+
+// Text writes the points for a terminal, with their confidence intervals. Of a long line it
+// writes the points beside simulated ones.
+func (c Curve) Text(w io.Writer) {
+	value := func(s Scale, v float64) string {
+		if s.Percent {
+			return fmt.Sprintf("%.4g %%", 100*v)
+		}
+		return fmt.Sprintf("%.4g", v)
+	}
+	fmt.Fprintf(w, "%s (%s)\n  %s; %s\n", c.Title, c.ID, c.X.label(), c.Y.label())
+	for _, s := range c.Series {
+		fmt.Fprintf(w, "  %s\n", s.Name)
+		for _, p := range s.Points {
+			if s.Line && len(s.Points) > 12 && !c.simulated(p.X) {
+				continue
+			}
+			bounds := "calculated"
+			if p.Runs > 0 {
+				bounds = fmt.Sprintf("%s to %s, %d runs", value(c.Y, p.Low), value(c.Y, p.High), p.Runs)
+			}
+			fmt.Fprintf(w, "    %12s  %-12s %s\n", value(c.X, p.X), value(c.Y, p.Y), bounds)
+		}
+	}
+}
+
+func (s Scale) label() string {
+	if s.Unit == "" {
+		return s.Label
+	}
+	return s.Label + " (" + s.Unit + ")"
+}
+
+// simulated reports whether there is a point at x that was simulated, or nothing that
+// was simulated at all.
+func (c Curve) simulated(x float64) bool {
+	any := false
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			any = any || p.Runs > 0
+			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
+				return true
+			}
+		}
+	}
+	return !any
 }

@@ -2,16 +2,9 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
-
-// row is a design in the matrix.
-type row struct {
-	Axis
-	Cells []cellView
-}
 
 // cellView is a cell in a table: a word, a colour, and a link to its evidence.
 type cellView struct{ Class, Head, Link string }
@@ -58,7 +51,7 @@ func (c Cell) class() string {
 
 // cells is all that is known of each cell, fault by fault.
 func (p *page) cells() {
-	m := p.Report.Matrix
+	m := p.Matrix
 	for j, fault := range m.Faults {
 		f := faultView{Axis: fault, Anchor: faultAnchor(fault.Name)}
 		p.anchors[f.Anchor] = true
@@ -94,74 +87,12 @@ func (p *page) cells() {
 	}
 }
 
-// matrix is the table of everything.
-func (p *page) matrix() {
-	m := p.Report.Matrix
-	for i, design := range m.Designs {
-		r := row{Axis: design}
-		for j, fault := range m.Faults {
-			c := m.At(i, j)
-			r.Cells = append(r.Cells, p.cell(c, design.Name, fault.Name))
-		}
-		p.Rows = append(p.Rows, r)
-	}
-}
-
 func (p *page) cell(c Cell, design, fault string) cellView {
 	v := cellView{Class: c.class(), Head: c.Word(), Link: p.link(cellAnchor(design, fault))}
 	if c.Runs == 0 {
 		v.Head, v.Link = "·", ""
 	}
 	return v
-}
-
-// summaryView is the summary as a table.
-type summaryView struct {
-	Runs        string
-	Designs     []Choice
-	Rows        []summaryRow
-	Note        string
-	Conclusions []string
-}
-
-type summaryRow struct {
-	Words, Link string
-	Cells       []cellView
-}
-
-func (p *page) summary() {
-	s := p.Summary
-	if s == nil || len(s.Cells) == 0 {
-		return
-	}
-	v := &summaryView{Runs: grouped(int64(s.runs())), Designs: s.Designs, Note: s.Note + s.legend(), Conclusions: s.Conclusions}
-	for i, fault := range s.Faults {
-		r := summaryRow{Words: fault.Words, Link: p.link(faultAnchor(fault.Name))}
-		for j, design := range s.Designs {
-			r.Cells = append(r.Cells, p.cell(s.At(i, j), design.Name, fault.Name))
-		}
-		v.Rows = append(v.Rows, r)
-	}
-	p.Summarized = v
-}
-
-// cardView is an argument.
-type cardView struct {
-	Argument
-	Anchor string
-	Links  []linkView
-}
-
-type linkView struct{ Text, Link string }
-
-func (p *page) arguments() {
-	for _, a := range p.Arguments {
-		card := cardView{Argument: a, Anchor: "argument-" + safeID(a.ID)}
-		for _, e := range a.Evidence {
-			card.Links = append(card.Links, linkView{e.Text, p.link(e.anchor())})
-		}
-		p.Cards = append(p.Cards, card)
-	}
 }
 
 // storyView is a scenario with how it ended for each design.
@@ -179,7 +110,6 @@ type ending struct {
 	Designs         []string
 	OK              bool
 	Seed            string // where it isn't as expected
-	Unreached       []string
 }
 
 // shownRun is a run of a scenario.
@@ -224,13 +154,13 @@ func (p *page) stories() {
 
 // end adds a row to those that ended in the same way.
 func (s *storyView) end(v VerdictRow) {
-	e := ending{Kinds: kindsText(v.Seen), Expected: kindsText(v.Expected), Designs: []string{v.Design}, OK: v.OK, Unreached: v.Unreached}
+	e := ending{Kinds: kindsText(v.Seen), Expected: kindsText(v.Expected), Designs: []string{v.Design}, OK: v.OK}
 	if !v.OK {
 		e.Seed = strconv.FormatUint(v.Seed, 10)
 	}
 	for i := range s.Endings {
 		o := &s.Endings[i]
-		if o.OK && e.OK && o.Kinds == e.Kinds && o.Expected == e.Expected && slices.Equal(o.Unreached, e.Unreached) {
+		if o.OK && e.OK && o.Kinds == e.Kinds && o.Expected == e.Expected {
 			o.Designs = append(o.Designs, v.Design)
 			return
 		}

@@ -36,6 +36,8 @@ func HTML(w io.Writer, r Report) error {
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
 		"kinds":   kindsText,
 		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
+		"runs":    (*Summary).runs, "note": func(s *Summary) string { return s.Note + s.legend() },
+		"link": p.link, "cell": p.cell, "safe": safeID, "fault": faultAnchor, "evidence": Evidence.anchor,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -66,17 +68,13 @@ type page struct {
 	JS   template.JS
 	Data template.JS
 
-	Parts         []part
-	Figures       []figureView
-	Summarized    *summaryView
-	Cards         []cardView
-	Rows          []row
-	Faults        []faultView
-	Stories       []storyView
-	VerdictsOK    int
-	MutantsCaught int
-	Curves        []curveView
-	Timelines     []timelineView
+	Parts      []part
+	Figures    []figureView
+	Faults     []faultView
+	Stories    []storyView
+	VerdictsOK int
+	Curves     []curveView
+	Timelines  []timelineView
 
 	runs    runs
 	anchors map[string]bool // of what has been put on the page
@@ -134,11 +132,6 @@ func newPage(r Report) (*page, error) {
 	p.opening()
 	p.cells()
 	p.stories()
-	for _, m := range r.Mutants {
-		if m.Caught {
-			p.MutantsCaught++
-		}
-	}
 	for _, c := range r.Curves {
 		view, err := viewCurve(c)
 		if err != nil {
@@ -148,10 +141,6 @@ func newPage(r Report) (*page, error) {
 		p.Curves = append(p.Curves, view)
 	}
 	p.timelines()
-	// These lead to what is on the page by now.
-	p.matrix()
-	p.summary()
-	p.arguments()
 	p.parts()
 	return p, nil
 }
@@ -169,9 +158,9 @@ func (p *page) parts() {
 		id, name string
 		shown    bool
 	}{
-		{"summary", "In short", p.Summarized != nil}, {"arguments", "The debate", len(p.Cards) > 0}, {"curves", "Curves", len(p.Curves) > 0},
-		{"matrix", "All designs and faults", len(p.Rows) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
-		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0}, {"mutants", "Mutants", len(p.Mutants) > 0},
+		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"arguments", "The debate", len(p.Arguments) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
+		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0},
 		{"live", "On real servers", len(p.Live) > 0}, {"timelines", "Timelines", len(p.Timelines) > 0}, {"about", "About", p.About()},
 	} {
 		if o.shown {
@@ -205,8 +194,8 @@ func viewCurve(c Curve) (curveView, error) {
 	if err := c.draw(&svg, true); err != nil {
 		return curveView{}, err
 	}
-	ch := &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
-	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: ch.x.label(), YLabel: ch.y.label()} //nolint:gosec // drawn here, texts escaped
+	ch := newChart(c)
+	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
 			if p.Runs == 0 && !c.simulated(p.X) {
@@ -220,21 +209,6 @@ func viewCurve(c Curve) (curveView, error) {
 		}
 	}
 	return v, nil
-}
-
-// simulated reports whether there is a point at x that was simulated, or nothing that
-// was simulated at all.
-func (c Curve) simulated(x float64) bool {
-	any := false
-	for _, s := range c.Series {
-		for _, p := range s.Points {
-			any = any || p.Runs > 0
-			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
-				return true
-			}
-		}
-	}
-	return !any
 }
 
 // timelines are the runs that no cell and no scenario shows.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -26,22 +27,17 @@ func (m Matrix) Markdown(w io.Writer) error {
 	}
 	write("\nThe share of runs with a violation, in brackets its 95 %% confidence interval (Wilson). " +
 		"0: none in so many runs. ?: none, but what it depends on was never reached, so it shows nothing. Empty: not played. **!**: not as the scenarios say.\n")
-	titled := false
-	for _, axis := range [][]Axis{m.Designs, m.Faults} {
-		for _, a := range axis {
-			if a.Title == "" {
-				continue
-			}
-			if !titled {
-				titled = true
-				write("\n")
-			}
-			write("- **%s**: %s", cellText(a.Name), cellText(a.Title))
-			if a.Source != "" {
-				write(" (%s)", cellText(a.Source))
-			}
-			write("\n")
+	above := "\n"
+	for _, a := range slices.Concat(m.Designs, m.Faults) {
+		if a.Title == "" {
+			continue
 		}
+		write("%s- **%s**: %s", above, cellText(a.Name), cellText(a.Title))
+		if a.Source != "" {
+			write(" (%s)", cellText(a.Source))
+		}
+		write("\n")
+		above = ""
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("report: writing Markdown: %w", err)
@@ -50,21 +46,8 @@ func (m Matrix) Markdown(w io.Writer) error {
 }
 
 func markdownCell(c Cell) string {
-	mark := ""
-	if c.Unexpected {
-		mark = " **!**"
-	}
-	switch {
-	case c.Runs == 0:
-		return ""
-	case c.Violated == 0 && !c.proves():
-		return "?" + mark
-	case c.Violated == 0:
-		return fmt.Sprintf("0 of %d%s", c.Runs, mark)
-	default:
-		low, high := c.Interval()
-		return fmt.Sprintf("%s %% (%s–%s)%s", exact(c.Rate()), exact(low), exact(high), mark)
-	}
+	low, high := c.Interval()
+	return c.show("", fmt.Sprintf("0 of %d", c.Runs), fmt.Sprintf("%s %% (%s–%s)", exact(c.Rate()), exact(low), exact(high)), " **!**")
 }
 
 // cellText keeps a text from ending its cell.

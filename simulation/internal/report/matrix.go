@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -92,14 +93,9 @@ func wilson(hits, runs int) (low, high float64) {
 
 // kinds lists the kinds of violations, the most frequent first.
 func (c Cell) kinds() []string {
-	var names []string
-	for name := range c.Kinds {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(c.Kinds), func(a, b string) int {
 		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
 	})
-	return names
 }
 
 // kindText is a kind with the number of runs that show it and the first seed, where
@@ -115,6 +111,15 @@ func (c Cell) kindText(kind string) string {
 // proves reports whether a 0 says something.
 func (c Cell) proves() bool { return len(c.Unreached) == 0 }
 
+// cells calls do for each cell.
+func (m Matrix) cells(do func(design, fault string, c Cell)) {
+	for i, design := range m.Designs {
+		for j, fault := range m.Faults {
+			do(design.Name, fault.Name, m.At(i, j))
+		}
+	}
+}
+
 // At is a cell; the zero Cell where there is none.
 func (m Matrix) At(design, fault int) Cell {
 	if design < 0 || design >= len(m.Cells) || fault < 0 || fault >= len(m.Cells[design]) {
@@ -123,25 +128,29 @@ func (m Matrix) At(design, fault int) Cell {
 	return m.Cells[design][fault]
 }
 
-// short is a cell in at most five letters: "." nothing found, "?" nothing found
-// but nothing proved either, a rate, and blank if not played. "!" after it: not
-// what was expected.
-func (c Cell) short() string {
-	mark := ""
-	if c.Unexpected {
-		mark = "!"
+// show is a cell as a word: one of these, or "?" if nothing was found but nothing is shown
+// either. The mark says that it isn't what was expected.
+func (c Cell) show(unplayed, none, violated, mark string) string {
+	if !c.Unexpected {
+		mark = ""
 	}
 	switch {
 	case c.Runs == 0:
-		return ""
-	case c.Violated == 0 && !c.proves():
+		return unplayed
+	case c.Violated > 0:
+		return violated + mark
+	case !c.proves():
 		return "?" + mark
-	case c.Violated == 0:
-		return "." + mark
-	default:
-		return percent(c.Rate()) + mark
 	}
+	return none + mark
 }
+
+// Word is a cell in a word: how often there was a violation, "none", "?" if there was
+// none but nothing was shown, or "-" if it wasn't played.
+func (c Cell) Word() string { return c.show("-", "none", percent(c.Rate()), "!") }
+
+// short is a cell in at most five letters: "." is none, and blank is not played.
+func (c Cell) short() string { return c.show("", ".", percent(c.Rate()), "!") }
 
 // percent writes a share in at most four letters, such that neither 0 % nor 100 %
 // stands for anything else.

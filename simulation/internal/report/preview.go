@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 const (
@@ -29,7 +30,7 @@ func (r Report) Preview(w io.Writer) error {
 	c := newCanvas(previewWidth, previewHeight)
 	const width = previewWidth - 2*previewMargin
 	y := previewMargin
-	for _, line := range clipped(folded(r.Title, letters(width, 46)), 2) {
+	for _, line := range clipped(wrap.Lines(r.Title, letters(width, 46), "", ""), 2) {
 		y += 46
 		c.text(line, previewMargin, y, 46, palette.Ink)
 	}
@@ -48,7 +49,7 @@ func (r Report) Preview(w io.Writer) error {
 	}
 	const size = 22
 	lines := int((previewHeight - 10 - y) / (size + 8))
-	for _, line := range clipped(folded(r.Description, letters(width, size)), lines) {
+	for _, line := range clipped(wrap.Lines(r.Description, letters(width, size), "", ""), lines) {
 		y += size
 		c.text(line, previewMargin, y, size, palette.Ink)
 		y += 8

@@ -42,7 +42,6 @@ type Report struct {
 	Verdicts  []VerdictRow  `json:"verdicts,omitempty"`
 	Curves    []Curve       `json:"curves,omitempty"`
 	Unreached []Unreached   `json:"unreached,omitempty"`
-	Mutants   []MutantRow   `json:"mutants,omitempty"`
 	Live      []LiveRow     `json:"live,omitempty"`
 	Timelines []TimelineRun `json:"timelines,omitempty"`
 }
@@ -74,8 +73,6 @@ type VerdictRow struct {
 	// Seed is the first that showed something else, where OK is false; else the
 	// one whose timeline is shown.
 	Seed uint64 `json:"seed"`
-	// Unreached are counters that a verdict of "none" depends on.
-	Unreached []string `json:"unreached,omitempty"`
 	// Timeline is the ID of a TimelineRun, or empty.
 	Timeline string `json:"timeline,omitempty"`
 	// Source is where the scenario's claim is from.
@@ -88,14 +85,6 @@ type Unreached struct {
 	Counter string `json:"counter"`
 	// Where names the designs, faults or scenarios whose runs never reached it.
 	Where []string `json:"where"`
-}
-
-// MutantRow is a line of the code that was broken on purpose, and what noticed.
-type MutantRow struct {
-	Name   string `json:"name"`
-	What   string `json:"what"` // what is broken, in words
-	Caught bool   `json:"caught"`
-	By     string `json:"by,omitempty"` // the scenario or seed that noticed
 }
 
 // LiveRow sets the simulation's prediction beside what real servers did.

@@ -40,25 +40,6 @@ func (s Summary) At(fault, design int) Cell {
 	return s.Cells[fault][design]
 }
 
-// Word is a cell in a word: how often there was a violation, "none", "?" if there was
-// none but nothing was shown, or "-" if it wasn't played.
-func (c Cell) Word() string {
-	mark := ""
-	if c.Unexpected {
-		mark = "!"
-	}
-	switch {
-	case c.Runs == 0:
-		return "-"
-	case c.Violated > 0:
-		return percent(c.Rate()) + mark
-	case !c.proves():
-		return "?" + mark
-	default:
-		return "none" + mark
-	}
-}
-
 // Text writes the summary for a terminal of so many columns, 50 or more.
 func (s Summary) Text(w io.Writer, width int) error {
 	t := &textTable{w: bufio.NewWriter(w), width: max(50, width)}

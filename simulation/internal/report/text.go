@@ -7,23 +7,25 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Text writes the matrix for a terminal of so many columns, 60 or more (0: 100):
 // tables of rates, then one line for each cell with violations, and what was never
 // reached. There are no colours in it.
 func (m Matrix) Text(w io.Writer, width int) error {
-	width = max(60, cmp.Or(width, 100))
-	t := &textTable{m: m, w: bufio.NewWriter(w), width: width}
-	t.write()
-	return t.w.Flush()
+	return m.text(w, width, (*textTable).tables, (*textTable).details, (*textTable).unreached)
 }
 
 // Table is Text without what stands below the tables.
-func (m Matrix) Table(w io.Writer, width int) error {
-	width = max(60, cmp.Or(width, 100))
-	t := &textTable{m: m, w: bufio.NewWriter(w), width: width}
-	t.tables()
+func (m Matrix) Table(w io.Writer, width int) error { return m.text(w, width, (*textTable).tables) }
+
+func (m Matrix) text(w io.Writer, width int, parts ...func(*textTable)) error {
+	t := &textTable{m: m, w: bufio.NewWriter(w), width: max(60, cmp.Or(width, 100))}
+	for _, part := range parts {
+		part(t)
+	}
 	return t.w.Flush()
 }
 
@@ -46,12 +48,6 @@ func cell(name string) int {
 		wide = max(wide, 1+utf8.RuneCountInString(l))
 	}
 	return wide
-}
-
-func (t *textTable) write() {
-	t.tables()
-	t.details()
-	t.unreached()
 }
 
 func (t *textTable) tables() {
@@ -111,50 +107,43 @@ func (t *textTable) table(first, width, from, to int) {
 // details has a line for each cell in which something was found: how often, how
 // sure that is, what, and where it begins.
 func (t *textTable) details() {
-	header := false
-	for i, design := range t.m.Designs {
-		for j, fault := range t.m.Faults {
-			c := t.m.At(i, j)
-			if c.Violated == 0 && !c.Unexpected {
-				continue
-			}
-			if !header {
-				header = true
-				t.line("")
-				t.wrapped("Violated (95 % confidence), and the first seed that shows it:", "")
-			}
-			text := fmt.Sprintf("%s / %s: %s", design.Name, fault.Name, c.intervalText())
-			for _, kind := range c.kinds() {
-				text += ", " + c.kindText(kind)
-			}
-			if c.Violated > 0 && len(c.First) == 0 {
-				text += fmt.Sprintf("; seed %d", c.Seed)
-			}
-			if c.Unexpected {
-				text += "  ! not as expected"
-			}
-			t.wrapped(text, "  ")
+	header := "Violated (95 % confidence), and the first seed that shows it:"
+	t.m.cells(func(design, fault string, c Cell) {
+		if c.Violated == 0 && !c.Unexpected {
+			return
 		}
-	}
+		text := fmt.Sprintf("%s / %s: %s", design, fault, c.intervalText())
+		for _, kind := range c.kinds() {
+			text += ", " + c.kindText(kind)
+		}
+		if c.Violated > 0 && len(c.First) == 0 {
+			text += fmt.Sprintf("; seed %d", c.Seed)
+		}
+		if c.Unexpected {
+			text += "  ! not as expected"
+		}
+		t.below(&header, text)
+	})
 }
 
 // unreached says which zeros show nothing.
 func (t *textTable) unreached() {
-	header := false
-	for i, design := range t.m.Designs {
-		for j, fault := range t.m.Faults {
-			c := t.m.At(i, j)
-			if c.Runs == 0 || c.Violated > 0 || c.proves() {
-				continue
-			}
-			if !header {
-				header = true
-				t.line("")
-				t.line("Never reached, so that a 0 shows nothing:")
-			}
-			t.wrapped(fmt.Sprintf("%s / %s: %s", design.Name, fault.Name, strings.Join(c.Unreached, "; ")), "  ")
+	header := "Never reached, so that a 0 shows nothing:"
+	t.m.cells(func(design, fault string, c Cell) {
+		if c.Runs > 0 && c.Violated == 0 && !c.proves() {
+			t.below(&header, fmt.Sprintf("%s / %s: %s", design, fault, strings.Join(c.Unreached, "; ")))
 		}
+	})
+}
+
+// below writes an entry below its header, which stands above the first one.
+func (t *textTable) below(header *string, text string) {
+	if *header != "" {
+		t.line("")
+		t.wrapped(*header, "")
+		*header = ""
 	}
+	t.wrapped(text, "  ")
 }
 
 func (t *textTable) line(s string) {
@@ -163,25 +152,15 @@ func (t *textTable) line(s string) {
 }
 
 // wrapped breaks a text between words. All but its first line are indented further.
-func (t *textTable) wrapped(text, indent string) { t.broken(text, indent, indent+"  ") }
+func (t *textTable) wrapped(text, indent string) { t.lines(text, indent, indent+"  ") }
 
 // paragraph breaks a text between words.
-func (t *textTable) paragraph(text string) { t.broken(text, "", "") }
+func (t *textTable) paragraph(text string) { t.lines(text, "", "") }
 
-func (t *textTable) broken(text, first, others string) {
-	line := first
-	for _, word := range strings.Fields(text) {
-		word = strings.TrimRight(fit(word, min(t.width-6, utf8.RuneCountInString(word))), " ")
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width && strings.TrimSpace(line) != "" {
-			t.line(line)
-			line = others
-		}
-		if strings.TrimSpace(line) != "" {
-			line += " "
-		}
-		line += word
+func (t *textTable) lines(text, head, indent string) {
+	for _, line := range wrap.Lines(text, t.width, head, indent) {
+		t.line(line)
 	}
-	t.line(line)
 }
 
 // fit cuts a text off, or fills it, to n columns.

@@ -96,7 +96,7 @@ func earlierLife(s Scenario, late string) Scenario {
 	})
 	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
 	s.Variants = unwatched()[:1]
-	s.Reached = []string{"a server forgot what it had answered"}
+	s.Reached = []string{"a server lost acknowledged writes"}
 	return s
 }
 
@@ -174,7 +174,7 @@ func olderCounters(s Scenario, schedule simulation.Schedule) Scenario {
 		and(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write", "a server hid its run id"), "life-hidden").
 		and(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "unwatched-fenced")
 	s.Variants = append(unwatched()[1:], lifeHidden())
-	s.Reached = []string{"c1 acquired", "c2 write", "a server forgot what it had answered"}
+	s.Reached = []string{"c1 acquired", "c2 write", "a server lost acknowledged writes"}
 	return s
 }
 

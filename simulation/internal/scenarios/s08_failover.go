@@ -46,7 +46,7 @@ func failoverToLaggard() Scenario {
 		Helps:      "WAIT for all replicas, which refuses the lock here and whenever a replica is down (S8e); a quarantine for servers whose run has changed: the replication ID tells a promotion, too",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
-		Verdicts: expect(overlap.reaching("a server failed over", "a server forgot what it had answered"), group([]string{"redlock", "unwatched", "wait", "setnx"}, unguarded)...).
+		Verdicts: expect(overlap.reaching("a server failed over", "a server lost acknowledged writes"), group([]string{"redlock", "unwatched", "wait", "setnx"}, unguarded)...).
 			and(none.reaching("c1 refused", "c2 acquired", "a server failed over").without("c1 acquired"), "wait-one", "wait-all").
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
 			and(refusedSecond.reaching("a quarantine began: restarted", "a server failed over"), group([]string{"quarantine"}, watching, fenced)...),

@@ -73,7 +73,7 @@ func lateSetOnOne() Scenario {
 			"c2": turn(2*time.Second, 0),
 		}),
 		Verdicts: expect(none, group(voting, fenced, []string{"textbook"})...),
-		Reached:  []string{"an acquire was granted after its time-out", "c1 released", "c2 write"},
+		Reached:  []string{"an acquire was granted after its timeout", "c1 released", "c2 write"},
 	}
 }
 

@@ -23,7 +23,7 @@ func serverTwice() Scenario {
 			simulation.Fault{Kind: simulation.Restart, Server: "A", At: at(50 * ms), For: 100 * ms}),
 		Work: twoAfterAnother(),
 		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "redlock").
-			and(none.reaching("c1 write", "c2 refused", "a server forgot what it had answered").without("c2 acquired"), group([]string{"quarantine"}, watching, fenced)...),
+			and(none.reaching("c1 write", "c2 refused", "a server lost acknowledged writes").without("c2 acquired"), group([]string{"quarantine"}, watching, fenced)...),
 	}
 }
 

@@ -40,7 +40,7 @@ func restartBehindProxy() Scenario {
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
 			and(refusedSecond.reaching("a quarantine began: restarted"), group([]string{"quarantine"}, watching, fenced)...),
 		Variants: append(unwatched(), runHidden()),
-		Reached:  []string{"a server was restarted", "a server forgot what it had answered"},
+		Reached:  []string{"a server was restarted", "a server lost acknowledged writes"},
 	}, crash(simulation.KeepNothing)))
 }
 
@@ -63,7 +63,7 @@ func promotionWithoutRestart() Scenario {
 			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
 			and(refusedSecond.reaching("a quarantine began: restarted"), group([]string{"quarantine"}, watching, fenced)...),
 		Variants: append(unwatched(), runHidden()),
-		Reached:  []string{"a server was demoted", "a server forgot what it had answered"},
+		Reached:  []string{"a server was demoted", "a server lost acknowledged writes"},
 	}, simulation.Fault{Kind: simulation.Demote, At: at(50 * ms), For: 100 * ms})
 }
 

@@ -34,7 +34,7 @@ func wakeUpLost() Scenario {
 		}),
 		Free:     []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
 		Verdicts: expect(none.reaching("c2 write"), calling...),
-		Reached:  []string{"a call to a waiter was lost", "enlist granted"},
+		Reached:  []string{"a notification was lost", "enqueue granted"},
 	}
 }
 

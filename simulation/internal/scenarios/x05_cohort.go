@@ -27,7 +27,7 @@ func cohortCrashes() Scenario {
 		}),
 		Free:     []Free{{Process: "c2", After: 1_000 * ms, By: 11_200 * ms}},
 		Verdicts: expect(none.reaching("c2 write"), passing...),
-		Reached:  []string{"a lease was passed on without a round", "a process crashed"},
+		Reached:  []string{"a lease was handed to a local waiter", "a process crashed"},
 	}
 }
 

@@ -216,7 +216,7 @@ func (d *drawing) labelMark(m Mark) {
 		text = "hands off " + m.Key
 	case simulation.Noted:
 		text = m.Words
-	case simulation.Distrusted:
+	case simulation.Quarantined:
 		text = "distrusts " + m.Place
 	case simulation.FellBack:
 		text, class = "no longer waits for replicas", "fa"

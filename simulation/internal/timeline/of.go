@@ -82,7 +82,7 @@ func (r *reader) take(e entry) {
 		r.keyChanged(e)
 	case simulation.FellBack, simulation.NotificationSent, simulation.NotificationLost:
 		r.mark(e, e.Place)
-	case simulation.RequestRepeated, simulation.ReplyLost, simulation.Heard, simulation.GaveUp, simulation.CutOff, simulation.Ignored, simulation.RequestLost:
+	case simulation.RequestDuplicated, simulation.ReplyLost, simulation.Received, simulation.GaveUp, simulation.CutOff, simulation.Ignored, simulation.RequestLost:
 		r.fate(e)
 	default:
 		r.process(e)
@@ -149,13 +149,13 @@ func (r *reader) fate(e entry) {
 		return // it was held back before it was sent, and never was
 	}
 	switch m := &r.t.Messages[i]; e.Kind {
-	case simulation.Heard:
+	case simulation.Received:
 		m.Heard = e.At
 	case simulation.GaveUp, simulation.CutOff:
 		m.GaveUp = e.At
 	case simulation.Ignored:
 		m.Missed = e.At
-	case simulation.RequestRepeated:
+	case simulation.RequestDuplicated:
 		m.Again = e.At
 	case simulation.RequestLost:
 		m.Lost = simulation.Requests

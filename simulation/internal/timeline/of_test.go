@@ -197,7 +197,7 @@ func TestRepeatedRequest(t *testing.T) {
 	again.At, again.Words = 5*ms, "repeated"
 	tl := timeline.Of(simulation.Log{{
 		{At: ms, Kind: simulation.Sent, Process: "c1", Place: simulation.Resource, N: 1, Op: "write"}, use,
-		{At: 5 * ms, Kind: simulation.RequestRepeated, Process: "c1", Place: simulation.Resource, N: 1}, again,
+		{At: 5 * ms, Kind: simulation.RequestDuplicated, Process: "c1", Place: simulation.Resource, N: 1}, again,
 	}})
 	require.Len(t, tl.Messages, 1)
 	assert.Equal(t, 5*ms, tl.Messages[0].Again)

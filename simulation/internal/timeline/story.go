@@ -108,7 +108,7 @@ func (s *story) marks() {
 			step.Text = fmt.Sprintf("%s HANDS OFF %s", who, s.named(m.Key, m.Token))
 		case simulation.Noted:
 			step.Text = who + ": " + m.Words
-		case simulation.Distrusted:
+		case simulation.Quarantined:
 			step.Text = who + " distrusts " + m.Place
 			if m.Validity > 0 {
 				step.Text += " for " + length(m.Validity)

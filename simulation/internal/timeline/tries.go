@@ -52,7 +52,7 @@ func (t *Timeline) vains(least int) []vain {
 				default:
 					row.until = last
 				}
-			case simulation.Distrusted:
+			case simulation.Quarantined:
 			default:
 				flush()
 			}

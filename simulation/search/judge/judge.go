@@ -10,28 +10,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Answer is what became of one question.
-type Answer uint8
+// Answer is the answer to one question.
+type Answer string
 
 // The answers.
 const (
 	// Holds: there is an order that explains the history.
-	Holds Answer = 1 + iota
+	Holds Answer = "holds"
 	// Broken: there is none.
-	Broken
+	Broken Answer = "broken"
 	// Undecided: the time was up before one was found.
-	Undecided
+	Undecided Answer = "undecided"
 )
-
-var answerNames = map[Answer]string{Holds: "holds", Broken: "broken", Undecided: "undecided"}
-
-// String is the answer in a word.
-func (a Answer) String() string {
-	if name, ok := answerNames[a]; ok {
-		return name
-	}
-	return fmt.Sprintf("Answer(%d)", uint8(a))
-}
 
 // Verdict is the answers to the three questions that the package's documentation
 // lists, over all keys.
@@ -114,8 +104,8 @@ func history(operations []Operation, questions ...question) []porcupine.Operatio
 				p.Return = 2*int64(end) + 2 // after everything else
 			}
 			if q == tokens {
-				// To porcupine both ends belong to an operation. Here who asks at the very
-				// moment when another has got his token is later.
+				// To porcupine both ends belong to an operation. Here a Lock that begins at the
+				// very moment when another one returns is later.
 				p.Call = min(p.Call+1, p.Return)
 			}
 			all = append(all, p)

@@ -149,8 +149,8 @@ func TestUndecided(t *testing.T) {
 func TestBadHistories(t *testing.T) {
 	for says, o := range map[string]judge.Operation{
 		"no name":                   {Key: "k", Kind: judge.Read, Outcome: judge.Done},
-		"its Kind is 9":             {Client: "c1", Kind: 9, Outcome: judge.Done},
-		"its Outcome is 0":          {Client: "c1", Kind: judge.Read},
+		"its Kind is \"look\"":      {Client: "c1", Kind: "look", Outcome: judge.Done},
+		"its Outcome is \"\"":       {Client: "c1", Kind: judge.Read},
 		"its Call is -1s":           read("c1", -1, 0, 0, 0, 0),
 		"its Return is 1s":          read("c1", 2, 1, 0, 0, 0),
 		"an Unlock that is unknown": unknown(unlock("c1", 1)),

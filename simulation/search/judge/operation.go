@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -12,65 +13,44 @@ import (
 var ErrHistory = errors.New("judge: bad history")
 
 // Kind is what an Operation asks for.
-type Kind uint8
+type Kind string
 
 // The kinds.
 const (
-	// Lock gets the lock of Key, from when it was asked for until the client had
-	// it.
-	Lock Kind = 1 + iota
+	// Lock gets the lock of Key, from the request until the client had it.
+	Lock Kind = "lock"
 	// Unlock ends what the client's last Lock of Key began. Its moment is the last
 	// one at which the client took itself for the holder or acted as one: the
 	// release, the end of the lease's validity, or a later request to the
-	// resource. A Lock without an Unlock is held for ever.
-	Unlock
+	// resource. A Lock without an Unlock is held forever.
+	Unlock Kind = "unlock"
 	// Read reads the resource that Key protects.
-	Read
+	Read Kind = "read"
 	// Write replaces it.
-	Write
+	Write Kind = "write"
 )
 
-var kindNames = map[Kind]string{Lock: "lock", Unlock: "unlock", Read: "read", Write: "write"}
-
-// String is the kind in a word.
-func (k Kind) String() string {
-	if name, ok := kindNames[k]; ok {
-		return name
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
-
 // Outcome is what the client was told.
-type Outcome uint8
+type Outcome string
 
 // The outcomes.
 const (
 	// Done: it was carried out.
-	Done Outcome = 1 + iota
+	Done Outcome = "done"
 	// Refused: it was not carried out. A resource refuses for one reason, that it
 	// has seen a larger token; leave out what was refused for another.
-	Refused
-	// Unknown: no answer came. It may be carried out at any time, or never.
-	Unknown
+	Refused Outcome = "refused"
+	// Unknown: there was no reply. It may be carried out at any time, or never.
+	Unknown Outcome = "unknown"
 )
-
-var outcomeNames = map[Outcome]string{Done: "done", Refused: "refused", Unknown: "unknown"}
-
-// String is the outcome in a word.
-func (o Outcome) String() string {
-	if name, ok := outcomeNames[o]; ok {
-		return name
-	}
-	return fmt.Sprintf("Outcome(%d)", uint8(o))
-}
 
 // Operation is one thing that a client did, and what it was told.
 type Operation struct {
 	Client string // not empty
 	Key    string
 	Kind   Kind
-	// Call and Return are when it was asked for and when the answer came, by one
-	// clock for all clients. Return is at least Call; it is ignored where the
+	// Call and Return are the times of the request and of the reply, by one clock for
+	// all clients. Return is at least Call; it is ignored where the
 	// Outcome is Unknown.
 	Call, Return time.Duration
 	Outcome      Outcome
@@ -92,7 +72,7 @@ func (o Operation) String() string {
 	}
 	switch {
 	case o.Outcome != Done:
-		words += ": " + o.Outcome.String()
+		words += ": " + string(o.Outcome)
 	case o.Kind == Read:
 		words += fmt.Sprintf(": version %d, value %d", o.Version, o.Value)
 	case o.Kind == Write:
@@ -105,10 +85,10 @@ func (o Operation) validate() error {
 	switch {
 	case o.Client == "":
 		return errors.New("its Client has no name")
-	case kindNames[o.Kind] == "":
-		return fmt.Errorf("its Kind is %d, want Lock, Unlock, Read or Write", o.Kind)
-	case outcomeNames[o.Outcome] == "":
-		return fmt.Errorf("its Outcome is %d, want Done, Refused or Unknown", o.Outcome)
+	case !slices.Contains([]Kind{Lock, Unlock, Read, Write}, o.Kind):
+		return fmt.Errorf("its Kind is %q, want Lock, Unlock, Read or Write", o.Kind)
+	case !slices.Contains([]Outcome{Done, Refused, Unknown}, o.Outcome):
+		return fmt.Errorf("its Outcome is %q, want Done, Refused or Unknown", o.Outcome)
 	case o.Call < 0 || o.Call > latest:
 		return fmt.Errorf("its Call is %v, want 0 to %v", o.Call, latest)
 	case o.Outcome != Unknown && (o.Return < o.Call || o.Return > latest):

@@ -1,5 +1,6 @@
 // Command detector runs scenarios and searches until one of them finds a violation.
-// Package mutants builds it with a mutant and sends it a request on its standard input.
+// Package mutants builds it with a mutant and sends it a list of mutants.Detector on its
+// standard input. It writes a mutants.Detection.
 package main
 
 import (
@@ -20,67 +21,49 @@ import (
 func main() {
 	// A run is sequential. A second processor only adds switches.
 	runtime.GOMAXPROCS(1)
-	var request mutants.Request
-	d := detector{}
-	err := json.NewDecoder(os.Stdin).Decode(&request)
+	var detectors []mutants.Detector
+	var d detector
+	err := json.NewDecoder(os.Stdin).Decode(&detectors)
 	if err == nil {
-		err = d.run(request)
+		err = d.run(detectors)
 	}
 	if err != nil {
-		d.result.Error = err.Error()
+		d.Error = err.Error()
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(d.result); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(d.Detection); err != nil {
 		fmt.Fprintln(os.Stderr, "detector:", err)
 		os.Exit(1)
 	}
 }
 
-// detector runs one request.
-type detector struct {
-	result mutants.DetectorResult
-	// done are the detectors that have run.
-	done map[mutants.Detector]bool
-}
+type detector struct{ mutants.Detection }
 
 // seeds is the number of seeds for each scenario. Nearly every scenario ends the same way
 // with any seed.
 const seeds = 4
 
-func (d *detector) run(request mutants.Request) error {
-	known := map[string]scenarios.Scenario{}
-	searches := map[string]mutants.Search{}
-	detectors := request.First
-	for _, s := range all() {
-		known[s.ID] = s
-		if request.Rest {
-			detectors = append(detectors, mutants.Detector{Scenario: s.ID})
+// run runs detectors until one finds a violation.
+func (d *detector) run(detectors []mutants.Detector) error {
+	for _, one := range detectors {
+		everything, known := one == mutants.Detector{}, false
+		for _, s := range all() {
+			if everything || s.ID == one.Scenario {
+				known = true
+				if err := d.play(s); err != nil || d.By != "" {
+					return err
+				}
+			}
 		}
-	}
-	for _, s := range request.Searches {
-		searches[s.Name] = s
-		if request.Rest {
-			detectors = append(detectors, mutants.Detector{Search: s.Name})
+		for _, s := range mutants.Searches() {
+			if everything || s.Name == one.Search {
+				known = true
+				if err := d.search(s); err != nil || d.By != "" {
+					return err
+				}
+			}
 		}
-	}
-	d.done = map[mutants.Detector]bool{}
-	for _, j := range detectors {
-		if d.done[j] {
-			continue
-		}
-		d.done[j] = true
-		scenario, isScenario := known[j.Scenario]
-		one, isSearch := searches[j.Search]
-		var err error
-		switch {
-		case isScenario:
-			err = d.play(scenario)
-		case isSearch:
-			err = d.search(one)
-		default:
-			err = fmt.Errorf("no scenario and no search %q", j)
-		}
-		if err != nil || d.result.By != "" {
-			return err
+		if !known {
+			return fmt.Errorf("no scenario and no search %q", one)
 		}
 	}
 	return nil
@@ -105,7 +88,7 @@ func (d *detector) play(s scenarios.Scenario) error {
 			if err != nil {
 				return err
 			}
-			d.result.Runs++
+			d.Runs++
 			if err := s.Check(r, design); err != nil {
 				d.caught(fmt.Sprintf("%s with %s, seed %d", s.ID, design.Name, seed), strings.TrimPrefix(err.Error(), scenarios.ErrUnexpected.Error()+": "+s.ID+" with "+design.Name+": "))
 				return nil
@@ -136,6 +119,7 @@ func libraryFirst(list []designs.Design) []designs.Design {
 const chunk = 25
 
 func (d *detector) search(s mutants.Search) error {
+	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	space := search.Space{Setup: search.Setup{Workload: s.Workload, Design: s.Design}, How: search.Draw}
 	for _, kind := range s.Faults {
 		space.Faults = append(space.Faults, simulation.Kind(kind))
@@ -145,7 +129,7 @@ func (d *detector) search(s mutants.Search) error {
 		except[kind] = true
 	}
 	for from := uint64(0); from < s.Seeds; from += chunk {
-		report, err := search.Search(context.Background(), registry(), space, search.Options{From: from, To: min(from+chunk, s.Seeds)})
+		report, err := search.Search(context.Background(), registry, space, search.Options{From: from, To: min(from+chunk, s.Seeds)})
 		if err != nil {
 			return err
 		}
@@ -156,22 +140,13 @@ func (d *detector) search(s mutants.Search) error {
 			}
 		}
 		if first.First < s.Seeds {
-			d.result.Runs += int(first.First - from + 1)
+			d.Runs += int(first.First - from + 1)
 			d.caught(fmt.Sprintf("search %s (%s), seed %d", s.Name, s.Design, first.First), fmt.Sprintf("%s: %s", first.Kind, first.Text))
 			return nil
 		}
-		d.result.Runs += int(report.Runs)
+		d.Runs += int(report.Runs)
 	}
 	return nil
 }
 
-func (d *detector) caught(by, says string) { d.result.By, d.result.Says = by, says }
-
-// registry returns the workloads and designs that a search can name.
-func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads()}
-	for _, d := range designs.All() {
-		r.Designs = append(r.Designs, search.Design{Name: d.Name, Title: d.Title, Apply: d.Apply})
-	}
-	return r
-}
+func (d *detector) caught(by, says string) { d.By, d.Says = by, says }

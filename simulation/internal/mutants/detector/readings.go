@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -53,7 +54,7 @@ func pauseBeforeExtension() scenarios.Scenario {
 
 // shortExtension is an extension that MaxLife makes shorter than the remaining validity.
 func shortExtension() scenarios.Scenario {
-	s := scenarios.Scenario{
+	return scenarios.Scenario{
 		ID:    "M4",
 		Title: "The wall clock is stepped forward, and back, while an extension works out how long it may be",
 		Steps: []string{
@@ -68,16 +69,12 @@ func shortExtension() scenarios.Scenario {
 		Helps:      "no extension is sent that is shorter than what is left",
 		Source:     "package quorum, Lease.Extend",
 		Base:       simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{MaxLife: 11 * time.Second}}},
-		Schedule: simulation.Schedule{
+		Schedule: slices.Concat(simulation.Schedule{
 			// Extend itself makes the first two readings.
 			pausedAt("quorum.(*Lease).nextTTL", 3, 0, 100*ms),
 			{Kind: simulation.Step, Process: "c1", At: 2050 * ms, By: 8 * time.Second},
 			{Kind: simulation.Step, Process: "c1", At: 2500 * ms, By: -8 * time.Second},
-			{Kind: simulation.Cut, Process: "c1", Server: "D", At: 900 * ms},
-			{Kind: simulation.Cut, Process: "c1", Server: "E", At: 900 * ms},
-			{Kind: simulation.Cut, Process: "c1", Server: "B", At: 2050 * ms, For: 500 * ms},
-			{Kind: simulation.Cut, Process: "c1", Server: "C", At: 2050 * ms, For: 500 * ms},
-		},
+		}, cut(900*ms, 0, "c1", "DE", simulation.Both), cut(2050*ms, 500*ms, "c1", "BC", simulation.Both)),
 		Work: func(c *simulation.Client) {
 			look(c)
 			if c.Name == "c2" {
@@ -89,7 +86,6 @@ func shortExtension() scenarios.Scenario {
 		Verdicts: neverSecond(),
 		Reached:  []string{"c1 acquired", "c2 refused", "a process stopped at a reading of its clock"},
 	}
-	return s
 }
 
 // holdAndExtend acquires the lock at 1 000, extends it at when, and releases it after more.
@@ -109,7 +105,7 @@ func holdAndExtend(c *simulation.Client, when, more time.Duration) {
 
 // stragglerBehind is a late granter whose raise is lost.
 func stragglerBehind() scenarios.Scenario {
-	s := scenarios.Scenario{
+	return scenarios.Scenario{
 		ID:    "M5",
 		Title: "A straggler's counter is behind the token, and its raise is lost",
 		Steps: []string{
@@ -131,40 +127,35 @@ func stragglerBehind() scenarios.Scenario {
 			"default": {Reached: []string{"c2 acquired"}},
 		},
 		Reached: []string{"c1 acquired", "c3 refused", "c1 extended"},
-	}
-	s.Schedule = simulation.Schedule{
-		{Kind: simulation.Step, Server: "C", By: -4 * time.Second},
-		{Kind: simulation.Delay, Process: "c1", Server: "D", At: 3000 * ms, For: 1, By: 20 * ms, Way: simulation.Requests},
-		{Kind: simulation.Evict, Server: "C", Key: "{k}", At: 4500 * ms},
-	}
-	cut := func(from, length time.Duration, process, servers string, way simulation.Way) {
-		for _, server := range servers {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
-		}
-	}
-	cut(1900*ms, 0, "c3", "ABDE", simulation.Both)
-	cut(2900*ms, 1000*ms, "c1", "E", simulation.Both)
-	cut(3010*ms, 200*ms, "c1", "D", simulation.Requests) // the raise
-	cut(4900*ms, 0, "c2", "AB", simulation.Both)
-	s.Work = func(c *simulation.Client) {
-		look(c)
-		switch c.Name {
-		case "c1":
-			turns(c, 1, 1000*ms, 0)
-			c.SleepUntil(3000 * ms)
-			lease, err := c.TryAcquire("k")
-			if err != nil {
-				return
+		Schedule: slices.Concat(simulation.Schedule{
+			{Kind: simulation.Step, Server: "C", By: -4 * time.Second},
+			{Kind: simulation.Delay, Process: "c1", Server: "D", At: 3000 * ms, For: 1, By: 20 * ms, Way: simulation.Requests},
+			{Kind: simulation.Evict, Server: "C", Key: "{k}", At: 4500 * ms},
+		},
+			cut(1900*ms, 0, "c3", "ABDE", simulation.Both),
+			cut(2900*ms, 1000*ms, "c1", "E", simulation.Both),
+			cut(3010*ms, 200*ms, "c1", "D", simulation.Requests), // the raise
+			cut(4900*ms, 0, "c2", "AB", simulation.Both),
+		),
+		Work: func(c *simulation.Client) {
+			look(c)
+			switch c.Name {
+			case "c1":
+				turns(c, 1, 1000*ms, 0)
+				c.SleepUntil(3000 * ms)
+				lease, err := c.TryAcquire("k")
+				if err != nil {
+					return
+				}
+				c.SleepUntil(3500 * ms)
+				_ = c.Extend(lease)
+				c.SleepUntil(4000 * ms)
+				_ = c.Release(lease)
+			case "c2":
+				turns(c, 1, 5000*ms, 0)
+			case "c3":
+				turns(c, 3, 2000*ms, 0)
 			}
-			c.SleepUntil(3500 * ms)
-			_ = c.Extend(lease)
-			c.SleepUntil(4000 * ms)
-			_ = c.Release(lease)
-		case "c2":
-			turns(c, 1, 5000*ms, 0)
-		case "c3":
-			turns(c, 3, 2000*ms, 0)
-		}
+		},
 	}
-	return s
 }

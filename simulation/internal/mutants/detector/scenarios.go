@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -17,14 +18,14 @@ const ms = time.Millisecond
 // raiseUnanswered is a round whose raises get no reply. The client cannot know which
 // servers raised their counters; here none did.
 func raiseUnanswered() scenarios.Scenario {
-	s := scenarios.Scenario{
+	return scenarios.Scenario{
 		ID:    "M1",
-		Title: "Counters are to be raised to the token, and nothing is heard of it",
+		Title: "Counters are to be raised to the token, and no reply comes",
 		Steps: []string{
 			"1 000: c1 gets the lock on all five and gives it back: all counters are alike",
 			"2 000: of the five c3 reaches C alone, and loses three rounds: C has counted three more",
 			"3 000: c1, which doesn't reach D and E, is granted by A, B and C; C's count is to be the token, and the raises of A and B are lost",
-			"4 000: c2, which doesn't reach C, gets the lock; none of its servers has heard of that token",
+			"4 000: c2, which doesn't reach C, gets the lock; none of its servers knows that token",
 		},
 		Assumption: "what was sent was done",
 		Breaks:     "the order of tokens: c2's is smaller than c1's was",
@@ -36,29 +37,33 @@ func raiseUnanswered() scenarios.Scenario {
 			"token-admit": {Reached: []string{"a raise was needed", "c2 write"}},
 		},
 		Reached: []string{"c1 acquired", "c1 refused", "c3 refused"},
+		Schedule: slices.Concat(
+			cut(1900*ms, 0, "c3", "ABDE", simulation.Both),
+			cut(2900*ms, 200*ms, "c1", "DE", simulation.Both),
+			cut(3001*ms, 100*ms, "c1", "AB", simulation.Requests), // the SETs are in flight; no later request arrives
+			cut(3900*ms, 0, "c2", "C", simulation.Both),
+		),
+		Work: func(c *simulation.Client) {
+			look(c)
+			switch c.Name {
+			case "c1":
+				turns(c, 1, 1000*ms, 0)
+				turns(c, 1, 3000*ms, 0)
+			case "c2":
+				turns(c, 1, 4000*ms, 0)
+			case "c3":
+				turns(c, 3, 2000*ms, 0)
+			}
+		},
 	}
-	cut := func(from, length time.Duration, process, servers string, way simulation.Way) {
-		for _, server := range servers {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
-		}
+}
+
+// cut is a process without connections to some servers.
+func cut(from, length time.Duration, process, servers string, way simulation.Way) (schedule simulation.Schedule) {
+	for _, server := range servers {
+		schedule = append(schedule, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
 	}
-	cut(1900*ms, 0, "c3", "ABDE", simulation.Both)
-	cut(2900*ms, 200*ms, "c1", "DE", simulation.Both)
-	cut(3001*ms, 100*ms, "c1", "AB", simulation.Requests) // the SETs are in flight; no later request arrives
-	cut(3900*ms, 0, "c2", "C", simulation.Both)
-	s.Work = func(c *simulation.Client) {
-		look(c)
-		switch c.Name {
-		case "c1":
-			turns(c, 1, 1000*ms, 0)
-			turns(c, 1, 3000*ms, 0)
-		case "c2":
-			turns(c, 1, 4000*ms, 0)
-		case "c3":
-			turns(c, 3, 2000*ms, 0)
-		}
-	}
-	return s
+	return schedule
 }
 
 // quarantineLasts is S7 with a second client that keeps trying.
@@ -76,11 +81,8 @@ func quarantineLasts() scenarios.Scenario {
 		Breaks:     "mutual exclusion, when the quarantine ends before c1's lease does",
 		Helps:      "a quarantine for the longest TTL in use",
 		Source:     "the Redis document, \"Performance, Crash Recovery and fsync\", on delayed restarts",
-		Schedule: simulation.Schedule{
-			{Kind: simulation.Cut, Process: "c1", Server: "D", At: 900 * ms},
-			{Kind: simulation.Cut, Process: "c1", Server: "E", At: 900 * ms},
-			{Kind: simulation.Restart, Server: "C", At: 1050 * ms, For: 100 * ms},
-		},
+		Schedule: append(cut(900*ms, 0, "c1", "DE", simulation.Both),
+			simulation.Fault{Kind: simulation.Restart, Server: "C", At: 1050 * ms, For: 100 * ms}),
 		Work: func(c *simulation.Client) {
 			look(c)
 			if c.Name == "c1" {

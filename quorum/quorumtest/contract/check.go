@@ -1,0 +1,324 @@
+// Package contract checks that a wire.Instance behaves as package quorum expects, see Check.
+package contract
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// Putter is what an Instance under Check may also be, to have Check look at what no
+// command can make: keys that live for ever, counters of an earlier run. Server is
+// one; around another Instance a test wraps one.
+type Putter interface {
+	// PutRun writes beside a resource's counter that it was last granted from in that
+	// run of the server. Without a counter it does nothing.
+	PutRun(key string, run wire.Run)
+
+	// Put sets a key as somebody else would: with a time to live, or for ever
+	// if it is quorum.NoExpiry. It has been done when Put returns.
+	Put(key, value string, ttl time.Duration)
+}
+
+// Restarter is what an Instance under Check may also be, to have Check look at
+// what a restart changes.
+type Restarter interface {
+	// Restart ends the server and starts it again, with its data or without.
+	// When it returns, the new run of the server answers.
+	Restart(keepData bool)
+}
+
+// Option changes how Check works.
+type Option func(*check)
+
+// Virtual runs each part of Check, and open, in a testing/synctest bubble of
+// its own, so that no time is spent on waiting.
+func Virtual() Option { return func(c *check) { c.virtual = true } }
+
+// Clock sets what Check waits by; the instance's wall clock is compared with
+// it. The default is the real clock.
+func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
+
+// Skew sets how far the server's wall clock may be from Check's: 0 and more,
+// 10 ms unless it is set. Raise it for a server on another machine.
+func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
+
+// Check is the contract of wire.Instance: every implementation must pass it.
+//
+// Open gives an instance for each part of the check, all of them on a server of
+// any content; t.Cleanup is the place to close it. It is called from the test's
+// goroutine. Check makes keys of its own below a random prefix, and leaves
+// counters behind that expire within the hour.
+func Check(t *testing.T, open func(t *testing.T) wire.Instance, options ...Option) {
+	t.Helper()
+	c := newCheck(options...)
+	for _, p := range parts {
+		t.Run(p.name, func(t *testing.T) {
+			body := func(t *testing.T) { p.run(c.on(t, open(t))) }
+			if c.virtual {
+				synctest.Test(t, body)
+			} else {
+				body(t)
+			}
+		})
+	}
+}
+
+// part is one part of the contract.
+type part struct {
+	name string
+	run  func(*check)
+}
+
+// tester is what a part needs of *testing.T. The tests of Check put a recorder
+// in its place, to see parts fail.
+type tester interface {
+	require.TestingT
+	Helper()
+	Context() context.Context
+	Skip(args ...any)
+}
+
+// check is one part's work on one instance.
+type check struct {
+	virtual bool
+	clock   clock.Clock
+	skew    time.Duration
+
+	t      tester
+	inst   wire.Instance
+	prefix string
+}
+
+func newCheck(options ...Option) *check {
+	c := &check{clock: clock.New(), skew: 10 * time.Millisecond}
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+// on gives a check of inst that reports to t.
+func (c *check) on(t tester, inst wire.Instance) *check {
+	require.NotNil(t, inst, "open gave no instance")
+	bound := *c
+	bound.t, bound.inst, bound.prefix = t, inst, "quorumtest:"+rand.Text()+":"
+	return &bound
+}
+
+const (
+	// long is a TTL that doesn't end while a check runs, short one that is
+	// waited for, and patience how long an answer may take.
+	long     = time.Minute
+	short    = 40 * time.Millisecond
+	patience = 10 * time.Second
+
+	// ahead is how far a counter may be ahead of the clock, unless that is what is
+	// checked; with endless it may be as large as a token.
+	ahead   = time.Hour
+	endless = 280 * 365 * 24 * time.Hour
+
+	// grain is what a server's own clock may be coarse by: servers count in
+	// whole milliseconds, and round a moment to them twice.
+	grain = 2 * time.Millisecond
+)
+
+// main is the set of instances that most commands are sent under.
+var main = wire.Set{Name: "main", Version: 7, N: 5, Q: 3}
+
+func (c *check) key(name string) string { return c.prefix + name }
+
+// The commands, as package quorum builds them.
+
+func (c *check) acquire(name, value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
+}
+
+// bare is Acquire without Fence: the SET NX PX of the Redis document.
+func (c *check) bare(name, value string) wire.Request {
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long}
+}
+
+func (c *check) raise(name, value string, token fencing.Token) wire.Request {
+	return wire.Request{Op: wire.Raise, Key: c.key(name), Value: value, Fence: wire.Fence{Token: token, On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
+}
+
+func (c *check) extend(name, value string, ttl time.Duration) wire.Request {
+	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
+}
+
+func (c *check) restore(name, value string, token fencing.Token) wire.Request {
+	return wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long, Fence: wire.Fence{Token: token, On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
+}
+
+func (c *check) release(name, value string) wire.Request {
+	return wire.Request{Op: wire.Release, Key: c.key(name), Value: value}
+}
+
+func (c *check) look(name string) wire.Request {
+	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: wire.Fence{On: true}}
+}
+
+// do sends a command, which must be answered, and holds the vote to what is
+// true of every vote.
+func (c *check) do(cmd wire.Request) wire.Vote {
+	c.t.Helper()
+	vote := c.send(cmd)
+	require.NotEqual(c.t, wire.Failed, vote.Outcome, "%v failed: %v", cmd.Op, vote.Err)
+	require.NoError(c.t, wellFormed(cmd, vote))
+	return vote
+}
+
+// send may be called from any goroutine: it checks nothing.
+func (c *check) send(cmd wire.Request) wire.Vote {
+	v := make(votes, 2)
+	c.inst.Send(cmd, patience, v)
+	return <-v
+}
+
+func (c *check) granted(cmd wire.Request) wire.Vote {
+	c.t.Helper()
+	vote := c.do(cmd)
+	require.Equal(c.t, wire.Granted, vote.Outcome, "%v of %q as %q: refused (%v)", cmd.Op, cmd.Key, cmd.Value, vote.Err)
+	return vote
+}
+
+// refused demands that the command is refused for the key's sake.
+func (c *check) refused(cmd wire.Request) wire.Vote {
+	c.t.Helper()
+	vote := c.do(cmd)
+	require.Equal(c.t, wire.Refused, vote.Outcome, "%v of %q as %q was granted", cmd.Op, cmd.Key, cmd.Value)
+	require.NoError(c.t, vote.Err)
+	return vote
+}
+
+// changesNothing runs f and demands that the resource is afterwards as before:
+// holder, counter, and a remaining time that nobody has set anew.
+func (c *check) changesNothing(name string, f func()) {
+	c.t.Helper()
+	from := c.clock.Now()
+	before := c.do(c.look(name))
+	f()
+	c.unchanged(name, before, from)
+}
+
+// unchanged demands that the resource is as the vote before showed it, which was
+// asked for at the moment from or later.
+func (c *check) unchanged(name string, before wire.Vote, from time.Time) {
+	c.t.Helper()
+	after := c.do(c.look(name))
+	took := c.clock.Since(from)
+	require.Equal(c.t, before.Outcome, after.Outcome, "held or free has changed")
+	require.Equal(c.t, before.Holder, after.Holder, "the holder has changed")
+	require.Equal(c.t, before.Token, after.Token, "the counter has changed")
+	if before.Remaining <= 0 {
+		require.Equal(c.t, before.Remaining, after.Remaining, "the key's time has changed")
+		return
+	}
+	require.LessOrEqual(c.t, after.Remaining, before.Remaining, "the key's time was prolonged")
+	require.GreaterOrEqual(c.t, after.Remaining, before.Remaining-took-grain, "the key's time was cut short")
+}
+
+// held demands that the key is held by value with about ttl to live, set by a
+// command that was sent at the moment sent. It gives the counter.
+func (c *check) held(name, value string, ttl time.Duration, sent time.Time) fencing.Token {
+	c.t.Helper()
+	vote := c.do(c.look(name))
+	require.Equal(c.t, wire.Refused, vote.Outcome, "the key is free")
+	require.Equal(c.t, value, vote.Holder, "the holder")
+	c.lives(vote.Remaining, ttl, sent)
+	return vote.Token
+}
+
+func (c *check) lives(remaining, ttl time.Duration, sent time.Time) {
+	c.t.Helper()
+	require.LessOrEqual(c.t, remaining, ttl, "the key lives too long")
+	require.GreaterOrEqual(c.t, remaining, ttl-c.clock.Since(sent)-grain, "the key lives too short")
+}
+
+// free demands that the key is free, and gives the counter.
+func (c *check) free(name string) fencing.Token {
+	c.t.Helper()
+	vote := c.do(c.look(name))
+	require.Equal(c.t, wire.Granted, vote.Outcome, "the key is held by %q", vote.Holder)
+	return vote.Token
+}
+
+// awaitFree waits until the key has expired.
+func (c *check) awaitFree(name string) {
+	c.t.Helper()
+	for until := c.clock.Now().Add(patience); c.do(c.look(name)).Outcome == wire.Refused; {
+		require.True(c.t, c.clock.Now().Before(until), "%q didn't expire", c.key(name))
+		c.clock.Sleep(time.Millisecond)
+	}
+}
+
+// expire makes the key one that was held by value and has expired.
+func (c *check) expire(name, value string) fencing.Token {
+	c.t.Helper()
+	cmd := c.acquire(name, value)
+	cmd.TTL = 5 * time.Millisecond
+	token := c.granted(cmd).Token
+	c.awaitFree(name)
+	return token
+}
+
+// wellFormed says what is wrong with a vote whatever the server's state: what
+// belongs to another operation or outcome must be zero.
+func wellFormed(cmd wire.Request, vote wire.Vote) error {
+	var (
+		answered   = vote.Outcome == wire.Granted || vote.Outcome == wire.Refused
+		refused    = vote.Outcome == wire.Refused
+		acquired   = cmd.Op == wire.Acquire && cmd.Fence.On && vote.Outcome == wire.Granted
+		looked     = cmd.Op == wire.Look && answered
+		clockAsked = cmd.Clock || cmd.Op == wire.Tick
+		mismatch   *wire.SetMismatchError
+	)
+	switch {
+	case vote.Outcome > wire.Refused:
+		return errors.New("the outcome is none of the three")
+	case vote.Outcome == wire.Failed && vote.Err == nil:
+		return errors.New("a failed vote doesn't say why")
+	case vote.Outcome == wire.Granted && vote.Err != nil:
+		return errors.New("a granted vote has an error: " + vote.Err.Error())
+	case refused && vote.Err != nil && !(cmd.Op == wire.Acquire && cmd.Fence.On && errors.As(vote.Err, &mismatch)):
+		return errors.New("a refused vote has another error than *SetMismatchError of an Acquire with Fence: " + vote.Err.Error())
+	case answered && vote.Unsent:
+		return errors.New("a vote that was answered says that it was never sent")
+	case vote.Token != 0 && !acquired && !(looked && cmd.Fence.On):
+		return errors.New("a token that was not asked for: " + vote.Token.String())
+	case acquired && !vote.Token.Valid():
+		return errors.New("the token can't be carried by a lease: " + vote.Token.String())
+	case vote.Reserved != 0 && !acquired || vote.Reserved < 0 || vote.Reserved > cmd.Fence.Reserve:
+		return fmt.Errorf("%d tokens are reserved, of %d that were asked for", vote.Reserved, cmd.Fence.Reserve)
+	case vote.Reserved != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
+		return errors.New("tokens are reserved beyond the clock, up to " + vote.Token.String())
+	case vote.Replaced && !(cmd.Op == wire.Acquire && cmd.Replace != "" && vote.Outcome == wire.Granted):
+		return errors.New("something was replaced that was not to be")
+	case vote.Notified && !(answered && (cmd.Op == wire.Dequeue || cmd.Op == wire.Release && cmd.Notify)):
+		return errors.New("a waiter was called by a command that calls nobody")
+	case vote.Holder != "" && !(looked && refused):
+		return errors.New("a holder that was not asked for")
+	case looked && refused && vote.Holder == "":
+		return errors.New("a held key without a holder")
+	case vote.Remaining != 0 && !(refused && (looked || cmd.Op == wire.Acquire)):
+		return errors.New("a remaining time where nothing stands in the way")
+	case vote.Remaining < 0 && vote.Remaining != wire.NoExpiry:
+		return errors.New("a negative remaining time: " + vote.Remaining.String())
+	case !vote.Clock.IsZero() && !clockAsked:
+		return errors.New("a clock that was not asked for")
+	case vote.Clock.IsZero() && answered && clockAsked:
+		return errors.New("no clock, though it was asked for")
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package contract_test
+
+import (
+	"testing"
+
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/quorumtest/contract"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func TestServerPassesCheck(t *testing.T) {
+	contract.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) })
+}
+
+func TestServerPassesCheckInVirtualTime(t *testing.T) {
+	contract.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) },
+		contract.Virtual(), contract.Skew(0))
+}
+
+func TestListeningServerPassesCheck(t *testing.T) {
+	open := func(*testing.T) wire.Instance {
+		return quorumtest.NotifyingServer{Server: quorumtest.NewServer("a", nil)}
+	}
+	contract.Check(t, open)
+	contract.Check(t, open, contract.Virtual(), contract.Skew(0))
+}

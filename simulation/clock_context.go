@@ -1,0 +1,125 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// timeout is a context of a Clock.
+type timeout struct {
+	parent   context.Context
+	deadline time.Time
+	timer    timer
+	stop     func() bool
+
+	mu    sync.Mutex
+	done  chan struct{} // made when somebody asks for it
+	armed bool          // its timer was set
+	err   error
+	after []*func()
+}
+
+type timeoutKey struct{}
+
+func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
+
+func (t *timeout) Done() <-chan struct{} {
+	t.arm()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.err != nil {
+			close(t.done)
+		}
+	}
+	return t.done
+}
+
+func (t *timeout) Err() error {
+	t.mu.Lock()
+	if t.err != nil || t.armed || t.timer.p == nil || t.timer.p.clock.mono() < t.timer.due {
+		defer t.mu.Unlock()
+		return t.err
+	}
+	t.mu.Unlock()
+	t.expire() // nobody has waited for it
+	return context.DeadlineExceeded
+}
+
+// waiting reports whether the context has not been ended. It doesn't look at the time.
+func (t *timeout) waiting() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err == nil
+}
+
+func (t *timeout) expire() { t.end(context.DeadlineExceeded) }
+
+// arm sets the timer when somebody first waits for the context's end. A call that waits has
+// an event of its own for that, see call.bindTimeout.
+func (t *timeout) arm() {
+	t.mu.Lock()
+	needed := !t.armed && t.err == nil && t.timer.p != nil
+	t.armed = true
+	t.mu.Unlock()
+	switch {
+	case !needed:
+	case t.timer.p.dead.Load():
+		t.expire()
+	default:
+		t.timer.p.set(&t.timer)
+	}
+}
+
+func (t *timeout) Value(key any) any {
+	if key == (timeoutKey{}) {
+		return t
+	}
+	return t.parent.Value(key)
+}
+
+// AfterFunc is what context.AfterFunc and derived contexts look for: without it
+// each would cost a goroutine.
+func (t *timeout) AfterFunc(f func()) func() bool {
+	t.arm()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	entry := &f
+	t.after = append(t.after, entry)
+	return func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		before := len(t.after)
+		t.after = slices.DeleteFunc(slices.Clone(t.after), func(e *func()) bool { return e == entry })
+		return len(t.after) < before
+	}
+}
+
+// end ends the context, once.
+func (t *timeout) end(err error) {
+	t.mu.Lock()
+	if t.err != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.err = err
+	if t.done != nil {
+		close(t.done)
+	}
+	after, stop := t.after, t.stop
+	t.after = nil
+	t.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	for _, f := range after {
+		go (*f)()
+	}
+}

@@ -1,0 +1,278 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redquorum/redlock/simulation/internal/goroutines"
+)
+
+// A process that is stopped at a clock reading may hold mutexes, and its other goroutines
+// may wait for them. testing/synctest doesn't count a goroutine that waits for a mutex as
+// durably blocked, so the driver would wait forever. Therefore no goroutine is blocked for
+// the length of the pause. Instead the process runs ahead: its clock shows the end of the
+// pause at once, and all its requests are deferred until that moment. Until then nothing
+// reaches it. The process can't notice the difference, because it shares only its clock
+// and its messages with the rest of the world.
+//
+// The n-th reading must not depend on goroutine scheduling. A reading is identified by its
+// round (the time between two moments at which all goroutines are blocked) and, within a
+// round, by its stack: readings of a round are counted in the order of their stacks. That
+// order is known only after the round. So the run is played up to there, and then again
+// with a stop at a known reading.
+
+// readings tracks the clock readings of the processes that will be stopped at a reading. It
+// has a mutex, because the code under test uses it concurrently.
+type readings struct {
+	w      *world
+	faults []*byReading
+
+	mu    sync.Mutex
+	round []read         // in this round
+	stops []*stop        // at known places
+	held  []*heldReading // wait for the others to come to rest
+	found *stop          // a place that was looked for
+}
+
+// byReading is a fault that happens at a process's n-th reading of its clock.
+type byReading struct {
+	Fault
+	known bool  // it has a stop
+	seen  []int // by process, over all its incarnations
+}
+
+// read is one reading of a clock.
+type read struct {
+	p       *process
+	at      int64 // true time, as the process sees it
+	callers [32]uintptr
+	n       int
+}
+
+// stop is where a process is stopped.
+type stop struct {
+	fault   int // its number among readings.faults
+	process int
+	round   uint64
+	place   string
+	nth     int // among those at the place in the round
+
+	passed int
+	done   bool
+}
+
+// heldReading is a goroutine that waits for its reading.
+type heldReading struct {
+	stop  *stop
+	read  read
+	fresh chan bool // whether to read again
+}
+
+func (w *world) watchReadings(f Fault) {
+	if w.readings == nil {
+		w.readings = &readings{w: w}
+	}
+	w.readings.faults = append(w.readings.faults, &byReading{Fault: f, seen: make([]int, w.cfg.Processes)})
+	for _, p := range w.processes {
+		p.watched = w.watches(p)
+	}
+}
+
+// stopAll sets what was found in runs before this one.
+func (r *readings) stopAll(stops []*stop) {
+	for _, s := range stops {
+		s.passed, s.done = 0, false
+		r.faults[s.fault].known = true
+	}
+	r.stops = stops
+}
+
+// watches reports whether readings of the process are followed.
+func (w *world) watches(p *process) bool {
+	return w.readings != nil && p.index < w.cfg.Processes &&
+		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return matches(f.Process, p.name) })
+}
+
+// stopsAtReading records a reading of the process's clock, and stops the process there if
+// a fault says so. If fresh, the caller must read the clock again.
+func (p *process) stopsAtReading() (fresh bool) {
+	p.readings.Add(1)
+	if !p.watched || p.dead.Load() {
+		return false
+	}
+	r := p.w.readings
+	one := read{p: p, at: p.present()}
+	one.n = runtime.Callers(2, one.callers[:])
+	r.mu.Lock()
+	r.round = append(r.round, one)
+	at := r.stopAt(&one)
+	if at == nil {
+		r.mu.Unlock()
+		return false
+	}
+	h := &heldReading{stop: at, read: one, fresh: make(chan bool, 1)}
+	r.held = append(r.held, h)
+	if len(r.held) == 1 {
+		go r.letGo()
+	}
+	r.mu.Unlock()
+	return <-h.fresh
+}
+
+// stopAt is the stop at the reading's place.
+func (r *readings) stopAt(one *read) *stop {
+	round := r.w.round.Load()
+	for _, s := range r.stops {
+		if !s.done && s.round == round && s.process == one.p.index && s.place == one.place() {
+			return s
+		}
+	}
+	return nil
+}
+
+// letGo resumes waiting readings when all other goroutines are blocked. Readings with the
+// same stack resume together, because they are indistinguishable. It runs on a goroutine
+// of its own, for which the driver waits.
+func (r *readings) letGo() {
+	for {
+		goroutines.AwaitBlocked()
+		r.mu.Lock()
+		first := slices.MinFunc(r.held, func(a, b *heldReading) int { return cmp.Compare(a.stop.fault, b.stop.fault) })
+		s := first.stop
+		group := slices.Clone(r.held)
+		group = slices.DeleteFunc(group, func(h *heldReading) bool { return h.stop != s })
+		r.held = slices.DeleteFunc(r.held, func(h *heldReading) bool { return h.stop == s })
+		fresh := false
+		if s.passed += len(group); s.passed >= s.nth {
+			s.done = true
+			f := r.faults[s.fault].Fault
+			first.read.p.stop(f, first.read.function())
+			fresh = !f.Stale
+		}
+		over := len(r.held) == 0
+		for _, h := range group {
+			h.fresh <- fresh
+		}
+		r.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// decided is a place that was looked for and found in this run.
+func (r *readings) decided() *stop {
+	if r == nil {
+		return nil
+	}
+	return r.found
+}
+
+// counted ends a round. For the driver.
+func (r *readings) counted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.round) == 0 {
+		return
+	}
+	for i, f := range r.faults {
+		if f.known || r.found != nil {
+			continue
+		}
+		for _, p := range r.w.processes {
+			if p.index < len(f.seen) && p.watched && matches(f.Process, p.name) {
+				r.count(i, f, p)
+			}
+		}
+	}
+	r.round = r.round[:0]
+}
+
+func (r *readings) count(i int, f *byReading, p *process) {
+	var mine []read
+	for _, one := range r.round {
+		if one.p.index == p.index && one.at >= int64(f.At) && (f.Func == "" || f.Func == one.function()) {
+			mine = append(mine, one)
+		}
+	}
+	nth := f.Nth - f.seen[p.index]
+	if f.seen[p.index] += len(mine); nth < 1 || nth > len(mine) {
+		return
+	}
+	places := make([]string, len(mine))
+	for j := range mine {
+		places[j] = mine[j].place()
+	}
+	slices.Sort(places)
+	place := places[nth-1]
+	r.found = &stop{fault: i, process: p.index, round: r.w.round.Load(), place: place, nth: nth - slices.Index(places, place)}
+}
+
+// frames gives the reading's callers outside of this package's clock.
+func (o *read) frames(yield func(runtime.Frame) bool) {
+	for frames := runtime.CallersFrames(o.callers[:o.n]); ; {
+		f, more := frames.Next()
+		if !strings.Contains(f.Function, "/simulation.(*Clock).") && !yield(f) || !more {
+			return
+		}
+	}
+}
+
+// place names the reading by its stack.
+func (o *read) place() string {
+	var b strings.Builder
+	for f := range o.frames {
+		_, _ = fmt.Fprintf(&b, "%s:%06d\n", f.Function, f.Line) // it can't fail
+	}
+	return b.String()
+}
+
+// function is who reads the clock: the first caller outside of package drift, with the
+// last element of its package's path.
+func (o *read) function() string {
+	for f := range o.frames {
+		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		if !strings.HasPrefix(name, "drift.") {
+			return name
+		}
+	}
+	return ""
+}
+
+// readingCounts is how often each process read its clock.
+func (w *world) readingCounts() map[string]int {
+	counts := make(map[string]int, len(w.processes))
+	for _, p := range w.processes {
+		if p != w.witness {
+			counts[p.name] = int(p.readings.Load())
+		}
+	}
+	return counts
+}
+
+// present is the true time up to which the process has run.
+func (p *process) present() int64 { return max(p.w.now.Load(), p.resumes.Load()) }
+
+// ahead reports whether the process runs ahead of the world.
+func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
+
+// stop stops the process at a reading of its clock, while all its goroutines stand.
+func (p *process) stop(f Fault, where string) {
+	until := p.present() + int64(f.For)
+	// Executed at the moment of the stop, which may be in the future.
+	p.tell(opOrder{kind: isStop}, func() {
+		p.w.count(stoppedAtReading)
+		p.w.suffers(f, p.name, "").Words = where
+		if f.Kind == Suspend {
+			p.suspend(until, f.Frozen, f.Shuffled)
+		} else {
+			p.pause(until, f.Shuffled)
+		}
+	})
+	p.clock.foresee(until, f.Kind == Suspend, f.Frozen)
+	p.resumes.Store(until)
+}

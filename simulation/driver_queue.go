@@ -1,0 +1,116 @@
+package simulation
+
+// happening is what an event does. It runs on the driver's goroutine.
+type happening interface {
+	// live reports whether it would still have an effect. If not, the event is dropped
+	// and time doesn't advance to it.
+	live() bool
+	happen(w *world)
+}
+
+// moment is a happening without a type of its own.
+type moment struct {
+	over func() bool // whether it has no effect any more; nil: it always has one
+	do   func()
+}
+
+func (m moment) live() bool { return m.over == nil || !m.over() }
+
+func (m moment) happen(*world) { m.do() }
+
+// event is one entry of the queue.
+type event struct {
+	at    int64 // true time
+	first int64 // when it was due before a pause put it off; orders what was put off
+	tie   uint64
+	n     uint64   // order of entry, the last resort
+	proc  *process // whom it reaches, and whose pause puts it off; nil: nobody's
+	what  happening
+}
+
+// before orders the queue. Events of one moment are in a seeded order: equal times are
+// normal, because all instances have the same timeout, and code must not rely on any
+// order of them.
+func (e *event) before(o *event) bool {
+	switch {
+	case e.at != o.at:
+		return e.at < o.at
+	case e.first != o.first:
+		return e.first < o.first
+	case e.tie != o.tie:
+		return e.tie < o.tie
+	default:
+		return e.n < o.n
+	}
+}
+
+// queue is a binary heap of events.
+type queue []event
+
+func (q *queue) push(e event) {
+	*q = append(*q, event{})
+	h := *q
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.before(&h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = e
+}
+
+func (q *queue) pop() event {
+	h := *q
+	top, last := h[0], len(h)-1
+	e := h[last]
+	h[last] = event{}
+	h = h[:last]
+	*q = h
+	if last == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if next := child + 1; next < last && h[next].before(&h[child]) {
+			child = next
+		}
+		if !h[child].before(&e) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = e
+	return top
+}
+
+// push enters an event at the true time at, or at once if that has passed.
+func (w *world) push(at int64, tie uint64, p *process, what happening) {
+	w.pushFrom(at, at, tie, p, what)
+}
+
+// pushFrom enters an event that was deferred from an earlier moment.
+func (w *world) pushFrom(at, first int64, tie uint64, p *process, what happening) {
+	if at == never {
+		return
+	}
+	now := w.now.Load()
+	w.n++
+	w.queue.push(event{at: max(at, now), first: max(first, now), tie: tie, n: w.n, proc: p, what: what})
+}
+
+// ahead enters an event that comes before all others of its moment.
+func (w *world) ahead(at int64, what happening) {
+	w.n++
+	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
+}
+
+// schedule is ahead for an event that always has an effect.
+func (w *world) schedule(at int64, do func()) { w.ahead(at, moment{do: do}) }

@@ -1,0 +1,33 @@
+// Package wrap breaks texts into lines.
+package wrap
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Lines breaks a text between words into lines of at most width letters. The first line
+// begins with head, the others with indent. A word that is longer than a line is broken
+// after a slash or an underscore, or else anywhere.
+func Lines(text string, width int, head, indent string) []string {
+	var lines []string
+	line, begun := head, false
+	for _, word := range strings.Fields(text) {
+		if begun && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line, begun = append(lines, line), indent, false
+		}
+		if begun {
+			line += " "
+		}
+		line, begun = line+word, true
+		for letters := []rune(line); len(letters) > width; letters = []rune(line) {
+			first := string(letters[:width])
+			at := strings.LastIndexAny(first, "/_") + 1
+			if at <= len(indent) {
+				at = len(first)
+			}
+			lines, line = append(lines, line[:at]), indent+line[at:]
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,152 @@
+package simulation
+
+import "time"
+
+// link is the way from one process to one server, or to the resource.
+type link struct {
+	incarnation uint64  // of the server that the connection is to, 0: there is none
+	to          *server // that server, if its address has ever led to another one
+	seq         uint64  // calls sent
+	wrote       int     // the length of the server's log after the last change that came on the connection
+}
+
+// lose forgets the connection to an incarnation of the server that has ended.
+func (l *link) lose(incarnation uint64) {
+	if l.incarnation == incarnation {
+		l.close()
+	}
+}
+
+func (l *link) close() { l.incarnation, l.to = 0, nil }
+
+// repeats reports whether a call's request arrives twice, and how much later.
+func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
+	if c.repeat {
+		return c.repeatBy, true
+	}
+	for _, f := range w.links {
+		if f.Kind == Duplicate && w.concerns(f, c, Requests) &&
+			(f.PPM == 0 || draw(w.seed, tagRepeat, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)) {
+			return f.By, true
+		}
+	}
+	return 0, false
+}
+
+// concerns reports whether a link fault affects a message that is sent now.
+func (w *world) concerns(f Fault, c *call, way Way) bool {
+	now := time.Duration(w.now.Load())
+	return now >= f.At && (f.For == 0 || now < f.At+f.For) && (f.Way == Both || f.Way == way) &&
+		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
+}
+
+// passage returns a message's latency, and whether it is lost.
+func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
+	about := tagRequest
+	if way == Replies {
+		about = tagReply
+	}
+	of := func(t tag, more uint64) uint64 {
+		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
+	}
+	delay = time.Duration(between(of(about, 0), int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
+	for _, f := range w.links {
+		if !w.concerns(f, c, way) {
+			continue
+		}
+		switch f.Kind {
+		case Cut:
+			lost = true
+		case Lose:
+			// By the fault's content, not by its number, which changes when other faults
+			// are removed.
+			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
+		case Delay:
+			delay += f.By
+			w.count(messageDelayed)
+		case Reorder:
+			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
+		}
+	}
+	return delay, lost
+}
+
+// request is a call on its way to the server.
+type request struct {
+	call        *call
+	incarnation uint64 // of the server that its connection is to, 0: it opens one
+
+	// again marks the second copy of a request that arrives twice. Its reply is
+	// discarded.
+	again bool
+
+	to    *server // that its connection is to, if its address has ever led to another one
+	apart bool    // it opens a connection for itself alone
+}
+
+func (r *request) live() bool { return true } // also if its sender is gone
+
+func (r *request) happen(w *world) {
+	if r.again {
+		w.message(RequestDuplicated, r.call)
+	}
+	if r.call.place == toResource {
+		result := w.resource.apply(r.call)
+		r.reply(&answer{result: &result})
+		return
+	}
+	r.server().receive(r)
+}
+
+// reply sends the answer.
+func (r *request) reply(a *answer) {
+	if r.again {
+		return
+	}
+	c := r.call
+	w := c.p.w
+	delay, lost := w.passage(c, Replies)
+	if lost {
+		w.message(ReplyLost, c)
+		return
+	}
+	c.back.call, c.back.answer = c, a
+	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
+}
+
+// reply is an answer on its way to the process.
+type reply struct {
+	call   *call
+	answer *answer
+}
+
+func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
+
+// missed reports a reply that comes after the call has ended.
+func (r *reply) missed(w *world, at int64) {
+	if !r.call.p.gone() {
+		w.check.late(r, at)
+	}
+}
+
+func (r *reply) happen(w *world) {
+	c := r.call
+	w.message(Received, c)
+	c.answer(r.answer)
+}
+
+// cutConnection closes the connection to a place. Sent requests still arrive; calls that
+// wait for a reply fail.
+func (p *process) cutConnection(i int) {
+	p.links[i].close()
+	for _, e := range sorted(p.subscriptions) {
+		if e.place == i && i < len(p.w.places) {
+			e.breakNow()
+		}
+	}
+	for c := range p.calls {
+		if &p.links[i] == c.link() {
+			p.w.push(p.w.now.Load(), c.tie(5), p, moment{c.over, func() { c.fail(CutOff, ErrReset) }})
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// entry is one change in a server's log: what its disk and its replicas get.
+type entry struct {
+	at       int64 // true time
+	database int
+	repeat   func(database)
+	arrived  []int64 // by replica: when it has it, never if it won't get it
+}
+
+// change changes the data without a request.
+func (s *server) change(database int, do func(database)) {
+	do(s.data[database])
+	s.append(entry{database: database, repeat: do}, nil)
+}
+
+// append writes a change to the log, which takes its way to the replicas. The link
+// is that on which it was asked for, nil if nobody did.
+func (s *server) append(e entry, of *link) {
+	w := s.w
+	if !w.logs {
+		return
+	}
+	e.at = w.now.Load()
+	if n := len(s.reached); n > 0 {
+		e.arrived = make([]int64, n)
+		for i := range e.arrived {
+			// In order, as over the one connection that a replica has.
+			s.reached[i] = max(s.reached[i], w.replication(s, i, e.at, uint64(len(s.log))))
+			e.arrived[i] = s.reached[i]
+		}
+	}
+	s.log = append(s.log, e)
+	if of != nil {
+		of.wrote = len(s.log)
+	}
+}
+
+// replication is when a replica gets what is sent to it now.
+func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
+	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
+	for _, f := range w.lags {
+		end := int64(f.At + f.For)
+		switch {
+		case !matches(f.Server, s.name) || f.Replica != 0 && f.Replica != replica+1 || now < int64(f.At) || f.For != 0 && now >= end:
+		case f.By != 0:
+			arrives += int64(f.By)
+		case f.For == 0:
+			return never
+		default:
+			arrives = max(arrives, end+int64(w.cfg.ReplicaLagMin))
+		}
+	}
+	return arrives
+}
+
+// acknowledged is when so many replicas have said that they have the first length
+// entries of the log; never if that isn't to be.
+func (s *server) acknowledged(length, replicas int) int64 {
+	switch {
+	case replicas <= 0:
+		return 0
+	case replicas > len(s.reached):
+		return never
+	case length == 0:
+		return 0
+	}
+	times := slices.Sorted(slices.Values(s.log[length-1].arrived))
+	if t := times[replicas-1]; t != never {
+		return t + int64(s.w.cfg.ReplicaLagMin) // their word has to come back
+	}
+	return never
+}
+
+// have is how many replicas have acknowledged so much by now.
+func (s *server) have(length int) int {
+	n := 0
+	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.now.Load() {
+		n++
+	}
+	return n
+}
+
+// replicated reports whether an operation counts only if the replicas have it, see
+// Config.WaitReplicas.
+func replicated(op wire.Op) bool {
+	return op == wire.Acquire || op == wire.Raise || op == wire.Extend || op == wire.Restore
+}
+
+// answer sends an answer; one to a change waits for the replicas where it has to.
+func (s *server) answer(r *request, a *answer, changed bool) {
+	cfg, now := &s.w.cfg, s.w.now.Load()
+	wrote := r.call.link().wrote
+	switch {
+	case !changed || len(s.log) == 0 || len(s.reached) == 0 && cfg.WaitReplicas == 0:
+		r.reply(a)
+	case r.call.raw == nil && cfg.WaitReplicas > 0 && replicated(r.call.cmd.Op):
+		limit := now + int64(cfg.WaitTimeout)
+		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func(s *server) *answer {
+			if n := s.have(wrote); n < cfg.WaitReplicas {
+				s.w.count(waitFellShort)
+				err := fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
+				return &answer{vote: wire.Vote{Err: err}}
+			}
+			return a
+		})
+	case cfg.SemiSync > 0 && !s.behind(wrote):
+		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func(s *server) *answer {
+			if s.have(wrote) < 1 && !s.fellBack {
+				s.fellBack = true
+				s.w.event(FellBack, "", s.name)
+			}
+			return a
+		})
+	default:
+		r.reply(a)
+	}
+}
+
+// behind reports whether semi-synchronous replication has given up waiting, and
+// goes on without until a replica has all but the change at hand.
+func (s *server) behind(wrote int) bool {
+	if s.fellBack && s.have(wrote-1) >= 1 {
+		s.fellBack = false
+	}
+	return s.fellBack
+}
+
+// wait is WAIT: it answers when so many replicas have what was written before on
+// the same connection, or when the time is up, with how many have.
+func (s *server) wait(r *request) {
+	c := r.call
+	wrote := min(c.link().wrote, len(s.log))
+	n, ms, err := c.raw.waitFor()
+	if err != nil {
+		reply := failure(err)
+		r.reply(&answer{raw: &reply})
+		return
+	}
+	limit := int64(never)
+	if ms > 0 {
+		limit = s.w.now.Load() + ms*million
+	}
+	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
+		have := s.have(wrote)
+		if have < n {
+			s.w.count(waitFellShort)
+		}
+		s.answered(Answered, c, "wait", "int").Value = int64(have)
+		reply := number(int64(have))
+		return &answer{raw: &reply}
+	})
+}
+
+// waitFor are WAIT's arguments.
+func (c *rawCommand) waitFor() (replicas int, ms int64, err error) {
+	if len(c.args) != 3 {
+		return 0, 0, fmt.Errorf("ERR wrong number of arguments for 'wait' command")
+	}
+	n, err := strconv.ParseInt(c.args[1], 10, 64)
+	if err != nil {
+		return 0, 0, errNotInteger
+	}
+	ms, err = strconv.ParseInt(c.args[2], 10, 64)
+	switch {
+	case err != nil || ms > int64(longest/time.Millisecond):
+		return 0, 0, fmt.Errorf("ERR timeout is not an integer or out of range")
+	case ms < 0:
+		return 0, 0, fmt.Errorf("ERR timeout is negative")
+	}
+	return int(min(n, 1<<30)), ms, nil
+}
+
+// withheld is an answer that waits for replicas.
+type withheld struct {
+	s    *server
+	r    *request
+	over bool
+	make func(*server) *answer // by the server that it waits at then
+}
+
+// resetBlocked breaks the connections of the clients that wait for replicas.
+func (s *server) resetBlocked() {
+	blocked := s.blocked
+	s.blocked = nil
+	for _, b := range blocked {
+		b.over = true
+		b.r.reply(failed(ErrReset, false))
+	}
+}
+
+// withhold sends the answer at a later moment, or at once if that has come.
+func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
+	if until <= s.w.now.Load() {
+		r.reply(make(s))
+		return
+	}
+	b := &withheld{s: s, r: r, make: make}
+	s.blocked = append(s.blocked, b)
+	s.w.push(until, r.call.tie(6), nil, b)
+}
+
+func (b *withheld) live() bool { return !b.over }
+
+func (b *withheld) happen(w *world) {
+	if b.s.hungUntil > w.now.Load() {
+		w.push(b.s.hungUntil, b.r.call.tie(6), nil, b)
+		return
+	}
+	b.over = true
+	b.s.blocked = slices.DeleteFunc(b.s.blocked, func(o *withheld) bool { return o == b })
+	b.r.reply(b.make(b.s))
+}

@@ -1,0 +1,69 @@
+package simulation
+
+import "github.com/redquorum/redlock/quorum/wire"
+
+// accept registers a process's subscription.
+func (s *server) accept(r *request) {
+	e := r.call.sub
+	if r.again || e.closed {
+		return
+	}
+	e.since, e.at = s.w.now.Load(), s.apartFrom()
+	if s.subscriptions == nil {
+		s.subscriptions = make(map[string]*subscription)
+	}
+	s.subscriptions[e.address] = e
+	s.answered(Answered, r.call, "subscribe", wire.Granted.String())
+	r.reply(&answer{})
+}
+
+// notify queues a notification of a waiter. It returns false if the waiter has no
+// subscription. The server can't know whether the notification arrives.
+func (s *server) notify(waiter, key string) bool {
+	e := s.subscriptions[waiter]
+	if e == nil {
+		return false
+	}
+	s.notifications = append(s.notifications, notification{e, key})
+	return true
+}
+
+// notification is a notification that the server is about to send.
+type notification struct {
+	to  *subscription
+	key string
+}
+
+// sendNotifications sends the notifications of the last command.
+func (s *server) sendNotifications() {
+	w := s.w
+	for _, n := range s.notifications {
+		p, kind, m := n.to.p, NotificationSent, n.to.message()
+		if delay, lost := w.passage(m, Replies); lost {
+			kind = NotificationLost
+		} else {
+			w.push(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
+				w.event(Notified, p.name, w.places[n.to.place].name).Key = n.key
+				w.woke = true
+				n.to.receive(n.key)
+			}})
+		}
+		w.event(kind, p.name, s.name).Key = n.key
+	}
+	clear(s.notifications)
+	s.notifications = s.notifications[:0]
+}
+
+// breakSubscriptions breaks all subscriptions, because the server stops. If a reset is
+// lost, the process notices after subscriptionTimeout.
+func (s *server) breakSubscriptions() {
+	for _, e := range sorted(s.subscriptions) {
+		e.forget()
+		m := e.message()
+		delay, lost := s.w.passage(m, Replies)
+		if lost {
+			delay = subscriptionTimeout
+		}
+		e.broken(m, delay)
+	}
+}

@@ -92,8 +92,8 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 		// Who isn't called doesn't look by itself before the wait is over.
 		terms := quorum.Terms{MaxWait: maxWait}
 		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
-			Unprotected: func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
-			CannotNotify:    func(e quorum.CannotNotifyEvent) { tell(e.Err) },
+			Unprotected:  func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
+			CannotNotify: func(e quorum.CannotNotifyEvent) { tell(e.Err) },
 		}}, inst)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clients[i].Close(context.Background())) }()

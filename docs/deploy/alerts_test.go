@@ -23,6 +23,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumotel"
 	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // rules are the alerts of alerts.yaml, checked as Prometheus checks them.
@@ -63,12 +64,12 @@ var troubles = []trouble{
 	}, []string{"RedlockReleaseNotHeld", "RedlockLeaseLost"}, false},
 	{"the servers are far away", func(s []*quorumtest.Server) {
 		for _, server := range s {
-			far := func(quorum.Command) time.Duration { return 130 * time.Millisecond }
+			far := func(wire.Request) time.Duration { return 130 * time.Millisecond }
 			server.Delay(far, far)
 		}
 	}, []string{"RedlockRoundsSlow"}, false},
 	{"the account may not ask INFO", func(s []*quorumtest.Server) {
-		s[0].SetIdentity(func(id *quorum.Identity) {
+		s[0].SetIdentity(func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Served, id.Hidden = "", "", -time.Second, -time.Second, []string{"INFO: NOPERM"}
 		})
 	}, []string{"RedlockRestartsHidden"}, true},
@@ -116,10 +117,10 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 		hooks, err := quorumotel.New(quorumotel.Config{MeterProvider: metric.NewMeterProvider(metric.WithReader(export))})
 		require.NoError(t, err)
 		var servers []*quorumtest.Server
-		var instances []quorum.Instance
+		var instances []wire.Instance
 		for _, name := range []string{"redis-a", "redis-b", "redis-c"} {
 			s := quorumtest.NewServer(name, nil)
-			near := func(quorum.Command) time.Duration { return time.Millisecond }
+			near := func(wire.Request) time.Duration { return time.Millisecond }
 			s.Delay(near, near)
 			servers = append(servers, s)
 			instances = append(instances, quorumtest.Listening{Server: s})

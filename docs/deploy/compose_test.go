@@ -48,12 +48,12 @@ func TestCompose(t *testing.T) {
 	}
 	assert.Len(t, ports, 3)
 	assert.Len(t, volumes, 3, "two servers on one volume would be one server")
-	serve(t, command(t, p.Services["redis-a"].Command))
+	serve(t, serverArgs(t, p.Services["redis-a"].Command))
 }
 
-// command takes the server's name off a command line, and looks whether redisproc, which
+// serverArgs takes the server's name off a command line, and looks whether redisproc, which
 // adds a port, a directory and an address, leaves the rest alone.
-func command(t *testing.T, words []string) []string {
+func serverArgs(t *testing.T, words []string) []string {
 	t.Helper()
 	require.NotEmpty(t, words)
 	require.Equal(t, "redis-server", words[0])

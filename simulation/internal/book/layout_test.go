@@ -70,7 +70,7 @@ var policy = map[string][]string{
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// How changes of a running service are rolled out.
-	"simulation/internal/rollout": {"quorum", "simulation"},
+	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/testbed": {

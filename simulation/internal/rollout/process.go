@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -36,7 +37,7 @@ func (p *process) start() (err error) {
 	if s.Change != nil {
 		s.Change(&cfg)
 	}
-	var instances []quorum.Instance
+	var instances []wire.Instance
 	for i, instance := range p.p.Instances {
 		if strings.ContainsRune(cmp.Or(s.Servers, "ABCDE"), rune('A'+i)) {
 			instances = append(instances, instance)

@@ -75,7 +75,7 @@ var troubles = []trouble{
 	}, []string{"RedlockRestartsHidden"}, true},
 	{"the account may not subscribe", func(s []*quorumtest.Server) {
 		for _, server := range s {
-			server.RefuseEars(noPermission{})
+			server.RefuseSubscriptions(noPermission{})
 		}
 	}, []string{"RedlockWaitersPoll"}, true},
 }
@@ -123,7 +123,7 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 			near := func(wire.Request) time.Duration { return time.Millisecond }
 			s.Delay(near, near)
 			servers = append(servers, s)
-			instances = append(instances, quorumtest.Listening{Server: s})
+			instances = append(instances, quorumtest.NotifyingServer{Server: s})
 		}
 		time.Sleep(time.Hour) // no quarantine is left
 		if trouble.atOnce {

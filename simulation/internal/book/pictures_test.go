@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,52 +30,6 @@ func init() {
 	draw("lease", words(picture.Lease()))
 	draw("domains", words(picture.Domains()))
 	draw("decision", words(picture.Decision()))
-	draw("heat", heat)
-}
-
-// heat is the matrix in four groups of rows, with the designs that a reader chooses from.
-func heat() (*picture.Picture, error) {
-	r, err := recorded()
-	if err != nil {
-		return nil, err
-	}
-	columns := []string{"setpx-cad", "redlock", "default", "token-admit", "idempotent"}
-	at := map[string]map[string]float64{}
-	for i, design := range r.Matrix.Designs {
-		at[design.Name] = map[string]float64{}
-		for j, fault := range r.Matrix.Faults {
-			at[design.Name][fault.Name] = -1
-			if c := r.Matrix.Cells[i][j]; c.Runs > 0 {
-				at[design.Name][fault.Name] = float64(c.Violated) / float64(c.Runs)
-			}
-		}
-	}
-	drawn := 0
-	groups := []picture.Group{{Title: "Clients stop"}, {Title: "Clocks are wrong"}, {Title: "Servers forget"}, {Title: "Messages are late, lost, or come twice"}}
-	for i, faults := range [][]string{
-		{"slow", "pause", "suspend", "crash"},
-		{"step-client", "step-server", "rate-small", "rate"},
-		{"restart-empty", "restart-1sec", "restart-kept", "failover", "split-brain", "evict", "flush"},
-		{"hang", "cut", "lose", "delay", "duplicate", "reconnect", "delay-write", "duplicate-write"},
-	} {
-		for _, fault := range faults {
-			row := picture.Row{Name: fault}
-			for _, design := range columns {
-				share, ok := at[design][fault]
-				if !ok {
-					return nil, fmt.Errorf("the matrix has no %s under %s", design, fault)
-				}
-				row.Shares = append(row.Shares, share)
-			}
-			groups[i].Rows = append(groups[i].Rows, row)
-			drawn++
-		}
-	}
-	if drawn != len(r.Matrix.Faults)-1 { // all of them together is no fault of its own
-		return nil, fmt.Errorf("the picture has %d faults, and the matrix %d", drawn, len(r.Matrix.Faults))
-	}
-	return picture.Heat("How many of 100 runs harm something",
-		"Shares of runs with a violation, by fault and design. The full table is on the same page, in words.", columns, groups), nil
 }
 
 // Every picture is drawn by the code and shown on a page.

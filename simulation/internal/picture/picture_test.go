@@ -24,9 +24,7 @@ func all(t *testing.T) []*Picture {
 	require.NoError(t, err)
 	quarantine, err := Quarantine()
 	require.NoError(t, err)
-	heat := Heat("Shares", "Some shares.", []string{"setpx-cad", "redlock", "default", "token-admit", "idempotent"},
-		[]Group{{"Faults", []Row{{"duplicate-write", []float64{0, 1, -1, .004, .5}}}}})
-	return []*Picture{round, quarantine, heat, Lease(), Domains(), Decision()}
+	return []*Picture{round, quarantine, Lease(), Domains(), Decision()}
 }
 
 // Letters are taken to be this wide at most, of their size.

@@ -154,7 +154,7 @@ func Quarantine() (*Picture, error) {
 		p.text("n", 0, y+13, server)
 		from := time.Duration(0)
 		for e := range result.Log.All() {
-			if e.Kind != simulation.Distrusted || e.Place != server || e.At+e.Validity <= from {
+			if e.Kind != simulation.Quarantined || e.Place != server || e.At+e.Validity <= from {
 				continue
 			}
 			if e.At > from && from > 0 {

@@ -134,7 +134,7 @@ func All() []Rollout {
 
 func unfenced(cfg *quorum.Config) { cfg.Fencing = quorum.Off }
 
-func polling(cfg *quorum.Config) { cfg.WakeUps, cfg.Cohorts = quorum.Off, quorum.Off }
+func polling(cfg *quorum.Config) { cfg.Notifications, cfg.Cohorts = quorum.Off, quorum.Off }
 
 func unprotected(cfg *quorum.Config) {
 	cfg.RestartQuarantine, cfg.ClockMonitor = quorum.Off, quorum.Off

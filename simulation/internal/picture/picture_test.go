@@ -3,10 +3,9 @@ package picture
 import (
 	"encoding/xml"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -106,18 +105,15 @@ func TestRuns(t *testing.T) {
 
 // Every error that a picture names is one of package quorum.
 func TestErrorsExist(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), "../../../quorum", nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
 	known := map[string]bool{}
-	for _, file := range packages["quorum"].Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, is := n.(*ast.ValueSpec); is {
-				for _, name := range spec.Names {
-					known[name.Name] = true
-				}
-			}
-			return true
-		})
+	files, err := filepath.Glob("../../../quorum/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^\s*(?:var )?(Err[A-Z]\w+)\s+= `).FindAllSubmatch(text, -1) {
+			known[string(found[1])] = true
+		}
 	}
 	named := 0
 	for _, p := range all(t) {

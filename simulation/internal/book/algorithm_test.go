@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,6 +46,31 @@ func TestAlgorithmIsHeld(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every test that a page names is somewhere in the repository.
+func TestTestsOnPagesExist(t *testing.T) {
+	have := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllSubmatch(source, -1) {
+			have[string(found[1])] = true
+		}
+		return err
+	}))
+	named := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(withoutCode(string(text)), -1) {
+			named++
+			assert.True(t, have[found], "%s names %s, and there is no such test", page, found)
+		}
+	}
+	require.Greater(t, named, 100)
 }
 
 // A link to code that is named for a symbol leads to a file that has it.

@@ -100,6 +100,14 @@ func TestFingerprintOnPages(t *testing.T) {
 		names = append(names, strings.ToLower(f.name))
 	}
 	require.Equal(t, []string{"name", "version", "n", "q", "maxttl"}, names, "the fingerprint has changed: correct the pages")
+	settings, err := os.ReadFile("settings.md")
+	require.NoError(t, err)
+	var refused []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` .*others are refused").FindAllStringSubmatch(string(settings), -1) {
+		refused = append(refused, row[1])
+	}
+	assert.Equal(t, []string{"Quorum", "Set", "MaxTTL"}, refused, "settings in which clients may not differ, because the fingerprint has them")
+
 	said := 0
 	for _, page := range append(pagesIn(t, "."), "../README.md") {
 		text, err := os.ReadFile(page)

@@ -17,6 +17,7 @@ import (
 func init() {
 	generators["faults"] = func([]string) (string, error) { return faultTable() }
 	generatedFiles["figures/matrix.svg"] = heatMap
+	generatedFiles["figures/live.svg"] = livePicture
 	generatedFiles["figures/bench.svg"] = benchChart
 }
 
@@ -43,41 +44,55 @@ var heatColumns = []struct{ design, above, below string }{
 }
 
 const (
-	heatLeft, heatCell, heatRow, heatWidth = 112.0, 49.0, 22.0, 460.0
+	heatCell, heatRow, heatWidth = 49.0, 22.0, 460.0
 
 	heatStyle = `text{font:13px system-ui,sans-serif;fill:var(--ink)}.g{font-weight:600;fill:var(--soft)}` +
 		`.paper{fill:var(--paper)}.c0{fill:var(--good-tint)}.c1{fill:var(--fault-tint)}.c2{fill:var(--alarm-tint)}`
 )
 
-// heatMap draws the matrix for a few designs: a row for each fault, in groups.
-func heatMap() ([]byte, error) {
-	r, err := recorded()
-	if err != nil {
-		return nil, err
-	}
-	column := func(name string) int {
-		return slices.IndexFunc(r.Matrix.Designs, func(d report.Axis) bool { return d.Name == name })
-	}
+// grid is a picture of cells: columns under two words each, rows in groups.
+type grid struct {
+	id, title, about string
+	left             float64 // where the cells begin
+	columns          [][2]string
+	groups           []gridGroup
+}
+
+type gridGroup struct {
+	title string
+	rows  []gridRow
+}
+
+type gridRow struct {
+	label string
+	cells []gridCell
+}
+
+// gridCell is a colour, 0 to 2, and a word. The zero gridCell isn't drawn.
+type gridCell struct {
+	color int
+	text  string
+}
+
+func (g grid) draw() []byte {
 	var body bytes.Buffer
 	y := 44.0
-	for i, c := range heatColumns {
-		x := heatLeft + heatCell*(float64(i)+0.5)
-		fmt.Fprintf(&body, `<text x="%.1f" y="18" text-anchor="middle">%s</text><text x="%.1f" y="33" text-anchor="middle">%s</text>`+"\n", x, c.above, x, c.below)
+	for i, c := range g.columns {
+		x := g.left + heatCell*(float64(i)+0.5)
+		fmt.Fprintf(&body, `<text x="%.1f" y="18" text-anchor="middle">%s</text><text x="%.1f" y="33" text-anchor="middle">%s</text>`+"\n", x, c[0], x, c[1])
 	}
-	for _, g := range heatGroups {
-		fmt.Fprintf(&body, `<text class="g" x="8" y="%.1f">%s</text>`+"\n", y+15, g.title)
+	for _, group := range g.groups {
+		fmt.Fprintf(&body, `<text class="g" x="8" y="%.1f">%s</text>`+"\n", y+15, group.title)
 		y += heatRow
-		for _, fault := range g.faults {
-			j := slices.IndexFunc(r.Matrix.Faults, func(f report.Axis) bool { return f.Name == fault })
-			if j < 0 {
-				return nil, fmt.Errorf("the matrix has no fault %q", fault)
-			}
-			fmt.Fprintf(&body, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, heatLeft-8, y+15, fault)
-			for i, c := range heatColumns {
-				cell := r.Matrix.At(column(c.design), j)
-				x := heatLeft + heatCell*float64(i)
-				fmt.Fprintf(&body, `<rect class="c%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%.0f</text>`,
-					heat(cell), x+1, y+1, heatCell-2, heatRow-2, x+heatCell/2, y+15, 100*cell.Rate())
+		for _, row := range group.rows {
+			fmt.Fprintf(&body, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, g.left-8, y+15, row.label)
+			for i, cell := range row.cells {
+				if cell.text == "" {
+					continue
+				}
+				x := g.left + heatCell*float64(i)
+				fmt.Fprintf(&body, `<rect class="c%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`,
+					cell.color, x+1, y+1, heatCell-2, heatRow-2, x+heatCell/2, y+15, cell.text)
 			}
 			body.WriteByte('\n')
 			y += heatRow
@@ -85,10 +100,83 @@ func heatMap() ([]byte, error) {
 		y += 4
 	}
 	var svg bytes.Buffer
-	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="m-title m-desc" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n", heatWidth, y+4, heatWidth, y+4)
-	fmt.Fprintf(&svg, "<title id=\"m-title\">How often each lock breaks</title>\n<desc id=\"m-desc\">Runs with a violation, of %d, for each fault and each lock.</desc>\n", r.Seeds)
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%.0[2]f" height="%.0[3]f" viewBox="0 0 %.0[2]f %.0[3]f">`+"\n", g.id, heatWidth, y+4)
+	fmt.Fprintf(&svg, "<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n", g.id, g.title, g.about)
 	fmt.Fprintf(&svg, "<style>%s%s</style>\n<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n%s</svg>\n", palette.CSS("svg"), heatStyle, heatWidth, y+4, body.String())
-	return svg.Bytes(), nil
+	return svg.Bytes()
+}
+
+// heatMap draws the matrix for a few designs: a row for each fault, in groups.
+func heatMap() ([]byte, error) {
+	r, err := recorded()
+	if err != nil {
+		return nil, err
+	}
+	g := grid{id: "m", left: 112, title: "How often each lock breaks", about: fmt.Sprintf("Runs with a violation, of %d, for each fault and each lock.", r.Seeds)}
+	for _, c := range heatColumns {
+		g.columns = append(g.columns, [2]string{c.above, c.below})
+	}
+	for _, group := range heatGroups {
+		rows := gridGroup{title: group.title}
+		for _, fault := range group.faults {
+			j := slices.IndexFunc(r.Matrix.Faults, func(f report.Axis) bool { return f.Name == fault })
+			if j < 0 {
+				return nil, fmt.Errorf("the matrix has no fault %q", fault)
+			}
+			row := gridRow{label: fault}
+			for _, c := range heatColumns {
+				i := slices.IndexFunc(r.Matrix.Designs, func(d report.Axis) bool { return d.Name == c.design })
+				if i < 0 {
+					return nil, fmt.Errorf("the matrix has no design %q", c.design)
+				}
+				cell := r.Matrix.At(i, j)
+				row.cells = append(row.cells, gridCell{heat(cell), fmt.Sprintf("%.0f", 100*cell.Rate())})
+			}
+			rows.rows = append(rows.rows, row)
+		}
+		g.groups = append(g.groups, rows)
+	}
+	return g.draw(), nil
+}
+
+// livePicture draws the plays on real servers: a row for each story, with what was seen.
+func livePicture() ([]byte, error) {
+	r, err := recordedLive()
+	if err != nil {
+		return nil, err
+	}
+	columns := []string{"setpx-cad", "replica-async", "redlock", "default", "token-admit"}
+	g := grid{
+		id: "l", left: 140, title: "The scenarios on real servers",
+		about:   fmt.Sprintf("%d plays, %d of which ended otherwise than the simulation says.", r.Played, r.Disagreements),
+		columns: [][2]string{{"one", "Redis"}, {"and a", "replica"}, {"plain", "Redlock"}, {"this", "library"}, {"token", "seen"}, {"another", ""}},
+		groups:  []gridGroup{{title: "the scenario, and what was seen"}},
+	}
+	rows := &g.groups[0].rows
+	for _, l := range r.Lines {
+		if l.Skipped != "" {
+			continue
+		}
+		label := strings.TrimSpace(l.Scenario + " " + l.Form)
+		if n := len(*rows); n == 0 || (*rows)[n-1].label != label {
+			*rows = append(*rows, gridRow{label: label, cells: make([]gridCell, len(columns)+1)})
+		}
+		i := slices.Index(columns, l.Design)
+		if i < 0 {
+			i = len(columns)
+		}
+		cell := gridCell{0, "holds"}
+		switch {
+		case !slices.Equal(l.Predicted, l.Seen):
+			cell = gridCell{1, "differs"}
+		case len(l.Seen) > 0:
+			cell = gridCell{2, "breaks"}
+		}
+		if old := &(*rows)[len(*rows)-1].cells[i]; cell.color >= old.color {
+			*old = cell // of several others the one that breaks
+		}
+	}
+	return g.draw(), nil
 }
 
 // heat is how dark a cell is: nothing was violated, in up to a tenth of the runs, in more.

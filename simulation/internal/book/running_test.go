@@ -12,7 +12,7 @@ import (
 // The formula for two sets whose quorums always share an instance, and the steps of
 // the table, against all subsets.
 func TestChangingTheSet(t *testing.T) {
-	page, err := os.ReadFile("operations.md")
+	page, err := os.ReadFile("running.md")
 	require.NoError(t, err)
 	for old := uint(1); old < 1<<5; old++ {
 		for new := uint(1); new < 1<<5; new++ {

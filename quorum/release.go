@@ -102,6 +102,7 @@ func (c *core) discard(l *Lease) {
 // waiters meet has answered.
 func (h *valueState) releaseAll(ctx context.Context, met func()) error {
 	d, meeting := newDeletion(h, context.WithoutCancel(ctx)), -1
+	d.notifying = h.c.notifiesAt(h.key)
 	if met != nil {
 		meeting = h.c.queueInstance(h.key)
 	}
@@ -125,13 +126,13 @@ func (h *valueState) releaseAll(ctx context.Context, met func()) error {
 // cancelled must leave no keys behind and must still learn whether it held the lock.
 type deletion struct {
 	poll
-	meeting int                          // the instance that is to notify a waiter, -1: none
-	report  func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
-	over    bool                         // guarded by the poll's lock: the outcome is certain
-	err     error                        // the outcome, written before the decision
+	notifying int                          // the instance that is to notify a waiter, -1: none
+	report    func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
+	over      bool                         // guarded by the poll's lock: the outcome is certain
+	err       error                        // the outcome, written before the decision
 }
 
-// deletionRoom is a deletion and what it has of each instance in one piece of memory.
+// deletionBuffer is a deletion and what it has of each instance in one piece of memory.
 type deletionBuffer struct {
 	deletion
 	ballotBuffer [usual]Ballot
@@ -143,12 +144,12 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
 	n := len(h.c.members)
 	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
+	d.notifying = -1
 	return &d.deletion
 }
 
 func (d *deletion) run() {
 	d.state.release()
-	d.meeting = d.state.c.notifiesAt(d.state.key)
 	//guard:delete-everywhere  a release deletes on all instances
 	d.askAll(d.state.c.reader.Now())
 }
@@ -159,7 +160,7 @@ func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
 		d.report(i, &wire.Vote{Outcome: wire.Refused})
 		return wire.Request{}, uncounted, wire.Refused
 	}
-	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.meeting}, uncounted, wire.Failed
+	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.notifying}, uncounted, wire.Failed
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {

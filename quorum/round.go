@@ -594,11 +594,19 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
+	taken := r.lost == ErrTaken
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	d := newDeletion(&r.state, r.ctx)
+	// A waiter that was refused by this round's keys is notified when they are gone. But
+	// where a majority is down each round is lost, and waiters would notify each other as
+	// fast as they can.
+	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed notifies no waiter
+	if taken {
+		d.notifying = r.c.notifiesAt(r.cmd.Key)
+	}
 	d.report = func(i int, _ *wire.Vote) {
 		if waitFor[i] {
 			deleted <- struct{}{}

@@ -232,6 +232,7 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 		ctx.expire()
 	default:
 		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ends: ctx}
+		c.p.set(&ctx.timer)
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
 }

@@ -33,6 +33,8 @@ func (p *process) set(t *timer) {
 		p.remain()
 		if t.ch != nil {
 			t.ch <- p.clock.now()
+		} else {
+			t.ends.expire()
 		}
 		return
 	}

@@ -112,7 +112,7 @@ func (t *timer) happen(w *world) {
 		t.push() // the clock was slower than foreseen
 		return
 	}
-	w.woke = true
+	w.awake = true
 	t.fire()
 }
 

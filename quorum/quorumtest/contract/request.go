@@ -21,10 +21,10 @@ func checkAcquireHeld(c *check) {
 	for _, value := range []string{"other", "v"} {
 		c.changesNothing("a", func() {
 			vote := c.refused(c.acquire("a", value))
-			c.lives(vote.Remaining, long, sent)
+			c.hasLeft(vote.Remaining, long, sent)
 			vote = c.refused(c.bare("a", value))
 			if vote.Remaining != 0 { // the bare SET may not say
-				c.lives(vote.Remaining, long, sent)
+				c.hasLeft(vote.Remaining, long, sent)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func checkSeed(c *check) {
 
 // checkReserved: no other request is granted a reserved token.
 func checkReserved(c *check) {
-	spare := func(value string, n int) wire.Request {
+	reserve := func(value string, n int) wire.Request {
 		cmd := c.acquire("a", value)
 		cmd.Fence.Reserve, cmd.Clock = n, true
 		return cmd
@@ -52,7 +52,7 @@ func checkReserved(c *check) {
 		vote := c.granted(cmd)
 		require.Equal(c.t, vote.Token, c.do(c.look("a")).Token, "the last of them is the counter")
 		require.Equal(c.t, last+1, vote.Token-fencing.Token(vote.Reserved), "the first of them is the next token")
-		c.changesNothing("a", func() { c.refused(spare("w", 3)) })
+		c.changesNothing("a", func() { c.refused(reserve("w", 3)) })
 		c.granted(c.release("a", cmd.Value))
 		last = vote.Token
 		return vote.Reserved
@@ -64,23 +64,23 @@ func checkReserved(c *check) {
 		c.granted(c.release("a", cmd.Value))
 		last = vote.Token
 	}
-	fromClock(spare("v", 5))
+	fromClock(reserve("v", 5))
 	for _, n := range []int{5, 0, 127, 0} {
 		c.clock.Sleep(2 * time.Millisecond)
-		require.Equal(c.t, n, take(spare("v", n)), "the clock has ticked more often")
+		require.Equal(c.t, n, take(reserve("v", n)), "the clock has ticked more often")
 	}
 	c.clock.Sleep(2 * time.Millisecond)
 	c.earlier("a")
-	another := spare("v", 7)
+	another := reserve("v", 7)
 	another.Run = c.run()
 	fromClock(another)
 
 	c.clock.Sleep(2 * time.Millisecond)
-	require.Equal(c.t, 2, take(spare("v", 2)))
-	other := spare("v", 2)
+	require.Equal(c.t, 2, take(reserve("v", 2)))
+	other := reserve("v", 2)
 	other.Fence.Set.Name = "others"
 	c.changesNothing("a", func() { require.ErrorAs(c.t, c.do(other).Err, new(*wire.SetMismatchError)) })
-	require.Zero(c.t, take(spare("v", 0)))
+	require.Zero(c.t, take(reserve("v", 0)))
 }
 
 // checkReservedClock: tokens are reserved up to the clock, and no further.

@@ -11,26 +11,26 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// answer answers what miniredis can't say of itself, and reports whether it did.
-func (l *life) answer(peer *server.Peer, cmd string, args []string) bool {
+// answer answers the commands that miniredis lacks, and reports whether it did.
+func (r *run) answer(peer *server.Peer, cmd string, args []string) bool {
 	switch {
 	case cmd == "INFO":
-		return l.info(peer, args)
+		return r.info(peer, args)
 	case cmd == "CONFIG" && len(args) > 1 && strings.EqualFold(args[0], "GET"):
 		configGet(peer, args[1:])
 		return true
 	case cmd == "COMMAND" && len(args) > 0 && strings.EqualFold(args[0], "INFO"):
-		l.commandInfo(peer, args[1:])
+		r.commandInfo(peer, args[1:])
 		return true
 	}
 	return false
 }
 
-// info leaves the sections that miniredis has to miniredis.
-func (l *life) info(peer *server.Peer, args []string) bool {
+// info answers INFO, except for the sections that miniredis has.
+func (r *run) info(peer *server.Peer, args []string) bool {
 	port := "0"
-	if l.listener != nil {
-		_, port, _ = strings.Cut(l.listener.Addr().String(), ":")
+	if r.listener != nil {
+		_, port, _ = strings.Cut(r.listener.Addr().String(), ":")
 	}
 	sections := []struct {
 		name   string
@@ -38,12 +38,12 @@ func (l *life) info(peer *server.Peer, args []string) bool {
 	}{
 		{"Server", []string{
 			"redis_version:" + version, "server_name:miniredis", "redis_mode:standalone",
-			fmt.Sprint("process_id:", os.Getpid()), "run_id:" + l.runID, "tcp_port:" + port,
-			fmt.Sprint("uptime_in_seconds:", int(time.Since(l.started)/time.Second)),
+			fmt.Sprint("process_id:", os.Getpid()), "run_id:" + r.runID, "tcp_port:" + port,
+			fmt.Sprint("uptime_in_seconds:", int(time.Since(r.started)/time.Second)),
 		}},
 		{"Memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},
 		{"Persistence", []string{"loading:0", "aof_enabled:0"}},
-		{"Replication", []string{"role:master", "connected_slaves:0", "master_replid:" + l.replID}},
+		{"Replication", []string{"role:master", "connected_slaves:0", "master_replid:" + r.replID}},
 	}
 	var text strings.Builder
 	for _, s := range sections {
@@ -61,10 +61,10 @@ func (l *life) info(peer *server.Peer, args []string) bool {
 	return true
 }
 
-// version is what miniredis says in its HELLO.
+// version is the one in miniredis's reply to HELLO.
 const version = "8.4.0"
 
-// settings are what the servers would be set to, had they settings.
+// settings are the servers' settings for CONFIG GET.
 var settings = [][2]string{
 	{"appendfsync", "everysec"},
 	{"appendonly", "no"},
@@ -93,14 +93,12 @@ func configGet(peer *server.Peer, patterns []string) {
 	})
 }
 
-// commandInfo tells which commands there are, and of each only its name.
-//
-// DELEX is kept quiet about: by it clients know Redis 8.4, whose SET ... IFEQ
-// miniredis doesn't have.
-func (l *life) commandInfo(peer *server.Peer, names []string) {
+// commandInfo answers COMMAND INFO with the commands' names only. It hides DELEX, by which
+// clients recognize Redis 8.4, because miniredis doesn't have that version's SET ... IFEQ.
+func (r *run) commandInfo(peer *server.Peer, names []string) {
 	known := make([]bool, len(names))
 	for i, name := range names {
-		known[i] = !strings.EqualFold(name, "delex") && l.srv.IsRegisteredCommand(name)
+		known[i] = !strings.EqualFold(name, "delex") && r.srv.IsRegisteredCommand(name)
 	}
 	peer.Block(func(w *server.Writer) {
 		w.WriteLen(len(names))

@@ -594,7 +594,7 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
-	taken := r.lost == ErrTaken
+	failed := r.lost == ErrNoQuorum
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
@@ -604,7 +604,7 @@ func (r *round) rollBack(ctx context.Context) {
 	// where a majority is down each round is lost, and waiters would notify each other as
 	// fast as they can.
 	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed notifies no waiter
-	if taken {
+	if !failed {
 		d.notifying = r.c.notifiesAt(r.cmd.Key)
 	}
 	d.report = func(i int, _ *wire.Vote) {

@@ -156,7 +156,7 @@ func TestMaxWaitBehindALocalHolder(t *testing.T) {
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 		time.Sleep(time.Second) // it steps back for others
-		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
 }
 
@@ -458,7 +458,7 @@ func TestLocalWaitersAreServedInOrder(t *testing.T) {
 		assert.Len(f.t, served, 16)
 		assert.Equal(f.t, 160*ms, time.Since(released), "each is woken at once by the release before it")
 		f.requireNothingLeft()
-		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	})
 }
 
@@ -530,7 +530,7 @@ func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 			})
 		}
 		time.Sleep(777 * ms)
-		assert.Equal(f.t, 2, quorum.LinesOf(f.Coordinator))
+		assert.Equal(f.t, 2, quorum.QueuesOf(f.Coordinator))
 		at := time.Now()
 		cancel()
 		group.Wait()
@@ -538,11 +538,11 @@ func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 		synctest.Wait()
 		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+5, "the runtime may have some of its own")
 		time.Sleep(3 * time.Second) // the other key isn't contested any more
-		assert.Equal(f.t, 1, quorum.LinesOf(f.Coordinator), "the holder's")
+		assert.Equal(f.t, 1, quorum.QueuesOf(f.Coordinator), "the holder's")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 		time.Sleep(time.Second) // it steps back for others
-		assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	})
 }
 
@@ -762,7 +762,7 @@ func TestDo(t *testing.T) {
 				}
 				f.resume()
 				f.requireNothingLeft()
-				assert.Zero(f.t, quorum.LinesOf(f.Coordinator))
+				assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 			})
 		})
 	}

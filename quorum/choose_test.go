@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // roundOf is a round with these votes, in which a quorum is q.
 func roundOf(q int, votes ...wire.Vote) *round {
 	r := &round{cmd: wire.Request{Fence: wire.Fence{Ahead: 5 * time.Microsecond}}}
-	r.settled.Majority = Majority{N: len(votes), Q: q}
+	r.settled.Majority = majority.Majority{N: len(votes), Q: q}
 	for _, vote := range votes {
 		r.ballots = append(r.ballots, Ballot{Vote: vote})
 	}

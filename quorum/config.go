@@ -10,10 +10,11 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Limits on what names a lock.
+// Limits on names.
 const (
 	// MaxKey is the longest key, in bytes.
 	MaxKey = 1024
@@ -21,8 +22,8 @@ const (
 	MaxOwner = 64
 )
 
-// Switch turns a feature on or off. The zero Switch is On: what keeps a lock
-// safe has to be turned off by name.
+// Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
+// turned off by name.
 type Switch uint8
 
 // The positions.
@@ -31,167 +32,157 @@ const (
 	Off
 )
 
-// Terms are the conditions on which locks are taken. A Coordinator has those of
-// its Config; WithTerms gives a view of it with others.
+// Terms are the conditions on which locks are taken. A Coordinator has those of its Config.
+// WithTerms returns a view of it with others.
 type Terms struct {
-	// TTL is how long a lease lasts unless it is extended: whole milliseconds,
-	// longer than twice InstanceTimeout plus the drift allowance plus
-	// MinValidity, at most MaxTTL. Default 10 s.
+	// TTL is how long a lease lasts unless it is extended: whole milliseconds, longer than
+	// twice InstanceTimeout plus the drift allowance plus MinValidity, at most MaxTTL.
+	// Default 10 s.
 	//
-	// A longer TTL survives longer pauses of the holder; a shorter one frees
-	// the resource sooner after the holder died.
+	// A longer TTL survives longer pauses of the holder. A shorter one frees the resource
+	// sooner after the holder died.
 	TTL time.Duration
 
-	// MinValidity is the least validity that a lease must have when it is
-	// handed out; with less the round is lost (ErrTooSlow). Default 0: any
-	// validity above zero.
+	// MinValidity is the least validity that a new lease must have. With less the round is
+	// lost (ErrTooSlow). Default 0: any validity above zero.
 	MinValidity time.Duration
 
-	// MaxTries bounds the tries of one Acquire. A try is a round, or a look at a lock
-	// that another goroutine of this process has or waits for, at the moments at which
-	// a round would be due if it were another process. With 1 Acquire returns at once,
+	// MaxTries bounds the tries of one Acquire. A try is a round, or a look at a lock that
+	// another goroutine of this process has or waits for, at the moments at which a round
+	// would be due if that goroutine were another process. With 1 Acquire returns at once,
 	// like TryAcquire. Default 0: no bound.
 	MaxTries int
 
-	// MaxWait bounds the time that one Acquire waits, on the Coordinator's
-	// clock, wherever the holder is. Default 0: no bound but the context's.
+	// MaxWait bounds the time that one Acquire waits, on the Coordinator's clock, for a
+	// holder in this process or another. Default 0: no bound but the context's.
 	MaxWait time.Duration
 
-	// KeepAlive, if set, makes Acquire and TryAcquire start Lease.KeepAlive on
-	// each lease. Do keeps its lease alive in any case.
+	// KeepAlive makes Acquire and TryAcquire start Lease.KeepAlive on each lease. Do always
+	// keeps its lease alive.
 	KeepAlive bool
 
-	// MaxLife bounds the whole life of a lease, from its acquisition, however it
-	// is extended: at least TTL. Default 0: no bound.
+	// MaxLife bounds the time from the acquisition of a lease to its end, however it is
+	// extended: at least TTL. Default 0: no bound.
 	MaxLife time.Duration
 }
 
-// Config sets up a Coordinator. The zero Config is ready to use: every field has
-// a default, and what is safe is on.
+// Config sets up a Coordinator. The zero Config is ready to use: every field has a default,
+// and everything that makes a lock safe is on.
 type Config struct {
 	Terms
 
-	// Quorum is how many instances must grant. Default 0: N/2+1. From there to
-	// N: a higher one survives the loss of a vote (an eviction, a FLUSHALL) at
-	// the price of availability. Fewer than N/2+1 is refused.
+	// Quorum is how many instances must grant: N/2+1 to N. A higher quorum survives the loss
+	// of a vote (an eviction, a FLUSHALL), at the price of availability. Default 0: N/2+1.
 	Quorum int
 
-	// InstanceTimeout bounds each command to each instance, but for extensions by
-	// Lease.KeepAlive: while much validity is left, these wait for an answer for up
-	// to four times as long, because a late one is as good. Default: a
-	// hundredth of TTL, but 50 ms to 500 ms, and at most a quarter of TTL. At
-	// least 1 ms, and less than half of TTL.
+	// InstanceTimeout bounds each request to each instance. Extensions by Lease.KeepAlive
+	// wait up to four times as long while much validity is left, because a late answer is as
+	// good as an early one. Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
+	// quarter of TTL. At least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration
 
-	// Drift is the allowance for clocks that run at different rates. Default
-	// (both fields zero): drift.Default, 1 % and 2 ms.
+	// Drift is the allowance for clocks that run at different rates. Default (both fields
+	// zero): drift.Default, 1 % and 2 ms.
 	Drift drift.Allowance
 
-	// NoDrift makes a zero Drift mean no allowance at all. For demonstrations.
+	// NoDrift makes a zero Drift mean no allowance at all. It is for demonstrations.
 	NoDrift bool
 
-	// Fencing keeps a counter per resource on the instances and gives each
-	// lease a fencing token from it. Off sends the bare SET NX PX of the Redis
-	// document: Lease.Token is 0, and clients that disagree on the set of
-	// instances are not noticed.
+	// Fencing keeps a counter per resource on the instances, and each lease gets a fencing
+	// token from it. Off sends the bare SET NX PX of the Redis document: Lease.Token is 0,
+	// and clients that disagree on the set of instances go unnoticed.
 	Fencing Switch
 
-	// CounterTTL is how long a resource's counter lives after each grant, at the
-	// least; the instances may keep it for half as long again. Whole milliseconds,
-	// at least ten times MaxTTL, so that it outlives its last lease by far.
-	// Default 24 h, or ten times MaxTTL if that is more.
+	// CounterTTL is the least time for which a resource's counter is kept after each grant.
+	// The instances may keep it for half as long again. Whole milliseconds, at least ten
+	// times MaxTTL, so that it outlives its last lease by far. Default 24 h, or ten times
+	// MaxTTL if that is more.
 	CounterTTL time.Duration
 
 	// Set names the set of instances. N, Q and MaxTTL are filled in.
 	Set Set
 
-	// MaxTTL is the longest TTL that any client of these instances may use, and how
-	// long an instance that may lack votes stays out of the voting. Where an address may
-	// move, the time for which connections live comes off the TTL, see Instance.ConnLife. All clients must
-	// have the same: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says
-	// how to change it. Whole milliseconds, at least TTL, at most a year. Default
-	// 30 s.
+	// MaxTTL is the longest TTL that any client of these instances may use. A server that may
+	// have lost votes is in quarantine for as long. If an address may move, the time for
+	// which connections stay open comes off the TTL (Instance.ConnLife). All clients must
+	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
+	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says how to
+	// change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
 	//
-	// Half of it is how far the servers' clocks may be apart, see assumption 3 of the
-	// package documentation.
+	// The servers' clocks must agree to within half of it, see assumption 3 of the package
+	// documentation.
 	MaxTTL time.Duration
 
-	// RestartQuarantine keeps an instance from voting until MaxTTL (and the drift
-	// allowance on it) after it came up, was promoted, or turned out to be another
-	// server, or after the first client came to it by its name, whatever it keeps on disk; has it lift counters that may be older than
-	// the tokens it gave; and notices that two instances are one server.
+	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
+	// after it came up, was promoted, or replaced another server, or after the first client
+	// reached it under the instance's name, whatever its persistence settings are. It also
+	// has the server raise counters that may be older than the tokens it gave, and notices
+	// two instances that are one server.
 	RestartQuarantine Switch
 
-	// ClockMonitor keeps an instance from voting for MaxTTL after its clock
-	// jumped.
+	// ClockMonitor ignores a server's votes for MaxTTL after its clock jumped.
 	ClockMonitor Switch
 
-	// ClockEvery is how often the monitor reads an instance's clock when no
-	// lock is taken. Default: half of MaxTTL, but 50 ms to 10 s.
+	// ClockEvery is how often the monitor reads an instance's clock while no lock is taken.
+	// Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// ClockTolerance is the largest jump that is let pass. Default: half of the
+	// ClockTolerance is the largest jump of a clock that is ignored. Default: half of the
 	// drift allowance on MaxTTL, but 1 ms to 10 ms.
 	ClockTolerance time.Duration
 
-	// MaxInFlight bounds the unanswered commands to one instance; above it
-	// their votes fail at once with ErrOverloaded. A quarter of it is kept for
-	// extensions and releases. The rest also bounds the rounds for locks that are
-	// under way at one time. When rounds time out, or take longer than a quarter of
-	// InstanceTimeout and three times as long as the quickest one that was won, fewer
-	// are begun (ErrOverloaded). Default 4096.
+	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
+	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
+	// rest also bounds the rounds for new locks that are under way at one time. Fewer are
+	// begun (ErrOverloaded) when rounds time out, or take longer than a quarter of
+	// InstanceTimeout and three times as long as the quickest one that was won. Default 4096.
 	MaxInFlight int
 
-	// MaxPendingDeletes bounds the deletes that one instance may be owed; above it the
-	// instance isn't asked for votes (ErrOverloaded) until it has answered.
-	// Default 4096.
+	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance
+	// isn't asked for votes (ErrOverloaded) until it has answered. Default 4096.
 	MaxPendingDeletes int
 
-	// BackoffMin and BackoffMax bound the pauses between the rounds of Acquire:
-	// random, from zero to a bound that doubles from the one to the other
-	// (full jitter). Who will be called when the lock is released looks by itself
-	// after a random pause of up to BackoffMax, in case the call is lost. Nobody
-	// pauses for longer than the holder's key can live. Defaults 10 ms and 500 ms, at
-	// most a year.
+	// BackoffMin and BackoffMax bound the delays between the rounds of Acquire. A delay is
+	// random, from zero to a bound that doubles from BackoffMin to BackoffMax (full jitter).
+	// A waiter that expects a notification still polls after a random delay of at most
+	// BackoffMax, in case the notification is lost. No delay is longer than the holder's key
+	// can live. Defaults 10 ms and 500 ms, at most a year.
 	BackoffMin, BackoffMax time.Duration
 
-	// Notifications has those who wait for a lock called when it is released, on
-	// instances that can do that (a Listener), so that they need not poll: calls
-	// go to one process at a time, in the order in which they came to wait. While a
-	// process waits, and for some seconds after, it keeps one connection more to
-	// the instance that it is called by. Off makes waiters poll, as they do where
-	// they can't be called (Hooks.CannotNotify tells).
+	// Notifications has a release notify the processes that wait for the lock, on instances
+	// that can do that (a Notifier), so that they need not poll. Processes are notified one
+	// at a time, in the order of arrival. While a process waits, and for some seconds after,
+	// it keeps one more connection to the instance that notifies it. Off makes waiters poll,
+	// as they do if an instance cannot notify (Hooks.CannotNotify reports it).
 	//
-	// A process that polls steps back after its turns, so that none that waits is
-	// passed over again and again. Acquire pauses then before it asks again for what
-	// the process has just released: for BackoffMax and an InstanceTimeout if another
-	// process was seen to want the lock, and else for a sixteenth of the time for
-	// which the process had it, but at least BackoffMin. TryAcquire doesn't pause.
+	// A process that polls steps back after its turns, so that no other process waits
+	// forever. Acquire then waits before it asks again for the lock that this process has
+	// just released: for BackoffMax and an InstanceTimeout if another process was seen to
+	// want the lock, otherwise for a sixteenth of the time for which this process had it, but
+	// at least BackoffMin. TryAcquire doesn't wait.
 	Notifications Switch
 
-	// Cohorts lets goroutines of this Coordinator that wait for the same key follow
-	// each other without a round: a lease that is released within the first tenth of
-	// its validity is handed to the next local waiter, with its remaining validity and
-	// the next of the tokens that its round reserved. After as many turns as goroutines
-	// waited, or twice as many where the lock is held for moments, other processes are
-	// let in. A lease that was extended isn't handed on, and none is where processes
-	// poll (see Notifications). Off has a round for each lease, and a check
-	// in each release.
+	// Cohorts lets goroutines of this Coordinator that wait for the same key have the lock
+	// one after the other without a round. A lease released within the first tenth of its
+	// validity is handed to the next local waiter, with its remaining validity and the next
+	// of the tokens that its round reserved. Other processes are let in after as many
+	// hand-offs as goroutines waited, or twice as many if the lock is held only briefly. A
+	// lease that was extended isn't handed on, and none is if processes poll (see
+	// Notifications). Off takes a round for each lease, and a check in each release.
 	Cohorts Switch
 
-	// Owner is a name for this client that Inspect shows to others: printable
-	// ASCII without spaces, at most MaxOwner bytes. Default: none.
+	// Owner is a name for this client that Inspect shows to others: printable ASCII without
+	// spaces, at most MaxOwner bytes. Default: none.
 	Owner string
 
-	// Clock is what time is taken from. Default: clock.New(), the machine's.
+	// Clock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
 
-	// Random is what values and pauses are drawn from; reads must not fail and
-	// need not be safe for concurrent use. Default: crypto/rand.
+	// Random is the source of values and delays. Reads must not fail, and need not be safe
+	// for concurrent use. Default: crypto/rand.
 	Random io.Reader
 
-	// Hooks are told what happens. Default: none.
+	// Hooks are called when something happens. Default: none.
 	Hooks Hooks
 }
 
@@ -209,7 +200,7 @@ func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.MaxPendingDeletes, 4096)
 	setDefault(&c.BackoffMin, 10*time.Millisecond)
 	setDefault(&c.BackoffMax, max(500*time.Millisecond, c.BackoffMin))
-	setDefault(&c.Quorum, MajorityOf(n).Q)
+	setDefault(&c.Quorum, majority.Of(n).Q)
 	if c.Drift == (drift.Allowance{}) && !c.NoDrift {
 		c.Drift = drift.Default()
 	}
@@ -227,8 +218,8 @@ func (c Config) complete(n int) (Config, error) {
 	return c, c.validate(n)
 }
 
-// ahead is Request.Ahead: half of the quarantine that a server sits out before it votes
-// again. The other half is for clocks that disagree, see round.
+// ahead is Fence.Ahead: half of the quarantine of a server that may have lost its counters.
+// The other half is for clocks that disagree, see round.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
@@ -242,7 +233,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func (c Config) validate(n int) error {
 	//guard:quorum-is-majority  a Quorum below the majority is refused
-	if least := MajorityOf(n).Q; c.Quorum < least || c.Quorum > n {
+	if least := majority.Of(n).Q; c.Quorum < least || c.Quorum > n {
 		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
 			ErrConfig, c.Quorum, least, n, n)
 	}
@@ -252,7 +243,7 @@ func (c Config) validate(n int) error {
 	if err := c.Set.ValidateName(); err != nil {
 		return err
 	}
-	// Before those whose defaults follow from it, or they would be blamed.
+	// Before the fields whose defaults follow from it, or the error would name those.
 	if err := wholeMillis("TTL", c.TTL); err != nil {
 		return err
 	}
@@ -260,7 +251,7 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
 	}
 	//guard:timeout-bounded  an InstanceTimeout that is too long for every TTL is refused
-	if c.InstanceTimeout > maxMaxTTL { // else what is computed with it could overflow
+	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
 	}
 	if err := wholeMillis("MaxTTL", c.MaxTTL); err != nil {
@@ -291,7 +282,7 @@ func (c Config) validate(n int) error {
 	if c.BackoffMax < c.BackoffMin {
 		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffMin, which is %v", ErrConfig, c.BackoffMax, c.BackoffMin)
 	}
-	if c.BackoffMax > maxMaxTTL { // the same
+	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
 		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
 	if err := validateOwner(c.Owner); err != nil {
@@ -330,14 +321,14 @@ func (c *Config) covers(ttl time.Duration) error {
 	return nil
 }
 
-// defaultMaxTTL leaves room for other TTLs than the default, without a change of MaxTTL
-// in all clients, and keeps the first start from taking longer than somebody waits.
+// defaultMaxTTL allows longer TTLs than the default without a change of MaxTTL in all
+// clients, and keeps the wait at a first start short.
 const defaultMaxTTL = 30 * time.Second
 
-// maxMaxTTL leaves room for counters that live ten times as long, see wholeMillis.
+// maxMaxTTL allows for counters that live ten times as long, see wholeMillis.
 const maxMaxTTL = 365 * 24 * time.Hour
 
-// wholeMillis holds a duration to what PX can carry.
+// wholeMillis checks that PX can carry a duration.
 func wholeMillis(name string, d time.Duration) error {
 	switch {
 	case d < time.Millisecond:

@@ -2,9 +2,7 @@ package quorum
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"sync"
@@ -15,12 +13,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/admission"
+	"github.com/redquorum/redlock/quorum/internal/background"
+	"github.com/redquorum/redlock/quorum/internal/majority"
+	"github.com/redquorum/redlock/quorum/internal/random"
+	"github.com/redquorum/redlock/quorum/internal/registry"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Coordinator takes locks on one set of instances. It is safe for concurrent
-// use; make one and keep it, for it is what watches the instances' clocks and
-// restarts, queues waiters of the same resource, and delivers owed deletes.
+// Coordinator takes locks on one set of instances. It is safe for concurrent use. Make one
+// and keep it, because it watches the instances' clocks and restarts, queues the goroutines
+// that wait for the same key, and repeats deletes until they are confirmed.
 //
 // Close it when done.
 type Coordinator struct {
@@ -30,30 +33,28 @@ type Coordinator struct {
 
 // core is what all views of a Coordinator share.
 type core struct {
-	cfg         Config
-	connLife    time.Duration // the longest of an instance, see Instance
-	majority    Majority
-	members     []*member
-	clock       clock.Clock
-	reader      *drift.Reader
-	background  *background
-	queues      *waitQueues
-	subscribers []*subscriber // per instance; nil where nobody can be called
-	admission   *admission
-	watching    sync.Once
-	toldUntil   atomic.Int64 // the end of the wait that Hooks.Waiting was told of, by the monotonic clock
-
-	randomMu sync.Mutex
-	random   io.Reader
-	drawn    [20]byte // what was drawn last
+	cfg          Config
+	connLife     time.Duration // the longest of any instance, see Instance.ConnLife
+	majority     majority.Majority
+	members      []*member
+	clock        clock.Clock
+	reader       *drift.Reader
+	random       *random.Source
+	background   *background.Group
+	queues       *waitQueues
+	subscribers  []*subscriber // per instance; nil if it cannot notify
+	admission    *admission.Limiter
+	keeper       *keeper
+	watching     sync.Once
+	waitReported atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
 
-// New makes a Coordinator on instances: three, five or seven independent
-// masters, each listed once. It does no I/O; call Verify to find out at the
-// start, rather than at the first lock, whether they are fit for it.
+// New makes a Coordinator on instances: three, five or seven independent masters, each
+// listed once. It does no I/O. Call Verify to find out at the start, and not at the first
+// lock, whether the instances are fit for locks.
 //
-// An even number of instances is allowed and buys nothing: it takes one more
-// grant than the odd number below it and survives as many failures.
+// An even number of instances is allowed, but no better than the odd number below it: it
+// needs one more grant and survives no more failures.
 //
 // All errors are ErrConfig.
 func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
@@ -79,34 +80,32 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := newReader(cfg.Clock)
 	c := &core{
 		cfg:        cfg,
-		connLife:   connLife(instances),
-		majority:   Majority{N: len(instances), Q: cfg.Quorum},
+		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
-		reader:     reader,
-		background: newBackground(),
-		random:     cfg.Random,
-		admission:  newAdmission(cfg.InstanceTimeout, cfg.MaxInFlight),
+		reader:     newReader(cfg.Clock),
+		random:     random.New(cfg.Random),
+		background: background.New(),
+		admission:  admission.New(cfg.InstanceTimeout, acquisitionsOf(cfg.MaxInFlight)),
+	}
+	for _, inst := range instances {
+		c.connLife = max(c.connLife, inst.ConnLife())
 	}
 	if err := c.validate(cfg.Terms); err != nil {
 		return nil, err
 	}
-	c.members = newMembers(c, instances)
+	c.keeper = newKeeper(c)
+	servers, length := registry.New(), cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
+	for _, inst := range instances {
+		c.members = append(c.members, newMember(c, inst, servers, length))
+	}
 	c.subscribers = newSubscribers(c, instances)
-	c.queues = newWaitQueues(&c.cfg, reader, !c.canNotify())
+	c.queues = newWaitQueues(&c.cfg, c.reader, !c.canNotify())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 
-func connLife(instances []wire.Instance) (longest time.Duration) {
-	for _, inst := range instances {
-		longest = max(longest, inst.ConnLife())
-	}
-	return longest
-}
-
-// validate checks terms, also against the instances.
+// validate checks the terms against the Config and the instances.
 func (c *core) validate(terms Terms) error {
 	if err := terms.validate(c.cfg); err != nil {
 		return err
@@ -114,12 +113,12 @@ func (c *core) validate(terms Terms) error {
 	return c.covers(terms.TTL)
 }
 
-// covers refuses a TTL that is longer than what other clients wait for.
+// covers refuses a TTL that is longer than other clients wait for.
 //
-// Invariant: a vote of a server that an instance's address no longer leads to stands for
-// no longer than MaxTTL after the move. It was asked for within connLife of the move, and
-// stands for a TTL. So it has expired when the quarantine is over that others keep for the
-// server to which the address leads now: they can't have seen that one before the move.
+// Invariant: when an instance's address moves to another server, the votes of the old server
+// expire within MaxTTL of the move. Each was asked for within connLife of the move and stands
+// for a TTL. So it has expired when other clients end the quarantine of the new server, which
+// they can't have seen before the move.
 func (c *core) covers(ttl time.Duration) error {
 	if err := c.cfg.covers(ttl); err != nil {
 		return err
@@ -132,8 +131,7 @@ func (c *core) covers(ttl time.Duration) error {
 	return nil
 }
 
-// newReader makes the reader of a clock: of clock.New()'s, which is the machine's own,
-// the quicker one.
+// newReader makes the reader of a clock: the faster one if it is the machine's own clock.
 func newReader(c clock.Clock) *drift.Reader {
 	if reflect.TypeOf(c) == reflect.TypeOf(clock.New()) {
 		return drift.SystemReader()
@@ -141,33 +139,9 @@ func newReader(c clock.Clock) *drift.Reader {
 	return drift.NewReader(c)
 }
 
-func newMembers(c *core, instances []wire.Instance) []*member {
-	servers := newRegistry()
-	length := c.cfg.MaxTTL + c.cfg.Drift.Of(c.cfg.MaxTTL)
-	members := make([]*member, len(instances))
-	for i, inst := range instances {
-		m := &member{
-			inst: inst, name: inst.Name(),
-			clock: c.clock, reader: c.reader, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
-			servers:       servers,
-			maxInFlight:   c.cfg.MaxInFlight,
-			watchRestarts: c.cfg.RestartQuarantine == On,
-			watchClock:    c.cfg.ClockMonitor == On,
-			//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
-			quarantine: quarantine{length: length, drift: c.cfg.Drift},
-			// The drift allowance covers half its rate on either side; a clock
-			// that runs off faster is as bad as one that jumps.
-			monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
-		}
-		m.owed = newDebts(m, c.background, c.cfg.MaxPendingDeletes, length)
-		members[i] = m
-	}
-	return members
-}
-
-// WithTerms gives a view of the Coordinator that takes locks on other terms: change is
-// called with this one's, and what it leaves alone stays. The view shares everything
-// else, and is closed with the original. Errors are ErrConfig.
+// WithTerms returns a view of the Coordinator that takes locks on other terms. change gets
+// the present terms; what it leaves alone stays. The view shares everything else, and is
+// closed with the original. Errors are ErrConfig.
 func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 	terms := c.terms
 	change(&terms)
@@ -180,90 +154,59 @@ func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 // Set is the fingerprint of the set of instances as this client sends it.
 func (c *Coordinator) Set() wire.Set { return c.cfg.Set }
 
-// Terms are the terms that this view takes locks on, defaults filled in.
+// Terms are the terms on which this view takes locks, with the defaults filled in.
 func (c *Coordinator) Terms() Terms { return c.terms }
 
-// Config is the configuration in use, with the terms of this view and the defaults
-// filled in. Changing the copy changes nothing.
+// Config is the configuration in use, with this view's terms and the defaults filled in. It
+// is a copy: changes have no effect.
 func (c *Coordinator) Config() Config {
 	cfg := c.cfg
 	cfg.Terms = c.terms
 	return cfg
 }
 
-// Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts
-// of leases (cause ErrClosed), tries once more to deliver what instances are
-// owed, and waits for all goroutines, but no longer than ctx. Leases are not
-// released, for their holders may still be at work: release them before.
+// Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts of leases
+// (cause ErrClosed), sends pending deletes once more, and waits for all goroutines, but no
+// longer than ctx. It releases no leases, because their holders may still be at work:
+// release them before.
 //
-// It closes none of the instances: who opened them does. A second Close waits
-// like the first.
+// It closes none of the instances: whoever opened them does. A second Close waits like the
+// first.
 func (c *Coordinator) Close(ctx context.Context) error {
-	c.background.close()
-	if err := c.background.wait(ctx); err != nil {
+	c.background.Close()
+	if err := c.background.Wait(ctx); err != nil {
 		return fmt.Errorf("quorum: closing: instances are still being waited for: %w", causeOf(ctx))
 	}
 	return nil
 }
 
-// Settle waits until nothing is under way any more: no straggler, no owed
-// delete, and no lease that is kept alive or whose context is in use. It is for
-// tests and orderly hand-overs.
+// Settle waits until nothing is under way: no late vote, no pending delete, and no lease that
+// is kept alive or whose context is in use. It is for tests and orderly shutdowns.
 func (c *Coordinator) Settle(ctx context.Context) error {
-	if err := c.background.settle(ctx); err != nil {
+	if err := c.background.Settle(ctx); err != nil {
 		return fmt.Errorf("quorum: settling: %w", causeOf(ctx))
 	}
 	return nil
 }
 
 // closed reports whether Close was called.
-func (c *core) closed() bool { return isClosed(c.background.done) }
+func (c *core) closed() bool { return c.background.Closed() }
 
-// newValue draws a value that was never used before. Each round has its own: a
-// late delete of one round must not hit the key of the next (scenario S9m).
-func (c *core) newValue() (string, error) {
-	c.randomMu.Lock()
-	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
-	_, err := io.ReadFull(c.random, c.drawn[:])
-	raw := c.drawn
-	c.randomMu.Unlock()
-	if err != nil {
-		return "", fmt.Errorf("quorum: Config.Random gave no randomness, without which two rounds could share a value: %w", err)
+// quarantines has each instance's quarantine, nil if it may vote.
+func (c *core) quarantines(now drift.Instant) []*QuarantineError {
+	all := make([]*QuarantineError, len(c.members))
+	for i, m := range c.members {
+		all[i] = m.quarantined(now)
 	}
-	var digits [2 * len(raw)]byte
-	hex.Encode(digits[:], raw[:])
-	value := string(digits[:])
-	if c.cfg.Owner != "" {
-		value += ":" + c.cfg.Owner
-	}
-	return value, nil
+	return all
 }
 
-// jitter draws a pause from zero to bound, evenly.
-func (c *core) jitter(bound time.Duration) time.Duration {
-	var raw [8]byte
-	c.randomMu.Lock()
-	_, err := io.ReadFull(c.random, raw[:])
-	c.randomMu.Unlock()
-	if err != nil {
-		return bound // no harm: the round that follows reports it
-	}
-	var n uint64
-	for _, b := range raw {
-		n = n<<8 | uint64(b)
-	}
-	return time.Duration(n % uint64(bound+1))
-}
-
-// tellWaiting tells once that too few instances may vote, and for how long.
-func (c *core) tellWaiting(ctx context.Context, key string) {
+// reportWaiting calls Hooks.Waiting, once, if too few instances may vote.
+func (c *core) reportWaiting(ctx context.Context, key string) {
 	now := c.reader.Now()
 	event := WaitEvent{Key: key, Instances: len(c.members)}
 	left := make([]time.Duration, len(c.members))
-	for i, m := range c.members {
-		m.mu.Lock()
-		q := m.quarantine.check(now)
-		m.mu.Unlock()
+	for i, q := range c.quarantines(now) {
 		if q == nil {
 			continue
 		}
@@ -275,25 +218,25 @@ func (c *core) tellWaiting(ctx context.Context, key string) {
 	}
 	slices.Sort(left)
 	event.For = left[c.majority.Q-1] // then a quorum may vote
-	told, until := c.toldUntil.Load(), int64(now.Mono+event.For)
-	if event.For <= 0 || until <= told+int64(time.Second) || !c.toldUntil.CompareAndSwap(told, until) {
+	reported, until := c.waitReported.Load(), int64(now.Mono+event.For)
+	if event.For <= 0 || until <= reported+int64(time.Second) || !c.waitReported.CompareAndSwap(reported, until) {
 		return
 	}
 	c.cfg.Hooks.Waiting(ctx, event)
 }
 
-// watch starts the goroutine that reads the instances' clocks while no lock is
-// taken: the longer ago the last reading, the larger the jump that could pass
-// for a difference of rates. It ends when the Coordinator is closed.
+// watch starts the goroutine that reads the instances' clocks while no lock is taken: the
+// longer ago the last reading, the larger the jump that could pass for a difference of
+// rates. It ends when the Coordinator is closed.
 func (c *core) watch() {
 	if c.cfg.ClockMonitor == Off {
 		return
 	}
 	c.watching.Do(func() {
-		c.background.startStanding(func() {
+		c.background.GoStanding(func() {
 			for {
 				select {
-				case <-c.background.done:
+				case <-c.background.Closing():
 					return
 				case <-c.clock.After(c.cfg.ClockEvery):
 				}
@@ -303,8 +246,8 @@ func (c *core) watch() {
 	})
 }
 
-// tick reads every instance's clock once, and has those probed that are in another run
-// than they were found in.
+// tick reads every instance's clock once, and probes those that are in another run than the
+// last probe found.
 func (c *core) tick() {
 	var group errgroup.Group
 	for _, m := range c.members {

@@ -1,6 +1,6 @@
-// Package quorum takes locks on a majority of independent masters: the Redlock
-// algorithm of the Redis document, made as safe as it can be, with a fencing token
-// from the same majority for what no lock of this kind can promise.
+// Package quorum takes locks on a majority of independent masters. It implements the Redlock
+// algorithm of the Redis document, made as safe as such a lock can be, and adds a fencing
+// token from the same majority for what no lock of this kind can promise.
 //
 //	locks, err := quorum.New(quorum.Config{}, instances...)
 //	...
@@ -8,155 +8,172 @@
 //		return store.Write(ctx, lease.Token(), order) // refuses an older token
 //	})
 //
-// Instances are opened by package instance. This package knows nothing of Redis:
-// it sends Commands through the Instance interface and counts Votes.
+// Package instance opens the instances. This package knows nothing of Redis: it sends
+// Requests to an Instance and counts Votes. Package wire defines these three.
 //
 // # What is guaranteed
 //
-//  1. Mutual exclusion. While a lease has validity left, no other client of the
-//     same instances has one on the same key, if the assumptions below hold.
-//  2. Order. Of two leases on one key the later one has the larger Token. Clocks and
-//     pauses cannot change that, as long as one instance that both majorities share
-//     kept its data. If none did, the servers' clocks must agree to within half of
-//     MaxTTL (assumption 3). Tokens are unique per key.
-//  3. Liveness. A key whose holder died is free after one TTL. An instance that is
-//     dead, hung or slow delays a caller only where the round needs its vote, and by
-//     Config.InstanceTimeout at most; a round that a majority decides doesn't wait
-//     for it.
-//  4. Honesty. A round that was not won says which instance did what. An unknown
-//     answer is never taken for a yes nor for a no. A holder is told when its lease
-//     is over, at its deadline at the latest, and a release tells when there was
-//     nothing left to release.
-//  5. Cleanliness. What a lost round has set is deleted again on every instance,
-//     also if its caller was cancelled, and is owed to those that can't be reached
-//     until they answer. Close leaves no goroutine behind.
+//  1. Mutual exclusion. While a lease has validity left, no other client of the same
+//     instances has a valid lease on the same key, if the assumptions below hold.
+//  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks and
+//     pauses cannot change that, as long as one server common to both majorities keeps its
+//     data. If none does, the servers' clocks must agree to within half of MaxTTL
+//     (assumption 3). Tokens are unique per key.
+//  3. Liveness. A key whose holder died is free after one TTL. An instance that is dead, hung
+//     or slow delays a caller only if the round needs its vote, and by at most
+//     Config.InstanceTimeout. A round that a majority has decided doesn't wait for it.
+//  4. Honesty. The error of a lost round says what each instance answered. An unknown answer
+//     counts neither as a grant nor as a refusal. A holder learns that its lease is over, at
+//     its deadline at the latest. Release reports if there was nothing left to release.
+//  5. Cleanliness. What a lost round has set is deleted on every instance, even if the caller
+//     was cancelled. For an instance that can't be reached the delete stays pending until it
+//     answers. Close leaves no goroutine behind.
 //
 // # What is assumed
 //
-// Each assumption is followed by what enforces it, and by what is not noticed.
+// Each assumption is followed by what enforces it, and by what goes unnoticed.
 //
-//  1. Holders notice their deadline: the time from looking at the clock to the
-//     effect at the resource is shorter than the validity. Nothing can enforce that: a
-//     GC pause, a stopped process, a suspended machine, or a packet that is late or
-//     arrives twice breaks it.
+//  1. Holders notice their deadline: the time from a look at the clock to the effect at the
+//     resource is shorter than the validity. Nothing can enforce that: a GC pause, a stopped
+//     process, a suspended machine, or a packet that is late or arrives twice breaks it.
 //     A lease has a context that ends at its deadline, by the larger of two clocks.
 //     Where that is too late, only a resource that checks the Token is safe.
-//  2. Instances count a TTL at about the client's rate, and their clocks don't
-//     jump. The drift allowance covers rates. The clock monitor notices a jump, and
-//     the instance is in quarantine: its votes are ignored for MaxTTL and the drift
-//     allowance on it. A client that starts after the jump can't know of it.
-//  3. A vote once given stands. A server that was restarted, replaced or promoted may
-//     have lost votes, and the end of counters. So each command names the run of the
-//     server that it is meant for, by its replication ID and the epoch, and the server
-//     compares both in the step in which it carries the command out. The epoch is when
-//     clients left a mark on the server, for its name and its run (Identity.Served,
-//     Identity.Epoch). The mark is gone with the data, and a client that had votes
-//     of another server under the name, while they may count, leaves it anew. A server that is found in another
-//     run is in quarantine, whatever it says of its disk. A client that starts knows no
-//     earlier run. So it ignores the server's votes until the
-//     mark is as old as a quarantine is long. A run that somebody vouches for
-//     (Coordinator.Trust, instance.Config.VouchedRunID) is spared that first wait, and
-//     nothing else. The
-//     first grant in a new run lifts the counter to the server's clock. That is above
-//     all tokens that were given before: no server counts further ahead of its own clock
-//     than half of MaxTTL (Request.Ahead), and the quarantine lasts for MaxTTL. The other
-//     half is for clocks: a server's clock before and after the restart, or the clock of
-//     its replacement, must agree with the time that passed to within half of MaxTTL. If
-//     it doesn't, tokens may fall by the excess. A server whose clock is ahead of others by
-//     more than that may be unable to agree on a token with them (ErrTokenRace); Verify
-//     notes such clocks. Not noticed: eviction, but Verify
-//     insists on the policy noeviction; anything of a server that hides its run
-//     (Hooks.Unprotected tells). And a client that starts, or
-//     that asked nothing meanwhile (it was idle without the clock monitor, suspended, or cut
-//     off), does not notice that a name has just come back to a server that it led to
-//     before, if that server stayed in the same run and no client that had votes of
-//     the other server in the last quarantine has probed it since. Where no mark can be kept (Identity.Hidden and
-//     Verify tell), a client that starts waits only for a server that came up less than a
-//     quarantine ago or may have been promoted: it does not notice that a name leads to
-//     another server that has been up for long. Nor do commands name an epoch there.
-//  4. Instances are independent. Run IDs are compared, so that one server under
-//     two names has one vote. What servers share beyond that (a machine, a disk, a
-//     source of power) is not noticed. Nor is a server that is two: where a replica
-//     takes over and the old master goes on for some clients (split brain), each of the
-//     two votes once the new one's quarantine is over.
-//  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint,
-//     which is its name, version, N, Q and MaxTTL, is kept beside each key's counter,
-//     and a client with another one is refused (ErrSetMismatch). The fingerprint does
-//     not name the servers: a client that lists as many other servers isn't noticed. Nor
-//     is anything with Fencing Off.
-//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL, and
-//     one that is longer than MaxTTL less the time for which a connection may lead to an
-//     old server after its address has moved (Instance.ConnLife).
-//     A program that locks the same keys without this library isn't noticed.
-//  7. Nobody else writes the lock's keys ("key", "{key}:redlock" and
-//     "{key}:redlock:set"; the list of those who wait, "{key}:redlock:waiters", is no
-//     part of the lock). Nothing notices that: give each application an account that
-//     can't write the others' keys.
+//  2. Servers count a TTL at about the client's rate, and their clocks don't jump. The drift
+//     allowance covers differences of rate. If the clock monitor notices a jump, the server
+//     is in quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A
+//     client that starts after the jump can't know of it.
+//  3. A vote stands for its TTL. A server that was restarted, replaced or promoted may have
+//     lost votes, and the latest values of its counters. So each request names the run of
+//     the server that it is meant for, and the server compares the run in the same atomic
+//     step in which it carries out the request. A run is a replication ID and an epoch. The
+//     epoch is the time at which a client wrote the mark on the server, which names the
+//     instance and the run (Identity.Served, Identity.Epoch). If the data is lost, so is the
+//     mark. A client writes a new mark if it has votes of another server under the same
+//     name that may still count.
+//     If a server is found in another run, it is in quarantine, whatever its persistence
+//     settings are. A client that starts knows no earlier run, so it ignores the server's
+//     votes until the mark is as old as a quarantine is long. A run that the operator vouches
+//     for (Coordinator.Trust, instance.Config.VouchedRunID) is exempt from that first wait,
+//     and from nothing else.
+//     The first grant in a new run raises the counter to the server's clock. That is above
+//     every token given before, for two reasons: no server counts further ahead of its own
+//     clock than half of MaxTTL (Fence.Ahead), and the quarantine lasts for MaxTTL. The other
+//     half covers clocks: a server's clock before and after a restart, or the clock of its
+//     replacement, must agree with the time that passed to within half of MaxTTL. Otherwise
+//     tokens may fall by the excess. If a server's clock is further ahead of the others than
+//     that, it may be unable to agree on a token with them (ErrTokenRace); Verify notes such
+//     clocks.
+//     Unnoticed: an eviction, although Verify insists on the policy noeviction; and all of
+//     this for a server that hides its run (Hooks.Unprotected reports it). A name may also
+//     lead to another server for a while and then back to the first, which stayed in the same
+//     run. A client does not notice that if it sent nothing meanwhile, because it started
+//     later, was idle without the clock monitor, suspended or cut off, unless a client with
+//     votes of the other server from the last quarantine has probed the first server since.
+//     Where no mark can be kept (Identity.Hidden and Verify report it), a client that starts
+//     waits only for a server that came up less than a quarantine ago or may have been
+//     promoted. It does not notice that a name leads to another server that has been up for
+//     long. Nor do requests name an epoch there.
+//  4. Instances are independent. Run IDs are compared, so one server under two names has one
+//     vote. What servers share beyond that (a machine, a disk, a power supply) goes
+//     unnoticed. So does a split brain: where a replica takes over and the old master goes on
+//     for some clients, each of the two votes once the new one's quarantine is over.
+//  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint (its
+//     name, version, N, Q and MaxTTL) is kept beside each key's counter, and a client with
+//     another fingerprint is refused (ErrSetMismatch). The fingerprint does not name the
+//     servers: a client that lists the same number of other servers goes unnoticed. So does
+//     any difference with Fencing Off.
+//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
+//     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
+//     server after its address has moved (Instance.ConnLife). A program that locks the same
+//     keys without this library goes unnoticed.
+//  7. No other program writes the lock's keys ("key", "{key}:redlock" and
+//     "{key}:redlock:set"; the wait queue, "{key}:redlock:waiters", is no part of the lock).
+//     Nothing notices such a write: give each application an account that can't write the
+//     keys of others.
 //
 // # The caller's duties
 //
 //  1. Make one Coordinator for a set of instances, keep it, and Close it.
-//  2. Call Verify at the start, and look at what it says.
-//  3. Do the work under the lease's context (Do hands it over), and look at
-//     Validity before anything that takes long.
-//  4. Hand Token to every resource that is changed under the lease, and have it
-//     refuse a token lower than the largest it has seen: package fencing has guards
-//     for that. Show it before reading, not only when writing.
-//  5. Release leases. An error that Is ErrNotHeld means that the work went on
-//     without the lock.
-//  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/running.md
-//     says how to change each of them while clients run.
-//  7. Call Trust only for servers on which nothing was ever locked, and whose names have
-//     led to no other server within MaxTTL. It counts for one Coordinator and the run that it finds, so don't leave it in code that runs at
-//     each start: after a restart without data it would make two holders.
+//  2. Call Verify at the start, and look at its report.
+//  3. Do the work under the lease's context (Do passes it to the work), and check Validity
+//     before anything that takes long.
+//  4. Pass the Token to every resource that is changed under the lease. The resource must
+//     refuse a token lower than the largest it has seen. Package fencing has guards for
+//     that. Show the token before reading, not only when writing.
+//  5. Release leases. An error that Is ErrNotHeld means that the work went on without the
+//     lock.
+//  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/running.md says
+//     how to change each of them while clients run.
+//  7. Call Trust only for servers on which nothing was ever locked, and whose names have led
+//     to no other server within MaxTTL. It counts for one Coordinator and the run that it
+//     finds. Don't leave it in code that runs at each start: after a restart without data it
+//     would make two holders.
 //
 // # Waiting
 //
-// Goroutines of one process that want the same lock wait in a queue, and only the
-// first competes on the instances. A goroutine that releases a lease hands it to the
-// first waiter, without asking the instances (see Config.Cohorts), for as many turns as
-// goroutines waited when the lock came to this process: two for each of them where it is
-// held for moments, and more only while no other process is known to wait. Nobody's
-// Release waits for a waiter's code: a waiter that has gone hands the lease on.
+// Goroutines of one process that want the same lock wait in a queue, and only the first
+// competes on the instances. Release hands the lease to the first waiter without asking the
+// instances (see Config.Cohorts). The number of hand-offs in a row is limited to the number
+// of goroutines that waited when the lock came to this process, or twice that many if the
+// lock is held only briefly; it goes on for longer only while no other process is known to
+// wait. Release never waits for a waiter's code: a waiter that has left hands the lease on.
 //
-// A goroutine that has a lock and asks for it again under the lease's context is told so
+// A goroutine that holds a lock and asks for it again under the lease's context gets an error
 // at once (ErrHeldByCaller).
 //
-// Processes stand in line, too: at one instance, the same for all, which calls the
-// first of them when a release reaches it. One process wakes at a time, and who has just
-// had the lock lets in who was called.
-// It takes an Instance that is a Listener, and a connection more while somebody waits.
+// Processes wait in a queue, too. It is kept at one instance, the same for all processes, and
+// that instance notifies the first process when a release reaches it. So one process wakes
+// at a time, and a process that has just held the lock lets the notified process in. This
+// takes an Instance that is a Notifier, and one more connection while goroutines wait.
 //
-// A call is a hint and nothing else: no vote is counted, no lease given, and nothing
-// taken for free because of one. Who waits looks by itself, too: after a random pause
-// of up to Config.BackoffMax, and when the holder's key must have expired. So a call
-// that is lost costs one pause. Where nobody can be called, all poll, and a process
-// steps back after its turns (see Config.Notifications).
+// A notification is only a hint: no vote is counted and no lease is given because of it. A
+// waiter also polls, after a random delay of up to Config.BackoffMax, and when the holder's
+// key must have expired. So a lost notification costs one delay. If an instance cannot
+// notify, all processes poll, and a process steps back after its turns (see
+// Config.Notifications).
 //
 // # Differences from the Redis document
 //
-//  1. A round is decided at the first moment at which it can be; the document waits
-//     for all instances, or their time-outs.
+//  1. A round is decided as soon as the votes allow it. The document waits for all instances
+//     or their timeouts.
 //  2. Elapsed time is the larger of the monotonic and the wall clock's.
-//  3. A lost round is deleted on all instances but those that refused it or certainly
-//     never got it: there nothing of it can be. Those that didn't answer are asked
-//     again until they do.
-//  4. After a round that was split between clients the next one asks one instance
-//     first, in place of leaving all to random delays. Releases call who
-//     waits; the document's clients poll.
-//  5. Instances that may have forgotten votes don't vote, also with appendfsync always.
-//     The document leaves delayed restarts to the operator, and needs none with fsync
-//     at each write.
-//  6. An extension doesn't count an instance to which the lease had to be put back, nor
-//     one that is in quarantine, whether or not the key is still there. It ends the lease at once when so many say
-//     "not yours" that no quorum can have it; otherwise the old deadline stands.
+//  3. After a lost round the key is deleted on all instances except those that refused the
+//     round or certainly never got it, because it can't be there. Instances that didn't
+//     answer are asked again until they do.
+//  4. After a round that was split between clients the next round asks one instance first,
+//     and does not rely on random delays alone. Releases notify waiters, while the document's
+//     clients poll.
+//  5. Servers that may have forgotten votes don't vote, even with appendfsync always. The
+//     document leaves delayed restarts to the operator, and needs none with an fsync at each
+//     write.
+//  6. An extension doesn't count an instance on which the lease had to be restored, nor an
+//     instance in quarantine, even if the key is still there. It ends the lease at once if so
+//     many instances say "not yours" that no quorum can have it. Otherwise the old deadline
+//     stands.
 //  7. Each lease has a fencing token, which the document only recommends.
-//  8. Goroutines of one process may follow each other under one value (Config.Cohorts),
-//     within the time of one round's validity.
+//  8. Goroutines of one process may hold the lock one after the other under one value
+//     (Config.Cohorts), within the validity of one round.
+//
+// # Reading the source
+//
+// The files in the order in which to read them:
+//
+//   - Taking a lock: config.go, coordinator.go, acquire.go, round.go (with the argument why
+//     tokens rise), and poll.go, which asks all instances at once for a round, an extension
+//     or a release.
+//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, release.go, handle.go.
+//   - One instance: request.go, member.go, probeturn.go, valuestate.go.
+//   - Waiting: wait.go, waitqueues.go, cohort.go, subscriber.go.
+//   - Reports: errors.go, hooks.go, verify.go, inspect.go, redact.go.
+//
+// The packages under internal know nothing of a Coordinator, and can be read alone: majority
+// (counting votes), presence (whether a value may be on an instance), quarantine (whether a
+// server may vote), cleanup (repeating deletes), handoff (the rules of the wait queue),
+// admission (overload), background, registry, rendezvous and random.
 //
 // # Sources
 //
-// The Redis document "Distributed Locks with Redis"; M. Kleppmann, "How to do
-// distributed locking" (2016); S. Sanfilippo, "Is Redlock safe?" (2016). Scenario
-// numbers (S1, S7, ...) are those of package simulation.
+// The Redis document "Distributed Locks with Redis"; M. Kleppmann, "How to do distributed
+// locking" (2016); S. Sanfilippo, "Is Redlock safe?" (2016). Scenario numbers (S1, S7, ...)
+// are those of package simulation.
 package quorum

@@ -7,60 +7,54 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/internal/quarantine"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What went wrong, for errors.Is. An error that comes from a round is a
-// *RoundError, which says it instance by instance. A context's own error is
-// reported beside these, never instead: an error that Is context.Canceled or
-// context.DeadlineExceeded means that the caller's context ended, and nothing
-// else does (an instance's time-out Is ErrTimeout).
+// The errors, for errors.Is. An error that comes from a round is a *RoundError, which has
+// each instance's answer. An error that Is context.Canceled or context.DeadlineExceeded means
+// that the caller's context ended, and it also Is one of these. The timeout of an instance Is
+// ErrTimeout.
 var (
-	// ErrConfig: a value in a Config, a key or a handle can't be used. The
-	// message names it, says why, and what to do.
-	ErrConfig = wire.ErrConfig
-
-	// ErrTaken: another client has the lock, or another goroutine of this process, or
-	// several are asking for it. RoundError.Holder says who, as far as that is known.
+	// ErrTaken: another client or another goroutine of this process has the lock, or several
+	// clients ask for it at once. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
 
-	// ErrHeldByCaller: the context that the lock was asked for with belongs to a lease on
-	// the same key (Lease.Context, Lease.Within, or the one that Do gives to its work),
-	// which isn't over. To wait would be to wait for oneself, and another try has the same
-	// end: use the lease, or release it first, or ask with a context that isn't the
-	// lease's. It isn't ErrTaken.
+	// ErrHeldByCaller: the caller's context belongs to a lease on the same key (Lease.Context,
+	// Lease.Within, or the context that Do passes to its work) that isn't over. The caller
+	// would wait for itself. Use the lease, release it first, or ask with a context that
+	// isn't the lease's. It isn't ErrTaken.
 	ErrHeldByCaller = errors.New("quorum: the caller has this lock already")
 
-	// ErrNoQuorum: too few instances answered to tell. It says nothing of
-	// whether the lock is held.
+	// ErrNoQuorum: too few instances answered to tell whether the lock is held.
 	ErrNoQuorum = errors.New("quorum: no quorum of instances")
 
-	// ErrTooSlow: a quorum granted, but so late that the lease would have had
-	// no validity left, or less than Terms.MinValidity.
-	ErrTooSlow = errors.New("quorum: lease would be over before it began")
+	// ErrTooSlow: a quorum granted, but so late that no validity was left, or less than
+	// Terms.MinValidity.
+	ErrTooSlow = errors.New("quorum: acquired too late, no validity left")
 
-	// ErrTokenRace: a quorum granted, but the fencing token could not be made
-	// the same on a quorum: keys were lost meanwhile, or the servers' clocks are
-	// further apart than half of MaxTTL.
+	// ErrTokenRace: a quorum granted, but the instances of no quorum could agree on a fencing
+	// token: keys were lost meanwhile, or the servers' clocks are further apart than half of
+	// MaxTTL.
 	ErrTokenRace = errors.New("quorum: fencing token was not settled on a quorum")
 
-	// ErrInterrupted: the caller's context ended a round or a wait. The context's
-	// error and cause are beside it.
+	// ErrInterrupted: the caller's context ended a round or a wait. The error also Is the
+	// context's error and cause.
 	ErrInterrupted = errors.New("quorum: interrupted by the caller's context")
 
-	// ErrExhausted: Acquire gave up after Terms.MaxTries or Terms.MaxWait. The
-	// last round's error is beside it.
+	// ErrExhausted: Acquire gave up after Terms.MaxTries or Terms.MaxWait. The error also Is
+	// the last round's error.
 	ErrExhausted = errors.New("quorum: gave up waiting for the lock")
 
-	// ErrLost: the lease is not held any more (its deadline has passed, its
-	// keys are gone, or its life reached Terms.MaxLife).
+	// ErrLost: the lease is not held any more: its deadline has passed, its keys are gone, or
+	// it reached Terms.MaxLife.
 	ErrLost = errors.New("quorum: lease is lost")
 
 	// ErrExpired: the deadline has passed. It Is ErrLost as well.
 	ErrExpired = fmt.Errorf("%w: its deadline has passed", ErrLost)
 
-	// ErrNotExtended: an extension didn't win a quorum. The lease stands until
-	// its old deadline.
+	// ErrNotExtended: an extension didn't win a quorum. The lease lasts until its old
+	// deadline.
 	ErrNotExtended = errors.New("quorum: lease was not extended")
 
 	// ErrReleased: the lease was released before.
@@ -69,51 +63,22 @@ var (
 	// ErrHandedOff: the lease was handed off to another process (Lease.HandOff).
 	ErrHandedOff = errors.New("quorum: lease was handed off")
 
-	// ErrNotHeld: at its release the lease was found on no quorum: it had
-	// expired or was taken over, and its holder worked without it.
+	// ErrNotHeld: the release found the lease on no quorum. It had expired, or another client
+	// had taken it over, and the holder worked without it.
 	ErrNotHeld = errors.New("quorum: lease was not held any more")
 
-	// ErrUnreachable: at the release too few instances answered to tell. What
-	// is owed to the others is delivered when they answer again.
+	// ErrUnreachable: too few instances answered a release to tell whether the lease was held.
+	// The deletes stay pending until the other instances answer.
 	ErrUnreachable = errors.New("quorum: release reached no quorum of instances")
 
 	// ErrClosed: the Coordinator was closed.
 	ErrClosed = errors.New("quorum: coordinator is closed")
 
-	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
-	ErrTimeout = wire.ErrTimeout
-
-	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
-	// lock: the rounds of this Coordinator take so long that no more are begun; no
-	// instance was asked, and Acquire tries again. As an instance's error: it has
-	// Config.MaxInFlight commands unanswered, or is owed Config.MaxPendingDeletes deletes; in the
-	// second case the error of the last delete that failed is beside it.
-	ErrOverloaded = wire.ErrOverloaded
-
-	// ErrQuarantined: an instance may not vote yet, see QuarantineError.
+	// ErrQuarantined: an instance's server may not vote yet, see QuarantineError.
 	ErrQuarantined = errors.New("quorum: instance is in quarantine")
-
-	// ErrOtherRun: another server answered than the one that was asked, or another
-	// run of it, see RunError.
-	ErrOtherRun = wire.ErrOtherRun
 
 	// ErrDuplicate: two of the instances are the same server.
 	ErrDuplicate = errors.New("quorum: two instances are one server")
-
-	// ErrSetMismatch: clients disagree on the set of instances, see
-	// SetMismatchError.
-	ErrSetMismatch = wire.ErrSetMismatch
-
-	// ErrCounter: the resource's counter on an instance can't be used, see CounterError.
-	ErrCounter = wire.ErrCounter
-
-	// ErrNotReplicated: a grant wasn't acknowledged by as many replicas as the
-	// instance demands.
-	ErrNotReplicated = wire.ErrNotReplicated
-
-	// ErrNotMaster: the server is a replica or something else that takes no
-	// locks.
-	ErrNotMaster = wire.ErrNotMaster
 
 	// ErrEviction: the server may drop locks when its memory is full.
 	ErrEviction = errors.New("quorum: server may evict locks")
@@ -122,11 +87,23 @@ var (
 	ErrHidden = errors.New("quorum: server hides what the quarantine must know")
 )
 
-// InstanceError is what one instance had to do with a failure.
+// The errors of instances. Package wire says what they mean.
+var (
+	ErrConfig        = wire.ErrConfig
+	ErrTimeout       = wire.ErrTimeout
+	ErrOverloaded    = wire.ErrOverloaded
+	ErrOtherRun      = wire.ErrOtherRun
+	ErrSetMismatch   = wire.ErrSetMismatch
+	ErrCounter       = wire.ErrCounter
+	ErrNotReplicated = wire.ErrNotReplicated
+	ErrNotMaster     = wire.ErrNotMaster
+)
+
+// InstanceError is one instance's part in a failure.
 type InstanceError struct {
 	// Instance is its name.
 	Instance string
-	// Op is what it was asked.
+	// Op is what it was asked for.
 	Op wire.Op
 	// Err says why.
 	Err error
@@ -138,9 +115,9 @@ func (e *InstanceError) Error() string {
 
 func (e *InstanceError) Unwrap() error { return e.Err }
 
-// RoundError is a round that was not won, instance by instance. It unwraps to
-// its verdict (ErrTaken, ErrNoQuorum, ...), to the caller's context error where
-// that ended the round, and to an *InstanceError for each instance that failed.
+// RoundError is a round that was not won, with each instance's answer. It unwraps to its
+// verdict (ErrTaken, ErrNoQuorum, ...), to the caller's context error if that ended the round,
+// and to an *InstanceError for each instance that failed.
 type RoundError struct {
 	// Op is what the round was for: Acquire, Extend, Release or Look.
 	Op wire.Op
@@ -152,16 +129,16 @@ type RoundError struct {
 	Cause error
 	// Quorum is how many votes were needed.
 	Quorum int
-	// Votes has every instance's part, in the Coordinator's order; none if no
+	// Votes has every instance's ballot, in the Coordinator's order. It is empty if no
 	// instance was asked.
 	Votes []Ballot
-	// Raises has what kept instances that granted from having the token: a raise
-	// of their counter that failed, that found the key gone (refused, without an
-	// error), or that could not help; or a counter or clock too far from the others'. Only with ErrTokenRace, or where the round
-	// ended while counters were being raised.
+	// Raises says why instances that granted don't have the token. The raise of a counter
+	// failed, found the key gone (refused, without an error), or could not help. Or a counter
+	// or clock was too far from the others. It is set only with ErrTokenRace, or if the round
+	// ended while counters were raised.
 	Raises []Ballot
-	// Holder is who has the lock that is taken, as far as that is known; else nil. Of a
-	// lock of this process, or that other goroutines of it ask for, it has no Value.
+	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value if
+	// this process holds the lock or other goroutines of it ask for it.
 	Holder *Holder
 }
 
@@ -169,8 +146,8 @@ type RoundError struct {
 type Ballot struct {
 	// Instance is its name.
 	Instance string
-	// Vote is its answer. In a round that was decided before it answered, its
-	// outcome is Failed and its error ErrPending: it was not waited for.
+	// Vote is its answer. If the round was decided before it answered, its outcome is Failed
+	// and its error ErrPending.
 	Vote wire.Vote
 	// Latency is the time from sending to the answer, 0 while it is pending.
 	Latency time.Duration
@@ -180,21 +157,20 @@ type Ballot struct {
 // asked, when its round was decided.
 var ErrPending = errors.New("quorum: no answer yet when the round was decided")
 
-// WaitError is an Acquire that gave up. It unwraps to its verdict
-// (ErrExhausted, ErrInterrupted or ErrClosed), to the context's error and cause,
-// and to the last round's error.
+// WaitError is an Acquire that gave up. It unwraps to its verdict (ErrExhausted,
+// ErrInterrupted or ErrClosed), to the context's error and cause, and to the last round's
+// error.
 type WaitError struct {
 	// Key is the resource.
 	Key string
-	// Tries is how many tries there were (see Terms.MaxTries; without MaxTries only the
-	// first of several looks in a row at a lock of this process is counted), Waited how
-	// long they took.
+	// Tries is how many tries there were (see Terms.MaxTries), and Waited how long they took.
+	// Without MaxTries only the first of several looks in a row at a lock of this process is
+	// counted.
 	Tries  int
 	Waited time.Duration
-	// Verdict says who ended it: one of this package's errors.
+	// Verdict says why it ended: one of this package's errors.
 	Verdict error
-	// Cause is the error of the caller's context, with its cause, if that
-	// ended it.
+	// Cause is the error of the caller's context, with its cause, if that ended it.
 	Cause error
 	// Last is the error of the last round; nil if there was none.
 	Last error
@@ -211,7 +187,7 @@ func (e *WaitError) Error() string {
 	return text
 }
 
-// Unwrap gives the verdict, the context's error and the last round's.
+// Unwrap returns the verdict, the context's error and the last round's.
 func (e *WaitError) Unwrap() []error {
 	errs := []error{e.Verdict}
 	if e.Cause != nil {
@@ -223,7 +199,7 @@ func (e *WaitError) Unwrap() []error {
 	return errs
 }
 
-// causeOf is a context's error together with its cause, where that says more.
+// causeOf is a context's error, together with its cause if that differs.
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || cause == err {
@@ -232,8 +208,8 @@ func causeOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// permanent reports whether waiting can't cure an instance's failure: it says so
-// itself, by a method Permanent, or the configuration is at fault.
+// permanent reports whether waiting can't cure an instance's failure: the error says so by a
+// method Permanent, or the configuration is wrong.
 func permanent(err error) bool {
 	var own interface{ Permanent() bool }
 	if errors.As(err, &own) {
@@ -279,8 +255,8 @@ func (e *RoundError) Error() string {
 	return b.String()
 }
 
-// pending says why votes are missing. A round that was decided needed no more of
-// them: these instances are sound, as far as is known.
+// pending says why votes are missing. If the round was decided they were not needed, and
+// nothing is wrong with these instances as far as is known.
 func (e *RoundError) pending() string {
 	if errors.Is(e.Verdict, ErrInterrupted) || errors.Is(e.Verdict, ErrClosed) {
 		return "not answered yet"
@@ -288,7 +264,7 @@ func (e *RoundError) pending() string {
 	return "not waited for"
 }
 
-// Unwrap gives the verdict, the context's cause and the instances' errors.
+// Unwrap returns the verdict, the context's cause and the instances' errors.
 func (e *RoundError) Unwrap() []error {
 	errs := make([]error, 0, 2+len(e.Votes)+len(e.Raises))
 	errs = append(errs, e.Verdict)
@@ -307,7 +283,7 @@ func (e *RoundError) Unwrap() []error {
 	return errs
 }
 
-// counts are the ballots of a round by what became of them.
+// counts are the ballots of a round by outcome.
 type counts struct{ granted, refused, failed, pending int }
 
 func count(votes []Ballot) (t counts) {
@@ -332,12 +308,10 @@ type QuarantineReason uint8
 
 // The reasons.
 const (
-	// Restarted: the server came up or was promoted less than MaxTTL ago, or is not
-	// the one that was here before, or no client has used its name for it for as long;
-	// it may lack votes that were given.
+	// Restarted: less than MaxTTL ago the server came up, was promoted, replaced another
+	// server, or was first used under the instance's name. It may have lost votes.
 	Restarted QuarantineReason = iota + 1
-	// ClockJumped: the server's clock was stepped; it may have expired votes
-	// early.
+	// ClockJumped: the server's clock jumped, so that votes may have expired early.
 	ClockJumped
 )
 
@@ -353,7 +327,7 @@ func (r QuarantineReason) String() string {
 	}
 }
 
-// QuarantineError is the vote of an instance that may not vote yet. It Is
+// QuarantineError is the vote of an instance whose server may not vote yet. It Is
 // ErrQuarantined.
 type QuarantineError struct {
 	Reason QuarantineReason
@@ -371,6 +345,18 @@ func (e *QuarantineError) Error() string {
 		e.Until.Format("15:04:05.000"), e.fix())
 }
 
+// quarantineError is the vote of an instance in quarantine, nil if it may vote.
+func quarantineError(v quarantine.Verdict) *QuarantineError {
+	switch {
+	case v.MayVote():
+		return nil
+	case v.Jumped:
+		return &QuarantineError{Reason: ClockJumped, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
+	default:
+		return &QuarantineError{Reason: Restarted, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
+	}
+}
+
 // fix is what to do about it.
 func (e *QuarantineError) fix() string {
 	if e.Reason == ClockJumped {
@@ -381,10 +367,10 @@ func (e *QuarantineError) fix() string {
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }
 
-// RoleError is the vote of an instance that is no independent master. It Is
+// RoleError is the vote of an instance whose server is no independent master. It Is
 // ErrNotMaster.
 type RoleError struct {
-	// Role is what it says it is, as in Identity.Role.
+	// Role is what the server says it is, as in Identity.Role.
 	Role string
 }
 
@@ -403,13 +389,13 @@ func (e *RoleError) Error() string {
 
 func (e *RoleError) Unwrap() error { return ErrNotMaster }
 
-// Permanent reports that a Sentinel or a node of a cluster won't become a master. A
-// replica may: by a promotion, or because its name leads to another server.
+// Permanent reports whether it can't become a master. A Sentinel or a node of a cluster can't.
+// A replica may be promoted, or its name may come to lead to another server.
 func (e *RoleError) Permanent() bool {
 	return e.Role == wire.RoleSentinel || e.Role == wire.RoleCluster
 }
 
-// roleError is nil for a master, and for a server that doesn't tell.
+// roleError is nil for a master, and for a server that hides its role.
 func roleError(id wire.Identity) error {
 	if id.Role == "" || id.Role == wire.RoleMaster {
 		return nil
@@ -420,8 +406,8 @@ func roleError(id wire.Identity) error {
 // DuplicateError is the vote of an instance that is the same server as another
 // one. It Is ErrDuplicate.
 type DuplicateError struct {
-	// Instance and Other are the two names, RunID is the server's run ID or, if that
-	// is hidden, its replication ID.
+	// Instance and Other are the two names. RunID is the server's run ID or, if that is
+	// hidden, its replication ID.
 	Instance, Other, RunID string
 }
 
@@ -432,8 +418,8 @@ func (e *DuplicateError) Error() string {
 
 func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
 
-// timeoutError hides the deadline error of an instance's own time-out, so that
-// errors.Is(err, context.DeadlineExceeded) speaks of the caller's context alone.
+// timeoutError hides the deadline error of an instance's own timeout, so that only the
+// caller's context makes an error that Is context.DeadlineExceeded.
 type timeoutError struct {
 	after time.Duration
 	text  string

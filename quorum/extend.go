@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -88,7 +89,7 @@ type extension struct {
 	lease   *Lease
 	ttl     time.Duration
 	timeout time.Duration
-	verdict Verdict // guarded by the poll's lock
+	verdict majority.Verdict // guarded by the poll's lock
 }
 
 func (l *Lease) newExtension(ctx context.Context, ttl, timeout time.Duration) *extension {
@@ -114,7 +115,7 @@ func (e *extension) run(start drift.Instant) {
 }
 
 func (e *extension) firstRequest(i int) (wire.Request, use, wire.Outcome) {
-	if e.state.known(i).absent() {
+	if e.state.presence(i).Absent() {
 		return wire.Request{}, oldVote, wire.Refused
 	}
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
@@ -134,13 +135,13 @@ func (e *extension) answered(i int, second bool, ballot Ballot) {
 
 func (e *extension) count(_ int, vote *wire.Vote) {
 	verdict := e.tally.Count(vote.Outcome)
-	if e.verdict == Pending && verdict != Pending {
+	if e.verdict == majority.Pending && verdict != majority.Pending {
 		e.verdict = verdict
 		close(e.decided)
 	}
 }
 
-func (e *extension) open() bool { return e.verdict == Pending }
+func (e *extension) open() bool { return e.verdict == majority.Pending }
 
 // secondRequest restores the lease on an instance that lacks it. Only a lease that was extended is
 // restored, because the keys of another one would only stand in others' way; and none is
@@ -149,7 +150,7 @@ func (e *extension) secondRequest(i int) (wire.Request, bool) {
 	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
 	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
-	restores := e.verdict == Won && e.state.needsRestore(i)
+	restores := e.verdict == majority.Won && e.state.needsRestore(i)
 	return wire.Request{
 		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.ttl,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
@@ -170,10 +171,10 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	verdict, tally := e.verdict, e.tally
 	e.mu.Unlock()
 	//guard:extension-needs-quorum  only a quorum extends a lease
-	if verdict == Lost {
+	if verdict == majority.Lost {
 		// So many say "not yours" that no quorum can have it: that is certain,
 		// and waiting for the deadline would only prolong the illusion.
-		if tally.Refused >= tally.Blocking() {
+		if tally.RefusalsDecide() {
 			err := l.extendError(ErrLost, nil, e.snapshot())
 			if !l.end(err) {
 				return l.Err() // over before: it was released, and not lost

@@ -180,7 +180,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	}
 	hold := newValueState(c.core, handle.key, *handle.value)
 	for i := range hold.slots {
-		hold.slots[i].known.there = true // as far as is known; whoever lacks it will say so
+		hold.slots[i].presence.There = true // as far as is known; whoever lacks it will say so
 	}
 	return makeLease(c, ctx, hold, handle.token, c.terms, c.reader.Now()).Release(ctx)
 }

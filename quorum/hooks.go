@@ -11,40 +11,40 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Hooks are told what a Coordinator does. Each may be nil and then costs
-// nothing. They are called on the goroutine that does the work, so they must be
-// quick and must not call the Coordinator, and they may be called from several
-// goroutines at once; contexts carry the caller's values.
+// Hooks are functions that a Coordinator calls when something happens. A nil hook costs
+// nothing. A hook is called on the goroutine that does the work, so it must be quick and must
+// not call the Coordinator. Several goroutines may call it at once. Contexts carry the
+// caller's values.
 type Hooks struct {
 	// RoundStarted: a round to acquire or extend is about to be sent.
 	RoundStarted func(ctx context.Context, e RoundStart)
-	// RoundDecided: the same round is won or lost. Instances that had not
-	// answered by then have ErrPending in its ballots: they were not waited for.
+	// RoundDecided: the same round is won or lost. Instances that had not answered by then
+	// have ErrPending in its ballots.
 	RoundDecided func(ctx context.Context, e RoundEnd)
-	// Acquired: a lease was handed out: by a round that was won, by Resume, or by another
-	// goroutine that gave it back (see Config.Cohorts).
+	// Acquired: a caller gets a lease, by a round that was won, by Resume, or by the release
+	// of another goroutine (see Config.Cohorts).
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)
-	// Released: a release was decided; Err is what Release returned. Or the lease was
+	// Released: a release was decided, and Err is what Release returned. Or the lease was
 	// handed off, and Err is ErrHandedOff.
 	Released func(ctx context.Context, e LeaseEvent)
 	// Lost: a lease ended without a release; Err says why.
 	Lost func(e LeaseEvent)
-	// Waiting: an Acquire waits because too few instances may vote, as on a first
-	// start. Told once until they may. Default: a warning by slog.Default, so that a
-	// program that waits for its first lock says why; an empty function keeps quiet.
+	// Waiting: an Acquire waits because too few instances may vote, as at a first start. It is
+	// called once until they may. Default: a warning by slog.Default, so that a program that
+	// waits for its first lock says why. Set an empty function for none.
 	Waiting func(ctx context.Context, e WaitEvent)
-	// Quarantined: an instance may not vote for a while.
+	// Quarantined: a quarantine of an instance's server begins.
 	Quarantined func(e QuarantineEvent)
-	// ClockJumped: an instance's clock was stepped.
+	// ClockJumped: the clock of an instance's server jumped.
 	ClockJumped func(e ClockEvent)
-	// Unprotected: an instance hides its run, so that its restarts will not be
-	// noticed, or only by its uptime, nor its promotions, and a counter that it comes
-	// back with can't be told from one of its present run. Told once an instance.
+	// Unprotected: a server hides its run. So its restarts go unnoticed, or are noticed only
+	// by its uptime, its promotions go unnoticed, and counters of an earlier run look like
+	// those of the present one. Called once per instance.
 	Unprotected func(e UnprotectedEvent)
-	// CannotNotify: an instance can't call those who wait for a lock, who poll
-	// instead. Told once an instance; not for one that just doesn't answer.
+	// CannotNotify: an instance cannot notify waiters, so they poll. Called once per instance,
+	// and not for an instance that just doesn't answer.
 	CannotNotify func(e CannotNotifyEvent)
 }
 
@@ -61,13 +61,12 @@ type RoundEnd struct {
 	Op  wire.Op
 	Key string
 	Try int
-	// Started is the client's wall clock at the start, Took the time to the
-	// decision.
+	// Started is the client's wall clock at the start, and Took the time to the decision.
 	Started time.Time
 	Took    time.Duration
-	// Token is the fencing token of a round to acquire that was won.
+	// Token is the fencing token, if the round was won and was to acquire.
 	Token fencing.Token
-	// Validity is what the lease had left when a round was won.
+	// Validity is the lease's validity when the round was won.
 	Validity time.Duration
 	// Ballots has every instance's vote and latency.
 	Ballots []Ballot
@@ -75,7 +74,7 @@ type RoundEnd struct {
 	Err error
 }
 
-// LeaseEvent is something that happened to a lease.
+// LeaseEvent is an event of a lease.
 type LeaseEvent struct {
 	Key      string
 	Token    fencing.Token
@@ -87,17 +86,17 @@ type LeaseEvent struct {
 
 // WaitEvent is a wait for instances that may not vote yet.
 type WaitEvent struct {
-	// Key is the first resource that is waited for, of all.
+	// Key is the resource that the first such Acquire waits for.
 	Key string
-	// For is how long it takes until a quorum may vote, if nothing else comes.
+	// For is how long it takes until a quorum may vote, unless another quarantine begins.
 	For time.Duration
-	// Quarantined and Instances are how many may not vote, and of how many.
+	// Quarantined is how many of the Instances may not vote.
 	Quarantined, Instances int
-	// Err is why the first of them may not, with what to do.
+	// Err says why the first of them may not, and what to do.
 	Err *QuarantineError
 }
 
-// String says it in a sentence.
+// String describes the wait in a sentence.
 func (e WaitEvent) String() string {
 	text := fmt.Sprintf("no lock can be taken for %v: %d of %d instances don't vote yet",
 		e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
@@ -118,26 +117,26 @@ type QuarantineEvent struct {
 	Err      *QuarantineError
 }
 
-// ClockEvent is a jump of an instance's clock.
+// ClockEvent is a jump of a server's clock.
 type ClockEvent struct {
 	Instance string
 	Jump     drift.Jump
 }
 
-// UnprotectedEvent says what an instance hides.
+// UnprotectedEvent says what a server hides.
 type UnprotectedEvent struct {
 	Instance string
 	Hidden   []string
 }
 
-// CannotNotifyEvent says why an instance can't call waiters.
+// CannotNotifyEvent says why an instance cannot notify waiters.
 type CannotNotifyEvent struct {
 	Instance string
 	Err      error
 }
 
-// And gives hooks that tell both: h first, then other. What neither wants stays
-// nil and costs nothing.
+// And returns hooks that call both: h first, then other. A hook that is nil in both stays
+// nil.
 func (h Hooks) And(other Hooks) Hooks {
 	return Hooks{
 		RoundStarted: bothWithin(h.RoundStarted, other.RoundStarted),

@@ -1,18 +1,9 @@
 package quorum
 
-import (
-	"math"
-	"testing"
-	"time"
+import "github.com/redquorum/redlock/quorum/internal/rendezvous"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/wire"
-)
-
-// LinesOf is how many keys a Coordinator needs to keep a queue for.
-func LinesOf(c *Coordinator) int {
+// QueuesOf is how many keys a Coordinator needs to keep a wait queue for.
+func QueuesOf(c *Coordinator) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
 	c.queues.sweepLocked()
@@ -20,106 +11,11 @@ func LinesOf(c *Coordinator) int {
 }
 
 // OrderFor is the order in which instances are asked one by one about a key.
-func OrderFor(c *Coordinator, key string) []int { return c.orderFor(key) }
+func OrderFor(c *Coordinator, key string) []int { return rendezvous.Order(key, memberOrder{c.core}) }
 
-// The client's machine was suspended: its monotonic clock stood still. Meanwhile the
-// server was demoted and promoted, and gave up the history that tells of it. The time
-// since the client last saw the server counts by the wall clock, too.
-func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
-	at := func(mono, wall time.Duration) drift.Instant {
-		return drift.Instant{Mono: mono, Wall: time.Unix(1_800_000_000, 0).Add(wall)}
-	}
-	id := func(repl string) wire.Identity {
-		return wire.Identity{RunID: "run", ReplID: repl, Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
-	}
-	for name, c := range map[string]struct {
-		sent, asked, answered drift.Instant
-		trusted               bool
-	}{
-		"awake":          {at(1*time.Second, 1*time.Second), at(9*time.Second, 9*time.Second), at(9*time.Second, 9*time.Second), true},
-		"suspended":      {at(1*time.Second, 1*time.Second), at(2*time.Second, 5*time.Minute), at(2*time.Second, 5*time.Minute), false},
-		"asked long ago": {at(1*time.Second, 1*time.Second), at(71*time.Second, 71*time.Second), at(71*time.Second, 71*time.Second), false},
-		"answered late":  {at(1*time.Second, 1*time.Second), at(2*time.Second, 2*time.Second), at(71*time.Second, 71*time.Second), false},
-	} {
-		q := quarantine{length: 10 * time.Minute}
-		q.identify(id("one"), at(0, 0), at(0, 0))
-		q.confirmed("one", c.sent)
-		q.confirmed("one", at(0, 0)) // sent before, answered later
-		q.identify(id("two"), c.asked, c.answered)
-		if c.trusted {
-			require.Nil(t, q.check(c.answered), name)
-		} else {
-			require.NotNil(t, q.check(c.answered), name)
-		}
-	}
-}
-
-// A command that named no run doesn't show that a server is still in its run: any server
-// carries it out.
-func TestACommandInNoRunConfirmsNone(t *testing.T) {
-	at := func(d time.Duration) drift.Instant {
-		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
-	}
-	id := wire.Identity{RunID: "run", ReplID: "one", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
-	q := quarantine{length: 10 * time.Minute}
-	q.identify(id, at(0), at(0))
-	q.confirmed("", at(time.Minute))
-	id.ReplID = "two"
-	q.identify(id, at(71*time.Second), at(71*time.Second))
-	require.NotNil(t, q.check(at(71*time.Second)))
-}
-
-// A server that was a replica when it was last seen has been promoted if it is a master
-// now, however short the time between was.
-func TestAReplicaThatIsAMasterNowWasPromoted(t *testing.T) {
-	at := func(d time.Duration) drift.Instant {
-		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
-	}
-	for role, trusted := range map[string]bool{wire.RoleMaster: true, "slave": false} {
-		id := wire.Identity{RunID: "run", ReplID: "one", Role: role, Uptime: 100 * time.Hour, Served: 100 * time.Hour}
-		q := quarantine{length: 10 * time.Minute}
-		q.identify(id, at(0), at(0))
-		id.ReplID, id.Role = "two", wire.RoleMaster
-		q.identify(id, at(time.Second), at(time.Second))
-		if trusted {
-			require.Nil(t, q.check(at(time.Second)), role)
-		} else {
-			require.NotNil(t, q.check(at(time.Second)), role)
-		}
-	}
-}
-
-// What a client tells the server that it knew errs to the side on which the mark is left
-// anew, until no vote that it knows of can be good for anything.
-func TestWhatAProbeTellsTheServer(t *testing.T) {
-	at := func(mono, wall time.Duration) drift.Instant {
-		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}
-	}
-	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
-	known := wire.Known{RunID: "run", Run: "one@7", Marked: true}
-	for name, c := range map[string]struct {
-		now    drift.Instant
-		lately bool
-		ago    time.Duration
-	}{
-		"at once":             {at(time.Second, time.Second), true, 0},
-		"a while ago":         {at(11*time.Second, 11*time.Second), true, 10*time.Second - 100*time.Millisecond - 2*time.Millisecond},
-		"long ago":            {at(201*time.Second, 201*time.Second), false, 198*time.Second - 2*time.Millisecond},
-		"suspended":           {at(2*time.Second, 3*time.Minute), false, time.Second - 12*time.Millisecond},
-		"suspended for long":  {at(2*time.Second, time.Hour), false, math.MaxInt64},
-		"the wall stepped":    {at(2*time.Second, -time.Hour), true, 0},
-		"no lease any more":   {at(601*time.Second, 601*time.Second), false, math.MaxInt64},
-		"the monotonic clock": {at(5*time.Minute, 11*time.Second), false, 10*time.Second - 102*time.Millisecond},
-	} {
-		q := quarantine{length: 10 * time.Minute, drift: drift.Default()}
-		require.Equal(t, wire.Known{}, q.known(at(0, 0)), "before it has looked")
-		q.identify(id, at(time.Second, time.Second), at(time.Second, time.Second))
-		q.counted(at(time.Second, time.Second))
-		want := known
-		want.Lately, want.Ago = c.lately, c.ago
-		if c.ago < math.MaxInt64 {
-			want.Voter = "run"
-		}
-		require.Equal(t, want, q.known(c.now), name)
-	}
+// ContextsOf is how many contexts a lease would end.
+func ContextsOf(l *Lease) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ends)
 }

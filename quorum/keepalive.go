@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -12,57 +11,46 @@ import (
 // its life has reached Terms.MaxLife. When it can't extend, it tries again until the
 // deadline, and there the lease ends, not later. A second call does nothing.
 //
-// A goroutine keeps the lease alive, not its holder: work that hangs for ever
-// keeps the lock for ever, unless MaxLife is set.
+// The Coordinator keeps the lease alive, not its holder: work that hangs forever keeps the
+// lock forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	start := !l.kept && l.over == nil
-	l.kept = true
+	start := !l.keeps && l.over == nil
+	l.keeps = true
 	l.mu.Unlock()
-	if start {
-		// The watcher ends the lease whatever becomes of the keeper.
-		l.watch()
-		l.state.c.background.start(l.keep)
+	if !start {
+		return
+	}
+	pause := l.extensionPause(l.Validity(), false)
+	if !l.watchAndExtend(pause) {
+		l.state.c.keeper.extendAfter(l, pause)
 	}
 }
 
+// extensionPause is the pause before the next extension of a lease that has so much
+// validity left.
+//
 // Many leases that were taken together must not fall due together, again and again. So the
 // pauses are random: half of a third at least, and after an extension that failed up to a
 // quarter of what is left is added.
 //
-// What is tried again comes on top of what the servers have to do, perhaps too much of it.
-// So the next try begins an InstanceTimeout after one that failed, or later: what that one
-// sent has been answered or given up, and at each instance no more than one extension of a
-// lease is under way. Only in the last two InstanceTimeouts the pauses are shorter.
-func (l *Lease) keep() {
+// A repeated extension adds to the load of servers that may be overloaded. So it begins an
+// InstanceTimeout after the one that failed, or later: by then its requests have been
+// answered or given up, and at each instance no more than one extension of a lease is under
+// way. Only in the last two InstanceTimeouts the pauses are shorter.
+func (l *Lease) extensionPause(left time.Duration, failed bool) time.Duration {
 	const least = time.Millisecond
-	c, failed := l.state.c, false
-	for {
-		left := l.Validity()
-		if left <= 0 {
-			return
-		}
-		//guard:extensions-spread  leases that were taken together are extended at different times
-		pause := left/3 - c.jitter(left/6)
-		if failed {
-			//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
-			pause = min(c.cfg.InstanceTimeout, left/2) + c.jitter(left/4)
-		}
-		select {
-		case <-c.clock.After(max(pause, least)):
-		case <-l.ended():
-			return
-		case <-c.background.done:
-			return // the watcher ends the lease
-		}
-		if _, more := l.nextTTL(); !more {
-			return
-		}
-		failed = l.extend(context.Background(), l.cappedTTL, c.patience(l.Validity())) != nil
+	c := l.state.c
+	//guard:extensions-spread  leases that were taken together are extended at different times
+	pause := left/3 - c.random.Jitter(left/6)
+	if failed {
+		//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
+		pause = min(c.cfg.InstanceTimeout, left/2) + c.random.Jitter(left/4)
 	}
+	return max(pause, least)
 }
 
 // patience is for how long the keeper waits for an instance: for an InstanceTimeout or, while

@@ -38,11 +38,13 @@ type Lease struct {
 	overAt   time.Time
 	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
 	released bool                                        // Release was called
-	watched  bool                                        // a goroutine ends the lease at its deadline
-	kept     bool                                        // a goroutine extends it
+	watched  bool                                        // the keeper ends it at its deadline
+	keeps    bool                                        // the keeper extends it
 	capped   bool                                        // its life has reached Terms.MaxLife
 	passed   bool                                        // another one has gone on under the value
 	own      context.Context
+
+	kept kept // guarded by the keeper's lock
 
 	// Made when they are first asked for: most leases are taken and released
 	// without.
@@ -135,7 +137,7 @@ func (l *Lease) Instances() []string {
 	if l == nil {
 		return nil
 	}
-	return l.state.on()
+	return l.state.instances()
 }
 
 // Validity is how long the holder may still act: the TTL, less the time since
@@ -306,6 +308,7 @@ func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
 	for _, end := range ends {
 		end(why)
 	}
+	l.state.c.keeper.remove(l)
 	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
 		l.state.c.queues.freed(l)
 		if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
@@ -314,37 +317,34 @@ func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
 	}
 }
 
-// watch starts the goroutine that ends the lease at its deadline. A lease that
-// nobody watches costs none: its Validity is computed when it is asked for.
-func (l *Lease) watch() {
+// watch has the keeper end the lease at its deadline. A lease that nobody watches costs
+// nothing: its Validity is computed when it is asked for.
+func (l *Lease) watch() { l.watchAndExtend(never) }
+
+// watchAndExtend is watch, and has the lease extended after a pause, unless that is never.
+// It reports whether nobody watched the lease before.
+func (l *Lease) watchAndExtend(extendIn time.Duration) (first bool) {
 	l.mu.Lock()
-	start := !l.watched && l.over == nil
+	first = !l.watched && l.over == nil
 	l.watched = true
 	l.mu.Unlock()
-	if start {
-		l.state.c.background.start(l.watchDeadline)
+	if first {
+		l.state.c.keeper.watch(l, extendIn)
 	}
+	return first
 }
 
-// watchDeadline looks again after a quarter of what is left, not just once at the
-// deadline: timers run on the monotonic clock and would be late by as long as
-// the machine was suspended.
-func (l *Lease) watchDeadline() {
-	for {
-		left := l.Validity()
-		if left <= 0 {
-			return
-		}
-		select {
-		//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
-		case <-l.state.c.clock.After(lookAgain(left)):
-		case <-l.ended():
-			return
-		case <-l.state.c.background.done:
-			l.end(ErrClosed)
-			return
-		}
-	}
+// leftNow is the validity, without ending anything.
+func (l *Lease) leftNow() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leftLocked()
+}
+
+func (l *Lease) hasEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over != nil
 }
 
 // lookAgain is when to look at a validity again that has so much left.

@@ -13,41 +13,72 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/background"
+	"github.com/redquorum/redlock/quorum/internal/cleanup"
+	"github.com/redquorum/redlock/quorum/internal/quarantine"
+	"github.com/redquorum/redlock/quorum/internal/registry"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// member is one instance as the Coordinator sees it: it bounds the time and the
-// number of commands, decides whether the instance may vote, and watches its
-// clock. Everything that is sent to an instance goes through here.
+// member is one instance as the Coordinator sees it. All requests to the instance pass
+// through it. It bounds their time and number, decides whether the server may vote, and
+// watches the server's clock.
 type member struct {
 	inst wire.Instance
 	name string
 
-	clock   clock.Clock
-	reader  *drift.Reader
-	timeout time.Duration
-	hooks   *Hooks
-	servers *registry
-	owed    *debts
+	clock      clock.Clock
+	reader     *drift.Reader
+	background *background.Group
+	timeout    time.Duration
+	hooks      *Hooks
+	servers    *registry.Registry
+	cleanup    *cleanup.Queue
 
-	silent        atomic.Bool // its last command had no answer
+	silent        atomic.Bool // its last request had no answer
 	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
 
-	mu         sync.Mutex
-	inFlight   int
-	quarantine quarantine
-	monitor    drift.Monitor
-	probed     bool
-	probing    bool         // somebody has the turn to probe
-	turns      []*probeTurn // of who waits for it, in the order of arrival
-	unfit      error        // what the last probe found that rules out any vote: a duplicate, a replica
-	toldHidden bool
+	mu             sync.Mutex
+	inFlight       int
+	quarantine     quarantine.State
+	monitor        drift.Monitor
+	probed         bool
+	probing        bool         // a goroutine has the turn to probe
+	turns          []*probeTurn // of the goroutines that wait for it, in the order of arrival
+	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
+	hiddenReported bool
 }
 
-// ask sends one request under the instance's own timeout, and waits for the answer or for
-// ctx's end. Nothing is concluded from a grant.
+// newMember makes a member. The length is that of a quarantine.
+func newMember(c *core, inst wire.Instance, servers *registry.Registry, length time.Duration) *member {
+	m := &member{
+		inst: inst, name: inst.Name(),
+		clock: c.clock, reader: c.reader, background: c.background, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
+		servers:       servers,
+		maxInFlight:   c.cfg.MaxInFlight,
+		watchRestarts: c.cfg.RestartQuarantine == On,
+		watchClock:    c.cfg.ClockMonitor == On,
+		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
+		quarantine: quarantine.New(length, c.cfg.Drift),
+		// Each clock may drift by half the drift allowance's rate. A clock that drifts
+		// faster is as bad as one that jumps.
+		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
+	}
+	m.cleanup = cleanup.New(cleanup.Config{
+		Delete: func(key, value string) wire.Vote {
+			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Value: value}).Vote
+		},
+		Permanent: permanent,
+		Clock:     c.clock, Reader: c.reader, Group: c.background,
+		Max: c.cfg.MaxPendingDeletes, Window: length,
+	})
+	return m
+}
+
+// ask sends a request under the instance's own timeout and waits for the answer, or for
+// ctx's end. A grant has no further effect.
 func (m *member) ask(ctx context.Context, req wire.Request) Ballot {
 	req.Clock = req.Clock || m.wantsClock(req.Op)
 	return m.askBy(ctx, req.Op, func(timeout time.Duration, to wire.Receiver) { m.inst.Send(req, timeout, to) })
@@ -72,18 +103,18 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	case ballot := <-answer:
 		return ballot
 	case <-ctx.Done():
-		m.owed.bg.start(func() { <-answer }) // soon: it is under the timeout
+		m.background.Go(func() { <-answer }) // soon: it is under the timeout
 		return Ballot{Instance: m.name, Vote: wire.Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
 	}
 }
 
-// enterLocked counts one command more. A quarter of MaxInFlight is kept for what is held:
-// however many acquisitions are unanswered, a lease can be extended and released.
+// enterLocked counts one more request in flight. A quarter of MaxInFlight is kept for
+// Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
 func (m *member) enterLocked(op wire.Op) error {
 	most := m.maxInFlight
 	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
 	if !op.Held() {
-		most = forWanted(most)
+		most = acquisitionsOf(most)
 	}
 	if m.inFlight >= most {
 		return fmt.Errorf("%w: %d commands to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
@@ -92,16 +123,21 @@ func (m *member) enterLocked(op wire.Op) error {
 	return nil
 }
 
-// forWanted is the part of MaxInFlight that commands may take that are not about a key of
-// the client's own.
-func forWanted(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
+func (m *member) leave() {
+	m.mu.Lock()
+	m.inFlight--
+	m.mu.Unlock()
+}
 
-// admit is enter, and gives the standing as well where it matters. An error says why it
-// was not entered.
+// acquisitionsOf is the part of MaxInFlight for requests that are not about a key that the
+// client has set before.
+func acquisitionsOf(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
+
+// admit counts a request in flight, and returns the standing where the use needs it. The
+// error says why the request is not admitted.
 func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err error) {
-	// An instance that is owed too many deletes gets nothing new to delete.
 	if use == newVote {
-		if err := m.owed.full(); err != nil {
+		if err := m.cleanup.Full(); err != nil {
 			return standing{}, err
 		}
 	}
@@ -116,23 +152,24 @@ func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err 
 	return m.standingLocked(now), nil
 }
 
-// use is what the answer to a command is for.
+// use is what the answer to a request is for.
 type use uint8
 
 const (
-	// uncounted: nothing is concluded from a grant: a delete, a look.
+	// uncounted: a grant has no further effect: a delete, a look.
 	uncounted use = iota
-	// oldVote: the server is asked about a key that it has, also while it may not vote:
-	// an extension, a raise, a restore. A grant counts as newVote's does.
+	// oldVote: the request is about a key that the server has: an extension, a raise, a
+	// restore. It is sent although the server may not vote now. A grant counts as newVote's
+	// does.
 	oldVote
-	// newVote: the server is asked if it may vote, and a grant counts if it comes from
-	// the server that was probed, and that may vote by then, too.
+	// newVote: the request is sent if the server may vote. A grant counts if it comes from
+	// the server that was probed, and if that may still vote then.
 	newVote
 )
 
-// standing is whether a server may vote.
+// standing says whether a server may vote.
 type standing struct {
-	known bool     // a probe has told who it is, and that it is a master of its own
+	known bool     // a probe found an independent master
 	run   wire.Run // for Request.Run; empty if it is hidden or not watched
 	err   error    // why it may not vote, nil if it may
 }
@@ -145,29 +182,36 @@ func (m *member) standing(now drift.Instant) standing {
 
 func (m *member) standingLocked(now drift.Instant) standing {
 	if m.watchRestarts && (!m.probed || m.unfit != nil) {
-		// One that was unfit is probed again each time: a duplicate may have been
+		// A server that was unfit is probed again each time: a duplicate may have been
 		// replaced meanwhile, a replica promoted.
 		//guard:promoted-votes-again  a replica that was promoted can vote again
 		return standing{err: m.unfit}
 	}
-	s := standing{known: true, run: m.quarantine.id.Run()}
-	if q := m.quarantine.check(now); q != nil {
-		s.err = q
+	s := standing{known: true, run: m.quarantine.Run()}
+	if v := m.quarantine.Check(now); !v.MayVote() {
+		s.err = quarantineError(v)
 	}
 	return s
 }
 
+// quarantined is the quarantine of the server, nil if there is none.
+func (m *member) quarantined(now drift.Instant) *QuarantineError {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return quarantineError(m.quarantine.Check(now))
+}
+
 // counts is nil if a grant counts that was asked for in a run of the server.
 //
-// Invariant: a grant that counts was given in the run that the last probe found. The
-// server saw to it that it was in that run when it granted (Request.Run); that nobody
-// has found another one since is seen to here, when the grant is counted: of two
-// servers that answer under one name only one may have a vote at a time. Run IDs are
-// never reused, so what is the same before and after was the same in between.
+// Invariant: a grant that counts was given in the run that the last probe found. The server
+// checked that it was in that run when it granted (Request.Run). Here the client checks,
+// when the grant arrives, that it has seen no other run since, because of two servers that
+// answer under one name only one may have a vote at a time. Runs are never reused: if the
+// same run is found before and after the grant, it was current at the grant.
 //
-// That goes for an extension, too. Its key was found in place, but where a replica was
-// promoted or an address moved, others may still reach the server that had the key
-// before, without it; and a clock that jumped counts the TTL faster than was promised.
+// This is also true of an extension. Its key was found in place, but after a promotion or a
+// change of address other clients may still reach the server that had the key before, and
+// not find it there. And a server whose clock jumped does not keep the TTL.
 func (s standing) counts(run wire.Run) error {
 	switch {
 	//guard:quarantine-checked  a grant of a server in quarantine doesn't count, extensions included
@@ -190,35 +234,29 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 		return err
 	}
 	//guard:no-vote-without-mark  a vote counts only under a mark, where marks are kept
-	if m.watchRestarts && m.quarantine.noMark {
+	if m.watchRestarts && m.quarantine.Unmarked() {
 		m.probed = false
 		return errUnmarked
 	}
-	m.quarantine.confirmed(run, sent)
+	m.quarantine.Confirmed(run, sent)
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
-	m.quarantine.counted(sent)
+	m.quarantine.Counted(sent)
 	return nil
 }
 
-// errUnknownServer is the failure of a grant that came when another server had been
-// seen under the instance's name, and not been asked yet who it is.
+// errUnknownServer is the failure of a grant that arrives after another server answered
+// under the instance's name, and before that server was probed.
 var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
 
 // errUnmarked is the failure of a grant by a server that could keep no mark when it was
 // probed. It is probed again.
 var errUnmarked = fmt.Errorf("%w, or may have: it couldn't be written to when it was asked who it is, and is asked again", ErrOtherRun)
 
-func (m *member) leave() {
-	m.mu.Lock()
-	m.inFlight--
-	m.mu.Unlock()
-}
-
-// tick reads the server's clock, and finds out whether it is the one that was probed.
+// tick reads the server's clock, and checks that it is the server that was probed.
 //
-// Invariant: no server is asked in no run, or in one without an epoch, for longer than it
-// hides that. It may have hidden it for a moment only, as a proxy does that answers for it,
-// and a server does that can't be written to.
+// Invariant: if a server hides its run, or has no epoch, requests to it name none only for
+// as long as that lasts. It may last only for a moment: because a proxy answers in its
+// place, or because the server can't write.
 func (m *member) tick() {
 	sent := m.reader.Now()
 	s := m.standing(sent)
@@ -231,27 +269,27 @@ func (m *member) tick() {
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == wire.Granted:
 		m.mu.Lock()
-		m.quarantine.confirmed(run, sent)
+		m.quarantine.Confirmed(run, sent)
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
-		m.mistrust()
+		m.forget()
 	default:
 		return
 	}
 	ctx, cancel := m.clock.WithTimeout(context.Background(), m.timeout)
 	defer cancel()
-	// What they find is kept, and told by hooks.
+	// Their results are kept in the member, and hooks report them.
 	//guard:hidden-asked-again  a server that hides its run is asked for it again
 	if hidden {
 		_, _ = m.identify(ctx)
 	} else {
-		_, _ = m.judge(ctx)
+		_, _ = m.known(ctx)
 	}
 }
 
-// wantsClock reports whether a command should bring the server's clock for the
-// monitor. A release need not: what a clock that jumped could have spoilt is the
-// vote on a lease, which had it.
+// wantsClock reports whether an answer should carry the server's clock for the monitor. A
+// release need not: a clock that jumped spoils the votes for the lease, and these carried
+// it.
 func (m *member) wantsClock(op wire.Op) bool { return m.watchClock && op != wire.Release }
 
 // answered takes in a vote.
@@ -263,13 +301,13 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 		return ballot
 	}
 	m.observe(vote.Clock, sent, received)
-	m.owed.answered(received.Mono)
+	m.cleanup.Answered(received.Mono)
 	return ballot
 }
 
-// hideTimeout turns the end of the instance's own time-out into ErrTimeout. The
-// context that an instance gets is detached from the caller's, so its end is
-// never the caller's doing, and must not look like it.
+// hideTimeout turns the end of the instance's own timeout into ErrTimeout. The instance's
+// context is detached from the caller's, so its end is never the caller's doing, and must
+// not look like it.
 func hideTimeout(err error, after time.Duration) error {
 	if err == nil {
 		return errNoReason
@@ -283,7 +321,7 @@ func hideTimeout(err error, after time.Duration) error {
 // errNoReason stands in where an Instance broke its contract.
 var errNoReason = errors.New("quorum: the instance failed and gave no reason")
 
-// observe shows the monitor a reading of the server's clock.
+// observe passes a reading of the server's clock to the monitor.
 func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	//guard:clock-observed  each reading of a server's clock is shown to the clock monitor
 	if !m.watchClock || server.IsZero() {
@@ -291,9 +329,9 @@ func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	}
 	m.mu.Lock()
 	jump, jumped := m.monitor.Observe(drift.Observation{Sent: sent.Mono, Received: received.Mono, Server: server})
-	var verdict *QuarantineError
+	var verdict quarantine.Verdict
 	if jumped {
-		verdict = m.quarantine.jumped(jump, received)
+		verdict = m.quarantine.Jumped(jump, received)
 	}
 	m.mu.Unlock()
 	if !jumped {
@@ -302,17 +340,17 @@ func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	if m.hooks.ClockJumped != nil {
 		m.hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump})
 	}
-	m.tellQuarantine(verdict)
+	m.reportQuarantine(verdict)
 }
 
-func (m *member) tellQuarantine(err *QuarantineError) {
-	if err != nil && m.hooks.Quarantined != nil {
+func (m *member) reportQuarantine(v quarantine.Verdict) {
+	if err := quarantineError(v); err != nil && m.hooks.Quarantined != nil {
 		m.hooks.Quarantined(QuarantineEvent{Instance: m.name, Err: err})
 	}
 }
 
-// judge gives the standing, and probes if who the server is isn't known.
-func (m *member) judge(ctx context.Context) (standing, error) {
+// known returns the standing, and probes the server first if that is not known.
+func (m *member) known(ctx context.Context) (standing, error) {
 	for {
 		m.mu.Lock()
 		if s := m.standingLocked(m.reader.Now()); s.known {
@@ -338,24 +376,24 @@ func (m *member) judge(ctx context.Context) (standing, error) {
 	}
 }
 
-// answeredBy takes in that another server answered, or another run of it: who it is
-// has to be asked before anything counts again.
+// answeredBy notes that another server answered, or another run of it. It must be probed
+// before a vote counts again.
 func (m *member) answeredBy(other *wire.RunError) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.quarantine.answeredBy(other) {
+	if m.quarantine.AnsweredBy(other) {
 		m.probed = false
 	}
 }
 
-// mistrust has the server asked anew who it is before anything counts again.
-func (m *member) mistrust() {
+// forget demands a new probe before a vote counts again.
+func (m *member) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.probed = false
 }
 
-// identify gives the answer to a probe of its own, after those under way.
+// identify sends a probe of its own, after those under way, and returns the answer.
 func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 	m.mu.Lock()
 	t := m.turnLocked(func(drift.Instant) bool { return false })
@@ -366,14 +404,14 @@ func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 	return m.probe(ctx)
 }
 
-// probe asks the server who it is and takes the answer in; it ends the turn that
-// its caller has taken.
+// probe asks the server who it is and takes in the answer. It ends the turn that its caller
+// has taken.
 func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
 	defer m.endTurn()
 	sent := m.reader.Now()
 	m.mu.Lock()
-	before := m.quarantine.known(sent)
+	before := m.quarantine.Known(sent)
 	m.mu.Unlock()
 	id, err := m.inst.Probe(ctx, before)
 	received := m.reader.Now()
@@ -382,32 +420,32 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	}
 
 	m.mu.Lock()
-	var verdict *QuarantineError
+	var verdict quarantine.Verdict
 	m.unfit = nil
 	if m.watchRestarts {
 		server := cmp.Or(id.RunID, id.ReplID)
-		// The claim comes before probed is set: of two members that are one
-		// server only one ever votes, whichever was first.
-		if other := m.servers.claim(server, m.name); other != "" {
+		// The claim comes before probed is set: of two members that are one server only
+		// one ever votes, whichever was first.
+		if other := m.servers.Claim(server, m.name); other != "" {
 			m.unfit = &DuplicateError{Instance: m.name, Other: other, RunID: server}
 		}
 		if err := roleError(id); err != nil {
 			//guard:masters-vote  a replica doesn't vote, writable or not
 			m.unfit = err
 		}
-		if was := m.quarantine.id.RunID; was != id.RunID {
-			// Another machine's clock isn't this one's after a jump.
+		if m.quarantine.RunID() != id.RunID {
+			// The clock of another machine is not this clock after a jump.
 			m.monitor = drift.Monitor{MaxRate: m.monitor.MaxRate, Tolerance: m.monitor.Tolerance}
 		}
-		verdict = m.quarantine.identify(id, sent, received)
+		verdict = m.quarantine.Identify(id, sent, received)
 	}
 	m.probed = true
 	//guard:hidden-is-told  the user is told of a server that hides its run
-	hidden := m.watchRestarts && m.unfit == nil && !m.toldHidden && id.Run() == ""
-	m.toldHidden = m.toldHidden || hidden
+	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
+	m.hiddenReported = m.hiddenReported || hidden
 	m.mu.Unlock()
 
-	m.tellQuarantine(verdict)
+	m.reportQuarantine(verdict)
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
 	}

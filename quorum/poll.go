@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -22,7 +23,7 @@ type poll struct {
 
 	mu      sync.Mutex
 	ballots []Ballot // per instance
-	tally   Tally
+	tally   majority.Tally
 }
 
 // question is what a poll asks, and what it concludes from the votes.
@@ -59,7 +60,7 @@ func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ba
 	p.state, p.ctx, p.question, p.parts = h, ctx, q, parts
 	p.ballots = h.c.pending(ballots)
 	p.decided = make(chan struct{})
-	p.tally = Tally{Majority: h.c.majority}
+	p.tally = majority.Tally{Majority: h.c.majority}
 }
 
 // askAll asks all instances that were not asked yet. now is as in work.begin.
@@ -157,6 +158,15 @@ func (p *poll) moveOn() {
 		}
 		s.t.request.use = oldVote
 		s.t.request.send(s.req, drift.Instant{})
+	}
+}
+
+func (p *poll) isDecided() bool {
+	select {
+	case <-p.decided:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -7,18 +7,18 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// probeTurn is the wait for the turn to probe. There is one probe of a server at a time:
-// of two, the answer that the server gave first could be taken in last, and a run that
-// has ended be held for the present one, with all that it is allowed and has been granted.
+// probeTurn is a turn to probe a server. Probes of one server are sent one at a time: of two
+// at once, the answer that the server gave first could be taken in last, and a run that has
+// ended would pass for the present one.
 type probeTurn struct {
-	// enough reports, under the member's lock, whether somebody else's probe has told
-	// all that this one is for.
+	// enough reports whether another goroutine's probe has answered the question. It is
+	// called under the member's lock.
 	enough func(now drift.Instant) bool
 	// ready gets true with the turn, or false if no probe is needed any more.
 	ready chan bool
 }
 
-// turnLocked takes the turn to probe, or a place among those who wait for it.
+// turnLocked takes the turn to probe, or queues for it.
 func (m *member) turnLocked(enough func(now drift.Instant) bool) *probeTurn {
 	t := &probeTurn{enough: enough, ready: make(chan bool, 1)}
 	if m.probing {
@@ -30,8 +30,8 @@ func (m *member) turnLocked(enough func(now drift.Instant) bool) *probeTurn {
 	return t
 }
 
-// await waits for the turn; it isn't mine if no probe is needed any more. Whose turn it
-// is has to end it (see probe).
+// await waits for the turn; mine is false if no probe is needed any more. A caller that gets
+// the turn must end it (see probe).
 func (m *member) await(ctx context.Context, t *probeTurn) (mine bool, err error) {
 	select {
 	case mine = <-t.ready:
@@ -48,7 +48,7 @@ func (m *member) await(ctx context.Context, t *probeTurn) (mine bool, err error)
 	return mine, nil
 }
 
-// leaveTurns takes who waits from the line; false: it has been told something.
+// leaveTurns removes a turn from the queue. It reports false if ready was sent already.
 func (m *member) leaveTurns(t *probeTurn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,9 +59,9 @@ func (m *member) leaveTurns(t *probeTurn) bool {
 	return i >= 0
 }
 
-// endTurn ends a turn. The next is who came last, and has the most time left of those
-// who wait: a server that hangs is probed about once in a time-out, and not as often as
-// it is asked for votes.
+// endTurn ends a turn. The last in the queue is next, because it has the most time left. So
+// a server that hangs is probed about once in each timeout, and not once for each vote that
+// is wanted from it.
 func (m *member) endTurn() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -92,7 +93,7 @@ func (c *core) discard(l *Lease) {
 	l.mu.Unlock()
 	l.end(ErrReleased)
 	if !c.queues.handOff(l) {
-		c.background.start(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
+		c.background.Go(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
 	}
 }
 
@@ -146,16 +147,14 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 }
 
 func (d *deletion) run() {
-	d.state.mu.Lock()
-	d.state.released = true
-	d.state.mu.Unlock()
+	d.state.release()
 	d.meeting = d.state.c.notifiesAt(d.state.key)
 	//guard:delete-everywhere  a release deletes on all instances
 	d.askAll(d.state.c.reader.Now())
 }
 
 func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
-	if d.state.known(i).absent() {
+	if d.state.presence(i).Absent() {
 		// A SET that was refused, or never sent, left nothing: no need to ask.
 		d.report(i, &wire.Vote{Outcome: wire.Refused})
 		return wire.Request{}, uncounted, wire.Refused
@@ -165,9 +164,9 @@ func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	h := d.state
-	if after := h.note(i, wire.Release, ballot.Vote); !after.absent() {
+	if after := h.note(i, wire.Release, ballot.Vote); !after.Absent() {
 		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
-		h.c.members[i].owed.owe(h.key, h.value, after)
+		h.c.members[i].cleanup.Add(h.key, h.value, after)
 	}
 	d.report(i, &ballot.Vote)
 }
@@ -190,17 +189,16 @@ func (d *deletion) secondRequest(int) (wire.Request, bool) { return wire.Request
 // for although the quorum is out of reach.
 func (d *deletion) certain() bool {
 	t := &d.tally
-	pending := t.N - t.Granted - t.Refused - t.Failed
-	return t.Verdict() == Won || t.Refused >= t.Blocking() || t.Verdict() == Lost && t.Refused+pending < t.Blocking()
+	return t.Verdict() == majority.Won || t.RefusalsDecide() || t.Verdict() == majority.Lost && t.Refused+t.Missing() < t.Blocking()
 }
 
 func (d *deletion) outcome() error {
 	//guard:release-tells  a release that finds too few keys says so
-	if d.tally.Verdict() == Won {
+	if d.tally.Verdict() == majority.Won {
 		return nil
 	}
 	verdict := ErrUnreachable
-	if d.tally.Refused >= d.tally.Blocking() {
+	if d.tally.RefusalsDecide() {
 		verdict = ErrNotHeld
 	}
 	return &RoundError{Op: wire.Release, Key: d.state.key, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}

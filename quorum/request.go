@@ -10,17 +10,17 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// errand is one command to one instance, for somebody who doesn't wait for it. It costs
-// no goroutine, unless the server must be asked first who it is.
+// request is one request to one instance whose sender doesn't wait for the answer. It takes
+// no goroutine, unless the server must be probed first.
 type request struct {
 	m       *member
 	ctx     context.Context // detached, for its values
 	op      wire.Op
 	fence   bool
-	reserve int // Request.Reserve
+	reserve int // Fence.Reserve
 	use     use
-	run     wire.Run      // that the server is asked in, see Request.Run
-	again   *wire.Request // to be sent once more if another run answers; nil if it is not
+	run     wire.Run      // the run that the request names, see Request.Run
+	repeat  *wire.Request // to be sent once more if another run answers; nil if it is not
 
 	timeout time.Duration // the instance's, unless it is set
 
@@ -28,22 +28,22 @@ type request struct {
 	handler     replyHandler
 }
 
-// returner is who sent an errand.
+// replyHandler gets the answer to a request.
 type replyHandler interface {
-	// returned is called with the answer, once, on a goroutine that other answers
-	// wait for: it doesn't block.
+	// replied is called once, on a goroutine that other answers wait for, so it must not
+	// block.
 	replied(ballot Ballot)
 }
 
-// send sends the command. now is as in work.begin: taken before anything is sent, so
-// that the time-out counts from no later than this.
+// send sends the request. now is as in work.begin: read before anything is sent, so that the
+// timeout counts from no later than this.
 //
-// The goroutines that carry the command are the instance's own. Those that ask the server
-// who it is are counted with the work that the errand is part of (see hold.queue).
+// The goroutines that carry the request belong to the instance. The goroutines that probe
+// the server are counted with the work that the request is part of (see valueState.queue).
 func (e *request) send(cmd wire.Request, now drift.Instant) {
 	e.op, e.fence, e.reserve = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
 	if e.use == oldVote {
-		e.again = keep(cmd)
+		e.repeat = onHeap(cmd)
 	}
 	if e.began = now; now == (drift.Instant{}) {
 		e.began = e.m.reader.Now()
@@ -58,7 +58,7 @@ func (e *request) send(cmd wire.Request, now drift.Instant) {
 	case e.use == uncounted:
 		e.sendIn(cmd.Run, cmd, e.began)
 	case !s.known:
-		e.identifyFirst(cmd)
+		e.probeFirst(cmd)
 	case e.use == newVote && s.err != nil:
 		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
 	default:
@@ -66,17 +66,17 @@ func (e *request) send(cmd wire.Request, now drift.Instant) {
 	}
 }
 
-// keep puts a command on the heap; a function of its own so that no other command is.
-func keep(cmd wire.Request) *wire.Request { return &cmd }
+// onHeap puts a request on the heap. It is a function of its own so that no other request is
+// put there.
+func onHeap(cmd wire.Request) *wire.Request { return &cmd }
 
-// identifyFirst has the server asked who it is before it is asked for anything that
-// counts. It is a function of its own so that only here the command has to be kept on
-// the heap.
-func (e *request) identifyFirst(cmd wire.Request) {
+// probeFirst probes the server before the request is sent. It is a function of its own so
+// that the request is kept on the heap only here.
+func (e *request) probeFirst(cmd wire.Request) {
 	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
-		s, err := e.m.judge(ctx)
+		s, err := e.m.known(ctx)
 		if err == nil && e.use == newVote {
 			err = s.err
 		}
@@ -88,8 +88,8 @@ func (e *request) identifyFirst(cmd wire.Request) {
 	}()
 }
 
-// sendIn hands the command to the instance, for that run of its server; what is left
-// of the time-out counts.
+// sendIn sends the request to the instance, for that run of its server, with the rest of the
+// timeout.
 func (e *request) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
 	//guard:run-is-sent  every command names the run that it is meant for
 	e.sent, e.run, cmd.Run = now, run, run
@@ -111,38 +111,38 @@ func (e *request) Receive(vote wire.Vote) {
 	case e.use == uncounted:
 	case errors.As(ballot.Vote.Err, &other):
 		e.m.answeredBy(other)
-		e.identifyAfter(ballot, received)
+		e.probeAfter(ballot, received)
 		return
 	case ballot.Vote.Outcome == wire.Failed && e.run != "" && permanent(ballot.Vote.Err):
-		// Its user may have lost the right to see the run, which a command names.
+		// The user may have lost the right to read the run, which the request names.
 		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
-		e.m.mistrust()
+		e.m.forget()
 	case ballot.Vote.Outcome == wire.Granted:
 		ballot = e.plausible(ballot)
 		if ballot.Vote.Outcome != wire.Granted || e.op == wire.Restore {
-			break // a key that was put back is no vote
+			break // a restored key is no vote
 		}
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
 		if err := e.m.count(e.run, e.sent, received); err != nil {
-			// Not Unsent: the key is there, and has to be deleted.
+			// Not Unsent: the key is there and has to be deleted.
 			ballot.Vote = wire.Vote{Err: err, Replaced: ballot.Vote.Replaced}
 		}
 	}
 	e.end(ballot)
 }
 
-// identifyAfter has the server asked who it is after another one answered, so that the
-// next command can name it, and this one's error says what was found. What is about a
-// key that is there is sent once more: a server that was restarted may have kept it.
-func (e *request) identifyAfter(ballot Ballot, received drift.Instant) {
+// probeAfter probes the server after another run answered, so that the next request can name
+// that run, and this request's error says what was found. A request about a key that may be
+// there is sent once more, because a server that was restarted may have kept the key.
+func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
 		defer cancel()
-		s, err := e.m.judge(ctx)
-		switch again := e.again; {
-		case err == nil && again != nil:
-			e.again = nil
-			e.sendIn(s.run, *again, e.m.reader.Now())
+		s, err := e.m.known(ctx)
+		switch repeat := e.repeat; {
+		case err == nil && repeat != nil:
+			e.repeat = nil
+			e.sendIn(s.run, *repeat, e.m.reader.Now())
 			return
 		case err == nil:
 			err = s.err
@@ -160,7 +160,7 @@ func (e *request) end(ballot Ballot) {
 	e.handler.replied(ballot)
 }
 
-// plausible turns a grant with tokens that can't be into a failed vote.
+// plausible turns a grant with impossible tokens into a failed vote.
 func (e *request) plausible(ballot Ballot) Ballot {
 	//guard:grant-has-token  a grant without a valid token is no grant
 	if e.op != wire.Acquire || !e.fence {

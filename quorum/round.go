@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/majority"
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -81,12 +82,12 @@ type round struct {
 
 	// Guarded by the poll's lock.
 	stage    stage
-	token    fencing.Token // the last of the round's, once they are chosen
-	reserved int           // how many more there are, right below it
-	settled  Tally         // in the second stage: Granted counts instances that have the token
-	lost     error         // why, once lost
-	last     []Ballot      // the ballots at the decision, once lost
-	raises   []Ballot      // what kept instances that granted from having the token
+	token    fencing.Token  // the last of the round's, once they are chosen
+	reserved int            // how many more there are, right below it
+	settled  majority.Tally // in the second stage: Granted counts instances that have the token
+	lost     error          // why, once lost
+	last     []Ballot       // the ballots at the decision, once lost
+	raises   []Ballot       // what kept instances that granted from having the token
 }
 
 type stage uint8
@@ -106,7 +107,7 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
 		},
-		settled: Tally{Majority: c.majority},
+		settled: majority.Tally{Majority: c.majority},
 	}}
 	n := len(c.members)
 	r.state.init(c, key, value, buffer(r.slotBuffer[:], n))
@@ -156,7 +157,7 @@ type roundOptions struct {
 func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	asked := c.reader.Now()
-	sample, err := c.admission.enter(asked)
+	sample, err := c.admission.Enter(asked)
 	if err != nil {
 		return nil, c.notAdmitted(ctx, key, try, asked, err)
 	}
@@ -165,10 +166,10 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 		// Also after a panic in a hook, which a server may recover from, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
-			c.admission.leave(sample, ErrInterrupted, asked)
+			c.admission.Leave(sample, false, false, asked)
 		}
 	}()
-	value, err := c.newValue()
+	value, err := c.random.Value(c.cfg.Owner)
 	if err != nil {
 		return nil, &RoundError{Op: wire.Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}
@@ -187,7 +188,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.leave(sample, verdict, now)
+	c.admission.Leave(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
 	left = true
 
 	end := RoundEnd{Op: wire.Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
@@ -266,14 +267,14 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // clients only one of them passes it, and the next fan-out isn't split again. It
 // reports whether the round is decided by that.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range r.c.orderFor(r.cmd.Key) {
+	for _, i := range rendezvous.Order(r.cmd.Key, memberOrder{r.c}) {
 		voted := make(chan struct{})
 		r.part(i).voted = voted
 		r.ask(i, drift.Instant{})
 		if err := r.await(ctx, voted); err != nil {
 			return false, err
 		}
-		if isClosed(r.decided) {
+		if r.isDecided() {
 			return true, nil
 		}
 		switch r.ballot(i).Vote.Outcome {
@@ -287,30 +288,6 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	return false, nil
 }
 
-// orderFor is the order in which instances are asked one by one about a key:
-// by a hash of both names, so that different keys begin with different
-// instances, and all clients that give the instances the same names agree. Those
-// whose last command had no answer come last.
-func (c *core) orderFor(key string) []int {
-	rank := make([]uint64, len(c.members))
-	order := make([]int, len(c.members))
-	silent := make([]bool, len(c.members))
-	prefix := hashOf(hashOf(hashStart, key), "\x00")
-	for i, m := range c.members {
-		rank[i], order[i], silent[i] = hashOf(prefix, m.name), i, m.silent.Load()
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		if silent[a] != silent[b] {
-			if silent[a] {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
-	})
-	return order
-}
-
 // await waits for an event of this round; other ends are returned as errors.
 func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	select {
@@ -318,7 +295,7 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return ErrInterrupted
-	case <-r.c.background.done:
+	case <-r.c.background.Closing():
 		return ErrClosed
 	}
 }
@@ -357,9 +334,9 @@ func (r *round) count(i int, vote *wire.Vote) {
 			outcome = wire.Refused
 		}
 		switch r.tally.Count(outcome) {
-		case Won:
+		case majority.Won:
 			r.beginRaising()
-		case Lost:
+		case majority.Lost:
 			r.finish(lost, r.reason())
 		}
 	case raising:
@@ -381,7 +358,7 @@ func (r *round) beginRaising() {
 	token, spare, agree := r.choose()
 	if agree < r.settled.Q {
 		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
-		if voted := r.tally.Granted + r.tally.Refused + r.tally.Failed; agree+r.tally.N-voted < r.settled.Q {
+		if agree+r.tally.Missing() < r.settled.Q {
 			r.blame(token)
 			r.finish(lost, ErrTokenRace)
 		}
@@ -495,9 +472,9 @@ func (r *round) countSettled(o wire.Outcome) {
 		return
 	}
 	switch r.settled.Count(o) {
-	case Won:
+	case majority.Won:
 		r.finish(won, nil)
-	case Lost:
+	case majority.Lost:
 		r.finish(lost, ErrTokenRace)
 	}
 }
@@ -544,16 +521,16 @@ func (r *round) reason() error {
 			others++
 		}
 	}
-	if others > 0 && r.tally.Failed < r.tally.Blocking() && (others == r.tally.Refused || others >= r.tally.Blocking()) {
+	if others > 0 && !r.tally.FailuresDecide() && (others == r.tally.Refused || others >= r.tally.Blocking()) {
 		return ErrSetMismatch
 	}
 	switch {
-	case !r.resumes:
-		return r.tally.Reason()
-	case r.tally.Refused >= r.tally.Blocking():
+	case !r.resumes && !r.tally.FailuresDecide():
+		return ErrTaken
+	case r.resumes && r.tally.RefusalsDecide():
 		return ErrLost // another holder's key, or none, is in the lease's place
 	default:
-		return ErrNoQuorum // it may still have a quorum
+		return ErrNoQuorum // with these failures the refusals say nothing of the lock
 	}
 }
 
@@ -633,7 +610,7 @@ func (r *round) rollBack(ctx context.Context) {
 		case <-deleted:
 		case <-ctx.Done():
 			return
-		case <-r.c.background.done:
+		case <-r.c.background.Closing():
 			return
 		}
 	}

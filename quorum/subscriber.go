@@ -5,46 +5,37 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Waiters of different processes meet at one instance, the same for all: there
-// each process puts itself in line (Enlist), and a release that reaches that
-// instance calls the first in line. So one process wakes at a time, in the order
-// in which they came, and no herd; a lock that nobody waits for costs one look at an
-// empty line, on one of the instances. There is no mark to leave with a holder, no
-// broadcast, and nothing to expire but the line itself.
+// Processes that wait for a key queue at one instance, the same for all of them. A release
+// that reaches that instance notifies the first in the queue. So one process wakes at a
+// time, in the order of arrival. A lock that no process waits for costs one look at an empty
+// queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
+// queue itself expires.
 //
-// The instance is the first in the key's order that answers. Processes that
-// disagree on which one that is miss each other's calls until they agree, and
-// poll. So do those who wait for a holder that lacks the key there, because another
-// one's was there first: the key is free in that place, so nobody stands in line for
-// it, and the holder has nothing to release there.
+// The instance is the first in the key's order that answers. Processes that disagree on it
+// miss each other's notifications until they agree, and poll meanwhile. A process also polls
+// if the holder lacks the key on that instance, because another client's key was there
+// first: the key is free there, so the process can't queue, and the release finds nothing.
 //
-// A call says nothing about the lock: it only ends a sleep sooner, and whoever is
-// called asks for votes like anybody else.
+// A notification says nothing about the lock. It only ends a pause, and the notified process
+// asks for votes like any other.
 
-// meetingPlace is the instance at which those who wait for the key meet.
-func (c *core) queueInstance(key string) int {
-	prefix := hashOf(hashOf(hashStart, key), "\x00")
-	best, first := -1, -1
-	var bestRank, firstRank uint64
-	for i, m := range c.members {
-		rank := hashOf(prefix, m.name)
-		if first < 0 || rank < firstRank {
-			first, firstRank = i, rank
-		}
-		if !m.silent.Load() && (best < 0 || rank < bestRank) {
-			best, bestRank = i, rank
-		}
-	}
-	if best < 0 {
-		return first
-	}
-	return best
+// queueInstance is the instance at which processes queue for the key.
+func (c *core) queueInstance(key string) int { return rendezvous.First(key, memberOrder{c}) }
+
+// memberOrder makes the members rendezvous.Instances.
+type memberOrder struct{ c *core }
+
+func (o memberOrder) N() int { return len(o.c.members) }
+
+func (o memberOrder) Instance(i int) (name string, silent bool) {
+	return o.c.members[i].name, o.c.members[i].silent.Load()
 }
 
-// wakesAt is the instance on which a release is to call a waiter, -1 if none can.
+// notifiesAt is the instance on which a release is to notify a waiter, -1 if it can't.
 func (c *core) notifiesAt(key string) int {
 	if i := c.queueInstance(key); c.subscribers[i] != nil {
 		return i
@@ -52,19 +43,18 @@ func (c *core) notifiesAt(key string) int {
 	return -1
 }
 
-// canCall reports whether every instance can call waiters. Where one can't, other
-// processes may have to find the lock free by polling: then it is set free after
-// each turn.
+// canNotify reports whether every instance can notify waiters. If one can't, other processes
+// may have to find the lock free by polling, so it is deleted after each turn.
 func (c *core) canNotify() bool {
-	for _, h := range c.subscribers {
-		if h == nil {
+	for _, s := range c.subscribers {
+		if s == nil {
 			return false
 		}
 	}
 	return true
 }
 
-// hearing keeps an Ear open at one instance while somebody of this process waits
+// subscriber keeps a Subscription at one instance while goroutines of this process wait
 // there, and for some time after.
 type subscriber struct {
 	c        *core
@@ -73,140 +63,141 @@ type subscriber struct {
 	notifier wire.Notifier
 
 	mu        sync.Mutex
-	users     int                      // who wait
+	users     int                      // goroutines that wait
 	used      time.Duration            // when the last of them left, by the monotonic clock
-	running   bool                     // its goroutine runs
-	address   string                   // of the Ear, empty while there is none
-	told      bool                     // that nobody can be called here
-	dequeuing map[string]chan struct{} // keys of whose lines a Withdraw is under way; closed at its end
+	running   bool                     // the goroutine that keeps the Subscription runs
+	address   string                   // of the Subscription, empty while there is none
+	reported  bool                     // that this instance cannot notify
+	dequeuing map[string]chan struct{} // keys with a Dequeue under way; closed at its end
 }
 
 const (
-	// lingerFor is how long an Ear is kept that nobody uses.
+	// subscriptionIdleFor is how long a Subscription is kept that nothing uses.
 	subscriptionIdleFor = 10 * time.Second
 
-	// reopenMin and reopenMax bound the pauses between tries to open one.
+	// resubscribeMin and resubscribeMax bound the pauses between tries to subscribe.
 	resubscribeMin = 50 * time.Millisecond
 	resubscribeMax = 10 * time.Second
 )
 
 func newSubscribers(c *core, instances []wire.Instance) []*subscriber {
-	hearings := make([]*subscriber, len(instances))
+	all := make([]*subscriber, len(instances))
 	for i, inst := range instances {
-		if listener, ok := inst.(wire.Notifier); ok && c.cfg.Notifications == On {
-			hearings[i] = &subscriber{c: c, index: i, member: c.members[i], notifier: listener}
+		if notifier, ok := inst.(wire.Notifier); ok && c.cfg.Notifications == On {
+			all[i] = &subscriber{c: c, index: i, member: c.members[i], notifier: notifier}
 		}
 	}
-	return hearings
+	return all
 }
 
-// use has the Ear opened, if it isn't, and kept open until leave.
-func (h *subscriber) use() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.users++
-	if !h.running {
-		h.running = true
-		h.c.background.startStanding(h.keep)
+// use keeps a Subscription open until leave.
+func (s *subscriber) use() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	if !s.running {
+		s.running = true
+		s.c.background.GoStanding(s.keep)
 	}
 }
 
-func (h *subscriber) leave() {
-	now := h.c.reader.Now().Mono
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.users--
-	h.used = now
+func (s *subscriber) leave() {
+	now := s.c.reader.Now().Mono
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	s.used = now
 }
 
-// open gives the address to be called by, empty if there is none now.
-func (h *subscriber) currentAddress() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.address
+// currentAddress is the address of the Subscription, empty if there is none now.
+func (s *subscriber) currentAddress() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
 }
 
-// keep opens an Ear, and another one when it is lost, until nobody needs it.
-func (h *subscriber) keep() {
+// keep subscribes, again after each loss, until no goroutine uses it.
+func (s *subscriber) keep() {
 	pause := resubscribeMin
 	for {
-		h.mu.Lock()
-		if h.users == 0 || h.c.closed() {
-			h.running = false
-			h.mu.Unlock()
+		s.mu.Lock()
+		if s.users == 0 || s.c.closed() {
+			s.running = false
+			s.mu.Unlock()
 			return
 		}
-		h.mu.Unlock()
-		ear, err := h.subscribe()
+		s.mu.Unlock()
+		subscription, err := s.subscribe()
 		if err == nil {
 			pause = resubscribeMin
-			if idle := h.serve(ear); idle {
+			if idle := s.serve(subscription); idle {
 				continue
 			}
 		} else if permanent(err) {
-			h.tell(err)
+			s.report(err)
 			pause = resubscribeMax
 		}
 		select {
-		case <-h.c.clock.After(pause):
-		case <-h.c.background.done:
+		case <-s.c.clock.After(pause):
+		case <-s.c.background.Closing():
 		}
 		pause = min(2*pause, resubscribeMax)
 	}
 }
 
-func (h *subscriber) subscribe() (wire.Subscription, error) {
-	ctx, cancel := h.c.clock.WithTimeout(context.Background(), max(h.member.timeout, verifyTimeout))
+func (s *subscriber) subscribe() (wire.Subscription, error) {
+	ctx, cancel := s.c.clock.WithTimeout(context.Background(), max(s.member.timeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
 	defer close(finished)
 	go func() {
 		select {
-		case <-h.c.background.done:
+		case <-s.c.background.Closing():
 			cancel()
 		case <-finished:
 		}
 	}()
-	return h.notifier.Subscribe(ctx)
+	return s.notifier.Subscribe(ctx)
 }
 
-// serve takes in calls until the Ear is lost, or wasn't used for long, which it
-// reports, or the Coordinator is closed.
-func (h *subscriber) serve(ear wire.Subscription) (idle bool) {
+// serve passes notifications on until the Subscription is lost, the Coordinator is closed,
+// or nothing has used the Subscription for long; idle reports the last.
+func (s *subscriber) serve(subscription wire.Subscription) (idle bool) {
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
 		for {
-			key, err := ear.Next()
+			key, err := subscription.Next()
 			if err != nil {
 				return
 			}
-			if !h.c.queues.notified(key, h.index) {
-				// Whoever waited has gone. The next one is called instead.
-				h.c.dequeue(key, position{Server: h.index, Address: ear.Address()})
+			if !s.c.queues.notified(key, s.index) {
+				// No goroutine of this process waits any more. The next process is
+				// notified instead.
+				s.c.dequeue(key, position{Server: s.index, Address: subscription.Address()})
 			}
 		}
 	}()
-	run := h.run()
-	h.setAddress(ear.Address())
+	run := s.run()
+	s.setAddress(subscription.Address())
 	defer func() {
-		h.setAddress("")
-		_ = ear.Close() // nothing depends on how it ends
+		s.setAddress("")
+		_ = subscription.Close() // nothing depends on how it ends
 		<-lost
 	}()
 	for {
 		select {
 		case <-lost:
 			return false
-		case <-h.c.background.done:
+		case <-s.c.background.Closing():
 			return false
-		case <-h.c.clock.After(subscriptionIdleFor):
-			if h.idle() {
+		case <-s.c.clock.After(subscriptionIdleFor):
+			if s.idle() {
 				return true
 			}
-			// The address may lead to another server, which notifies nobody here.
+			// The address may lead to another server, which notifies nothing here.
 			//guard:notified-by-voters  waiters are notified by the server that votes
-			if h.run() != run {
+			if s.run() != run {
 				return false
 			}
 		}
@@ -214,92 +205,83 @@ func (h *subscriber) serve(ear wire.Subscription) (idle bool) {
 }
 
 // run is the server's run that the last probe found.
-func (h *subscriber) run() wire.Run { return h.member.standing(h.c.reader.Now()).run }
+func (s *subscriber) run() wire.Run { return s.member.standing(s.c.reader.Now()).run }
 
-func (h *subscriber) setAddress(address string) {
-	h.mu.Lock()
-	h.address = address
-	h.mu.Unlock()
-	h.c.queues.changed(h.index)
+func (s *subscriber) setAddress(address string) {
+	s.mu.Lock()
+	s.address = address
+	s.mu.Unlock()
+	s.c.queues.changed(s.index)
 }
 
-func (h *subscriber) idle() bool {
-	now := h.c.reader.Now().Mono
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.users == 0 && now-h.used >= subscriptionIdleFor
+func (s *subscriber) idle() bool {
+	now := s.c.reader.Now().Mono
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users == 0 && now-s.used >= subscriptionIdleFor
 }
 
-// tell tells once why nobody can be called at this instance.
-func (h *subscriber) tell(err error) {
-	h.mu.Lock()
-	told := h.told
-	h.told = true
-	h.mu.Unlock()
-	if cannotNotify := h.c.cfg.Hooks.CannotNotify; !told && cannotNotify != nil {
-		cannotNotify(CannotNotifyEvent{Instance: h.member.name, Err: err})
+// report reports once why this instance cannot notify.
+func (s *subscriber) report(err error) {
+	s.mu.Lock()
+	reported := s.reported
+	s.reported = true
+	s.mu.Unlock()
+	if cannotNotify := s.c.cfg.Hooks.CannotNotify; !reported && cannotNotify != nil {
+		cannotNotify(CannotNotifyEvent{Instance: s.member.name, Err: err})
 	}
 }
 
-// enlist asks for a place in the line at this instance. It reports whether the
-// waiter has one, and whether the key was free.
-func (h *subscriber) enqueue(ctx context.Context, key, address string, front, yield bool) (placed, free bool) {
-	h.mu.Lock()
-	leaving := h.dequeuing[key]
-	h.mu.Unlock()
-	if leaving != nil {
-		<-leaving // soon: it is under a time-out
+// enqueue asks for a position in the key's queue. It reports whether the process has one, and
+// whether the key was free.
+func (s *subscriber) enqueue(ctx context.Context, key, address string, front, yield bool) (queued, free bool) {
+	s.mu.Lock()
+	dequeuing := s.dequeuing[key]
+	s.mu.Unlock()
+	if dequeuing != nil {
+		<-dequeuing // soon: it is under a timeout
 	}
-	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: h.c.queueTTL()}
-	ballot := h.member.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { h.notifier.Enqueue(w, timeout, to) })
+	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: s.c.queueTTL()}
+	ballot := s.member.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Enqueue(w, timeout, to) })
 	if err := ballot.Vote.Err; err != nil && permanent(err) {
-		h.tell(err)
+		s.report(err)
 	}
 	return ballot.Vote.Outcome == wire.Granted, ballot.Vote.Outcome == wire.Refused
 }
 
-// lineTTL is how long a line is kept after the last one joined it: longer than
-// anybody stands in it without looking at the lock.
+// queueTTL is how long a queue is kept after the last process joined it: longer than a
+// process waits in it without polling.
 func (c *core) queueTTL() time.Duration {
 	return max(time.Minute, 2*c.cfg.MaxTTL, 2*c.cfg.BackoffMax).Truncate(time.Millisecond)
 }
 
-// withdraw gives up a place, in the background. Nobody of this process takes a new
-// one in that line before.
+// dequeue gives up a position, in the background. This process doesn't enqueue for the key at
+// that instance again before that has ended.
 func (c *core) dequeue(key string, p position) {
 	if p.Address == "" {
 		return
 	}
-	h, done := c.subscribers[p.Server], make(chan struct{})
-	h.mu.Lock()
-	if h.dequeuing == nil {
-		h.dequeuing = make(map[string]chan struct{})
+	s, done := c.subscribers[p.Server], make(chan struct{})
+	s.mu.Lock()
+	if s.dequeuing == nil {
+		s.dequeuing = make(map[string]chan struct{})
 	}
-	before := h.dequeuing[key]
-	h.dequeuing[key] = done
-	h.mu.Unlock()
-	c.background.start(func() {
+	before := s.dequeuing[key]
+	s.dequeuing[key] = done
+	s.mu.Unlock()
+	c.background.Go(func() {
 		if before != nil {
 			<-before
 		}
-		// Whatever comes of it: a call for who is gone is one lost call.
+		// A failure does no harm: a notification of a process that has left is one lost
+		// notification.
 		w := wire.Waiter{Key: key, Address: p.Address}
-		h.member.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { h.notifier.Dequeue(w, timeout, to) })
-		h.mu.Lock()
-		if h.dequeuing[key] == done {
-			delete(h.dequeuing, key)
+		s.member.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Dequeue(w, timeout, to) })
+		s.mu.Lock()
+		if s.dequeuing[key] == done {
+			delete(s.dequeuing, key)
 		}
-		h.mu.Unlock()
+		s.mu.Unlock()
 		close(done)
 	})
-}
-
-const hashStart uint64 = 14695981039346656037
-
-// hashOf is FNV-1a, spelled out: package hash/fnv allocates.
-func hashOf(sum uint64, text string) uint64 {
-	for i := range len(text) {
-		sum = (sum ^ uint64(text[i])) * 1099511628211
-	}
-	return sum
 }

@@ -6,60 +6,42 @@ import (
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/presence"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// hold is one value under one key on all instances: what is known of it
-// instance by instance, and the order in which commands about it are sent.
+// valueState is one value under one key on all instances: what is known of it on each, and
+// the order of the requests about it.
 //
-// Order: commands to one instance about one value go out one after the other,
-// in the order in which they were queued, each after the one before has ended.
-// So a delete can't overtake the SET that it is to undo, nor a renewal come after
-// the release (scenarios S9, S11d).
+// Order: requests to one instance about one value are sent one after the other, in the order
+// in which they were queued. So a delete can't overtake the SET that it undoes, and an
+// extension can't follow the release (scenarios S9, S11d).
 type valueState struct {
 	key, value string
 	c          *core
 
 	mu       sync.Mutex
 	slots    []slot // per instance
-	released bool   // a release was queued: nothing may be put there any more
-	reserved int    // tokens above the lease's that are the value's, too
+	released bool   // a release was queued: nothing may be set any more
+	reserved int    // tokens above the lease's that belong to the value, too
 }
 
-// spot is the value on one instance.
+// slot is the value on one instance.
 type slot struct {
-	busy       bool   // something that was queued has begun and not ended
-	queue      []work // what is queued behind it
-	unfinished int    // how many have not ended
-	known      knownState
+	busy       bool   // work has begun and not ended
+	queue      []work // the work behind it
+	unfinished int    // how much work has not ended
+	presence   presence.State
 	token      bool // the counter there is known to have reached the token
 }
 
-// work is something to be done about the value on one instance. It may take
-// several commands, one after the other, and calls hold.ended at its end.
+// work is something to be done about the value on one instance. It may take several
+// requests, one after the other, and calls valueState.ended at its end.
 type work interface {
-	// begin is called when its turn has come. It doesn't block. now is this moment, or
-	// the zero Instant where it has yet to be read.
+	// begin is called when all earlier work has ended. It doesn't block. now is the present,
+	// or the zero Instant if the clocks have yet to be read.
 	begin(now drift.Instant)
 }
-
-// mark is what is known of the value on one instance.
-type knownState struct {
-	// there: the instance said that it has it.
-	there bool
-	// coming counts the SETs that went unanswered: each may have put it there,
-	// or still may.
-	//
-	// Invariant: never less than those that can still arrive. Where an answer
-	// leaves open which of them it speaks of, none is taken off: a delete too
-	// many does no harm.
-	unanswered int
-}
-
-// absent: it isn't there, and nothing under way can put it there.
-//
-//guard:absent-for-good  a key counts as absent only if no SET can still arrive
-func (k knownState) absent() bool { return !k.there && k.unanswered == 0 }
 
 func newValueState(c *core, key, value string) *valueState {
 	h := &valueState{}
@@ -67,17 +49,16 @@ func newValueState(c *core, key, value string) *valueState {
 	return h
 }
 
-func (h *valueState) init(c *core, key, value string, spots []slot) {
-	h.c, h.key, h.value, h.slots = c, key, value, spots
+func (h *valueState) init(c *core, key, value string, slots []slot) {
+	h.c, h.key, h.value, h.slots = c, key, value, slots
 }
 
-// queue has work begin for instance i after everything that was queued for that
-// instance before has ended: soon, for each command is under the instance's
-// time-out. The Coordinator's background counts it until it has ended. now is as
-// in work.begin: reading the clocks once for all instances saves a good part of what
-// a fan-out costs.
+// queue begins the work for instance i when all earlier work for that instance has ended.
+// That is soon, because each request is under the instance's timeout. The Coordinator's
+// background group counts the work until it has ended. now is as in work.begin: reading the
+// clocks once for all instances saves a good part of the cost of a poll.
 func (h *valueState) queue(i int, w work, now drift.Instant) {
-	h.c.background.add()
+	h.c.background.Add()
 	h.mu.Lock()
 	s := &h.slots[i]
 	s.unfinished++
@@ -92,7 +73,7 @@ func (h *valueState) queue(i int, w work, now drift.Instant) {
 	w.begin(now)
 }
 
-// ended is called when the work that had begun for instance i has ended.
+// ended ends the work that had begun for instance i.
 func (h *valueState) ended(i int) {
 	h.mu.Lock()
 	s := &h.slots[i]
@@ -107,19 +88,18 @@ func (h *valueState) ended(i int) {
 	if next != nil {
 		next.begin(drift.Instant{})
 	}
-	h.c.background.end()
+	h.c.background.Finish()
 }
 
-// mayBeLeft reports whether the value may still be on an instance.
-func (h *valueState) mayBeLeft() bool {
+// mayRemain reports whether the value may still be on an instance.
+func (h *valueState) mayRemain() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.slots, func(s slot) bool { return s.unfinished > 0 || !s.known.absent() })
+	return slices.ContainsFunc(h.slots, func(s slot) bool { return s.unfinished > 0 || !s.presence.Absent() })
 }
 
-// crowded reports whether instance i is so far behind that nothing more should
-// be queued for it but the release: a holder may extend more often than a hung
-// instance times out.
+// crowded reports whether so much work is unfinished for instance i that only the release
+// should be added: a holder may extend more often than a hung instance times out.
 func (h *valueState) crowded(i int) bool {
 	const most = 4
 	h.mu.Lock()
@@ -127,44 +107,18 @@ func (h *valueState) crowded(i int) bool {
 	return h.slots[i].unfinished >= most
 }
 
-// note takes in the answer to a command about the value, and gives what is known
-// then.
-func (h *valueState) note(i int, op wire.Op, vote wire.Vote) knownState {
+// note takes in the answer to a request about the value, and returns what is known then.
+func (h *valueState) note(i int, op wire.Op, vote wire.Vote) presence.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.slots[i].known = h.slots[i].known.after(op, vote)
-	return h.slots[i].known
+	h.slots[i].presence = h.slots[i].presence.After(op, vote)
+	return h.slots[i].presence
 }
 
-// after is what is known after one more answer.
-func (k knownState) after(op wire.Op, vote wire.Vote) knownState {
-	sets := op == wire.Acquire || op == wire.Restore
-	switch {
-	case vote.Outcome == wire.Failed:
-		// Unknown is not "no". But a command that was never sent, or that never
-		// sets the key, changes nothing.
-		//guard:unknown-may-be-set  a SET with an unknown outcome may have set the key, or may still set it
-		if sets && !vote.Unsent {
-			k.unanswered++
-		}
-		return k
-	case vote.Outcome != wire.Granted:
-		// It isn't there now, but a SET may still arrive.
-		k.there = false
-		return k
-	case !sets && !k.there && k.unanswered > 0:
-		// It was there, by one of those that went unanswered; a SET NX is carried
-		// out once, so that one isn't left to come.
-		k.unanswered--
-	}
-	k.there = op != wire.Release
-	return k
-}
-
-func (h *valueState) known(i int) knownState {
+func (h *valueState) presence(i int) presence.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.slots[i].known
+	return h.slots[i].presence
 }
 
 // settle notes that instance i's counter is at least the lease's token.
@@ -174,62 +128,67 @@ func (h *valueState) settle(i int) {
 	h.slots[i].token = true
 }
 
-// needsRestore reports whether instance i lacks the value or the token, and may
-// still be given them.
+// needsRestore reports whether instance i lacks the value or the token, and may still be
+// given them.
 func (h *valueState) needsRestore(i int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	//guard:nothing-after-release  nothing is put back once a release was queued
-	return !h.released && (!h.slots[i].known.there || !h.slots[i].token)
+	return !h.released && (!h.slots[i].presence.There || !h.slots[i].token)
 }
 
-// on lists the instances that are known to have the value.
-func (h *valueState) on() []string {
+// release notes that a release is queued.
+func (h *valueState) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.released = true
+}
+
+// instances names the instances that are known to have the value.
+func (h *valueState) instances() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
 	for i := range h.slots {
-		if h.slots[i].known.there {
+		if h.slots[i].presence.There {
 			names = append(names, h.c.members[i].name)
 		}
 	}
 	return names
 }
 
-// abandon leaves the value to another process, which takes it over under a value of its
-// own. Nothing more is put there from here. Where a SET went unanswered it may still
-// arrive, after the other process has released the lock, and would then block everybody
-// for a TTL: there the delete is owed. An instance that is known to have the value isn't
-// touched. done is closed when all commands about the value have ended, soon, for each is
-// under the instance's time-out.
+// abandon leaves the value to another process, which replaces it by a value of its own. This
+// process sets nothing any more. A SET without an answer may still arrive after the other
+// process has released the lock, and would then block all clients for a TTL: there the
+// delete becomes pending. An instance that is known to have the value isn't touched. done is
+// closed when all work about the value has ended. That is soon, because each request is
+// under the instance's timeout.
 func (h *valueState) abandon() (done <-chan struct{}) {
-	h.mu.Lock()
-	h.released = true
-	h.mu.Unlock()
+	h.release()
 	ended := make(chan struct{})
-	left := new(atomic.Int32)
-	left.Store(int32(len(h.slots)))
+	missing := new(atomic.Int32)
+	missing.Store(int32(len(h.slots)))
 	for i := range h.slots {
-		h.queue(i, &abandonment{state: h, i: i, left: left, ended: ended}, drift.Instant{})
+		h.queue(i, &abandonment{state: h, i: i, missing: missing, ended: ended}, drift.Instant{})
 	}
 	return ended
 }
 
-// abandonment is what comes after all commands about an abandoned value to one instance.
+// abandonment is the last work about an abandoned value on one instance.
 type abandonment struct {
-	state *valueState
-	i     int
-	left  *atomic.Int32 // instances that have yet to come to it
-	ended chan struct{} // closed by the last
+	state   *valueState
+	i       int
+	missing *atomic.Int32 // instances that have not come to it yet
+	ended   chan struct{} // closed by the last
 }
 
 func (a *abandonment) begin(drift.Instant) {
 	h := a.state
 	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
-	if left := h.known(a.i); left.unanswered > 0 && !left.there {
-		h.c.members[a.i].owed.owe(h.key, h.value, left)
+	if known := h.presence(a.i); known.Unanswered > 0 && !known.There {
+		h.c.members[a.i].cleanup.Add(h.key, h.value, known)
 	}
-	if a.left.Add(-1) == 0 {
+	if a.missing.Add(-1) == 0 {
 		close(a.ended)
 	}
 	h.ended(a.i)

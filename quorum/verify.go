@@ -145,7 +145,7 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 	}
 	now := m.reader.Now()
 	m.mu.Lock()
-	unfit, quarantined := m.unfit, m.quarantine.check(now)
+	unfit, quarantined := m.unfit, quarantineError(m.quarantine.Check(now))
 	r.ClockOffset, r.ClockUncertainty, _ = m.monitor.Offset(now)
 	r.RateLow, r.RateHigh, _ = m.monitor.Rate()
 	m.mu.Unlock()
@@ -225,7 +225,7 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
 		case r.Identity.RunID != "" || r.Identity.ReplID != "":
 			m.mu.Lock()
-			m.quarantine.trust(r.Identity)
+			m.quarantine.Trust(r.Identity)
 			m.mu.Unlock()
 		default:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})

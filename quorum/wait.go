@@ -60,7 +60,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		}
 		w.last = err
 		if errors.Is(err, ErrQuarantined) {
-			w.c.tellWaiting(w.ctx, w.key)
+			w.c.reportWaiting(w.ctx, w.key)
 		}
 		if w.hopeless(err) {
 			return nil, err
@@ -91,7 +91,7 @@ func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	// A user who may run no scripts can lock with neither tokens nor notifications. To
 	// replace a value takes a script.
 	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
-	if w.left != nil && scripts && w.left.mayBeLeft() {
+	if w.left != nil && scripts && w.left.mayRemain() {
 		opts.replace = w.left.value
 	}
 	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &opts)
@@ -170,7 +170,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return nil, opts, false
-		case <-w.c.background.done:
+		case <-w.c.background.Closing():
 			return nil, opts, false
 		}
 	}
@@ -257,7 +257,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return roundOptions{}, false
-		case <-w.c.background.done:
+		case <-w.c.background.Closing():
 			return roundOptions{}, false
 		}
 		// Also at the end of the pause: a call may have come while a place was asked for.
@@ -317,7 +317,7 @@ func (w *wait) enqueue(address string, front, yield bool) (placed, free, ok bool
 	// Variables of its own: the answer may come when nobody waits for it any more.
 	var answer struct{ placed, free bool }
 	ear, done := w.subscriber, make(chan struct{})
-	w.c.background.start(func() {
+	w.c.background.Go(func() {
 		defer close(done)
 		answer.placed, answer.free = ear.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield)
 	})
@@ -326,7 +326,7 @@ func (w *wait) enqueue(address string, front, yield bool) (placed, free, ok bool
 		placed, free = answer.placed, answer.free
 	case <-w.ctx.Done():
 		return false, false, false
-	case <-w.c.background.done:
+	case <-w.c.background.Closing():
 		return false, false, false
 	}
 	if !placed {
@@ -366,31 +366,17 @@ func (w *wait) pause(last *RoundError, called bool) time.Duration {
 	if shift := max(w.tries-1, 0); !called && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
-	pause := w.c.jitter(bound)
+	pause := w.c.random.Jitter(bound)
 	if last == nil {
 		return pause
 	}
 	if h := last.Holder; h != nil && h.Here && h.Remaining > 0 {
 		return min(pause, h.Remaining)
 	}
-	if free, known := freeIn(last.Votes, w.c.quarantines(), w.c.majority.Q); known {
+	if free, known := freeIn(last.Votes, w.c.quarantines(w.c.reader.Now()), w.c.majority.Q); known {
 		pause = min(pause, free)
 	}
 	return pause
-}
-
-// quarantines is for how long each instance may not vote yet, 0 if it may.
-func (c *core) quarantines() []time.Duration {
-	now := c.reader.Now()
-	left := make([]time.Duration, len(c.members))
-	for i, m := range c.members {
-		m.mu.Lock()
-		if q := m.quarantine.check(now); q != nil {
-			left[i] = q.Remaining
-		}
-		m.mu.Unlock()
-	}
-	return left
 }
 
 // freeIn is when a quorum can be free at the latest, if no holder extends: the
@@ -400,13 +386,13 @@ func (c *core) quarantines() []time.Duration {
 // It takes the quarantines from the instances, and not from the votes that they
 // failed: these come all at once, and which of them were counted before the round
 // was lost is the scheduler's choice.
-func freeIn(votes []Ballot, quarantines []time.Duration, quorum int) (time.Duration, bool) {
+func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) (time.Duration, bool) {
 	var times []time.Duration
 	for i, ballot := range votes {
 		vote := ballot.Vote
 		switch {
-		case quarantines[i] > 0:
-			times = append(times, quarantines[i]+time.Millisecond)
+		case quarantines[i] != nil:
+			times = append(times, quarantines[i].Remaining+time.Millisecond)
 		case vote.Outcome == wire.Granted:
 			times = append(times, 0)
 		case vote.Outcome == wire.Refused && vote.Remaining > 0:

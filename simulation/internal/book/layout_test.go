@@ -31,11 +31,27 @@ var policy = map[string][]string{
 	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
 
 	// The protocol never sees Redis.
-	"quorum":                  {"drift", "fencing", "quorum/wire", "quorum/internal/handoff", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
-	"quorum/wire":             {"fencing", "github.com/benbjohnson/clock"},
-	"quorum/internal/handoff": {"fencing"},
-	"quorum/quorumslog":       {"drift", "fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest":       {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
+	"quorum": {
+		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
+		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handoff", "quorum/internal/majority",
+		"quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
+	},
+	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
+
+	// Its parts don't know each other, but for those that do the deletes.
+	"quorum/internal/admission":  {"drift", "quorum/wire"},
+	"quorum/internal/background": {},
+	"quorum/internal/cleanup":    {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/internal/handoff":    {"fencing"},
+	"quorum/internal/majority":   {"quorum/wire"},
+	"quorum/internal/presence":   {"quorum/wire"},
+	"quorum/internal/quarantine": {"drift", "quorum/wire"},
+	"quorum/internal/random":     {},
+	"quorum/internal/registry":   {},
+	"quorum/internal/rendezvous": {},
+
+	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
+	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
 	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 

@@ -45,11 +45,11 @@ func Round() (*Picture, error) {
 	}
 	var sent, last time.Duration
 	decided := run.Beliefs[rounds-1].From
-	var round []timeline.Message
+	round := run.Messages[:0:0] // a list of its own
 	for _, m := range run.Messages {
 		if m.Op == "acquire" && m.Sent > decided-time.Second {
 			round = append(round, m)
-			sent, last = m.Sent, max(last, m.Heard, m.Missed)
+			sent, last = m.Sent, max(last, m.Received, m.Missed)
 		}
 	}
 	var validity time.Duration
@@ -69,7 +69,7 @@ func Round() (*Picture, error) {
 			if m.Place != server {
 				continue
 			}
-			heard := max(m.Heard, m.Missed)
+			heard := max(m.Received, m.Missed)
 			class, answer := "yes", "yes"
 			if heard > decided {
 				class, answer = "pale", "yes, not waited for"

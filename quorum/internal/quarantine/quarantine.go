@@ -1,0 +1,318 @@
+// Package quarantine decides whether one server may vote.
+package quarantine
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// State is what one client knows about the server behind one instance, and whether that
+// server may vote. It is a value without a lock.
+//
+// A vote must stand for a TTL. A server that was restarted or promoted, that took the place
+// of another one, or whose clock was stepped forward may have forgotten some. After MaxTTL
+// every lease that rests on a forgotten vote has expired ("delayed restarts" in the Redis
+// document, enforced by the client).
+//
+// No persistence setting is an exemption: appendfsync always doesn't tell whether the disk
+// is the same one, nor how old its data is.
+//
+// Time is the client's monotonic clock: a wall clock that is stepped forward would end a
+// quarantine early, and a monotonic clock that stands still only prolongs it.
+type State struct {
+	length time.Duration // MaxTTL and the drift allowance on it
+	drift  drift.Allowance
+
+	id       wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
+	seen     drift.Instant // when the last request was sent that the server answered in that run
+	unmarked bool          // the last probe found a master that could not keep a mark then
+	voter    string        // the run ID of the server whose vote counted last
+	voted    drift.Instant // when that vote was asked for
+	sighted  string        // the replication ID that another server, or another run, has answered with since
+
+	restart term // it may have been restarted or replaced
+	jump    term // its clock jumped
+}
+
+// New returns the State of a server that was not probed yet. The length is MaxTTL and the
+// drift allowance on it.
+func New(length time.Duration, allowance drift.Allowance) State {
+	return State{length: length, drift: allowance}
+}
+
+// Verdict says whether a server may vote. The zero Verdict: it may.
+type Verdict struct {
+	// Jumped says that its clock jumped. Otherwise it may have been restarted or replaced.
+	Jumped bool
+	// Detail says what was seen.
+	Detail string
+	// Remaining is how long the quarantine still lasts, and Until when it ends by the
+	// client's wall clock.
+	Remaining time.Duration
+	Until     time.Time
+}
+
+// MayVote reports whether there is no quarantine.
+func (v Verdict) MayVote() bool { return v.Remaining <= 0 }
+
+// term is a reason for a quarantine, until a monotonic time.
+type term struct {
+	until  time.Duration
+	detail string
+}
+
+// Run is the run of the server that the last probe found.
+func (q *State) Run() wire.Run { return q.id.Run() }
+
+// RunID is the run ID that the last probe found.
+func (q *State) RunID() string { return q.id.RunID }
+
+// Unmarked reports whether the last probe found a master that could not keep a mark then.
+func (q *State) Unmarked() bool { return q.unmarked }
+
+// backlogFor is less than repl-backlog-ttl (an hour, unless it is set), see Identify.
+const backlogFor = time.Minute
+
+// Identify takes in the answer to a probe. It returns the quarantine if a new one begins.
+//
+// A master also draws a new replication ID when its first replica or a backup connects, and
+// repl-backlog-ttl after the last one has left. It forgets nothing then, and all masters may
+// do so at the same time, so that is no reason for a quarantine. It differs from a promotion
+// in that a promoted server keeps a second replication ID (Identity.Promoted) for at least
+// repl-backlog-ttl. So the server must have been seen in the earlier run less than that ago,
+// as a master. Where repl-backlog-ttl is set to less than backlogFor, a demotion and a
+// promotion within that time can pass unnoticed. Where a mark is kept, the server itself
+// decides this in one step, for all clients: the epoch stays (Known.Lately, Identity.Epoch).
+//
+// Invariant: that time is never taken for shorter than it was. It counts from when the
+// request was sent, because the server may have answered right then, and by the larger of
+// two clocks, because the monotonic one stands still while the client's machine is suspended.
+func (q *State) Identify(id wire.Identity, sent, now drift.Instant) Verdict {
+	before, sighted, seen := q.id, q.sighted, q.seen
+	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
+	q.unmarked = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
+	was := q.restart
+	switch {
+	//guard:run-id-changed  a server whose run ID changed is put into quarantine
+	case before.RunID != "" && id.RunID != before.RunID:
+		// It may be the same server after a restart, or a replica that never had the data,
+		// and its uptime doesn't tell which. If it hides its run ID now, a restart may have
+		// brought back the settings for that.
+		q.restart = q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+	//guard:two-servers-one-name  two servers that answer under one name by turns don't vote
+	case sighted != "" && sighted != id.ReplID:
+		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
+	case before.Epoch != "" && id.Epoch == "":
+		q.restart = q.from(now, "its mark can't be read or kept any more")
+	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
+	case before.Epoch != "" && id.Epoch != before.Epoch:
+		// Invariant: a vote counts only while the mark stays that was there when the vote
+		// was asked for. A client writes a new mark if the name has led to another server
+		// meanwhile whose votes still count, and the mark is gone if the data is.
+		t := q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")
+		if id.ReplID != before.ReplID {
+			t = q.from(now, "its replication ID changed from %.8s to %.8s, and its mark with it", before.ReplID, orHidden(id.ReplID))
+		}
+		// As for a client that starts: if the mark is new because of another server's votes,
+		// these have expired when the mark is as old as a quarantine is long. If the server
+		// hides its run ID, it may be another one.
+		if id.RunID != "" && id.RunID == before.RunID {
+			t.until -= max(id.Served, 0)
+		}
+		if t.until > q.restart.until {
+			q.restart = t
+		}
+	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
+	case before.ReplID != "" && id.ReplID != before.ReplID:
+		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
+			break // the epoch stayed, and so did the data
+		}
+		replica := before.Role != "" && before.Role != wire.RoleMaster
+		//guard:replica-was-promoted  a server that was a replica when it was last seen has been promoted if it is a master now
+		//guard:replica-costs-no-vote  a master whose first replica connects goes on voting
+		//guard:promotion-forgotten  a server that was not seen for longer than it remembers a promotion may have been promoted
+		//guard:suspension-counts  the time since a server was last seen is taken from two clocks, so that a suspension counts
+		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogFor {
+			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
+		}
+	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
+	case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):
+		// Known before.
+	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
+	case id.Promoted && id.Served < 0:
+		// Also if the operator vouches for its process, which is the same after a demotion.
+		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
+	//guard:vouched-not-promoted  vouching for a process doesn't vouch for its promotion
+	//guard:vouched-while-young  vouching for a run counts for its first quarantine only
+	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
+		// A server that has been up for longer may have been emptied since the operator
+		// vouched for it, or the name may have led to another server.
+	default:
+		// The longer one, because a server that hides its run is never known.
+		if t := q.firstSight(id, now); t.until > q.restart.until {
+			q.restart = t
+		}
+	}
+	return q.renewed(was, now)
+}
+
+// firstSight is the quarantine of a server that this client has never seen before.
+//
+// Invariant: the votes of a server count only after its name has led to its present run for
+// the length of a quarantine. What the server says about itself doesn't show that: a spare
+// server may have been up for days when the name is moved to it, while leases rest on votes
+// of the server that the name led to before. Only clients can know, by the mark that they
+// write on the server (Identity.Served). A promotion is a new run, so the mark also shows
+// when the name first led to that.
+func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
+	switch {
+	//guard:served-for-a-quarantine  a server votes only after clients have reached it under its name for the length of a quarantine
+	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
+		since := "no client has used this name for this server before"
+		if id.Served > 0 {
+			since = fmt.Sprintf("this name has been used for this server for %v only", id.Served.Round(time.Millisecond))
+		}
+		t = q.from(now, "%s: it may have led to another server, whose votes still count, or this one was promoted or lost its data", since)
+		t.until -= id.Served
+	//guard:up-for-a-quarantine  a server votes only after it has been up for the length of a quarantine
+	case id.Uptime >= 0 && id.Uptime < q.length:
+		// Uptime is rounded down, so this counts from no earlier than the start.
+		t = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
+		t.until -= id.Uptime
+	}
+	return t
+}
+
+// AnsweredBy notes that a server answered in another run than the one that was asked. It
+// reports whether the server must be probed.
+//
+// Invariant: if a master answers under the instance's name, another client may have its
+// vote. So the next probe decides (see Identify): if it reaches another server than the one
+// that was seen here, there are two, and a quarantine begins.
+func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
+	switch {
+	case !other.Master():
+		return true // it granted nothing to any client, but may be the only server now
+	case other.Found != "" && other.Found == q.id.Run():
+		return false // a probe has found it since
+	case q.sighted == "":
+		q.sighted = orHidden(other.Found.ReplID())
+	case q.sighted != other.Found.ReplID():
+		q.sighted = "several" // no probe finds this
+	}
+	return true
+}
+
+// Known is what a probe that is sent now tells the server about this client.
+//
+// Invariant: it names the last server whose vote counted here until every lease that rests
+// on its votes has expired, which is by the larger of two clocks. The time since then is
+// never taken for longer than it was.
+func (q *State) Known(now drift.Instant) wire.Known {
+	k := wire.Known{RunID: q.id.RunID, Run: q.id.Run()}
+	if k == (wire.Known{}) {
+		return k
+	}
+	k.Lately, k.Marked, k.Ago = drift.Elapsed(q.seen, now) < backlogFor, q.id.Epoch != "", math.MaxInt64
+	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
+	if q.voter == "" || drift.Elapsed(q.voted, now) >= q.length {
+		return k
+	}
+	// The server's clock and this one may run at different rates.
+	ago := drift.AtLeast(q.voted, now)
+	k.Voter, k.Ago = q.voter, max(0, ago-q.drift.Of(ago))
+	return k
+}
+
+// Confirmed notes that a server carried out a request that named a run. A request that named
+// none shows nothing, because any server carries it out.
+func (q *State) Confirmed(run wire.Run, sent drift.Instant) {
+	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
+	if run == "" || run != q.id.Run() {
+		return
+	}
+	q.seen = later(q.seen, sent)
+}
+
+// Counted notes that a vote counted that was asked for in the server's present run.
+func (q *State) Counted(sent drift.Instant) {
+	if q.voter != q.id.RunID {
+		q.voter, q.voted = q.id.RunID, sent
+	}
+	q.voted = later(q.voted, sent)
+}
+
+// later is the later one of two instants of one Reader.
+func later(a, b drift.Instant) drift.Instant {
+	if b.Mono > a.Mono {
+		return b
+	}
+	return a
+}
+
+func (q *State) from(now drift.Instant, detail string, args ...any) term {
+	//guard:quarantine-from-now  a quarantine begins when its reason is found, by the monotonic clock
+	return term{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
+}
+
+// renewed is the quarantine for a restart, unless it is known already: the same start may be
+// seen again with another rounding.
+func (q *State) renewed(was term, now drift.Instant) Verdict {
+	if q.restart.until > was.until+time.Second {
+		return q.restart.verdict(false, now)
+	}
+	return Verdict{}
+}
+
+// Jumped begins a quarantine because the server's clock jumped.
+func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
+	//guard:jump-quarantined  a server whose clock jumped is put into quarantine
+	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
+	return q.jump.verdict(true, now)
+}
+
+// Trust ends the quarantine for a restart if the last probe found this run. It isn't
+// remembered: a server that returns after another one had its place lacks the votes of that
+// one.
+func (q *State) Trust(id wire.Identity) {
+	//guard:trust-one-run  Trust is for the run that it found
+	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
+		q.restart = term{}
+	}
+}
+
+// Check says whether the server may vote.
+func (q *State) Check(now drift.Instant) Verdict {
+	if q.jump.until > q.restart.until {
+		return q.jump.verdict(true, now)
+	}
+	//guard:restart-quarantine  a server that is in quarantine because of another run doesn't vote
+	return q.restart.verdict(false, now)
+}
+
+func (t term) verdict(jumped bool, now drift.Instant) Verdict {
+	//guard:quarantine-monotonic  a quarantine doesn't end early when a wall clock is set forward
+	left := t.until - now.Mono
+	if t.until == 0 || left <= 0 {
+		return Verdict{}
+	}
+	return Verdict{Jumped: jumped, Detail: t.detail, Remaining: left, Until: now.Wall.Add(left)}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+func orHidden(id string) string {
+	if id == "" {
+		return "hidden"
+	}
+	return id
+}

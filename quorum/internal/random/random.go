@@ -1,0 +1,58 @@
+// Package random draws the values of locks and random pauses.
+package random
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Source draws from a reader, which need not be safe for concurrent use. A Source is.
+type Source struct {
+	mu     sync.Mutex
+	reader io.Reader
+	drawn  [20]byte // what was drawn last
+}
+
+// New returns a Source that draws from the reader.
+func New(reader io.Reader) *Source { return &Source{reader: reader} }
+
+// Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the
+// owner if there is one. Each round has a value of its own, because a late delete of one
+// round must not hit the key of the next (scenario S9m).
+func (s *Source) Value(owner string) (string, error) {
+	s.mu.Lock()
+	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
+	_, err := io.ReadFull(s.reader, s.drawn[:])
+	raw := s.drawn
+	s.mu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("quorum: Config.Random gave no randomness, without which two rounds could share a value: %w", err)
+	}
+	var digits [2 * len(raw)]byte
+	hex.Encode(digits[:], raw[:])
+	value := string(digits[:])
+	if owner != "" {
+		value += ":" + owner
+	}
+	return value, nil
+}
+
+// Jitter draws a pause from zero to bound, evenly. If the reader fails it returns bound,
+// because the round after the pause reports the failure.
+func (s *Source) Jitter(bound time.Duration) time.Duration {
+	var raw [8]byte
+	s.mu.Lock()
+	_, err := io.ReadFull(s.reader, raw[:])
+	s.mu.Unlock()
+	if err != nil {
+		return bound
+	}
+	var n uint64
+	for _, b := range raw {
+		n = n<<8 | uint64(b)
+	}
+	return time.Duration(n % uint64(bound+1))
+}

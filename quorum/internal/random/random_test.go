@@ -1,0 +1,48 @@
+package random_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"regexp"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/internal/random"
+)
+
+func TestValues(t *testing.T) {
+	s, seen := random.New(rand.Reader), map[string]bool{}
+	for range 1000 {
+		value, err := s.Value("")
+		require.NoError(t, err)
+		require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{40}$`), value)
+		require.False(t, seen[value])
+		seen[value] = true
+	}
+	value, err := s.Value("me")
+	require.NoError(t, err)
+	require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{40}:me$`), value)
+}
+
+func TestJitterCoversItsRange(t *testing.T) {
+	s, seen := random.New(rand.Reader), map[time.Duration]bool{}
+	for range 1000 {
+		pause := s.Jitter(9)
+		require.GreaterOrEqual(t, pause, time.Duration(0))
+		require.LessOrEqual(t, pause, time.Duration(9))
+		seen[pause] = true
+	}
+	assert.Len(t, seen, 10)
+	assert.Zero(t, s.Jitter(0))
+}
+
+func TestReaderThatFails(t *testing.T) {
+	s := random.New(iotest.ErrReader(bytes.ErrTooLarge))
+	_, err := s.Value("")
+	require.ErrorIs(t, err, bytes.ErrTooLarge)
+	require.Equal(t, time.Second, s.Jitter(time.Second))
+}

@@ -1,0 +1,39 @@
+// Package registry notes which instance reaches which server.
+package registry
+
+import "sync"
+
+// Registry gives each server to one instance. Two instances that reach the same server,
+// under whatever names, have one vote: a majority that counts a server twice is none
+// (scenario S13).
+type Registry struct {
+	mu     sync.Mutex
+	owner  map[string]string // server -> the instance that reaches it
+	server map[string]string // instance -> the server that it reaches
+}
+
+// New returns an empty Registry.
+func New() *Registry {
+	return &Registry{owner: make(map[string]string), server: make(map[string]string)}
+}
+
+// Claim notes that the instance reaches the server now, and no longer the one before. If
+// another instance has claimed the server, Claim returns that instance's name and notes
+// nothing. An empty server is hidden: it can't be told from another.
+func (r *Registry) Claim(server, instance string) (other string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.server[instance]; old != "" && old != server {
+		delete(r.owner, old)
+		delete(r.server, instance)
+	}
+	if server == "" {
+		return ""
+	}
+	//guard:one-server-one-vote  one server under two names votes once
+	if owner, taken := r.owner[server]; taken && owner != instance {
+		return owner
+	}
+	r.owner[server], r.server[instance] = instance, server
+	return ""
+}

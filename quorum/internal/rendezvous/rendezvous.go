@@ -1,0 +1,62 @@
+// Package rendezvous orders instances for a key, in the same way in all clients.
+package rendezvous
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Instances are what is ordered: N of them, each with a name, and silent if its last request
+// had no answer.
+type Instances interface {
+	N() int
+	Instance(i int) (name string, silent bool)
+}
+
+// Order gives the indexes of the instances in a key's order: by a hash of both names, so that
+// different keys begin with different instances, and clients that give the instances the same
+// names agree. Silent instances come last.
+func Order(key string, of Instances) []int {
+	n := of.N()
+	prefix := prefixOf(key)
+	rank, silent, order := make([]uint64, n), make([]bool, n), make([]int, n)
+	for i := range n {
+		var name string
+		name, silent[i] = of.Instance(i)
+		rank[i], order[i] = hash(prefix, name), i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if silent[a] != silent[b] {
+			if silent[a] {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
+	})
+	return order
+}
+
+// First is the first of Order, without memory of its own.
+func First(key string, of Instances) int {
+	prefix := prefixOf(key)
+	best, bestSilent, bestRank := -1, true, uint64(0)
+	for i := range of.N() {
+		name, silent := of.Instance(i)
+		rank := hash(prefix, name)
+		if best < 0 || bestSilent && !silent || bestSilent == silent && rank < bestRank {
+			best, bestSilent, bestRank = i, silent, rank
+		}
+	}
+	return best
+}
+
+func prefixOf(key string) uint64 { return hash(hash(14695981039346656037, key), "\x00") }
+
+// hash is FNV-1a. Package hash/fnv allocates.
+func hash(sum uint64, text string) uint64 {
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * 1099511628211
+	}
+	return sum
+}

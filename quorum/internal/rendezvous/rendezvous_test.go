@@ -1,0 +1,68 @@
+package rendezvous_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
+)
+
+type instance struct {
+	name   string
+	silent bool
+}
+
+type instances []instance
+
+func (all instances) N() int                        { return len(all) }
+func (all instances) Instance(i int) (string, bool) { return all[i].name, all[i].silent }
+func (all instances) names(order []int) (names []string) {
+	for _, i := range order {
+		names = append(names, all[i].name)
+	}
+	return names
+}
+
+// Clients agree on the order whatever the order in which they list the instances, and the
+// first instances are spread over the keys.
+func TestOrder(t *testing.T) {
+	all := instances{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}}
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	first := map[string]int{}
+	for n := range 1000 {
+		key := fmt.Sprint("key", n)
+		order := rendezvous.Order(key, all)
+		require.Equal(t, all.names(order), reversed.names(rendezvous.Order(key, reversed)))
+		require.Equal(t, order[0], rendezvous.First(key, all))
+		first[all[order[0]].name]++
+	}
+	for name, n := range first {
+		require.InDelta(t, 200, n, 100, name)
+	}
+	require.Len(t, first, 5)
+}
+
+func TestSilentInstancesComeLast(t *testing.T) {
+	for mask := range 8 {
+		all := instances{{"a", mask&1 != 0}, {"b", mask&2 != 0}, {"c", mask&4 != 0}}
+		loud := instances{{name: "a"}, {name: "b"}, {name: "c"}}
+		for n := range 50 {
+			key := fmt.Sprint("key", n)
+			var want, last []int
+			for _, i := range rendezvous.Order(key, loud) {
+				if all[i].silent {
+					last = append(last, i)
+				} else {
+					want = append(want, i)
+				}
+			}
+			want = append(want, last...)
+			require.Equal(t, want, rendezvous.Order(key, all))
+			require.Equal(t, want[0], rendezvous.First(key, all))
+		}
+	}
+}

@@ -22,7 +22,7 @@ func All() []Rollout {
 		},
 		{
 			Name: "maxttl-up", Title: "a longer MaxTTL", Cuts: 2, Stagger: 2 * longer,
-			Wrong: "TTL and `MaxTTL` in one step: old clients count votes that the longer leases need forgotten",
+			Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
 			Shows: 48,
 			Steps: []Step{before, {Title: "both at once", TTL: longer, MaxTTL: longer, Version: 1}},
 		},
@@ -36,7 +36,7 @@ func All() []Rollout {
 		},
 		{
 			Name: "maxttl-down", Title: "a shorter MaxTTL", Cuts: 2,
-			Wrong: "TTL and `MaxTTL` in one step",
+			Wrong: "TTL and `MaxTTL` in one step: a new client counts the vote of a restarted server while an old client holds a longer lease",
 			Shows: 17,
 			Steps: []Step{{Title: "before", TTL: longer, MaxTTL: longer}, {Title: "both at once", Version: 1}},
 		},
@@ -59,7 +59,7 @@ func All() []Rollout {
 		},
 		{
 			Name: "replace", Title: "E of A to E replaced by F", Cuts: 2,
-			Wrong: "the list in one step: two majorities that share no server",
+			Wrong: "the list in one step: an old and a new majority need not share a server",
 			Shows: 3,
 			Steps: []Step{before, {Title: "A B C D F", Servers: "ABCDF", Version: 1}},
 		},
@@ -73,7 +73,7 @@ func All() []Rollout {
 		},
 		{
 			Name: "add", Title: "A B C become A to E", Cuts: 2,
-			Wrong: "the list in one step: two of three and three of five share no server",
+			Wrong: "the list in one step: two of three and three of five need not share a server",
 			Shows: 10,
 			Steps: []Step{{Title: "before", Servers: "ABC"}, {Title: "A B C D E", Version: 1}},
 		},
@@ -112,11 +112,11 @@ func All() []Rollout {
 			},
 		},
 		{
-			Name: "version", Title: "a version that waits in another way", Cuts: 2,
+			Name: "version", Title: "a version that only waits differently", Cuts: 2,
 			Steps: []Step{{Title: "before", Change: polling}, {Title: "the new version"}},
 		},
 		{
-			Name: "protection", Title: "a version, or a switch, that protects from more", Cuts: 2, Since: 2,
+			Name: "protection", Title: "a version, or a switch, that adds a protection", Cuts: 2, Since: 2,
 			Steps: []Step{
 				{Title: "before", Change: unprotected},
 				{Title: "the new version"},
@@ -124,8 +124,8 @@ func All() []Rollout {
 			},
 		},
 		{
-			Name: "protection", Title: "a version, or a switch, that protects from more", Cuts: 2, Since: 1,
-			Wrong: "relied on from the first new client on: old clients still count votes that a server has forgotten",
+			Name: "protection", Title: "a version, or a switch, that adds a protection", Cuts: 2, Since: 1,
+			Wrong: "relied on while old clients run: they still count the votes of a restarted server",
 			Shows: 4,
 			Steps: []Step{{Title: "before", Change: unprotected}, {Title: "the new version: rely on it"}},
 		},

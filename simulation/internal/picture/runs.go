@@ -1,14 +1,15 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 const ms = time.Millisecond
@@ -39,23 +40,17 @@ func Round() (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := timeline.Of(result.Log)
-	if len(run.Beliefs) != rounds {
-		return nil, fmt.Errorf("picture: %d of %d rounds were won", len(run.Beliefs), rounds)
+	held := leases(result.Log)
+	if len(held) != rounds {
+		return nil, fmt.Errorf("picture: %d of %d rounds were won", len(held), rounds)
 	}
+	decided, validity := held[rounds-1].from, held[rounds-1].validity
 	var sent, last time.Duration
-	decided := run.Beliefs[rounds-1].From
-	round := run.Messages[:0:0]
-	for _, m := range run.Messages {
-		if m.Op == "acquire" && m.Sent > decided-time.Second {
-			round = append(round, m)
-			sent, last = m.Sent, max(last, m.Received, m.Missed)
-		}
-	}
-	var validity time.Duration
-	for e := range result.Log.All() {
-		if e.Kind == simulation.Acquired {
-			validity = e.Validity
+	var asked []exchange
+	for _, e := range exchanges(result.Log) {
+		if e.op == "acquire" && e.sent > decided-time.Second {
+			asked = append(asked, e)
+			sent, last = e.sent, max(last, e.heard)
 		}
 	}
 	x := func(at time.Duration) float64 {
@@ -64,27 +59,21 @@ func Round() (*Picture, error) {
 	p := &Picture{Title: "One round: five servers are asked, and the third yes decides"}
 	p.text("h", 0, 14, "The third yes of five decides")
 	y, before := 36.0, 0
-	for _, server := range run.Servers {
-		for _, m := range round {
-			if m.Place != server {
-				continue
-			}
-			heard := max(m.Received, m.Missed)
-			class, answer := "yes", "yes"
-			if heard > decided {
-				class, answer = "pale", "yes, not waited for"
-			} else {
-				before++
-			}
-			p.text("n", 0, y+12, server)
-			p.box(class, x(m.Sent), y, x(heard)-x(m.Sent), 17)
-			begin := x(m.Sent) + 5
-			if x(heard)-x(m.Sent) < 80 {
-				begin = x(heard) + 5
-			}
-			p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(heard-sent), answer))
-			y += 23
+	for _, e := range asked {
+		class, answer := "yes", "yes"
+		if e.heard > decided {
+			class, answer = "pale", "yes, not waited for"
+		} else {
+			before++
 		}
+		p.text("n", 0, y+12, e.server)
+		p.box(class, x(e.sent), y, x(e.heard)-x(e.sent), 17)
+		begin := x(e.sent) + 5
+		if x(e.heard)-x(e.sent) < 80 {
+			begin = x(e.heard) + 5
+		}
+		p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(e.heard-sent), answer))
+		y += 23
 	}
 	p.line("ink", x(decided), 28, x(decided), y+2)
 	p.text("ok m", x(decided), y+16, "won after "+millis(decided-sent))
@@ -105,7 +94,7 @@ func Round() (*Picture, error) {
 	p.text("", 1.5*cut-6, y+42, "drift allowance "+millis(allowance)+": 1 % and 2 ms")
 	p.Height = y + 70
 	p.Desc = fmt.Sprintf("%d servers are asked at once. %d said yes within %s: the round is won, and the others are not waited for. The validity is the TTL of 10 s less %s elapsed and %s drift allowance: %s.",
-		len(round), before, millis(elapsed), millis(elapsed), millis(allowance), millis(validity))
+		len(asked), before, millis(elapsed), millis(elapsed), millis(allowance), millis(validity))
 	return p, nil
 }
 
@@ -143,14 +132,14 @@ func Quarantine() (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := timeline.Of(result.Log)
+	held := leases(result.Log)
 	x := func(at time.Duration) float64 {
 		return left + float64(min(at, end))/float64(end)*(right-left)
 	}
 	p := &Picture{Title: "The first start, and a restart, on a time axis"}
 	p.text("h", 0, 14, "The first start, and a restart")
 	y := 30.0
-	for _, server := range run.Servers {
+	for _, server := range []string{"A", "B", "C"} {
 		p.text("n", 0, y+13, server)
 		from := time.Duration(0)
 		for e := range result.Log.All() {
@@ -171,12 +160,12 @@ func Quarantine() (*Picture, error) {
 		y += 24
 	}
 	p.text("n", 0, y+13, "client")
-	first := run.Beliefs[0].From
+	first := held[0].from
 	p.box("pale", x(0), y, x(first)-x(0), 18)
 	p.text("s", x(0)+5, y+13, "waits")
-	for _, b := range run.Beliefs {
-		if b.From < end {
-			p.box("one", x(b.From), y, x(b.Until)-x(b.From), 18)
+	for _, l := range held {
+		if l.from < end {
+			p.box("one", x(l.from), y, x(l.until)-x(l.from), 18)
 		}
 	}
 	y += 30
@@ -200,4 +189,46 @@ func (p *Picture) vote(x, y, w float64) {
 	if w > 40 {
 		p.text("ok", x+5, y+13, "votes")
 	}
+}
+
+// lease is one that was held, from its acquisition to its release.
+type lease struct {
+	from, until, validity time.Duration
+}
+
+// leases reads the log of a run with one client, which releases what it takes.
+func leases(log simulation.Log) []lease {
+	var all []lease
+	for e := range log.All() {
+		switch e.Kind {
+		case simulation.Acquired:
+			all = append(all, lease{from: e.At, validity: e.Validity})
+		case simulation.Released:
+			all[len(all)-1].until = e.At
+		}
+	}
+	return all
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	server, op  string
+	n           uint64
+	sent, heard time.Duration
+}
+
+// exchanges lists those of a run with one client that were answered, by server.
+func exchanges(log simulation.Log) []exchange {
+	var all []exchange
+	for e := range log.All() {
+		switch e.Kind {
+		case simulation.Sent:
+			all = append(all, exchange{server: e.Place, op: e.Op, n: e.N, sent: e.At})
+		case simulation.Received, simulation.Ignored:
+			i := slices.IndexFunc(all, func(x exchange) bool { return x.server == e.Place && x.n == e.N })
+			all[i].heard = e.At
+		}
+	}
+	slices.SortStableFunc(all, func(a, b exchange) int { return cmp.Compare(a.server, b.server) })
+	return all
 }

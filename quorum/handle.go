@@ -109,7 +109,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
-	l.tellEnd(ErrHandedOff, ends)
+	l.announceEnd(ErrHandedOff, ends)
 	// From now on waiters of this process must ask the instances.
 	c.queues.freed(l)
 	select {

@@ -8,7 +8,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Why an instance failed, for errors.Is. Package quorum has them under the same names.
+// Why an instance failed, for errors.Is. Package quorum has the same errors under the same
+// names.
 var (
 	// ErrConfig: a value in a Config, a key or a handle can't be used. The
 	// message names it, says why, and what to do.
@@ -17,11 +18,11 @@ var (
 	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
 	ErrTimeout = errors.New("quorum: instance did not answer in time")
 
-	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
-	// lock: the rounds of this Coordinator take so long that no more are begun; no
-	// instance was asked, and Acquire tries again. As an instance's error: it has
-	// Config.MaxInFlight commands unanswered, or is owed Config.MaxPendingDeletes deletes; in the
-	// second case the error of the last delete that failed is beside it.
+	// ErrOverloaded: too much is under way already. As the verdict on a round: the
+	// Coordinator's rounds take so long that no more are begun; no instance was asked, and
+	// Acquire tries again. As an instance's error: Config.MaxInFlight requests to it are
+	// unanswered, or Config.MaxPendingDeletes deletes are pending; in the second case it also
+	// Is the error of the last delete that failed.
 	ErrOverloaded = errors.New("quorum: overloaded")
 
 	// ErrOtherRun: another server answered than the one that was asked, or another

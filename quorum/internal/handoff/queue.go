@@ -26,7 +26,7 @@ type Queue[W, L comparable] struct {
 	competing bool // it asks the instances, and can't be handed a lease
 	handed    L    // it was handed this lease, and has yet to take it
 
-	freed, notified bool // what the first waiter has yet to hear of
+	freed, notified bool // what the first waiter has yet to learn
 
 	turns    turns
 	position Position // in the queue that a server keeps

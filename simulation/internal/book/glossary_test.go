@@ -29,7 +29,7 @@ var retired = map[string]string{
 	"parked": "waiting", "gift": "hand-off", "heir": "successor", "heirs": "successors",
 	"debt": "pending delete", "debts": "pending deletes", "owe": "pending delete", "owes": "pending delete", "owed": "pending",
 	"chase": "repeat", "chases": "repeats", "chased": "repeated",
-	"spot":       "slot", "spots": "slots", "seat": "participant", "seats": "participants",
+	"spot": "slot", "spots": "slots", "seat": "participant", "seats": "participants",
 	"errand": "request", "errands": "requests", "returner": "reply handler",
 	"aboard": "in the batch", "sick": "overdue",
 	"court": "runner", "trial": "run", "trials": "runs", "hasty": "unoptimized",

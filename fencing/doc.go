@@ -36,7 +36,7 @@
 //     effect in one step. Memory.Write does so under a lock, package redisguard
 //     in a script and package sqlguard in a transaction. With a Check followed
 //     by a separate write there is a gap: a later holder can be admitted, read
-//     and write between the two, and the stale write still lands.
+//     and write between the two, and the stale write is still executed.
 //  3. Keep the marks at least as durably as the data, and restore both together:
 //     after the loss of a mark, the holders that it locked out pass again.
 //  4. Refuse writes without a token. Otherwise fencing protects only from holders
@@ -54,7 +54,7 @@
 //
 //	A (token 33)  reads 100, adds 10, pauses before it writes
 //	B (token 34)  acquires, and reads 100
-//	A (token 33)  wakes up and writes 110: the guard has seen only 33, it passes
+//	A (token 33)  continues and writes 110: the guard has seen only 33, it passes
 //	B (token 34)  adds 1 to the 100 it has read and writes 101
 //
 // Both writes passed their check, and A's update is lost, although B did

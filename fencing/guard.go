@@ -14,7 +14,7 @@ import "context"
 //   - a context that has ended, with its error.
 //
 // A refused call changes nothing. Any other error comes from the store that
-// keeps the marks: the caller must not go on, and may call again.
+// keeps the marks: the caller must not continue, and may call again.
 type Guard interface {
 	// Admit shows the token of a new holder before the holder reads anything. It
 	// raises the mark to t; an equal token passes.

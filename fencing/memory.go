@@ -65,7 +65,7 @@ type Memory struct {
 
 	mu    sync.Mutex
 	marks map[string]*mark // made on first use
-	idle  list.List        // of *mark, the one shown longest ago first; empty without Retention
+	idle  list.List        // of *mark, the least recently shown first; empty without Retention
 }
 
 // mark is what a Memory knows about one resource; Memory.mu guards it.
@@ -109,10 +109,9 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	return &Memory{config: c}, nil
 }
 
-// Admit implements Guard. A token above the mark waits for the Write that is
-// under way on the resource, so that the new holder reads what that one wrote.
-// It waits for no more than that: of the calls that wait, the one with the
-// largest token goes first, and later calls queue behind it.
+// Admit implements Guard. A token above the mark waits for the Write in progress on
+// the resource, so that the new holder reads the written data. Of the waiting
+// calls, the one with the largest token goes first, and later calls queue behind it.
 func (m *Memory) Admit(ctx context.Context, resource string, t Token) error {
 	//guard:guard-admits-readers  a guard sees a token when its holder arrives, before it reads
 	_, _, err := m.call(ctx, resource, t, showing)
@@ -198,7 +197,7 @@ func notShown(resource string, t Token, err error) error {
 	return fmt.Errorf("fencing: token %d not shown to resource %q: %w", uint64(t), resource, err)
 }
 
-// begin decides the call at once, or gives the waiter that it now is.
+// begin decides the call immediately, or returns its waiter.
 func (m *Memory) begin(resource string, t Token, v verb) (k *mark, w *waiter, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

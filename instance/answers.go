@@ -9,27 +9,26 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// permanent is a kind of error that waiting doesn't cure: quorum's Acquire gives up
-// at once when too many instances fail with one, instead of trying until its
-// context ends.
+// permanent is a kind of error that waiting doesn't fix. If too many instances fail with
+// one, quorum's Acquire gives up at once, instead of trying until its context ends.
 type permanent string
 
 func (p permanent) Error() string { return string(p) }
 
-// Permanent is what quorum asks for.
+// Permanent tells quorum.
 func (p permanent) Permanent() bool {
 	//guard:permanent-is-said  an error that waiting doesn't cure, such as a missing command, says so
 	return true
 }
 
-// meaning is what a server's error answer means.
+// meaning is what a server's error reply means.
 type meaning struct {
 	kind error
-	// todo says what to do, where the kind doesn't say it.
+	// todo says what to do, if the kind doesn't say it.
 	todo string
 }
 
-// codes are the meanings of the first words of error answers.
+// codes are the meanings of the first words of error replies.
 var codes = map[string]meaning{
 	"NOAUTH":      {ErrAuth, unasked},
 	"WRONGPASS":   {ErrAuth, wrong},
@@ -50,24 +49,24 @@ var codes = map[string]meaning{
 	"DENIED":      {kind: ErrProtected},
 }
 
-// What to do about some of them.
+// What to do about some errors.
 const (
 	unasked = "it wants a password and was given none; write redis://user:password@host"
 	wrong   = "check the user and the password, and that the user is on"
-	demoted = "it is a replica, or was demoted to one; list masters only, and don't let anything fail over between them"
+	demoted = "it is a replica, or was demoted to one; list masters only, and let nothing fail over between them"
 )
 
-// phrases are the meanings of answers without a code of their own, by how they begin
-// behind the ERR that most of them have.
+// phrases are the meanings of errors without a code of their own, by how they begin after
+// the ERR that most of them have.
 var phrases = []struct {
 	begins string
 	meaning
 }{
 	{"Key should be of string type", meaning{kind: ErrWrongType}},
-	// In scripts: before 7.0, and since 7.2.
+	// In scripts: servers before 7.0, and since 7.2.
 	{"The user executing the script can't ", meaning{kind: ErrPermission}},
 	{"ACL failure in script", meaning{kind: ErrPermission}},
-	// An unknown client may not send as many arguments as a script has.
+	// A client may not send as many arguments as a script has before it has authenticated.
 	{"Protocol error: unauthenticated ", meaning{ErrAuth, unasked}},
 	{"unauthenticated ", meaning{ErrAuth, unasked}},
 	{"invalid password", meaning{ErrAuth, wrong}},
@@ -80,12 +79,12 @@ var phrases = []struct {
 	{"max number of clients", meaning{kind: ErrMaxClients}},
 }
 
-// serverError gives a server's error answer its kind. text has no leading dash.
+// serverError makes an error with its kind of a server's error reply. text has no leading dash.
 func serverError(text string) error {
 	inner, _ := withoutScript(text)
 	m := meaningOf(inner)
 	if m.kind == ErrCommand {
-		// Behind that come the arguments, a lock's value among them.
+		// The arguments follow, and one of them is the lock's value.
 		inner, _, _ = strings.Cut(inner, ", with args")
 	}
 	said := likeRedis(redis.Nil, shortened(inner))
@@ -95,14 +94,14 @@ func serverError(text string) error {
 	return fmt.Errorf("%w (%w)", m.kind, said)
 }
 
-// kindOf is an error answer's kind.
+// kindOf returns the kind of an error reply.
 func kindOf(text string) error {
 	inner, _ := withoutScript(text)
 	return meaningOf(inner).kind
 }
 
-// meaningOf looks at how an answer begins, and at nothing else: further on it may
-// repeat what a caller chose, the name of a key, say.
+// meaningOf looks only at how an error begins. The rest may repeat what a caller chose, for
+// example the name of a key.
 func meaningOf(text string) meaning {
 	code, _, _ := strings.Cut(text, " ")
 	if m, ok := codes[code]; ok {
@@ -121,19 +120,19 @@ func meaningOf(text string) meaning {
 	return meaning{kind: ErrServer}
 }
 
-// maxAnswer bounds what an error repeats of an answer, in bytes.
-const maxAnswer = 300
+// maxRepeated is how much an error repeats of a reply, in bytes.
+const maxRepeated = 300
 
 func shortened(text string) string {
-	if len(text) <= maxAnswer {
+	if len(text) <= maxRepeated {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxAnswer], "") + "..."
+	return strings.ToValidUTF8(text[:maxRepeated], "") + "..."
 }
 
-// withoutScript takes off an error what servers before 7.0 put around it where a
-// script's command met it: "ERR Error running script (call to f_...): @user_script:3:
-// @user_script: 3: -OOM ...\r\n". It reports whether there was any of that.
+// withoutScript removes what servers before 7.0 put around the error of a script's command:
+// "ERR Error running script (call to f_...): @user_script:3: @user_script: 3: -OOM ...\r\n".
+// It reports whether there was anything to remove.
 func withoutScript(text string) (inner string, wrapped bool) {
 	inner = strings.TrimSpace(text)
 	for {
@@ -157,8 +156,8 @@ func withoutScript(text string) (inner string, wrapped bool) {
 	}
 }
 
-// lacking reports whether an answer says that a command isn't there, or isn't let
-// through, and gives its name in lower case, where the answer has it.
+// lacking reports whether an error says that a command is missing or blocked, and returns
+// its name in lower case, if the error has it.
 func lacking(text string) (name string, unknown bool) {
 	text = strings.TrimPrefix(strings.ToLower(text), "err ")
 	if strings.HasPrefix(text, "unknown redis command called from") || strings.HasPrefix(text, "this redis command is not allowed from script") {
@@ -176,29 +175,29 @@ func lacking(text string) (name string, unknown bool) {
 	return "", false
 }
 
-// nothingDone reports whether a server's error answer says that it did nothing at
-// all. sent is the command that it answers, empty where a script handed on what one of
-// its own commands met.
+// nothingDone reports whether a server's error says that it did nothing at all. sent is the
+// name of the command that failed, empty if a script handed on the error of one of its own
+// commands.
 //
-// Invariant: never where something may have been done; a lock's key that isn't deleted
-// blocks everybody for a TTL. The states of a server (OOM, READONLY, MISCONF...) come at
-// a script's first write or not at all: once it has written, the server lets it
-// finish. A right, a slot or a command that is missing may be the last one's.
+// Invariant: it is false if anything may have been done, because a lock's key that isn't
+// deleted blocks everybody for a TTL. The states of a server (OOM, READONLY, MISCONF...)
+// stop a script at its first write or not at all: after that the server lets it finish. A
+// missing right, slot or command may be that of a script's last command.
 func nothingDone(text, sent string) bool {
 	inner, wrapped := withoutScript(text)
 	switch kind := meaningOf(inner).kind; kind {
 	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		return true
 	case wire.ErrCounter:
-		return true // the scripts see to it: the lock's key isn't left set
+		return true // the scripts leave no lock's key behind
 	case ErrPermission, ErrCluster:
-		// Only of the command itself, which has a code. Since 7.0 a script's has one, too.
+		// Only of the command itself, whose error has a code. Since 7.0 a script's has one, too.
 		_, coded := codes[strings.SplitN(inner, " ", 2)[0]]
 		//guard:stopped-script-may-have-set  a script that stopped halfway may have set the key
 		//guard:stopped-script-before-7  a script that servers before 7.0 say has stopped halfway may have set the key
 		return coded && sent != "" && !wrapped && !strings.Contains(strings.ToLower(inner), "script")
 	case ErrCommand:
-		// A script can't call another one, so that one that is missing wasn't begun.
+		// A script can't call another script, so a missing EVALSHA was not begun.
 		name, _ := lacking(inner)
 		//guard:missing-command-may-be-the-last  a script that lacks a command may have run those before it
 		return sent != "" && !wrapped && strings.EqualFold(name, sent)
@@ -206,12 +205,12 @@ func nothingDone(text, sent string) bool {
 	return false
 }
 
-// likeRedis makes an error of go-redis's own type for a server's answer. The
-// type is internal there, but redis.Nil has it.
+// likeRedis makes an error of go-redis's own type for a server's error. The type is internal
+// there, but redis.Nil has it.
 func likeRedis[T ~string](_ T, text string) T { return T(text) }
 
-// isUnknown reports whether a server's answer says that it doesn't know, or
-// doesn't allow, the command in this form. Such a command was not carried out.
+// isUnknown reports whether a server's error says that it doesn't know or doesn't allow the
+// command in this form. Such a command was not carried out.
 func isUnknown(text string) bool {
 	_, unknown := lacking(text)
 	return unknown || strings.HasPrefix(text, "NOPERM") ||

@@ -118,7 +118,7 @@ func TestWhatWaitingCures(t *testing.T) {
 	} {
 		require.Equal(t, forGood, isPermanent(serverError(text)), text)
 	}
-	for e, forGood := range map[*greetError]bool{
+	for e, forGood := range map[*handshakeError]bool{
 		{kind: ErrNotRedis}: true, {kind: ErrProtected}: true, {kind: ErrMaxClients}: false,
 	} {
 		require.Equal(t, forGood, isPermanent(fmt.Errorf("dial: %w", e)), e.kind)
@@ -207,7 +207,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			s.MustAsk("SET", "mine", "v")
-			if v = r.Do(within(t), command(wire.Release, "mine", "v")); c.releases {
+			if v = r.Do(within(t), request(wire.Release, "mine", "v")); c.releases {
 				granted(t, v)
 			} else {
 				failed(t, v, ErrCommand)
@@ -229,7 +229,7 @@ func TestServersThatLackCommands(t *testing.T) {
 func TestLongAnswers(t *testing.T) {
 	err := serverError("OOM " + strings.Repeat("é", 10_000))
 	require.ErrorIs(t, err, ErrOutOfMemory)
-	require.Less(t, len(err.Error()), maxAnswer+len(ErrOutOfMemory.Error())+10)
+	require.Less(t, len(err.Error()), maxRepeated+len(ErrOutOfMemory.Error())+10)
 	require.True(t, strings.HasSuffix(err.Error(), "é...)"), "%v", err)
 	require.Equal(t, `"ERR \x1b[2J\nx"`, readable([]byte("ERR \x1b[2J\nx\r\n")))
 	require.Equal(t, "ERR é", readable([]byte("ERR é\r\n")))

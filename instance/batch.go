@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,42 +15,38 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// batch is one exchange with the server: the commands of some calls, which go out
-// together on one connection, and their answers.
+// batch is some calls whose commands go out together on one connection, and the replies.
 //
-// It knows for certain whether they were sent: the name of its first command is
-// an argument that go-redis marshals when it has a connection, and right before
-// it writes to it. Whatever failed before that (dialing, TLS, the handshake, a
-// wait for a connection, a closed client) was never sent; and if one of its calls
-// was given up before that, the marshalling fails, so that it never will be.
+// It knows for certain whether it was sent: the name of its first command is an argument
+// that go-redis marshals when it has a connection, right before it writes to it. Whatever
+// failed before that (the dial, TLS, the handshake, the wait for a connection, a closed
+// client) happened before anything was sent. And if one of its calls was abandoned before
+// that, the marshalling fails, so that the batch is never sent.
 type batch struct {
 	pipe  *pipe
 	calls []*call
 	began time.Time
 
-	// refused, if set, is why nothing is sent at all.
-	refused error
+	// Guarded by the pipe's lock.
+	written bool // or about to be
+	dropped bool // one of its calls ended before it was written
 
-	// Written under the pipe's lock.
-	sealed  bool // written, or about to be
-	dropped bool // one of its calls ended before it was sealed
-
-	asks     []*ask // the first used of them are this exchange's
+	commands []*command // the first used of them are this batch's
 	used     int
 	acquires []*call
 	releases []*call
-	clock    *ask          // TIME, if a command without a clock of its own asks for it
-	wait     *ask          // WAIT, if replicas must have it
-	waited   time.Duration // for how long
+	clock    *command      // TIME, if a command whose reply has no clock is asked for it
+	wait     *command      // WAIT, if replicas must have it
+	waited   time.Duration // WAIT's timeout
 	lifetime lifetime
 }
 
-// ask is one command of an exchange, its answer, and the calls that it answers.
-type ask struct {
+// command is one Redis command of a batch, its reply, and the calls that it is for.
+type command struct {
 	name   string // EVALSHA, SET, ...
 	args   []any
-	sink   sink
-	script *script // nil for a command of the server's own
+	reply  replyBuffer
+	script *script // nil for a native command
 	calls  []*call
 
 	cmd    *redis.RawWriteToCmd
@@ -58,41 +55,35 @@ type ask struct {
 	prefix []byte
 }
 
-// errGivenUp stops an exchange of which a part is not wanted any more.
-var errGivenUp = errors.New("instance: a call was given up before its command was sent")
+// hasClock reports whether its reply contains the server's clock.
+func (a *command) hasClock() bool { return a.script != nil && a.script != releaseScript }
 
-// errRefused is the end of an exchange that was not tried.
-var errRefused = errors.New("instance: not sent")
+// errAbandoned stops a batch of which a call was abandoned.
+var errAbandoned = errors.New("instance: a request was abandoned before its batch was sent")
 
-// MarshalBinary gives the name of the first command when go-redis writes it.
+// MarshalBinary returns the name of the first command when go-redis writes it.
 func (b *batch) MarshalBinary() ([]byte, error) {
-	if !b.pipe.seal(b) {
-		return nil, errGivenUp
+	if !b.pipe.beginWrite(b) {
+		return nil, errAbandoned
 	}
-	return []byte(b.asks[0].name), nil
+	return []byte(b.commands[0].name), nil
 }
 
 // String names the first command for go-redis's hooks.
-func (b *batch) String() string { return b.asks[0].name }
+func (b *batch) String() string { return b.commands[0].name }
 
-// exchange sends the calls' commands, waits for the answers, and votes.
-func (b *batch) exchange() (err error) {
-	if b.refused != nil {
-		for _, c := range b.calls {
-			c.fail(b.refused)
-		}
-		return errRefused
-	}
-	b.layOut()
-	err = b.send()
-	if errors.Is(err, errGivenUp) {
+// roundTrip sends the calls' commands, waits for the replies, and sets the votes.
+func (b *batch) roundTrip() error {
+	b.encode()
+	err := b.send()
+	if errors.Is(err, errAbandoned) {
 		return err
 	}
-	for _, a := range b.asks[:b.used] {
+	for _, a := range b.commands[:b.used] {
 		b.read(a, err)
 	}
-	b.addClock()
-	b.addWait(err)
+	b.readClock()
+	b.readWait(err)
 	return err
 }
 
@@ -102,24 +93,24 @@ func (b *batch) send() (err error) {
 			err = recovered(p)
 		}
 	}()
-	asks, ctx, client := b.asks[:b.used], &b.lifetime, b.pipe.r.client
-	for i, a := range asks {
+	commands, ctx, client := b.commands[:b.used], &b.lifetime, b.pipe.r.client
+	for i, a := range commands {
 		a.args[0] = &a.name
 		if i == 0 {
 			a.args[0] = b
 		}
-		a.cmd = redis.NewRawWriteToCmd(ctx, &a.sink, a.args...)
+		a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
 	}
-	if len(asks) == 1 {
-		err = client.Process(ctx, asks[0].cmd)
+	if len(commands) == 1 {
+		err = client.Process(ctx, commands[0].cmd)
 	} else {
 		pipeline := client.Pipeline()
-		for _, a := range asks {
+		for _, a := range commands {
 			_ = pipeline.Process(ctx, a.cmd) // queues it
 		}
 		_, err = pipeline.Exec(ctx)
 	}
-	if errors.Is(err, errAnswered) {
+	if errors.Is(err, errReplied) {
 		return nil
 	}
 	return err
@@ -133,34 +124,26 @@ func recovered(p any) error {
 	return fmt.Errorf("%w: the client panicked: %v", ErrConnection, p)
 }
 
-// Laying out.
+// Encoding.
 
-// layOut makes the calls' commands. What one script can do for many locks is one
-// command. The calls were made at the same time, so any order would do; with the
-// releases before the acquires a lock that is given back is free for who wants it next.
-func (b *batch) layOut() {
+// encode makes the calls' commands. Calls that share a script are one command. The calls
+// came at the same time, so any order would do. Releases come before acquisitions, so that
+// a lock that is released here is free for an acquisition in the same batch.
+func (b *batch) encode() {
 	b.used, b.clock, b.wait = 0, nil, nil
 	b.acquires, b.releases = b.acquires[:0], b.releases[:0]
-	clock, wait := false, false
+	wait := false
 	for _, c := range b.calls {
 		wait = wait || c.writes()
 		switch {
 		case c.probing:
-			b.addQuestions(c)
-		case c.cmd.Op == wire.Acquire && c.cmd.Fence.On && c.cmd.Replace == "" && c.cmd.Fence.Reserve == 0:
+			b.addProbe(c)
+		case c.req.Op == wire.Acquire && c.req.Fence.On && c.req.Replace == "" && c.req.Fence.Reserve == 0:
 			b.acquires = append(b.acquires, c)
-		case c.cmd.Op == wire.Release:
-			// To call who waits takes a script in every dialect: it is one step with
-			// the delete.
-			c.waking = c.cmd.Notify && !c.quiet && !b.pipe.r.mute.Load()
-			if c.waking || c.byLua || Dialect(b.pipe.r.release.Load()) == DialectLua {
-				b.releases = append(b.releases, c)
-				clock = clock || c.cmd.Clock
-			} else {
-				clock = b.addSingle(c) && c.cmd.Clock || clock
-			}
+		case c.req.Op == wire.Release:
+			b.addRelease(c)
 		default:
-			clock = b.addSingle(c) && c.cmd.Clock || clock
+			b.addSingle(c)
 		}
 	}
 	for rest := b.releases; len(rest) > 0; {
@@ -173,58 +156,67 @@ func (b *batch) layOut() {
 		b.addAcquires(rest[:n])
 		rest = rest[n:]
 	}
-	if clock {
+	if b.needsClock() {
 		b.clock = b.add("TIME", isPair)
 	}
 	if wait && b.pipe.r.cfg.Replicas > 0 {
-		// Last: what is written before it on the connection is what it waits for.
-		// It is asked even where the locks turn out to be refused, as that isn't
-		// known yet; then its answer is ignored.
+		// Last, because it waits for what is written before it on the connection. It is
+		// sent although the acquisitions may be refused; then its reply is ignored.
 		b.wait = b.add("WAIT", isInteger)
 		b.waited = b.replicaTimeout()
 		b.wait.args = append(b.wait.args, b.pipe.r.cfg.Replicas, b.waited.Milliseconds())
 	}
 }
 
-// together is how many of the calls, from the first, can be one command.
+// needsClock reports whether a call asks for the clock whose reply doesn't contain it.
+func (b *batch) needsClock() bool {
+	for _, a := range b.commands[:b.used] {
+		if !a.hasClock() && slices.ContainsFunc(a.calls, func(c *call) bool { return c.req.Clock }) {
+			return true
+		}
+	}
+	return false
+}
+
+// together returns how many of the calls, from the first on, can share one command.
 func together(calls []*call) int {
-	first := &calls[0].cmd
+	first := &calls[0].req
 	for i, c := range calls[1:] {
-		cmd := &c.cmd
-		if c.alone || calls[0].alone || c.byText != calls[0].byText || first.Op == wire.Acquire &&
+		req := &c.req
+		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || first.Op == wire.Acquire &&
 			//guard:one-bound-per-list  locks share a script only if their clients set the same bound on the counter
 			//guard:one-run-per-list  locks share a script only if their clients know the same run
-			(cmd.TTL != first.TTL || cmd.Fence.TTL != first.Fence.TTL || cmd.Fence.Ahead != first.Fence.Ahead || cmd.Fence.Set != first.Fence.Set || cmd.Run != first.Run) {
+			(req.TTL != first.TTL || req.Fence.TTL != first.Fence.TTL || req.Fence.Ahead != first.Fence.Ahead || req.Fence.Set != first.Fence.Set || req.Run != first.Run) {
 			return i + 1
 		}
 	}
 	return len(calls)
 }
 
-// add begins a command; its name comes first among the arguments.
-func (b *batch) add(name string, f form, calls ...*call) *ask {
-	if b.used == len(b.asks) {
-		b.asks = append(b.asks, &ask{})
+// add begins a command. Its name is the first of its arguments.
+func (b *batch) add(name string, first firstLine, calls ...*call) *command {
+	if b.used == len(b.commands) {
+		b.commands = append(b.commands, &command{})
 	}
-	a := b.asks[b.used]
+	a := b.commands[b.used]
 	b.used++
-	raw := a.sink.raw
+	raw := a.reply.raw
 	if cap(raw) > 16<<10 {
-		raw = nil // a long answer's buffer isn't worth keeping
+		raw = nil // too large to keep
 	}
 	a.name, a.script = name, nil
 	a.args = append(a.args[:0], nil)
 	a.calls = append(a.calls[:0], calls...)
-	a.sink = sink{form: f, limit: maxReply, raw: raw[:0]}
+	a.reply = replyBuffer{first: first, limit: maxReply, raw: raw[:0]}
 	return a
 }
 
-// addScript begins a script's command: its keys and its nonce, which its answer
-// must begin with, come before the rest of its arguments.
-func (b *batch) addScript(s *script, calls []*call, keys int) *ask {
+// addScript begins a script's command. The caller appends its keys, its nonce, with which
+// the reply must begin, and the rest of its arguments.
+func (b *batch) addScript(s *script, calls []*call, keys int) *command {
 	a := b.add("EVALSHA", nil, calls...)
 	a.script, a.keys = s, int64(keys)
-	if calls[0].byText {
+	if calls[0].useEval {
 		a.name = "EVAL"
 		a.args = append(a.args, &s.source)
 	} else {
@@ -235,23 +227,23 @@ func (b *batch) addScript(s *script, calls []*call, keys int) *ask {
 	return a
 }
 
-// addList is for the scripts that take many locks.
-func (b *batch) addList(s *script, calls []*call, keys int) *ask {
+// addList begins the command of a script that takes many locks.
+func (b *batch) addList(s *script, calls []*call, keys int) *command {
 	a := b.addScript(s, calls, keys)
 	p := append(a.prefix[:0], '*')
 	p = strconv.AppendInt(p, int64(listHead(s == acquireScript)+len(calls)), 10)
 	p = append(p, "\r\n$"...)
 	p = strconv.AppendInt(p, int64(len(a.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), a.nonce.b...), "\r\n"...)
-	a.prefix, a.sink.prefix = p, p
-	a.sink.limit = maxReply + maxElement*len(calls)
+	a.prefix, a.reply.prefix = p, p
+	a.reply.limit = maxReply + maxElement*len(calls)
 	return a
 }
 
 func (b *batch) addAcquires(calls []*call) {
 	a := b.addList(acquireScript, calls, 3*len(calls)+calls[0].marks())
 	for _, c := range calls {
-		a.args = append(a.args, &c.cmd.Key)
+		a.args = append(a.args, &c.req.Key)
 	}
 	for _, c := range calls {
 		a.args = append(a.args, c.counterKey())
@@ -263,134 +255,112 @@ func (b *batch) addAcquires(calls []*call) {
 	if first.marks() > 0 {
 		a.args = append(a.args, &b.pipe.r.markKey)
 	}
-	a.args = append(a.args, &a.nonce, (*string)(&first.cmd.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.cmd.Fence.Set).text, &first.ahead)
+	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.req.Fence.Set).text, &first.ahead)
 	for _, c := range calls {
-		a.args = append(a.args, &c.cmd.Value)
+		a.args = append(a.args, &c.req.Value)
 	}
 }
 
 func (b *batch) addReleases(calls []*call) {
-	// Those with waiters come first: so the script knows whose the lines are.
-	waking := 0
+	// Those that notify come first: so the script knows which wait queue is whose.
+	notify := 0
 	for i, c := range calls {
-		if c.waking {
-			calls[i], calls[waking] = calls[waking], c
-			waking++
+		if c.notifies {
+			calls[i], calls[notify] = calls[notify], c
+			notify++
 		}
 	}
-	a := b.addList(releaseScript, calls, len(calls)+waking)
+	a := b.addList(releaseScript, calls, len(calls)+notify)
 	for _, c := range calls {
-		a.args = append(a.args, &c.cmd.Key)
+		a.args = append(a.args, &c.req.Key)
 	}
-	for _, c := range calls[:waking] {
+	for _, c := range calls[:notify] {
 		a.args = append(a.args, c.waitersKey())
 	}
 	a.args = append(a.args, &a.nonce)
 	for _, c := range calls {
-		a.args = append(a.args, &c.cmd.Value)
+		a.args = append(a.args, &c.req.Value)
 	}
 }
 
-// addQuestions adds a Probe's.
-func (b *batch) addQuestions(c *call) {
-	for i := range questions {
-		q := &questions[i]
-		if i == askMark {
-			b.addMark(c)
+// addProbe adds the commands of a Probe. The mark's script goes in full, because it is sent
+// too rarely for servers to remember it.
+func (b *batch) addProbe(c *call) {
+	for part, q := range questions {
+		if part == partMark {
+			c.useEval = true
+			a := b.addOne(markScript, c, 1)
+			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, string(c.known.Run), boolArg(c.known.Lately), c.known.Voter, c.known.Ago.Microseconds(), boolArg(c.known.Marked))
 			continue
 		}
-		a := b.add(q.args[0].(string), q.form, c)
+		a := b.add(q.args[0].(string), q.first, c)
 		a.args = append(a.args, q.args[1:]...)
-		a.sink.limit = maxInfo
+		a.reply.limit = maxInfo
 	}
 }
 
-// addMark adds the script of a Probe, in full: it is sent too rarely for servers to be
-// asked whether they know it.
-func (b *batch) addMark(c *call) {
-	c.byText = true
-	a := b.answering(markScript, c, 1)
-	a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.before.RunID, string(c.before.Run), flag(c.before.Lately), c.before.Voter, c.before.Ago.Microseconds(), flag(c.before.Marked))
-}
-
-// addSingle adds what goes by a command of its own, and reports whether it doesn't
-// tell the clock itself.
-func (b *batch) addSingle(c *call) (timeless bool) {
-	r := b.pipe.r
-	switch cmd := &c.cmd; cmd.Op {
+// addSingle adds the command of a request that shares none with others.
+func (b *batch) addSingle(c *call) {
+	r, req, run := b.pipe.r, &c.req, (*string)(&c.req.Run)
+	switch req.Op {
 	case wire.Enqueue:
-		b.waiting(enlistScript, c, &c.waiter.Address, &c.ttl, flag(c.waiter.Front), flag(c.waiter.Yield))
+		a := b.addOne(enqueueScript, c, 2)
+		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address, &c.ttl, boolArg(c.waiter.Front), boolArg(c.waiter.Yield))
 	case wire.Dequeue:
-		b.waiting(withdrawScript, c, &c.waiter.Address)
+		a := b.addOne(dequeueScript, c, 2)
+		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
 	case wire.Acquire:
 		switch {
-		case cmd.Fence.On:
-			b.single(replaceScript, c, 3, (*string)((*string)(&cmd.Run)), &c.ttl, &c.quarter, &r.setText(cmd.Fence.Set).text, &c.ahead, &c.spare, &cmd.Value, &cmd.Replace)
-			return false
-		case cmd.Replace != "" || cmd.Run != "":
-			b.single(replaceBareScript, c, 1, (*string)((*string)(&cmd.Run)), &c.ttl, &cmd.Value, &cmd.Replace)
-			return false
+		case req.Fence.On:
+			b.addLock(replaceScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &req.Value, &req.Replace)
+		case req.Replace != "" || req.Run != "":
+			b.addLock(replaceBareScript, c, 1, run, &c.ttl, &req.Value, &req.Replace)
+		default:
+			// The Redis document's SET NX PX, and PTTL for the hint.
+			a := b.add("SET", isStatus, c)
+			//guard:free-key-only-unfenced  a key is set only where it is free, also without fencing
+			a.args = append(a.args, &req.Key, &req.Value, "NX", "PX", &c.ttl)
+			c.pttl = b.add("PTTL", isInteger)
+			c.pttl.args = append(c.pttl.args, &req.Key)
 		}
-		// The Redis document's SET NX PX, with PTTL behind it for the hint.
-		a := b.add("SET", isStatus, c)
-		//guard:free-key-only-unfenced  a key is set only where it is free, also without fencing
-		a.args = append(a.args, &cmd.Key, &cmd.Value, "NX", "PX", &c.ttl)
-		c.pttl = b.add("PTTL", isInteger)
-		c.pttl.args = append(c.pttl.args, &cmd.Key)
-		return true
 	case wire.Raise:
-		b.single(raiseScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.token, &c.quarter, &c.ahead)
+		b.addLock(raiseScript, c, 3, run, &req.Value, &c.token, &c.quarter, &c.ahead)
 	case wire.Restore:
-		if cmd.Fence.On {
-			b.single(restoreScript, c, 3, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl, &c.token, &c.quarter, &r.setText(cmd.Fence.Set).text, &c.ahead)
+		if req.Fence.On {
+			b.addLock(restoreScript, c, 3, run, &req.Value, &c.ttl, &c.token, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead)
 		} else {
-			b.single(restoreScript, c, 1, (*string)((*string)(&cmd.Run)), &cmd.Value, &c.ttl)
+			b.addLock(restoreScript, c, 1, run, &req.Value, &c.ttl)
 		}
 	case wire.Look:
-		if cmd.Fence.On {
-			b.single(lookScript, c, 2)
+		if req.Fence.On {
+			b.addLock(lookScript, c, 2)
 		} else {
-			b.single(lookScript, c, 1)
+			b.addLock(lookScript, c, 1)
 		}
 	case wire.Tick:
-		// By a script, though TIME would do: its answer carries a nonce, and a
-		// stale clock taken for a fresh one would pass for a jump.
-		cmd.Clock = true
-		b.single(tickScript, c, 0, (*string)(&cmd.Run))
+		// A script, though TIME would do, because its reply carries a nonce: an old clock
+		// in place of a new one would look like a jump.
+		req.Clock = true
+		b.addLock(tickScript, c, 0, run)
 	case wire.Extend:
-		return b.addExtend(c)
-	case wire.Release:
-		return b.addRelease(c)
+		b.addExtend(c)
 	}
-	return false
 }
 
-// answering begins a script that answers in the form of answer.lua.
-func (b *batch) answering(s *script, c *call, keys int) *ask {
+// addOne begins the command of a script whose reply answer.lua makes.
+func (b *batch) addOne(s *script, c *call, keys int) *command {
 	a := b.addScript(s, []*call{c}, keys)
 	a.prefix = append(append(append(a.prefix[:0], "*7\r\n:"...), a.nonce.b...), "\r\n"...)
-	a.sink.prefix = a.prefix
+	a.reply.prefix = a.prefix
 	return a
 }
 
-// waiting runs a script about those who wait for a lock.
-func (b *batch) waiting(s *script, c *call, rest ...any) {
-	a := b.answering(s, c, 2)
-	a.args = append(append(a.args, &c.cmd.Key, c.waitersKey(), &a.nonce), rest...)
-}
-
-func flag(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
-}
-
-// single runs a script for one lock, in the form of answer.lua.
-func (b *batch) single(s *script, c *call, keys int, rest ...any) {
-	a := b.answering(s, c, keys+c.marks())
+// addLock adds a script for one lock. keys is how many of the lock's keys it uses: of the
+// lock's own, the counter's and the set's.
+func (b *batch) addLock(s *script, c *call, keys int, rest ...any) {
+	a := b.addOne(s, c, keys+c.marks())
 	if keys > 0 {
-		a.args = append(a.args, &c.cmd.Key)
+		a.args = append(a.args, &c.req.Key)
 	}
 	if keys > 1 {
 		a.args = append(a.args, c.counterKey())
@@ -404,48 +374,58 @@ func (b *batch) single(s *script, c *call, keys int, rest ...any) {
 	a.args = append(append(a.args, &a.nonce), rest...)
 }
 
-// addExtend compares and extends, in the server's dialect.
-func (b *batch) addExtend(c *call) (timeless bool) {
+func boolArg(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// addExtend adds an extension in the server's dialect.
+func (b *batch) addExtend(c *call) {
 	dialect := Dialect(b.pipe.r.extend.Load())
-	if c.byLua || c.cmd.Run != "" {
+	if c.useScript || c.req.Run != "" {
 		dialect = DialectLua // which compares the run in the same step
 	}
 	switch dialect {
 	case DialectRedis, DialectValkey:
 		a := b.add("SET", isStatus, c)
-		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value, "IFEQ", &c.cmd.Value, "PX", &c.ttl)
+		a.args = append(a.args, &c.req.Key, &c.req.Value, "IFEQ", &c.req.Value, "PX", &c.ttl)
 	case DialectTair:
-		// Never without PX: CAS takes the key's time away then.
+		// Always with PX: without it CAS removes the key's TTL.
 		a := b.add("CAS", isInteger, c)
-		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value, &c.cmd.Value, "PX", &c.ttl)
+		a.args = append(a.args, &c.req.Key, &c.req.Value, &c.req.Value, "PX", &c.ttl)
 	default:
-		b.single(extendScript, c, 1, (*string)(&c.cmd.Run), &c.cmd.Value, &c.ttl)
-		return false
+		b.addLock(extendScript, c, 1, (*string)(&c.req.Run), &c.req.Value, &c.ttl)
 	}
-	return true
 }
 
-// addRelease compares and deletes, in a dialect of the server's own.
-func (b *batch) addRelease(c *call) (timeless bool) {
-	switch Dialect(b.pipe.r.release.Load()) {
+// addRelease adds a release in the server's dialect, or leaves it for a script. To notify a
+// waiter takes the script in every dialect, because it is one step with the delete.
+func (b *batch) addRelease(c *call) {
+	r := b.pipe.r
+	c.notifies = c.req.Notify && !c.cannotNotify && !r.cannotNotify.Load()
+	dialect := Dialect(r.release.Load())
+	if c.notifies || c.useScript {
+		dialect = DialectLua
+	}
+	switch dialect {
 	case DialectRedis:
-		// Never without IFEQ: DELEX is DEL then.
+		// Always with IFEQ: without it DELEX is DEL.
 		a := b.add("DELEX", isInteger, c)
-		a.args = append(a.args, &c.cmd.Key, "IFEQ", &c.cmd.Value)
+		a.args = append(a.args, &c.req.Key, "IFEQ", &c.req.Value)
 	case DialectValkey:
 		a := b.add("DELIFEQ", isInteger, c)
-		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value)
+		a.args = append(a.args, &c.req.Key, &c.req.Value)
 	case DialectTair:
 		a := b.add("CAD", isInteger, c)
-		a.args = append(a.args, &c.cmd.Key, &c.cmd.Value)
+		a.args = append(a.args, &c.req.Key, &c.req.Value)
 	default:
-		b.releases = append(b.releases, c) // the dialect has changed this moment
-		return false
+		b.releases = append(b.releases, c)
 	}
-	return true
 }
 
-// setText spells a set, and keeps the last one.
+// setText returns the text of a set, and keeps the last one.
 func (r *Redis) setText(set wire.Set) *setText {
 	if last := r.set.Load(); last != nil && last.set == set {
 		return last
@@ -455,55 +435,53 @@ func (r *Redis) setText(set wire.Set) *setText {
 	return text
 }
 
-// Reading.
+// Decoding.
 
-// read gives an ask's calls their votes. err is the exchange's; what was answered
-// before it broke off is answered.
-func (b *batch) read(a *ask, err error) {
+// read sets the votes of a command's calls. err is the batch's. A reply that came before
+// the connection broke counts.
+func (b *batch) read(a *command, err error) {
 	if len(a.calls) == 0 {
 		return
 	}
-	if err := b.broken(a, err); err != nil {
-		if errors.Is(err, errAnswered) {
-			err = b.givenUpFor()
+	if err := b.incomplete(a, err); err != nil {
+		if errors.Is(err, errReplied) {
+			err = b.whyClosed()
 		}
 		for _, c := range a.calls {
 			c.fail(err)
 		}
 		return
 	}
-	if c := a.calls[0]; c.probing {
-		c.answers = append(c.answers, ask{sink: sink{raw: slices.Clone(a.sink.raw)}})
+	c := a.calls[0]
+	if c.probing {
+		c.replies = append(c.replies, command{reply: replyBuffer{raw: slices.Clone(a.reply.raw)}})
 		return
 	}
-	if text, bad := a.sink.failure(); bad {
-		b.readFailure(a, text)
+	if text, bad := a.reply.failure(); bad {
+		b.readError(a, text)
 		return
 	}
-	switch {
-	case a.script == nil:
-		a.calls[0].takeNative(a)
-	case a.script == acquireScript || a.script == releaseScript:
+	switch a.script {
+	case nil:
+		c.readNative(a)
+	case acquireScript, releaseScript:
 		a.readList()
 	default:
-		c := a.calls[0]
-		if answer, ok := decodeScript(a.sink.raw); ok && (answer.outcome != scriptReplaced || a.script.replaces()) {
-			c.take(answer)
+		if res, ok := decodeScript(a.reply.raw); ok && (res.outcome != scriptReplaced || a.script.replaces()) {
+			c.take(res)
 		} else {
-			c.garbled(&a.sink)
+			c.malformed(&a.reply)
 		}
 	}
 }
 
-// broken is why an ask has no whole answer, nil if it has one.
-func (b *batch) broken(a *ask, err error) error {
+// incomplete returns why a command has no complete reply, nil if it has one.
+func (b *batch) incomplete(a *command, err error) error {
 	own := a.cmd.Err()
 	switch {
-	case err == nil && (own == nil || errors.Is(own, errAnswered) && len(a.sink.raw) > 0):
+	case len(a.reply.raw) > 0 && (own == nil || err == nil && errors.Is(own, errReplied)):
 		return nil
-	case err == nil:
-		return explain(&b.lifetime, own)
-	case own == nil && len(a.sink.raw) > 0:
+	case own == nil && err == nil:
 		return nil
 	case own == nil:
 		own = err
@@ -511,65 +489,67 @@ func (b *batch) broken(a *ask, err error) error {
 	return explain(&b.lifetime, own)
 }
 
-// givenUpFor is the answer for which the connection was given up before the others
-// came.
-func (b *batch) givenUpFor() error {
-	for _, a := range b.asks[:b.used] {
-		if text, bad := a.sink.failure(); bad && errors.Is(a.cmd.Err(), errAnswered) {
+// whyClosed returns the error reply because of which the connection was closed before the
+// other replies came.
+func (b *batch) whyClosed() error {
+	for _, a := range b.commands[:b.used] {
+		if text, bad := a.reply.failure(); bad && errors.Is(a.cmd.Err(), errReplied) {
 			return serverError(text)
 		}
 	}
-	return errAnswered
+	return errReplied
 }
 
-// readFailure takes in an error answer. Some are a reason to ask again in another
-// way: they say that nothing was done.
-func (b *batch) readFailure(a *ask, text string) {
-	noScript := a.script != nil && a.name == "EVALSHA" && len(text) >= 8 && text[:8] == "NOSCRIPT"
+// readError reads an error reply. Some errors say that nothing was done, and are a reason
+// to send the request again in another way.
+func (b *batch) readError(a *command, text string) {
+	noScript := a.script != nil && a.name == "EVALSHA" && strings.HasPrefix(text, "NOSCRIPT")
+	forbidden := kindOf(text) == ErrPermission && nothingDone(text, a.name)
+	r := b.pipe.r
 	for _, c := range a.calls {
-		native := a.script == nil && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
+		native := a.script == nil && (c.req.Op == wire.Extend || c.req.Op == wire.Release)
 		switch {
 		case noScript:
-			c.byText = true
-		case len(a.calls) > 1 && kindOf(text) == ErrPermission && nothingDone(text, a.name):
-			c.alone = true // one of the keys is forbidden, but not all
-		case c.waking && kindOf(text) == ErrPermission && nothingDone(text, a.name):
-			// If it isn't the line that is forbidden, the release says so again.
-			// Until the next Probe.
-			b.pipe.r.mute.Store(true)
-			c.quiet = true
+			c.useEval = true
+		case len(a.calls) > 1 && forbidden:
+			c.ownCommand = true // one of the keys is forbidden, perhaps not this one
+		case c.notifies && forbidden:
+			// Until the next Probe. If it isn't the wait queue that is forbidden, the
+			// release fails again.
+			r.cannotNotify.Store(true)
+			c.cannotNotify = true
 		case native && isUnknown(text):
 			// Until the next Probe.
-			if c.cmd.Op == wire.Release {
-				b.pipe.r.release.Store(uint32(DialectLua))
+			if c.req.Op == wire.Release {
+				r.release.Store(uint32(DialectLua))
 			} else {
-				b.pipe.r.extend.Store(uint32(DialectLua))
+				r.extend.Store(uint32(DialectLua))
 			}
-			c.byLua = true
-		case native && c.cmd.Op == wire.Release && kindOf(text) == ErrOutOfMemory:
-			c.byLua = true // Tair's CAD; a script may delete
+			c.useScript = true
+		case native && c.req.Op == wire.Release && kindOf(text) == ErrOutOfMemory:
+			c.useScript = true // Tair's CAD; a script may delete
 		case native:
 			c.fail(serverError(text))
 			continue
 		default:
-			c.turnedDown(text, a.name)
+			c.rejected(text, a.name)
 			continue
 		}
 		c.resend = true
 	}
 }
 
-// takeNative reads the answer to a command of the server's own.
-func (c *call) takeNative(a *ask) {
+// readNative reads the reply to a native command.
+func (c *call) readNative(a *command) {
 	c.vote = wire.Vote{Outcome: wire.Refused}
-	switch a.sink.raw[0] {
+	switch a.reply.raw[0] {
 	case '+':
 		c.vote.Outcome = wire.Granted
 	case ':':
-		r := reply{rest: a.sink.raw}
+		r := parser{rest: a.reply.raw}
 		n := r.integer()
 		if !r.end() || n < -1 || n > 1 {
-			c.garbled(&a.sink)
+			c.malformed(&a.reply)
 			return
 		}
 		if n == 1 {
@@ -578,44 +558,44 @@ func (c *call) takeNative(a *ask) {
 	}
 	if c.pttl != nil && c.vote.Outcome == wire.Refused {
 		// Only a hint: without it the waiter polls.
-		r := reply{rest: c.pttl.sink.raw}
+		r := parser{rest: c.pttl.reply.raw}
 		if ms := r.integer(); r.end() {
 			c.vote.Remaining = remaining(ms)
 		}
 	}
 }
 
-// readList reads an answer of acquire.lua or release.lua.
-func (a *ask) readList() {
-	l := list{reply: reply{rest: a.sink.raw}}
+// readList reads a reply of acquire.lua or release.lua.
+func (a *command) readList() {
+	l := list{parser: parser{rest: a.reply.raw}}
 	acquire := a.script == acquireScript
 	l.head(len(a.calls), acquire)
 	for _, c := range a.calls {
-		answer, failure, ok := l.next(acquire)
+		res, failure, ok := l.next(acquire)
 		switch {
 		case !ok:
-			c.garbled(&a.sink)
+			c.malformed(&a.reply)
 		case failure != "":
 			//guard:listed-errors-are-a-scripts  an error in a list of answers comes from within a script, which may have set the key
-			c.turnedDown(failure, "")
+			c.rejected(failure, "")
 		default:
-			answer.clock = l.clock
-			c.take(answer)
+			res.clock = l.clock
+			c.take(res)
 		}
 	}
 	if !l.end() {
 		for _, c := range a.calls {
-			c.garbled(&a.sink)
+			c.malformed(&a.reply)
 		}
 	}
 }
 
-// addClock adds the clock that was asked for beside commands that don't tell it.
-func (b *batch) addClock() {
+// readClock adds TIME's reply to the votes whose own replies have no clock.
+func (b *batch) readClock() {
 	if b.clock == nil {
 		return
 	}
-	r := reply{rest: b.clock.sink.raw}
+	r := parser{rest: b.clock.reply.raw}
 	if r.array() != 2 {
 		return
 	}
@@ -623,65 +603,27 @@ func (b *batch) addClock() {
 	if !r.end() {
 		return
 	}
-	for _, a := range b.asks[:b.used] {
-		if a.script != nil && a.script != releaseScript {
-			continue // it has told the clock itself
+	for _, a := range b.commands[:b.used] {
+		if a.hasClock() {
+			continue
 		}
 		for _, c := range a.calls {
-			if c.cmd.Clock && c.vote.Outcome != wire.Failed {
+			if c.req.Clock && c.vote.Outcome != wire.Failed {
 				c.vote.Clock = now
 			}
 		}
 	}
 }
 
-// addWait turns grants that too few replicas have into failed votes.
-func (b *batch) addWait(err error) {
-	if b.wait == nil {
-		return
-	}
-	why := b.replicated(err)
-	if why == nil {
-		return
-	}
-	for _, c := range b.calls {
-		if c.writes() && c.vote.Outcome == wire.Granted {
-			c.fail(why)
-		}
-	}
-}
-
-// replicated is why too few replicas have what was written.
-func (b *batch) replicated(err error) error {
-	cfg, s := b.pipe.r.cfg, &b.wait.sink
-	if err := b.broken(b.wait, err); err != nil {
-		return err
-	}
-	if text, bad := s.failure(); bad {
-		return fmt.Errorf("%w: WAIT: %w", wire.ErrNotReplicated, serverError(text))
-	}
-	r := reply{rest: s.raw}
-	n := r.integer()
-	if !r.end() {
-		return fmt.Errorf("%w: WAIT answered %.60q", ErrReply, s.raw)
-	}
-	//guard:replicas-have-it  a grant that too few replicas acknowledged doesn't count
-	if n < int64(cfg.Replicas) {
-		return fmt.Errorf("%w: %d of %d within %v; see to the replicas, or lower Config.Replicas",
-			wire.ErrNotReplicated, n, cfg.Replicas, b.waited)
-	}
-	return nil
-}
-
-// lifetime is an exchange's context: it ends at the deadline of the last of its
-// calls. The pipe's one timer ends it, which costs less than a timer for each.
+// lifetime is a batch's context: it ends at the deadline of the last of its calls. The
+// pipe's one timer ends it, which costs less than a timer for each batch.
 type lifetime struct {
 	deadline time.Time // zero: none
 	done     chan struct{}
 	over     atomic.Bool
 }
 
-// Deadline is when it ends.
+// Deadline returns when it ends.
 func (l *lifetime) Deadline() (time.Time, bool) { return l.deadline, !l.deadline.IsZero() }
 
 // Done is closed when it ends.

@@ -23,16 +23,16 @@ func BenchmarkDo(b *testing.B) {
 		b.Run(kind, func(b *testing.B) {
 			s := instancetest.Start(b, instancetest.Config{Unix: true})
 			r := open(b, s.URL(), Config{})
-			cmd, release := acquire("k", "v"), command(wire.Release, "k", "v")
-			if cmd.Fence.On = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
-				cmd.Run = runOf(b, r)
+			req, release := acquire("k", "v"), request(wire.Release, "k", "v")
+			if req.Fence.On = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
+				req.Run = runOf(b, r)
 			}
 			b.ReportAllocs()
 			defer serverTime(b, s, 1)()
 			for b.Loop() {
-				for _, cmd := range []wire.Request{cmd, release} {
+				for _, req := range []wire.Request{req, release} {
 					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-					if v := r.Do(ctx, cmd); v.Outcome != wire.Granted {
+					if v := r.Do(ctx, req); v.Outcome != wire.Granted {
 						b.Fatal(v.Err)
 					}
 					cancel()
@@ -59,11 +59,11 @@ func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
 func BenchmarkDoUnbounded(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})
 	r := open(b, s.URL(), Config{})
-	cmd, release := acquire("k", "v"), command(wire.Release, "k", "v")
+	req, release := acquire("k", "v"), request(wire.Release, "k", "v")
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, cmd := range []wire.Request{cmd, release} {
-			if v := r.Do(context.Background(), cmd); v.Outcome != wire.Granted {
+		for _, req := range []wire.Request{req, release} {
+			if v := r.Do(context.Background(), req); v.Outcome != wire.Granted {
 				b.Fatal(v.Err)
 			}
 		}
@@ -84,19 +84,19 @@ func BenchmarkList(b *testing.B) {
 			r := open(b, s.URL(), Config{})
 			acquires, releases := &batch{pipe: &r.pipe}, &batch{pipe: &r.pipe}
 			for i := range n {
-				cmd := acquire(fmt.Sprint("k", i), value())
+				req := acquire(fmt.Sprint("k", i), value())
 				if without == "" {
-					cmd.Run = runOf(b, r)
+					req.Run = runOf(b, r)
 				}
-				acquires.calls = append(acquires.calls, r.newCall(cmd))
-				releases.calls = append(releases.calls, r.newCall(command(wire.Release, cmd.Key, cmd.Value)))
+				acquires.calls = append(acquires.calls, r.newCall(req))
+				releases.calls = append(releases.calls, r.newCall(request(wire.Release, req.Key, req.Value)))
 			}
 			b.ReportAllocs()
 			defer serverTime(b, s, n)()
 			for b.Loop() {
 				for _, exchange := range []*batch{acquires, releases} {
-					exchange.sealed = false
-					if err := exchange.exchange(); err != nil {
+					exchange.written = false
+					if err := exchange.roundTrip(); err != nil {
 						b.Fatal(err)
 					}
 					for _, c := range exchange.calls {

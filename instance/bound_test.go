@@ -68,9 +68,9 @@ func TestCounterAheadOfTheClock(t *testing.T) {
 					at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken - 1: true, fencing.MaxToken: true,
 				} {
 					have(token)
-					cmd := g.command("two")
+					req := g.request("two")
 					before, left := ask("GET", SetKey("k")), ask("PTTL", CounterKey("k"))
-					v := g.vote(cmd)
+					v := g.vote(req)
 					require.True(t, v.Unsent, "nothing is left to delete")
 					counter := tooFar(t, v, token+1, permanent)
 					require.WithinDuration(t, time.Now(), counter.Clock, 10*time.Second)
@@ -129,18 +129,18 @@ func TestLiftsAreBounded(t *testing.T) {
 				if op == wire.Raise {
 					ask("SET", "k", "v")
 				}
-				return command(op, "k", "v")
+				return request(op, "k", "v")
 			}
 			for _, before := range []any{nil, 41} {
-				cmd := have(before)
-				cmd.Fence.Token = at(ahead - 5*time.Second)
-				granted(t, r.Do(within(t), cmd))
-				require.Equal(t, cmd.Fence.Token.String(), tokenIn(ask, "k"))
+				req := have(before)
+				req.Fence.Token = at(ahead - 5*time.Second)
+				granted(t, r.Do(within(t), req))
+				require.Equal(t, req.Fence.Token.String(), tokenIn(ask, "k"))
 
 				for token, permanent := range map[fencing.Token]bool{at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken: true} {
-					cmd = have(before)
-					cmd.Fence.Token = token
-					v := r.Do(within(t), cmd)
+					req = have(before)
+					req.Fence.Token = token
+					v := r.Do(within(t), req)
 					tooFar(t, v, token, permanent)
 					require.ErrorContains(t, v.Err, "set the clock of this server right")
 					if before == nil {
@@ -156,9 +156,9 @@ func TestLiftsAreBounded(t *testing.T) {
 				}
 			}
 			// One that has it already isn't lifted.
-			cmd := have(uint64(fencing.MaxToken - 1))
-			cmd.Fence.Token = fencing.MaxToken - 5
-			granted(t, r.Do(within(t), cmd))
+			req := have(uint64(fencing.MaxToken - 1))
+			req.Fence.Token = fencing.MaxToken - 5
+			granted(t, r.Do(within(t), req))
 			require.Equal(t, (fencing.MaxToken - 1).String(), tokenIn(ask, "k"))
 		}
 	})
@@ -173,7 +173,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 	m.SetTime(time.Now().Add(5 * time.Hour))
 	g.fromClock("one")
 	m.SetTime(time.Now())
-	tooFar(t, g.vote(g.command("one")), g.last+1, true)
+	tooFar(t, g.vote(g.request("one")), g.last+1, true)
 
 	for _, late := range []time.Time{time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC), time.UnixMicro(int64(fencing.MaxToken))} {
 		for _, have := range []any{nil, "0"} {
@@ -183,7 +183,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 				g.ask("SET", CounterKey("k"), have)
 			}
 			m.SetTime(late)
-			v := g.vote(g.command("one"))
+			v := g.vote(g.request("one"))
 			require.True(t, v.Unsent, "%v", v.Err)
 			pastTheLast(t, v)
 			require.Nil(t, tokenIn(g.ask, "k"), "no counter is left that couldn't be counted from")
@@ -192,7 +192,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 		require.EqualValues(t, 42, g.token("one"), "a counter that is there goes on")
 		g.in("two")
 		before := tokenIn(g.ask, "k")
-		pastTheLast(t, g.vote(g.command("two")))
+		pastTheLast(t, g.vote(g.request("two")))
 		require.Equal(t, before, tokenIn(g.ask, "k"))
 	}
 	// The last tokens that there are.
@@ -200,7 +200,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 	counted(g.ask, "k", uint64(fencing.MaxToken-1), set1.String(), "one")
 	require.Equal(t, fencing.MaxToken, g.token("one"))
 	var counter *wire.CounterError
-	require.ErrorAs(t, g.vote(g.command("one")).Err, &counter)
+	require.ErrorAs(t, g.vote(g.request("one")).Err, &counter)
 	require.Equal(t, fencing.MaxToken+1, counter.Token)
 }
 
@@ -218,9 +218,9 @@ func TestReservedTokens(t *testing.T) {
 				ask("DEL", "k")
 			}
 			ask("SET", CounterKey("k"), now.UnixMicro()-behind, "KEEPTTL")
-			cmd := acquire("k", "v")
-			cmd.Fence.Reserve = 9
-			v := granted(t, r.Do(within(t), cmd))
+			req := acquire("k", "v")
+			req.Fence.Reserve = 9
+			v := granted(t, r.Do(within(t), req))
 			require.Equal(t, want, v.Reserved, "%d behind", behind)
 			require.Equal(t, now.UnixMicro()-behind+1+int64(want), int64(v.Token))
 			require.Equal(t, v.Token.String(), tokenIn(ask, "k"))
@@ -241,13 +241,13 @@ func TestCommandsOfOtherBoundsTravelApart(t *testing.T) {
 			}
 			var box ballotBox
 			near := make(map[string]bool)
-			box.start(r, command(wire.Look, "x", "look"), 10*time.Second) // goes alone
+			box.start(r, request(wire.Look, "x", "look"), 10*time.Second) // goes alone
 			for i := range 12 {
-				cmd := acquire(key(i), value())
-				if near[cmd.Value] = i%2 == 0; !near[cmd.Value] {
-					cmd.Fence.Ahead = time.Hour
+				req := acquire(key(i), value())
+				if near[req.Value] = i%2 == 0; !near[req.Value] {
+					req.Fence.Ahead = time.Hour
 				}
-				box.start(r, cmd, 10*time.Second)
+				box.start(r, req, 10*time.Second)
 			}
 			for holder, v := range box.await(t, 13) {
 				switch {

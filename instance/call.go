@@ -8,102 +8,103 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// call is one command on its way through a pipe, or one Probe: what is asked, who
-// waits for it, and the vote.
+// call is one request, or one Probe, on its way through the pipe: the request, its
+// receiver, and the vote.
 //
-// Calls are used again. One belongs to its pipe until it has ended; one that ended
-// before the exchange it was in is left to the collector, for go-redis may still
-// read it.
+// Calls are reused. The pipe owns a call until it is done. A call that is done before its
+// batch has ended is left to the garbage collector, because go-redis may still read it.
 type call struct {
-	cmd      wire.Request
+	req      wire.Request
 	waiter   wire.Waiter // of Enqueue and Dequeue
 	deadline time.Time   // zero: none
-	stale    time.Time   // from when on it isn't worth sending, zero: it always is
+	stale    time.Time   // from then on it is not worth sending; zero: always worth it
 	vote     wire.Vote
 	to       wire.Receiver
 
-	// Written under the pipe's lock.
-	stage stage
-	in    *batch // what it is or was sent with last
-	at    int    // its place in pipe.timed, -1 if it isn't there
+	// Guarded by the pipe's lock.
+	state callState
+	in    *batch // the last batch that it was in
+	index int    // in pipe.pending, -1 if it isn't there
 
-	// What an answer said that is a reason to send it again, in another way.
-	resend bool // it is to be sent again
-	byText bool // the server lacks the script
-	byLua  bool // the server lacks the dialect's own command
-	alone  bool // the list it was in was refused for one of its keys
-	quiet  bool // the user may not look at the line of waiters
-	waking bool // it looks there
+	// What a reply said that is a reason to send the request again in another way.
+	resend       bool // send it again
+	useEval      bool // the server doesn't have the script
+	useScript    bool // the server doesn't have the dialect's own command
+	ownCommand   bool // the server refused the list it was in because of one of its keys
+	cannotNotify bool // the user may not use the wait queue
+	notifies     bool // it uses the wait queue
 
+	// The arguments of its commands. go-redis gets pointers to them, which costs no
+	// allocation.
 	ttl     int64 // milliseconds
-	quarter int64 // of the counter's, rounded up
+	quarter int64 // of the counter's TTL, rounded up, in milliseconds
 	token   uint64
-	spare   int64
+	reserve int64
 	ahead   int64 // microseconds
 	counter bytesArg
 	set     bytesArg
 	waiters bytesArg
-	pttl    *ask // of a bare SET
+	pttl    *command // of a bare SET
 
 	probing bool
-	before  wire.Known // what a Probe's client knew
-	answers []ask      // to a Probe
+	known   wire.Known // what a Probe's client knew
+	replies []command  // to a Probe
 }
 
-// stage is how far a call has come.
-type stage uint8
+// callState is how far a call has come.
+type callState uint8
 
 const (
-	// waiting: it is in the pipe's line.
-	waiting stage = iota
-	// aboard: it is a part of an exchange, written or not (batch.sealed). It becomes
-	// waiting again only if it was not, or the server said that it did nothing.
-	aboard
-	// ended: its vote was given, or nobody waits for it.
-	ended
+	// queued: it is in the pipe's queue.
+	queued callState = iota
+	// inBatch: it is in a batch, written or not (batch.written). It becomes queued again
+	// only if the batch was not written, or if the server said that it did nothing.
+	inBatch
+	// done: its vote was given, or nobody waits for it.
+	done
 )
 
 const (
-	// maxReply is the longest answer to a command, in bytes: far longer than any that a
-	// server gives.
+	// maxReply is the longest reply to a command, in bytes: far longer than any that a
+	// server sends.
 	maxReply = 64 << 10
-	// maxElement is how much longer it is for each lock of a list: the longest text that
-	// grant.lua repeats, and what is around it.
+	// maxElement is how much longer the reply may be for each lock in a list: the longest
+	// text that grant.lua repeats, and its framing.
 	maxElement = 512 + 16
 )
 
-// bytesArg is an argument that lies in a buffer.
+// bytesArg is an argument in a reused buffer.
 type bytesArg struct{ b []byte }
 
-// MarshalBinary gives the bytes to go-redis.
+// MarshalBinary returns the bytes to go-redis.
 func (a *bytesArg) MarshalBinary() ([]byte, error) { return a.b, nil }
 
-// String gives the bytes to go-redis's hooks.
+// String returns the bytes to go-redis's hooks.
 func (a *bytesArg) String() string { return string(a.b) }
 
-func (r *Redis) newCall(cmd wire.Request) *call {
+func (r *Redis) newCall(req wire.Request) *call {
 	c, _ := r.calls.Get().(*call)
 	if c == nil {
 		c = new(call)
 	}
-	c.cmd, c.at = cmd, -1
-	c.ttl = cmd.TTL.Milliseconds()
-	c.quarter = (cmd.Fence.TTL.Milliseconds() + 3) / 4
-	c.token = uint64(cmd.Fence.Token)
-	c.spare, c.ahead = int64(cmd.Fence.Reserve), cmd.Fence.Ahead.Microseconds()
+	c.req, c.index = req, -1
+	c.ttl = req.TTL.Milliseconds()
+	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
+	c.token = uint64(req.Fence.Token)
+	c.reserve, c.ahead = int64(req.Fence.Reserve), req.Fence.Ahead.Microseconds()
 	return c
 }
 
-// recycle takes a call back that nobody has any more.
+// recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
 	*c = call{counter: c.counter, set: c.set, waiters: c.waiters}
 	r.calls.Put(c)
 }
 
-// marks is how many marks the command's script has to look at, the last of its keys: 1
-// where the run has an epoch. A user without the right to the mark's key isn't asked for it.
+// marks is the number of marks among the keys of the call's script: 1 if the run has an
+// epoch. A user without the right to the mark's key has a run without an epoch.
 func (c *call) marks() int {
-	if c.cmd.Run.Epoch() == "" {
+	if c.req.Run.Epoch() == "" {
 		return 0
 	}
 	return 1
@@ -113,15 +114,15 @@ func (c *call) counterKey() *bytesArg { return c.beside(&c.counter, counterSuffi
 func (c *call) setKey() *bytesArg     { return c.beside(&c.set, setSuffix) }
 func (c *call) waitersKey() *bytesArg { return c.beside(&c.waiters, waitersSuffix) }
 
-// beside writes the name of a key in the lock's slot, which starts with a brace.
+// beside writes the name of another key in the lock's slot.
 func (c *call) beside(a *bytesArg, suffix string) *bytesArg {
-	a.b = append(append(append(a.b[:0], '{'), c.cmd.Key...), suffix...)
+	a.b = append(append(append(a.b[:0], '{'), c.req.Key...), suffix...)
 	return a
 }
 
-// writes reports whether replicas have to have it before it counts.
+// writes reports whether its grant counts only once replicas have it.
 func (c *call) writes() bool {
-	switch c.cmd.Op {
+	switch c.req.Op {
 	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore:
 		return true
 	default:
@@ -129,49 +130,49 @@ func (c *call) writes() bool {
 	}
 }
 
-// fail gives it the vote of a command without a usable answer.
+// fail sets the vote of a request without a usable reply.
 func (c *call) fail(err error) {
-	//guard:unsent-is-certain  only a command that was never written counts as unsent
-	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.sealed, Err: err}
+	//guard:unsent-is-certain  only a request that was never written counts as unsent
+	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.written, Err: err}
 }
 
-// turnedDown is for a command that the server answered with an error. If it would
-// have set the lock's key, and the server certainly didn't begin with it, nothing
-// has to be deleted: as if it had never been sent. Without this a server whose
-// memory is full would be owed a delete for every lock that is taken.
+// rejected sets the vote of a request to which the server replied with an error. If the
+// request would have set the lock's key, and the server certainly did not begin with it, it
+// counts as unsent: nothing has to be deleted. Otherwise a server whose memory is full
+// would leave a pending delete for every acquisition.
 //
-// sent is the command that was answered, empty where a script handed the error on.
-func (c *call) turnedDown(text, sent string) {
-	if other := runError(text, c.cmd.Run); other != nil {
+// sent is the name of the command that failed, empty if a script handed the error on.
+func (c *call) rejected(text, sent string) {
+	if other := runError(text, c.req.Run); other != nil {
 		c.vote = wire.Vote{Unsent: true, Err: other}
 		return
 	}
-	if counter := counterError(text, &c.cmd); counter != nil {
+	if counter := counterError(text, &c.req); counter != nil {
 		c.fail(counter)
 	} else {
 		c.fail(serverError(text))
 	}
-	if (c.cmd.Op == wire.Acquire || c.cmd.Op == wire.Restore) && nothingDone(text, sent) {
+	if (c.req.Op == wire.Acquire || c.req.Op == wire.Restore) && nothingDone(text, sent) {
 		c.vote.Unsent = true
 	}
 }
 
-// garbled is for a command whose answer has the wrong form.
-func (c *call) garbled(s *sink) {
-	c.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, c.cmd.Op, s.raw))
+// malformed sets the vote of a request whose reply has the wrong form.
+func (c *call) malformed(reply *replyBuffer) {
+	c.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, c.req.Op, reply.raw))
 }
 
-// take gives it the vote that a script's answer is.
-func (c *call) take(a answer) {
+// take sets the vote from a script's result.
+func (c *call) take(a result) {
 	c.vote = wire.Vote{Outcome: wire.Refused}
-	if c.cmd.Clock {
+	if c.req.Clock {
 		c.vote.Clock = a.clock
 	}
 	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = wire.Granted
 	}
-	switch c.cmd.Op {
+	switch c.req.Op {
 	case wire.Release, wire.Dequeue:
 		c.vote.Notified = a.token == 1
 	case wire.Acquire:
@@ -180,18 +181,18 @@ func (c *call) take(a answer) {
 			c.vote.Replaced = a.outcome == scriptReplaced
 			c.vote.Token = fencing.Token(a.token)
 			switch {
-			case !c.cmd.Fence.On:
+			case !c.req.Fence.On:
 			case !c.vote.Token.Valid():
 				c.fail(fmt.Errorf("%w: the server counted to %d", wire.ErrCounter, a.token))
-			case a.ttl < 0 || a.ttl > c.spare:
-				c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.spare))
+			case a.ttl < 0 || a.ttl > c.reserve:
+				c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.reserve))
 			default:
 				c.vote.Reserved = int(a.ttl)
 			}
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)
 		case scriptOtherSet:
-			c.vote.Err = &wire.SetMismatchError{Mine: c.cmd.Fence.Set, Theirs: string(a.text)}
+			c.vote.Err = &wire.SetMismatchError{Mine: c.req.Fence.Set, Theirs: string(a.text)}
 		}
 	case wire.Look:
 		c.vote.Token = fencing.Token(a.token)
@@ -201,7 +202,7 @@ func (c *call) take(a answer) {
 	}
 }
 
-// remaining reads PTTL's answer.
+// remaining reads PTTL's reply.
 func remaining(ms int64) time.Duration {
 	switch {
 	case ms == -1:

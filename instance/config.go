@@ -3,21 +3,22 @@ package instance
 import (
 	"crypto/tls"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// Config says how to speak to one instance. The zero Config is a good one.
+// Config configures one instance. The zero Config is a good one.
 type Config struct {
 	// Name names the instance in errors, hooks and reports: up to MaxName
 	// bytes of printable UTF-8. Default: the client's address. The instances
-	// of one quorum need different names. Give one server the same name in all clients:
-	// marks (see MarkKey) are kept by name, so clients that use different names for
-	// one server can't tell each other of the servers that the name led to.
+	// of one quorum need different names. Use the same name for a server in all clients:
+	// marks (see MarkKey) are kept by name, so clients that use different names for one
+	// server can't tell each other to which servers the name led.
 	Name string
 
-	// Dialect names the commands to speak with. Default: DialectAuto, which
-	// asks the server at every Probe.
+	// Dialect names the commands to use. Default: DialectAuto, which asks the server at
+	// every Probe.
 	Dialect Dialect
 
 	// Replicas is the number of replicas that must have a grant before it
@@ -25,48 +26,43 @@ type Config struct {
 	// are followed by WAIT on the same connection, and a vote that is not
 	// acknowledged by as many fails with quorum.ErrNotReplicated.
 	//
-	// It narrows what a failover to a replica can lose, but doesn't end it:
-	// nothing makes the replica that has the grant the one that is promoted.
+	// It reduces what a failover to a replica can lose, but not to nothing: another replica
+	// than the one with the grant may be promoted.
 	Replicas int
 
 	// ReplicaTimeout is how long the server waits for the replicas: whole
-	// milliseconds, 1 ms to 1 minute. It must be below the Coordinator's
-	// InstanceTimeout, or replicas that are missing show as quorum.ErrTimeout.
-	// Default: half of what is left of that when the command is sent, at most
-	// 100 ms. Only used with Replicas.
+	// milliseconds, 1 ms to 1 minute. It must be below the Coordinator's InstanceTimeout;
+	// otherwise missing replicas look like quorum.ErrTimeout. Default: half of what is left
+	// of that timeout when the command is sent, at most 100 ms. Only used with Replicas.
 	ReplicaTimeout time.Duration
 
-	// VouchedRunID is a run ID of the server (run_id in INFO server) for which you
-	// vouch: it came up with all votes that were ever given, because it is new and
-	// nobody has locked on it, say; and its address has led to no other server within
-	// quorum.Config.MaxTTL. A client that starts then doesn't wait for that
-	// run's quarantine. It spares no other run, no client that has seen another
-	// run of the server before, and nobody once the server has been up for a quarantine.
-	// Don't empty the server before that. OpenAll refuses it: give it to Open or New, server by
-	// server. Up to 64 letters and digits.
+	// VouchedRunID is a run ID of the server (run_id in INFO server) for which you vouch: the
+	// server started with all votes that it ever gave, for example because it is new and
+	// nobody has locked on it, and its address has led to no other server within
+	// quorum.Config.MaxTTL. A client that starts then skips that run's quarantine. It does
+	// not help with another run, for a client that has seen another run of the server, or
+	// after the server has been up for a quarantine. Don't empty the server before that.
+	// OpenAll refuses it: give it to Open or New for each server. Up to 64 letters and digits.
 	VouchedRunID string
 
-	// FixedAddress says that the address never leads to another server while the first
-	// one lives, as the address of a machine of its own does, and that of a service,
-	// a proxy or a name that is switched does not. Then TTL may be as long as
-	// quorum.Config.MaxTTL; otherwise the time for which connections live comes off,
-	// see Redis.ConnLife. If it isn't so, two clients can hold one lock for that time
-	// after the address has moved. Default false.
+	// FixedAddress says that the address never leads to another server while the first one
+	// runs. That is true of a machine's own address, but not of a service's, a proxy's, or a
+	// name that is switched. With it, TTL may be as long as quorum.Config.MaxTTL; without it,
+	// TTL must be shorter by Redis.ConnLife. If it is set and not true, two clients can hold
+	// one lock for that time after the address has moved. Default false.
 	FixedAddress bool
 
-	// AddressLag is for how long after the address has moved a new connection of this
-	// client may still lead to the server before, because a resolver remembers the answer
-	// (the time to live of a DNS name), or a proxy its connections. It comes off the
-	// longest TTL, too, and must not be set with FixedAddress. Not negative. Default 0:
-	// the move reaches all clients at one moment.
+	// AddressLag is how long after the address has moved a new connection may still lead to
+	// the previous server, because a resolver caches the answer (a DNS name's TTL), or a
+	// proxy keeps its connections. It shortens the longest TTL, too, and must not be set with
+	// FixedAddress. Not negative. Default 0: the move reaches all clients at once.
 	AddressLag time.Duration
 
-	// TLS says whom to trust over a rediss:// URL, and who this client is: RootCAs
-	// for a CA of your own, Certificates where the server asks for one, ServerName
-	// where the certificate has another name than the URL. Only Open and OpenAll
-	// take it, and only for rediss://: a client that is given to New has its own,
-	// and a URL that would be spoken to in the clear is refused. It is copied.
-	// Default: the system's CAs, the URL's host, TLS 1.2 or later.
+	// TLS configures TLS for a rediss:// URL: RootCAs for your own CA, Certificates if the
+	// server asks for one, ServerName if the certificate has another name than the URL. Only
+	// Open and OpenAll accept it, and only for rediss://. A client given to New has its own
+	// configuration. It is copied. Default: the system's CAs, the URL's host, TLS 1.2 or
+	// later.
 	TLS *tls.Config
 }
 
@@ -79,46 +75,41 @@ const (
 	maxReplicaTimeout     = time.Minute
 )
 
-// validate fills in the defaults and names the first value that can't be used.
-func (cfg Config) validate() (Config, error) {
+// validate returns an error that names the first value that can't be used.
+func (cfg Config) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: Config."+format, append([]any{ErrConfig}, args...)...)
+	}
 	if err := validateName(cfg.Name); err != nil {
-		return Config{}, err
+		return err
 	}
-	if cfg.Dialect >= dialects {
-		return Config{}, fmt.Errorf("%w: Config.Dialect is %d, use one of this package's constants", ErrConfig, cfg.Dialect)
-	}
-	if cfg.Replicas < 0 || cfg.Replicas > maxReplicas {
-		return Config{}, fmt.Errorf("%w: Config.Replicas is %d, want 0 (don't wait) to %d", ErrConfig, cfg.Replicas, maxReplicas)
-	}
-	switch t := cfg.ReplicaTimeout; {
-	case t == 0:
-		// See batch.replicaTimeout.
-	case t < time.Millisecond || t > maxReplicaTimeout:
-		// WAIT with 0 waits for ever.
-		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, want 1ms to %v", ErrConfig, t, maxReplicaTimeout)
-	case t%time.Millisecond != 0:
-		return Config{}, fmt.Errorf("%w: Config.ReplicaTimeout is %v, the server counts in whole milliseconds", ErrConfig, t)
-	}
+	wait := cfg.ReplicaTimeout
+	notRunID := strings.IndexFunc(cfg.VouchedRunID, func(c rune) bool {
+		return !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
+	})
 	switch {
+	case cfg.Dialect >= dialects:
+		return bad("Dialect is %d, use one of this package's constants", cfg.Dialect)
+	case cfg.Replicas < 0 || cfg.Replicas > maxReplicas:
+		return bad("Replicas is %d, want 0 (don't wait) to %d", cfg.Replicas, maxReplicas)
+	// Zero is batch.replicaTimeout's default. WAIT itself would wait forever.
+	case wait != 0 && (wait < time.Millisecond || wait > maxReplicaTimeout):
+		return bad("ReplicaTimeout is %v, want 1ms to %v", wait, maxReplicaTimeout)
+	case wait%time.Millisecond != 0:
+		return bad("ReplicaTimeout is %v, the server counts in whole milliseconds", wait)
 	case cfg.AddressLag < 0:
-		return Config{}, fmt.Errorf("%w: Config.AddressLag is %v, want zero or more", ErrConfig, cfg.AddressLag)
+		return bad("AddressLag is %v, want zero or more", cfg.AddressLag)
 	case cfg.AddressLag > 0 && cfg.FixedAddress:
-		return Config{}, fmt.Errorf("%w: Config.AddressLag is %v, but FixedAddress says that the address never moves; set one of them", ErrConfig, cfg.AddressLag)
+		return bad("AddressLag is %v, but FixedAddress says that the address never moves; set one of them", cfg.AddressLag)
+	case len(cfg.VouchedRunID) > 64:
+		return bad("VouchedRunID has %d bytes, a run id has 40", len(cfg.VouchedRunID))
+	case notRunID >= 0:
+		c, _ := utf8.DecodeRuneInString(cfg.VouchedRunID[notRunID:])
+		return bad("VouchedRunID has the character %q, copy the run_id of INFO server", c)
+	case cfg.TLS != nil:
+		return validateTLS(cfg.TLS)
 	}
-	if len(cfg.VouchedRunID) > 64 {
-		return Config{}, fmt.Errorf("%w: Config.VouchedRunID has %d bytes, a run id has 40", ErrConfig, len(cfg.VouchedRunID))
-	}
-	for _, c := range cfg.VouchedRunID {
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
-			return Config{}, fmt.Errorf("%w: Config.VouchedRunID has the character %q, copy the run_id of INFO server", ErrConfig, c)
-		}
-	}
-	if cfg.TLS != nil {
-		if err := validateTLS(cfg.TLS); err != nil {
-			return Config{}, err
-		}
-	}
-	return cfg, nil
+	return nil
 }
 
 func validateTLS(c *tls.Config) error {

@@ -78,27 +78,27 @@ func (g *granter) known() any {
 
 // command makes the key k what it takes, and gives the command that gets it, in the run
 // of that name; in none if it is empty.
-func (g *granter) command(run string) wire.Request {
+func (g *granter) request(run string) wire.Request {
 	g.ask("DEL", "k")
-	cmd := acquire("k", value())
-	cmd.Replace, cmd.Fence.Reserve = g.replace, g.spare
+	req := acquire("k", value())
+	req.Replace, req.Fence.Reserve = g.replace, g.spare
 	if run != "" {
 		g.in(run)
-		cmd.Run = wire.Run(g.run)
+		req.Run = wire.Run(g.run)
 	}
 	if g.replace != "" {
 		g.ask("SET", "k", g.replace)
 	}
-	return cmd
+	return req
 }
 
 // vote is the answer to the command.
-func (g *granter) vote(cmd wire.Request) wire.Vote {
+func (g *granter) vote(req wire.Request) wire.Vote {
 	g.t.Helper()
-	v := g.r.Do(within(g.t), cmd)
+	v := g.r.Do(within(g.t), req)
 	if v.Outcome == wire.Granted {
 		require.Equal(g.t, g.replace != "", v.Replaced)
-		require.Equal(g.t, cmd.Value, g.ask("GET", "k"))
+		require.Equal(g.t, req.Value, g.ask("GET", "k"))
 		require.Equal(g.t, v.Token.String(), tokenIn(g.ask, "k"), "what was given is what is kept")
 		require.Equal(g.t, max(0, min(int64(g.spare), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Reserved))), int64(v.Reserved), "as many as asked for, but none beyond the clock")
 		g.last = v.Token
@@ -124,14 +124,14 @@ func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
 // token is granted one in a life, or several, and gives the first of them.
 func (g *granter) token(life string) fencing.Token {
 	g.t.Helper()
-	v := granted(g.t, g.vote(g.command(life)))
+	v := granted(g.t, g.vote(g.request(life)))
 	return v.Token - fencing.Token(v.Reserved)
 }
 
 // fromClock is granted one in a life, and checks that it is the clock's.
 func (g *granter) fromClock(life string) {
 	g.t.Helper()
-	v := granted(g.t, g.vote(g.command(life)))
+	v := granted(g.t, g.vote(g.request(life)))
 	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
 	require.Zero(g.t, v.Reserved, "none is reserved beyond the clock")
 	require.Equal(g.t, life, g.known())
@@ -186,8 +186,8 @@ func TestServerThatCameBackOlder(t *testing.T) {
 	g.ask = asker(t, g.r)
 	require.Equal(t, "45", tokenIn(g.ask, "k"), "it came back older")
 	require.Equal(t, before, runIn(g.ask, "k"))
-	cmd := g.command("before")
-	vote := failed(t, g.r.Do(within(t), cmd), wire.ErrOtherRun)
+	req := g.request("before")
+	vote := failed(t, g.r.Do(within(t), req), wire.ErrOtherRun)
 	require.True(t, vote.Unsent)
 	g.run = string(runOf(t, g.r))
 	require.NotEqual(t, before, g.run)
@@ -227,7 +227,7 @@ func TestLostParts(t *testing.T) {
 				g.fromClock(life)
 				have()
 				ask("SET", CounterKey("k"), "0")
-				look := g.r.Do(within(t), command(wire.Look, "k", ""))
+				look := g.r.Do(within(t), request(wire.Look, "k", ""))
 				require.NoError(t, look.Err)
 				require.Zero(t, look.Token)
 				g.fromClock(life)
@@ -258,9 +258,9 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		keys := []string{CounterKey("k"), SetKey("k")}
 		grant := func(ttl time.Duration) {
-			cmd := g.command("life")
-			cmd.Fence.TTL = ttl
-			granted(t, g.vote(cmd))
+			req := g.request("life")
+			req.Fence.TTL = ttl
+			granted(t, g.vote(req))
 		}
 		const most = 6_000_000 // six quarters of 4 000 s
 		grant(4_000 * time.Second)
@@ -326,13 +326,13 @@ func TestPeriodsEnd(t *testing.T) {
 func TestQuarters(t *testing.T) {
 	r, _ := real(t, Config{})
 	for ms := int64(1); ms < 10; ms++ {
-		cmd := acquire("k", value())
-		cmd.Fence.TTL = time.Duration(ms) * time.Millisecond
-		quarter := r.newCall(cmd).quarter
+		req := acquire("k", value())
+		req.Fence.TTL = time.Duration(ms) * time.Millisecond
+		quarter := r.newCall(req).quarter
 		require.GreaterOrEqual(t, 4*quarter, ms)
 		require.Less(t, 4*quarter, ms+4)
-		granted(t, r.Do(within(t), cmd))
-		granted(t, r.Do(within(t), command(wire.Release, "k", cmd.Value)))
+		granted(t, r.Do(within(t), req))
+		granted(t, r.Do(within(t), request(wire.Release, "k", req.Value)))
 	}
 }
 
@@ -342,11 +342,11 @@ func TestOtherSetIsTold(t *testing.T) {
 		counted(ask, "k", 41, "other@1 N=3 Q=2", "one")
 		text := ask("GET", SetKey("k"))
 		for _, holder := range []string{"", "theirs"} {
-			cmd := g.command("two")
+			req := g.request("two")
 			if holder != "" {
 				ask("SET", "k", holder)
 			}
-			v := g.r.Do(within(t), cmd)
+			v := g.r.Do(within(t), req)
 			require.Equal(t, wire.Refused, v.Outcome)
 			var mismatch *wire.SetMismatchError
 			require.ErrorAs(t, v.Err, &mismatch)
@@ -381,9 +381,9 @@ func TestRefusedGrantChangesNothing(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, life := range []string{"one", "two", ""} {
 			counted(ask, "k", 41, set1.String(), "one")
-			cmd, text := g.command(life), ask("GET", SetKey("k"))
+			req, text := g.request(life), ask("GET", SetKey("k"))
 			ask("SET", "k", "theirs", "PX", 5000)
-			v := refused(t, g.r.Do(within(t), cmd))
+			v := refused(t, g.r.Do(within(t), req))
 			require.InDelta(t, 5*time.Second, v.Remaining, float64(time.Second))
 			require.Equal(t, "theirs", ask("GET", "k"))
 			require.Equal(t, "41", tokenIn(ask, "k"))
@@ -404,28 +404,28 @@ func TestBadCounters(t *testing.T) {
 					g.token("life")
 				}
 				ask("SET", CounterKey("k"), text)
-				cmd := g.command("life")
+				req := g.request("life")
 				before := ask("GET", SetKey("k"))
-				failed(t, g.vote(cmd), wire.ErrCounter)
+				failed(t, g.vote(req), wire.ErrCounter)
 				if text == "9223372036854775807" && ask("GET", CounterKey("k")) != text {
 					continue // miniredis doesn't notice its own overflow
 				}
 				require.Equal(t, text, ask("GET", CounterKey("k")), "it is left as it was found")
 				require.Equal(t, before, ask("GET", SetKey("k")))
 
-				look := g.r.Do(within(t), command(wire.Look, "k", ""))
+				look := g.r.Do(within(t), request(wire.Look, "k", ""))
 				if text == "9007199254740991" {
 					require.Equal(t, fencing.MaxToken, look.Token)
 					continue
 				}
 				failed(t, look, wire.ErrCounter)
 				ask("DEL", "k")
-				restore := command(wire.Restore, "k", value())
+				restore := request(wire.Restore, "k", value())
 				restore.Fence.Token = 9
 				failed(t, g.r.Do(within(t), restore), wire.ErrCounter)
 				require.Nil(t, ask("GET", "k"))
 				ask("SET", "k", "v")
-				raise := command(wire.Raise, "k", "v")
+				raise := request(wire.Raise, "k", "v")
 				raise.Fence.Token = 9
 				failed(t, g.r.Do(within(t), raise), wire.ErrCounter)
 				require.Equal(t, text, ask("GET", CounterKey("k")))
@@ -440,7 +440,7 @@ func TestBadTexts(t *testing.T) {
 		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 life", set1.String() + " 1/ life", set1.String() + " 1/1", "/1/1 life"} {
 			counted(ask, "k", 41, "", "")
 			ask("SET", SetKey("k"), text)
-			failed(t, g.vote(g.command("life")), wire.ErrCounter)
+			failed(t, g.vote(g.request("life")), wire.ErrCounter)
 			require.Equal(t, text, ask("GET", SetKey("k")))
 			require.Equal(t, "41", tokenIn(ask, "k"))
 		}
@@ -448,9 +448,9 @@ func TestBadTexts(t *testing.T) {
 			counted(ask, "k", 41, set1.String(), "life")
 			ask("DEL", key)
 			ask("HSET", key, "token", "5")
-			failed(t, g.vote(g.command("life")), ErrWrongType)
+			failed(t, g.vote(g.request("life")), ErrWrongType)
 			ask("DEL", "k")
-			restore := command(wire.Restore, "k", value())
+			restore := request(wire.Restore, "k", value())
 			restore.Fence.Token = 9
 			failed(t, g.r.Do(within(t), restore), ErrWrongType)
 			require.Nil(t, ask("GET", "k"))
@@ -491,9 +491,9 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 				counted(admin, "k", test.have, set1.String(), "one")
 			}
 			g := &granter{t: t, r: open(t, "redis://half:pw@"+s.Addr(), Config{}), ask: admin, run: string(runOf(t, open(t, s.URL(), Config{})))}
-			cmd := acquire("k", value())
-			cmd.Run = wire.Run(g.run)
-			failed(t, g.vote(cmd), ErrPermission)
+			req := acquire("k", value())
+			req.Run = wire.Run(g.run)
+			failed(t, g.vote(req), ErrPermission)
 			if test.want == "clock" {
 				require.Greater(t, len(tokenIn(admin, "k").(string)), 10, "that it was raised does no harm")
 			} else {
@@ -513,7 +513,7 @@ var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
 func TestRaiseIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
-		raise := command(wire.Raise, "k", "v")
+		raise := request(wire.Raise, "k", "v")
 		raise.Run = runOf(t, r)
 		for _, text := range []bool{true, false} {
 			ask("SET", "k", "v")
@@ -529,9 +529,9 @@ func TestRaiseIsNoGrant(t *testing.T) {
 				require.Equal(t, before, ask("GET", SetKey("k")))
 			}
 			ask("DEL", "k")
-			cmd := acquire("k", "v")
-			cmd.Run = runOf(t, r)
-			v := granted(t, r.Do(ctx, cmd))
+			req := acquire("k", "v")
+			req.Run = runOf(t, r)
+			v := granted(t, r.Do(ctx, req))
 			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
 		}
 		// One that was lost starts where the raise puts it, until it is granted from.
@@ -548,7 +548,7 @@ func TestRaiseIsNoGrant(t *testing.T) {
 func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
-		restore := command(wire.Restore, "k", "v")
+		restore := request(wire.Restore, "k", "v")
 		restore.Fence.Token = 50
 		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
 			ask("FLUSHALL")
@@ -574,9 +574,9 @@ func TestRestoreIsNoGrant(t *testing.T) {
 			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 
 			ask("DEL", "k")
-			cmd := acquire("k", "v")
-			cmd.Run = runOf(t, r)
-			v := granted(t, r.Do(ctx, cmd))
+			req := acquire("k", "v")
+			req.Run = runOf(t, r)
+			v := granted(t, r.Do(ctx, req))
 			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
 		}
 	})
@@ -601,9 +601,9 @@ func TestLiftsKeepTheTime(t *testing.T) {
 							ask("PEXPIRE", key, left)
 						}
 					}
-					cmd := command(op, "k", "v")
-					cmd.Fence.Token = token
-					granted(t, r.Do(within(t), cmd))
+					req := request(op, "k", "v")
+					req.Fence.Token = token
+					granted(t, r.Do(within(t), req))
 					for _, key := range []string{CounterKey("k"), SetKey("k")} {
 						require.InDelta(t, want, ask("PTTL", key), 10_000, "%v to %v of %s with %d", op, token, key, left)
 					}
@@ -625,12 +625,12 @@ func TestCommandsOfOtherRunsTravelApart(t *testing.T) {
 			}
 			var box ballotBox
 			runs := make(map[string]wire.Run)
-			box.start(r, command(wire.Look, "x", "look"), 10*time.Second) // goes alone
+			box.start(r, request(wire.Look, "x", "look"), 10*time.Second) // goes alone
 			for i := range 12 {
-				cmd := acquire(key(i), value())
-				cmd.Run = []wire.Run{run, ""}[i%2]
-				runs[cmd.Value] = cmd.Run
-				box.start(r, cmd, 10*time.Second)
+				req := acquire(key(i), value())
+				req.Run = []wire.Run{run, ""}[i%2]
+				runs[req.Value] = req.Run
+				box.start(r, req, 10*time.Second)
 			}
 			for holder, v := range box.await(t, 13) {
 				if holder == "look" {

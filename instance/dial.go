@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -10,14 +11,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lateDialer makes go-redis see a failed dial one step later: when it greets
-// the server over a connection that was never made.
+// dialFunc is what redis.Options.Dialer is.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// delayDialError makes go-redis see a failed dial one step later, during the handshake over
+// a connection that was never made.
 //
-// After Options.PoolSize failed dials go-redis stops dialing, lets a goroutine
-// try once a second, and fails all commands meanwhile: a server that is back
-// would be without votes for up to a second more. And it logs each of these
-// dials to standard error. A greeting that fails has neither effect.
-func lateDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+// After Options.PoolSize failed dials go-redis stops dialing, tries again once a second in
+// the background, and fails all commands until then: a server that is back would have no
+// votes for up to a second more. It also logs each of these dials to standard error. A
+// failed handshake has neither effect.
+func delayDialError(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -27,11 +31,10 @@ func lateDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 	}
 }
 
-// dialer gives the options' own dialer, or go-redis's, but for TLS: there
-// go-redis's ignores the context. Its pool dials on a context that ends with
-// DialTimeout rather than with the command, so that others can have the
-// connection.
-func dialer(opt *redis.Options) func(context.Context, string, string) (net.Conn, error) {
+// dialer returns the options' own dialer, or go-redis's. For TLS it makes one, because
+// go-redis's ignores the context. The context of a pool's dial ends with DialTimeout and not
+// with the command, so that other commands can use the connection.
+func dialer(opt *redis.Options) dialFunc {
 	switch {
 	case opt.Dialer != nil:
 		return opt.Dialer
@@ -48,18 +51,16 @@ func dialer(opt *redis.Options) func(context.Context, string, string) (net.Conn,
 // keepAlive is go-redis's own, which it doesn't export.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// dialError wraps a dial's error once more: go-redis takes one layer off the
-// error of a greeting.
+// dialError wraps a dial's error once more, because go-redis unwraps the error of a
+// handshake once.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// noConn is a connection that was never made: all it does is to say why.
+// noConn is a connection that was never made. It only returns the dial's error.
 type noConn struct{ err error }
 
-// A noConn counts as unhealthy in go-redis's pool (SyscallConn), so that one
-// that was dialed ahead isn't used for a command.
 var (
 	_ net.Conn     = (*noConn)(nil)
 	_ syscall.Conn = (*noConn)(nil)
@@ -68,17 +69,37 @@ var (
 func (c *noConn) Read([]byte) (int, error)         { return 0, c.err }
 func (c *noConn) Write([]byte) (int, error)        { return 0, c.err }
 func (c *noConn) Close() error                     { return nil }
-func (c *noConn) LocalAddr() net.Addr              { return noAddr{} }
-func (c *noConn) RemoteAddr() net.Addr             { return noAddr{} }
+func (c *noConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (c *noConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
 func (c *noConn) SetDeadline(time.Time) error      { return c.err }
 func (c *noConn) SetReadDeadline(time.Time) error  { return c.err }
 func (c *noConn) SetWriteDeadline(time.Time) error { return c.err }
 
-// SyscallConn is what go-redis asks a pooled connection's health through.
+// SyscallConn is how go-redis checks a pooled connection. The error makes a noConn that was
+// dialed in advance unhealthy, so that no command uses it.
 func (c *noConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 
-// noAddr is the address of a connection that was never made.
-type noAddr struct{}
-
-func (noAddr) Network() string { return "none" }
-func (noAddr) String() string  { return "none" }
+// checkPassword makes go-redis find out during the handshake that the server wants a
+// password and the options have none. go-redis itself lets such a connection pass. The
+// server then closes it at the first command with more than ten arguments, mostly before the
+// client can read why, and the client cannot know whether the command was carried out.
+//
+// It costs a round trip for each new connection without a password.
+func checkPassword(opt *redis.Options) func(context.Context, *redis.Conn) error {
+	next := opt.OnConnect
+	if opt.Password != "" || opt.CredentialsProvider != nil || opt.CredentialsProviderContext != nil || opt.StreamingCredentialsProvider != nil {
+		return next
+	}
+	return func(ctx context.Context, conn *redis.Conn) error {
+		err := conn.Ping(ctx).Err()
+		var reply redis.Error
+		// Any other reply will do, because a user may lack the right to PING.
+		if err != nil && (!errors.As(err, &reply) || kindOf(reply.Error()) == ErrAuth) {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		return next(ctx, conn)
+	}
+}

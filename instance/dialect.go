@@ -2,18 +2,18 @@ package instance
 
 import "fmt"
 
-// Dialect names the commands that a server is spoken to with, to compare and
-// delete and to compare and extend. A dialect's own commands are cheaper than
-// scripts; when the server doesn't know or allow one, a script is used for it
-// from then on, until the next Probe. Everything else is the same in all.
+// Dialect names the commands for compare-and-delete and compare-and-extend. A server's own
+// commands cost less than scripts. If the server doesn't know or doesn't allow such a
+// command, a script takes its place until the next Probe. All other requests are the same
+// in every dialect.
 type Dialect uint8
 
 // The dialects.
 const (
-	// DialectAuto asks the server which commands it has, at every Probe, and
-	// uses scripts until the first one.
+	// DialectAuto asks the server at every Probe which commands it has, and uses scripts
+	// until the first one.
 	DialectAuto Dialect = iota
-	// DialectLua uses scripts for all: any server.
+	// DialectLua uses scripts only, for any server.
 	DialectLua
 	// DialectRedis is Redis 8.4 or newer: DELEX key IFEQ value, SET ... IFEQ.
 	DialectRedis
@@ -35,11 +35,11 @@ func (d Dialect) String() string {
 	return dialectNames[d]
 }
 
-// probed are the commands by which a dialect is known. Version numbers are not
-// asked: servers in compatibility mode tell others' ones.
+// probed are the commands that tell the dialect. Version numbers don't: servers in
+// compatibility mode have those of another server.
 var probed = [...]string{"delex", "delifeq", "cad", "cas"}
 
-// detect chooses by which of the probed commands the server has.
+// detect chooses the dialect by which of the probed commands the server has.
 func detect(has [len(probed)]bool) Dialect {
 	switch {
 	case has[2] && has[3]:
@@ -53,17 +53,8 @@ func detect(has [len(probed)]bool) Dialect {
 	}
 }
 
-// speak sets the dialect for the commands to come.
-func (r *Redis) speak(d Dialect) {
+// setDialect sets the dialect of the requests to come.
+func (r *Redis) setDialect(d Dialect) {
 	r.release.Store(uint32(d))
 	r.extend.Store(uint32(d))
-}
-
-// spoken is the dialect as it goes into an Identity.
-func (r *Redis) spoken() string {
-	release, extend := Dialect(r.release.Load()), Dialect(r.extend.Load())
-	if release == extend {
-		return release.String()
-	}
-	return release.String() + " (release), " + extend.String() + " (extend)"
 }

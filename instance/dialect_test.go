@@ -23,9 +23,9 @@ import (
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// embed starts a miniredis that has a dialect's commands, with the replies that
+// emulate starts a miniredis that has a dialect's commands, with the replies that
 // were seen on real servers, and counts the commands that it gets.
-func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.Int64) {
+func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.Int64) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	has := map[Dialect][]string{DialectRedis: {"delex"}, DialectValkey: {"delifeq"}, DialectTair: {"cad", "cas"}}[d]
@@ -105,10 +105,10 @@ func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.In
 		}))
 	}
 	tick := clockwork(m)
-	m.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+	m.Server().SetPreHook(func(c *server.Peer, req string, args ...string) bool {
 		tick(c)
 		switch {
-		case cmd == "DELEX":
+		case req == "DELEX":
 			require.Len(t, args, 3, "a bare DELEX deletes whatever is there")
 			require.Equal(t, "IFEQ", args[1])
 			counts["DELEX"].Add(1)
@@ -116,7 +116,7 @@ func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.In
 				c.WriteError("ERR unknown command 'delex'")
 				return true
 			}
-		case cmd == "COMMAND" && len(args) > 0 && strings.EqualFold(args[0], "INFO"):
+		case req == "COMMAND" && len(args) > 0 && strings.EqualFold(args[0], "INFO"):
 			c.WriteLen(len(args) - 1)
 			for _, name := range args[1:] {
 				if !slices.Contains(has, name) {
@@ -128,7 +128,7 @@ func embed(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.In
 				c.WriteInt(-3)
 			}
 			return true
-		case cmd == "SET" && len(args) > 2 && strings.EqualFold(args[2], "IFEQ"):
+		case req == "SET" && len(args) > 2 && strings.EqualFold(args[2], "IFEQ"):
 			counts["SET IFEQ"].Add(1)
 			compare.Lock()
 			defer compare.Unlock()
@@ -164,7 +164,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 	t.Helper()
 	for _, d := range []Dialect{DialectLua, DialectRedis, DialectValkey, DialectTair} {
 		t.Run(d.String(), func(t *testing.T) {
-			m, counts := embed(t, d)
+			m, counts := emulate(t, d)
 			test(t, func(t *testing.T) subject {
 				r := open(t, unhurried("redis://"+m.Addr()), Config{})
 				id, err := r.Probe(within(t), wire.Known{})
@@ -221,7 +221,7 @@ func TestDialects(t *testing.T) {
 		ask("DEL", "k", "list")
 		for _, clock := range []bool{false, true} {
 			mine, theirs := value(), value()
-			extend, release := command(wire.Extend, "k", mine), command(wire.Release, "k", mine)
+			extend, release := request(wire.Extend, "k", mine), request(wire.Release, "k", mine)
 			extend.TTL, extend.Clock, release.Clock = time.Minute, clock, clock
 			told := func(v wire.Vote) { require.Equal(t, clock, !v.Clock.IsZero()) }
 
@@ -263,10 +263,10 @@ func TestWrongDialect(t *testing.T) {
 	for _, d := range []Dialect{DialectRedis, DialectValkey, DialectTair} {
 		for refusal, kind := range map[string]string{"": "unknown", "NOPERM this user has no permissions": "forbidden"} {
 			t.Run(d.String()+" "+kind, func(t *testing.T) {
-				m, _ := embed(t, DialectLua)
+				m, _ := emulate(t, DialectLua)
 				if refusal != "" {
-					m.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
-						switch cmd {
+					m.Server().SetPreHook(func(c *server.Peer, req string, args ...string) bool {
+						switch req {
 						case "SET", "DELEX", "DELIFEQ", "CAD", "CAS":
 							c.WriteError(refusal)
 							return true
@@ -277,9 +277,9 @@ func TestWrongDialect(t *testing.T) {
 				r := open(t, "redis://"+m.Addr(), Config{Dialect: d})
 				require.Equal(t, d.String(), r.spoken())
 				require.NoError(t, m.Set("k", "v"))
-				granted(t, r.Do(within(t), command(wire.Extend, "k", "v")))
+				granted(t, r.Do(within(t), request(wire.Extend, "k", "v")))
 				require.Equal(t, "lua", Dialect(r.extend.Load()).String())
-				granted(t, r.Do(within(t), command(wire.Release, "k", "v")))
+				granted(t, r.Do(within(t), request(wire.Release, "k", "v")))
 				require.Equal(t, "lua", r.spoken(), "not asked again until the next probe")
 				_, err := r.Probe(within(t), wire.Known{})
 				require.NoError(t, err)
@@ -291,9 +291,9 @@ func TestWrongDialect(t *testing.T) {
 
 // TestTairOutOfMemory: CAD needs memory there, a script's DEL doesn't.
 func TestTairOutOfMemory(t *testing.T) {
-	m, _ := embed(t, DialectTair)
-	m.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
-		if cmd == "CAD" || cmd == "CAS" {
+	m, _ := emulate(t, DialectTair)
+	m.Server().SetPreHook(func(c *server.Peer, req string, _ ...string) bool {
+		if req == "CAD" || req == "CAS" {
 			c.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
 			return true
 		}
@@ -301,8 +301,8 @@ func TestTairOutOfMemory(t *testing.T) {
 	})
 	r := open(t, "redis://"+m.Addr(), Config{Dialect: DialectTair})
 	require.NoError(t, m.Set("k", "v"))
-	failed(t, r.Do(within(t), command(wire.Extend, "k", "v")), ErrOutOfMemory)
-	granted(t, r.Do(within(t), command(wire.Release, "k", "v")))
+	failed(t, r.Do(within(t), request(wire.Extend, "k", "v")), ErrOutOfMemory)
+	granted(t, r.Do(within(t), request(wire.Release, "k", "v")))
 	require.Equal(t, "tair", r.spoken(), "it may have room again")
 }
 
@@ -311,8 +311,8 @@ func TestWrongNativeReplies(t *testing.T) {
 	for _, reply := range []string{":2\r\n", ":-2\r\n", ":x\r\n", "$1\r\n1\r\n", "*0\r\n"} {
 		f := startFake(t, func([]string) string { return reply })
 		r := open(t, "redis://"+f.addr, Config{Dialect: DialectTair})
-		failed(t, r.Do(within(t), command(wire.Extend, "k", "v")), ErrReply)
-		failed(t, r.Do(within(t), command(wire.Release, "k", "v")), ErrReply)
+		failed(t, r.Do(within(t), request(wire.Extend, "k", "v")), ErrReply)
+		failed(t, r.Do(within(t), request(wire.Release, "k", "v")), ErrReply)
 	}
 }
 

@@ -1,94 +1,89 @@
-// Package instance speaks to one independent Redis, Valkey or Tair master: it
-// is wire.Instance on go-redis, and with the guard in fencing/redisguard the
-// only part of this library that knows go-redis.
+// Package instance connects to one independent Redis, Valkey or Tair master. It implements
+// wire.Instance with go-redis. Besides fencing/redisguard it is the only part of this
+// library that uses go-redis.
 //
-// A client for a quorum differs from one for a cache. It must not send a
-// command twice (a SET NX that is sent again is refused by its own first copy),
-// must give up when its context ends and not 5 seconds later, and must not turn
-// to another server when its own is down. So New accepts a client only with the
-// options that make it so, and names the one that is wrong; Harden sets them
-// all, and Open makes such a client from a URL.
+// A client for a quorum differs from one for a cache. It must not send a command twice,
+// because a SET NX that is sent again is refused by its own first copy. It must give up when
+// its context ends, and not 5 seconds later. It must not turn to another server when its own
+// is down. So New accepts a client only with the right options, and names the wrong one.
+// Harden sets them all, and Open makes such a client from a URL.
 //
-// # What is kept on a server
+// # Keys
 //
-// For a resource "invoice" there is the lock's key "invoice", a string with the
-// holder's value, and with fencing two more in the same cluster slot: the resource's
-// counter "{invoice}:redlock" in decimal, and "{invoice}:redlock:set", which says under
-// what it was counted last:
+// The lock of a resource "invoice" is the key "invoice", a string with the holder's value.
+// With fencing there are two more keys in the same cluster slot: the resource's counter
+// "{invoice}:redlock" in decimal, and "{invoice}:redlock:set", which describes the last
+// grant:
 //
 //	prod@7 N=5 Q=3 MaxTTL=30s 21600000/82999 5f3c0e8d...
 //
-// the fingerprint of the set of instances; a quarter of the time that the counter is to
-// live, in milliseconds, and how many of these the server's clock has come to; and the
-// run of the server, by its replication ID, as the client knew it. A counter that was
-// last granted from in another run may be older than it was, as its data may have come from a
-// snapshot or a backup: it is set to the server's clock first, in microseconds, if that
-// is ahead. One that was lost starts there. No counter is raised further ahead of that
-// clock than the client says (half of quorum.Config.MaxTTL): a grant fails with
-// quorum.ErrCounter instead, and sets nothing. Both keys expire together, and are given
-// more time once in a period, rather than by each grant.
+// That is the fingerprint of the set of instances; a quarter of the counter's TTL, in
+// milliseconds, and the number of these quarters on the server's clock; and the run of the
+// server, by its replication ID, as the client knew it. If a counter's last grant was in
+// another run, the server may have restored an older counter from a snapshot or a backup. It
+// is first set to the server's clock, in microseconds, if that is ahead. A lost counter
+// starts there. No counter is raised further ahead of that clock than the client allows
+// (half of quorum.Config.MaxTTL). Instead the grant fails with quorum.ErrCounter and sets
+// nothing. Both keys expire together. Their TTL is renewed once in a period, not by each
+// grant.
 //
-// While processes wait for the lock there is also, on one of the instances, a list
-// "{invoice}:redlock:waiters" of the channels that they are called on, named
-// "redlock:wake:" and 26 random letters. The release on that instance takes the
-// first one off and publishes the resource's name there. It is a script in every
-// dialect, and looks at the list alone if nobody waits. A user without the rights to
-// this (SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, that key and the
-// channels &redlock:wake:*) locks and releases all the same, and polls while it
-// waits.
+// While processes wait for the lock, one of the instances also has its wait queue, a list
+// "{invoice}:redlock:waiters" of the channels on which they are notified. A channel's name is
+// "redlock:wake:" and 26 random letters. The release on that instance takes the first one
+// off and publishes the resource's name there. It is a script in every dialect; without
+// waiters it only checks that the list is missing. A user without the rights to this
+// (SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, that key and the channels
+// &redlock:wake:*) still locks and releases, and polls while it waits.
 //
-// And there is "{redlock}:served:" with the instance's name behind it, see MarkKey. A
-// client that starts learns from it how long the name has led to the server. Every Probe
-// looks at it, and writes it where there is none. A user without the right to that key
-// locks all the same, but wire.Identity.Hidden says so: a client of that user that
-// starts can't notice that the name led to another server a moment ago.
+// Each server also has a mark "{redlock}:served:" with the instance's name, see MarkKey. It
+// tells a client that starts how long the name has led to the server. Every Probe reads it,
+// and writes it if there is none. A user without the right to that key still locks, but
+// wire.Identity.Hidden says so: a client of that user that starts cannot notice that the name
+// led to another server a moment ago.
 //
-// Servers from Redis 5 on will do: the scripts read the server's clock before
-// they write.
+// Servers from Redis 5 on work, because the scripts read the server's clock before they
+// write.
 //
 // # Which server answers
 //
-// A command that counts names the run of the server that was probed (quorum.Request.Run),
-// and its script compares that with the replication ID in INFO replication before it does
-// anything. A server in another run, and a replica, do nothing and are a failed vote with
-// a *quorum.RunError. So a restart or a promotion shows at the next command, also behind a
-// proxy that keeps its clients' connections. It takes the right to INFO. Without it the run
-// is hidden, nothing is compared, and quorum.Hooks.Unprotected tells.
+// A request names the run of the server that was probed (quorum.Request.Run). Its script
+// first compares that with the replication ID in INFO replication. A server in another run,
+// or a replica, does nothing, and the vote fails with a *quorum.RunError. So a restart or a
+// promotion shows at the next request, also behind a proxy that keeps its clients'
+// connections. This takes the right to INFO. Without it the run is hidden and nothing is
+// compared, and quorum.Hooks.Unprotected says so.
 //
-// A connection goes on to its server though the address has moved to another one. So
-// connections are replaced after redis.Options.ConnMaxLifetime, 5 s by Harden; New refuses
-// more than 30 s. That and DialTimeout come off the longest TTL, see Redis.ConnLife and
-// Config.FixedAddress. A client that was not made with Harden's options counts a
-// connection's age by a clock that stands still while the machine is suspended.
+// A connection stays with its server though the address has moved to another one. So
+// connections are replaced after redis.Options.ConnMaxLifetime: 5 s by Harden, at most 30 s.
+// That time and DialTimeout shorten the longest TTL, see Redis.ConnLife and
+// Config.FixedAddress. A client without Harden's options measures a connection's age by a
+// clock that stands still while the machine is suspended.
 //
-// # How commands travel
+// # Batches
 //
-// A lone command goes out at once. What many goroutines ask while it is under way
-// waits for its answer, and goes out together: the acquires as one script, the
-// releases as another, all in one pipeline on one connection. So a busy instance
-// costs a system call where each of its callers would, and nobody chooses a mode.
-// With a server that is far away more exchanges are under way at a time, up to 8; so
-// it is with Config.Replicas, as WAIT holds a connection up.
+// A single request is sent at once. Requests that many goroutines make while it is in flight
+// wait, and go out together: the acquisitions as one script, the releases as another, all in
+// one pipeline on one connection. So a busy instance needs one system call where each caller
+// would need its own, and there is no mode to choose. With a distant server more batches are
+// in flight, up to 8, and also with Config.Replicas, because WAIT blocks its connection.
 //
-// One command's error is its own. An answer that can't be read closes the connection,
-// and the commands behind it are unknown, not lost.
+// Each request has its own error. A reply that can't be read closes the connection, and the
+// outcome of the requests behind it is unknown.
 //
 // # Lost connections
 //
-// An instance is back as soon as its server is, if its options come from Harden
-// or Open. With other options go-redis stops dialing once Options.PoolSize dials
-// have failed, and tries again once a second.
+// An instance is back as soon as its server is, if its options come from Harden or Open. With
+// other options go-redis stops dialing after Options.PoolSize failed dials, and tries again
+// once a second.
 //
-// A server that is stopped rather than gone accepts connections, in its kernel,
-// and answers nothing. Commands to it fail when their time is over, those that would
-// be too many (1024) at once. It costs one connection and one goroutine, and is back
-// with its first answer. To a server that is gone one connection is dialed in 50 ms;
-// in between all commands fail at once.
+// A server that is stopped but not gone accepts connections, in its kernel, and answers
+// nothing. Requests to it fail when their time is over, and acquisitions beyond 1024 at once.
+// It costs one connection and one goroutine, and is back with its first reply. A server that
+// is gone costs one dial in 50 ms; in between all requests fail at once.
 //
-// go-redis closes a connection whose answer was not read in time or could not
-// be read, and one with bytes left over. Besides that each script repeats a
-// number that was drawn for this one call: an answer without it belongs to
-// another question, is a failed vote with ErrReply, and closes the connection.
-// The bare SET and the dialects' own commands have no room for such a number;
-// of their answers the shape is checked.
+// go-redis closes a connection if a reply was not read in time or could not be read, or if
+// bytes are left over. In addition each script repeats a number that was drawn for this one
+// request. A reply without it belongs to another request: the vote fails with ErrReply, and
+// the connection is closed. The bare SET and the dialects' own commands have no room for a
+// number. Only the form of their replies is checked.
 package instance

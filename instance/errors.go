@@ -19,9 +19,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What an instance answers with, for errors.Is. The error of go-redis is
-// wrapped beside them. quorum.ErrNotMaster, quorum.ErrNotReplicated, quorum.ErrCounter
-// and quorum.ErrTimeout are used as well.
+// The errors of an instance, for errors.Is. They wrap go-redis's error, too. An instance
+// also returns quorum.ErrNotMaster, quorum.ErrNotReplicated, quorum.ErrCounter and
+// quorum.ErrTimeout.
 var (
 	// ErrConfig: a value in a Config can't be used. The message names it.
 	ErrConfig = error(permanent("instance: bad configuration"))
@@ -30,79 +30,78 @@ var (
 	// OptionError.
 	ErrClientOptions = errors.New("instance: the client is not fit for a quorum")
 
-	// ErrURL: the text given to Open is not a server's address. The message
-	// never repeats what could be a part of the password.
+	// ErrURL: the URL given to Open can't be used. The message never repeats what could be a
+	// part of the password.
 	ErrURL = errors.New("instance: bad server URL")
 
 	// ErrAuth: the server wants a password, or another one (NOAUTH, WRONGPASS).
 	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for wake-ups also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for notifications also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
 
-	// ErrCommand: what answers doesn't have a command, or doesn't let it through
-	// (rename-command, a proxy).
+	// ErrCommand: the server or proxy doesn't have a command, or blocks it (rename-command,
+	// a proxy).
 	ErrCommand = error(permanent("instance: the server lacks a command that the lock needs; take rename-command for it out of the server's configuration, or connect to the server itself rather than to a proxy"))
 
 	// ErrDatabase: the server has no database of this number.
 	ErrDatabase = error(permanent("instance: the server has no such database; use one below its setting databases (16 unless it is set), best 0"))
 
-	// ErrProtected: the server is in protected mode, and takes connections of its
-	// own machine only.
+	// ErrProtected: the server is in protected mode, and accepts only connections from its
+	// own machine.
 	ErrProtected = error(permanent("instance: the server is in protected mode; give it a password (requirepass, or an ACL user) and the client the same"))
 
-	// ErrMaxClients: the server has as many connections as it takes.
+	// ErrMaxClients: the server has as many connections as it accepts.
 	ErrMaxClients = errors.New("instance: the server takes no more connections; raise its maxclients, or find out who holds so many (CLIENT LIST)")
 
 	// ErrOutOfMemory: the server's memory is full (OOM).
 	ErrOutOfMemory = errors.New("instance: the server's memory is full; raise maxmemory or make room")
 
-	// ErrBusy: a script keeps the server from answering (BUSY).
+	// ErrBusy: the server runs a long script (BUSY).
 	ErrBusy = errors.New("instance: the server is busy with a script; wait for it or end it with SCRIPT KILL")
 
-	// ErrLoading: the server reads its data from disk (LOADING).
+	// ErrLoading: the server is loading its data from disk (LOADING).
 	ErrLoading = errors.New("instance: the server is still loading its data; wait for it")
 
-	// ErrMisconf: the server takes no writes because it can't save them, or
-	// lacks replicas (MISCONF, NOREPLICAS).
+	// ErrMisconf: the server accepts no writes because it can't save them, or lacks replicas
+	// (MISCONF, NOREPLICAS).
 	ErrMisconf = errors.New("instance: the server takes no writes; see to its disk and its replicas")
 
-	// ErrCluster: the server is a node of a Redis Cluster and has not this key,
-	// or the cluster is down (MOVED, ASK, CLUSTERDOWN).
+	// ErrCluster: the server is a node of a Redis Cluster that doesn't have this key, or the
+	// cluster is down (MOVED, ASK, CLUSTERDOWN).
 	ErrCluster = error(permanent("instance: the server is a node of a cluster; an instance must be an independent master that holds every key"))
 
-	// ErrNotRedis: what answers doesn't speak the protocol.
+	// ErrNotRedis: the server doesn't speak the Redis protocol.
 	ErrNotRedis = errors.New("instance: what answers is not a Redis server; check the address, the port and whether it wants TLS")
 
-	// ErrTLS: the handshake failed, because of a certificate, the server's or this
-	// client's, or because what answers doesn't speak TLS. The text says which.
+	// ErrTLS: the TLS handshake failed, because of the server's or this client's
+	// certificate, or because the server doesn't speak TLS. The text says which.
 	ErrTLS = error(permanent("instance: no TLS with the server"))
 
 	// ErrConnection: no connection could be made, or it broke.
 	ErrConnection = errors.New("instance: no connection to the server")
 
-	// ErrBusyClient: the client had no connection to spare within its
-	// PoolTimeout.
+	// ErrBusyClient: the client had no free connection within its PoolTimeout.
 	ErrBusyClient = errors.New("instance: all of the client's connections are in use; raise Options.PoolSize")
 
 	// ErrClosed: the client was closed.
 	ErrClosed = error(permanent("instance: the client is closed"))
 
-	// ErrReply: an answer came that doesn't belong to the command: the
-	// connection is out of step, and was closed.
+	// ErrReply: a reply came that doesn't belong to the command. The connection is out of
+	// step, and was closed.
 	ErrReply = errors.New("instance: the connection's replies are out of step; it was closed")
 
-	// ErrWrongType: the key is held by something that isn't a lock.
+	// ErrWrongType: the key holds something that isn't a lock.
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
-	// ErrServer: the server answered with an error that has no name here.
+	// ErrServer: the server answered with another error.
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
-// otherRun begins the answer of a script that was sent to another run, see run.lua.
+// otherRun begins the error of a script that was sent to another run, see run.lua.
 const otherRun = "REDLOCKRUN"
 
-// runError reads that answer, to a command that named a run; nil if it is another one.
+// runError reads that error. It returns nil for other ones.
 func runError(text string, asked wire.Run) *wire.RunError {
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != otherRun {
@@ -112,39 +111,38 @@ func runError(text string, asked wire.Run) *wire.RunError {
 	return &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
 }
 
-// badCounter begins the answer of a script to which a counter is no use: then comes what
-// is wrong, or what it would have come to and the server's clock, see grant.lua and
-// lift.lua.
+// badCounter begins the error of a script that can't use a counter. What is wrong follows, or
+// the token that was not given and the server's clock, see grant.lua and lift.lua.
 const badCounter = "REDLOCKCOUNTER"
 
-// counterError reads the second kind; nil if the answer is another one.
-func counterError(text string, cmd *wire.Request) *wire.CounterError {
+// counterError reads such an error with a token. It returns nil for other ones.
+func counterError(text string, req *wire.Request) *wire.CounterError {
 	text, _ = withoutScript(text)
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != badCounter {
 		return nil
 	}
-	// 2^53 is exact in all that comes here, and more doesn't matter: that is no token.
+	// Numbers up to 2^53 are exact here, and larger ones are no tokens.
 	token, err := strconv.ParseUint(fields[1], 10, 64)
 	clock, err2 := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || err2 != nil {
 		return nil
 	}
-	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: cmd.Fence.Ahead}
+	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: req.Fence.Ahead}
 	switch {
-	case cmd.Op != wire.Acquire:
+	case req.Op != wire.Acquire:
 		e.Repair = "set the clock of this server right, and those of the others"
 	case clock >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
 	default:
-		// MaxTTL, as for a counter that is lost otherwise: see round.go in package quorum.
+		// MaxTTL, as for every lost counter: see round.go in package quorum.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete it on this server with %s", 2*cmd.Fence.Ahead, deletion(cmd.Key))
+			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(req.Key))
 	}
 	return e
 }
 
-// deletion is the command by which an operator deletes a resource's counter.
+// deletion returns the command with which an operator deletes a resource's counter.
 func deletion(key string) string {
 	keys := []string{CounterKey(key), SetKey(key)}
 	if len(key) > 200 {
@@ -156,18 +154,18 @@ func deletion(key string) string {
 	return fmt.Sprintf("redis-cli DEL '%s' '%s'", keys[0], keys[1])
 }
 
-// explain gives what go-redis returned its kind.
+// explain adds its kind to an error of go-redis.
 func explain(ctx context.Context, err error) error {
-	var answer redis.Error
+	var reply redis.Error
 	var netErr net.Error
-	var ended *greetError
+	var handshake *handshakeError
 	switch {
-	case errors.Is(err, ErrReply), errors.Is(err, errAnswered):
+	case errors.Is(err, ErrReply), errors.Is(err, errReplied):
 		return err
-	case errors.As(err, &ended):
-		return ended
-	case errors.As(err, &answer):
-		return serverError(answer.Error())
+	case errors.As(err, &handshake):
+		return handshake
+	case errors.As(err, &reply):
+		return serverError(reply.Error())
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	case ctx.Err() != nil:
@@ -175,8 +173,7 @@ func explain(ctx context.Context, err error) error {
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return fmt.Errorf("%w (%w)", ErrBusyClient, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		// A deadline that go-redis took from the context can pass a little
-		// before the context itself says so.
+		// go-redis can see the context's deadline pass a little before the context does.
 		if pastDeadline(ctx) {
 			return fmt.Errorf("%w (%w)", context.DeadlineExceeded, err)
 		}
@@ -193,17 +190,16 @@ func explain(ctx context.Context, err error) error {
 	}
 }
 
-// aboutTLS says what to do where either side refused the other in a TLS handshake;
-// empty for other errors.
+// aboutTLS says what to do if either side refused the other in a TLS handshake. It returns ""
+// for other errors.
 func aboutTLS(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	// An alert, by which the server refuses this client or the other way round.
-	// Its own type isn't exported.
+	// An alert, with which one side refuses the other. Its own type isn't exported.
 	var alert *net.OpError
 	switch {
 	case errors.As(err, &certificate):
-		return "the server's certificate doesn't hold; check it against Config.TLS.RootCAs and the URL's host"
+		return "the server's certificate isn't valid; check it against Config.TLS.RootCAs and the URL's host"
 	case errors.As(err, &record):
 		return "the port doesn't speak it; use the server's tls-port, or redis:// for this one"
 	case errors.As(err, &alert) && alert.Op == "remote error":
@@ -214,7 +210,7 @@ func aboutTLS(err error) string {
 	return ""
 }
 
-// contextEnded is the error of a command whose context ended before its answer.
+// contextEnded returns the error of a request whose context ended before its reply.
 func contextEnded(ctx context.Context, err error) error {
 	cause := ctx.Err()
 	if why := context.Cause(ctx); why != nil && !errors.Is(why, cause) {
@@ -226,9 +222,8 @@ func contextEnded(ctx context.Context, err error) error {
 	return fmt.Errorf("instance: no answer before the context ended: %w (%w)", cause, hideContext{err})
 }
 
-// hideContext hides that an error is one of a context: dialing for longer than
-// Options.DialTimeout is such an error in package net, though nobody's context
-// has ended.
+// hideContext hides that an error is one of a context: package net returns such an error for
+// a dial that took longer than Options.DialTimeout, though no caller's context has ended.
 type hideContext struct{ err error }
 
 func (h hideContext) Error() string { return h.err.Error() }
@@ -239,8 +234,8 @@ func (h hideContext) Is(target error) bool {
 
 func (h hideContext) As(target any) bool { return errors.As(h.err, target) }
 
-// pastDeadline reports whether the context's deadline is over, which can be
-// before its Err says so.
+// pastDeadline reports whether the context's deadline has passed, perhaps before its Err says
+// so.
 func pastDeadline(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !time.Now().Before(deadline)

@@ -1,4 +1,4 @@
--- Extend: give the lock's key more time, if it holds the value.
+-- Extend: set the TTL of the lock's key, if it holds the value.
 -- KEYS: lock; and the mark, see run.lua. ARGV: nonce, run, value, ttl.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end

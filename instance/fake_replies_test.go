@@ -24,9 +24,9 @@ func every() []wire.Request {
 	bare.Fence.On = false
 	cmds = append(cmds, bare)
 	for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick} {
-		cmd := command(op, "k", value())
-		cmd.Fence.Token = 1
-		cmds = append(cmds, cmd)
+		req := request(op, "k", value())
+		req.Fence.Token = 1
+		cmds = append(cmds, req)
 	}
 	return cmds
 }
@@ -56,13 +56,13 @@ func TestGarbage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t, func([]string) string { return reply })
 			r := open(t, "redis://"+f.addr, Config{})
-			for i, cmd := range every() {
-				v := r.Do(within(t), cmd)
-				require.Equal(t, wire.Failed, v.Outcome, "%v", cmd.Op)
+			for i, req := range every() {
+				v := r.Do(within(t), req)
+				require.Equal(t, wire.Failed, v.Outcome, "%v", req.Op)
 				require.Error(t, v.Err)
 				require.False(t, v.Unsent, "it was sent")
 				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
-				require.Equal(t, i+1, f.connections(), "%v: a connection of its own: %v", cmd.Op, v.Err)
+				require.Equal(t, i+1, f.connections(), "%v: a connection of its own: %v", req.Op, v.Err)
 			}
 			_, err := r.Probe(within(t), wire.Known{})
 			require.Error(t, err)
@@ -147,9 +147,9 @@ func TestNotRedis(t *testing.T) {
 	}()
 	t.Cleanup(func() { _ = l.Close(); <-done })
 	r := open(t, "redis://"+l.Addr().String(), Config{})
-	for _, cmd := range every() {
-		v := failed(t, r.Do(within(t), cmd), ErrNotRedis)
-		require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
+	for _, req := range every() {
+		v := failed(t, r.Do(within(t), req), ErrNotRedis)
+		require.True(t, v.Unsent, "%v: %v", req.Op, v.Err)
 	}
 	_, err = r.Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrNotRedis)
@@ -183,13 +183,13 @@ func TestServerErrors(t *testing.T) {
 		"ERR DB index is out of range":                    ErrDatabase,
 	} {
 		answer.Store(&text)
-		for _, cmd := range every() {
-			v := failed(t, r.Do(within(t), cmd), kind)
+		for _, req := range every() {
+			v := failed(t, r.Do(within(t), req), kind)
 			// Only what sets the key, and what did nothing for sure, needs no delete:
 			// a script may have set it before another of its commands failed.
-			sets := cmd.Op == wire.Acquire || cmd.Op == wire.Restore
+			sets := req.Op == wire.Acquire || req.Op == wire.Restore
 			unsure := kind == ErrWrongType || kind == ErrServer || kind == ErrProtected || kind == ErrCommand || kind == ErrDatabase || strings.HasPrefix(text, "ERR SELECT")
-			require.Equal(t, sets && !unsure, v.Unsent, "%v: %s", cmd.Op, text)
+			require.Equal(t, sets && !unsure, v.Unsent, "%v: %s", req.Op, text)
 			said, _, _ := strings.Cut(text, ", with args")
 			require.Contains(t, v.Err.Error(), said)
 			require.ErrorAs(t, v.Err, new(interface{ RedisError() }))
@@ -259,9 +259,9 @@ func TestReplicas(t *testing.T) {
 		"-ERR WAIT cannot be used with replica instances.\r\n": wire.ErrNotReplicated, "-NOPERM no\r\n": ErrPermission, "+OK\r\n": ErrReply,
 	} {
 		acks.Store(&reply)
-		for _, cmd := range every() {
-			v := r.Do(within(t), cmd)
-			switch cmd.Op {
+		for _, req := range every() {
+			v := r.Do(within(t), req)
+			switch req.Op {
 			case wire.Acquire, wire.Raise, wire.Extend, wire.Restore:
 				if kind != nil {
 					require.False(t, failed(t, v, kind).Unsent, "the key may be there")

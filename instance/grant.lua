@@ -1,17 +1,17 @@
--- What a grant needs that doesn't find the text that it would write.
+-- For grants that don't find the text that they would write.
 
--- judge reads the text of a set's key. It gives an error; or the other set, if this one
--- mustn't lock after it; or neither, and the run, '' if none is known.
-local function judge(key, found)
+-- readset reads the text of a set's key. It returns an error; or the other set, if this one
+-- must not lock after it; or neither, and the run, '' if none is known.
+local function readset(key, found)
   if not found then
-    -- MGET says the same of a key that isn't there and of one that is no text.
+    -- MGET returns the same for a missing key and for one that is no string.
     found = pcall('GET', key)
     if type(found) == 'table' then return found end
     if not found then return nil, nil, '' end
   end
   local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
-  -- These take some 250 bytes. A longer text is none of this library's, and is not
-  -- repeated in an answer that has other locks' votes as well.
+  -- These have some 250 bytes. A longer text is not from this library, and is not repeated
+  -- in a reply that contains other locks' votes.
   --guard:long-texts-cut  a long text beside one lock's counter doesn't fail the commands of other locks
   if not theirs or #found > 512 then
     return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
@@ -21,14 +21,13 @@ local function judge(key, found)
   return nil, nil, known
 end
 
--- count raises the counter for a grant, and writes what there is to write with it: found
--- is the text that was found, known the run in it. counted is what INCR has answered, if
--- it has been asked. wanted is how many tokens are to be reserved behind the first, none
--- if it is nil. It gives the last token and how many were reserved; or nil, nil and an
--- error.
+-- count raises the counter for a grant, and writes the text if it changed. found is the text
+-- that was found, known the run in it. counted is INCR's reply, if it was sent already.
+-- wanted is how many tokens to reserve after the first; nil for none. It returns the last
+-- token and how many were reserved; or nil, nil and an error.
 --
--- Reserved tokens are those that the clock has ticked already, so that they never lift a
--- counter above the clock, however fast they are taken.
+-- Reserved tokens are below the clock, so that they never lift a counter above it, however
+-- fast they are used.
 local function count(counter, key, found, known, counted, wanted)
   counted = counted or pcall('INCR', counter)
   if type(counted) ~= 'number' then
@@ -44,7 +43,7 @@ local function count(counter, key, found, known, counted, wanted)
   --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
   if (counted == 1 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
   if counted < 1 or token > most then
-    -- As it was found. There was none, or nothing counted from, where INCR gave 1.
+    -- As it was found. If INCR returned 1, there was none, or it was 0.
     --guard:counter-undone  a counter that gives no token is left as it was found
     if counted == 1 then pcall('DEL', counter) else pcall('DECR', counter) end
     if counted < 1 then return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is no token') end
@@ -60,7 +59,7 @@ local function count(counter, key, found, known, counted, wanted)
     --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
     local done = pcall('INCRBY', counter, spare)
     if type(done) == 'number' then return done, spare end
-    return nil, nil, done -- that it was raised for nothing does no harm
+    return nil, nil, done -- a counter raised for nothing does no harm
   end
   token = token + spare
 

@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -10,13 +11,11 @@ import (
 // Group is several instances that were opened together.
 type Group struct{ members []*Redis }
 
-// OpenAll opens an instance for each URL, as Open does, or none. Each is named
-// by its address, so cfg.Name must be empty, and so must cfg.VouchedRunID, which
-// can be one server's only.
+// OpenAll opens an instance for each URL, as Open does, or none. Each gets its address as its
+// name. So cfg.Name must be empty, and so must cfg.VouchedRunID, which belongs to one server.
 //
-// The same address twice is an error, in whatever spelling and with whatever
-// database: one server has one vote. Two names of one server are found by
-// Probe, as it tells its run id.
+// The same address twice is an error, in any spelling and with any database, because one
+// server has one vote. Two names of one server show when they are probed, by its run ID.
 func OpenAll(cfg Config, urls ...string) (*Group, error) {
 	switch {
 	case len(urls) == 0:
@@ -42,7 +41,7 @@ func OpenAll(cfg Config, urls ...string) (*Group, error) {
 	return g, nil
 }
 
-// Instances gives the instances for a Coordinator, in the order of the URLs.
+// Instances returns the instances for a Coordinator, in the order of the URLs.
 func (g *Group) Instances() []wire.Instance {
 	instances := make([]wire.Instance, len(g.members))
 	for i, r := range g.members {
@@ -51,11 +50,10 @@ func (g *Group) Instances() []wire.Instance {
 	return instances
 }
 
-// Members gives the instances as what they are, in the order of the URLs.
-func (g *Group) Members() []*Redis { return append([]*Redis(nil), g.members...) }
+// Members returns the instances with their own type, in the order of the URLs.
+func (g *Group) Members() []*Redis { return slices.Clone(g.members) }
 
-// Close closes all clients and joins what goes wrong. Close the Coordinator
-// first.
+// Close closes all clients and joins their errors. Close the Coordinator first.
 func (g *Group) Close() error {
 	var errs []error
 	for _, r := range g.members {

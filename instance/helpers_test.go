@@ -102,8 +102,8 @@ func within(t testing.TB) context.Context {
 }
 
 // Do sends one command and waits for its vote.
-func (r *Redis) Do(ctx context.Context, cmd wire.Request) wire.Vote {
-	return quorumtest.Do(ctx, r, cmd)
+func (r *Redis) Do(ctx context.Context, req wire.Request) wire.Vote {
+	return quorumtest.Do(ctx, r, req)
 }
 
 var values atomic.Uint64
@@ -118,7 +118,7 @@ func acquire(key, value string) wire.Request {
 	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}, Clock: true}
 }
 
-func command(op wire.Op, key, value string) wire.Request {
+func request(op wire.Op, key, value string) wire.Request {
 	return wire.Request{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}}
 }
 
@@ -189,3 +189,17 @@ func isPermanent(err error) bool {
 	var own interface{ Permanent() bool }
 	return errors.As(err, &own) && own.Permanent() || own == nil && errors.Is(err, wire.ErrCounter)
 }
+
+// spoken returns the dialect of releases and of extensions.
+func (r *Redis) spoken() string {
+	release, extend := Dialect(r.release.Load()), Dialect(r.extend.Load())
+	if release == extend {
+		return release.String()
+	}
+	return release.String() + " (release), " + extend.String() + " (extend)"
+}
+
+// votes is a Receiver with room for the votes that it gets.
+type votes chan wire.Vote
+
+func (v votes) Receive(vote wire.Vote) { v <- vote }

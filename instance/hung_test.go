@@ -32,16 +32,16 @@ func TestHungServer(t *testing.T) {
 				granted(t, r.Do(within(t), acquire("warm", "v")))
 			}
 			s.Pause()
-			for i, cmd := range every() {
-				cmd.Key = "hung"
+			for i, req := range every() {
+				req.Key = "hung"
 				ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
 				start := time.Now()
-				v := r.Do(ctx, cmd)
-				require.Less(t, time.Since(start), 40*time.Millisecond+slack, "%v", cmd.Op)
+				v := r.Do(ctx, req)
+				require.Less(t, time.Since(start), 40*time.Millisecond+slack, "%v", req.Op)
 				cancel()
 				failed(t, v, context.DeadlineExceeded)
 				// Sent only over the one connection that was there.
-				require.Equal(t, !warm || i > 0, v.Unsent, "%v: %v", cmd.Op, v.Err)
+				require.Equal(t, !warm || i > 0, v.Unsent, "%v: %v", req.Op, v.Err)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
 			defer cancel()
@@ -52,10 +52,10 @@ func TestHungServer(t *testing.T) {
 			if warm {
 				// The server runs what is in its socket: that is what debts are for.
 				require.Eventually(t, func() bool {
-					return r.Do(within(t), command(wire.Look, "hung", "")).Outcome == wire.Refused
+					return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == wire.Refused
 				}, 5*time.Second, time.Millisecond)
 			} else {
-				granted(t, r.Do(within(t), command(wire.Look, "hung", "")))
+				granted(t, r.Do(within(t), request(wire.Look, "hung", "")))
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestGivenUpConnecting(t *testing.T) {
 	s.Resume()
 	// The greeting ends now; the connection is given up with the commands.
 	require.Eventually(t, greeting(0), 5*time.Second, time.Millisecond)
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 }
 
 // TestContextIsOver probes nothing under a context that has ended.
@@ -111,7 +111,7 @@ func TestHungForReadTimeout(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	quick, err := New(client, Config{})
 	require.NoError(t, err)
-	granted(t, quick.Do(context.Background(), command(wire.Look, "k", "")))
+	granted(t, quick.Do(context.Background(), request(wire.Look, "k", "")))
 	s.Pause()
 	v := failed(t, quick.Do(context.Background(), acquire("k", "v")), wire.ErrTimeout)
 	require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
@@ -133,8 +133,8 @@ func TestNobodyThere(t *testing.T) {
 	for _, url := range []string{"redis://" + addr, "rediss://" + addr, "unix:///nowhere/redis.sock", "redis://no-such-host.invalid"} {
 		r := open(t, url, Config{})
 		start := time.Now()
-		for _, cmd := range every() {
-			v := failed(t, r.Do(within(t), cmd), ErrConnection)
+		for _, req := range every() {
+			v := failed(t, r.Do(within(t), req), ErrConnection)
 			require.True(t, v.Unsent)
 			var op *net.OpError
 			require.ErrorAs(t, v.Err, &op)
@@ -159,11 +159,11 @@ func TestClosed(t *testing.T) {
 	_, s := real(t, Config{})
 	r, err := Open(s.URL(), Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	require.NoError(t, r.Close())
 	require.NoError(t, r.Close())
-	for _, cmd := range every() {
-		v := failed(t, r.Do(within(t), cmd), ErrClosed)
+	for _, req := range every() {
+		v := failed(t, r.Do(within(t), req), ErrClosed)
 		require.True(t, v.Unsent)
 		require.ErrorIs(t, v.Err, redis.ErrClosed)
 	}
@@ -209,7 +209,7 @@ func TestNoConnectionToSpare(t *testing.T) {
 // back within a bounded time, although go-redis has stopped dialing.
 func TestComesBack(t *testing.T) {
 	r, s := real(t, Config{})
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	s.Kill()
 	var wg sync.WaitGroup
 	for range 8 {
@@ -227,7 +227,7 @@ func TestComesBack(t *testing.T) {
 	start := time.Now()
 	var v wire.Vote
 	require.Eventually(t, func() bool {
-		v = r.Do(within(t), command(wire.Look, "k", ""))
+		v = r.Do(within(t), request(wire.Look, "k", ""))
 		return v.Outcome == wire.Granted
 	}, 10*time.Second, 5*time.Millisecond)
 	back := time.Since(start)
@@ -242,7 +242,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r, err := New(client, Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	before := runtime.NumGoroutine()
 	s.Pause()
 	var wg sync.WaitGroup

@@ -199,12 +199,12 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	require.Equal(t, id.ReplID, twin.ReplID)
 	require.Empty(t, twin.Run())
 
-	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 1, Q: 1}}}
-	require.Equal(t, wire.Granted, other.Do(t.Context(), cmd).Outcome, "it does take writes")
+	req := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 1, Q: 1}}}
+	require.Equal(t, wire.Granted, other.Do(t.Context(), req).Outcome, "it does take writes")
 	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
-		cmd := cmd
-		cmd.Op, cmd.Key, cmd.Fence.Token, cmd.Run = op, "l", 1, id.Run()
-		vote := other.Do(t.Context(), cmd)
+		req := req
+		req.Op, req.Key, req.Fence.Token, req.Run = op, "l", 1, id.Run()
+		vote := other.Do(t.Context(), req)
 		require.ErrorIs(t, vote.Err, wire.ErrOtherRun, "%v", op)
 		require.ErrorIs(t, vote.Err, wire.ErrNotMaster, "%v", op)
 		require.True(t, vote.Unsent, "%v", op)
@@ -318,7 +318,7 @@ func TestAProbeOfTwoServersFails(t *testing.T) {
 	front.route.Store(&turn)
 	_, err = other.Verify(t.Context())
 	require.ErrorContains(t, err, "the answers come from two servers")
-	require.ErrorContains(t, err, "it is asked again")
+	require.ErrorContains(t, err, "the Probe is repeated")
 	_, err = other.TryAcquire(t.Context(), "k")
 	require.Error(t, err)
 	require.NotZero(t, held.Validity())

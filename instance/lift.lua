@@ -1,10 +1,10 @@
--- lift raises a counter to a token if it is lower, and not more than ahead microseconds
--- above the clock (see most in counter.lua). It gives an error, or nothing. The
--- text beside it stays as it is, for this is no grant: if the counter is older than this
--- run of the server, the next grant still has to know.
+-- lift raises a counter to a token if it is lower, but no more than ahead microseconds above
+-- the clock (see most in counter.lua). It returns an error, or nothing. The text beside the
+-- counter stays, because this is no grant: if the counter is older than this run of the
+-- server, the next grant must still see that.
 --
--- Both keys are left four quarters to live at least. They are never given less than they
--- have: the text says that they have more.
+-- Both keys keep at least four quarters of TTL, and never less than they had, because the
+-- text says that they have more.
 local function lift(counter, key, token, quarter, ahead)
   local held, failure = tokenin(counter)
   if failure then return failure end

@@ -1,6 +1,7 @@
--- Look: read the lock, and the counter with fencing; write nothing.
--- KEYS: lock, and counter with fencing. ARGV: nonce. A value that is longer than any
--- lock's is cut: too long an answer would cost the connection, and what else goes over it.
+-- Look: read the lock, and with fencing the counter; write nothing.
+-- KEYS: lock, with fencing counter. ARGV: nonce.
+-- A value longer than any lock's is cut, because too long a reply would cost the connection
+-- and the other replies on it.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 local token, failure = 0, nil

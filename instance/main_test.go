@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if code == 0 {
-		deadline := time.Now().Add(2 * hardDialTimeout)
+		deadline := time.Now().Add(2 * defaultDialTimeout)
 		err := goleak.Find()
 		for err != nil && time.Now().Before(deadline) {
 			err = goleak.Find()

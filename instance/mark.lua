@@ -1,34 +1,33 @@
--- Mark: say for how long clients are known to have come to this run of the server by an
--- instance's name, and note the first time.
--- KEYS: mark. ARGV: nonce; the run ID and the run of the server that this client found
--- when it last looked, '' both if none; 1 if that answered in that run less than a minute
--- ago; the run ID of the server whose vote counted last with this client, how long ago that
--- was, at least, in microseconds, and 1 if the server that it found kept its mark
--- (quorum.Known).
+-- Mark: return for how long clients have known this run of the server by an instance's name,
+-- and note the first time.
+-- KEYS: mark. ARGV: nonce; the run ID and the run of the server that this client found when
+-- it last looked, '' both if none; 1 if that server answered in that run less than a minute
+-- ago; the run ID of the server whose vote counted last with this client; how long ago that
+-- was, at least, in microseconds; 1 if the server that it found kept its mark (quorum.Known).
 --
 -- The mark is
 --
 --   run ID/replication ID@epoch since was@epoch@since
 --
--- The epoch is the mark's name: the time at which it was left. Since is that time, too,
--- unless the clock was set back behind it: times are the server's, in microseconds. Was is
--- the replication ID before this one, if the next but one paragraph leaves it there.
--- The answer's text is the run ID, /, and the run; its token is the mark's age.
+-- The epoch is the mark's name: the time at which it was written. Since is that time, too,
+-- unless the clock was set back behind it. Times are the server's, in microseconds. Was is
+-- the previous replication ID, if the last paragraph keeps it there.
+-- The reply's text is the run ID, /, and the run. Its token is the mark's age.
 --
--- The mark is left anew, with another epoch, where it isn't of this run of the server, as
--- the votes before it may be lost; and for a client for which another server had a vote
--- since the mark was left, for then the name has led elsewhere meanwhile. A client for
--- which that was before, as when the server was restarted, has nothing to add: what the
--- votes from there were good for ends within a quarantine of the mark. All is one step: of
--- two clients that come first the second one finds the mark.
+-- The mark is written anew, with another epoch, if it isn't of this run of the server,
+-- because the votes before it may be lost. It is also written anew for a client for which
+-- another server's vote counted after the mark was written, because then the name has led
+-- elsewhere meanwhile. If that vote was earlier, as after a restart, the client has nothing
+-- to add: what the votes from there were good for ends within a quarantine of the mark. All
+-- this is one step, so that of two first clients the second one finds the mark.
 --
--- A master draws another replication ID for its first replica, too, and forgets nothing.
--- The epoch then goes on. Invariant: it does only if no promotion can have been between. So
--- the mark must be of the same process and name exactly the replication ID that this
--- client knows, the client must have seen the server with that one lately, and there must
--- be no second replication ID, which a promotion leaves behind for repl-backlog-ttl. A
--- client that can't tell leaves the mark anew, and what it was before beside it: the next
--- one that can tell puts that back.
+-- A master also draws another replication ID for its first replica, and forgets nothing. The
+-- epoch then continues. Invariant: it does so only if no promotion can have come between. So
+-- the mark must be of the same process and contain exactly the replication ID that this
+-- client knows; the client must have seen the server with that ID lately; and there must be
+-- no second replication ID, which a promotion leaves behind for repl-backlog-ttl. A client
+-- that cannot tell writes the mark anew, with the previous one beside it. The next client
+-- that can tell puts that back.
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then return answer(0, false, 0, 0) end
 local process, id = string.match(server, 'run_id:(%S+)') or '', string.match(replication, 'master_replid:(%S+)') or ''

@@ -14,8 +14,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ChannelPrefix begins the name of each channel that waiters are called on: what an
-// account with an ACL needs to be allowed (&redlock:wake:*).
+// ChannelPrefix begins the name of each channel on which waiters are notified. An account
+// with an ACL needs the right to &redlock:wake:*.
 const ChannelPrefix = "redlock:wake:"
 
 var _ wire.Notifier = (*Redis)(nil)
@@ -36,32 +36,32 @@ func (r *Redis) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to 
 	r.send(c, timeout, to)
 }
 
-// silenceLimit is how long a subscription is silent before it asks the server whether it
-// is still there, and how long it then waits for an answer.
+// silenceLimit is how long a subscription may be silent before it sends PING, and how long
+// it then waits for the reply.
 const silenceLimit = 5 * time.Second
 
-// Subscribe subscribes to a channel of its own, on a connection of its own, as
-// wire.Notifier says. It is over when the connection is lost: it isn't made
-// again behind the caller's back, for calls may have been missed.
+// Subscribe subscribes to a new channel on a new connection, as wire.Notifier says. The
+// subscription ends when the connection is lost. It does not reconnect on its own, because
+// notifications may have been missed.
 //
-// It calls itself once, so that a user who may not subscribe or publish is told so
-// here, and not by silence.
+// Subscribe notifies itself once, so that a user without the right to subscribe or publish
+// gets an error here.
 func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
-	e := &subscription{r: r, channel: ChannelPrefix + rand.Text()}
-	e.ctx, e.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), oneDial{}, &e.dialed))
-	e.sub = r.client.Subscribe(e.ctx)
-	// go-redis reads under the subscription's own context, which has to outlast this call; so
-	// this call's end closes it.
-	stop := context.AfterFunc(ctx, func() { _ = e.Close() })
-	err := e.begin(ctx)
+	s := &subscription{r: r, channel: ChannelPrefix + rand.Text()}
+	s.ctx, s.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), dialOnce{}, &s.dialed))
+	s.sub = r.client.Subscribe(s.ctx)
+	// go-redis reads under the subscription's own context, which outlives this call. So the
+	// end of this call's context closes the subscription.
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	err := s.begin(ctx)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = e.Close()
+		_ = s.Close()
 		return nil, explain(ctx, err)
 	}
-	return e, nil
+	return s, nil
 }
 
 // subscription is one connection for notifications.
@@ -72,83 +72,83 @@ type subscription struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dialed  atomic.Bool
-	asked   bool // the server was asked whether it is there, and hasn't answered
+	pinged  bool // and no reply yet
 }
 
-// begin subscribes, and hears itself.
-func (e *subscription) begin(ctx context.Context) error {
-	// The one command that dials: a server that hangs is found out by ctx.
-	if err := e.sub.Subscribe(context.WithValue(ctx, oneDial{}, &e.dialed), e.channel); err != nil {
+// begin subscribes, and receives its own notification.
+func (s *subscription) begin(ctx context.Context) error {
+	// The only command that dials. If the server hangs, ctx ends it.
+	if err := s.sub.Subscribe(context.WithValue(ctx, dialOnce{}, &s.dialed), s.channel); err != nil {
 		return err
 	}
-	if _, err := e.sub.ReceiveTimeout(e.ctx, silenceLimit); err != nil {
-		return err // of the subscription, or that it is denied
+	if _, err := s.sub.ReceiveTimeout(s.ctx, silenceLimit); err != nil {
+		return err // subscribed, or not allowed to
 	}
-	if err := e.r.client.Publish(ctx, e.channel, "").Err(); err != nil {
+	if err := s.r.client.Publish(ctx, s.channel, "").Err(); err != nil {
 		return err
 	}
-	_, err := e.Next()
+	_, err := s.Next()
 	return err
 }
 
-// Address is the channel's name.
-func (e *subscription) Address() string { return e.channel }
+// Address returns the channel's name.
+func (s *subscription) Address() string { return s.channel }
 
-// Next waits for the next message.
-func (e *subscription) Next() (string, error) {
+// Next waits for the next notification.
+func (s *subscription) Next() (string, error) {
 	for {
-		message, err := e.sub.ReceiveTimeout(e.ctx, silenceLimit)
+		message, err := s.sub.ReceiveTimeout(s.ctx, silenceLimit)
 		var timeout net.Error
 		switch {
 		case err == nil:
-			e.asked = false
-		case e.ctx.Err() != nil:
+			s.pinged = false
+		case s.ctx.Err() != nil:
 			return "", ErrClosed
-		case errors.As(err, &timeout) && timeout.Timeout() && !e.asked:
-			// A connection can be lost without a word.
-			e.asked = true
-			err = e.sub.Ping(e.ctx)
+		case errors.As(err, &timeout) && timeout.Timeout() && !s.pinged:
+			// A connection can be lost without a sign.
+			s.pinged = true
+			err = s.sub.Ping(s.ctx)
 		}
 		if err != nil {
-			return "", fmt.Errorf("instance: waiting for calls: %w", explain(context.Background(), err))
+			return "", fmt.Errorf("instance: waiting for notifications: %w", explain(context.Background(), err))
 		}
-		if message, ok := message.(*redis.Message); ok && message.Channel == e.channel {
+		if message, ok := message.(*redis.Message); ok && message.Channel == s.channel {
 			return message.Payload, nil
 		}
 	}
 }
 
-// Close gives up the connection.
-func (e *subscription) Close() error {
-	e.cancel()
-	if err := e.sub.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
-		return fmt.Errorf("instance: closing a subscription to %s: %w", e.r.name, err)
+// Close closes the connection.
+func (s *subscription) Close() error {
+	s.cancel()
+	if err := s.sub.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+		return fmt.Errorf("instance: closing a subscription to %s: %w", s.r.name, err)
 	}
 	return nil
 }
 
-// oneDial marks the context of a connection that may be dialed once: go-redis makes
-// a subscription's connection anew when it is lost, and the subscription must not seem to
-// have heard all meanwhile. Its value is an *atomic.Bool.
-type oneDial struct{}
+// dialOnce marks a context under which go-redis may dial once. go-redis would dial again
+// when a subscription's connection is lost, and hide that notifications were missed. The
+// value is an *atomic.Bool.
+type dialOnce struct{}
 
-// onceDialed is the hook that sees to it.
-type onceDialed struct{}
+// redialHook refuses the second dial.
+type redialHook struct{}
 
-func (onceDialed) DialHook(next redis.DialHook) redis.DialHook {
+func (redialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dialed, ok := ctx.Value(oneDial{}).(*atomic.Bool); ok && dialed.Swap(true) {
+		if dialed, ok := ctx.Value(dialOnce{}).(*atomic.Bool); ok && dialed.Swap(true) {
 			return nil, errLost
 		}
 		return next(ctx, network, addr)
 	}
 }
 
-func (onceDialed) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (redialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (onceDialed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (redialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// errLost stops go-redis from making the connection again.
+// errLost stops go-redis from dialing again.
 var errLost = fmt.Errorf("%w: the subscription's was lost", ErrConnection)

@@ -1,2 +1,2 @@
--- now is the server's clock: its seconds, and the microseconds of the last one.
+-- now is the server's clock: seconds, and microseconds of the second.
 local now = redis.call('TIME')

@@ -8,12 +8,11 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// OptionError is a client that can't be an instance as it is set up. It Is
-// ErrClientOptions.
+// OptionError says why a client can't be an instance. It Is ErrClientOptions.
 type OptionError struct {
-	// Option names the field of redis.Options, or "client" for the client.
+	// Option is the field of redis.Options, or "client" for the client itself.
 	Option string
-	// Got is what it is, Want what it must be.
+	// Got is its value, Want what it must be.
 	Got, Want string
 	// Why says what would go wrong.
 	Why string
@@ -24,36 +23,37 @@ func (e *OptionError) Error() string {
 		ErrClientOptions, e.Option, e.Got, e.Want, e.Why)
 }
 
-// Unwrap gives ErrClientOptions.
+// Unwrap returns ErrClientOptions.
 func (e *OptionError) Unwrap() error { return ErrClientOptions }
 
-// Harden's values for options that are not set. The quorum's own time-outs are
-// shorter: these only end what a context without a deadline left behind.
+// Harden's values for options that are not set. The quorum's own timeouts are shorter. These
+// only end what a context without a deadline left behind.
 const (
-	hardDialTimeout = 2 * time.Second
-	hardIOTimeout   = 2 * time.Second
-	hardPoolSize    = 64
-	hardBuffer      = 4 << 10
-	// hardLifetime bounds for how long commands go to a server that the address no longer
-	// leads to, see connLife.
-	hardLifetime = 5 * time.Second
-	maxLifetime  = 30 * time.Second
+	defaultDialTimeout = 2 * time.Second
+	defaultIOTimeout   = 2 * time.Second
+	defaultPoolSize    = 64
+	defaultBuffer      = 4 << 10
+	// defaultLifetime limits how long requests go to a server to which the address no
+	// longer leads, see connLife.
+	defaultLifetime = 5 * time.Second
+	maxLifetime     = 30 * time.Second
 )
 
-// Harden returns a copy of opt with which New accepts redis.NewClient's client.
-// nil stands for the zero Options.
+// Harden returns a copy of opt, so that New accepts redis.NewClient's client. nil stands for
+// the zero Options.
 //
-// It turns off retries, of commands and of dials, client-side caching and
-// maintenance notifications; makes the client heed contexts; speaks RESP2, in
-// which no byte arrives unasked, so that any is a sign of a connection out of
-// step; leaves out CLIENT SETINFO (DisableIdentity), a round trip that a user
-// without the right to it gains nothing from; and keeps pipelines on the main
-// pool. Where they are not set or turned off, the time-outs become 2 s, PoolSize
-// 64, the buffers 4 KiB, and ConnMaxLifetime 5 s, if it isn't set to less than 30 s; of its
-// connections an instance uses 8 at most. The dialer is wrapped, so that an instance is
-// back as soon as its server is (see the package's documentation), and so that what
-// answers can't fill the client's memory, or hide why it refuses the connection, while it
-// is greeted.
+// It turns off retries of commands and dials, client-side caching, maintenance
+// notifications, CLIENT SETINFO (DisableIdentity), which is a round trip of no use, and the
+// pool for pipelines. It makes the client respect contexts. It selects RESP2, in which a
+// server never sends a byte that was not asked for, so that any such byte shows a connection
+// that is out of step.
+//
+// Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance
+// uses 8 connections at most), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
+//
+// It wraps the dialer. An instance is back as soon as its server is (see the package's
+// documentation), and a server cannot fill the client's memory during the handshake, or hide
+// why it refuses the connection.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {
@@ -73,40 +73,36 @@ func Harden(opt *redis.Options) *redis.Options {
 	hard.ClientSideCacheInvalidationBatchWindow = 0
 	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
 		//guard:connections-are-renewed  no connection stays open for long after its name has moved to another server
-		hard.ConnMaxLifetime = hardLifetime
+		hard.ConnMaxLifetime = defaultLifetime
 	}
-	for _, t := range []struct {
-		timeout *time.Duration
-		value   time.Duration
-	}{{&hard.DialTimeout, hardDialTimeout}, {&hard.ReadTimeout, hardIOTimeout}, {&hard.WriteTimeout, hardIOTimeout}} {
-		if *t.timeout <= 0 {
-			*t.timeout = t.value
-		}
-	}
-	for _, n := range []struct {
-		size  *int
-		value int
-	}{{&hard.PoolSize, hardPoolSize}, {&hard.ReadBufferSize, hardBuffer}, {&hard.WriteBufferSize, hardBuffer}} {
-		if *n.size <= 0 {
-			*n.size = n.value
-		}
-	}
-	hard.Dialer = lateDialer(greeted(dialer(&hard), connLife(&hard)))
-	hard.OnConnect = greet(&hard)
+	setDefault(&hard.DialTimeout, defaultDialTimeout)
+	setDefault(&hard.ReadTimeout, defaultIOTimeout)
+	setDefault(&hard.WriteTimeout, defaultIOTimeout)
+	setDefault(&hard.PoolSize, defaultPoolSize)
+	setDefault(&hard.ReadBufferSize, defaultBuffer)
+	setDefault(&hard.WriteBufferSize, defaultBuffer)
+	hard.Dialer = delayDialError(watchHandshake(dialer(&hard), connLife(&hard)))
+	hard.OnConnect = checkPassword(&hard)
 	return &hard
 }
 
-// connLife is for how long after its address has moved a command may still be sent to the
-// server that it led to before: the address is looked up when a dial begins.
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// connLife is how long after its address has moved requests may still be sent to the server
+// to which it led before. It counts from the dial, because that looks the address up.
 func connLife(opt *redis.Options) time.Duration {
 	return opt.DialTimeout + opt.ConnMaxLifetime + max(0, opt.ConnMaxLifetimeJitter)
 }
 
-// master takes the one kind of client that can be an instance, if its options
-// let it be one.
-func master(client redis.UniversalClient) (*redis.Client, error) {
+// checkClient accepts the one kind of client that can be an instance, if its options are
+// right.
+func checkClient(client redis.UniversalClient) (*redis.Client, error) {
 	refuse := func(got, why string) (*redis.Client, error) {
-		return nil, &OptionError{Option: "client", Got: got, Want: "a *redis.Client of one master", Why: why}
+		return nil, &OptionError{"client", got, "a *redis.Client of one master", why}
 	}
 	switch c := client.(type) {
 	case nil:
@@ -121,9 +117,9 @@ func master(client redis.UniversalClient) (*redis.Client, error) {
 	case *redis.Ring:
 		return refuse("a *redis.Ring", "a ring moves keys to another server when one is down, so two clients can ask two servers for the same vote; list its servers as instances")
 	case *redis.AutoPipeliner:
-		return refuse("a *redis.AutoPipeliner", "it makes commands wait for others and hands out answers that can't be tied to a context; give the client itself")
+		return refuse("a *redis.AutoPipeliner", "it makes commands wait for others, and its replies can't be tied to a context; give the client itself")
 	default:
-		return refuse(fmt.Sprintf("a %T", client), "its retries and time-outs can't be checked; give the *redis.Client itself")
+		return refuse(fmt.Sprintf("a %T", client), "its retries and timeouts can't be checked; give the *redis.Client itself")
 	}
 }
 
@@ -132,43 +128,39 @@ func checkOptions(client *redis.Client) error {
 	switch {
 	case opt.Addr == "FailoverClient":
 		return &OptionError{"client", "a failover client (Sentinel)", "a *redis.Client of one master",
-			"it turns to another server by itself, which may lack the votes of the first; the quorum is what bears a server's loss"}
+			"it turns to another server on its own, which may lack the votes of the first; the quorum tolerates a server's loss"}
 	case !opt.ContextTimeoutEnabled:
 		return &OptionError{"ContextTimeoutEnabled", "false", "true",
-			"the client would ignore deadlines, and one hung server would hold up every lock for seconds"}
+			"the client would ignore deadlines, and one hung server would delay every lock for seconds"}
 	case opt.MaxRetries != 0:
 		return &OptionError{"MaxRetries", fmt.Sprint(opt.MaxRetries), "-1 (none)",
 			"a SET NX that is sent again is refused by its own first copy"}
 	case opt.DialerRetries > 1:
 		return &OptionError{"DialerRetries", fmt.Sprint(opt.DialerRetries), "1",
 			"each refused connection would be tried again, 0.1 s apart, while the lock waits"}
-	// These two after redis.NewClient's own reckoning: -1 has become 0, -2 has
-	// become -1.
+	// redis.NewClient has changed these two: -1 has become 0, and -2 has become -1.
 	case opt.ReadTimeout <= 0:
 		return &OptionError{"ReadTimeout", "off", "a positive duration",
-			"an answer that never comes would be waited for without end, and with -2 not even the context's deadline would count"}
+			"the client would wait forever for a reply that never comes, with -2 even beyond the context's deadline"}
 	case opt.WriteTimeout <= 0:
 		return &OptionError{"WriteTimeout", "off", "a positive duration",
-			"a server that takes no bytes would be waited for without end, and with -2 not even the context's deadline would count"}
+			"the client would wait forever for a server that reads nothing, with -2 even beyond the context's deadline"}
 	case opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime:
-		return &OptionError{"ConnMaxLifetime", lifetimeText(opt.ConnMaxLifetime), "up to " + maxLifetime.String(),
-			"when the address leads to another server, as a service's does after a switch, open connections would go on to the old one, and nothing would tell"}
+		got := "unlimited"
+		if opt.ConnMaxLifetime > 0 {
+			got = opt.ConnMaxLifetime.String()
+		}
+		return &OptionError{"ConnMaxLifetime", got, "up to " + maxLifetime.String(),
+			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}
 	case opt.ClientSideCache != nil:
-		return &OptionError{"ClientSideCache", "set", "nil", "an answer from a cache is not a server's vote"}
+		return &OptionError{"ClientSideCache", "set", "nil", "a cached reply is not a server's vote"}
 	case opt.ClientSideCacheConfig != nil:
-		return &OptionError{"ClientSideCacheConfig", "set", "nil", "an answer from a cache is not a server's vote"}
-	// Asked of the client, not of its options: it changes those, under a lock of
-	// its own, when a server knows no such notifications.
+		return &OptionError{"ClientSideCacheConfig", "set", "nil", "a cached reply is not a server's vote"}
+	// The client, and not its options: it changes those, under its own lock, when a server
+	// has no such notifications.
 	case client.GetMaintNotificationsManager() != nil:
 		return &OptionError{"MaintNotificationsConfig", "on (by default it is in auto mode)", "&maintnotifications.Config{Mode: maintnotifications.ModeDisabled}",
-			"a notification would move open connections to another server, which may lack votes, and stretch time-outs"}
+			"a notification would move open connections to another server, which may lack votes, and extend timeouts"}
 	}
 	return nil
-}
-
-func lifetimeText(d time.Duration) string {
-	if d <= 0 {
-		return "unlimited"
-	}
-	return d.String()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,105 +15,105 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// pipe brings the commands of many callers to one server. A lone command goes out
-// at once; what is asked while an exchange is under way waits, and goes out
-// together as the next one, with what is asked until a goroutine gets to it. So a busy instance pays for one system call where
-// many callers each would, and a quiet one doesn't wait.
+// pipe sends the calls of many goroutines to one server in batches. A single call is sent
+// at once. Calls that arrive while a batch is in flight wait, and go out together in the
+// next one. So a busy instance needs one system call where each caller would need its own,
+// and a quiet one adds no delay.
 //
-// What a server that is slow, hung or gone may cost is bounded here:
+// It limits what a slow, hung or dead server can cost:
 //
-//   - exchanges, each a goroutine and a connection, by maxFlying, and by one while
-//     the last of them was not answered in time, unless many leases are to be kept;
-//   - acquisitions and hints that wait for such a server, by maxWaiting: the rest fails
-//     at once;
-//   - dials, to one in dialPause after one that failed: until then everything
-//     fails at once, with that dial's error.
+//   - Batches in flight, each with a goroutine and a connection: maxInFlight, and one while
+//     the server is overdue, unless many leases are to be kept.
+//   - Acquisitions and hints that wait for an overdue server: maxWaiting. Further ones fail
+//     at once.
+//   - Dials: one in dialPause after a failed one. Until then every call fails at once with
+//     that dial's error.
 type pipe struct {
 	r *Redis
 
-	mu      sync.Mutex
-	waiting line
-	flying  []*batch // the exchanges under way
-	spare   []*batch
-	timed   []*call         // the calls of Send that have not ended
-	parked  []chan struct{} // the goroutines that have nothing to do
-	called  int             // goroutines on their way to make an exchange
-	busy    time.Time       // when the last of them had something to do
-	sick    bool            // the last exchange that ended was not answered in time
-	several atomic.Bool     // the last exchange was several callers'
-	closed  time.Time
-	refusal error         // why the last dial failed, until closed
-	trip    time.Duration // what a small exchange takes, at best
+	mu       sync.Mutex
+	queue    callQueue
+	inFlight []*batch
+	free     []*batch        // for reuse
+	pending  []*call         // the calls of Send that are not done
+	idle     []chan struct{} // one for each worker that waits for something to send
+	idleFrom time.Time       // when the last worker became idle
+	starting int             // workers that are about to take a batch
+	overdue  bool            // the last batch that ended was not answered in time
+	several  atomic.Bool     // the last batch had more than one call
+	dialErr  error           // the last dial's, until redialAt; the queue is empty then
+	redialAt time.Time
+	rtt      time.Duration // what a small batch takes, at best
 
-	timer *time.Timer // for the deadlines of timed and flying
-	due   time.Time   // when it fires, zero if it isn't set
-	over  bool        // the instance was closed
-	met   bool        // something was sent once, so that what answers speaks TLS if it has to
+	timer     *time.Timer // for the deadlines in pending and inFlight
+	timerAt   time.Time   // when it fires, zero if it isn't set
+	closed    bool        // the instance was closed
+	everWrote bool        // so that the server speaks TLS if it has to
 }
 
 const (
 	// maxBatch is how many calls go out together.
 	maxBatch = 256
-	// maxFlying bounds the exchanges under way.
-	maxFlying = 8
-	// crowd is how many must wait for it to be worth a second exchange beside the
-	// first, with a server near by.
-	crowd = 256
-	// crowdKept is the same for what keeps leases, also while the server is late. Where
-	// every processor is busy an exchange takes long for want of one, and not for what is
-	// in it: then one after the other would not be enough for many leases.
-	crowdKept = 64
-	// farAway is the round trip from which on waiting for the exchange under way
-	// takes longer than an exchange of one's own costs.
-	farAway = 5 * time.Millisecond
-	// maxWaiting is how many calls for what is wanted wait for a server that is late.
+	// maxInFlight limits the batches in flight.
+	maxInFlight = 8
+	// minQueued is how many calls must be queued for each batch in flight before another
+	// one is sent, if the server is near.
+	minQueued = 256
+	// minQueuedKeep is the same for calls that keep leases, also while the server is
+	// overdue. On a machine whose processors are all busy a batch takes long because it
+	// waits for a processor, not because of its size. One batch after the other would then
+	// be too slow for many leases.
+	minQueuedKeep = 64
+	// farRTT is the round trip from which on it takes longer to wait for the batch in
+	// flight than another batch costs.
+	farRTT = 5 * time.Millisecond
+	// maxWaiting is how many acquisitions and hints wait for an overdue server.
 	maxWaiting = 4 * maxBatch
-	// idle is how long a goroutine is kept that has nothing to do.
-	idle = 100 * time.Millisecond
-	// grace is how long an exchange is waited for after the last of its calls has
-	// timed out. Its answers are of no use any more, but its connection is: a busy
-	// machine on which each late answer cost a new connection would be busier still,
-	// with a handshake and a Probe for each. And a server that hung is back with its
-	// first answer, before anything is dialed.
+	// idleTime is how long an idle worker is kept.
+	idleTime = 100 * time.Millisecond
+	// grace is how much longer than its last call's deadline a batch may take. Its replies
+	// are of no use any more, but its connection is: on a busy machine a new connection for
+	// each late reply, with a handshake and a Probe, would add to the load. And after a
+	// hang the server is back with its first reply, without a dial.
 	grace = 250 * time.Millisecond
-	// dialPause is how long nothing is dialed after a dial that failed.
+	// dialPause is how long nothing is dialed after a failed dial.
 	dialPause = 50 * time.Millisecond
 )
 
 var (
-	errSick   = fmt.Errorf("%w: it did not answer the last ones in time, and as many as are let wait for it do", wire.ErrOverloaded)
-	errLate   = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
-	errUnsent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
-	errSilent = fmt.Errorf("instance: no TLS handshake was answered yet; if the port doesn't speak TLS, use its tls-port, or redis:// for this one: %w", context.DeadlineExceeded)
+	errOverdue = fmt.Errorf("%w: it did not answer the last requests in time, and no more acquisitions may wait for it", wire.ErrOverloaded)
+	errNoReply = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
+	errNotSent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
+	errNoTLS   = fmt.Errorf("instance: no TLS handshake was answered yet; if the port doesn't speak TLS, use its tls-port, or redis:// for this one: %w", context.DeadlineExceeded)
 )
 
-// enter puts a call in the queue; or gives its vote, if it can't be sent now.
+// enter queues a call. If the call can't be sent now, enter returns its vote instead.
 func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
 	p.mu.Lock()
-	if why := p.refuseLocked(c); why != nil {
+	if err := p.refuseLocked(c); err != nil {
 		p.mu.Unlock()
-		return wire.Vote{Unsent: true, Err: why}, false
+		return wire.Vote{Unsent: true, Err: err}, false
 	}
-	c.stage = waiting
+	c.state = queued
 	if !c.probing {
-		c.at = len(p.timed)
-		p.timed = append(p.timed, c)
-		p.armLocked(c.deadline)
+		c.index = len(p.pending)
+		p.pending = append(p.pending, c)
+		p.setTimerLocked(c.deadline)
 	}
-	p.waiting.add(c)
-	due := p.dueLocked()
-	var runner chan struct{}
-	if due {
-		p.called++
-		if last := len(p.parked) - 1; last >= 0 {
-			runner, p.parked = p.parked[last], p.parked[:last]
+	p.queue.add(c)
+	send := p.shouldSendLocked()
+	var worker chan struct{}
+	if send {
+		p.starting++
+		if last := len(p.idle) - 1; last >= 0 {
+			worker, p.idle = p.idle[last], p.idle[:last]
 		}
 	}
 	p.mu.Unlock()
 	switch {
-	case !due:
-	case runner != nil:
-		runner <- struct{}{} // has room for it
+	case !send:
+	case worker != nil:
+		worker <- struct{}{} // has room for it
 	default:
 		go p.run()
 	}
@@ -120,62 +121,98 @@ func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
 }
 
 func (p *pipe) refuseLocked(c *call) error {
-	if p.refusal != nil {
-		if time.Now().Before(p.closed) {
-			return p.refusal
+	if p.dialErr != nil {
+		if time.Now().Before(p.redialAt) {
+			return p.dialErr
 		}
-		p.refusal = nil
+		p.dialErr = nil
 	}
-	// What is held isn't counted: there is one command for each lease at the most.
+	// Requests about held leases need no limit: there is at most one for each lease.
 	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
-	if p.sick && c.rank() == wanting && p.waiting.wanted() >= maxWaiting {
-		return errSick
+	if p.overdue && c.rank() == rankAcquire && len(p.queue[rankAcquire]) >= maxWaiting {
+		return errOverdue
 	}
 	return nil
 }
 
-// dueLocked reports whether it is time for an exchange of those in front of the queue.
-// What is wanted leaves one exchange to what is held: with a server far away each may take
-// long.
-func (p *pipe) dueLocked() bool {
-	n, most := len(p.flying)+p.called, maxFlying
+// shouldSendLocked reports whether another batch is to be sent now. Acquisitions leave one
+// batch to the requests about held leases, because with a distant server each batch may
+// take long.
+func (p *pipe) shouldSendLocked() bool {
+	n, most := len(p.inFlight)+p.starting, maxInFlight
 	//guard:exchange-for-the-held  acquisitions leave one exchange free for extensions and releases
-	if p.waiting.len() == p.waiting.wanted() {
+	if p.queue.len() == len(p.queue[rankAcquire]) {
 		most--
 	}
-	near := p.trip < farAway && p.r.cfg.Replicas == 0 // a WAIT holds a connection up
+	near := p.rtt < farRTT && p.r.cfg.Replicas == 0 // WAIT blocks its connection
 	switch {
-	case p.waiting.len() == 0, n >= most:
+	case p.queue.len() == 0, n >= most:
 		return false
 	//guard:extensions-in-crowds  many extensions don't wait until a late server has answered the exchange before
-	case n == 0 || p.waiting.keeping() >= crowdKept*n:
+	case n == 0 || len(p.queue[rankKeep]) >= minQueuedKeep*n:
 		return true
-	case p.sick || near && p.waiting.len() < crowd*n:
+	case p.overdue || near && p.queue.len() < minQueued*n:
 		return false
 	}
 	return true
 }
 
-// departLocked makes an exchange of those in front of the queue; nil if none of them is
-// worth sending any more.
-func (p *pipe) departLocked() *batch {
+// run is a worker: it sends batches. It ends when it has been idle for a while, or when the
+// instance is closed. Each batch ends by its deadline, or by Options.ReadTimeout.
+//
+// A goroutine for each batch would be simpler, but costs a fifth more: go-redis's calls go
+// deep, so that each new stack is copied several times.
+func (p *pipe) run() {
+	work := make(chan struct{}, 1)
+	for again := true; again; {
+		if p.several.Load() {
+			// The replies of the last batch have just woken other goroutines. If they
+			// run first, their next calls get into this batch.
+			runtime.Gosched()
+		}
+		b := p.nextBatch()
+		if b != nil {
+			p.finish(b, b.roundTrip())
+			for _, c := range b.calls {
+				p.r.deliver(c)
+			}
+		}
+		again = p.await(b, work)
+	}
+}
+
+// nextBatch makes a batch of the first calls in the queue and counts it as in flight. It
+// returns nil if there is nothing to send any more.
+func (p *pipe) nextBatch() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	if p.queue.len() == 0 || p.overdue && len(p.inFlight) > 0 && len(p.queue[rankKeep]) < minQueuedKeep {
+		return nil
+	}
 	var b *batch
-	if last := len(p.spare) - 1; last >= 0 {
-		b, p.spare = p.spare[last], p.spare[:last]
+	if last := len(p.free) - 1; last >= 0 {
+		b, p.free = p.free[last], p.free[:last]
 	} else {
 		b = &batch{pipe: p}
 		b.lifetime.done = make(chan struct{})
 	}
-	b.sealed, b.dropped, b.refused, b.began = false, false, nil, time.Now()
-	p.boardLocked(b)
+	b.written, b.dropped, b.began = false, false, time.Now()
+	// An acquisition or an extension that has waited for half of its timeout stays behind:
+	// its answer would mostly come too late, and the acquisition would have to be deleted
+	// again. So an overloaded machine serves those that it still can. The vote fails at its
+	// deadline and not before, because an earlier failure would only bring an earlier retry.
+	p.queue.dropStale(b.began)
+	// With replicas to wait for, the calls that need WAIT don't delay the others.
+	b.calls = p.queue.take(b.calls[:0], p.r.cfg.Replicas > 0)
 	if len(b.calls) == 0 {
-		p.spare = append(p.spare, b)
+		p.free = append(p.free, b)
 		return nil
 	}
 	limited := true
 	b.lifetime.deadline = time.Time{}
 	for _, c := range b.calls {
-		c.stage, c.in = aboard, b
+		c.state, c.in = inBatch, b
 		limited = limited && !c.deadline.IsZero()
 		if c.deadline.After(b.lifetime.deadline) {
 			b.lifetime.deadline = c.deadline
@@ -183,100 +220,30 @@ func (p *pipe) departLocked() *batch {
 	}
 	if limited {
 		b.lifetime.deadline = b.lifetime.deadline.Add(grace)
-		p.armLocked(b.lifetime.deadline)
+		p.setTimerLocked(b.lifetime.deadline)
 	} else {
 		b.lifetime.deadline = time.Time{}
 	}
-	p.flying = append(p.flying, b)
+	p.inFlight = append(p.inFlight, b)
 	p.several.Store(len(b.calls) > 1)
 	return b
 }
 
-// boardLocked moves calls from the queue to the batch. With replicas to wait for,
-// those that do don't hold up those that don't.
-//
-// An acquisition or an extension that has waited for half of its time-out is left behind:
-// what is sent so late is mostly given up before its answer comes, and an acquisition must
-// be deleted again. So a machine that can't keep up spends what it has on those that can
-// still be served, and doesn't do everything in vain. The vote fails at its deadline,
-// unsent; not before, which would only bring the next try.
-func (p *pipe) boardLocked(b *batch) {
-	p.waiting.dropStale(b.began)
-	b.calls = p.waiting.take(b.calls[:0], p.r.cfg.Replicas > 0)
-}
-
-// run carries out exchanges. It ends when there was nothing to do for a while, or
-// the instance is closed; each exchange ends by its deadline, or Options.ReadTimeout.
-//
-// A goroutine for each exchange would be simpler, but costs a fifth more: go-redis
-// goes deep, and each new stack is copied several times on the way.
-func (p *pipe) run() {
-	own := make(chan struct{}, 1)
-	for {
-		if p.several.Load() {
-			// Where many are at work, the answers of the last exchange have just woken
-			// some: what they want now goes along if they are let run first.
-			runtime.Gosched()
-		}
-		b := p.board()
-		if b != nil {
-			err := b.exchange()
-			p.land(b, err)
-			for _, c := range b.calls {
-				c.tell()
-			}
-		}
-		again, more := p.next(b, own)
-		if !again && more {
-			_, again = <-own
-		}
-		if !again {
-			return
-		}
-	}
-}
-
-// board makes the exchange that a goroutine was called for; nil if it isn't needed any
-// more.
-func (p *pipe) board() *batch {
+// beginWrite is called right before a batch is written. From here on its requests may have
+// been carried out. It returns false if the batch must not be written.
+func (p *pipe) beginWrite(b *batch) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.called--
-	switch {
-	case p.waiting.len() == 0:
-		return nil
-	case p.refusal != nil:
-		return p.refuseAllLocked()
-	case p.sick && len(p.flying) > 0 && p.waiting.keeping() < crowdKept: // since it was called
-		return nil
-	}
-	return p.departLocked()
-}
-
-// tell gives a call's vote to who waits for it.
-func (c *call) tell() {
-	vote, to, r := c.vote, c.to, c.in.pipe.r
-	if !c.probing { // its answers have yet to be read
-		r.recycle(c)
-	}
-	to.Receive(vote)
-}
-
-// seal is asked right before an exchange is written: from here on its commands may
-// have been carried out. It reports false if it must not be written.
-func (p *pipe) seal(b *batch) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if b.dropped || b.sealed {
+	if b.dropped || b.written {
 		return false
 	}
-	b.sealed, p.met = true, true
+	b.written, p.everWrote = true, true
 	return true
 }
 
-// land takes in how an exchange ended, and leaves those of its calls in it that
-// ended with it.
-func (p *pipe) land(b *batch, err error) {
+// finish takes in the end of a batch. It leaves in the batch the calls that are done now,
+// with those that a failed dial has ended.
+func (p *pipe) finish(b *batch, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.learnLocked(b, err)
@@ -284,160 +251,151 @@ func (p *pipe) land(b *batch, err error) {
 	var again []*call
 	for _, c := range b.calls {
 		switch {
-		case c.stage == ended:
-		case c.resend || errors.Is(err, errGivenUp):
+		case c.state == done:
+		case c.resend || errors.Is(err, errAbandoned):
 			c.resend = false
-			c.stage = waiting
+			c.state = queued
 			again = append(again, c)
 		default:
-			p.endLocked(c)
+			p.doneLocked(c)
 			over = append(over, c)
 		}
 	}
 	clear(b.calls[len(over):])
+	p.queue.addFirst(again)
+	if p.dialErr != nil {
+		for _, c := range p.queue.takeAll() {
+			c.vote = wire.Vote{Unsent: true, Err: p.dialErr}
+			p.doneLocked(c)
+			over = append(over, c)
+		}
+	}
 	b.calls = over
-	p.waiting.putBack(again)
 }
 
-// learnLocked judges the server by an exchange.
+// deliver gives a call's vote to its receiver.
+func (r *Redis) deliver(c *call) {
+	vote, to := c.vote, c.to
+	if !c.probing { // a Probe's replies have yet to be read
+		r.recycle(c)
+	}
+	to.Receive(vote)
+}
+
+// learnLocked updates what is known of the server from the end of a batch.
 func (p *pipe) learnLocked(b *batch, err error) {
 	now := time.Now()
 	switch {
 	case err == nil:
-		p.sick, p.refusal = false, nil
+		p.overdue, p.dialErr = false, nil
 		if len(b.calls) <= 4 {
-			// Only small ones: what a large one takes is mostly its own work. And
-			// rather the quickest of them than the mean: on a busy machine that is
-			// the machine's.
+			// A large batch takes most of its time for its own work. And of the small
+			// ones the fastest counts, because on a busy machine the mean is the
+			// machine's.
 			took := now.Sub(b.began)
-			p.trip = min(took, p.trip+(took-p.trip)/256)
+			p.rtt = min(took, p.rtt+(took-p.rtt)/256)
 		}
-	case errors.Is(err, errGivenUp), errors.Is(err, errRefused), errors.Is(err, redis.ErrClosed):
+	case errors.Is(err, errAbandoned), errors.Is(err, redis.ErrClosed):
 	case isTimeout(err):
-		p.sick = true
-	case b.sealed, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		p.overdue = true
+	case b.written, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 	default:
-		p.refusal, p.closed = explain(&b.lifetime, err), now.Add(dialPause)
+		p.dialErr, p.redialAt = explain(&b.lifetime, err), now.Add(dialPause)
 	}
 }
 
-// next gives up a batch that has landed, if there was one, and says whether another is
-// to be made now. If not, more says that the goroutine is to wait for one: it is told,
-// or dismissed, by its own channel.
-func (p *pipe) next(b *batch, own chan struct{}) (again, more bool) {
+// await takes a batch that has ended out of those in flight, and waits until another one is
+// to be sent. It returns false if the worker is to end.
+func (p *pipe) await(b *batch, work chan struct{}) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if b != nil {
-		p.clearLocked(b)
-	}
-	if p.dueLocked() || p.refusal != nil && p.waiting.len() > 0 {
-		p.called++
-		return true, true
-	}
-	if p.over {
-		return false, false
-	}
-	p.parked, p.busy = append(p.parked, own), time.Now()
-	p.armLocked(p.busy.Add(idle))
-	return false, true
-}
-
-// clearLocked takes a batch out of those under way, and keeps it for use again.
-func (p *pipe) clearLocked(b *batch) {
-	for i, other := range p.flying {
-		if other == b {
-			last := len(p.flying) - 1
-			p.flying[i], p.flying[last] = p.flying[last], nil
-			p.flying = p.flying[:last]
-			break
+		p.inFlight = slices.DeleteFunc(p.inFlight, func(other *batch) bool { return other == b })
+		if !b.lifetime.over.Load() {
+			clear(b.calls)
+			b.calls = b.calls[:0]
+			p.free = append(p.free, b)
 		}
 	}
-	if !b.lifetime.over.Load() {
-		clear(b.calls)
-		b.calls = b.calls[:0]
-		p.spare = append(p.spare, b)
+	send, closed := p.shouldSendLocked(), p.closed
+	switch {
+	case send:
+		p.starting++
+	case !closed:
+		p.idle, p.idleFrom = append(p.idle, work), time.Now()
+		p.setTimerLocked(p.idleFrom.Add(idleTime))
 	}
+	p.mu.Unlock()
+	if send || closed {
+		return send
+	}
+	_, ok := <-work
+	return ok
 }
 
-// close ends the goroutines that have nothing to do; the others end with their
-// exchange.
+// close ends the idle workers. The others end with their batches.
 func (p *pipe) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
-	p.dismissLocked()
-	if p.timer != nil && len(p.timed) == 0 {
+	p.closed = true
+	p.stopIdleLocked()
+	if p.timer != nil && len(p.pending) == 0 {
 		p.timer.Stop()
-		p.due = time.Time{}
+		p.timerAt = time.Time{}
 	}
 }
 
-func (p *pipe) dismissLocked() {
-	for _, runner := range p.parked {
-		close(runner)
+func (p *pipe) stopIdleLocked() {
+	for _, worker := range p.idle {
+		close(worker)
 	}
-	p.parked = nil
+	p.idle = nil
 }
 
-// refuseAllLocked fails those in the queue after a dial that failed: they would
-// only wait for another.
-func (p *pipe) refuseAllLocked() *batch {
-	b := &batch{pipe: p}
-	b.lifetime.done = make(chan struct{})
-	b.refused = p.refusal
-	b.calls = p.waiting.takeAll()
-	for _, c := range b.calls {
-		c.stage, c.in = aboard, b
-	}
-	p.flying = append(p.flying, b)
-	return b
-}
-
-// endLocked ends a call, once.
-func (p *pipe) endLocked(c *call) {
-	c.stage = ended
-	if c.at < 0 {
+// doneLocked marks a call as done, once.
+func (p *pipe) doneLocked(c *call) {
+	c.state = done
+	if c.index < 0 {
 		return
 	}
-	last := len(p.timed) - 1
-	moved := p.timed[last]
-	p.timed[c.at], moved.at = moved, c.at
-	p.timed[last], p.timed = nil, p.timed[:last]
-	c.at = -1
+	last := len(p.pending) - 1
+	moved := p.pending[last]
+	p.pending[c.index], moved.index = moved, c.index
+	p.pending[last], p.pending = nil, p.pending[:last]
+	c.index = -1
 }
 
-// giveUp ends a call whose caller waits no longer. It is false for one that has ended
+// giveUp ends a Probe's call whose context has ended. It returns false if the call was done
 // before.
 func (p *pipe) giveUp(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.stage == ended {
+	if c.state == done {
 		return false
 	}
-	if c.stage == waiting {
-		p.waiting.remove(c)
+	if c.state == queued {
+		p.queue.remove(c)
 	}
 	p.abandonLocked(c)
 	return true
 }
 
-// abandonLocked ends a call before its exchange, and reports whether it was never
-// sent nor will be.
+// abandonLocked ends a call before its batch, and reports whether it was not sent and never
+// will be.
 func (p *pipe) abandonLocked(c *call) (unsent bool) {
-	unsent = c.stage == waiting || !c.in.sealed
-	if c.stage == aboard {
+	unsent = c.state == queued || !c.in.written
+	if c.state == inBatch {
 		c.in.dropped = true
 	}
-	p.endLocked(c)
+	p.doneLocked(c)
 	return unsent
 }
 
-// armLocked has expire called at the deadline, or earlier.
-func (p *pipe) armLocked(deadline time.Time) {
-	if !p.due.IsZero() && !deadline.Before(p.due) {
+// setTimerLocked makes sure that expire runs at the deadline, or earlier.
+func (p *pipe) setTimerLocked(deadline time.Time) {
+	if !p.timerAt.IsZero() && !deadline.Before(p.timerAt) {
 		return
 	}
-	p.due = deadline
+	p.timerAt = deadline
 	if p.timer == nil {
 		p.timer = time.AfterFunc(time.Until(deadline), p.expire)
 	} else {
@@ -445,35 +403,36 @@ func (p *pipe) armLocked(deadline time.Time) {
 	}
 }
 
-// expire ends the calls and exchanges whose time is over.
+// expire ends the calls, batches and idle workers whose time is over.
 func (p *pipe) expire() {
 	p.mu.Lock()
 	now := time.Now()
-	// One timer for all that are due about now. To look at thousands each millisecond would
-	// take time from what they wait for.
-	grain := time.Millisecond * time.Duration(1+len(p.timed)/256)
-	p.due = time.Time{}
+	p.timerAt = time.Time{}
 	var next time.Time
 	later := func(deadline time.Time) {
 		if next.IsZero() || deadline.Before(next) {
 			next = deadline
 		}
 	}
+	type expired struct {
+		to     wire.Receiver
+		unsent bool
+	}
 	var late []expired
-	for i := len(p.timed) - 1; i >= 0; i-- {
-		c := p.timed[i]
+	for i := len(p.pending) - 1; i >= 0; i-- {
+		c := p.pending[i]
 		if now.Before(c.deadline) {
 			later(c.deadline)
 			continue
 		}
 		unsent := p.abandonLocked(c)
-		p.sick = p.sick || !unsent
+		p.overdue = p.overdue || !unsent
 		late = append(late, expired{c.to, unsent})
 	}
 	if len(late) > 0 {
-		p.waiting.dropEnded()
+		p.queue.dropDone()
 	}
-	for _, b := range p.flying {
+	for _, b := range p.inFlight {
 		switch deadline := b.lifetime.deadline; {
 		case deadline.IsZero():
 		case now.Before(deadline):
@@ -482,53 +441,51 @@ func (p *pipe) expire() {
 			b.lifetime.end()
 		}
 	}
-	if quiet := p.busy.Add(idle); len(p.parked) > 0 && now.Before(quiet) {
-		later(quiet)
+	if end := p.idleFrom.Add(idleTime); len(p.idle) > 0 && now.Before(end) {
+		later(end)
 	} else {
-		p.dismissLocked()
+		p.stopIdleLocked()
 	}
 	if !next.IsZero() {
-		if soon := now.Add(grain); next.Before(soon) {
+		// One run for all deadlines that are about as soon. Looking at thousands of calls
+		// each millisecond would take time from the calls themselves.
+		soon := now.Add(time.Millisecond * time.Duration(1+len(p.pending)/256))
+		if next.Before(soon) {
 			next = soon
 		}
-		p.armLocked(next)
+		p.setTimerLocked(next)
 	}
-	unsent := errUnsent
-	if p.silentLocked() {
-		unsent = errSilent
+	notSent := errNotSent
+	if p.maybeNotTLSLocked() {
+		notSent = errNoTLS
 	}
 	p.mu.Unlock()
 	for _, e := range late {
-		err := errLate
+		err := errNoReply
 		if e.unsent {
-			err = unsent
+			err = notSent
 		}
 		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})
 	}
 }
 
-// silentLocked reports whether it may be that the server doesn't speak TLS, and so never
-// answers a handshake: Redis then waits for the end of a line.
-func (p *pipe) silentLocked() bool { return !p.met && p.r.client.Options().TLSConfig != nil }
+// maybeNotTLSLocked reports whether the server may not speak TLS, and so never answers a
+// handshake: Redis then waits for the end of a line.
+func (p *pipe) maybeNotTLSLocked() bool {
+	return !p.everWrote && p.r.client.Options().TLSConfig != nil
+}
 
-// ended is the error of a call whose context ended before its answer.
-func (p *pipe) ended(ctx context.Context) error {
+// endedBy returns the error of a call whose context ended before its reply.
+func (p *pipe) endedBy(ctx context.Context) error {
 	p.mu.Lock()
-	silent := p.silentLocked()
-	p.mu.Unlock()
-	if silent {
-		return contextEnded(ctx, hideContext{errSilent})
+	defer p.mu.Unlock()
+	if p.maybeNotTLSLocked() {
+		return contextEnded(ctx, hideContext{errNoTLS})
 	}
 	return contextEnded(ctx, nil)
 }
 
-// expired is a call that ended before its answer.
-type expired struct {
-	to     wire.Receiver
-	unsent bool
-}
-
-// isTimeout reports whether an exchange failed because no answer came in time.
+// isTimeout reports whether a batch failed because no reply came in time.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()

@@ -44,8 +44,8 @@ func (s slot) Receive(vote wire.Vote) {
 }
 
 // start starts a command.
-func (b *ballotBox) start(r *Redis, cmd wire.Request, timeout time.Duration) {
-	r.Send(cmd, timeout, slot{b, cmd.Value})
+func (b *ballotBox) start(r *Redis, req wire.Request, timeout time.Duration) {
+	r.Send(req, timeout, slot{b, req.Value})
 }
 
 // await waits for n votes and demands that each command has one.
@@ -138,29 +138,29 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 			cmds = append(cmds, acquire(key, value()))
 		}
 		ask("SET", "long", strings.Repeat("A", 100<<10))
-		look := command(wire.Look, "long", value())
+		look := request(wire.Look, "long", value())
 		cmds = append(cmds, look, acquire("last", value()))
 
 		// They wait as if as many exchanges as may be were under way.
 		r.pipe.mu.Lock()
-		r.pipe.called = maxFlying
+		r.pipe.starting = maxInFlight
 		r.pipe.mu.Unlock()
-		for _, cmd := range cmds {
-			box.start(r, cmd, 10*time.Second)
+		for _, req := range cmds {
+			box.start(r, req, 10*time.Second)
 		}
 		r.pipe.mu.Lock()
-		r.pipe.called = 0
+		r.pipe.starting = 0
 		r.pipe.mu.Unlock()
 		box.start(r, acquire("another", value()), 10*time.Second)
 		votes := box.await(t, len(cmds)+1)
-		for _, cmd := range cmds {
-			vote := votes[cmd.Value]
+		for _, req := range cmds {
+			vote := votes[req.Value]
 			switch {
-			case cmd.Op == wire.Look:
+			case req.Op == wire.Look:
 				require.Len(t, refused(t, vote).Holder, 16<<10)
-			case cmd.Key == "forged7" || cmd.Key == "forged8":
+			case req.Key == "forged7" || req.Key == "forged8":
 				failed(t, vote, wire.ErrCounter)
-			case strings.HasPrefix(cmd.Key, "forged"):
+			case strings.HasPrefix(req.Key, "forged"):
 				require.ErrorIs(t, vote.Err, wire.ErrSetMismatch)
 			default:
 				granted(t, vote)
@@ -183,7 +183,7 @@ func TestListsAreBounded(t *testing.T) {
 	for _, args := range f.commands() {
 		require.LessOrEqual(t, keysOf(args), 3*maxBatch)
 	}
-	require.LessOrEqual(t, f.connections(), maxFlying)
+	require.LessOrEqual(t, f.connections(), maxInFlight)
 }
 
 // TestNeighboursErrors: one lock's error is its own, whatever it travels with.
@@ -205,16 +205,16 @@ func TestNeighboursErrors(t *testing.T) {
 		ask("RPUSH", "list", "x")
 		var box ballotBox
 		byKey := make(map[string]string)
-		send := func(cmd wire.Request) {
-			byKey[fmt.Sprint(cmd.Op, " ", cmd.Key)] = cmd.Value
-			box.start(r, cmd, 10*time.Second)
+		send := func(req wire.Request) {
+			byKey[fmt.Sprint(req.Op, " ", req.Key)] = req.Value
+			box.start(r, req, 10*time.Second)
 		}
 		// The first goes alone; the others together.
 		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "typed set", "bad set", "lost", "bad now", "typed now", "better"} {
 			send(acquire(key, value()))
 		}
 		for _, key := range []string{"list", "gone"} {
-			send(command(wire.Release, key, value()))
+			send(request(wire.Release, key, value()))
 		}
 		votes := box.await(t, 15)
 		vote := func(what string) wire.Vote { return votes[byKey[what]] }
@@ -247,7 +247,7 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
 		for range 20 {
 			var box ballotBox
-			box.start(r, command(wire.Look, "x", value()), 10*time.Second) // goes alone
+			box.start(r, request(wire.Look, "x", value()), 10*time.Second) // goes alone
 			for range 10 {
 				box.start(r, acquire("k", value()), 10*time.Second)
 			}
@@ -259,9 +259,9 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 			}
 			require.Equal(t, 1, wins)
 			var deletes countingReceiver
-			r.Send(command(wire.Look, "x", ""), 10*time.Second, &deletes)
+			r.Send(request(wire.Look, "x", ""), 10*time.Second, &deletes)
 			for range 3 {
-				r.Send(command(wire.Release, "k", winner), 10*time.Second, &deletes)
+				r.Send(request(wire.Release, "k", winner), 10*time.Second, &deletes)
 			}
 			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
 			require.EqualValues(t, 2, deletes.granted.Load(), "the look, and one delete")
@@ -319,17 +319,17 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	short, long := acquire("short", value()), acquire("long", value())
 	// Both in one exchange, which is being dialed for.
 	r.pipe.mu.Lock()
-	for _, cmd := range []wire.Request{short, long} {
-		c := r.newCall(cmd)
-		c.to, c.deadline, c.at = slot{&box, cmd.Value}, time.Now().Add(10*time.Second), len(r.pipe.timed)
-		if cmd.Key == "short" {
+	for _, req := range []wire.Request{short, long} {
+		c := r.newCall(req)
+		c.to, c.deadline, c.index = slot{&box, req.Value}, time.Now().Add(10*time.Second), len(r.pipe.pending)
+		if req.Key == "short" {
 			c.deadline = time.Now().Add(20 * time.Millisecond)
 		}
-		r.pipe.timed = append(r.pipe.timed, c)
-		r.pipe.waiting.add(c)
-		r.pipe.armLocked(c.deadline)
+		r.pipe.pending = append(r.pipe.pending, c)
+		r.pipe.queue.add(c)
+		r.pipe.setTimerLocked(c.deadline)
 	}
-	r.pipe.called++
+	r.pipe.starting++
 	go r.pipe.run()
 	r.pipe.mu.Unlock()
 	v := box.await(t, 1)[short.Value]
@@ -370,15 +370,15 @@ func TestHungServerCostsLittle(t *testing.T) {
 		}
 	}
 	t.Logf("%d goroutines more at most, %d connections, %d failed at once, %d sent", most-goroutines, r.Client().PoolStats().TotalConns, refusedAtOnce, n-unsent)
-	require.LessOrEqual(t, most, goroutines+2*maxFlying)
-	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxFlying)
-	require.LessOrEqual(t, n-unsent, maxFlying*maxBatch, "each of these is a delete that is owed")
+	require.LessOrEqual(t, most, goroutines+2*maxInFlight)
+	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxInFlight)
+	require.LessOrEqual(t, n-unsent, maxInFlight*maxBatch, "each of these is a delete that is owed")
 	require.Positive(t, refusedAtOnce)
 
 	s.Resume()
 	back := time.Now()
 	require.Eventually(t, func() bool {
-		return r.Do(within(t), command(wire.Look, "x", "")).Outcome == wire.Granted
+		return r.Do(within(t), request(wire.Look, "x", "")).Outcome == wire.Granted
 	}, 5*time.Second, time.Millisecond)
 	require.Less(t, time.Since(back), time.Second)
 }
@@ -389,7 +389,7 @@ func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
 	var dials atomic.Int64
 	opt := Harden(nil)
 	opt.Addr = "gone"
-	opt.Dialer = lateDialer(func(context.Context, string, string) (net.Conn, error) {
+	opt.Dialer = delayDialError(func(context.Context, string, string) (net.Conn, error) {
 		dials.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: errors.New("nobody there")}
 	})
@@ -411,7 +411,7 @@ func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d dials for %d commands", dials.Load(), votes.Load())
-	require.LessOrEqual(t, dials.Load(), int64(time.Since(began)/dialPause)+maxFlying)
+	require.LessOrEqual(t, dials.Load(), int64(time.Since(began)/dialPause)+maxInFlight)
 	require.Greater(t, votes.Load(), dials.Load())
 }
 
@@ -423,15 +423,15 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	s.Pause()
 	var box ballotBox
 	c := r.newCall(acquire("k", value()))
-	c.to, c.deadline = slot{&box, c.cmd.Value}, time.Now().Add(time.Hour)
+	c.to, c.deadline = slot{&box, c.req.Value}, time.Now().Add(time.Hour)
 	_, ok := r.pipe.enter(c)
 	require.True(t, ok)
-	sealed := func() bool {
+	written := func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
-		return len(r.pipe.flying) == 1 && r.pipe.flying[0].sealed
+		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
 	}
-	require.Eventually(t, sealed, 10*time.Second, time.Millisecond)
+	require.Eventually(t, written, 10*time.Second, time.Millisecond)
 	// Its time is over once it has been sent, however long that took; its exchange's isn't.
 	r.pipe.mu.Lock()
 	c.deadline = time.Now()
@@ -441,7 +441,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 		require.False(t, failed(t, v, context.DeadlineExceeded).Unsent)
 	}
 	s.Resume()
-	granted(t, r.Do(within(t), command(wire.Look, "x", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 	require.Equal(t, before, asker(t, r)("CLIENT", "ID"))
 }
 
@@ -453,8 +453,8 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
-	release := command(wire.Release, "k", value())
-	lock, extend := acquire("k", value()), command(wire.Extend, "held", value())
+	release := request(wire.Release, "k", value())
+	lock, extend := acquire("k", value()), request(wire.Extend, "held", value())
 	const timeout = 400 * time.Millisecond
 	box.start(r, lock, timeout)
 	box.start(r, extend, timeout)
@@ -480,13 +480,13 @@ func TestIdleGoroutinesEnd(t *testing.T) {
 	parked := func() int {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
-		return len(r.pipe.parked)
+		return len(r.pipe.idle)
 	}
 	// On a busy machine it can have ended before this goroutine looks.
 	require.Eventually(t, func() bool {
-		granted(t, r.Do(within(t), command(wire.Look, "x", "")))
+		granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 		return parked() == 1
 	}, 5*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool { return parked() == 0 }, 5*time.Second, time.Millisecond)
-	granted(t, r.Do(within(t), command(wire.Look, "x", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 }

@@ -13,96 +13,90 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// maxInfo is the longest answer to a part of a Probe, in bytes.
+// maxInfo is the longest reply to a part of a Probe, in bytes.
 const maxInfo = 1 << 20
 
-// question is one part of a Probe: what is asked, and what it is for, in words
-// for Identity.Hidden.
+// question is one part of a Probe: a command, and what it tells, in words for
+// Identity.Hidden.
 type question struct {
-	args []any
-	form form
-	hide string
+	args  []any
+	first firstLine
+	what  string
 }
 
-// The parts of a Probe, by their place in questions.
+// The parts of a Probe: indexes of questions.
 const (
-	askServer = iota
-	askReplication
-	askMemory
-	askPersistence
-	askFsync
-	askSave
-	askTime
-	askCommands
-	askMark
+	partServer = iota
+	partReplication
+	partMemory
+	partPersistence
+	partFsync
+	partSave
+	partTime
+	partCommands
+	partMark
 )
 
-// questions are read-only, but for the last one, which is a script: it writes a key of its
-// own where there is none (see mark.lua). One section an INFO: servers before 7.0 take no
-// more.
+// questions only read, except the last one, a script that writes the mark where there is
+// none (see mark.lua). Servers before 7.0 take only one section in an INFO.
 var questions = [...]question{
-	askServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
-	askReplication: {[]any{"INFO", "replication"}, isText, "role and replication ID"},
-	askMemory:      {[]any{"INFO", "memory"}, isText, "eviction policy"},
-	askPersistence: {[]any{"INFO", "persistence"}, isText, "persistence"},
-	askFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
-	askSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
-	askTime:        {[]any{"TIME"}, isPair, "clock"},
-	askCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
-	askMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
+	partServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
+	partReplication: {[]any{"INFO", "replication"}, isText, "role and replication ID"},
+	partMemory:      {[]any{"INFO", "memory"}, isText, "eviction policy"},
+	partPersistence: {[]any{"INFO", "persistence"}, isText, "persistence"},
+	partFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
+	partSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
+	partTime:        {[]any{"TIME"}, isPair, "clock"},
+	partCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
+	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 }
 
-// Probe asks the server who it is, as wire.Instance says, and with
-// DialectAuto which commands it has. All is asked on one connection, so the
-// answers are one server's; a Probe fails if a proxy mixed those of two. If the server is a master, Probe leaves the mark there that
-// MarkKey is the key of, unless there is one; it needs no right to that.
-func (r *Redis) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
+// Probe asks the server who it is, as wire.Instance says, and with DialectAuto which
+// commands it has. All commands go over one connection, so that one server answers them. A
+// Probe fails if a proxy mixes the answers of two servers. On a master, Probe writes the
+// mark (see MarkKey) if there is none. It needs no right to do so.
+func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
 		return wire.Identity{}, contextEnded(ctx, nil)
 	}
 	c := r.newCall(wire.Request{})
-	c.probing, c.before = true, before
+	c.probing, c.known = true, known
 	if err := r.wait(ctx, c); err != nil {
 		return wire.Identity{}, err
 	}
 	defer r.recycle(c)
 	id := wire.Identity{Uptime: -time.Second, Served: -time.Second}
-	if err := r.identify(&id, c.answers); err != nil {
+	if err := r.identify(&id, c.replies); err != nil {
 		return wire.Identity{}, err
 	}
 	return id, nil
 }
 
-// wait has a Probe's call carried out and waits for it. With an error the call is left to
-// the collector.
+// wait sends a Probe's call and waits for it. After an error the call is left to the
+// garbage collector.
 func (r *Redis) wait(ctx context.Context, c *call) error {
-	told := make(votes, 1)
-	c.to = told
+	done := make(chan wire.Vote, 1)
+	c.to = wire.ReceiverFunc(func(vote wire.Vote) { done <- vote })
 	c.deadline, _ = ctx.Deadline()
 	if vote, ok := r.pipe.enter(c); !ok {
 		return vote.Err
 	}
 	select {
-	case vote := <-told:
+	case vote := <-done:
 		return vote.Err
 	case <-ctx.Done():
 	}
 	if !r.pipe.giveUp(c) {
-		return (<-told).Err // it is being told
+		return (<-done).Err // its vote is on the way
 	}
-	return r.pipe.ended(ctx)
+	return r.pipe.endedBy(ctx)
 }
 
-// votes is a Receiver that has room for the votes it is given.
-type votes chan wire.Vote
-
-func (v votes) Receive(vote wire.Vote) { v <- vote }
-
-// identify reads the answers of a Probe. Pure but for the dialect.
-func (r *Redis) identify(id *wire.Identity, asks []ask) error {
-	p := &probe{id: id, asks: asks}
-	for i := range asks {
-		if text, bad := asks[i].sink.failure(); bad && i != askMark && !isHidden(i, text) {
+// identify reads the replies to a Probe, and sets the dialect.
+func (r *Redis) identify(id *wire.Identity, replies []command) error {
+	p := &probe{id: id, replies: replies}
+	for i := range replies {
+		if text, bad := replies[i].reply.failure(); bad && i != partMark && !isHidden(i, text) {
 			return serverError(text)
 		}
 	}
@@ -114,69 +108,66 @@ func (r *Redis) identify(id *wire.Identity, asks []ask) error {
 	}
 	p.clock()
 	p.mark()
-	if p.err != nil {
-		return p.err
-	}
-	r.mute.Store(false)
-	if r.cfg.Dialect == DialectAuto {
-		r.speak(p.dialect())
-	} else {
-		r.speak(r.cfg.Dialect)
+	dialect := r.cfg.Dialect
+	if dialect == DialectAuto {
+		dialect = p.dialect()
 	}
 	if p.err != nil {
 		return p.err
 	}
-	id.Dialect = r.spoken()
+	r.cannotNotify.Store(false)
+	r.setDialect(dialect)
+	id.Dialect = dialect.String()
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
 	return nil
 }
 
-// isHidden reports whether an error answer to a part says that the server won't tell, as
-// opposed to can't now. Servers that don't know a command say so in words of
-// their own, which have no kind.
+// isHidden reports whether an error reply to a part says that the server never tells, as
+// opposed to not now. Servers that don't know a command say so in words of their own, and
+// such errors have no kind.
 //
-// Invariant: a run is hidden only by a server that says so. What a proxy answers while its
-// server is away has no kind either, and the server that comes back isn't known.
+// Invariant: a run is hidden only if the server says so. The error of a proxy whose server
+// is away has no kind either, and the server that comes back is unknown.
 func isHidden(part int, text string) bool {
 	switch kindOf(text) {
 	case ErrPermission, ErrCommand:
 		return true
 	case ErrServer:
 		//guard:hidden-is-said  a run counts as hidden only if the server says that it hides it
-		return part != askServer && part != askReplication && part != askMark || strings.Contains(text, "not supported")
+		return part != partServer && part != partReplication && part != partMark || strings.Contains(text, "not supported")
 	}
 	return false
 }
 
-// errMixed is the failure of a Probe whose answers aren't one server's.
+// errMixed is the failure of a Probe that two servers answered.
 var errMixed = errors.New("instance: the answers come from two servers, or from two runs of one server")
 
 func orNone(id string) string { return cmp.Or(id, "none") }
 
-// probe reads the answers into an Identity. err is the first that can't be read.
+// probe reads the replies into an Identity. err is the first failure.
 type probe struct {
-	id   *wire.Identity
-	asks []ask
-	err  error
+	id      *wire.Identity
+	replies []command
+	err     error
 }
 
-// hide lists a part that the server would not tell.
+// hide lists a part that the server does not tell.
 func (p *probe) hide(part int, why string) {
-	p.id.Hidden = append(p.id.Hidden, questions[part].hide+": "+why)
+	p.id.Hidden = append(p.id.Hidden, questions[part].what+": "+why)
 }
 
-// told gives the answer to a part, unless it is hidden.
-func (p *probe) told(part int) (*reply, bool) {
-	s := &p.asks[part].sink
+// reply returns the reply to a part, unless it is hidden.
+func (p *probe) reply(part int) (*parser, bool) {
+	s := &p.replies[part].reply
 	if text, bad := s.failure(); bad {
 		p.hide(part, text)
 		return nil, false
 	}
-	return &reply{rest: s.raw}, true
+	return &parser{rest: s.raw}, true
 }
 
-func (p *probe) garbled(part int) {
-	p.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, questions[part].args, p.asks[part].sink.raw))
+func (p *probe) malformed(part int) {
+	p.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, questions[part].args, p.replies[part].reply.raw))
 }
 
 func (p *probe) fail(err error) {
@@ -185,21 +176,21 @@ func (p *probe) fail(err error) {
 	}
 }
 
-// info gives the fields of an INFO section.
+// info returns the fields of an INFO section.
 func (p *probe) info(part int) (map[string]string, bool) {
-	r, ok := p.told(part)
+	r, ok := p.reply(part)
 	if !ok {
 		return nil, false
 	}
 	text := r.text()
 	if !r.end() {
-		p.garbled(part)
+		p.malformed(part)
 		return nil, false
 	}
-	// An answer to another question would pass for a server that hides things.
+	// The reply to another command would look like a server that hides things.
 	title, _, _ := strings.Cut(string(text), "\r\n")
 	if name, titled := strings.CutPrefix(title, "# "); titled && !strings.EqualFold(name, questions[part].args[1].(string)) {
-		p.garbled(part)
+		p.malformed(part)
 		return nil, false
 	}
 	fields := make(map[string]string)
@@ -211,9 +202,9 @@ func (p *probe) info(part int) (map[string]string, bool) {
 	return fields, true
 }
 
-// config gives one value of CONFIG GET.
+// config returns one value of CONFIG GET.
 func (p *probe) config(part int) (string, bool) {
-	r, ok := p.told(part)
+	r, ok := p.reply(part)
 	if !ok {
 		return "", false
 	}
@@ -229,28 +220,28 @@ func (p *probe) config(part int) (string, bool) {
 			return value, true
 		}
 	}
-	p.garbled(part)
+	p.malformed(part)
 	return "", false
 }
 
 func (p *probe) server() {
-	fields, ok := p.info(askServer)
+	fields, ok := p.info(partServer)
 	if !ok {
 		return
 	}
 	id := p.id
 	id.RunID = fields["run_id"]
 	if id.RunID == "" {
-		p.hide(askServer, "INFO has no run_id")
+		p.hide(partServer, "INFO has no run_id")
 	}
 	if n, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 32); err == nil && n >= 0 {
-		// The server takes the second of its start off the present second, both
-		// without their fractions: that is up to a second more than it has been up.
+		// The server subtracts its start from the present, both in whole seconds. The
+		// difference is up to a second too large.
 		id.Uptime = time.Duration(max(0, n-1)) * time.Second
 	} else {
-		p.hide(askServer, "INFO has no uptime_in_seconds")
+		p.hide(partServer, "INFO has no uptime_in_seconds")
 	}
-	// A server in compatibility mode tells Redis's version beside its own.
+	// A server in compatibility mode tells a version of Redis besides its own.
 	id.Server, id.Version = fields["server_name"], fields["redis_version"]
 	if id.Server == "" && id.Version != "" {
 		id.Server = "redis"
@@ -269,7 +260,7 @@ func (p *probe) server() {
 }
 
 func (p *probe) role() {
-	fields, ok := p.info(askReplication)
+	fields, ok := p.info(partReplication)
 	if !ok {
 		return
 	}
@@ -277,30 +268,30 @@ func (p *probe) role() {
 		p.id.Role = fields["role"]
 	}
 	if p.id.Role == "" {
-		p.hide(askReplication, "INFO has no role")
+		p.hide(partReplication, "INFO has no role")
 	}
 	if p.id.ReplID = fields["master_replid"]; p.id.ReplID == "" {
-		p.hide(askReplication, "INFO has no master_replid")
+		p.hide(partReplication, "INFO has no master_replid")
 	}
-	// The second one is the history that the server took up, at a promotion or from its
-	// file at a restart. It is zeros if there is none.
+	// The second ID is that of the history that the server continues, after a promotion or
+	// from its file after a restart. It is all zeros if there is none.
 	p.id.Promoted = strings.Trim(fields["master_replid2"], "0") != ""
 }
 
 func (p *probe) memory() {
-	fields, ok := p.info(askMemory)
+	fields, ok := p.info(partMemory)
 	if !ok {
 		return
 	}
 	if p.id.Eviction = fields["maxmemory_policy"]; p.id.Eviction == "" {
-		p.hide(askMemory, "INFO has no maxmemory_policy")
+		p.hide(partMemory, "INFO has no maxmemory_policy")
 	}
 }
 
 func (p *probe) persistence() error {
-	fsync, fsyncTold := p.config(askFsync)
-	save, saveTold := p.config(askSave)
-	fields, ok := p.info(askPersistence)
+	fsync, fsyncTold := p.config(partFsync)
+	save, saveTold := p.config(partSave)
+	fields, ok := p.info(partPersistence)
 	if !ok {
 		return nil
 	}
@@ -315,13 +306,13 @@ func (p *probe) persistence() error {
 	case fields["aof_enabled"] == "0" && saveTold:
 		p.id.Persistence = "none"
 	case fields["aof_enabled"] == "":
-		p.hide(askPersistence, "INFO has no aof_enabled")
+		p.hide(partPersistence, "INFO has no aof_enabled")
 	}
 	return nil
 }
 
 func (p *probe) clock() {
-	r, ok := p.told(askTime)
+	r, ok := p.reply(partTime)
 	if !ok {
 		return
 	}
@@ -331,46 +322,45 @@ func (p *probe) clock() {
 		}
 	}
 	p.id.Clock = time.Time{}
-	p.garbled(askTime)
+	p.malformed(partTime)
 }
 
-// mark reads how long the name is known to have led to this run of the server, and the
+// mark reads how long the name has led to this run of the server, as far as known, and the
 // run's epoch.
 func (p *probe) mark() {
-	s := &p.asks[askMark].sink
+	s := &p.replies[partMark].reply
 	if text, bad := s.failure(); bad {
 		switch kindOf(text) {
 		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
 		case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:
-			// There is no mark, and none can be written now. Nor can votes be given, and
-			// when they can, a client must not count them sooner than with a mark.
+			// There is no mark, and none can be written now. The server can't vote either;
+			// when it can again, its votes must not count sooner than with a mark.
 			p.id.Served = 0
 		default:
-			// What is no master doesn't vote, mark or not.
-			if !isHidden(askMark, text) && (p.id.Role == "" || p.id.Role == wire.RoleMaster) {
+			// Only a master votes, with or without a mark.
+			if !isHidden(partMark, text) && (p.id.Role == "" || p.id.Role == wire.RoleMaster) {
 				p.fail(serverError(text))
 				return
 			}
 			text, _, _ = strings.Cut(text, " script: ") // where in it
-			p.hide(askMark, text)
+			p.hide(partMark, text)
 		}
 		return
 	}
 	a, ok := decodeScript(s.raw)
 	switch {
 	case !ok || a.outcome > scriptGranted:
-		p.garbled(askMark)
+		p.malformed(partMark)
 	case a.outcome == scriptRefused:
 		// A replica.
 	default:
 		runID, run, _ := strings.Cut(string(a.text), "/")
 		replID, epoch, _ := strings.Cut(run, "@")
-		// Invariant: an Identity is of one server in one run. The answers are those of
-		// several requests, between which a proxy may turn to another server; the script's
-		// alone are one step.
+		// Invariant: an Identity is that of one server in one run. A proxy may turn to
+		// another server between two commands; only the script is one step.
 		//guard:probe-of-one-server  all answers to a probe come from one server
 		if p.id.RunID != "" && runID != p.id.RunID || p.id.ReplID != "" && replID != p.id.ReplID {
-			p.fail(fmt.Errorf("%w: INFO told the run ID %.8s and the replication ID %.8s, and a script the run ID %.8s and the replication ID %.8s; it is asked again",
+			p.fail(fmt.Errorf("%w: INFO told the run ID %.8s and the replication ID %.8s, a script the run ID %.8s and the replication ID %.8s; the Probe is repeated",
 				errMixed, orNone(p.id.RunID), orNone(p.id.ReplID), orNone(runID), orNone(replID)))
 			return
 		}
@@ -379,9 +369,9 @@ func (p *probe) mark() {
 	}
 }
 
-// dialect reads which commands the server has. On any doubt it is none of them.
+// dialect reads which commands the server has. In any doubt it has none of them.
 func (p *probe) dialect() Dialect {
-	r, ok := p.told(askCommands)
+	r, ok := p.reply(partCommands)
 	if !ok {
 		return DialectLua
 	}

@@ -1,6 +1,7 @@
 -- Raise: lift the counter to a token, while the lock's key holds the value.
--- KEYS: lock, counter, set's text; and the mark, see run.lua. ARGV: nonce, run, value, token, a quarter of the
--- counter's ttl, and how many microseconds it may be ahead of the clock.
+-- KEYS: lock, counter, set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, value, token, a quarter of the counter's ttl, and how many microseconds
+-- the counter may be ahead of the clock.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 --guard:raise-compares  a raise is refused where the key isn't the lease's any more

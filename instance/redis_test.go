@@ -16,7 +16,7 @@ func TestOperations(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine, theirs := within(t), value(), value()
 
-		v := granted(t, r.Do(ctx, command(wire.Look, "k", "")))
+		v := granted(t, r.Do(ctx, request(wire.Look, "k", "")))
 		require.Zero(t, v.Token)
 		v = granted(t, r.Do(ctx, acquire("k", mine)))
 		first := v.Token
@@ -34,12 +34,12 @@ func TestOperations(t *testing.T) {
 		require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
 		require.Equal(t, first.String(), tokenIn(ask, "k"), "a refusal changes nothing")
 
-		v = refused(t, r.Do(ctx, command(wire.Look, "k", "")))
+		v = refused(t, r.Do(ctx, request(wire.Look, "k", "")))
 		require.Equal(t, mine, v.Holder)
 		require.Equal(t, first, v.Token)
 		require.Positive(t, v.Remaining)
 
-		raise := command(wire.Raise, "k", mine)
+		raise := request(wire.Raise, "k", mine)
 		raise.Fence.Token = first + 5
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, (first + 5).String(), tokenIn(ask, "k"))
@@ -52,7 +52,7 @@ func TestOperations(t *testing.T) {
 		refused(t, r.Do(ctx, raise))
 		require.Nil(t, tokenIn(ask, "free"))
 
-		extend := command(wire.Extend, "k", mine)
+		extend := request(wire.Extend, "k", mine)
 		extend.TTL = time.Minute
 		granted(t, r.Do(ctx, extend))
 		require.InDelta(t, 60_000, ask("PTTL", "k"), 5000)
@@ -62,12 +62,12 @@ func TestOperations(t *testing.T) {
 		refused(t, r.Do(ctx, extend))
 		require.Nil(t, ask("GET", "free"))
 
-		refused(t, r.Do(ctx, command(wire.Release, "k", theirs)))
-		granted(t, r.Do(ctx, command(wire.Release, "k", mine)))
-		refused(t, r.Do(ctx, command(wire.Release, "k", mine)))
+		refused(t, r.Do(ctx, request(wire.Release, "k", theirs)))
+		granted(t, r.Do(ctx, request(wire.Release, "k", mine)))
+		refused(t, r.Do(ctx, request(wire.Release, "k", mine)))
 		require.Nil(t, ask("GET", "k"))
 
-		v = granted(t, r.Do(ctx, command(wire.Look, "k", "")))
+		v = granted(t, r.Do(ctx, request(wire.Look, "k", "")))
 		require.Equal(t, first+5, v.Token)
 		v = granted(t, r.Do(ctx, acquire("k", theirs)))
 		require.Equal(t, first+6, v.Token)
@@ -81,7 +81,7 @@ func TestOperations(t *testing.T) {
 func TestRestore(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine := within(t), value()
-		restore := command(wire.Restore, "k", mine)
+		restore := request(wire.Restore, "k", mine)
 		restore.Fence.Token = 1000
 
 		granted(t, r.Do(ctx, restore))
@@ -104,7 +104,7 @@ func TestRestore(t *testing.T) {
 		refused(t, r.Do(ctx, restore))
 		require.Equal(t, "2000", tokenIn(ask, "k"))
 
-		bare := command(wire.Restore, "bare", mine)
+		bare := request(wire.Restore, "bare", mine)
 		bare.Fence.On = false
 		granted(t, r.Do(ctx, bare))
 		require.Equal(t, mine, ask("GET", "bare"))
@@ -117,19 +117,19 @@ func TestAcquireWithoutFence(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for _, clock := range []bool{false, true} {
 			ask("DEL", "k")
-			cmd := acquire("k", value())
-			cmd.Fence.On, cmd.Clock = false, clock
-			v := granted(t, r.Do(within(t), cmd))
+			req := acquire("k", value())
+			req.Fence.On, req.Clock = false, clock
+			v := granted(t, r.Do(within(t), req))
 			require.Zero(t, v.Token)
 			require.Equal(t, clock, !v.Clock.IsZero())
-			require.Equal(t, cmd.Value, ask("GET", "k"))
+			require.Equal(t, req.Value, ask("GET", "k"))
 			require.Equal(t, int64(0), ask("EXISTS", CounterKey("k"), SetKey("k")))
 
-			v = refused(t, r.Do(within(t), cmd))
+			v = refused(t, r.Do(within(t), req))
 			require.Equal(t, clock, !v.Clock.IsZero())
 			require.InDelta(t, 10*time.Second, v.Remaining, float64(5*time.Second))
 			ask("PERSIST", "k")
-			require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), cmd)).Remaining)
+			require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), req)).Remaining)
 		}
 	})
 }
@@ -139,11 +139,11 @@ func TestAnyValueIsAHolder(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for _, holder := range []string{"", "\r\n", "a\x00b", "*7\r\n$1\r\nx\r\n", string(make([]byte, 10_000)), "-ERR no", "\xff\xfe"} {
 			ask("SET", "k", holder)
-			v := refused(t, r.Do(within(t), command(wire.Look, "k", "")))
+			v := refused(t, r.Do(within(t), request(wire.Look, "k", "")))
 			require.Equal(t, holder, v.Holder)
 			require.Equal(t, wire.NoExpiry, v.Remaining)
 			require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), acquire("k", value()))).Remaining)
-			refused(t, r.Do(within(t), command(wire.Release, "k", value())))
+			refused(t, r.Do(within(t), request(wire.Release, "k", value())))
 		}
 	})
 }
@@ -155,9 +155,9 @@ func TestWrongTypes(t *testing.T) {
 		ask("RPUSH", "list", "x")
 		refused(t, r.Do(ctx, acquire("list", value())))
 		for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look} {
-			cmd := command(op, "list", value())
-			cmd.Fence.Token = 1
-			failed(t, r.Do(ctx, cmd), ErrWrongType)
+			req := request(op, "list", value())
+			req.Fence.Token = 1
+			failed(t, r.Do(ctx, req), ErrWrongType)
 		}
 		require.Equal(t, int64(1), ask("LLEN", "list"))
 

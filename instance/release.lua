@@ -1,14 +1,13 @@
--- Release: delete each lock's key that holds its value, and for some of them call
--- who waits, if the key is free then.
--- KEYS: the locks, and lines of waiters for as many of the first of them. ARGV: nonce,
--- and the locks' values.
+-- Release: delete each lock's key that holds its value. For the first of the locks, notify
+-- a waiter if the key is free then.
+-- KEYS: the locks, and the wait queues of the first of them. ARGV: nonce, and the locks'
+-- values.
 --
--- The answer is a list, as acquire.lua's is, without a clock. An element of it is 1, or 0
--- where the key was gone or somebody else's; and 2 more where a waiter was called; or E
--- and an error.
+-- The reply is a list like acquire.lua's, without a clock. An element is 1, or 0 if the key
+-- was gone or held another value; plus 2 if a waiter was notified; or E and an error.
 --
--- Nearly always every key holds its value, nobody waits for any of them, which is one
--- question, and no function is needed.
+-- Nearly always every key holds its value and no process waits, which one EXISTS tells, and
+-- no function is needed.
 local call, n = redis.call, #ARGV - 1
 local answer, mine, plain = {ARGV[1]}, {}, true
 local held = call('MGET', unpack(KEYS, 1, n))
@@ -21,7 +20,7 @@ for i = 1, n do
     answer[1 + i], plain = 0, false
   end
 end
--- A lock that is twice in the list is deleted once.
+-- If a lock is in the list twice, it is deleted once.
 if mine[1] and call('DEL', unpack(mine)) < #mine then plain = false end
 local waiting = #KEYS > n and redis.pcall('EXISTS', unpack(KEYS, n + 1))
 if type(waiting) ~= 'number' or waiting == 0 then waiting = false end

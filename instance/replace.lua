@@ -1,17 +1,18 @@
--- Acquire with Replace or with Spare: set the lock's key if it is free or holds the value
--- of a lease that is over, and raise the counter with it.
--- KEYS: lock, and with fencing counter and set's text; and the mark, see run.lua. ARGV: nonce, run, ttl, with fencing
--- a quarter of the counter's ttl, set, how many microseconds the counter may be ahead of
--- the clock and how many tokens to reserve; and value, replaced value, empty for none.
--- The answer's ttl is how many tokens were reserved.
+-- Acquire with Replace or Reserve: set the lock's key if it is free or holds the replaced
+-- value, and raise the counter in the same step.
+-- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
+-- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
+-- value, and replaced value or ''.
+-- The reply's ttl is the number of reserved tokens.
 --
--- What acquire.lua says of the proof holds here, too: the counter is raised in the step
--- in which the old value goes. It comes first, so that the old value stays if it fails.
+-- The properties in acquire.lua hold here, too. The counter comes first, so that the old
+-- value stays if it fails.
 local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
 local failure, theirs, known, token, spare
 local found = KEYS[3] and redis.call('MGET', KEYS[3])[1]
 if KEYS[3] and found ~= text then
-  failure, theirs, known = judge(KEYS[3], found)
+  failure, theirs, known = readset(KEYS[3], found)
   if failure then return failure end
   if theirs then return answer(2, theirs, 0, 0) end
 end

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// form says whether the first line of an answer can belong to a command.
-type form func(line []byte) bool
+// firstLine reports whether the first line of a reply can belong to a command.
+type firstLine func(line []byte) bool
 
 func isStatus(line []byte) bool  { return isNull(line) || string(line) == "+OK" }
 func isInteger(line []byte) bool { return line[0] == ':' }
@@ -22,55 +22,55 @@ func isNull(line []byte) bool {
 	return string(line) == "$-1" || string(line) == "_" || string(line) == "*-1"
 }
 
-// sink takes one answer from go-redis as it comes over the wire, and looks at it
-// while go-redis still holds the connection: an error from a sink makes it close
-// the connection, which nothing else that a caller can do does.
-type sink struct {
-	// form is what the first line must be.
-	form form
-	// prefix is what the answer must start with, if anything: the shape of a
-	// script's answer and the call's nonce.
+// replyBuffer receives one reply from go-redis as it comes over the wire, and checks it
+// while go-redis still holds the connection. An error from it makes go-redis close the
+// connection, which nothing else that a caller can do does.
+type replyBuffer struct {
+	// first checks the first line, if set.
+	first firstLine
+	// prefix is what the reply must begin with: the head of a script's reply, with the
+	// nonce.
 	prefix []byte
-	// limit is the longest answer that is taken, in bytes.
+	// limit is the longest reply that is taken, in bytes.
 	limit int
 
 	raw []byte
 }
 
-// errAnswered closes a connection over which a whole answer came: the sink has it.
-var errAnswered = fmt.Errorf("instance: the server answered, and the connection is given up")
+// errReplied closes a connection after a complete reply, which the replyBuffer has.
+var errReplied = fmt.Errorf("instance: the server answered, and the connection is given up")
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *replyBuffer) Write(p []byte) (int, error) {
 	first := len(s.raw) == 0
 	if len(s.raw)+len(p) > s.limit {
-		return 0, fmt.Errorf("%w: an answer of more than %d bytes", ErrReply, s.limit)
+		return 0, fmt.Errorf("%w: a reply of more than %d bytes", ErrReply, s.limit)
 	}
 	s.raw = append(s.raw, p...)
 	if s.raw[0] == '-' || s.raw[0] == '!' {
 		if first && (bytes.HasPrefix(p, []byte("-READONLY")) || bytes.HasPrefix(p, []byte("-"+otherRun))) {
 			// The name may lead to another server by now, and new connections to that.
-			return 0, errAnswered
+			return 0, errReplied
 		}
 		return len(p), nil
 	}
-	if first && s.form != nil && !s.form(p) {
+	if first && s.first != nil && !s.first(p) {
 		return 0, fmt.Errorf("%w: it starts with %.40q", ErrReply, p)
 	}
 	//guard:answer-has-nonce  the answer to another command is recognised
 	if n := min(len(s.prefix), len(s.raw)); !bytes.Equal(s.raw[:n], s.prefix[:n]) {
-		return 0, fmt.Errorf("%w: it answers another question, %.60q", ErrReply, s.raw)
+		return 0, fmt.Errorf("%w: it answers another command, %.60q", ErrReply, s.raw)
 	}
 	return len(p), nil
 }
 
-// ReadFrom takes a text of the answer without a buffer in between.
-func (s *sink) ReadFrom(rd io.Reader) (int64, error) {
+// ReadFrom reads a bulk string of the reply without a buffer in between.
+func (s *replyBuffer) ReadFrom(rd io.Reader) (int64, error) {
 	limited, ok := rd.(*io.LimitedReader)
 	if !ok {
 		return 0, fmt.Errorf("%w: its length is unknown", ErrReply)
 	}
 	if limited.N < 0 || limited.N > int64(s.limit-len(s.raw)) {
-		return 0, fmt.Errorf("%w: an answer of more than %d bytes", ErrReply, s.limit)
+		return 0, fmt.Errorf("%w: a reply of more than %d bytes", ErrReply, s.limit)
 	}
 	start, want := len(s.raw), int(limited.N)
 	s.raw = append(s.raw, make([]byte, want)...)
@@ -79,12 +79,12 @@ func (s *sink) ReadFrom(rd io.Reader) (int64, error) {
 	if err != nil {
 		return int64(n), err
 	}
-	_, err = s.Write(nil) // look at it
+	_, err = s.Write(nil) // checks it
 	return int64(n), err
 }
 
-// failure gives the text of an error answer.
-func (s *sink) failure() (text string, ok bool) {
+// failure returns the text of an error reply.
+func (s *replyBuffer) failure() (text string, ok bool) {
 	if len(s.raw) == 0 || s.raw[0] != '-' && s.raw[0] != '!' {
 		return "", false
 	}
@@ -95,7 +95,7 @@ func (s *sink) failure() (text string, ok bool) {
 	return readable(line), true
 }
 
-// readable gives an error's text, quoted if it is none that can be printed.
+// readable returns an error's text, quoted if it can't be printed.
 func readable(text []byte) string {
 	text = bytes.TrimSpace(text)
 	if !utf8.Valid(text) || bytes.ContainsFunc(text, unicode.IsControl) {
@@ -104,13 +104,13 @@ func readable(text []byte) string {
 	return string(text)
 }
 
-// reply reads an answer element by element. Reading what isn't there sets bad.
-type reply struct {
+// parser reads a reply element by element. Reading what isn't there sets bad.
+type parser struct {
 	rest []byte
 	bad  bool
 }
 
-func (r *reply) line() []byte {
+func (r *parser) line() []byte {
 	line, rest, ok := bytes.Cut(r.rest, []byte("\r\n"))
 	if !ok || len(line) == 0 {
 		r.bad = true
@@ -120,8 +120,8 @@ func (r *reply) line() []byte {
 	return line
 }
 
-// length reads the number behind a line's type.
-func (r *reply) length(line []byte) int {
+// length reads the number after a line's type.
+func (r *parser) length(line []byte) int {
 	n, err := strconv.ParseInt(string(line[1:]), 10, 32)
 	if err != nil || n < -1 {
 		r.bad = true
@@ -130,8 +130,8 @@ func (r *reply) length(line []byte) int {
 	return int(n)
 }
 
-// array reads an array's or a map's head and gives the number of elements.
-func (r *reply) array() int {
+// array reads the head of an array or a map and returns the number of elements.
+func (r *parser) array() int {
 	line := r.line()
 	switch line[0] {
 	case '*', '~', '>':
@@ -145,8 +145,8 @@ func (r *reply) array() int {
 	return 0
 }
 
-// text reads a string of any kind. It is a part of the answer, not a copy.
-func (r *reply) text() []byte {
+// text reads a string of any kind. The result is a part of the reply, not a copy.
+func (r *parser) text() []byte {
 	line := r.line()
 	switch line[0] {
 	case '+':
@@ -173,8 +173,8 @@ func (r *reply) text() []byte {
 	return nil
 }
 
-// integer reads a whole number.
-func (r *reply) integer() int64 {
+// integer reads an integer.
+func (r *parser) integer() int64 {
 	line := r.line()
 	n, err := strconv.ParseInt(string(line[1:]), 10, 64)
 	if line[0] != ':' || err != nil {
@@ -184,8 +184,8 @@ func (r *reply) integer() int64 {
 	return n
 }
 
-// number reads a number that was sent as a text.
-func (r *reply) number() int64 {
+// number reads a number that was sent as a string.
+func (r *parser) number() int64 {
 	n, err := strconv.ParseInt(string(r.text()), 10, 64)
 	if err != nil {
 		r.bad = true
@@ -194,8 +194,8 @@ func (r *reply) number() int64 {
 	return n
 }
 
-// instant makes a time of the two numbers of TIME.
-func (r *reply) instant(sec, usec int64) time.Time {
+// instant makes a time of TIME's two numbers.
+func (r *parser) instant(sec, usec int64) time.Time {
 	if sec < 0 || sec > 1<<40 || usec < 0 || usec >= 1e6 {
 		r.bad = true
 	}
@@ -205,12 +205,12 @@ func (r *reply) instant(sec, usec int64) time.Time {
 	return time.Unix(sec, usec*1000)
 }
 
-// clock reads the two texts of TIME's answer.
-func (r *reply) clock() time.Time { return r.instant(r.number(), r.number()) }
+// clock reads the two strings of TIME's reply.
+func (r *parser) clock() time.Time { return r.instant(r.number(), r.number()) }
 
-// skip passes over one element of any kind and reports whether it was null.
-// depth bounds the recursion: no server nests deeper than COMMAND INFO does.
-func (r *reply) skip(depth int) (null bool) {
+// skip skips one element of any kind and reports whether it was null. depth limits the
+// recursion.
+func (r *parser) skip(depth int) (null bool) {
 	line := r.line()
 	switch line[0] {
 	case '$', '=', '!':
@@ -246,19 +246,19 @@ func (r *reply) skip(depth int) (null bool) {
 	return false
 }
 
-// end reports whether all was read, and could be.
-func (r *reply) end() bool { return !r.bad && len(r.rest) == 0 }
+// end reports whether the whole reply was read without an error.
+func (r *parser) end() bool { return !r.bad && len(r.rest) == 0 }
 
-// answer is what a script says.
-type answer struct {
+// result is what a script answers.
+type result struct {
 	outcome int64
-	text    []byte // the holder, or the set
-	ttl     int64  // PTTL
+	text    []byte // the holder's value, or the set
+	ttl     int64  // PTTL, or the number of reserved tokens
 	token   int64
 	clock   time.Time
 }
 
-// The outcomes in a script's answer.
+// The outcomes in a script's reply.
 const (
 	scriptRefused = iota
 	scriptGranted
@@ -266,33 +266,32 @@ const (
 	scriptReplaced
 )
 
-// decodeScript reads a script's answer. ok is false for what no script says.
-func decodeScript(raw []byte) (a answer, ok bool) {
-	r := reply{rest: raw}
+// decodeScript reads a script's reply. ok is false if no script sends such a reply.
+func decodeScript(raw []byte) (a result, ok bool) {
+	r := parser{rest: raw}
 	if r.array() != scriptElements {
-		return answer{}, false
+		return result{}, false
 	}
-	r.integer() // the nonce: the sink has seen to it
+	r.integer() // the nonce: the replyBuffer has checked it
 	a.outcome, a.text, a.ttl, a.token = r.integer(), r.text(), r.integer(), r.integer()
 	a.clock = r.instant(r.integer(), r.integer())
 	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptReplaced || a.token < 0 {
-		return answer{}, false
+		return result{}, false
 	}
 	return a, true
 }
 
-// scriptElements is the length of a script's answer.
+// scriptElements is the length of a script's reply.
 const scriptElements = 7
 
-// list reads the answer of a script that took many locks, see acquire.lua and
-// release.lua.
+// list reads the reply of a script for many locks, see acquire.lua and release.lua.
 type list struct {
-	reply
+	parser
 	clock time.Time
 }
 
-// listHead is how many elements come before the locks': the nonce, and from an acquire
-// the clock.
+// listHead is the number of elements before those of the locks: the nonce, and after an
+// acquisition the clock.
 func listHead(acquire bool) int {
 	if acquire {
 		return 2
@@ -300,26 +299,26 @@ func listHead(acquire bool) int {
 	return 1
 }
 
-// head reads what comes before the n locks' elements.
+// head reads the elements before those of the n locks.
 func (l *list) head(n int, acquire bool) {
 	if l.array() != listHead(acquire)+n {
 		l.bad = true
 	}
-	l.text() // the nonce: the sink has seen to it
+	l.text() // the nonce: the replyBuffer has checked it
 	if acquire {
 		micros := l.integer()
 		l.clock = l.instant(micros/1e6, micros%1e6)
 	}
 }
 
-// next reads one lock's element: its answer, or the text of its error. ok is false
-// for what no script says.
-func (l *list) next(acquire bool) (a answer, failure string, ok bool) {
+// next reads one lock's element: its result, or the text of its error. ok is false if no
+// script sends such an element.
+func (l *list) next(acquire bool) (a result, failure string, ok bool) {
 	if len(l.rest) == 0 {
 		l.bad = true
 	}
 	if l.bad {
-		return answer{}, "", false
+		return result{}, "", false
 	}
 	if l.rest[0] != ':' {
 		text := l.text()
@@ -327,22 +326,22 @@ func (l *list) next(acquire bool) (a answer, failure string, ok bool) {
 		case l.bad || len(text) == 0:
 		case text[0] == 'E' && len(text) > 1:
 			// Servers before 7.0 have the dash in it.
-			return answer{}, readable(bytes.TrimPrefix(text[1:], []byte("-"))), true
+			return result{}, readable(bytes.TrimPrefix(text[1:], []byte("-"))), true
 		case text[0] == 'S' && acquire:
-			return answer{outcome: scriptOtherSet, text: text[1:]}, "", true
+			return result{outcome: scriptOtherSet, text: text[1:]}, "", true
 		}
 		l.bad = true
-		return answer{}, "", false
+		return result{}, "", false
 	}
 	switch n := l.integer(); {
 	case l.bad:
 	case n > 0 && acquire:
-		return answer{outcome: scriptGranted, token: n}, "", true
+		return result{outcome: scriptGranted, token: n}, "", true
 	case n < 0 && acquire:
-		return answer{outcome: scriptRefused, ttl: -3 - n}, "", true
+		return result{outcome: scriptRefused, ttl: -3 - n}, "", true
 	case n >= 0 && n <= 3 && !acquire:
-		return answer{outcome: n % 2, token: n / 2}, "", true // 1 is scriptGranted
+		return result{outcome: n % 2, token: n / 2}, "", true // 1 is scriptGranted
 	}
 	l.bad = true
-	return answer{}, "", false
+	return result{}, "", false
 }

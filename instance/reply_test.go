@@ -23,7 +23,7 @@ func TestRemaining(t *testing.T) {
 
 // TestSinkLimits bounds what an answer may take.
 func TestSinkLimits(t *testing.T) {
-	s := &sink{limit: 10}
+	s := &replyBuffer{limit: 10}
 	_, err := s.Write([]byte("$99"))
 	require.NoError(t, err)
 	_, err = s.ReadFrom(io.LimitReader(bytes.NewReader(make([]byte, 100)), 8))
@@ -55,11 +55,11 @@ func FuzzReplies(f *testing.F) {
 		}
 		r := &Redis{}
 		for part := range questions {
-			asks := make([]ask, len(questions))
+			asks := make([]command, len(questions))
 			for i := range asks {
-				asks[i].sink.raw = []byte("-NOPERM no\r\n")
+				asks[i].reply.raw = []byte("-NOPERM no\r\n")
 			}
-			asks[part].sink.raw = raw
+			asks[part].reply.raw = raw
 			var id wire.Identity
 			if len(raw) == 0 {
 				continue
@@ -70,16 +70,16 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		for _, op := range []wire.Op{wire.Acquire, wire.Look, wire.Extend} {
-			c := &call{cmd: wire.Request{Op: op, Clock: true}, in: &batch{}}
+			c := &call{req: wire.Request{Op: op, Clock: true}, in: &batch{}}
 			if a, ok := decodeScript(raw); ok {
 				c.take(a)
 				require.True(t, c.vote.Outcome != wire.Granted || c.vote.Err == nil)
 			}
 		}
 		for _, s := range []*script{acquireScript, releaseScript} {
-			a := &ask{script: s, sink: sink{raw: raw}}
+			a := &command{script: s, reply: replyBuffer{raw: raw}}
 			for range 3 {
-				a.calls = append(a.calls, &call{cmd: wire.Request{Op: wire.Acquire}, in: &batch{}})
+				a.calls = append(a.calls, &call{req: wire.Request{Op: wire.Acquire}, in: &batch{}})
 			}
 			a.readList()
 			for _, c := range a.calls {
@@ -87,7 +87,7 @@ func FuzzReplies(f *testing.F) {
 				require.True(t, c.vote.Outcome != wire.Failed || c.vote.Err != nil)
 			}
 		}
-		s := &sink{limit: 64, form: isInteger}
+		s := &replyBuffer{limit: 64, first: isInteger}
 		if len(raw) > 0 {
 			_, _ = s.Write(raw)
 			_, _ = s.failure()
@@ -99,7 +99,7 @@ func FuzzReplies(f *testing.F) {
 func TestListErrors(t *testing.T) {
 	for _, text := range []string{"$7\r\nEOOM no\r\n", "$8\r\nE-OOM no\r\n"} {
 		for _, acquire := range []bool{true, false} {
-			l := list{reply: reply{rest: []byte(text)}}
+			l := list{parser: parser{rest: []byte(text)}}
 			_, failure, ok := l.next(acquire)
 			require.True(t, ok)
 			require.Equal(t, "OOM no", failure)

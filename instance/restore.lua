@@ -1,11 +1,11 @@
--- Restore: put a running lease back where it is lacking.
--- KEYS: lock, and with fencing counter and set's text; and the mark, see run.lua. ARGV: nonce, run, value, ttl,
--- and with fencing token, a quarter of the counter's ttl, set, and how many microseconds
--- the counter may be ahead of the clock.
+-- Restore: set the key of a running lease again where it is missing.
+-- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, value, ttl; with fencing token, a quarter of the counter's ttl, set, and
+-- how many microseconds the counter may be ahead of the clock.
 --
--- A key that holds the value already keeps its time to live. The text of the set is
--- written only where there is none, and without a run: this is no vote on the set, and
--- vouches for no counter. The lock's key comes last, as all before it may fail.
+-- A key that holds the value already keeps its TTL. The set's text is written only where
+-- there is none, and without a run: this is no vote on the set, and no statement about the
+-- counter. The lock's key comes last, because everything before it may fail.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 --guard:restore-compares  a lease isn't put back over another holder's key

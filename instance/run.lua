@@ -1,11 +1,11 @@
--- Nothing is done by another server than the one that was asked, by another run of it, or
--- by a replica, writable or not: the replication ID is a master's own from its start or
--- its promotion on. It is compared in the script, as nothing else is one step with what
--- the script does, whatever stands between the client and the server.
+-- Only the server that the client knows does anything, in the run that the client knows, and
+-- no replica does, writable or not: a master's replication ID is its own from its start or
+-- its promotion on. The script compares it, because only that is one step with what the
+-- script does, whatever stands between the client and the server.
 --
--- Where the run has an epoch, the last key is the mark (see mark.lua), which must name the
--- replication ID and the epoch. Thus no client is granted anything here once the mark is
--- gone with the data, or was left anew because the name had led elsewhere.
+-- If the run has an epoch, the last key is the mark (see mark.lua), which must contain the
+-- replication ID and the epoch. So no client is granted anything here once the mark is gone
+-- with the data, or was written anew because the name had led elsewhere.
 local run = ARGV[2]
 if run ~= '' then
   local info, id = redis.call('INFO', 'replication'), string.match(run, '^[^@]*')

@@ -2,86 +2,52 @@ package instance
 
 import (
 	"crypto/sha1"
-	_ "embed" // for the scripts
+	"embed"
 	"encoding/hex"
 	"strings"
 )
 
+// The scripts' parts. testdata/scripts has the scripts as servers get them.
+//
+//go:embed *.lua
+var parts embed.FS
+
+// The scripts. The first two take many locks at once, and their reply is a list, which
+// list.next reads. They begin with all that there is to do nearly always, and run the rest
+// only where something is left. The other scripts make their replies with answer.lua, and
+// decodeScript reads them.
 var (
-	//go:embed now.lua
-	nowLua string
-	//go:embed run.lua
-	runLua string
-	//go:embed answer.lua
-	answerLua string
-	//go:embed counter.lua
-	counterLua string
-	//go:embed acquire.lua
-	acquireLua string
-	//go:embed supersedes.lua
-	supersedesLua string
-	//go:embed grant.lua
-	grantLua string
-	//go:embed settle.lua
-	settleLua string
-	//go:embed replace.lua
-	replaceLua string
-	//go:embed token.lua
-	tokenLua string
-	//go:embed lift.lua
-	liftLua string
-	//go:embed waiters.lua
-	waitersLua string
-	//go:embed enlist.lua
-	enlistLua string
-	//go:embed withdraw.lua
-	withdrawLua string
-	//go:embed raise.lua
-	raiseLua string
-	//go:embed restore.lua
-	restoreLua string
-	//go:embed extend.lua
-	extendLua string
-	//go:embed release.lua
-	releaseLua string
-	//go:embed handover.lua
-	handoverLua string
-	//go:embed look.lua
-	lookLua string
-	//go:embed tick.lua
-	tickLua string
-	//go:embed mark.lua
-	markLua string
+	acquireScript = newScript("now run counter acquire supersedes grant acquire_rest")
+	releaseScript = newScript("release notify release_rest")
+
+	replaceScript     = newScript("now run answer counter supersedes grant replace")
+	replaceBareScript = newScript("now run answer replace")
+	raiseScript       = newScript("now run answer token lift raise")
+	restoreScript     = newScript("now run answer token lift restore")
+	extendScript      = newScript("now run answer extend")
+	lookScript        = newScript("now answer token look")
+	tickScript        = newScript("now run answer tick")
+	markScript        = newScript("now answer mark")
+	enqueueScript     = newScript("now answer enqueue")
+	dequeueScript     = newScript("now answer notify dequeue")
 )
 
-// The scripts. Those that take many locks at once answer with a list, which
-// list.next reads; they begin with what is nearly always all that there is to do, and
-// what comes behind it is only run where something is left. The others answer in the
-// form of answer.lua, which decodeScript reads.
-var (
-	acquireScript = newScript(nowLua, runLua, counterLua, acquireLua, supersedesLua, grantLua, settleLua)
-	releaseScript = newScript(releaseLua, waitersLua, handoverLua)
-
-	replaceScript     = newScript(nowLua, runLua, answerLua, counterLua, supersedesLua, grantLua, replaceLua)
-	replaceBareScript = newScript(nowLua, runLua, answerLua, replaceLua)
-	raiseScript       = newScript(nowLua, runLua, answerLua, tokenLua, liftLua, raiseLua)
-	restoreScript     = newScript(nowLua, runLua, answerLua, tokenLua, liftLua, restoreLua)
-	extendScript      = newScript(nowLua, runLua, answerLua, extendLua)
-	lookScript        = newScript(nowLua, answerLua, tokenLua, lookLua)
-	tickScript        = newScript(nowLua, runLua, answerLua, tickLua)
-	markScript        = newScript(nowLua, answerLua, markLua)
-	enlistScript      = newScript(nowLua, answerLua, enlistLua)
-	withdrawScript    = newScript(nowLua, answerLua, waitersLua, withdrawLua)
-)
-
-// script is a script and the name that servers keep it under. Calls point at
-// the two strings, so that handing them to go-redis allocates nothing.
+// script is a script and the SHA-1 under which servers keep it. Calls point at the two
+// strings, which costs no allocation.
 type script struct{ source, sha string }
 
-func newScript(parts ...string) *script {
-	source := strings.Join(parts, "")
-	sum := sha1.Sum([]byte(source))
-	return &script{source: source, sha: hex.EncodeToString(sum[:])}
+// newScript joins parts, named without .lua.
+func newScript(names string) *script {
+	var source strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		text, err := parts.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // a misspelled name in the list above
+		}
+		source.Write(text)
+	}
+	sum := sha1.Sum([]byte(source.String()))
+	return &script{source: source.String(), sha: hex.EncodeToString(sum[:])}
 }
 
 // replaces reports whether it may answer scriptReplaced.

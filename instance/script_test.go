@@ -26,12 +26,12 @@ func TestEachGrantCounts(t *testing.T) {
 		ctx := within(t)
 		var last fencing.Token
 		for i, free := range []func(holder string){
-			func(holder string) { granted(t, r.Do(ctx, command(wire.Release, "k", holder))) },
+			func(holder string) { granted(t, r.Do(ctx, request(wire.Release, "k", holder))) },
 			func(string) { ask("DEL", "k") },
 			func(string) { ask("PEXPIRE", "k", 0) },
 			func(string) { ask("RENAME", "k", "elsewhere") },
 			func(holder string) {
-				raise := command(wire.Raise, "k", holder)
+				raise := request(wire.Raise, "k", holder)
 				raise.Fence.Token = last + 1000
 				granted(t, r.Do(ctx, raise))
 				last = raise.Fence.Token
@@ -47,7 +47,7 @@ func TestEachGrantCounts(t *testing.T) {
 		}
 		// What was refused counted nothing.
 		refused(t, r.Do(ctx, acquire("k", value())))
-		require.Equal(t, last, refused(t, r.Do(ctx, command(wire.Look, "k", ""))).Token)
+		require.Equal(t, last, refused(t, r.Do(ctx, request(wire.Look, "k", ""))).Token)
 	})
 }
 
@@ -93,7 +93,7 @@ func TestConcurrentGrants(t *testing.T) {
 				}
 				seen[v.Token] = true
 				mu.Unlock()
-				if out := r.Do(within(t), command(wire.Release, "k", holder)).Outcome; out != wire.Granted {
+				if out := r.Do(within(t), request(wire.Release, "k", holder)).Outcome; out != wire.Granted {
 					t.Errorf("the release of a held lock was %v", out)
 				}
 			}
@@ -141,9 +141,9 @@ func TestSets(t *testing.T) {
 		} {
 			ask("DEL", "k")
 			counted(ask, "k", 41, test.theirs, "")
-			cmd := acquire("k", value())
-			cmd.Fence.Set = test.mine
-			if v := r.Do(ctx, cmd); test.ok {
+			req := acquire("k", value())
+			req.Fence.Set = test.mine
+			if v := r.Do(ctx, req); test.ok {
 				require.EqualValues(t, 42, granted(t, v).Token, "%v after %v", test.mine, test.theirs)
 				require.Equal(t, test.mine.String(), setIn(ask, "k"))
 				if old, err := wire.ParseSet(test.theirs); err == nil && old != test.mine {
@@ -183,7 +183,7 @@ func TestFlushedScripts(t *testing.T) {
 			ask("SCRIPT", "FLUSH")
 			granted(t, r.Do(within(t), acquire("k", holder)))
 			ask("SCRIPT", "FLUSH")
-			granted(t, r.Do(within(t), command(wire.Release, "k", holder)))
+			granted(t, r.Do(within(t), request(wire.Release, "k", holder)))
 		}
 	})
 }
@@ -192,13 +192,13 @@ func TestFlushedScripts(t *testing.T) {
 func TestNoSecondSend(t *testing.T) {
 	f := startFake(t, func([]string) string { return hangUp })
 	r := open(t, "redis://"+f.addr, Config{})
-	for i, cmd := range every() {
+	for i, req := range every() {
 		before := len(f.commands())
-		v := r.Do(within(t), cmd)
+		v := r.Do(within(t), req)
 		require.Equal(t, wire.Failed, v.Outcome)
 		require.False(t, v.Unsent)
 		require.Equal(t, i+1, f.connections())
-		require.Len(t, f.commands(), before+1, "%v", cmd.Op)
+		require.Len(t, f.commands(), before+1, "%v", req.Op)
 	}
 }
 

@@ -23,9 +23,9 @@ func TestWrongPassword(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{Password: "right"})
 	for _, url := range []string{"redis://:wrong@" + s.Addr(), "redis://nobody:right@" + s.Addr(), "redis://" + s.Addr()} {
 		r := open(t, url, Config{})
-		for _, cmd := range every() {
-			v := failed(t, r.Do(within(t), cmd), ErrAuth)
-			require.True(t, v.Unsent, "%s %v: %v", url, cmd.Op, v.Err)
+		for _, req := range every() {
+			v := failed(t, r.Do(within(t), req), ErrAuth)
+			require.True(t, v.Unsent, "%s %v: %v", url, req.Op, v.Err)
 			require.NotContains(t, v.Err.Error(), "wrong@")
 		}
 		_, err := r.Probe(within(t), wire.Known{})
@@ -49,8 +49,8 @@ func TestReplica(t *testing.T) {
 	r := open(t, replica.URL(), Config{})
 	bare := acquire("k", "v")
 	bare.Fence.On = false
-	for _, cmd := range []wire.Request{acquire("k", "v"), bare} {
-		failed(t, r.Do(within(t), cmd), wire.ErrNotMaster)
+	for _, req := range []wire.Request{acquire("k", "v"), bare} {
+		failed(t, r.Do(within(t), req), wire.ErrNotMaster)
 	}
 	id, err := r.Probe(within(t), wire.Known{})
 	require.NoError(t, err)
@@ -64,16 +64,16 @@ func TestReplica(t *testing.T) {
 		}
 		for _, fence := range []bool{true, false} {
 			holder := value()
-			cmd := acquire(fmt.Sprint("r", n, fence), holder)
-			cmd.Fence.On = fence
-			v := r.Do(within(t), cmd)
-			extend := r.Do(within(t), command(wire.Extend, cmd.Key, holder))
+			req := acquire(fmt.Sprint("r", n, fence), holder)
+			req.Fence.On = fence
+			v := r.Do(within(t), req)
+			extend := r.Do(within(t), request(wire.Extend, req.Key, holder))
 			if kind == nil {
 				granted(t, v)
 				granted(t, extend)
-				require.Equal(t, holder, replica.MustAsk("GET", cmd.Key))
-				refused(t, r.Do(within(t), cmd))
-				granted(t, r.Do(within(t), command(wire.Release, cmd.Key, holder)))
+				require.Equal(t, holder, replica.MustAsk("GET", req.Key))
+				refused(t, r.Do(within(t), req))
+				granted(t, r.Do(within(t), request(wire.Release, req.Key, holder)))
 			} else {
 				require.False(t, failed(t, v, kind).Unsent, "the key is there")
 				failed(t, extend, kind)
@@ -87,26 +87,26 @@ func TestOutOfMemory(t *testing.T) {
 	holder := value()
 	granted(t, r.Do(within(t), acquire("mine", holder)))
 	granted(t, r.Do(within(t), acquire("again", holder)))
-	granted(t, r.Do(within(t), command(wire.Release, "again", holder)))
+	granted(t, r.Do(within(t), request(wire.Release, "again", holder)))
 	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	bare := acquire("k", "v")
 	bare.Fence.On = false
-	restore := command(wire.Restore, "k", "v")
+	restore := request(wire.Restore, "k", "v")
 	restore.Fence.Token = 1
-	for _, cmd := range []wire.Request{acquire("k", "v"), acquire("again", "v"), bare, restore} {
-		v := failed(t, r.Do(within(t), cmd), ErrOutOfMemory)
+	for _, req := range []wire.Request{acquire("k", "v"), acquire("again", "v"), bare, restore} {
+		v := failed(t, r.Do(within(t), req), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
 		require.True(t, v.Unsent, "nothing to delete")
-		granted(t, r.Do(within(t), command(wire.Look, cmd.Key, "")))
+		granted(t, r.Do(within(t), request(wire.Look, req.Key, "")))
 	}
 	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k"), SetKey("k")), "nothing was half done")
-	granted(t, r.Do(within(t), command(wire.Extend, "mine", holder)))
-	granted(t, r.Do(within(t), command(wire.Release, "mine", holder)))
+	granted(t, r.Do(within(t), request(wire.Extend, "mine", holder)))
+	granted(t, r.Do(within(t), request(wire.Release, "mine", holder)))
 }
 
 func TestBusyWithAScript(t *testing.T) {
 	r, s := real(t, Config{}, "--lua-time-limit", "1")
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -159,11 +159,11 @@ func TestLimitedUser(t *testing.T) {
 	s.MustAsk("ACL", "SETUSER", "halfway", "on", ">pw", "~*", "+@all", "-pexpire")
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
-	raise := command(wire.Raise, "half", "v")
+	raise := request(wire.Raise, "half", "v")
 	raise.Fence.Token, raise.Fence.TTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
-	granted(t, r.Do(within(t), command(wire.Release, "half", "v")))
+	granted(t, r.Do(within(t), request(wire.Release, "half", "v")))
 
 	r = open(t, "redis://looker:pw@"+s.Addr(), Config{})
 	require.True(t, failed(t, r.Do(within(t), acquire("theirs", "v")), ErrPermission).Unsent, "nothing to delete")

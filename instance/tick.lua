@@ -1,3 +1,3 @@
--- Tick: tell the clock, which is in every answer.
--- KEYS: none but the mark, see run.lua. ARGV: nonce, run.
+-- Tick: return the clock, which is in every reply.
+-- KEYS: the mark, see run.lua. ARGV: nonce, run.
 return answer(1, false, 0, 0)

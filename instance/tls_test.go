@@ -127,7 +127,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "master", id.Role)
 	require.Empty(t, id.Hidden)
-	granted(t, r.Do(within(t), command(wire.Release, "k", holder)))
+	granted(t, r.Do(within(t), request(wire.Release, "k", holder)))
 	require.Empty(t, own.ServerName, "the caller's settings are left alone")
 
 	// Or with no check at all, by the URL's word or by the settings'.
@@ -136,7 +136,7 @@ func TestTLS(t *testing.T) {
 		open(t, url+"?skip_verify=true", Config{TLS: &tls.Config{RootCAs: x509.NewCertPool()}}),
 		open(t, url, Config{TLS: &tls.Config{InsecureSkipVerify: true}}),
 	} {
-		granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	}
 
 	// A hardened client of the caller's own.
@@ -144,7 +144,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r, err = New(client, Config{})
 	require.NoError(t, err)
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 }
 
 // TestTLSRefused: what either side refuses was never sent, says so, and won't be
@@ -184,9 +184,9 @@ func TestTLSRefused(t *testing.T) {
 			// A handshake is work, on a busy machine for longer than anybody would
 			// wait elsewhere: only the refusal may end it.
 			r := open(t, test.url+"?dial_timeout=10s", Config{TLS: test.tls})
-			for _, cmd := range every() {
-				v := failed(t, r.Do(within(t), cmd), ErrTLS)
-				require.True(t, v.Unsent, "%v: %v", cmd.Op, v.Err)
+			for _, req := range every() {
+				v := failed(t, r.Do(within(t), req), ErrTLS)
+				require.True(t, v.Unsent, "%v: %v", req.Op, v.Err)
 				require.ErrorContains(t, v.Err, test.says)
 				var own interface{ Permanent() bool }
 				require.ErrorAs(t, v.Err, &own)
@@ -199,12 +199,12 @@ func TestTLSRefused(t *testing.T) {
 
 	// The right name, and the client's certificate, make it work.
 	r := open(t, misnamed, Config{TLS: &tls.Config{RootCAs: ca.pool(), ServerName: "redis.example"}})
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	cert, key := ca.issue("client", inAnHour())
 	pair, err := tls.X509KeyPair(cert, key)
 	require.NoError(t, err)
 	r = open(t, mutual, Config{TLS: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{pair}}})
-	granted(t, r.Do(within(t), command(wire.Look, "k", "")))
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 
 	// A client that doesn't speak TLS to a port that does.
 	r = open(t, "redis://"+strings.TrimPrefix(url, "rediss://"), Config{})

@@ -1,4 +1,4 @@
--- tokenin reads a counter: its token, 0 if there is none; or nil and an error.
+-- tokenin returns a counter's token, 0 if there is none; or nil and an error.
 local function tokenin(counter)
   local text = redis.pcall('GET', counter)
   if type(text) == 'table' then return nil, text end

@@ -45,6 +45,7 @@ type core struct {
 	queues        *waitQueues
 	subscriptions []*subscription.Keeper // per instance; nil if it cannot notify
 	admission     *admission.Limiter
+	keeper        *keeper
 	watching      sync.Once
 	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
@@ -95,6 +96,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err := c.validate(cfg.Terms); err != nil {
 		return nil, err
 	}
+	c.keeper = newKeeper(c)
 	servers, length := registry.New(), cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
 	for _, inst := range instances {
 		c.members = append(c.members, newMember(c, inst, servers, length))

@@ -161,7 +161,8 @@
 //   - Taking a lock: config.go, coordinator.go, acquire.go, round.go (with the argument why
 //     tokens rise), and poll.go, which asks all instances at once for a round, an extension
 //     or a release.
-//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, release.go, handle.go.
+//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, keeper.go, release.go,
+//     handle.go.
 //   - One instance: request.go, member.go, valuestate.go.
 //   - Waiting: wait.go, waitqueues.go, cohort.go, notify.go.
 //   - Reports: errors.go, hooks.go, verify.go, inspect.go, redact.go.

@@ -1,35 +1,37 @@
 package quorum
 
 import (
-	"context"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
 )
 
-// KeepAlive starts a goroutine that extends the lease whenever between a sixth and a third of
-// its validity is used up, until it is released or lost, the Coordinator is closed, or it has
-// reached Terms.MaxLife. If an extension fails the goroutine tries again until the deadline,
+// KeepAlive has the Coordinator extend the lease whenever between a sixth and a third of its
+// validity is used up, until it is released or lost, the Coordinator is closed, or it has
+// reached Terms.MaxLife. If an extension fails the Coordinator tries again until the deadline,
 // at which the lease ends. A second call does nothing.
 //
-// The goroutine doesn't depend on the holder's progress: work that hangs forever keeps the
-// lock forever, unless MaxLife is set.
+// The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
+// forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	start := !l.kept && l.over == nil
-	l.kept = true
+	start := !l.keeps && l.over == nil
+	l.keeps = true
 	l.mu.Unlock()
-	if start {
-		// The watcher ends the lease at its deadline, whatever the extensions do.
-		l.watch()
-		l.state.c.background.Go(l.keep)
+	if !start {
+		return
+	}
+	pause := l.extensionPause(l.Validity(), false)
+	if !l.watchAndExtend(pause) {
+		l.state.c.keeper.extendAfter(l, pause)
 	}
 }
 
-// keep extends the lease.
+// extensionPause is the pause before the next extension of a lease that has so much validity
+// left.
 //
 // Leases that were taken together must not be extended together each time. So the pauses are
 // random: at least a sixth of the validity, and up to a third. After an extension that failed
@@ -39,32 +41,16 @@ func (l *Lease) KeepAlive() {
 // try begins an InstanceTimeout or more after one that failed. By then its requests were
 // answered or have timed out, so that at most one extension of a lease is under way at each
 // instance. Only in the last two InstanceTimeouts are the pauses shorter.
-func (l *Lease) keep() {
+func (l *Lease) extensionPause(left time.Duration, failed bool) time.Duration {
 	const least = time.Millisecond
-	c, failed := l.state.c, false
-	for {
-		left := l.Validity()
-		if left <= 0 {
-			return
-		}
-		//guard:extensions-spread  leases that were taken together are extended at different times
-		pause := left/3 - c.random.Jitter(left/6)
-		if failed {
-			//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
-			pause = min(c.cfg.InstanceTimeout, left/2) + c.random.Jitter(left/4)
-		}
-		select {
-		case <-c.clock.After(max(pause, least)):
-		case <-l.ended():
-			return
-		case <-c.background.Closing():
-			return // the watcher ends the lease
-		}
-		if _, more := l.nextTTL(); !more {
-			return
-		}
-		failed = l.extend(context.Background(), l.cappedTTL, c.patience(l.Validity())) != nil
+	c := l.state.c
+	//guard:extensions-spread  leases that were taken together are extended at different times
+	pause := left/3 - c.random.Jitter(left/6)
+	if failed {
+		//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
+		pause = min(c.cfg.InstanceTimeout, left/2) + c.random.Jitter(left/4)
 	}
+	return max(pause, least)
 }
 
 // patience is the timeout of an extension by KeepAlive: an InstanceTimeout or, while much

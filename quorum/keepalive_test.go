@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -307,4 +308,45 @@ func TestKeepAliveTopsUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// However many leases are kept alive, one goroutine looks after them all.
+func TestLeasesThatAreKeptAliveShareOneGoroutine(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("first")
+		lease.KeepAlive()
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		leases := make([]*quorum.Lease, 200)
+		for i := range leases {
+			leases[i] = f.acquire(fmt.Sprint("k", i))
+			leases[i].KeepAlive()
+			_ = leases[i].Done()
+		}
+		synctest.Wait()
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+		time.Sleep(5 * fullValidity)
+		for _, l := range append(leases, lease) {
+			require.NoError(t, l.Err())
+			require.NoError(t, l.Release(f.ctx))
+		}
+		f.requireNothingLeft()
+	})
+}
+
+// A hook that takes long delays the end of no other lease.
+func TestASlowHookDelaysNoOtherEnd(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		slow, other := f.acquire("slow"), f.acquireAfter("k", time.Second)
+		deadline := other.Deadline()
+		slow.Done()
+		<-other.Done()
+		assert.Equal(t, deadline, time.Now())
+	}, func(c *quorum.Config) {
+		c.Hooks.Lost = func(e quorum.LeaseEvent) {
+			if e.Key == "slow" {
+				time.Sleep(3 * time.Second)
+			}
+		}
+	})
 }

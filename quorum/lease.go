@@ -37,11 +37,13 @@ type Lease struct {
 	overAt   time.Time
 	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
 	released bool                                        // Release was called
-	watched  bool                                        // a goroutine ends the lease at its deadline
-	kept     bool                                        // KeepAlive was called
+	watched  bool                                        // the keeper ends it at its deadline
+	keeps    bool                                        // the keeper extends it
 	capped   bool                                        // Terms.MaxLife has cut its TTL
 	passed   bool                                        // a successor has the value
 	own      context.Context
+
+	kept kept // guarded by the keeper's lock
 
 	// Made at their first use: most leases need none of them.
 	done      chan struct{} // closed when it has ended
@@ -300,6 +302,7 @@ func (l *Lease) announceEnd(why error, ends []context.CancelCauseFunc) {
 	for _, end := range ends {
 		end(why)
 	}
+	l.state.c.keeper.remove(l)
 	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
 		l.state.c.queues.freed(l)
 		if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
@@ -308,37 +311,34 @@ func (l *Lease) announceEnd(why error, ends []context.CancelCauseFunc) {
 	}
 }
 
-// watch starts the goroutine that ends the lease at its deadline. A lease without a context
-// needs none: Validity is computed at each call.
-func (l *Lease) watch() {
+// watch has the keeper end the lease at its deadline. A lease without a context needs no
+// keeper: Validity is computed at each call.
+func (l *Lease) watch() { l.watchAndExtend(never) }
+
+// watchAndExtend is watch, and has the keeper extend the lease after a pause, unless that is
+// never. It reports whether the lease was not watched before.
+func (l *Lease) watchAndExtend(extendIn time.Duration) (first bool) {
 	l.mu.Lock()
-	start := !l.watched && l.over == nil
+	first = !l.watched && l.over == nil
 	l.watched = true
 	l.mu.Unlock()
-	if start {
-		l.state.c.background.Go(l.watchDeadline)
+	if first {
+		l.state.c.keeper.watch(l, extendIn)
 	}
+	return first
 }
 
-// watchDeadline checks the validity again after a quarter of what is left, and not only at the
-// deadline: timers run on the monotonic clock and would be late by as long as the machine was
-// suspended.
-func (l *Lease) watchDeadline() {
-	for {
-		left := l.Validity()
-		if left <= 0 {
-			return
-		}
-		select {
-		//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
-		case <-l.state.c.clock.After(lookAgain(left)):
-		case <-l.ended():
-			return
-		case <-l.state.c.background.Closing():
-			l.end(ErrClosed)
-			return
-		}
-	}
+// leftNow is the validity. It doesn't end the lease.
+func (l *Lease) leftNow() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leftLocked()
+}
+
+func (l *Lease) hasEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over != nil
 }
 
 // lookAgain is when to check a validity again of which so much is left.

@@ -9,6 +9,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
+// This file is about notifications between processes.
+//
 // Processes that wait for a key queue at one instance, the same for all of them. A release
 // that reaches that instance notifies the first in the queue. So one process wakes at a
 // time, in the order of arrival. A lock that no process waits for costs one look at an empty

@@ -7,8 +7,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Counters of situations that the checks depend on.
-
 // quarantined records the beginning of a quarantine.
 func (p *process) quarantined(e quorum.QuarantineEvent) {
 	p.tell(opOrder{kind: isReport, n: uint64(e.Err.Reason), key: e.Instance}, func() {

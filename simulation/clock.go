@@ -34,8 +34,8 @@ type Clock struct {
 	future atomic.Pointer[span]
 
 	ppm    int64 // the rate while it runs
-	asleep bool  // the monotonic clock stands still
-	frozen bool  // and so does the wall clock
+	asleep bool  // the monotonic clock is stopped
+	frozen bool  // and the wall clock too
 }
 
 var _ clock.Clock = (*Clock)(nil)
@@ -66,8 +66,8 @@ func (c *Clock) shows() (*span, int64) {
 	return c.present(), at
 }
 
-// foresee shows a process that runs ahead its clocks as they will be at a moment. All
-// changes until then are in the schedule, or are the suspension itself.
+// foresee shows the process its clocks as they will be at a moment to which it runs ahead.
+// All changes until then come from the schedule or from the suspension itself.
 func (c *Clock) foresee(until int64, suspended, frozen bool) {
 	s, now := c.shows()
 	ppm := c.ppm

@@ -15,7 +15,7 @@ type timeout struct {
 	stop     func() bool
 
 	mu    sync.Mutex
-	done  chan struct{} // made when somebody asks for it
+	done  chan struct{} // made by the first call of Done
 	armed bool          // its timer was set
 	err   error
 	after []*func()
@@ -45,7 +45,7 @@ func (t *timeout) Err() error {
 		return t.err
 	}
 	t.mu.Unlock()
-	t.expire() // nobody has waited for it
+	t.expire() // without a timer, because nothing has waited for it
 	return context.DeadlineExceeded
 }
 
@@ -58,8 +58,8 @@ func (t *timeout) waiting() bool {
 
 func (t *timeout) expire() { t.end(context.DeadlineExceeded) }
 
-// arm sets the timer when somebody first waits for the context's end. A call that waits has
-// an event of its own for that, see call.bindTimeout.
+// arm sets the timer when something first waits for the context's end. A call that waits has
+// its own event for that, see call.bindTimeout.
 func (t *timeout) arm() {
 	t.mu.Lock()
 	needed := !t.armed && t.err == nil && t.timer.p != nil
@@ -81,8 +81,8 @@ func (t *timeout) Value(key any) any {
 	return t.parent.Value(key)
 }
 
-// AfterFunc is what context.AfterFunc and derived contexts look for: without it
-// each would cost a goroutine.
+// AfterFunc is used by context.AfterFunc and derived contexts. Without it, each would need a
+// goroutine.
 func (t *timeout) AfterFunc(f func()) func() bool {
 	t.arm()
 	t.mu.Lock()

@@ -32,10 +32,10 @@ type readings struct {
 	faults []*byReading
 
 	mu    sync.Mutex
-	round []read         // in this round
+	round []read         // of this round
 	stops []*stop        // at known places
-	held  []*heldReading // wait for the others to come to rest
-	found *stop          // a place that was looked for
+	held  []*heldReading // which wait until all other goroutines are blocked
+	found *stop          // at a place that was searched for
 }
 
 // byReading is a fault that happens at a process's n-th reading of its clock.
@@ -82,7 +82,7 @@ func (w *world) watchReadings(f Fault) {
 	}
 }
 
-// stopAll sets what was found in runs before this one.
+// stopAll sets the stops that were found in earlier runs.
 func (r *readings) stopAll(stops []*stop) {
 	for _, s := range stops {
 		s.passed, s.done = 0, false
@@ -91,7 +91,7 @@ func (r *readings) stopAll(stops []*stop) {
 	r.stops = stops
 }
 
-// watches reports whether readings of the process are followed.
+// watches reports whether the process's readings are recorded.
 func (w *world) watches(p *process) bool {
 	return w.readings != nil && p.index < w.cfg.Processes &&
 		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return matches(f.Process, p.name) })
@@ -164,7 +164,7 @@ func (r *readings) letGo() {
 	}
 }
 
-// decided is a place that was looked for and found in this run.
+// decided is the stop that was found in this run, nil if there is none.
 func (r *readings) decided() *stop {
 	if r == nil {
 		return nil
@@ -172,7 +172,7 @@ func (r *readings) decided() *stop {
 	return r.found
 }
 
-// counted ends a round. For the driver.
+// counted ends a round. The driver calls it.
 func (r *readings) counted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *readings) count(i int, f *byReading, p *process) {
 	r.found = &stop{fault: i, process: p.index, round: r.w.round.Load(), place: place, nth: nth - slices.Index(places, place)}
 }
 
-// frames gives the reading's callers outside of this package's clock.
+// frames iterates over the reading's callers outside of this package's clock.
 func (o *read) frames(yield func(runtime.Frame) bool) {
 	for frames := runtime.CallersFrames(o.callers[:o.n]); ; {
 		f, more := frames.Next()
@@ -231,8 +231,8 @@ func (o *read) place() string {
 	return b.String()
 }
 
-// function is who reads the clock: the first caller outside of package drift, with the
-// last element of its package's path.
+// function names the function that reads the clock: the first caller outside of package
+// drift, with the last element of its package's path.
 func (o *read) function() string {
 	for f := range o.frames {
 		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
@@ -260,7 +260,7 @@ func (p *process) present() int64 { return max(p.w.now.Load(), p.resumes.Load())
 // ahead reports whether the process runs ahead of the world.
 func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
 
-// stop stops the process at a reading of its clock, while all its goroutines stand.
+// stop stops the process at a reading of its clock, while all its goroutines are blocked.
 func (p *process) stop(f Fault, where string) {
 	until := p.present() + int64(f.For)
 	// Executed at the moment of the stop, which may be in the future.

@@ -17,7 +17,7 @@ type timer struct {
 	// Only the driver uses what follows.
 	tie   uint64
 	more  []*timer // others of the same moment that are indistinguishable
-	bound bool     // its end is an event of its own, see call.bindTimeout
+	bound bool     // a call's event ends it, see call.bindTimeout
 	over  bool
 }
 
@@ -59,8 +59,7 @@ func (t *timer) join(o op) bool {
 	return true
 }
 
-// apply enters the timer, unless it belongs to a call's context, which has an event of its
-// own.
+// apply enters the timer, unless a call's event ends it.
 func (t *timer) apply(w *world) {
 	p := t.p
 	if p.gone() {

@@ -34,8 +34,7 @@ type Config struct {
 	// scripts (CompareDel and others).
 	Scripts map[string]Script `json:"-"`
 
-	// Aliases are more names for servers: what a client has that lists a server
-	// twice.
+	// Aliases are additional names for servers, as if a client listed a server twice.
 	Aliases []Alias
 
 	// ConnLife is how long after a Switch a client's commands may still reach the
@@ -165,7 +164,7 @@ func (c Config) validate() error {
 	case c.SemiSync < 0 || c.SemiSync > time.Minute || c.WaitTimeout < time.Millisecond || c.WaitTimeout > time.Minute:
 		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m, and WaitTimeout %v, want 1ms to 1m", ErrConfig, c.SemiSync, c.WaitTimeout)
 	case c.SemiSync > 0 && c.Replicas == 0:
-		return fmt.Errorf("%w: SemiSync is %v without Replicas: nobody is there to wait for", ErrConfig, c.SemiSync)
+		return fmt.Errorf("%w: SemiSync is %v without Replicas: there is no replica to wait for", ErrConfig, c.SemiSync)
 	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, c.Persistence):
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
@@ -221,11 +220,10 @@ func (c Config) processNames() []string {
 	return names
 }
 
-// ErrConfig is wrapped by the error for a Config or a Schedule that can't be
-// played.
+// ErrConfig is wrapped by the error for a Config or a Schedule that can't be played.
 var ErrConfig = errors.New("simulation: bad configuration")
 
-// Keep is the data that a server keeps over a Restart.
+// Keep says which data a server keeps over a Restart.
 type Keep string
 
 func (c Config) validateScripts() error {
@@ -237,7 +235,7 @@ func (c Config) validateScripts() error {
 	return nil
 }
 
-// What can be kept.
+// The kinds of persistence.
 const (
 	// KeepNothing: no persistence.
 	KeepNothing Keep = ""
@@ -247,14 +245,14 @@ const (
 	KeepAll Keep = "all"
 )
 
-// Names that Fault.Process and Fault.Server take beside those of processes ("c1",
-// "c2", ...) and servers ("A", "B", ...).
+// Names for Fault.Process and Fault.Server, in addition to those of processes ("c1", "c2",
+// ...) and servers ("A", "B", ...).
 const (
 	// Any is every process, or every server. The resource is none of these.
 	Any = "*"
-	// Resource is the protected resource, as a place that messages go to.
+	// Resource is the protected resource, as a destination of messages.
 	Resource = "resource"
 )
 
-// matches reports whether name is meant by pattern.
+// matches reports whether a pattern includes a name.
 func matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }

@@ -6,8 +6,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// writtenConfig is a Config as JSON: field by field, with what is no plain data
-// covered up.
+// writtenConfig is a Config as JSON. It hides the fields that are no plain data.
 type writtenConfig struct {
 	plainConfig
 	Quorum writtenQuorum
@@ -22,14 +21,14 @@ type writtenQuorum struct {
 
 type plainQuorum quorum.Config
 
-// MarshalJSON writes the Config's fields by their names, times in nanoseconds.
-// Locker isn't plain data and is left out, as are Quorum's Clock, Random and Hooks.
+// MarshalJSON writes the Config's fields by their names, and times in nanoseconds. It leaves
+// out what is no plain data: Locker, Scripts, and Quorum's Clock, Random and Hooks.
 func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(writtenConfig{plainConfig(c), writtenQuorum{plainQuorum: plainQuorum(c.Quorum)}})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. What isn't named there keeps its
-// value, Locker among it.
+// UnmarshalJSON reads the output of MarshalJSON. Fields that are not in it keep their
+// values.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	w := writtenConfig{plainConfig(*c), writtenQuorum{plainQuorum: plainQuorum(c.Quorum)}}
 	if err := json.Unmarshal(text, &w); err != nil {

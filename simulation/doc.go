@@ -82,6 +82,10 @@
 // actions have no effect. The context of the Locker's methods ends. Code that keeps
 // retrying is ended after many attempts.
 //
+// An incarnation is what a process is from its start to its crash, or a server from its start
+// to its end. A process that reboots and a server that restarts begin the next one. A server
+// has a new run ID and replication ID in each. ("Run" alone means a run of the simulation.)
+//
 // # Servers
 //
 // A server executes the library's commands and Redis's own (see Redis) on the same data,

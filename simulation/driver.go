@@ -15,7 +15,7 @@ func (w *world) drive(ctx context.Context) {
 	for broken := false; ; {
 		w.settle()
 		if !broken && (ctx.Err() != nil || w.readings.decided() != nil) {
-			w.end() // it is played again, and differs from here on; or not at all
+			w.end() // it is interrupted, or it is played again and differs from here on
 			broken = true
 			continue
 		}
@@ -47,7 +47,7 @@ func (w *world) drive(ctx context.Context) {
 			}
 			return
 		case broken:
-			return // what is left over is found when the bubble ends
+			return // remaining goroutines are found when the bubble ends
 		}
 		w.breakOff("nothing is left that could wake them")
 		broken = true

@@ -53,7 +53,7 @@ func (o *opOrder) compare(p *opOrder) int {
 	return cmp.Or(cmp.Compare(o.n, p.n), strings.Compare(o.key, p.key), strings.Compare(o.value, p.value))
 }
 
-// notice is an operation without a type of its own.
+// notice is an operation made of a function.
 type notice struct {
 	p  *process // a notice of a process that has ended has no effect; nil: it always has one
 	at opOrder
@@ -172,7 +172,7 @@ type lateOps struct {
 func (l *lateOps) live() bool { return len(l.ops) > 0 }
 
 func (l *lateOps) happen(w *world) {
-	if l.p.pausedUntil > w.now.Load() { // it was stopped once more meanwhile
+	if l.p.pausedUntil > w.now.Load() { // it was stopped again
 		w.ahead(l.p.pausedUntil, l)
 		return
 	}

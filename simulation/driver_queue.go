@@ -1,14 +1,14 @@
 package simulation
 
-// happening is what an event does. It runs on the driver's goroutine.
+// happening is the effect of an event. It runs on the driver's goroutine.
 type happening interface {
-	// live reports whether it would still have an effect. If not, the event is dropped
-	// and time doesn't advance to it.
+	// live reports whether there still is an effect. If not, the event is dropped and time
+	// doesn't advance to it.
 	live() bool
 	happen(w *world)
 }
 
-// moment is a happening without a type of its own.
+// moment is a happening made of functions.
 type moment struct {
 	over func() bool // whether it has no effect any more; nil: it always has one
 	do   func()
@@ -21,16 +21,15 @@ func (m moment) happen(*world) { m.do() }
 // event is one entry of the queue.
 type event struct {
 	at    int64 // true time
-	first int64 // when it was due before a pause put it off; orders what was put off
+	first int64 // when it was due before a pause deferred it; the order of deferred events
 	tie   uint64
 	n     uint64   // order of entry, the last resort
-	proc  *process // whom it reaches, and whose pause puts it off; nil: nobody's
+	proc  *process // that it reaches, and whose pause defers it; nil: none
 	what  happening
 }
 
-// before orders the queue. Events of one moment are in a seeded order: equal times are
-// normal, because all instances have the same timeout, and code must not rely on any
-// order of them.
+// before is the order of the queue. Events of one moment have a seeded order. Equal times are
+// normal, because all servers have the same timeout, and code must not rely on any order.
 func (e *event) before(o *event) bool {
 	switch {
 	case e.at != o.at:

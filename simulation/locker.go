@@ -58,7 +58,7 @@ type Process struct {
 	Config quorum.Config
 	// Instances are the servers, then the aliases, for the library.
 	Instances []wire.Instance
-	// Redis has the same servers in the same order, for Redis's own commands.
+	// Redis is the same servers in the same order, for Redis's own commands.
 	Redis []Redis
 }
 

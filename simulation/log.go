@@ -67,7 +67,7 @@ type KeyState struct {
 	Until    time.Duration
 }
 
-// The ends of keys that have no end.
+// The values of KeyState.Until without an expiry.
 const (
 	Gone    time.Duration = gone
 	Forever time.Duration = math.MaxInt64
@@ -124,11 +124,11 @@ const (
 	KeyChanged
 
 	Found   // a violation
-	Counted // something without a line of its own, see Counters
+	Counted // it has no line in the text, see Counters
 	eventKinds
 )
 
-// A kind's name, and the words of its line where they are others.
+// The names of the kinds, which are also words of their lines.
 var eventNames = [eventKinds]string{
 	Asked: "asked", Acquired: "acquired", Refused: "refused", Extended: "extended", Looked: "looked", Released: "released",
 	HandedOff: "handed off", Crashed: "crashed", Noted: "noted", Read: "read", Write: "write", Started: "starts", Ended: "ends",

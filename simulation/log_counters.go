@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Counters of what has no event of its own but matters to a check: that a check found
-// nothing proves little if the situation it checks never occurred.
+// Counters of situations that have no event but matter to a check: no findings prove little
+// if the situation never occurred.
 var (
 	replyAfterRelease   = counter("a reply came after the release")
 	grantTooLate        = counter("a grant came too late")
@@ -65,19 +65,19 @@ func counter(name string) string {
 // more validity than their servers keep the key, see Lease.
 const LongerThanKept = "a lease was promised for longer than its servers keep it"
 
-// verdicts are the errors of locks, from the particular to the general. The first match
+// lockErrors are the errors of locks, from the particular to the general. The first match
 // names an error.
-var verdicts = []error{
+var lockErrors = []error{
 	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
 }
 
 const anotherError = "another error"
 
-// verdict names an error without the parts that depend on goroutine scheduling, such as
+// errorName names an error without the parts that depend on goroutine scheduling, such as
 // which reply arrived last.
-func verdict(err error) string {
-	for _, known := range verdicts {
+func errorName(err error) string {
+	for _, known := range lockErrors {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -105,7 +105,7 @@ var useCounts = map[[2]string]string{
 func Counters() []string {
 	names := slices.Concat(counterNames, kindCounts[:], slices.Collect(maps.Values(useCounts)))
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	for _, v := range verdicts {
+	for _, v := range lockErrors {
 		names = append(names, noLease+v.Error())
 	}
 	names = append(names, noLease+anotherError)

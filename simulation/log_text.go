@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// String is the log as text, a line for each event: the true time in milliseconds, who,
-// and what. Two runs are the same if their texts are.
+// String is the log as text, with a line for each event: the true time in milliseconds, the
+// actor and the action. Two runs are the same if their texts are.
 func (l Log) String() string { return string(l.text()) }
 
 // Digest is the text's SHA-256 in hexadecimal digits.

@@ -14,7 +14,7 @@ type call struct {
 	name   string
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
-	raw    *rawCommand   // by Redis's own commands; nil: by cmd
+	raw    *rawCommand   // one of Redis's own commands, instead of cmd
 	act    *act          // to the resource
 	sub    *subscription // to be opened
 	to     wire.Receiver // of the vote; nil: reply
@@ -31,9 +31,9 @@ type call struct {
 	// Only the driver uses what follows.
 	posted   bool
 	answered bool
-	repeat   bool          // a Duplicate of this very call,
-	repeatBy time.Duration // so much later
-	delay    time.Duration // a Delay of this very call
+	repeat   bool          // its request arrives twice,
+	repeatBy time.Duration // the second copy so much later
+	delay    time.Duration // of its request, by a fault at this operation
 	seq      uint64
 
 	// The events of most calls, allocated together with the call.
@@ -50,7 +50,7 @@ type answer struct {
 	result *acted
 }
 
-// The numbers of Redis's own commands and of subscriptions among the operations.
+// The orders of Redis's own commands and of subscriptions among the operations.
 const (
 	rawOp = 1<<8 + iota
 	listenOp
@@ -241,8 +241,8 @@ func (c *call) fail(kind EventKind, err error) {
 	c.answer(failed(err, false))
 }
 
-// do waits for the answer on a channel of its own. The driver delivers the context's end
-// too: a select with two ready cases would be random.
+// do waits for the answer on one channel. The driver delivers the context's end there too,
+// because a select with two ready cases would be random.
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
 	if c.p.dead.Load() {

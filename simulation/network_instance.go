@@ -7,7 +7,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// instance is a server as one process reaches it.
+// instance is one process's access to a server.
 type instance struct {
 	p     *process
 	place int
@@ -23,7 +23,7 @@ func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver
 	i.post(&call{cmd: cmd}, timeout, to)
 }
 
-// post sends a call for which nobody waits.
+// post sends a call without waiting for its reply.
 func (i instance) post(c *call, timeout time.Duration, to wire.Receiver) {
 	if i.p.dead.Load() {
 		to.Receive(failed(ErrCrashed, true).vote)

@@ -2,15 +2,15 @@ package simulation
 
 import "time"
 
-// link is the way from one process to one server, or to the resource.
+// link is a process's connection to a server, or to the resource.
 type link struct {
-	incarnation uint64  // of the server that the connection is to, 0: there is none
-	to          *server // that server, if its address has ever led to another one
+	incarnation uint64  // of the server at the other end, 0 without a connection
+	to          *server // the server, if its address has ever led to another one
 	seq         uint64  // calls sent
-	wrote       int     // the length of the server's log after the last change that came on the connection
+	wrote       int     // the length of the server's log after the connection's last change
 }
 
-// lose forgets the connection to an incarnation of the server that has ended.
+// lose closes the connection if it leads to an incarnation that has ended.
 func (l *link) lose(incarnation uint64) {
 	if l.incarnation == incarnation {
 		l.close()
@@ -58,8 +58,8 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 		case Cut:
 			lost = true
 		case Lose:
-			// By the fault's content, not by its number, which changes when other faults
-			// are removed.
+			// Drawn by the fault's content, not by its number, which changes when other
+			// faults are removed.
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
 		case Delay:
 			delay += f.By
@@ -74,14 +74,14 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 // request is a call on its way to the server.
 type request struct {
 	call        *call
-	incarnation uint64 // of the server that its connection is to, 0: it opens one
+	incarnation uint64 // of the server at the other end, 0: it opens the connection
 
 	// again marks the second copy of a request that arrives twice. Its reply is
 	// discarded.
 	again bool
 
-	to    *server // that its connection is to, if its address has ever led to another one
-	apart bool    // it opens a connection for itself alone
+	to    *server // at the other end, if its address has ever led to another one
+	apart bool    // it uses a separate connection
 }
 
 func (r *request) live() bool { return true } // also if its sender is gone

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// redisConn is a server as one process reaches it by Redis's commands.
+// redisConn is one process's access to a server by Redis's commands.
 type redisConn struct {
 	p     *process
 	place int

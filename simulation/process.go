@@ -22,9 +22,9 @@ type process struct {
 	calls map[*call]struct{}
 
 	incarnation int      // counts its incarnations from 0
-	letters     []string // that have come
+	letters     []string // that have arrived
 	pausedUntil int64
-	quarantines map[string]int64 // by instance: until when it was told not to let it vote
+	quarantines map[string]int64 // by instance: until when the library ignores its votes
 	shuffled    bool
 	asleepUntil int64
 
@@ -34,25 +34,25 @@ type process struct {
 	dead  atomic.Bool
 	ended bool // its workload has returned, and its Coordinator is closed
 
-	timers  []*timer // those not over, and some that are
+	timers  []*timer // including some that are over
 	sweepAt int
 
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 
 	several    atomic.Bool    // more than one goroutine runs its workload
-	goroutines int            // those that Client.Go has started
+	goroutines int            // that Client.Go has started
 	workers    sync.WaitGroup // for them
-	turns      []*turn        // those of them that wait for their turns
+	turns      []*turn        // of goroutines that wait for them
 
-	watched  bool         // its readings of the clock are followed
+	watched  bool         // its clock readings are recorded
 	readings atomic.Int64 // how many there were
 	resumes  atomic.Int64 // true time to which it runs ahead, see readings
-	late     []*lateOps   // what it asked for since
+	late     []*lateOps   // its requests since
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
 	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
-	remains     atomic.Int64            // what was asked for since
+	remains     atomic.Int64            // how many requests there were since
 }
 
 func newProcess(w *world, index int, name string) *process {
@@ -206,7 +206,7 @@ func (p *process) crash() {
 	if c := p.coordinator.Load(); c != nil {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = c.Close(over) // it says that goroutines are left, and they are
+		_ = c.Close(over) // the error says that goroutines remain, and they do
 	}
 	if p.cut != nil {
 		p.cut(ErrCrashed)
@@ -216,7 +216,7 @@ func (p *process) crash() {
 	}
 	clear(p.calls)
 	for _, l := range p.late {
-		l.carryOut(w) // to be told that the process is gone
+		l.carryOut(w) // they learn that the process is gone
 	}
 	p.late = nil
 	for _, t := range p.turns {

@@ -119,7 +119,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	lease, err := acquire()
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Refused, holding: h, words: verdict(err)})
+		c.record(&record{kind: Refused, holding: h, words: errorName(err)})
 		return nil, err
 	}
 	if lease == nil {
@@ -184,7 +184,7 @@ func (c *Client) Release(lease Lease) error {
 	err := lease.Release(c.ctx)
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Noted, words: "release: " + verdict(err)})
+		c.record(&record{kind: Noted, words: "release: " + errorName(err)})
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	handle, err := of.HandOff(c.ctx)
 	c.returned()
 	if err != nil {
-		c.Note("hand-off: " + verdict(err))
+		c.Note("hand-off: " + errorName(err))
 		return quorum.Handle{}, err
 	}
 	c.record(&record{kind: HandedOff, holding: h})
@@ -50,7 +50,7 @@ func (c *Client) ReleaseHandle(handle quorum.Handle) error {
 	c.returned()
 	words := "released a handle"
 	if err != nil {
-		words += ": " + verdict(err)
+		words += ": " + errorName(err)
 	}
 	c.Note(words)
 	return err
@@ -70,7 +70,7 @@ func (c *Client) Inspect(key string) (quorum.Inspection, error) {
 	}
 	words += " free on " + strings.Join(found.Free, "")
 	if err != nil {
-		words += ": " + verdict(err)
+		words += ": " + errorName(err)
 	}
 	c.Note(words)
 	return found, err

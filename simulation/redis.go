@@ -6,52 +6,51 @@ import (
 	"strings"
 )
 
-// Redis speaks to one server in Redis's own commands: what designs need that
-// don't go through this library. It has these, with the meaning that they have in
-// Redis 7 and, where it is said, elsewhere:
+// Redis sends Redis's own commands to one server, for designs that don't use this library.
+// It knows these commands, with their meaning in Redis 7 or in the product that is named:
 //
 //	SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] [IFEQ value]   IFEQ: Redis 8.4, Valkey 8.1
 //	SETNX, SETEX, PSETEX, GET, GETDEL, DEL, EXISTS, INCR, EXPIRE, PEXPIRE, PEXPIREAT, PERSIST, TTL, PTTL
 //	HSET, HSETNX, HGET, HDEL, HEXISTS, HLEN, HINCRBY
-//	EVAL script numkeys key ... arg ...                                            a script that is well known, such as CompareDel, or in Config.Scripts
+//	EVAL script numkeys key ... arg ...                                            a well-known script, such as CompareDel, or one of Config.Scripts
 //	MULTI ... EXEC                                                                 see Transaction
 //	CAD key value, CAS key old new PX ms                                           Tair
 //	DELEX key IFEQ value                                                           Redis 8.4
 //	WAIT replicas ms, TIME, PING, FLUSHALL
-//	COMPAREDEL key value, COMPAREEXPIRE key value ms                               the well-known scripts, by names that only this package has
+//	COMPAREDEL key value, COMPAREEXPIRE key value ms                               the well-known scripts, as commands of this package
 //
-// COMPAREDEL deletes the key if it has the value, COMPAREEXPIRE gives it ms more
-// to live: 1 if it did, 0 if not.
+// COMPAREDEL deletes the key if it has the value, and COMPAREEXPIRE sets its expiry. The
+// reply is 1 if it did, and 0 if not.
 type Redis interface {
 	// Name is the server's, or the alias's.
 	Name() string
 	// Do sends one command, at most once. An error is the connection's (ErrRefused,
-	// ErrReset, the context's): the command may have been executed, unless it is
-	// ErrRefused.
+	// ErrReset) or the context's. Unless it is ErrRefused, the command may have been
+	// executed.
 	Do(ctx context.Context, args ...string) (Reply, error)
 }
 
-// Reply is what a server answered to a command.
+// Reply is a server's reply to a command.
 type Reply struct {
 	// Null is Redis's null: no such key, or a condition that wasn't met.
 	Null bool
-	// Int is a number that was answered. TIME answers in microseconds.
+	// Int is an integer reply. TIME replies in microseconds.
 	Int int64
-	// Text is a text that was answered, "OK" among them.
+	// Text is a string reply, including "OK".
 	Text string
-	// Err is an error that was answered.
+	// Err is an error reply.
 	Err error
-	// All is the answers to a Transaction's commands.
+	// All is the replies to a Transaction's commands.
 	All []Reply
 }
 
-// rawCommand is one of Redis's commands as it is sent.
+// rawCommand is a Redis command as it is sent.
 type rawCommand struct {
 	args []string
-	text string // all of it, to sort by
+	text string // all arguments, to sort by
 }
 
-// keys are those that the command names; none for one that concerns all or none.
+// keys returns the keys that the command names. Commands for all keys name none.
 func (c *rawCommand) keys() []string { return keysOf(c.args) }
 
 func keysOf(args []string) []string {
@@ -67,10 +66,10 @@ func keysOf(args []string) []string {
 		if len(args) < 3 {
 			return nil
 		}
-		keys, _, _ := scriptKeys(args[1:]) // none if they can't be told
+		keys, _, _ := scriptKeys(args[1:]) // none in case of an error
 		return keys
 	case multi:
-		queued, _ := Transacted(args[1:]) // none if they can't be told
+		queued, _ := Transacted(args[1:]) // none in case of an error
 		var keys []string
 		for _, cmd := range queued {
 			for _, key := range keysOf(cmd) {

@@ -6,39 +6,37 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// A hash is kept as a text, so that it expires, is dropped and is copied as all keys
-// are: this, and its fields as JSON.
+// A hash is stored as a string, so that it expires and is dropped and copied like other
+// keys: this prefix, and its fields as JSON.
 const hashPrefix = "\x00hash "
 
 var errHashValue = errors.New("ERR hash value is not an integer")
 
 func isHash(value string) bool { return strings.HasPrefix(value, hashPrefix) }
 
-// hash gives a key's fields, none if it doesn't exist, and its end.
-func (d database) hash(key string, now time.Time) (fields map[string]string, expires time.Time) {
-	fields = map[string]string{}
-	value, expires, exists := d.Keys.Get(key, now)
-	if exists {
-		// What putHash wrote can be read.
-		_ = json.Unmarshal([]byte(value[len(hashPrefix):]), &fields)
+// fields returns the key's fields, none if it doesn't exist.
+func (x *execution) fields() map[string]string {
+	fields := map[string]string{}
+	if x.exists {
+		// putFields wrote it, so there is no error.
+		_ = json.Unmarshal([]byte(x.value[len(hashPrefix):]), &fields)
 	}
-	return fields, expires
+	return fields
 }
 
-// putHash sets a key's fields. A hash without fields doesn't exist.
-func (d database) putHash(key string, fields map[string]string, expires, now time.Time) {
+// putFields sets the key's fields. A hash without fields doesn't exist.
+func (x *execution) putFields(fields map[string]string) {
 	if len(fields) == 0 {
-		d.Keys.Delete(key, now)
+		x.delete()
 		return
 	}
-	text, _ := json.Marshal(fields) // a map of texts always can be
-	d.Keys.Put(key, hashPrefix+string(text), expires)
+	text, _ := json.Marshal(fields) // a map of strings has no error
+	x.put(hashPrefix+string(text), x.expires)
 }
 
-// pairs looks at HSET's arguments.
+// pairs checks HSET's arguments.
 func pairs(args []string) error {
 	if len(args)%2 == 0 {
 		return wrongNumber("hset")
@@ -46,7 +44,7 @@ func pairs(args []string) error {
 	return nil
 }
 
-// increment looks at HINCRBY's arguments.
+// increment checks HINCRBY's arguments.
 func increment(args []string) error {
 	if _, err := strconv.ParseInt(args[2], 10, 64); err != nil {
 		return errNotInteger
@@ -54,67 +52,59 @@ func increment(args []string) error {
 	return nil
 }
 
-func (d database) hSet(args []string, now time.Time) Reply {
-	fields, expires := d.hash(args[0], now)
+func (x *execution) hSet() Reply {
+	fields := x.fields()
 	before := len(fields)
-	for i := 1; i < len(args); i += 2 {
-		fields[args[i]] = args[i+1]
+	for i := 1; i < len(x.args); i += 2 {
+		fields[x.args[i]] = x.args[i+1]
 	}
-	d.putHash(args[0], fields, expires, now)
+	x.putFields(fields)
 	return number(int64(len(fields) - before))
 }
 
-func (d database) hSetNX(args []string, now time.Time) Reply {
-	if fields, _ := d.hash(args[0], now); has(fields, args[1]) {
+func (x *execution) hSetNX() Reply {
+	if _, ok := x.fields()[x.args[1]]; ok {
 		return number(0)
 	}
-	return d.hSet(args, now)
+	return x.hSet()
 }
 
-func has(fields map[string]string, field string) bool {
-	_, ok := fields[field]
-	return ok
+func (x *execution) hGet() Reply {
+	value, ok := x.fields()[x.args[1]]
+	return Reply{Text: value, Null: !ok}
 }
 
-func (d database) hGet(args []string, now time.Time) Reply {
-	fields, _ := d.hash(args[0], now)
-	return Reply{Text: fields[args[1]], Null: !has(fields, args[1])}
-}
-
-func (d database) hDel(args []string, now time.Time) Reply {
-	fields, expires := d.hash(args[0], now)
+func (x *execution) hDel() Reply {
+	fields := x.fields()
 	before := len(fields)
-	for _, field := range args[1:] {
+	for _, field := range x.args[1:] {
 		delete(fields, field)
 	}
-	d.putHash(args[0], fields, expires, now)
+	x.putFields(fields)
 	return number(int64(before - len(fields)))
 }
 
-func (d database) hExists(args []string, now time.Time) Reply {
-	fields, _ := d.hash(args[0], now)
-	return truth(has(fields, args[1]))
+func (x *execution) hExists() Reply {
+	_, ok := x.fields()[x.args[1]]
+	return truth(ok)
 }
 
-func (d database) hLen(args []string, now time.Time) Reply {
-	fields, _ := d.hash(args[0], now)
-	return number(int64(len(fields)))
-}
+func (x *execution) hLen() Reply { return number(int64(len(x.fields()))) }
 
-func (d database) hIncrBy(args []string, now time.Time) Reply {
-	by, _ := strconv.ParseInt(args[2], 10, 64) // increment has looked
-	fields, expires := d.hash(args[0], now)
+func (x *execution) hIncrBy() Reply {
+	by, _ := strconv.ParseInt(x.args[2], 10, 64) // increment has checked it
+	fields := x.fields()
 	n := int64(0)
-	if has(fields, args[1]) {
+	if text, ok := fields[x.args[1]]; ok {
 		var err error
-		if n, err = strconv.ParseInt(fields[args[1]], 10, 64); err != nil || strconv.FormatInt(n, 10) != fields[args[1]] {
+		if n, err = strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text {
 			return failure(errHashValue)
 		}
 	}
 	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
 		return failure(errOverflow)
 	}
-	fields[args[1]] = strconv.FormatInt(n+by, 10)
-	d.putHash(args[0], fields, expires, now)
+	fields[x.args[1]] = strconv.FormatInt(n+by, 10)
+	x.putFields(fields)
 	return number(n + by)
 }

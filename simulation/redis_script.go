@@ -4,40 +4,38 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// Script is a Lua script in Go, for EVAL: it is carried out in one step. What it does
-// must follow from what call answers, keys and args. An error that call answers is to
-// be returned.
+// Script is a Lua script in Go, for EVAL. It is executed in one step. It must depend only on
+// the replies of call, on keys and on args, and must return an error that call returns.
 type Script func(call func(args ...string) Reply, keys, args []string) Reply
 
 var (
-	errNoScript      = errors.New("ERR simulation: nobody knows this script; give its Go form in Config.Scripts")
+	errNoScript      = errors.New("ERR simulation: unknown script; add its Go form to Config.Scripts")
 	errNegativeKeys  = errors.New("ERR Number of keys can't be negative")
 	errTooManyKeys   = errors.New("ERR Number of keys can't be greater than number of args")
-	errScriptNumbers = errors.New("ERR simulation: a script that is well known was given too few keys or arguments")
+	errScriptNumbers = errors.New("ERR simulation: too few keys or arguments for a well-known script")
 )
 
-// Scripts that are well known, each with the Go form of it. Their texts are compared
-// without regard to spaces, quotation marks, semicolons and case.
+// Well-known scripts, which have a Go form. Texts are compared without regard to spaces,
+// quotation marks, semicolons and case.
 const (
-	// CompareDel is the Redis document's script for the release.
+	// CompareDel is the script of the Redis document for the release.
 	CompareDel = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
-	// CompareExpire is the same for an extension by ARGV[2] milliseconds.
+	// CompareExpire is the same for an extension to ARGV[2] milliseconds.
 	CompareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
 	// SetNXPX is SET NX PX as a script.
 	SetNXPX = `return redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2])`
 	// SetNXThenExpire is SETNX and PEXPIRE in one step.
 	SetNXThenExpire = `if redis.call("setnx", KEYS[1], ARGV[1]) == 1 then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
-	// CompareExpireOrSet is redsync's for an extension with WithSetNXOnExtend.
+	// CompareExpireOrSet is redsync's script for an extension with WithSetNXOnExtend.
 	CompareExpireOrSet = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) ` +
 		`elseif redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2], "NX") then return 1 else return 0 end`
-	// CompareDelOrGone is redsync's for the release: -1 for a key that has gone.
+	// CompareDelOrGone is redsync's script for the release: -1 for a missing key.
 	CompareDelOrGone = `local val = redis.call("get", KEYS[1]) if val == ARGV[1] then return redis.call("del", KEYS[1]) elseif val == false then return -1 else return 0 end`
 )
 
-// wellKnown are these by their canonical text, with how many arguments each takes.
+// wellKnown is the Go forms of the well-known scripts, by canonical text.
 var wellKnown = canonical(map[string]Script{
 	CompareDel: taking(1, func(call func(...string) Reply, keys, args []string) Reply {
 		return call("COMPAREDEL", keys[0], args[0])
@@ -82,7 +80,7 @@ var wellKnown = canonical(map[string]Script{
 	}),
 })
 
-// taking refuses to run a script of one key with too few arguments.
+// taking makes a script of one key fail if it has too few arguments.
 func taking(arguments int, s Script) Script {
 	return func(call func(args ...string) Reply, keys, args []string) Reply {
 		if len(keys) < 1 || len(args) < arguments {
@@ -92,7 +90,7 @@ func taking(arguments int, s Script) Script {
 	}
 }
 
-// canonical has the scripts by what texts are compared by.
+// canonical returns the scripts by canonical text.
 func canonical(scripts map[string]Script) map[string]Script {
 	all := make(map[string]Script, len(scripts))
 	for text, s := range scripts {
@@ -106,20 +104,20 @@ func canon(text string) string {
 }
 
 // eval is EVAL.
-func (d database) eval(args []string, now time.Time) Reply {
-	keys, rest, err := scriptKeys(args)
+func (x *execution) eval() Reply {
+	keys, rest, err := scriptKeys(x.args)
 	if err != nil {
 		return failure(err)
 	}
-	text := canon(args[0])
-	script := d.scripts[text]
+	text := canon(x.args[0])
+	script := x.scripts[text]
 	if script == nil {
 		script = wellKnown[text]
 	}
 	if script == nil {
 		return failure(errNoScript)
 	}
-	return script(func(args ...string) Reply { return d.do(args, now) }, keys, rest)
+	return script(func(args ...string) Reply { return x.do(args, x.now) }, keys, rest)
 }
 
 // scriptKeys splits what EVAL gets into keys and arguments.

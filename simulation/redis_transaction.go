@@ -4,20 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 )
 
-// multi is the name of a whole transaction among the commands.
+// multi is the name of a transaction among the commands.
 const multi = "MULTI"
 
 //lint:ignore ST1005 as the server has it
 var errAborted = errors.New("EXECABORT Transaction discarded because of previous errors.")
 
-// Transaction makes the arguments for Redis.Do of MULTI, these commands and EXEC: they
-// are sent in one piece and carried out in one step. The answer has those of the
-// commands in Reply.All; where one of them fails the others are carried out all the
-// same, as Redis has it. One that Redis doesn't know, or with a wrong number of
-// arguments, aborts all.
+// Transaction returns the arguments for Redis.Do of MULTI, the commands and EXEC. They are
+// sent together and executed in one step. Reply.All has the replies of the commands. As in
+// Redis, if a command fails, the others are executed all the same; an unknown command or a
+// wrong number of arguments aborts all.
 func Transaction(commands ...[]string) []string {
 	args := []string{multi}
 	for _, cmd := range commands {
@@ -26,14 +24,14 @@ func Transaction(commands ...[]string) []string {
 	return args
 }
 
-// Transacted gives the commands of a transaction's arguments without the first; it is
-// for those who make a Redis of their own.
+// Transacted returns the commands of a Transaction, from its arguments without the first. It
+// is for other implementations of Redis.
 func Transacted(args []string) ([][]string, error) {
 	var all [][]string
 	for len(args) > 0 {
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n < 1 || n > len(args)-1 {
-			return nil, fmt.Errorf("ERR simulation: these are no arguments of a transaction; Transaction makes them")
+			return nil, fmt.Errorf("ERR simulation: bad arguments of a transaction; use Transaction")
 		}
 		all = append(all, args[1:1+n])
 		args = args[1+n:]
@@ -41,8 +39,8 @@ func Transacted(args []string) ([][]string, error) {
 	return all, nil
 }
 
-func (d database) multi(args []string, now time.Time) Reply {
-	queued, err := Transacted(args)
+func (x *execution) multi() Reply {
+	queued, err := Transacted(x.args)
 	if err != nil {
 		return failure(err)
 	}
@@ -53,7 +51,7 @@ func (d database) multi(args []string, now time.Time) Reply {
 	}
 	reply := Reply{All: make([]Reply, len(queued))}
 	for i, cmd := range queued {
-		reply.All[i] = d.do(cmd, now)
+		reply.All[i] = x.do(cmd, x.now)
 	}
 	return reply
 }

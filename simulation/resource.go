@@ -8,9 +8,9 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// resource is what the locks protect: a register for each key, on a server of its
-// own that never fails. It carries out what arrives, in the order of arrival; with
-// a guard it refuses tokens below the largest it has seen.
+// resource is what the locks protect: a register for each key, on a separate server that
+// never fails. It executes requests in the order of arrival. With a guard it refuses tokens
+// below the largest that it has seen.
 type resource struct {
 	w         *world
 	guard     *fencing.Memory
@@ -21,21 +21,21 @@ type resource struct {
 type register struct {
 	value   int64
 	version uint64   // counts its writes
-	latest  *holding // the latest of those whose operations took effect
-	writer  *holding // whose write the last one was
+	latest  *holding // the latest lease whose operation took effect
+	writer  *holding // the lease of the last write
 	overdue bool     // that write took effect too late: assumption 1 was broken
 	done    map[*holding]done
 }
 
-// done is the last write of a lease that was carried out.
+// done is the last executed write of a lease.
 type done struct {
 	number uint64
 	answer acted
 }
 
-// ErrOutOfOrder is the answer of a resource that knows writes by their numbers to one
-// that arrives after a later one of the same lease.
-var ErrOutOfOrder = errors.New("simulation: a later write under this lease was carried out before")
+// ErrOutOfOrder is the error of a resource that numbers writes, for a write that arrives
+// after a later write of the same lease.
+var ErrOutOfOrder = errors.New("simulation: a later write under this lease has been executed")
 
 // act is a request to the resource.
 type act struct {
@@ -47,10 +47,10 @@ type act struct {
 	number  uint64 // of a write among those of its lease
 	sent    int64  // true time
 
-	goroutine int // of the process, that asks
+	goroutine int // of the process
 }
 
-// acted is its answer.
+// acted is the reply.
 type acted struct {
 	value   int64
 	version uint64
@@ -60,16 +60,14 @@ type acted struct {
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
 	if w.cfg.Guard.Tokens() {
-		// By the simulated time, in which the tokens are. A Bound without Ahead
-		// cannot be refused.
+		// In simulated time, from which the tokens come. A Bound without Ahead is valid.
 		now := func() time.Time { return time.Unix(0, epoch+w.now.Load()) }
 		r.guard, _ = fencing.NewMemory(fencing.MemoryConfig{Bound: fencing.Bound{Now: now}})
 	}
 	return r
 }
 
-// apply carries out what has arrived. It never blocks: the driver is the only one
-// to call the guard.
+// apply executes a request. It never blocks, because only the driver calls the guard.
 func (r *resource) apply(c *call) acted {
 	a, w := *c.act, r.w
 	reg := r.registers[a.holding.key]
@@ -121,6 +119,6 @@ func (r *resource) pass(a act) error {
 	case a.kind == Read:
 		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
-		return r.guard.Check(ctx, a.holding.key, a.token) // one step with the write: nothing else runs
+		return r.guard.Check(ctx, a.holding.key, a.token) // in one step with the write
 	}
 }

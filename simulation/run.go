@@ -17,13 +17,13 @@ import (
 type Result struct {
 	// Log is everything that happened.
 	Log Log
-	// Events is the number of events, and Ended the true time of the last. Timers
-	// are not counted: whether somebody who is woken by something else at the same
-	// moment had set one before may be the scheduler's choice.
+	// Events is the number of events, and Ended the true time of the last. Timers are not
+	// counted: if a goroutine is woken at a moment, the scheduler may decide whether
+	// another one sets a timer first.
 	Events int
 	Ended  time.Duration
-	// Readings is how often each process read its clock, over all its incarnations: so many
-	// places there are for a fault whose Op is "clock".
+	// Readings is how often each process read its clock, over all its incarnations. That is
+	// how many places there are for a fault with the Op "clock".
 	Readings map[string]int
 }
 
@@ -95,11 +95,11 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 	return Result{Log: w.log, Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
 }
 
-// bubble runs f in a testing/synctest bubble, also outside of a test, and says
-// what was left when f returned. Its *testing.T has nothing behind it: nothing in
-// the bubble may report to it. This is the only place that knows of it.
+// bubble runs f in a testing/synctest bubble, which also works outside of a test. The error
+// says what remained when f returned. The *testing.T is empty, so nothing in the bubble may
+// use it.
 //
-// A panic of f itself can't be caught here: it ends the process, with its stack.
+// A panic of f cannot be caught here. It ends the program, with its stack.
 func bubble(f func()) (failure error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -113,7 +113,7 @@ func bubble(f func()) (failure error) {
 		finished = true
 	})
 	if !finished {
-		return errors.New("simulation: the driver didn't come to its end")
+		return errors.New("simulation: the driver did not finish")
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 			}
 			steps := w.steps.Load()
 			if steps == last {
-				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't come to rest\n%s\n", w.seed, after, stacks())
+				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.seed, after, stacks())
 			}
 			last = steps
 		}

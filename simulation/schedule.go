@@ -12,8 +12,8 @@ import (
 // Kind is the kind of a Fault.
 type Kind string
 
-// The kinds. Of a Fault's fields each uses those that are named with it, beside
-// the moment (At, or Op and Nth).
+// The kinds. Each uses the fields of a Fault that its comment names, and the moment: At, or
+// Op and Nth.
 const (
 	// Pause stops Process for For, as a garbage collection or SIGSTOP does: its
 	// clocks continue, and it receives messages only afterwards.
@@ -25,28 +25,28 @@ const (
 	Crash Kind = "crash"
 	// Step moves the wall clock of Process or of Server by By.
 	Step Kind = "step"
-	// Rate lets the clocks of Process, or that of Server, gain PPM millionths.
+	// Rate makes the clocks of Process, or the clock of Server, fast by PPM millionths.
 	Rate Kind = "rate"
-	// Restart kills Server, and starts it again after For with what Keep says.
+	// Restart kills Server, and starts it again after For with the data that Keep says.
 	Restart Kind = "restart"
 	// Hang stops Server for For: commands wait in its socket and are executed
 	// afterwards.
 	Hang Kind = "hang"
-	// Failover ends Server and puts a replica in its place after For: with
-	// Config.Replicas the one that Replica says (1 if it is 0), with what had
-	// reached it; of that, and without Replicas, no more than Server knew By ago.
+	// Failover ends Server and promotes a replica after For. With Config.Replicas it is
+	// the one with the number Replica (0 means 1), with the data that had reached it. In
+	// any case it has no more than Server had By ago.
 	Failover Kind = "failover"
 	// SplitBrain is an immediate Failover after which the old master continues for For (0:
 	// to the end of the run): Process still reaches it, the others reach the replica. Then
 	// it is demoted, and its own changes are lost.
 	SplitBrain Kind = "split-brain"
-	// Lag lets what Server does from At within For reach Replica (all of them if it
-	// is 0) later by By, or not before the end if By is 0: then a For of 0 is for
-	// never.
+	// Lag delays the changes that Server makes within For on their way to Replica (0: to
+	// all replicas): by By, or until the end of For if By is 0. Without By and For they
+	// never arrive.
 	Lag Kind = "lag"
-	// Evict drops Key from Server, as a full memory or an operator does: a lock's
-	// key, or with "{k}" the counter of the resource k, or with "{k}:set" the record
-	// beside it of the set and the server's run, or if it is empty one of all these.
+	// Evict drops Key from Server, as a full memory or an operator does. Key is a lock's
+	// key, "{k}" for the counter of the resource k, or "{k}:set" for the record beside it.
+	// If it is empty, a random one of these is dropped.
 	Evict Kind = "evict"
 	// Flush drops all data of Server: FLUSHALL.
 	Flush Kind = "flush"
@@ -65,31 +65,30 @@ const (
 	// Reorder delays each message between Process and Server in Way by a random time
 	// from 0 to By, so that messages overtake each other.
 	Reorder Kind = "reorder"
-	// Duplicate lets requests from Process to Server arrive twice, the second time
-	// By later: PPM millionths of those that are sent within For from At (0: all of
-	// them), or the Nth of the kind Op alone. TCP doesn't do that; a proxy, or a
-	// client library that sends again when a connection breaks, does. The process
-	// hears of the first copy's answer only.
+	// Duplicate makes requests from Process to Server arrive twice, the second copy By
+	// later: PPM millionths of the requests sent within For (0: all of them), or only the
+	// Nth of the kind Op. TCP doesn't do that, but a proxy may, and so may a client
+	// library that sends again when a connection breaks. The process receives only the
+	// first copy's reply.
 	Duplicate Kind = "duplicate"
-	// Delay makes messages between Process and Server in Way later by By: those
-	// that are sent within For from At, or the Nth request of the kind Op alone.
+	// Delay delays messages between Process and Server in Way by By: the messages sent
+	// within For, or only the Nth request of the kind Op.
 	Delay Kind = "delay"
-	// Proxy puts a proxy between Process and Server for For, 0: to the end of the run. It
-	// keeps its clients' connections while the server is away, answers with an error
-	// meanwhile, and asks whatever server is there afterwards: no client sees a connection
-	// break. A connection for notifications breaks with the server all the same.
+	// Proxy puts a proxy between Process and Server for For (0: to the end of the run).
+	// While the server is down, the proxy keeps its clients' connections and replies with
+	// errors. Afterwards it forwards to whatever server is there, so clients see no
+	// connection break. Subscriptions still break with the server.
 	Proxy Kind = "proxy"
-	// Switch lets Server's address lead Process to another server for For, 0: to the end
-	// of the run. That one has been up as long as the first, has data of its own, and is
-	// named with a tilde ("A~"). New connections go to it, and after For to the first one
-	// again. Connections that are open stay where they are: until they break, or if By
-	// isn't 0 for so long after the address has moved. PPM millionths of the requests go
-	// over a connection of their own meanwhile, as in a pool. A server that has split in
-	// two isn't switched, nor the other way round.
+	// Switch points Server's address, for Process, at another server for For (0: to the end
+	// of the run). The other server has been up as long as the first, has its own data, and
+	// is named with a tilde ("A~"). New connections lead to it, and after For to the first
+	// server again. Open connections stay until they break, or until By after the address
+	// has moved if By isn't 0. Meanwhile PPM millionths of the requests use separate
+	// connections, as in a pool. SplitBrain and Switch don't combine on one server.
 	Switch Kind = "switch"
-	// Demote makes Server the replica of an empty master for For, and then a master again:
-	// its run ID stays, its replication ID is another one, no connection breaks, and what
-	// it had is gone.
+	// Demote makes Server the replica of an empty master for For, and then a master again.
+	// It loses its data and changes its replication ID. It keeps its run ID, and no
+	// connection breaks.
 	Demote Kind = "demote"
 )
 
@@ -107,24 +106,24 @@ const (
 type Fault struct {
 	Kind Kind `json:"kind"`
 
-	// At is when, 0 or more. With Nth it is the earliest moment.
+	// At is the moment, 0 or more. With Nth it is the earliest moment.
 	At time.Duration `json:"at_ns,omitempty"`
-	// Nth, if not 0, lets the fault happen at Process's Nth operation (from 1) of
-	// the kind Op: before that takes effect (Pause, Suspend, Crash), or to it
-	// (Delay). Code between two operations takes no virtual time, so that no At
-	// falls between a look at the lease and the write that follows; this does.
+	// With Nth, the fault happens at Process's Nth operation (from 1) of the kind Op:
+	// before the operation takes effect (Pause, Suspend, Crash), or to the operation
+	// (Delay, Duplicate). Code between two operations takes no virtual time, so no At
+	// falls between a check of the lease and the next write, but Nth can.
 	Nth int `json:"nth,omitempty"`
-	// Op is the kind of operation that Nth counts: the name of a quorum.Op, "read"
-	// or "write", or a command of Redis's in lower case. Empty: all of them.
+	// Op is the kind of operation that Nth counts: the name of a wire.Op, "read", "write",
+	// or a Redis command in lower case. Empty: all of them.
 	//
-	// Op "clock" is for Pause and Suspend. Then Nth counts the readings of Process's
-	// clock (Clock.Now and Clock.Since) by what its Locker is made of, from At on, in
-	// Func alone if that is set; Result.Readings says how many there are. The process
-	// stops before the clock is read, or with Stale after it: it goes on with a time
-	// that has passed. Readings that several goroutines make at one moment are counted
-	// in the order of their stacks, and stop together where these are the same.
+	// Op "clock" is for Pause and Suspend. Nth then counts the Locker's readings of
+	// Process's clock (Clock.Now and Clock.Since) from At on, with Func only those in that
+	// function. Result.Readings says how many there are. The process stops before it reads
+	// the clock, or with Stale after it, and then continues with an old time. Readings of
+	// several goroutines at one moment are counted in the order of their stacks. Those with
+	// the same stack stop together.
 	Op string `json:"op,omitempty"`
-	// Func is a function, as stack traces name it, with the last element alone of its
+	// Func is a function as stack traces name it, with only the last element of its
 	// package's path: "quorum.(*Lease).extend". Only with Op "clock".
 	Func  string `json:"func,omitempty"`
 	Stale bool   `json:"stale,omitempty"`
@@ -159,7 +158,7 @@ func (s Schedule) validate(processes, servers, places []string, replicas int) er
 			ofClocks++
 		}
 		if ofClocks > maxClockFaults {
-			return fmt.Errorf("%w: fault %d (%s): one more with the Op %q; want at most %d, because each costs another run", ErrConfig, i, f.Kind, clockOp, maxClockFaults)
+			return fmt.Errorf("%w: fault %d (%s): too many with the Op %q; want at most %d, because each needs another run", ErrConfig, i, f.Kind, clockOp, maxClockFaults)
 		}
 		names := servers
 		if f.onLinks() || f.Kind == Reconnect || f.Kind == Proxy {
@@ -195,15 +194,15 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 	case server && f.Server != Any && !slices.Contains(servers, f.Server) && !(links && f.Server == Resource):
 		return fmt.Errorf("its Server is %q, want one of %v or %q", f.Server, servers, Any)
 	case !process && f.Process != "" || !server && f.Server != "":
-		return fmt.Errorf("its Process %q and Server %q: it concerns only one of the two, leave the other empty", f.Process, f.Server)
+		return fmt.Errorf("its Process is %q and its Server %q: it takes only one of the two, leave the other empty", f.Process, f.Server)
 	case f.Nth != 0 && (!byNth || f.Nth < 0):
-		return fmt.Errorf("its Nth is %d, want 0, or 1 and more where an operation can be meant", f.Nth)
+		return fmt.Errorf("its Nth is %d, want 0, or for a kind that happens at an operation 1 or more", f.Nth)
 	case f.Op != "" && f.Nth == 0:
 		return fmt.Errorf("its Op is %q, but no Nth says which one", f.Op)
 	case f.Op == clockOp && f.Kind != Pause && f.Kind != Suspend:
-		return fmt.Errorf("its Op is %q: at a reading of the clock only a %s or a %s can fall", f.Op, Pause, Suspend)
+		return fmt.Errorf("its Op is %q: only a %s or a %s can happen at a clock reading", f.Op, Pause, Suspend)
 	case f.Op != clockOp && (f.Func != "" || f.Stale):
-		return fmt.Errorf("its Func is %q and Stale %v: they are for the Op %q alone", f.Func, f.Stale, clockOp)
+		return fmt.Errorf("its Func is %q and Stale %v: they need the Op %q", f.Func, f.Stale, clockOp)
 	case strings.ContainsFunc(f.Func, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("its Func is %q, want a function's name", f.Func)
 	case f.Op != "" && !slices.Contains(operations(), f.Op):
@@ -217,7 +216,7 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 	case (f.Kind == Lose || f.Kind == Duplicate || f.Kind == Switch) && (f.PPM < 0 || f.PPM > million):
 		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
 	case f.Kind == Duplicate && f.Way != Both:
-		return fmt.Errorf("its Way is %q: it is requests that arrive twice, leave it empty", f.Way)
+		return fmt.Errorf("its Way is %q: only requests arrive twice, leave it empty", f.Way)
 	case f.Replica < 0 || f.Replica > max(1, replicas) && (f.Kind == Failover || f.Kind == SplitBrain) || f.Replica > replicas && f.Kind == Lag:
 		return fmt.Errorf("its Replica is %d, want 0 to the number of Config.Replicas, %d", f.Replica, replicas)
 	case !slices.Contains([]Way{Both, Requests, Replies}, f.Way):

@@ -52,7 +52,7 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		`Op is "wirte"`:             {Kind: simulation.Pause, Process: "c1", Op: "wirte", Nth: 1},
 		`Op is "write", but no`:     {Kind: simulation.Pause, Process: "c1", Op: "write"},
 		"only a pause or a suspend": {Kind: simulation.Crash, Process: "c1", Op: "clock", Nth: 1},
-		"alone":                     {Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, Stale: true},
+		"need the Op":               {Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, Stale: true},
 		`Func is "f"`:               {Kind: simulation.Pause, Process: "c1", Func: "f"},
 		"its Process is \"c9\"":     {Kind: simulation.SplitBrain, Process: "c9", Server: "A"},
 		`Server is ""`:              {Kind: simulation.Reconnect, Process: "c1"},

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writtenFault is a fault as people write it: its times are texts such as "1.5s".
+// writtenFault is a fault as people write it, with times such as "1.5s".
 type writtenFault struct {
 	Fault
 	At  text `json:"at"`
@@ -17,7 +17,7 @@ type writtenFault struct {
 	By  text `json:"by"`
 }
 
-// text is a time as time.ParseDuration reads it.
+// text is a duration in the form that time.ParseDuration reads.
 type text time.Duration
 
 func (t *text) UnmarshalJSON(raw []byte) error {
@@ -30,13 +30,13 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// ReadSchedule reads a schedule that was written by hand: a JSON list of faults. Beside
-// the names that a Fault's fields have in JSON there are "at", "for" and "by", which take
-// texts such as "1.5s" instead of nanoseconds:
+// ReadSchedule reads a hand-written schedule: a JSON list of faults. In addition to the JSON
+// names of a Fault's fields there are "at", "for" and "by", which take texts such as "1.5s"
+// instead of nanoseconds:
 //
 //	[{"kind": "pause", "process": "c1", "op": "write", "nth": 1, "for": "12s"}]
 //
-// Names that no fault has are refused. The error Is ErrConfig.
+// Unknown names are errors. All errors are ErrConfig.
 func ReadSchedule(from []byte) (Schedule, error) {
 	decoder := json.NewDecoder(bytes.NewReader(from))
 	decoder.DisallowUnknownFields()

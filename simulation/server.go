@@ -14,18 +14,18 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What a call fails with, for errors.Is.
+// The errors of calls, for errors.Is.
 var (
 	// ErrRefused: the server is down. The command was not sent.
 	ErrRefused = errors.New("simulation: connection refused")
-	// ErrReset: the connection broke while the answer was awaited. The command
-	// may have been carried out.
+	// ErrReset: the connection broke before the reply arrived. The command may have been
+	// executed.
 	ErrReset = errors.New("simulation: connection reset")
-	// ErrCrashed: the process that called has crashed, and only its remains run.
+	// ErrCrashed: the calling process has crashed, and only its goroutines remain.
 	ErrCrashed = errors.New("simulation: the process has crashed")
 )
 
-// server is one instance: data whose keys expire by a wall clock of its own.
+// server is one server. Its keys expire by its own wall clock.
 type server struct {
 	w     *world
 	index int
@@ -34,7 +34,7 @@ type server struct {
 	wall        linear
 	data        []database // by number
 	memories    []memory
-	log         []entry // what changed the data since it was empty, if w.logs
+	log         []entry // all changes since the data was empty, if w.logs
 	incarnation uint64  // counts its incarnations from 1
 	up          bool
 	started     int64  // by its own wall clock
@@ -42,26 +42,26 @@ type server struct {
 	replID      string
 	promoted    bool                       // it was a replica before
 	marks       map[string]quorumtest.Mark // by the place's name, see wire.Identity.Served
-	trouble     int64                      // the last true time at which something was wrong with it, -1: none yet
+	trouble     int64                      // the true time of its last fault, -1 before the first
 
 	hungUntil int64
-	waiting   []*request // in its socket while it hangs
+	waiting   []*request // received while it hangs
 
 	demoted   bool   // it is a replica for now
 	demotions uint64 // changes of its replication ID without a restart
 
-	other    *server // the server that its address leads to at times, see Switch; nil before the first time
-	home     *server // of that one: the server whose address it is
-	moved    bool    // its address leads to the other one now
-	movedFor string  // whom, as Fault.Process
+	other    *server // to which its address leads at times, see Switch; nil before the first time
+	home     *server // of such another server: the server with the address
+	moved    bool    // its address leads to the other server now
+	movedFor string  // for which processes, as Fault.Process
 
-	old    *server // the master that goes on beside this one, see SplitBrain; nil if none does
-	oldFor string  // who reaches it, as Fault.Process
+	old    *server // the old master that continues beside this one, see SplitBrain; nil without one
+	oldFor string  // which processes reach it, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
 	notifications []notification           // of the command that is being executed
 
-	reached  []int64         // by replica: when it gets what was sent last
+	reached  []int64         // by replica: when the last change arrives
 	blocked  []*withheld     // answers that wait for replicas
 	fellBack bool            // semi-synchronous replication is asynchronous for now
 	shown    map[shown]int64 // until when, as the log has it

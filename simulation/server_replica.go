@@ -9,12 +9,12 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// entry is one change in a server's log: what its disk and its replicas get.
+// entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
 	at       int64 // true time
 	database int
 	repeat   func(database)
-	arrived  []int64 // by replica: when it has it, never if it won't get it
+	arrived  []int64 // by replica: when it arrives there, or never
 }
 
 // change changes the data without a request.
@@ -23,8 +23,8 @@ func (s *server) change(database int, do func(database)) {
 	s.append(entry{database: database, repeat: do}, nil)
 }
 
-// append writes a change to the log, which takes its way to the replicas. The link
-// is that on which it was asked for, nil if nobody did.
+// append writes a change to the log and sends it to the replicas. The link is the
+// connection of the request, nil without a request.
 func (s *server) append(e entry, of *link) {
 	w := s.w
 	if !w.logs {
@@ -34,7 +34,7 @@ func (s *server) append(e entry, of *link) {
 	if n := len(s.reached); n > 0 {
 		e.arrived = make([]int64, n)
 		for i := range e.arrived {
-			// In order, as over the one connection that a replica has.
+			// In order, because a replica has one connection.
 			s.reached[i] = max(s.reached[i], w.replication(s, i, e.at, uint64(len(s.log))))
 			e.arrived[i] = s.reached[i]
 		}
@@ -45,7 +45,7 @@ func (s *server) append(e entry, of *link) {
 	}
 }
 
-// replication is when a replica gets what is sent to it now.
+// replication returns when a change that is sent now reaches a replica.
 func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
 	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
 	for _, f := range w.lags {
@@ -63,8 +63,8 @@ func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
 	return arrives
 }
 
-// acknowledged is when so many replicas have said that they have the first length
-// entries of the log; never if that isn't to be.
+// acknowledged returns when that many replicas have acknowledged the first length entries of
+// the log, or never.
 func (s *server) acknowledged(length, replicas int) int64 {
 	switch {
 	case replicas <= 0:
@@ -76,12 +76,12 @@ func (s *server) acknowledged(length, replicas int) int64 {
 	}
 	times := slices.Sorted(slices.Values(s.log[length-1].arrived))
 	if t := times[replicas-1]; t != never {
-		return t + int64(s.w.cfg.ReplicaLagMin) // their word has to come back
+		return t + int64(s.w.cfg.ReplicaLagMin) // for the way back
 	}
 	return never
 }
 
-// have is how many replicas have acknowledged so much by now.
+// have returns how many replicas have acknowledged the first length entries by now.
 func (s *server) have(length int) int {
 	n := 0
 	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.now.Load() {
@@ -90,13 +90,13 @@ func (s *server) have(length int) int {
 	return n
 }
 
-// replicated reports whether an operation counts only if the replicas have it, see
+// replicated reports whether an operation must be replicated to count, see
 // Config.WaitReplicas.
 func replicated(op wire.Op) bool {
 	return op == wire.Acquire || op == wire.Raise || op == wire.Extend || op == wire.Restore
 }
 
-// answer sends an answer; one to a change waits for the replicas where it has to.
+// answer sends an answer. After a change, it may have to wait for replicas.
 func (s *server) answer(r *request, a *answer, changed bool) {
 	cfg, now := &s.w.cfg, s.w.now.Load()
 	wrote := r.call.link().wrote
@@ -126,8 +126,8 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 	}
 }
 
-// behind reports whether semi-synchronous replication has given up waiting, and
-// goes on without until a replica has all but the change at hand.
+// behind reports whether semi-synchronous replication doesn't wait for now. That ends when a
+// replica has everything but the last change.
 func (s *server) behind(wrote int) bool {
 	if s.fellBack && s.have(wrote-1) >= 1 {
 		s.fellBack = false
@@ -135,8 +135,8 @@ func (s *server) behind(wrote int) bool {
 	return s.fellBack
 }
 
-// wait is WAIT: it answers when so many replicas have what was written before on
-// the same connection, or when the time is up, with how many have.
+// wait is WAIT: it replies with how many replicas have the connection's earlier changes, when
+// enough have them or the time is up.
 func (s *server) wait(r *request) {
 	c := r.call
 	wrote := min(c.link().wrote, len(s.log))
@@ -161,7 +161,7 @@ func (s *server) wait(r *request) {
 	})
 }
 
-// waitFor are WAIT's arguments.
+// waitFor parses WAIT's arguments.
 func (c *rawCommand) waitFor() (replicas int, ms int64, err error) {
 	if len(c.args) != 3 {
 		return 0, 0, fmt.Errorf("ERR wrong number of arguments for 'wait' command")
@@ -185,7 +185,7 @@ type withheld struct {
 	s    *server
 	r    *request
 	over bool
-	make func(*server) *answer // by the server that it waits at then
+	make func(*server) *answer // from the server at which it waits then
 }
 
 // resetBlocked breaks the connections of the clients that wait for replicas.
@@ -198,7 +198,7 @@ func (s *server) resetBlocked() {
 	}
 }
 
-// withhold sends the answer at a later moment, or at once if that has come.
+// withhold sends the answer at a moment, or at once if it has passed.
 func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
 	if until <= s.w.now.Load() {
 		r.reply(make(s))

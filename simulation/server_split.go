@@ -21,7 +21,7 @@ func (s *server) split(f Fault) {
 	if f.For != 0 {
 		end = now + int64(f.For)
 	}
-	// It goes on as it is, but for its replicas, which follow the new one.
+	// It continues as it is, except for its replicas, which follow the new master.
 	old := &server{
 		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
 		incarnation: s.incarnation, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started, trouble: end, hungUntil: s.hungUntil, shown: maps.Clone(s.shown),

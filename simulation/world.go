@@ -22,10 +22,10 @@ type world struct {
 	events int    // events that happened
 	timers int    // those among them that were plain timers
 	steps  atomic.Int64
-	round  atomic.Uint64 // how often all goroutines stood
+	round  atomic.Uint64 // how often all goroutines were blocked
 
-	// resting is set while the driver waits and the code under test runs. At other
-	// times it is the driver itself that runs it, see call.deliver.
+	// resting is set while the driver waits and the code under test runs. At other times
+	// the driver itself may run code under test, see call.deliver.
 	resting atomic.Bool
 	woke    bool // a goroutine of the code under test was woken since the last settle
 
@@ -34,7 +34,7 @@ type world struct {
 	drained []op // the inbox before, for its memory
 	orders  []opOrder
 
-	logs    bool // servers keep logs: somebody will read them
+	logs    bool // servers keep logs, because something may read them
 	scripts map[string]Script
 	reboots int // processes that have crashed and will start again
 
@@ -42,20 +42,21 @@ type world struct {
 	places    []place // what processes have links to: the servers, and the aliases
 	processes []*process
 	resource  *resource
-	links     Schedule       // the faults that links look at
-	lags      Schedule       // those that replication looks at
-	proxies   Schedule       // the proxies before servers
-	switches  Schedule       // the faults that new connections look at
-	ofClocks  Schedule       // those of processes' clocks, by their moments
-	byNth     []*byOperation // the faults that operations look at
-	readings  *readings      // the faults that readings of clocks look at; nil if there are none
+	// The faults that are looked up when something happens.
+	links    Schedule       // by messages
+	lags     Schedule       // by replication
+	proxies  Schedule       // by requests to servers
+	switches Schedule       // by new connections
+	ofClocks Schedule       // by processes that run ahead, sorted by time
+	byNth    []*byOperation // by operations
+	readings *readings      // by clock readings; nil if there are none
 
 	witness *process
 	log     Log
 	check   checker
 }
 
-// place is where a process's messages go: a server, by one of its names.
+// place is a destination of a process's messages: a server, by one of its names.
 type place struct {
 	name     string
 	server   *server
@@ -125,8 +126,8 @@ func (w *world) callWitness() {
 	w.start(w.witness, func(c *Client) {
 		ttl := max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
 		for _, key := range keys {
-			// By steps of its own: how long Acquire waits may depend on which of
-			// several answers that come at one moment it has seen.
+			// Not with Acquire: how long it waits may depend on which of several replies
+			// at one moment it has seen.
 			var lease Lease
 			var err error
 			for range 30 {
@@ -136,7 +137,7 @@ func (w *world) callWitness() {
 				c.Sleep(ttl / 10)
 			}
 			if err != nil {
-				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, verdict(err)))
+				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, errorName(err)))
 				return
 			}
 			_ = lease.Release(c.ctx) // if that fails, it expires

@@ -1,5 +1,5 @@
-// Package guardtest is the contract of fencing.Guard as a test. Whoever writes a
-// guard runs it:
+// Package guardtest tests the contract of fencing.Guard. Run it for each
+// implementation:
 //
 //	func TestGuard(t *testing.T) {
 //		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return newGuard(t, b) })
@@ -21,8 +21,8 @@ import (
 )
 
 // Run tests one Guard against the contract in subtests. It calls fresh once for
-// each of them; fresh gives a Guard without marks that believes tokens up to the
-// given bound, and registers with t.Cleanup what has to be undone. The guard must
+// each of them; fresh returns a Guard without marks that accepts tokens up to the
+// given bound, and registers its cleanup with t.Cleanup. The guard must
 // hold at least 100 resources.
 func Run(t *testing.T, fresh func(t *testing.T, b fencing.Bound) fencing.Guard) {
 	t.Helper()
@@ -53,7 +53,7 @@ func Run(t *testing.T, fresh func(t *testing.T, b fencing.Bound) fencing.Guard) 
 	}
 }
 
-// clock is the time of a bound, moved by hand.
+// clock is a manual clock for a bound.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -71,7 +71,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// verb is one of a Guard's two methods; what holds for one holds for the other.
+// verb is one of a Guard's two methods. The same rules apply to both.
 type verb struct {
 	name string
 	call func(context.Context, string, fencing.Token) error
@@ -88,7 +88,7 @@ func pass(t *testing.T, v verb, resource string, tok fencing.Token) {
 	}
 }
 
-// stale wants a StaleError with all its fields right.
+// stale expects a StaleError with the right fields.
 func stale(t *testing.T, v verb, resource string, tok, highest fencing.Token) {
 	t.Helper()
 	err := v.call(t.Context(), resource, tok)
@@ -101,7 +101,7 @@ func stale(t *testing.T, v verb, resource string, tok, highest fencing.Token) {
 	}
 }
 
-// refused wants an error that wraps want, and no verdict of staleness.
+// refused expects an error that wraps want and is no StaleError.
 func refused(t *testing.T, v verb, ctx context.Context, resource string, tok fencing.Token, want error) {
 	t.Helper()
 	err := v.call(ctx, resource, tok)
@@ -191,8 +191,8 @@ func largest(t *testing.T, g fencing.Guard) {
 	}
 }
 
-// ahead shows tokens on both sides of the bound. What is above leaves no mark,
-// and the bound follows the clock.
+// ahead shows tokens on both sides of the bound. A token above it leaves no mark, and
+// the bound follows the clock.
 func ahead(t *testing.T, g fencing.Guard, b fencing.Bound, c *clock) {
 	for _, v := range verbs(g) {
 		r, limit := "ahead-"+v.name, b.Limit()
@@ -214,7 +214,7 @@ func ahead(t *testing.T, g fencing.Guard, b fencing.Bound, c *clock) {
 	}
 }
 
-// forget drops one mark and no other, and only when it is told to.
+// forget drops one mark and no other.
 func forget(t *testing.T, g fencing.Guard) {
 	want := func(resource string, known bool) {
 		t.Helper()
@@ -253,8 +253,7 @@ func badResource(t *testing.T, g fencing.Guard) {
 	}
 }
 
-// names gives each of a set of easily confused names a mark of its own, and then
-// looks whether each kept it.
+// names uses easily confused names, each of which must keep its own mark.
 func names(t *testing.T, g fencing.Guard) {
 	all := []string{
 		"a", "A", "a ", " a", "a\n", "a:b", "{a}", "{a}b", "a}", "}a", "{", "{}", "%61", "a%", "_", "*", "?", "[a]",
@@ -300,8 +299,7 @@ func (b *balance) write(ctx context.Context, tok fencing.Token, value int) error
 	return nil
 }
 
-// withoutAdmit pins down why Admit exists: nothing that a guard could do on
-// write alone saves A's update.
+// withoutAdmit shows why Admit exists: checks on writes alone cannot save A's update.
 func withoutAdmit(t *testing.T, g fencing.Guard) {
 	b := &balance{guard: g, value: 100}
 	readA := b.value

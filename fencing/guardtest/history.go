@@ -20,7 +20,7 @@ type call struct {
 }
 
 // concurrent lets goroutines show random tokens on one resource, each token by
-// several of them, and judges the history.
+// several of them, and checks the history.
 func concurrent(t *testing.T, g fencing.Guard) {
 	const workers, calls, spread = 8, 40, 60
 	var (
@@ -32,7 +32,7 @@ func concurrent(t *testing.T, g fencing.Guard) {
 		rnd := rand.New(rand.NewPCG(1, uint64(w)))
 		wg.Go(func() {
 			for i := range calls {
-				// Tokens drift upwards so that both verdicts stay frequent.
+				// Tokens rise slowly, so that both results stay frequent.
 				c := call{token: fencing.Token(1 + i + rnd.IntN(spread))}
 				v := verbs(g)[rnd.IntN(2)]
 				c.begin = counter.Add(1)
@@ -60,7 +60,7 @@ func concurrent(t *testing.T, g fencing.Guard) {
 	}
 }
 
-// judge says whether one mark that only rises explains the history.
+// judge reports whether a mark that only rises explains the history.
 func judge(all []call) error {
 	for _, c := range all {
 		var se *fencing.StaleError
@@ -86,7 +86,7 @@ func judge(all []call) error {
 	return nil
 }
 
-// seen is the lowest that the mark can have been when the call ended.
+// seen returns the lowest possible mark at the end of the call.
 func (c call) seen() fencing.Token {
 	var se *fencing.StaleError
 	if errors.As(c.err, &se) {

@@ -2,14 +2,14 @@ package guardtest
 
 import "fmt"
 
-// wentBack: the mark was lower in the later call than the earlier one left it.
+// wentBack: the mark was lower in the later call than after the earlier one.
 type wentBack struct{ earlier, later call }
 
 func (e *wentBack) Error() string {
 	return fmt.Sprintf("the mark went back: %v had ended before %v began", e.earlier, e.later)
 }
 
-// unexplained: no mark could have given this answer.
+// unexplained: no mark explains this result.
 type unexplained struct{ call call }
 
 func (e *unexplained) Error() string {

@@ -14,14 +14,13 @@ import (
 type Action int
 
 const (
-	// Check needs a token and checks it as for a write. It is the zero Action, so
-	// that a method which nobody thought of is guarded.
+	// Check needs a token and checks it as for a write. It is the zero Action, so that
+	// unknown methods are guarded.
 	Check Action = iota
-	// Admit needs a token and shows it to the guard as a holder's that arrives.
+	// Admit needs a token and shows it to the guard as a new holder's.
 	Admit
-	// AdmitIfSent shows the token when the request has one, and lets the request
-	// pass without: for reads, which others than holders make too. A malformed or
-	// stale token is refused all the same.
+	// AdmitIfSent shows the token if the request has one, for reads that not only
+	// holders make. A malformed or stale token is refused all the same.
 	AdmitIfSent
 )
 
@@ -38,57 +37,57 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", int(a))
 }
 
-// Config says how the middleware guards a handler.
+// Config configures the middleware.
 type Config struct {
 	// Guard keeps the marks. Required.
 	Guard fencing.Guard
 
-	// Resource names the resource that a request is about; requests for the same
-	// thing must get the same name, by whatever path they come. Required. An empty name
-	// is answered with 400, as is any other that fencing.Validate refuses; it
-	// never means that the request is not guarded.
+	// Resource names the resource of a request. Requests for the same resource must
+	// get the same name, by any path. Required. The response to an empty name is 400,
+	// as to any other name that fencing.Validate refuses; it never means that the
+	// request is not guarded.
 	Resource func(*http.Request) string
 
-	// Accept decides whether a request may show its token for a resource. It is
-	// asked before the guard, about every request that has a token and a possible
-	// resource name. Only a request that it accepts, by giving nil, leaves a mark.
-	// Required: a guard believes every token that it is shown, within its Bound.
+	// Accept decides whether a request may show its token for a resource. It is called
+	// before the guard, for every request with a token and a valid resource name. Only
+	// a request for which it returns nil leaves a mark. Required: a guard accepts every
+	// token within its Bound.
 	//
 	// Accept answers two questions. Who is the client, and may it hold leases on
-	// this resource? If not, it gives an error that wraps ErrForbidden. Is it a
+	// this resource? If not, it returns an error that wraps ErrForbidden. Is it a
 	// resource that the handler has, or would create under this name? If not, it
-	// gives one that wraps ErrUnknown. A name under which a holder may create
+	// returns one that wraps ErrUnknown. A name under which a holder may create
 	// something has to be accepted, because a holder that reads "there is none"
-	// has read. Any other error is answered with 503, and OnUnavailable is told.
+	// has read. After any other error the response is 503, and OnUnavailable is called.
 	//
 	// If both questions are settled in front of this handler, pass AcceptAny.
 	Accept func(r *http.Request, resource string, t fencing.Token) error
 
-	// Methods says what to do for a method, in upper case as HTTP has them. It
-	// adds to the default, which is AdmitIfSent for GET, HEAD and OPTIONS and
+	// Methods has the actions of methods, in upper case as in HTTP. It adds to the
+	// default, which is AdmitIfSent for GET, HEAD and OPTIONS and
 	// Check for every other: {"GET": Admit} demands a token of readers also,
 	// {"GET": Check} is for a handler that writes on GET.
 	Methods map[string]Action
 
 	// RequireToken demands a token of every request: GET, HEAD and OPTIONS are
-	// Admit then, and AdmitIfSent is refused in Methods. Set it where only holders
-	// have business, and where a proxy could drop the header: without the token
-	// a holder's read passes as nobody's, and nothing is shown.
+	// Admit then, and AdmitIfSent is refused in Methods. Set it if only holders send
+	// requests and a proxy could drop the header: without it, a holder's read passes
+	// although no token was shown.
 	RequireToken bool
 
-	// OnUnavailable, if set, is told why a request is answered with 503, and of
+	// OnUnavailable, if set, is called with the reason of a response 503, and for
 	// tokens ahead of the clock (fencing.ErrAhead), which can mean that this
-	// machine's clock is wrong. The client is not told, for the error may show
-	// the inside of the server. It runs in the request's goroutine.
+	// machine's clock is wrong. The client does not get the error, because it may
+	// show internals of the server. It runs in the request's goroutine.
 	OnUnavailable func(*http.Request, error)
 }
 
 var (
-	// ErrUnknown, wrapped by what Config.Accept gives, is answered with 404: the
+	// ErrUnknown, wrapped by an error of Config.Accept, causes a response 404: the
 	// handler has no such resource and would not create it.
 	ErrUnknown = errors.New("httpguard: unknown resource")
 
-	// ErrForbidden, wrapped by what Config.Accept gives, is answered with 403: the
+	// ErrForbidden, wrapped by an error of Config.Accept, causes a response 403: the
 	// client may not show a token for the resource.
 	ErrForbidden = errors.New("httpguard: the client may not show a token for the resource")
 )
@@ -103,8 +102,8 @@ func (c Config) validate() (map[string]Action, error) {
 	if isNil(c.Guard) {
 		return nil, fmt.Errorf("httpguard: Config.Guard is nil; pass the guard that keeps the marks")
 	}
-	// Every Guard refuses this before it asks its store, or it was not made by its
-	// package's New.
+	// Every Guard that was created by its package's New refuses this before it contacts
+	// its store.
 	if err := c.Guard.Check(context.Background(), "", 0); !errors.Is(err, fencing.ErrBadResource) && !errors.Is(err, fencing.ErrNoToken) {
 		return nil, fmt.Errorf("httpguard: Config.Guard cannot be used: shown no token, it answers %w", notRefused(err))
 	}

@@ -3,14 +3,14 @@
 //
 // The token travels in the header Fencing-Token, once, in the decimal form of
 // fencing.Token.String. New guards a handler; Transport and SetHeader are for the
-// client. The answers of the guard:
+// client. The guard's responses:
 //
 //	428 Precondition Required   no token where one is needed
 //	400 Bad Request             a malformed token, several of them, one ahead of the clock, or a bad resource name
 //	403 Forbidden               Config.Accept says ErrForbidden
 //	404 Not Found               Config.Accept says ErrUnknown
 //	409 Conflict                a stale token; the body shows it and the largest seen
-//	503 Service Unavailable     the guard or Config.Accept could not answer
+//	503 Service Unavailable     the guard or Config.Accept failed
 //
 // each with a body of type application/problem+json (RFC 9457), see Problem.
 // Everything else goes to the handler, with the token in the request's context
@@ -18,17 +18,17 @@
 //
 // # Who may show a token
 //
-// The header is what the client says. A guard believes a token that is not ahead
-// of the clock, see fencing.Bound: any client that may show one can refuse every
-// holder after it. So the chain is
+// A client can send any token. A guard accepts a token that is not ahead of the clock,
+// see fencing.Bound, so a client that may show one can lock out every holder after
+// it. So the chain is
 //
 //	authentication -> router -> httpguard -> handler
 //
 // and Config.Accept decides, with what the authentication has put into the
 // request's context, whether this client may show a token for this resource, and
-// whether there is such a resource. Only what it accepts leaves a mark: neither a
-// stranger nor a scan of paths that do not exist can fill the guard's store. Wrap
-// the handlers of single routes, so that a path without a route never gets here.
+// whether there is such a resource. Only accepted requests leave marks: neither
+// unknown clients nor a scan of missing paths can fill the guard's store. Wrap the
+// handlers of single routes, so that a path without a route never reaches the guard.
 //
 // A fencing.Memory with a Limit refuses new resources when it is full, which is
 // answered with 503; known ones are served. Call Forget for resources that are
@@ -53,18 +53,17 @@
 //
 // # Caches, proxies and redirects
 //
-// A cache that answers a read on behalf of the server has not shown the token to
-// the guard. So every answer has "Vary: Fencing-Token", unless the handler sets Vary
+// A cache that responds to a read has not shown the token to the guard. So every
+// response has "Vary: Fencing-Token", unless the handler sets Vary
 // itself rather than adding to it. That makes a shared cache ask the server at least once
-// for each token; where reads must always arrive, have the handler answer with "Cache-Control: no-store".
+// for each token. If all reads must arrive, have the handler respond with "Cache-Control: no-store".
 //
-// A proxy takes out every header that the request's Connection header names (RFC
+// A proxy removes every header that the request's Connection header names (RFC
 // 9110, section 7.6.1), so a request with "Connection: Fencing-Token" arrives
-// without its token. Other proxies let only known headers through. A write is then
-// refused with 428, but a read passes as nobody's: the holder believes that it has
-// shown its token and has not. Where all readers are holders, Config.RequireToken
-// makes that an error. Elsewhere the handler can find out with fencing.FromContext
-// whether a token arrived, and say so in its answer.
+// without its token. Other proxies pass only known headers. A write is then refused
+// with 428, but a read passes without a token, and the holder does not notice. If all
+// readers are holders, Config.RequireToken makes that an error. Otherwise the handler
+// can report in its response whether a token arrived (fencing.FromContext).
 //
 // Middleware that changes a request's method (X-HTTP-Method-Override) must stand
 // in front of this one, or a write passes as a read.

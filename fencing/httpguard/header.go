@@ -11,9 +11,8 @@ import (
 const HeaderName = "Fencing-Token"
 
 // Header reads the token from the header of a request. Without the header the
-// error wraps fencing.ErrNoToken. A header that is there but empty, malformed or
-// given more than once is one that wraps fencing.ErrBadToken: with two tokens
-// nobody can say which of them the holder meant.
+// error wraps fencing.ErrNoToken. If the header is empty, malformed or repeated, it wraps
+// fencing.ErrBadToken: of two tokens it is unknown which one the holder meant.
 func Header(h http.Header) (fencing.Token, error) {
 	switch values := h.Values(HeaderName); len(values) {
 	case 0:
@@ -29,9 +28,8 @@ func Header(h http.Header) (fencing.Token, error) {
 	}
 }
 
-// SetHeader puts t into the header of a request that is about to be sent, in
-// place of any that is there. The zero Token is refused with fencing.ErrNoToken,
-// one above fencing.MaxToken with fencing.ErrBadToken.
+// SetHeader sets the header of a request to t. It refuses the zero Token with
+// fencing.ErrNoToken, and a token above fencing.MaxToken with fencing.ErrBadToken.
 func SetHeader(req *http.Request, t fencing.Token) error {
 	switch {
 	case t == 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// New puts a guard in front of a handler as c says. The error names the field of c
-// that is wrong, or says that next is nil.
+// New returns a handler with a guard in front of next. The error names the invalid field of
+// c, or says that next is nil.
 func New(c Config, next http.Handler) (http.Handler, error) {
 	methods, err := c.validate()
 	if err != nil {
@@ -23,31 +23,30 @@ func New(c Config, next http.Handler) (http.Handler, error) {
 
 type handler struct {
 	Config
-	methods map[string]Action // Check for those it lacks; never written after New
+	methods map[string]Action // Check for others; immutable
 	next    http.Handler
 }
 
-// ServeHTTP asks Accept, then the guard, then the handler. The order is what keeps
-// the promises:
+// ServeHTTP calls Accept, then the guard, then the handler. The order matters:
 //
-//   - Accept comes before the guard, so that a request which is refused, or is for
-//     nothing, leaves no mark.
+//   - Accept comes before the guard, so that a refused request, or one for a missing
+//     resource, leaves no mark.
 //   - The guard comes before the handler, so that a stale write is refused before
 //     it happens, and a holder's token is shown before the handler reads for it.
 //
-// Whether the handler has the resource cannot be read off its answer instead, by
-// raising the mark after a 200 or taking it back after a 404. By then the handler
-// has read. With the mark raised after the read: B (token 34) reads 100, A (33)
-// passes its check and writes 110, B's mark is raised, and B writes 101: A's write
-// is lost, although both showed their tokens. With the mark taken back after a
-// 404: B (34) reads "there is none", A (33), paused since it read the same, passes
-// its check and creates, and B overwrites what A has created.
+// The guard cannot learn from the handler's response whether the resource exists, by
+// raising the mark after a 200 or lowering it after a 404, because then the handler has
+// already read. If the mark rises after the read: B (token 34) reads 100, A (33) passes
+// its check and writes 110, B's mark is raised, and B writes 101: A's write is lost,
+// although both showed their tokens. If the mark is lowered after a 404: B (34) reads
+// "there is none", A (33), paused since it read the same, passes its check and creates the
+// resource, and B overwrites it.
 //
-// So Accept has to know before the handler reads. It may look for the resource
-// itself, because nobody computes anything from what it finds: a resource that is
-// deleted just after leaves one mark too many, and one that is created just after
-// is a 404 whose reader has shown nothing. That reader must not create on the
-// strength of it; this is why Accept accepts names that may be created.
+// So Accept has to know before the handler reads. It may look the resource up itself,
+// because no holder uses its result: a resource that is deleted just after leaves an
+// unnecessary mark, and one that is created just after causes a 404 to a reader that has
+// shown no token. That reader must not create the resource because of it. This is why
+// Accept accepts names that may be created.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", HeaderName)
 	action := h.methods[r.Method]
@@ -81,8 +80,8 @@ func (h *handler) show(r *http.Request, action Action, t fencing.Token) error {
 	return h.Guard.Admit(r.Context(), resource, t)
 }
 
-// notAccepted is what Accept gave. Only ErrUnknown and ErrForbidden mean something
-// in it: a fencing error of Accept's own would be answered as the guard's.
+// notAccepted responds to an error of Accept. Only ErrUnknown and ErrForbidden count: a
+// fencing error of Accept must not look like the guard's.
 type notAccepted struct{ err error }
 
 func (e *notAccepted) Error() string { return "httpguard: not accepted: " + e.err.Error() }
@@ -110,7 +109,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if errors.As(err, &ahead) {
 			p.Token, p.Limit = ahead.Token, ahead.Limit
 		}
-		h.tell(r, err)
+		h.report(r, err)
 	case errors.Is(err, fencing.ErrBadToken):
 		p = newProblem(http.StatusBadRequest, "Send one "+HeaderName+" header with a whole number from 1 to "+fencing.MaxToken.String()+".")
 	case errors.Is(err, fencing.ErrBadResource):
@@ -132,11 +131,11 @@ func (h *handler) notAccepted(r *http.Request, err *notAccepted) Problem {
 }
 
 func (h *handler) unavailable(r *http.Request, err error) Problem {
-	h.tell(r, err)
+	h.report(r, err)
 	return newProblem(http.StatusServiceUnavailable, "The token could not be checked. Nothing was done; try again.")
 }
 
-func (h *handler) tell(r *http.Request, err error) {
+func (h *handler) report(r *http.Request, err error) {
 	if h.OnUnavailable != nil {
 		h.OnUnavailable(r, err)
 	}

@@ -13,14 +13,13 @@ import (
 var ErrTwoTokens = errors.New("httpguard: two tokens")
 
 // Transport is an http.RoundTripper that sends the token of each request's
-// context (fencing.NewContext) in its header. A request whose context has none goes out
-// as it is. One that has a header already must have the same token there, or it
-// is not sent: ErrTwoTokens. Redirects are followed with the token, as it belongs
-// to the context; it is no secret, but do not follow redirects to servers that
-// must not see it.
+// context (fencing.NewContext) in its header. A request whose context has none is sent
+// unchanged. A header that is already set must have the same token, or the request is not
+// sent: ErrTwoTokens. Redirects are followed with the token, because it belongs to the
+// context; it is no secret, but do not follow redirects to servers that must not see it.
 //
-// Do not name Fencing-Token in the request's Connection header: a proxy takes out
-// what that names.
+// Do not name Fencing-Token in the request's Connection header: proxies remove the headers
+// named there.
 //
 // Derive the request's context from the lease's, so that the request ends with
 // the lease. The zero Transport is ready to use.
@@ -42,7 +41,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent, err := withToken(req, tok)
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // a RoundTripper closes the body whatever happens
+			_ = req.Body.Close() // a RoundTripper closes the body in any case
 		}
 		return nil, err
 	}

@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// Dialect is the kind of SQL that a database speaks. The zero Dialect is none,
-// and refused.
+// Dialect is a database's kind of SQL. The zero Dialect is invalid.
 type Dialect int
 
 const (
-	// PostgreSQL is PostgreSQL 9.5 or later, and what speaks its SQL and has its
-	// row locks.
+	// PostgreSQL is PostgreSQL 9.5 or later, and databases with its SQL and its row
+	// locks.
 	PostgreSQL Dialect = iota + 1
 	// SQLite is SQLite 3.35 or later.
 	SQLite
@@ -43,7 +42,7 @@ func (d Dialect) arg(n int) string {
 	return "$" + strconv.Itoa(n)
 }
 
-// larger is the function that gives the larger of two values.
+// larger returns the function for the larger of two values.
 func (d Dialect) larger() string {
 	if d == SQLite {
 		return "max"

@@ -1,15 +1,15 @@
 // Package sqlguard keeps the marks of a fencing.Guard in a database, beside the
 // data that they protect, so that the check and the write are one transaction. It
-// needs database/sql only and imports no driver; it speaks to PostgreSQL (9.5 or
+// needs database/sql only and imports no driver. It works with PostgreSQL (9.5 or
 // later) and SQLite (3.35 or later).
 //
 // There are two ways to keep the marks.
 //
 // A table of marks (Guard) has a row for each resource, whatever the resource is.
 // CheckTx raises the mark inside your transaction and keeps its row locked until
-// the end: nothing that is shown a later token gets past its own Admit or CheckTx
-// until you have committed or rolled back. A rollback takes the mark back too,
-// which is right, because it takes back everything written under the mark.
+// the end: an Admit or CheckTx with a later token waits until you have committed or
+// rolled back. A rollback also undoes the mark, which is right, because it undoes
+// everything written under the mark.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
@@ -25,12 +25,12 @@
 //
 //	UPDATE accounts SET balance = $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2
 //
-// Ask fencing.Bound.Check first whether the token is believed. If the statement
-// changes no row, Table.Refusal tells a stale token from a missing row;
+// Call fencing.Bound.Check first. If the statement changes no row, Table.Refusal
+// distinguishes a stale token from a missing row;
 // Table.UpdateTx does all three. Every statement that writes to the row must have
 // the condition, and a deleted row loses its mark: mark rows as deleted instead.
 //
-// # A holder that arrives
+// # A new holder
 //
 // Admit commits the mark on its own, before the first read. A holder that
 // reads and writes in one single transaction does not need it, if CheckTx is the first
@@ -38,12 +38,12 @@
 //
 // # Savepoints
 //
-// ROLLBACK TO SAVEPOINT takes back every statement after the savepoint, a check
-// among them: its mark and its lock are gone, and a later holder can be admitted
-// while the transaction still goes on under the smaller token. So call CheckTx
+// ROLLBACK TO SAVEPOINT undoes every statement after the savepoint, including a
+// check: its mark and its lock are gone, and a later holder can be admitted
+// while the transaction continues under the smaller token. So call CheckTx
 // before the first SAVEPOINT. Code that cannot know whether it runs inside a
 // savepoint calls CheckTx again after the rollback, and before Commit at the
-// latest. Table.UpdateTx is not concerned: what is taken back is the write itself.
+// latest. This does not concern Table.UpdateTx: the rollback undoes the write itself.
 //
 // # Repair
 //
@@ -63,7 +63,7 @@
 // The statements are right at READ COMMITTED, REPEATABLE READ and SERIALIZABLE.
 // At the latter two PostgreSQL answers a mark that another transaction has
 // raised since this one's snapshot with a serialization failure (SQLSTATE 40001)
-// instead of a verdict. This package returns the errors of the database
+// instead of a result. This package returns the errors of the database
 // as they are, wrapped: roll back and run the whole transaction again. The same goes for
 // a deadlock (40P01); transactions over several resources avoid it by
 // checking them in one order, such as that of their names. If the database's
@@ -78,7 +78,7 @@
 //
 // After a failed Commit, or an Admit or Check that failed in the network or whose
 // context ended while it waited, it is unknown whether it took effect, or still
-// will: the server may go on with a statement whose caller has left. Calling
+// will: the server may still execute a statement whose caller no longer waits. Calling
 // Admit or Check again is harmless.
 //
 // # What the database must do

@@ -24,8 +24,8 @@ type Config struct {
 	// temporary tables never decide which table has the marks.
 	Table string
 
-	// Bound is the largest token that is believed. The zero Bound is right for
-	// tokens of this module. It goes by the clock of this process, not by the
+	// Bound limits the tokens that the guard accepts. The zero Bound is right for
+	// tokens of this module. It uses the clock of this process, not the
 	// database's, see fencing.Bound.
 	Bound fencing.Bound
 }
@@ -36,8 +36,8 @@ type Config struct {
 var ErrCorrupt = errors.New("sqlguard: the mark is not a token")
 
 // Guard is a fencing.Guard with its marks in a table. It is safe for concurrent
-// use and holds no state of its own. Make it with New: the zero Guard answers
-// everything with an error.
+// use and holds no state of its own. Create it with New: every call on the zero
+// Guard fails.
 type Guard struct {
 	config Config
 	schema string
@@ -48,7 +48,7 @@ type Guard struct {
 var _ fencing.Guard = (*Guard)(nil)
 
 // New returns a Guard. An error names the field of c that is invalid. It
-// does not talk to the database; see CreateTable.
+// does not contact the database; see CreateTable.
 func New(c Config) (*Guard, error) {
 	if c.DB == nil {
 		return nil, fmt.Errorf("sqlguard: Config.DB is nil; pass the database that keeps the marks")
@@ -72,10 +72,10 @@ func New(c Config) (*Guard, error) {
 		return nil, err
 	}
 	d := c.Dialect
-	// One statement compares, raises and locks, and always gives the mark as it
-	// then is. With a WHERE that refuses, the mark would have to be read
-	// by a second one, which in auto-commit might find another mark than the
-	// one that refused. Writing the old value again for a stale token is the price.
+	// One statement compares, raises and locks, and always returns the resulting
+	// mark. With a WHERE that refuses, a second statement would have to read the
+	// mark, which in auto-commit might differ from the mark that refused. The price
+	// is that a stale token writes the old value again.
 	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = " + d.larger() + "(held.token, excluded.token) RETURNING token"
 	remove := "DELETE FROM " + table + " WHERE resource = " + d.arg(1)
@@ -104,8 +104,8 @@ func (g *Guard) alone(ctx context.Context, resource string, t fencing.Token) err
 
 var errNotMade = errors.New("sqlguard: it has no database or table; make it with New or NewTable")
 
-// Forget implements fencing.Guard. It deletes the mark's row and commits by
-// itself, after the transactions that hold the mark by CheckTx. The package
+// Forget implements fencing.Guard. It deletes the mark's row and commits on
+// its own, after the transactions that hold the mark by CheckTx. The package
 // documentation has the statements that do the same by hand.
 func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	if g == nil || g.config.DB == nil {
@@ -132,11 +132,11 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 // the transaction ends, so that what is written in it is one step with the
 // check. It should be the first statement. The refusals are those of
 // fencing.Guard; after any error, roll back: PostgreSQL runs nothing more in a
-// transaction that failed, and a stale token's holds the lock as well. The mark
+// transaction that failed, and a stale token's transaction holds the lock as well. The mark
 // is raised when the transaction commits, and not at all if it rolls back.
 //
-// ROLLBACK TO SAVEPOINT takes back a CheckTx that came after the savepoint, the
-// mark and the lock alike. Call CheckTx before the first SAVEPOINT, or once more
+// ROLLBACK TO SAVEPOINT undoes a CheckTx after the savepoint, both the mark and the
+// lock. Call CheckTx before the first SAVEPOINT, or once more
 // after the rollback.
 func (g *Guard) CheckTx(ctx context.Context, tx *sql.Tx, resource string, t fencing.Token) error {
 	if tx == nil {
@@ -175,8 +175,8 @@ func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.
 		ErrCorrupt, g.config.Table, n, resource, held.Int64, uint64(t))
 }
 
-// number runs a query that gives rows of one number, and gives the last of them
-// and how many there were. It reads to the end, as some drivers run a
+// number runs a query for rows of one number, and returns the last number and the
+// number of rows. It reads to the end, as some drivers run a
 // statement that returns rows only as far as it is read.
 func number(ctx context.Context, q queryer, query string, args ...any) (last sql.NullInt64, n int, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)

@@ -10,8 +10,8 @@ const maxIdentifier = 63
 
 // qualify puts the dialect's own schema in front of a table's name without one.
 //
-// An unqualified name means what the connection's search_path says, and a
-// temporary table of that name goes before all others, in both dialects. Two
+// The connection's search_path resolves an unqualified name, and a temporary table
+// of that name precedes all others, in both dialects. Two
 // connections could then keep the marks of one resource in two tables, and a
 // stale token would pass in one of them.
 func (d Dialect) qualify(table string) string {
@@ -42,8 +42,7 @@ func quoteTable(d Dialect, field, name string) (string, error) {
 }
 
 // quote returns the quoted form of one identifier. It takes only letters, digits
-// and underscores: nobody needs more, and what cannot end the quotes cannot
-// inject SQL. Quoting keeps the case of letters and lets reserved words pass.
+// and underscores, which are enough and cannot end the quotes to inject SQL. Quoting keeps the case of letters and lets reserved words pass.
 func quote(d Dialect, field, name string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("sqlguard: %s has an empty name; want letters, digits and underscores", field)

@@ -13,7 +13,7 @@ const DefaultTable = "fencing_marks"
 // Schema returns the statement that creates the table of marks if it is not there,
 // for your migrations. The table is named as in Config.Table; "" means
 // DefaultTable. Nothing else may write to it, and a row must never be deleted
-// while a holder of an old lease on its resource may still wake up.
+// while a holder of an old lease on its resource may still continue.
 func Schema(d Dialect, table string) (string, error) {
 	if err := d.validate(); err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func Schema(d Dialect, table string) (string, error) {
 	token := "BIGINT NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991)"
 	if d == SQLite {
 		resource = "TEXT COLLATE BINARY"
-		// SQLite keeps text in a column of numbers unless told not to.
+		// By default SQLite accepts text in a column of numbers.
 		token = "INTEGER NOT NULL CHECK (typeof(token) = 'integer' AND token BETWEEN 1 AND 9007199254740991)"
 	}
 	return "CREATE TABLE IF NOT EXISTS " + name + " (\n" +

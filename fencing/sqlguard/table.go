@@ -26,16 +26,16 @@ type TableConfig struct {
 	Key   string // the column that names a row, unique; "" means "id"; in SQLite no name of the rowid
 	Fence string // the column of the mark, a BIGINT, where NULL means none yet; "" means "fence"
 
-	// Bound is the largest token that is believed, by the clock of this process.
+	// Bound limits the tokens that the table accepts, by the clock of this process.
 	// The zero Bound is right for tokens of this module. For an UPDATE of your own
-	// ask Bound.Check first.
+	// call Bound.Check first.
 	Bound fencing.Bound
 }
 
 // Table updates rows that have a fence column. It is safe for concurrent use.
 //
-// It is no fencing.Guard, as it cannot keep a mark for a row that is not there.
-// Make it with NewTable: the zero Table answers everything with an error.
+// It is no fencing.Guard, because it cannot keep a mark for a missing row. Create it
+// with NewTable: every call on the zero Table fails.
 type Table struct {
 	config           TableConfig
 	name, key, fence string // quoted
@@ -90,7 +90,7 @@ func (t *Table) column(field, name string) (string, error) {
 	return quote(t.config.Dialect, field, name)
 }
 
-// Admit shows the token of a holder that arrives to the row with the given key,
+// Admit shows the token of a new holder to the row with the given key,
 // before it reads the row: it raises the row's mark in a transaction of its
 // own. The errors are those of UpdateTx.
 func (t *Table) Admit(ctx context.Context, db *sql.DB, key any, tok fencing.Token) error {

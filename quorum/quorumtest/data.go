@@ -92,8 +92,8 @@ func remaining(expires, now time.Time) time.Duration {
 	return (expires.Sub(now) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// OtherRun is the failure of a command that is sent to a server which isn't in the run
-// that the command names, or is no master; nil if it is carried out.
+// OtherRun is the error of a request to a server that isn't in the run that the request
+// names, or is no master. nil: there is no error.
 func OtherRun(cmd wire.Request, id wire.Identity) *wire.RunError {
 	if cmd.Run == "" {
 		return nil

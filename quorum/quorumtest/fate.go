@@ -7,66 +7,63 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What a command fails with, for errors.Is.
+// The errors of requests, for errors.Is.
 var (
-	// ErrConnRefused: the server is down, or refuses connections. The command
-	// was not sent.
+	// ErrConnRefused: the server is down, or refuses connections. The request was not
+	// sent.
 	ErrConnRefused = errors.New("quorumtest: connection refused")
-	// ErrConnReset: the connection broke while the answer was awaited. The
-	// command may have been carried out.
+	// ErrConnReset: the connection broke before the reply arrived. The request may have
+	// been executed.
 	ErrConnReset = errors.New("quorumtest: connection reset")
 )
 
-// End is how a command's journey to the server and back ends.
+// End is how a request ends.
 type End uint8
 
 // The ends.
 const (
-	// Answer: it is carried out and answered. The only good end.
+	// Answer: it is executed, and the reply arrives.
 	Answer End = iota
 	// LoseRequest: it never arrives. The caller waits until its context ends.
 	LoseRequest
-	// LoseReply: it is carried out, but the answer never arrives. The caller
-	// waits until its context ends.
+	// LoseReply: it is executed, but the reply never arrives. The caller waits until its
+	// context ends.
 	LoseReply
-	// ResetBefore: the connection breaks before it arrives. The caller fails
-	// at once and can't know that nothing was done.
+	// ResetBefore: the connection breaks before it arrives. The caller gets an error at
+	// once and can't know that nothing was done.
 	ResetBefore
-	// ResetAfter: it is carried out, and the connection breaks before the
-	// answer arrives.
+	// ResetAfter: it is executed, and the connection breaks before the reply arrives.
 	ResetAfter
-	// Refuse: the connection is refused; the caller fails at once, Unsent.
+	// Refuse: the connection is refused. The caller gets an error at once, Unsent.
 	Refuse
 )
 
-// Fate is what becomes of one command.
+// Fate is what happens to one request.
 type Fate struct {
-	// Before is the time from sending to arrival, After from the answer to its
-	// arrival: zero or more. A command that is under way is carried out when it
-	// arrives, though its caller may have given up.
+	// Before is the latency of the request, After of the reply: zero or more. A request is
+	// executed when it arrives, even if its caller has given up.
 	Before, After time.Duration
 
 	// End is how it ends.
 	End End
 
-	// Err, if it isn't nil, is what the server answers instead of carrying the
-	// command out, as a full memory or a missing right would.
+	// Err, if it isn't nil, is the server's reply, and the request is not executed: as with
+	// a full memory or a missing right.
 	Err error
 }
 
-// SetFate sets what decides the fate of every later command and probe (for a
-// probe the command is the zero one, Op 0). It is called from the goroutine of
-// each caller, possibly from several at once. Nil means that all goes well.
+// SetFate sets the function that decides the fate of every later request and probe (for a
+// probe it gets the zero Request). It is called on the goroutine of each caller, possibly on
+// several at once. Nil ends that.
 //
-// It replaces what FailWith, Delay, and the like have set.
+// It replaces what FailWith, EndWith and Delay have set.
 func (s *Server) SetFate(fate func(wire.Request) Fate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fate = fate
 }
 
-// FailWith makes the server answer every command with err, carrying nothing
-// out. Nil ends it.
+// FailWith makes err the reply to every request, and nothing is executed. Nil ends that.
 func (s *Server) FailWith(err error) {
 	if err == nil {
 		s.SetFate(nil)
@@ -75,7 +72,7 @@ func (s *Server) FailWith(err error) {
 	s.SetFate(func(wire.Request) Fate { return Fate{Err: err} })
 }
 
-// EndWith gives every command the end; EndWith(Answer) makes all well again.
+// EndWith gives every request this end. EndWith(Answer) ends that.
 func (s *Server) EndWith(end End) {
 	if end == Answer {
 		s.SetFate(nil)
@@ -84,8 +81,8 @@ func (s *Server) EndWith(end End) {
 	s.SetFate(func(wire.Request) Fate { return Fate{End: end} })
 }
 
-// Delay makes every command take the time before(cmd) to the server and
-// after(cmd) back. Either may be nil, for no time.
+// Delay gives every request the latency before(cmd), and every reply after(cmd). Either may
+// be nil.
 func (s *Server) Delay(before, after func(wire.Request) time.Duration) {
 	s.SetFate(func(cmd wire.Request) Fate {
 		var fate Fate

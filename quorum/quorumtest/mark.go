@@ -8,8 +8,8 @@ import (
 )
 
 // Mark is what clients leave on a server under an instance's name, see
-// wire.Identity.Served: for those who build servers of their own. Its rules are those of
-// instance/mark.lua, where the reasons are. The zero value is no mark.
+// wire.Identity.Served. Its rules are those of instance/mark.lua, which has the reasons. The
+// zero value is no mark.
 type Mark struct {
 	runID, replID string // of the server when it was left
 	epoch         string
@@ -19,15 +19,15 @@ type Mark struct {
 	wasSince      time.Time
 }
 
-// NewMark is the mark of a server in a run that clients have come to since then.
+// NewMark is the mark of a run that clients have used since then.
 func NewMark(id wire.Identity, since time.Time) Mark {
 	return Mark{runID: id.RunID, replID: id.ReplID, epoch: epochAt(since), since: since}
 }
 
 func epochAt(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// Epoch is the one that a command must name in the run of id, empty if the mark isn't of
-// that run.
+// Epoch is the epoch that a request must name in the run of id, empty if the mark belongs to
+// another run.
 func (m Mark) Epoch(id wire.Identity) string {
 	if m.runID != id.RunID || m.replID != id.ReplID {
 		return ""
@@ -35,8 +35,8 @@ func (m Mark) Epoch(id wire.Identity) string {
 	return m.epoch
 }
 
-// Probe leaves the mark or keeps it, as the probe of a client does that finds the server
-// as id at the moment now of its wall clock, and fills in what id tells of the mark.
+// Probe leaves or keeps the mark for a client whose probe finds the server as id at the time
+// now of its wall clock, and sets the fields of id that come from the mark.
 func (m *Mark) Probe(id *wire.Identity, before wire.Known, now time.Time) {
 	if m.since.After(now) {
 		m.since = now

@@ -14,21 +14,20 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Server is a server in memory and the connection to it: a wire.Instance.
-// Its keys expire by its own wall clock, and it can be made to hang, to die, to
-// forget, to lie, and to lose what is sent to it.
+// Server is a server in memory and the connection to it: a wire.Instance. Its keys expire by
+// its own wall clock. It can be made to hang, crash, lose data, report a wrong identity, and
+// lose requests and replies.
 //
-// It has no goroutines: what is due happens when somebody next looks, as of
-// the moment when it was due. So it can be used in a testing/synctest bubble,
-// and left without being closed. Its methods may be called from many
-// goroutines at once.
+// It has no goroutines. What is due is executed at the next call of a method, as of the moment
+// when it was due. So it works in a testing/synctest bubble, and need not be closed. Its
+// methods may be called from many goroutines at once.
 type Server struct {
 	name  string
 	clock clock.Clock
 
-	mu    sync.Mutex // never held while anything is waited for
+	mu    sync.Mutex // never held while a goroutine waits
 	data  *Data
-	queue []*request // under way or in the socket's buffer, by due, then in order of sending
+	queue []*request // on their way or in the socket's buffer, by due, then in order of sending
 	log   []Entry
 	seq   uint64
 
@@ -43,7 +42,7 @@ type Server struct {
 	replID   string
 	promoted bool
 	started  time.Time     // by the server's wall clock
-	mark     Mark          // of the clients that came by the server's name
+	mark     Mark          // that clients left under the server's name
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
@@ -53,7 +52,7 @@ type Server struct {
 	cannotNotify      error // why Subscribe fails
 }
 
-// request is a command on its way, or a probe if cmd is zero.
+// request is a request on its way, or a probe if cmd is zero.
 type request struct {
 	cmd    wire.Request
 	waiter wire.Waiter // of Enqueue and Dequeue
@@ -67,9 +66,9 @@ type request struct {
 	done chan struct{}
 }
 
-// Entry is a command that the server has carried out, or answered with an error.
+// Entry is a request that the server has executed, or answered with an error.
 type Entry struct {
-	// Seq counts the server's commands from 1, over its restarts.
+	// Seq counts the server's requests from 1, also over restarts.
 	Seq uint64
 	// At is when, by the clock that was given to NewServer.
 	At time.Time
@@ -84,9 +83,9 @@ type Entry struct {
 // maxLog is how many entries a Server remembers at least.
 const maxLog = 1 << 16
 
-// NewServer starts a server without data. It tells the time by clk; nil is the
-// real clock, or the virtual one inside a testing/synctest bubble. Its name counts as
-// used from then on (Identity.Served); for each later run, from that run's first Probe.
+// NewServer starts a server without data. It uses clk; nil is the real clock, or the virtual
+// clock inside a testing/synctest bubble. Identity.Served counts from now on, and for each
+// later run from that run's first Probe.
 func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
@@ -98,15 +97,15 @@ func NewServer(name string, clk clock.Clock) *Server {
 	return s
 }
 
-// Name names the server, as it was given to NewServer.
+// Name is the name that was given to NewServer.
 func (s *Server) Name() string { return s.name }
 
-// Send sends a command, see wire.Instance.
+// Send sends a request, see wire.Instance.
 func (s *Server) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	wire.SendBlocking(s.clock, s.Do, cmd, timeout, to)
 }
 
-// Do sends a command and waits for its vote, or for ctx's end.
+// Do sends a request and waits for its vote, or for ctx's end.
 func (s *Server) Do(ctx context.Context, cmd wire.Request) wire.Vote {
 	return s.do(ctx, cmd, wire.Waiter{})
 }
@@ -125,10 +124,10 @@ func (s *Server) do(ctx context.Context, cmd wire.Request, w wire.Waiter) wire.V
 	return vote
 }
 
-// ConnLife is 0: the name never leads to another server.
+// ConnLife is 0, because the name never leads to another server.
 func (s *Server) ConnLife() time.Duration { return 0 }
 
-// Probe asks the server who it is, see wire.Instance.
+// Probe asks for the server's identity, see wire.Instance.
 func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
 	r, vote := s.send(ctx, &request{before: before})
 	if vote.Err == nil {
@@ -140,8 +139,7 @@ func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, e
 	return r.id, nil
 }
 
-// send brings a request to the server and waits for its answer. The request is
-// answered if the vote has no Err; otherwise the vote says how it failed.
+// send sends a request and waits for its answer. If the vote has an Err, the request failed.
 func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
 	if ctx.Err() != nil {
 		return nil, wire.Vote{Err: context.Cause(ctx), Unsent: true}
@@ -174,7 +172,7 @@ func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
 		return nil, wire.Vote{Err: ErrConnReset}
 	}
 
-	// Arrival. A request that is lost has no end but ctx's or the connection's.
+	// Arrival. A request that is lost ends with ctx or with the connection.
 	if failed := s.wait(ctx, r.fate.Before, r.done, broken); failed != nil {
 		return nil, wire.Vote{Err: failed}
 	}
@@ -200,9 +198,9 @@ func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
 
 const never time.Duration = -1
 
-// wait waits for d or until done is closed, whichever is first; d may be never
-// and done nil. The error says what came before: the end of ctx or of the
-// connection. What is done is done, even at the very moment of the end.
+// wait waits for d or until done is closed, whichever is first. d may be never and done nil.
+// The error is that ctx or the connection ended first. If done is closed at the same moment,
+// there is no error.
 func (s *Server) wait(ctx context.Context, d time.Duration, done, broken <-chan struct{}) error {
 	select {
 	case <-done:
@@ -235,8 +233,7 @@ func (s *Server) wait(ctx context.Context, d time.Duration, done, broken <-chan 
 	return ErrConnReset
 }
 
-// enqueue keeps the queue in order of arrival, and of sending where that is
-// equal. s.mu is held.
+// enqueue keeps the queue in order of arrival, then of sending. s.mu is held.
 func (s *Server) enqueue(r *request) {
 	i := len(s.queue)
 	for i > 0 && s.queue[i-1].due.After(r.due) {
@@ -245,9 +242,8 @@ func (s *Server) enqueue(r *request) {
 	s.queue = slices.Insert(s.queue, i, r)
 }
 
-// advance carries out all that is due at now, each as of its own moment. A hung
-// server carries nothing out: its requests wait in the socket's buffer.
-// s.mu is held.
+// advance executes the requests that are due at now, each as of its own moment. While the
+// server hangs, they wait in the socket's buffer. s.mu is held.
 func (s *Server) advance(now time.Time) {
 	for !s.hung && len(s.queue) > 0 && !s.queue[0].due.After(now) {
 		r := s.queue[0]
@@ -261,7 +257,7 @@ func (s *Server) advance(now time.Time) {
 	}
 }
 
-// answer carries out one request at the moment at. s.mu is held.
+// answer executes one request at the moment at. s.mu is held.
 func (s *Server) answer(r *request, at time.Time) {
 	wall := at.Add(s.offset)
 	switch {
@@ -312,14 +308,14 @@ func (s *Server) identity(wall time.Time) wire.Identity {
 	return id
 }
 
-// unset is an Identity.Served that nobody has edited.
+// unset is an Identity.Served that SetIdentity has not edited.
 const unset = -time.Hour
 
-// leaveMark is what a Probe does beside asking, as the mark's script does it: see there.
+// leaveMark leaves the mark of a Probe.
 func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time) {
 	if id.RunID == "" && id.ReplID == "" || id.Role != "" && id.Role != wire.RoleMaster {
 		if id.Served == unset {
-			id.Served = -1 // the mark is of a master's run
+			id.Served = -1 // only a master has a mark
 		}
 		return
 	}
@@ -333,16 +329,16 @@ func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time)
 	}
 }
 
-// Hang stops the server as a SIGSTOP does: connections stay, commands are
-// taken into the socket's buffer, and nothing is carried out or answered.
+// Hang stops the server as a SIGSTOP does: connections stay, requests wait in the socket's
+// buffer, and nothing is executed or answered.
 func (s *Server) Hang() {
 	s.lock()
 	defer s.mu.Unlock()
 	s.hung = true
 }
 
-// Resume ends Hang. All that was sent meanwhile is carried out now, in order
-// and each SET with its full TTL, also for callers that have given up.
+// Resume ends Hang. The waiting requests are executed now, in order, each with its full TTL,
+// also those of callers that have given up.
 func (s *Server) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,18 +347,16 @@ func (s *Server) Resume() {
 	s.advance(now)
 }
 
-// Kill ends the server: callers that wait get ErrConnReset, what is in the
-// socket's buffer or on its way is lost, later commands get ErrConnRefused,
-// Unsent.
+// Kill ends the server. Waiting callers get ErrConnReset, requests on their way or in the
+// socket's buffer are lost, and later requests get ErrConnRefused, Unsent.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kill()
 }
 
-// Start starts a server that was killed, with the data that it had, or without.
-// It has a new run ID and replication ID, no uptime, and a new connection. A server
-// that is up stays as it is.
+// Start starts a server that was killed, with its data or without. It has a new run ID and
+// replication ID, no uptime, and a new connection. A server that is up stays as it is.
 func (s *Server) Start(keepData bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,8 +373,8 @@ func (s *Server) Restart(keepData bool) {
 	s.start(keepData)
 }
 
-// Reconnect breaks the connection to a server that stays as it is. Callers
-// that wait get ErrConnReset; what was sent before is still carried out.
+// Reconnect breaks the connection, and the server stays as it is. Waiting callers get
+// ErrConnReset. Requests that were sent before are still executed.
 func (s *Server) Reconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -409,23 +403,23 @@ func (s *Server) start(keepData bool) {
 	s.up()
 }
 
-// Promote makes the server what it is after it was a replica for a while: the same
-// process with another replication ID. Its data stays as it is.
+// Promote makes the server a master that was a replica for a while: the same process with
+// another replication ID. Its data stays.
 func (s *Server) Promote() {
 	s.lock()
 	defer s.mu.Unlock()
 	s.replID, s.promoted = newID(), true
 }
 
-// Attach makes the server what it is after its first replica connected: the same master
-// with another replication ID.
+// Attach makes the server a master whose first replica has connected: the replication ID
+// changes.
 func (s *Server) Attach() {
 	s.lock()
 	defer s.mu.Unlock()
 	s.replID = newID()
 }
 
-// clear forgets all data.
+// clear deletes all data.
 func (s *Server) clear() {
 	s.data, s.mark = NewData(), Mark{}
 	s.data.Notify = s.notify
@@ -450,35 +444,33 @@ func (s *Server) connect() {
 	s.broken = make(chan struct{})
 }
 
-// StepClock moves the server's wall clock by d, forward or back, as an operator
-// or a time service does. Keys expire by that clock.
+// StepClock moves the server's wall clock by d, forward or back. Keys expire by that clock.
 func (s *Server) StepClock(d time.Duration) {
 	s.lock()
 	defer s.mu.Unlock()
 	s.offset += d
 }
 
-// SetIdentity sets what edits each Identity before Probe gives it: to hide a
-// field, to make the server a replica, or to give it the RunID of another one. A
-// command's Run is compared with what comes of it. Identity.Served is that of the run
-// that comes of it, unless it is set. Nil leaves the truth.
+// SetIdentity sets a function that edits each Identity before Probe returns it: to hide a
+// field, to make the server a replica, or to give it the run ID of another server. The Run of
+// a request is compared with the edited identity. Identity.Served belongs to the edited run,
+// unless the function sets it. Nil ends that.
 func (s *Server) SetIdentity(edit func(*wire.Identity)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.edit = edit
 }
 
-// OnCommand sets what is called with every command that is sent, before
-// anything else becomes of it, from the caller's own goroutine: the place to
-// change the world at an exact moment, or to hold a command back. It may call
-// the server's methods. Nil ends it.
+// OnCommand sets a function that is called with every request before it is sent, on the
+// caller's goroutine: to make something happen at an exact moment, or to hold the request
+// back. It may call the server's methods. Nil ends that.
 func (s *Server) OnCommand(hook func(wire.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = hook
 }
 
-// String names the server and says how it is.
+// String is the server's name and state.
 func (s *Server) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

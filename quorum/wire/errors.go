@@ -63,9 +63,8 @@ func (e *SetMismatchError) Error() string {
 func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
 
 // CounterError is the answer of a server on which a counter is, or would have to be
-// lifted, further ahead of the server's clock than Request.Ahead: the counter was written
-// by somebody else, or a clock was set back or is wrong. The server did nothing. It Is
-// ErrCounter.
+// raised, further ahead of the server's clock than Fence.Ahead: another program wrote the
+// counter, or a clock was set back or is wrong. The server did nothing. It Is ErrCounter.
 type CounterError struct {
 	// Token is what the counter would have come to.
 	Token fencing.Token
@@ -140,7 +139,7 @@ func (e *RunError) Error() string {
 // Master reports whether the server that answered is a master, or does not say what it is.
 func (e *RunError) Master() bool { return e.Role == "" || e.Role == "master" }
 
-// Unwrap gives ErrOtherRun, and ErrNotMaster for a replica.
+// Unwrap returns ErrOtherRun, and ErrNotMaster for a replica.
 func (e *RunError) Unwrap() []error {
 	if !e.Master() {
 		return []error{ErrOtherRun, ErrNotMaster}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The processes of the contended part are this program again: here the test.
+// The processes of the contended part run this test program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
 		os.Exit(contendAsProcess(os.Stdin, os.Stdout, os.Stderr))
@@ -32,8 +32,8 @@ func needRedis(t *testing.T) {
 	}
 }
 
-// Every contender locks and releases, so that no figure is one of failures. What
-// the figures are is not for a test to say.
+// Every contender locks and releases, so that no figure counts failures. The test does not
+// check the figures.
 func TestEveryContenderLocks(t *testing.T) {
 	needRedis(t)
 	file := filepath.Join(t.TempDir(), "bench.json")
@@ -82,7 +82,7 @@ func TestSickAndContended(t *testing.T) {
 	}
 }
 
-// What is measured in an overload, of few leases and for a moment: each figure is there.
+// A short overload with few leases has all figures.
 func TestOverloadIsMeasured(t *testing.T) {
 	needRedis(t)
 	one, err := measureOverload(t.Context(), overloadCase{
@@ -135,8 +135,8 @@ func TestQuantile(t *testing.T) {
 	assert.Equal(t, 2.0, median([]float64{3, 1, 2}))
 }
 
-func TestJoinSickness(t *testing.T) {
-	joined := joinSickness([]Sickness{
+func TestJoin(t *testing.T) {
+	joined := join([]Sickness{
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 10, P50: 5, P99: 9, Worst: 20, Goroutines: 7, HeapMB: 3, LeftThere: 1},
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 30, P50: 1, P99: 8, Worst: 10, Goroutines: 9, HeapMB: 2, Failed: 1},
 		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 20, P50: 2, P99: 7, Worst: 11, Goroutines: 8, HeapMB: 1, LeftLater: 2, Failed: 1},

@@ -2,9 +2,8 @@ package main
 
 import "context"
 
-// channels are no locks between machines: one goroutine hands a channel's element to the
-// next of its own process. So long does it take without any server: what a worker holds
-// the lock for, and the scheduler.
+// channels are no locks between machines: goroutines of one process hand each other a channel's
+// element. This shows the cost without any server: the hold time and the scheduler.
 func channels() []contender {
 	return []contender{{
 		name: "a channel", note: "no server: goroutines of one process hand each other a channel's element", contended: true,

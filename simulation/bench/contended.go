@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// Contended is what happened when many wanted one lock.
+// Contended is the result of a competition for one lock.
 type Contended struct {
 	Contender string  `json:"contender"`
 	Processes int     `json:"processes"`
 	Workers   int     `json:"workers_per_process"`
-	PerSecond float64 `json:"handoffs_per_second"`
-	P50       float64 `json:"wait_p50_ms"`
-	P99       float64 `json:"wait_p99_ms"`
-	Longest   float64 `json:"wait_longest_ms"`
-	// Unfair is the longest wait over the median one.
-	Unfair float64 `json:"longest_over_median"`
-	// Fewest and Most are the turns of the workers that had these.
-	Fewest int `json:"fewest_turns"`
-	Most   int `json:"most_turns"`
-	// Commands is how many commands clients sent per handoff.
-	Commands float64 `json:"commands_per_handoff"`
-	Failed   int     `json:"failed"`
+	PerSecond float64 `json:"handoffs_per_second" join:"median"`
+	P50       float64 `json:"wait_p50_ms" join:"median"`
+	P99       float64 `json:"wait_p99_ms" join:"median"`
+	Longest   float64 `json:"wait_longest_ms" join:"median"`
+	// Unfair is the longest wait divided by the median.
+	Unfair float64 `json:"longest_over_median" join:"median"`
+	// Fewest and Most are the smallest and largest number of turns of a worker.
+	Fewest int `json:"fewest_turns" join:"median"`
+	Most   int `json:"most_turns" join:"median"`
+	// Commands is the number of commands that clients sent per hand-off.
+	Commands float64 `json:"commands_per_handoff" join:"median"`
+	Failed   int     `json:"failed" join:"sum"`
 }
 
 // hold is how long a holder keeps the lock.
 const hold = time.Millisecond
 
 func contention(ctx context.Context, f fleet, list []contender, times int, long time.Duration, progress func(string)) ([]Contended, error) {
-	long = max(long, time.Second) // short ones say nothing of fairness
+	long = max(long, time.Second) // fairness takes some time to show
 	var result []Contended
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
 		var contestants []contender
@@ -57,36 +57,17 @@ func contention(ctx context.Context, f fleet, list []contender, times int, long 
 				all[i] = append(all[i], one)
 			}
 		}
-		for i, of := range all {
-			result = append(result, medianContended(contestants[i].name, shape.processes, shape.workers, of))
+		for _, of := range all {
+			result = append(result, join(of))
 		}
 	}
 	return result, nil
 }
 
-func medianContended(name string, processes, workers int, of []Contended) Contended {
-	m := func(field func(Contended) float64) float64 { return medianOf(of, field) }
-	r := Contended{
-		Contender: name, Processes: processes, Workers: workers,
-		PerSecond: m(func(c Contended) float64 { return c.PerSecond }),
-		P50:       m(func(c Contended) float64 { return c.P50 }),
-		P99:       m(func(c Contended) float64 { return c.P99 }),
-		Longest:   m(func(c Contended) float64 { return c.Longest }),
-		Unfair:    m(func(c Contended) float64 { return c.Unfair }),
-		Commands:  m(func(c Contended) float64 { return c.Commands }),
-		Fewest:    int(m(func(c Contended) float64 { return float64(c.Fewest) })),
-		Most:      int(m(func(c Contended) float64 { return float64(c.Most) })),
-	}
-	for _, c := range of {
-		r.Failed += c.Failed
-	}
-	return r
-}
-
-// contenderProcess is the word that makes this program one of the processes.
+// contenderProcess is the argument with which this program is one of the processes.
 const contenderProcess = "contend"
 
-// assignment is what such a process is told, on its standard input.
+// assignment is the standard input of such a process.
 type assignment struct {
 	Contender string
 	Addrs     []string
@@ -95,7 +76,7 @@ type assignment struct {
 	Long      time.Duration
 }
 
-// turns is what it answers: the waits of each worker.
+// turns is its output: the waits of each worker.
 type turns struct {
 	Waits  [][]time.Duration
 	Failed int
@@ -133,7 +114,7 @@ func measureContended(ctx context.Context, c contender, f fleet, processes, work
 	return result, nil
 }
 
-// startProcesses runs the task in some processes and collects their answers.
+// startProcesses runs the task in several processes and collects their output.
 func startProcesses(ctx context.Context, processes int, task assignment) ([]turns, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -161,7 +142,7 @@ func startProcesses(ctx context.Context, processes int, task assignment) ([]turn
 	return all, errors.Join(errs...)
 }
 
-// contendAsProcess is the whole of such a process.
+// contendAsProcess runs such a process.
 func contendAsProcess(stdin io.Reader, stdout, stderr io.Writer) int {
 	var task assignment
 	if err := json.NewDecoder(stdin).Decode(&task); err != nil {
@@ -187,7 +168,7 @@ func contendAsProcess(stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// contend lets workers take one lock in turns, and notes how long each waited.
+// contend has workers acquire one lock in turns, and returns how long each waited.
 func contend(l locker, task assignment) turns {
 	result := turns{Waits: make([][]time.Duration, task.Workers)}
 	var mu sync.Mutex
@@ -195,7 +176,7 @@ func contend(l locker, task assignment) turns {
 	end := time.Now().Add(task.Long)
 	for w := range task.Workers {
 		all.Go(func() {
-			// Who waits at the end is let go: its wait counts if it was long.
+			// A wait at the end is cancelled, and does not count.
 			ctx, cancel := context.WithDeadline(context.Background(), end)
 			defer cancel()
 			for began := time.Now(); began.Before(end); began = time.Now() {

@@ -5,37 +5,36 @@ import (
 	"time"
 )
 
-// ttl is every contender's time to live.
+// ttl is the TTL of all contenders.
 const ttl = 10 * time.Second
 
 // locker is a lock library, opened on servers.
 type locker interface {
-	// lock takes the lock on a name, waiting for it if the library can, and gives
-	// what releases it.
+	// lock acquires the lock of a name. It waits for it if the library can.
 	lock(ctx context.Context, name string) (unlock func(context.Context) error, err error)
 	close()
 }
 
-// contender is one way to take a lock.
+// contender is one way to lock.
 type contender struct {
 	name string
-	// note says what differs from the others beside the code.
+	// note describes it.
 	note string
-	// servers is how many of the servers a lock asks. What asks none is only measured
-	// on one name, in one process.
+	// servers is the number of servers that a lock uses. A contender without servers is
+	// only measured on one name, in one process.
 	servers int
 	// ours is this library.
 	ours bool
-	// sick, contended: worth measuring with one server out of order (which takes a
-	// quorum), and on one name (which takes a way to wait).
+	// sick, contended: to be measured with one faulty server (which requires a quorum),
+	// and on one name (which requires a way to wait).
 	sick, contended bool
-	// sends are the commands that clients send, for counting them: INFO
-	// commandstats has those, too, that scripts call.
+	// sends are the commands that clients send: INFO commandstats also counts commands
+	// of scripts.
 	sends []string
 	open  func(addrs []string) (locker, error)
 }
 
-// contenders are all of them. The first is what the others are measured against.
+// contenders returns all contenders. The others are compared with the first.
 func contenders() []contender {
 	all := []contender{}
 	all = append(all, redsyncs()...)

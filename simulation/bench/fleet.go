@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-// fleet is the servers that everything is measured on.
+// fleet is the servers of a measurement.
 type fleet []*redisproc.Server
 
 func startFleet(ctx context.Context, n int) (fleet, error) {
@@ -33,7 +33,7 @@ func (f fleet) addrs() []string {
 	return addrs
 }
 
-// Close ends the servers and removes what they left.
+// Close stops the servers and removes their files.
 func (f fleet) Close() error {
 	var errs []error
 	for _, server := range f {
@@ -42,8 +42,7 @@ func (f fleet) Close() error {
 	return errors.Join(errs...)
 }
 
-// flush empties the servers: some contenders leave keys behind, which are not to
-// stand in another's way.
+// flush empties the servers, because some contenders leave keys behind.
 func (f fleet) flush() error {
 	for _, server := range f {
 		if _, err := server.MustAsk("FLUSHALL"); err != nil {
@@ -53,7 +52,7 @@ func (f fleet) flush() error {
 	return nil
 }
 
-// cpu is the processor time that the servers have used, in seconds.
+// cpu returns the processor time of the servers in seconds.
 func (f fleet) cpu() (float64, error) {
 	sum := 0.0
 	for _, server := range f {
@@ -72,8 +71,7 @@ func (f fleet) cpu() (float64, error) {
 	return sum, nil
 }
 
-// sent counts the commands that clients have sent to the servers, of those that
-// are named.
+// sent counts some of the commands that the servers have received.
 func (f fleet) sent(names []string) (int, error) {
 	sum := 0
 	for _, server := range f {
@@ -99,7 +97,7 @@ func (f fleet) sent(names []string) (int, error) {
 	return sum, nil
 }
 
-// keys counts the locks' keys that a server has: those that have a short life.
+// keys counts the locks' keys on a server.
 func keys(server *redisproc.Server, names []string) (int, error) {
 	n := 0
 	for _, name := range names {

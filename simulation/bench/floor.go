@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floors are the exchange alone, with nothing that makes a lock of it: no
-// validity, no roll-back, no order, no errors told. They show what can be had.
+// floors are the exchange alone, without a lock: no validity, no rollback, no order, no errors.
+// They show the upper bound.
 func floors() []contender {
 	raw := func(need int) func([]string) (locker, error) {
 		return func(addrs []string) (locker, error) { return openRaw(addrs, need), nil }
@@ -37,7 +37,7 @@ func openRaw(addrs []string, need int) *rawLocker {
 	return r
 }
 
-// fan asks all servers and returns when enough have answered.
+// fan asks all servers and returns after enough replies.
 func (r *rawLocker) fan(ask func(*redis.Client) error) error {
 	answers := make(chan error, len(r.clients))
 	for _, c := range r.clients {
@@ -57,8 +57,8 @@ func (r *rawLocker) lock(ctx context.Context, name string) (func(context.Context
 	value := hex.EncodeToString(random[:])
 	err := r.fan(func(c *redis.Client) error {
 		ok, err := c.SetNX(ctx, name, value, ttl).Result()
-		// A delete of the round before may still be under way where not all answers
-		// are waited for: this is no lock.
+		// If not all replies are awaited, a delete of the previous round may still be
+		// in flight.
 		if err == nil && !ok && r.need == len(r.clients) {
 			err = fmt.Errorf("%s is taken", name)
 		}

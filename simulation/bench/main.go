@@ -1,14 +1,13 @@
-// Command bench measures this library against others, on redis-server processes
-// that it starts itself. It is a module of its own, so that no rival enters the
-// library's.
+// Command bench compares this library with others, on redis-server processes that it starts
+// itself. It is a separate module, so that the library does not depend on the others.
 //
-//	go -C simulation/bench run .                 everything, in some minutes
-//	go -C simulation/bench run . -quick          in less, and with more noise
+//	go -C simulation/bench run .                 everything, in several minutes
+//	go -C simulation/bench run . -quick          in less time, with more noise
 //	go -C simulation/bench run . -parts throughput -workers 128 -only redlock,redsync
 //
-// All contenders of a part are measured in turns, several times over; what is
-// printed are medians, and ratios to the first contender. Absolute figures are of
-// this machine; client and servers share its cores.
+// All contenders of a part are measured in turns, in several rounds. The output has medians,
+// and ratios to the first contender. Absolute figures depend on the machine; the client and
+// the servers share its cores.
 package main
 
 import (
@@ -35,7 +34,7 @@ const (
 	exitUsage = 2
 )
 
-// options are what the user asks for.
+// options are the parsed flags.
 type options struct {
 	parts, only []string
 	workers     []int
@@ -92,11 +91,11 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	part := flags.String("parts", strings.Join(parts, ","), "what to measure")
 	only := flags.String("only", "", "contenders, by the beginnings of their names; default: all")
 	workers := flags.String("workers", "1,16,128,1024", "numbers of workers for throughput")
-	times := flags.Int("rounds", 5, "how often each is measured")
-	long := flags.Duration("for", 2*time.Second, "how long each measurement lasts")
+	times := flags.Int("rounds", 5, "the number of rounds")
+	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
 	quick := flags.Bool("quick", false, "one round of half a second")
-	leases := flags.Int("leases", 10_000, "how many leases are kept in the overload")
-	file := flags.String("json", "", "write the results to this file, too")
+	leases := flags.Int("leases", 10_000, "the number of kept leases in the overload")
+	file := flags.String("json", "", "also write the results to this file")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return options{}, nil, err
@@ -152,7 +151,7 @@ func names(list []contender) string {
 	return strings.Join(all, "; ")
 }
 
-// measure measures what opts ask for.
+// measure performs the measurements.
 func measure(ctx context.Context, opts options, list []contender, stderr io.Writer) (Results, error) {
 	results := Results{Cores: runtime.NumCPU(), Go: runtime.Version(), Rounds: opts.times, Seconds: opts.long.Seconds()}
 	for _, c := range list {

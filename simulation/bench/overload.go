@@ -14,14 +14,14 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Overload is what becomes of leases that are kept alive, and of new locks, when more are
-// asked for than the servers can serve.
+// Overload is the effect on kept leases and on new locks of more requests than the servers can
+// handle.
 type Overload struct {
 	Leases  int     `json:"leases"`
 	TTL     float64 `json:"ttl_seconds"`
 	Seconds float64 `json:"seconds"`
 
-	Capacity float64 `json:"capacity_per_second"` // locks taken and released while nobody asks for too many
+	Capacity float64 `json:"capacity_per_second"` // of cycles without overload
 	Offered  float64 `json:"offered_per_second"`
 	Won      float64 `json:"won_per_second"`
 
@@ -36,8 +36,8 @@ type Overload struct {
 	Overloaded int     `json:"overloaded"`  // of these: refused before any server was asked
 	Failed     int     `json:"failed"`      // of these: lost for another reason
 	Waiters    int     `json:"waiters"`     // by Acquire, with a bound on the wait
-	GaveUp     int     `json:"gave_up"`     // of these: were not served in time
-	WaitP50    float64 `json:"wait_p50_ms"` // of those who were served
+	GaveUp     int     `json:"gave_up"`     // of these: not served in time
+	WaitP50    float64 `json:"wait_p50_ms"` // of those that were served
 	WaitP99    float64 `json:"wait_p99_ms"`
 }
 
@@ -45,14 +45,14 @@ type Overload struct {
 type overloadCase struct {
 	leases   int
 	ttl      time.Duration
-	warm     time.Duration // for which the capacity is measured
-	long     time.Duration // for which too many locks are asked for
-	times    float64       // too many: of the capacity
+	warm     time.Duration // to measure the capacity
+	long     time.Duration // of the overload
+	times    float64       // the requests, relative to the capacity
 	waiters  int           // one of so many waits
-	patience time.Duration // for how long
+	patience time.Duration // for so long
 }
 
-// overloadOf is the case for one measurement's length: the whole one takes two TTLs.
+// overloadOf returns the full case, which takes two TTLs, or a quick one.
 func overloadOf(leases int, quick bool) overloadCase {
 	c := overloadCase{leases: leases, ttl: 30 * time.Second, warm: 5 * time.Second, long: time.Minute, times: 4, waiters: 16, patience: 2 * time.Second}
 	if quick {
@@ -61,7 +61,7 @@ func overloadOf(leases int, quick bool) overloadCase {
 	return c
 }
 
-// overloadRun gathers what a run shows.
+// overloadRun collects the results of a run.
 type overloadRun struct {
 	lost, extensionsFailed  atomic.Int64
 	won, overloaded, failed atomic.Int64
@@ -97,19 +97,19 @@ func measureOverload(ctx context.Context, c overloadCase, progress func(string))
 	if run.patient, err = run.locks.WithTerms(func(t *quorum.Terms) { t.TTL, t.MaxWait = c.ttl, c.patience }); err != nil {
 		return result, err
 	}
-	// The servers were started just now, and nothing was ever locked on them.
+	// The servers are new, and nothing was ever locked on them.
 	if err := run.locks.Trust(ctx); err != nil {
 		return result, err
 	}
 
-	progress(fmt.Sprintf("overload: taking %d leases", c.leases))
+	progress(fmt.Sprintf("overload: acquiring %d leases", c.leases))
 	if err := run.hold(ctx, c.leases); err != nil {
 		return result, err
 	}
-	progress("overload: what the servers can serve")
+	progress("overload: measuring the capacity")
 	result.Capacity = run.capacity(ctx, c.warm)
 	perSecond := c.times * result.Capacity
-	progress(fmt.Sprintf("overload: %.0f locks a second are taken; asking for %.0f for %v", result.Capacity, perSecond, c.long))
+	progress(fmt.Sprintf("overload: the capacity is %.0f locks a second; asking for %.0f for %v", result.Capacity, perSecond, c.long))
 	run.won.Store(0)
 	run.measuring.Store(true)
 	took := run.offer(ctx, c, perSecond)
@@ -149,7 +149,7 @@ func (r *overloadRun) config(c overloadCase) quorum.Config {
 	return cfg
 }
 
-// hold takes leases and has them kept alive. They end with the Coordinator.
+// hold acquires leases and keeps them alive. They end with the Coordinator.
 func (r *overloadRun) hold(ctx context.Context, n int) error {
 	const workers = 64
 	errs := make([]error, workers)
@@ -169,8 +169,7 @@ func (r *overloadRun) hold(ctx context.Context, n int) error {
 	return errors.Join(errs...)
 }
 
-// capacity is how many locks a second are taken and released by as many workers as keep
-// the servers busy.
+// capacity returns the cycles per second of enough workers to keep the servers busy.
 func (r *overloadRun) capacity(ctx context.Context, long time.Duration) float64 {
 	var all sync.WaitGroup
 	began := time.Now()
@@ -179,7 +178,7 @@ func (r *overloadRun) capacity(ctx context.Context, long time.Duration) float64 
 			key := fmt.Sprint("worker-", w)
 			for time.Since(began) < long && ctx.Err() == nil {
 				if lease, err := r.locks.Acquire(ctx, key); err == nil {
-					_ = lease.Release(ctx) // what isn't delivered is owed
+					_ = lease.Release(ctx) // undelivered deletes stay pending
 					r.won.Add(1)
 				}
 			}
@@ -189,9 +188,8 @@ func (r *overloadRun) capacity(ctx context.Context, long time.Duration) float64 
 	return float64(r.won.Load()) / time.Since(began).Seconds()
 }
 
-// offer asks for so many locks a second, whatever becomes of those before, each with a key
-// of its own. What this process has no time to ask for isn't made up for: bursts of callers
-// would measure this program.
+// offer sends requests at a rate, whatever happens to earlier ones, each with a key of its own.
+// It drops requests that it is late for: bursts would measure this program.
 func (r *overloadRun) offer(ctx context.Context, c overloadCase, perSecond float64) time.Duration {
 	const most = 5 * time.Millisecond
 	var all sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 
 // ourselves is this library, with and without the fencing token.
 func ourselves() []contender {
-	make1 := func(name, note string, cfg quorum.Config) contender {
+	contend := func(name, note string, cfg quorum.Config) contender {
 		cfg.TTL = ttl
 		return contender{
 			name: name, note: note, servers: 5, ours: true, sick: true, contended: true,
@@ -18,8 +18,8 @@ func ourselves() []contender {
 		}
 	}
 	return []contender{
-		make1("redlock", "this library, its defaults: fencing token, clock monitor, restart quarantine", quorum.Config{}),
-		make1("redlock, no token", "the same with fencing off", quorum.Config{Fencing: quorum.Off}),
+		contend("redlock", "this library, its defaults: fencing token, clock monitor, restart quarantine", quorum.Config{}),
+		contend("redlock, no token", "the same with fencing off", quorum.Config{Fencing: quorum.Off}),
 	}
 }
 
@@ -42,7 +42,7 @@ func openRedlock(addrs []string, cfg quorum.Config) (locker, error) {
 		_ = group.Close()
 		return nil, err
 	}
-	// The servers were started just now, and nothing was ever locked on them.
+	// The servers are new, and nothing was ever locked on them.
 	if err := locks.Trust(context.Background()); err != nil {
 		_ = locks.Close(context.Background())
 		_ = group.Close()

@@ -20,7 +20,7 @@ func redsyncs() []contender {
 	return []contender{
 		{name: "redsync", note: "go-redsync/redsync v4 on go-redis, its defaults", servers: 5, sick: true, contended: true, sends: sends, open: goRedis()},
 		{name: "redsync, fail-fast", note: "WithFailFast(true)", servers: 5, sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
-		{name: "redsync on rueidis", note: "pools of our own on redis/rueidis, which pipelines by itself", servers: 5, sends: sends, open: openRedsyncOnRueidis},
+		{name: "redsync on rueidis", note: "pools of our own on redis/rueidis, which pipelines on its own", servers: 5, sends: sends, open: openRedsyncOnRueidis},
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *redsyncLocker) lock(ctx context.Context, name string) (func(context.Con
 		if err == nil {
 			break
 		}
-		// It gives up after 32 tries; who waits for a lock asks again.
+		// It gives up after 32 tries; a waiter tries again.
 		var taken *redsync.ErrTaken
 		if ctx.Err() != nil || !errors.As(err, &taken) && !errors.Is(err, redsync.ErrFailed) {
 			return nil, err

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Results is everything that was measured.
+// Results are the results of all measurements.
 type Results struct {
 	Server     string       `json:"redis_version"`
 	Go         string       `json:"go"`
@@ -36,7 +36,7 @@ func (r Results) writeJSON(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// markdown writes all as tables.
+// markdown writes the results as tables.
 func (r Results) markdown(w io.Writer) {
 	fmt.Fprintf(w, "Five redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of %d rounds of %.3gs, in turns.\n\n",
 		r.Server, r.Cores, r.Go, r.Rounds, r.Seconds)

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// rueidisPool lets redsync speak through rueidis. Redsync's own adapter goes by way
-// of a third module, a layer more.
+// rueidisPool lets redsync use rueidis. Redsync's own adapter has another layer, in a third
+// module.
 type rueidisPool struct{ client rueidis.Client }
 
 func (p rueidisPool) Get(ctx context.Context) (redsyncredis.Conn, error) {

@@ -11,31 +11,31 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-// Sickness is what one server of five costs that is out of order.
+// Sickness is the cost of one faulty server out of five.
 type Sickness struct {
 	Contender string  `json:"contender"`
 	State     string  `json:"state"` // "healthy", "slow", "hung", "killed"
 	Workers   int     `json:"workers"`
-	PerSecond float64 `json:"cycles_per_second"`
-	P50       float64 `json:"p50_ms"`
-	P99       float64 `json:"p99_ms"`
-	Worst     float64 `json:"worst_ms"`
-	Failed    int     `json:"failed"`
-	// Goroutines and HeapMB are the most that were seen.
-	Goroutines int     `json:"goroutines"`
-	HeapMB     float64 `json:"heap_mb"`
-	// LeftThere counts locks' keys on the four healthy servers right after the last
-	// release, LeftLater those on the sick one, one second after it answers again.
-	LeftThere int `json:"keys_left_on_healthy"`
-	LeftLater int `json:"keys_left_on_sick"`
+	PerSecond float64 `json:"cycles_per_second" join:"median"`
+	P50       float64 `json:"p50_ms" join:"median"`
+	P99       float64 `json:"p99_ms" join:"median"`
+	Worst     float64 `json:"worst_ms" join:"max"`
+	Failed    int     `json:"failed" join:"sum"`
+	// Goroutines and HeapMB are the maxima.
+	Goroutines int     `json:"goroutines" join:"max"`
+	HeapMB     float64 `json:"heap_mb" join:"max"`
+	// LeftThere counts the locks' keys on the four healthy servers right after the last
+	// release, LeftLater those on the faulty one, a second after its recovery.
+	LeftThere int `json:"keys_left_on_healthy" join:"sum"`
+	LeftLater int `json:"keys_left_on_sick" join:"sum"`
 }
 
-// slowness is how late the slow server's answers are.
+// slowness is the delay of the slow server's replies.
 const slowness = 50 * time.Millisecond
 
-// sickness measures each contender that asks a majority, on servers of its own
-// because of what it leaves on them: the others once, for what is asked of them takes
-// some of them many seconds, and this library in several rounds.
+// sickness measures each contender that uses a majority, on servers of its own because of the
+// keys that it leaves there: this library in several rounds, the others once, because it
+// takes some of them many seconds.
 func sickness(ctx context.Context, list []contender, times int, long time.Duration, progress func(string)) ([]Sickness, error) {
 	var all []Sickness
 	for _, workers := range []int{1, 128} {
@@ -60,29 +60,12 @@ func sickness(ctx context.Context, list []contender, times int, long time.Durati
 		for _, state := range states {
 			for _, c := range list {
 				if of := measured[[2]string{state, c.name}]; len(of) > 0 {
-					all = append(all, joinSickness(of))
+					all = append(all, join(of))
 				}
 			}
 		}
 	}
 	return all, nil
-}
-
-// joinSickness has the medians of what was measured in several rounds, the worst of what
-// is bad at its worst, and the sums of what should not be at all.
-func joinSickness(of []Sickness) Sickness {
-	joined := of[0]
-	for _, s := range of[1:] {
-		joined.Worst = max(joined.Worst, s.Worst)
-		joined.Goroutines, joined.HeapMB = max(joined.Goroutines, s.Goroutines), max(joined.HeapMB, s.HeapMB)
-		joined.Failed += s.Failed
-		joined.LeftThere += s.LeftThere
-		joined.LeftLater += s.LeftLater
-	}
-	joined.PerSecond = medianOf(of, func(s Sickness) float64 { return s.PerSecond })
-	joined.P50 = medianOf(of, func(s Sickness) float64 { return s.P50 })
-	joined.P99 = medianOf(of, func(s Sickness) float64 { return s.P99 })
-	return joined
 }
 
 func measureSickness(ctx context.Context, c contender, state string, workers int, long time.Duration) (Sickness, error) {
@@ -115,7 +98,7 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 		if err := sick.Pause(); err != nil {
 			return result, err
 		}
-		defer func() { _ = sick.Resume() }() // or it could not be ended
+		defer func() { _ = sick.Resume() }() // so that it can be stopped
 	case "killed":
 		sick.Kill()
 	}
@@ -141,12 +124,12 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 		}
 		result.LeftThere += n
 	}
-	result.LeftLater, err = recover1(ctx, state, sick, slow, locks)
+	result.LeftLater, err = heal(ctx, state, sick, slow, locks)
 	return result, err
 }
 
-// recover1 heals the sick server and looks at it a second later.
-func recover1(ctx context.Context, state string, sick *redisproc.Server, slow *slowLink, locks []string) (int, error) {
+// heal repairs the faulty server and counts its keys a second later.
+func heal(ctx context.Context, state string, sick *redisproc.Server, slow *slowLink, locks []string) (int, error) {
 	switch state {
 	case "slow":
 		slow.setDelay(0)
@@ -167,8 +150,8 @@ func recover1(ctx context.Context, state string, sick *redisproc.Server, slow *s
 	return keys(sick, locks)
 }
 
-// watchSize samples this process until the returned function is called, which
-// gives the largest numbers seen.
+// watchSize samples this process until the returned function is called, which returns the
+// maxima.
 func watchSize() func() (goroutines int, heapMB float64) {
 	done := make(chan struct{})
 	var sampling sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// slowLink stands before a server and delivers its answers late: each by the same
-// time, as a long way would, and not one after the other.
+// slowLink is a proxy that delays a server's replies, each by the same time, as a long
+// distance would.
 type slowLink struct {
 	listener net.Listener
 	target   string
@@ -63,7 +63,7 @@ func (l *slowLink) accept() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(time.Millisecond) // out of files: the next may find some
+			time.Sleep(time.Millisecond) // out of file descriptors; try again
 			continue
 		}
 		server, err := net.Dial("tcp", l.target)
@@ -82,7 +82,7 @@ func (l *slowLink) accept() {
 	}
 }
 
-// piece is some bytes of an answer, and when they are due.
+// piece is a part of a reply, and when it is due.
 type piece struct {
 	due   time.Time
 	bytes []byte

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"reflect"
 	"slices"
 	"time"
 )
 
-// quantile gives the q-th part of sorted times, q from 0 to 1; 0 if there are none.
+// quantile returns the q-quantile of sorted times, q from 0 to 1; 0 if there are none.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -13,7 +14,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// median gives the middle one of some values; 0 if there are none.
+// median returns the upper median; 0 if there are no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -23,13 +24,41 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// medianOf gives the median of one field over several measurements.
-func medianOf[T any](all []T, field func(T) float64) float64 {
-	values := make([]float64, len(all))
-	for i, one := range all {
-		values[i] = field(one)
+// join combines several measurements, field by field. A tag says how: join:"median", "max" or
+// "sum". Other fields are those of the first measurement.
+func join[T any](all []T) T {
+	joined := all[0]
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		how := field.Tag.Get("join")
+		if how == "" {
+			continue
+		}
+		values := make([]float64, len(all))
+		for n := range all {
+			of := reflect.ValueOf(all[n]).Field(i)
+			if of.CanInt() {
+				values[n] = float64(of.Int())
+			} else {
+				values[n] = of.Float()
+			}
+		}
+		value := median(values)
+		switch how {
+		case "max":
+			value = slices.Max(values)
+		case "sum":
+			value = 0
+			for _, v := range values {
+				value += v
+			}
+		}
+		if to := reflect.ValueOf(&joined).Elem().Field(i); to.CanInt() {
+			to.SetInt(int64(value))
+		} else {
+			to.SetFloat(value)
+		}
 	}
-	return median(values)
+	return joined
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Throughput is what one contender did with a number of workers, each of which
-// took and released a lock of its own, again and again.
+// Throughput is the result of one contender with workers that each acquire and release a lock
+// of their own repeatedly.
 type Throughput struct {
 	Contender string  `json:"contender"`
 	Workers   int     `json:"workers"`
-	PerSecond float64 `json:"cycles_per_second"`
-	P50       float64 `json:"p50_us"`
-	P99       float64 `json:"p99_us"`
+	PerSecond float64 `json:"cycles_per_second" join:"median"`
+	P50       float64 `json:"p50_us" join:"median"`
+	P99       float64 `json:"p99_us" join:"median"`
 	// ClientCPU and ServerCPU are processor times, the latter of all servers.
-	ClientCPU float64 `json:"client_cpu_us_per_cycle"`
-	ServerCPU float64 `json:"server_cpu_us_per_cycle"`
-	Allocs    float64 `json:"allocs_per_cycle"`
-	Failed    int     `json:"failed"`
-	// Ratio is PerSecond over the first contender's, of the same rounds.
+	ClientCPU float64 `json:"client_cpu_us_per_cycle" join:"median"`
+	ServerCPU float64 `json:"server_cpu_us_per_cycle" join:"median"`
+	Allocs    float64 `json:"allocs_per_cycle" join:"median"`
+	Failed    int     `json:"failed" join:"sum"`
+	// Ratio is PerSecond divided by the first contender's, in the same rounds.
 	Ratio float64 `json:"ratio"`
 }
 
@@ -37,7 +37,7 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 		return Throughput{}, fmt.Errorf("opening %s: %w", c.name, err)
 	}
 	defer l.close()
-	// Connections, scripts and pools come up before anything is counted.
+	// Connections, scripts and pools are set up before the measurement.
 	_, warmFailed := work(ctx, l, workers, long/4)
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -65,12 +65,12 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 	}, ctx.Err()
 }
 
-// patience is how long workers may take beyond their time. A library that loses a
-// wake-up never comes back, and the others are still to be measured.
+// patience is how long workers may take beyond their time. A library that loses a notification
+// hangs forever, and the others are still to be measured.
 const patience = 15 * time.Second
 
-// work lets workers take and release locks of their own, and gives what each cycle
-// took. Workers that don't come back count as failed.
+// work has workers acquire and release locks of their own, and returns the durations of the
+// cycles. Workers that hang count as failed.
 func work(ctx context.Context, l locker, workers int, long time.Duration) (cycles []time.Duration, failed int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -117,7 +117,7 @@ func cycle(ctx context.Context, l locker, name string) error {
 	return unlock(ctx)
 }
 
-// ownCPU is the processor time that this process has used.
+// ownCPU returns the processor time of this process.
 func ownCPU() time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
@@ -126,8 +126,8 @@ func ownCPU() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// rounds measures all contenders one after the other, several times over, and
-// gives the medians: what else the machine does meets all of them alike.
+// rounds measures all contenders in turns, in several rounds, and returns the medians. So other
+// load on the machine affects all of them alike.
 func rounds(ctx context.Context, f fleet, list []contender, workers, times int, long time.Duration, progress func(string)) ([]Throughput, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(c contender) bool { return c.servers == 0 })
 	all := make([][]Throughput, len(list))
@@ -144,19 +144,7 @@ func rounds(ctx context.Context, f fleet, list []contender, workers, times int, 
 	}
 	result := make([]Throughput, len(list))
 	for i, of := range all {
-		m := func(field func(Throughput) float64) float64 { return medianOf(of, field) }
-		result[i] = Throughput{
-			Contender: list[i].name, Workers: workers,
-			PerSecond: m(func(t Throughput) float64 { return t.PerSecond }),
-			P50:       m(func(t Throughput) float64 { return t.P50 }),
-			P99:       m(func(t Throughput) float64 { return t.P99 }),
-			ClientCPU: m(func(t Throughput) float64 { return t.ClientCPU }),
-			ServerCPU: m(func(t Throughput) float64 { return t.ServerCPU }),
-			Allocs:    m(func(t Throughput) float64 { return t.Allocs }),
-		}
-		for _, t := range of {
-			result[i].Failed += t.Failed
-		}
+		result[i] = join(of)
 		// The ratio of the same round, and the median of these.
 		ratios := make([]float64, len(of))
 		for r := range of {

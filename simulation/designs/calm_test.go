@@ -11,8 +11,8 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// On a calm day each design but one is a lock: it locks, excludes, extends, releases
-// and hands over, and nothing is left behind.
+// Without faults each design but one is a lock: it locks, excludes, extends, releases and
+// hands over, and leaves nothing behind.
 func TestCalmDay(t *testing.T) {
 	for _, d := range designs.All() {
 		if d.Name == "setex" {
@@ -73,7 +73,7 @@ func TestCalmDay(t *testing.T) {
 	}
 }
 
-// For one client SETEX does as SET NX EX does. A second one isn't kept out.
+// For one client SETEX does the same as SET NX EX. It does not exclude a second one.
 func TestSetexExcludesNobody(t *testing.T) {
 	r := play(t, "setex", simulation.Config{Witness: true}, nil, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
@@ -92,7 +92,7 @@ func TestSetexExcludesNobody(t *testing.T) {
 	}), simulation.TwoHolders)
 }
 
-// A holder that crashes is forgotten after a TTL, where there is one (X1).
+// The lock of a crashed holder expires after a TTL, if there is one (X1).
 func TestHolderCrashes(t *testing.T) {
 	for _, d := range designs.All() {
 		t.Run(d.Name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestSpinning(t *testing.T) {
 	}
 }
 
-// Whoever waits gives up in time, and says so.
+// A waiter gives up in time, with an error.
 func TestWaitingIsBounded(t *testing.T) {
 	for _, name := range []string{"setpx-cad", "textbook"} {
 		for bound, set := range map[string]func(*simulation.Config){

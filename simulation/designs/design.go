@@ -9,72 +9,67 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Group is a part of the table of designs.
+// Group is a section of the table of designs.
 type Group string
 
 // The groups, in their order.
 const (
-	// OneServer is a lock on one Redis server, as articles teach it.
+	// OneServer is a lock on one Redis server, as in articles.
 	OneServer Group = "one server"
-	// Replicated is the same on a master with replicas, one of which takes over
-	// when it fails.
+	// Replicated is the same on a master with replicas, one of which takes over after a
+	// failure.
 	Replicated Group = "one server with replicas"
 	// Redlock is the Redis document's algorithm, and this library with one safety
 	// feature after the other switched on.
 	Redlock Group = "redlock"
-	// Tokens is about where fencing tokens come from, and what is done with them.
+	// Tokens is about the source and the use of fencing tokens.
 	Tokens Group = "fencing tokens"
-	// Flaws is what other implementations and set-ups do differently.
+	// Flaws are differences of other implementations and deployments.
 	Flaws Group = "flaws"
 )
 
-// Design is one way to lock, as a run can be played with it.
+// Design is one way to lock.
 type Design struct {
 	// Name is short and unique: letters, digits and dashes.
-	Name string
-	// Title says in words what it is.
+	Name  string
 	Title string
 	Group Group
-	// Source is where it is taught, used or reported.
+	// Source is where it is described, used or reported.
 	Source string
-	// Promises is what its users expect.
+	// Promises is its users' expectation.
 	Promises string
-	// Breaks is what breaks it. Scenario numbers are those of package simulation.
+	// Breaks is what breaks it, with the IDs of scenarios.
 	Breaks string
-	// Cure names the design that differs from this one only in the flaw, "" if this
-	// design isn't about a flaw.
+	// Cure names the design without this one's flaw, "" if this design isn't about a flaw.
 	Cure string
-	// Servers is how many of a run's servers it uses: 1 or 5. A design for 5 works
-	// on any number.
+	// Servers is the number of servers that it uses: 1 or 5. A design for 5 works with any
+	// number.
 	Servers int
-	// Apply changes a Config so that the run's processes lock in this way: Locker,
-	// Guard, the library's switches and what the servers' replicas do. What it
-	// doesn't set it leaves alone, so that a scenario's own settings stay.
+	// Apply configures processes to lock in this way: Locker, Guard, the library's switches
+	// and the replicas. Other settings stay.
 	Apply func(*simulation.Config)
 }
 
-// Configure gives cfg with the design applied. cfg stays as it was.
+// Configure returns cfg with the design applied, and does not change cfg.
 func (d Design) Configure(cfg simulation.Config) simulation.Config {
 	d.Apply(&cfg)
 	return cfg
 }
 
-// ErrUnknown is wrapped by the error for a name that no design has.
+// ErrUnknown: there is no such design.
 var ErrUnknown = errors.New("designs: no such design")
 
-// All is every design, in the order of the table's rows.
+// All returns every design, in the order of the table.
 func All() []Design {
 	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws(), Registered())
 }
 
-// LockBy makes a Config's processes lock by a Locker of your own, before a resource that
-// looks at nothing. It is what Design.Apply is for a design that is no Recipe.
+// LockBy returns the Apply of a design with a Locker of its own, and a resource without a guard.
 func LockBy(locker func(simulation.Process) (simulation.Locker, error)) func(*simulation.Config) {
 	return func(cfg *simulation.Config) { cfg.Guard, cfg.Locker = simulation.Unguarded, locker }
 }
 
-// ByName gives the design of that name, or an error that Is ErrUnknown and lists
-// the names.
+// ByName returns the design with the name. The error Is ErrUnknown and lists the names.
 func ByName(name string) (Design, error) {
 	all := All()
 	if i := slices.IndexFunc(all, func(d Design) bool { return d.Name == name }); i >= 0 {

@@ -19,11 +19,11 @@ const (
 	key = "k"
 )
 
-// seeds is how many seeds each run is played with: latencies and the order of what
-// happens at one moment differ, the verdict doesn't.
+// seeds is the number of seeds of each run: latencies and the order of simultaneous events
+// differ, the verdict doesn't.
 const seeds = 10
 
-// design gives a design by its name.
+// design returns a design by its name.
 func design(t *testing.T, name string) designs.Design {
 	t.Helper()
 	d, err := designs.ByName(name)
@@ -31,8 +31,8 @@ func design(t *testing.T, name string) designs.Design {
 	return d
 }
 
-// play plays a design with all seeds and demands the same kinds of violations in
-// each run. It gives the last run.
+// play runs a design with all seeds and requires the same kinds of violations in each run. It
+// returns the last run.
 func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
 	t.Helper()
 	slices.Sort(want)
@@ -47,10 +47,10 @@ func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.
 	return last
 }
 
-// none is the verdict of a run in which the checks found nothing.
+// none is the verdict of a run without violations.
 var none []simulation.ViolationKind
 
-// parts gives each process a part of its own.
+// parts gives each process its own workload.
 func parts(byName map[string]simulation.Workload) simulation.Workload {
 	return func(c *simulation.Client) {
 		if part := byName[c.Name]; part != nil {
@@ -59,7 +59,7 @@ func parts(byName map[string]simulation.Workload) simulation.Workload {
 	}
 }
 
-// take acquires the key, or gives nil.
+// take acquires the key, or returns nil.
 func take(c *simulation.Client) simulation.Lease {
 	lease, err := c.TryAcquire(key)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestByName(t *testing.T) {
 	assert.ErrorContains(t, err, `"zookeeper"; there are setnx, `)
 }
 
-// A design is applied to a copy, and on top of what a scenario has set.
+// A design is applied to a copy, and keeps the settings of a scenario.
 func TestConfigure(t *testing.T) {
 	cfg := simulation.Config{Servers: 3, Guard: simulation.GuardAdmits}
 	cfg.Quorum.TTL = 7 * time.Second
@@ -128,7 +128,7 @@ func TestConfigure(t *testing.T) {
 	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
 }
 
-// The documentation speaks of every design, and of no other.
+// The documentation lists every design, and no other.
 func TestDocNamesEveryDesign(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	require.NoError(t, err)

@@ -13,17 +13,17 @@
 // once?
 //
 //	Some work is done twice: take "setpx-cad". One server, two commands, nothing to
-//	tune. What it lacks shows when that server restarts or fails over, and when a
+//	tune. Its weaknesses show when that server restarts or fails over, and when a
 //	client is slow.
 //
-//	The same, but it has to go on when a server fails: take "default". Any majority
+//	The same, but it has to survive the failure of a server: take "default". Any majority
 //	of the servers will do. Do not take replicas for that: after a failover both
-//	clients have the lock, and neither is told.
+//	clients have the lock, and neither notices.
 //
 //	Something breaks: take "token-admit". No lock whose holder may be late is enough
-//	by itself, on Redis or elsewhere: a process can stop, and a packet be late, after
-//	the last look at the clock. The resource has to refuse those that come too late,
-//	and for that it needs a token, and must see it before the first read.
+//	on its own, on Redis or elsewhere: a process can be paused, and a packet delayed,
+//	after the last check of the clock. The resource has to refuse late requests, and
+//	for that it needs a token, and must see it before the first read.
 //
 //	Something breaks, and requests may be repeated: take "idempotent".
 //
@@ -39,56 +39,56 @@
 //	setnx-expire     + an expiry; forever if the crash falls between the two commands (S16)
 //	setpx-del        + in one command; a late release deletes the next holder's lock (S17)
 //	setpx-cad        + compared before it is deleted; the server is all there is (S4, S7), and
-//	                 the time that its answer took isn't counted (S3)
+//	                 the time that its reply took isn't counted (S3)
 //	tair-cas         the same by Tair's own commands
 //	replica-async    + a replica that takes over, without the newest locks (S8)
 //	wait-some        + a lock counts when one of two replicas has it, which may not be the one that takes over (S8)
 //	wait-one         the same with one replica, which is the one that takes over; if it is down nobody gets the lock (S8e)
 //	wait-all         the same with two, and both must have it; if one is down nobody gets the lock (S8e)
-//	wait-late        wait-one, counted from after the WAIT: the time that it took isn't the holder's (S8f)
+//	wait-late        wait-one, counted from after the WAIT: the lease is too long by the time that it took (S8f)
 //	semisync         + the server waits for a replica, until it no longer does (S8)
 //	redlock          + a majority of independent servers, and the time counts from before the first
 //	                 command; servers that forget (S7, S8) or whose clock jumps (S4) break it
 //	quarantine       + servers that may have forgotten don't vote
 //	monitor          + servers whose clock jumped don't vote
-//	topup            + a lease that was had on a bare majority is put on the other servers too (S19)
-//	default          all of this as quorum.Config{} has it, where extending is the caller's;
-//	                 holders that are late still do harm (S1, S2)
+//	topup            + a lease on a bare majority is put on the other servers as well (S19)
+//	default          all of this as quorum.Config{} has it, where the caller extends the lease;
+//	                 late holders still do harm (S1, S2)
 //	token-write      + the resource refuses writes under an old token; a late one may still slip in
 //	                 between the next holder's read and write (S24)
 //	token-admit      + the resource is shown the token before the first read; a repeated request is
-//	                 carried out twice
-//	idempotent       + the resource knows each write again
+//	                 executed twice
+//	idempotent       + the resource recognises repeated writes
 //
-// # Tokens that are none
+// # Incorrect tokens
 //
-// A fencing token must be fixed with the grant, and larger for whoever comes later.
-// "token-after" fetches it when it is needed, "token-current" reads what the counter
-// says by then, and "token-naive-max" takes the largest of counters that nobody
-// brings together: with each of them a holder that is late gets past the guard.
+// A fencing token must be fixed with the grant, and larger for later holders.
+// "token-after" fetches it when it is needed, "token-current" reads the counter's current
+// value, and "token-naive-max" takes the largest of independent counters: with each of
+// them a late holder gets past the guard.
 //
 // # Flaws
 //
-// The rows of the group Flaws are one deviation each from "textbook", which is the
-// document's algorithm in two pages of code, or from another design. Nearly all are
-// in the sources, the defaults or the issues of libraries that are in wide use, named
-// in Design.Source; the tests play each beside its cure.
+// Each row of the group Flaws has one difference from "textbook", which is the document's
+// algorithm in two pages of code, or from another design. Nearly all are in the sources,
+// the defaults or the issues of widely used libraries, named in Design.Source. The tests
+// compare each with its cure.
 //
 //	value-reused       one random value for all tries of an acquisition (S9m)
 //	release-granted    a lost round is rolled back only where it was granted (S10)
 //	no-timeout         no timeout for each server (S27)
 //	half-quorum        half of the servers are enough (S18)
 //	quorum-reachable   a majority of the reachable servers is enough (S14, X2)
-//	no-elapsed-check   a lock is handed out whose time is over (S3)
-//	late-start         the time counts from the answers (S3, S11b)
-//	wall-clock         time is told by the wall clock alone (S5)
+//	no-elapsed-check   an expired lock is handed out (S3)
+//	late-start         the time counts from the replies (S3, S11b)
+//	wall-clock         the wall clock alone measures time (S5)
 //	no-drift           no allowance for clocks that run at different rates (S6)
 //	extend-sets        an extension sets the key where it is missing (S11a)
 //	partial-extend     an extension by any server at all is enough (S11c)
-//	extend-releases    an extension that isn't won deletes the keys (S11e)
+//	extend-releases    a failed extension deletes the keys (S11e)
 //	m-of-n             M of N servers are enough, where M is no majority (S18b)
 //	expire-at          the key expires at a time of the client's wall clock (S4e, S4g)
-//	setex              SETEX for SET NX EX: whoever asks gets the lock (S32)
+//	setex              SETEX for SET NX EX: every client that asks gets the lock (S32)
 //	get-then-del       GET, a comparison and DEL for the release (S17b)
 //	same-value         the same value for every client (S17)
 //	set-on-extend      an extension sets the key where it is missing, on one server (S11a)
@@ -97,24 +97,23 @@
 //	repeats-only       a resource that is idempotent, without tokens (S1, S2)
 //	wait-long          WAIT for longer than the lease lasts, which counts from after it (S8g)
 //	wait-forever       WAIT without a timeout, under the client's (S8h)
-//	retried-set        the client under the lock sends SET NX again (S10)
+//	retried-set        the client library repeats SET NX (S10)
 //	sets-differ        clients don't agree on the servers (S14); cure: "sets-checked"
 //
-// # What is honest about it, and what isn't
+// # Differences from the originals
 //
 // The Redlock rows run package quorum with its switches set, not another
-// implementation. Where the library has no switch, a door before the instances does
-// what one would: it leaves a command out, or answers it. The exceptions are
-// Textbook, because the library refuses most flaws, and the locks on one server,
-// which are a table of commands each.
+// implementation. Where the library has no switch, a wrapper around the instances omits a
+// command, or answers it. The exceptions are Textbook, because the library refuses most
+// flaws, and the locks on one server, which are tables of commands.
 //
-// "redlock" is kinder than the letter of the document: it decides at the first
-// moment at which it can, takes the larger of two clocks, and owes deletes to
-// servers that don't answer. "textbook" does none of that but the clocks.
+// "redlock" does more than the document says: it decides as early as possible, uses the
+// larger elapsed time of two clocks, and keeps deletes pending for servers that don't
+// answer. Of these "textbook" has only the clocks.
 //
-// The locks on one server count their validity from the answer, by the monotonic
-// clock, without an allowance: so does code that takes the time after the SET. Most
-// articles don't look at a clock at all, which is no better.
+// The locks on one server count their validity from the reply, by the monotonic clock,
+// without an allowance, like code that reads the clock after the SET. Most articles don't
+// use a clock at all, which is no better.
 //
 // # Sources
 //

@@ -8,9 +8,9 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// The first client looks at its lease, finds it valid, and stops for 12 s before its
-// write arrives. The second gets the lock meanwhile, reads, and writes later. Which
-// design keeps both updates?
+// The first client checks its lease, finds it valid, and is paused for 12 s before its write
+// arrives. The second gets the lock meanwhile, reads, and writes later. Which design keeps
+// both updates?
 func Example() {
 	pause := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	work := func(c *simulation.Client) {

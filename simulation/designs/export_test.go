@@ -1,4 +1,4 @@
 package designs
 
-// Forget takes back what was registered.
+// Forget removes the registered designs.
 func Forget() { registered.designs = nil }

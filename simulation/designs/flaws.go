@@ -9,9 +9,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// retrying is an instance whose client sends a command again on its own when no
-// answer came in time: a SET NX is then refused by its own first copy, and what is
-// unknown looks like a no.
+// retrying is an instance whose client repeats a command without a reply: a SET NX is then
+// refused because of its own first copy, and an unknown result looks like a refusal.
 type retrying struct {
 	wire.Instance
 	clock clock.Clock
@@ -20,8 +19,8 @@ type retrying struct {
 const (
 	// retries is go-redis's default for MaxRetries.
 	retries = 3
-	// retryAfter is the time-out of one try: a quarter of the time-out that this
-	// library has for the instance, with a TTL of 10 s.
+	// retryAfter is the timeout of one try: a quarter of this library's timeout with a TTL
+	// of 10 s.
 	retryAfter = 25 * time.Millisecond
 )
 
@@ -40,7 +39,7 @@ func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, 
 	}))
 }
 
-// firstThree lets the first client know of three servers only.
+// firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		instances := p.Instances
@@ -76,7 +75,7 @@ func spinning(r *Recipe, bound func(*Patience)) {
 	}
 }
 
-// spins is how many tries the bounded loop has: five seconds' worth of pauses.
+// spins is the number of tries of the bounded loop: five seconds of pauses.
 const spins = 100
 
 // waitFlaw is a row that differs from wait-one in its WAIT.
@@ -89,30 +88,30 @@ func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*Recip
 func flaws() []Design {
 	return []Design{
 		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
-			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; what the rows below differ from by one line each",
-			"as redlock; and a SET that lands after its delete (S9), or a server that wakes up (S9b), blocks the lock for a TTL, since deletes aren't owed", Textbook{}).cured("redlock"),
+			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; each row below differs from it by one line",
+			"as redlock; and a SET that arrives after its delete (S9), or a server that hung (S9b), blocks the lock for a TTL, since there are no pending deletes", Textbook{}).cured("redlock"),
 		flaw("value-reused", "one random value for all tries",
 			"redsync v4, Mutex.lockContext; redlock-py, Redlock.lock; rslock, LockManager.lock",
-			"the rollback of one try is late and deletes what the next try has set (S9m)", Textbook{ReuseValue: true}),
-		flaw("release-granted", "a lost round is rolled back where it was granted, and nowhere else",
-			"Redisson, RedissonMultiLock.tryLock: it unlocks what was acquired, and what timed out, but not where the connection broke; the document, step 5, demands all, and antirez/redlock-rb issue 3 says why; leandromoreira/redlock-rb issue 76 is a lock stuck by a time-out",
-			"answers that get lost: keys that nobody knows of stand in the way for a TTL (S10)", Textbook{ReleaseGranted: true}),
-		flaw("no-timeout", "no time-out for each server, and all are waited for",
+			"the rollback of one try is late and deletes the next try's keys (S9m)", Textbook{ReuseValue: true}),
+		flaw("release-granted", "a lost round is rolled back only where it was granted",
+			"Redisson, RedissonMultiLock.tryLock: it unlocks what was acquired, and what timed out, but not where the connection broke; the document, step 5, demands all, and antirez/redlock-rb issue 3 says why; leandromoreira/redlock-rb issue 76 is a lock stuck by a timeout",
+			"lost replies: keys that nobody knows of block the lock for a TTL (S10)", Textbook{ReleaseGranted: true}),
+		flaw("no-timeout", "no timeout for each server, and a wait for all of them",
 			"rslock, exec_or_retry; redsync v4 on go-redis without ContextTimeoutEnabled; redisson/redisson issue 1636",
-			"one server that hangs stops everybody for as long as it hangs (S27)", Textbook{NoTimeout: true}),
+			"one server that hangs stops all clients for as long as it hangs (S27)", Textbook{NoTimeout: true}),
 		flaw("half-quorum", "half of the servers are enough",
 			"redlock-universal accepts it; asked for in ronnylt/redlock-php pull request 6, \"when you have only 2 servers\"",
 			"two halves (S18)", Textbook{HalfIsEnough: true}),
 		flaw("quorum-reachable", "a majority of the servers that are reachable is enough",
-			"redlock-py before pull request 6 of SPSCommerce/redlock-py, which mends it",
+			"redlock-py before pull request 6 of SPSCommerce/redlock-py, which fixes it",
 			"a partition: each side has its majority (S14, X2)", Textbook{QuorumOfReachable: true}),
-		flaw("no-elapsed-check", "nobody looks whether the lock's time is over when it is handed out",
+		flaw("no-elapsed-check", "no check whether the lock has expired when it is handed out",
 			"node-redlock v5, acquire (mike-marcacci/node-redlock issue 296); Redisson, RedissonMultiLock.tryLock",
-			"a pause between the commands and their answers (S3)", Textbook{NoElapsedCheck: true}),
-		flaw("late-start", "the validity counts from the answers",
+			"a pause between the commands and their replies (S3)", Textbook{NoElapsedCheck: true}),
+		flaw("late-start", "the validity counts from the replies",
 			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
-			"a pause between the commands and their answers (S3), on extension too (S11b)", Textbook{CountFromReply: true}),
-		flaw("wall-clock", "time is told by the wall clock alone",
+			"a pause between the commands and their replies (S3), on extension too (S11b)", Textbook{CountFromReply: true}),
+		flaw("wall-clock", "the wall clock alone measures time",
 			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
 			"the client's clock is set back (S5)", Textbook{WallClock: true}),
 		flaw("no-drift", "no allowance for clocks that run at different rates",
@@ -120,13 +119,13 @@ func flaws() []Design {
 			"a client's clock that is slower than the servers' (S6)", Textbook{NoDrift: true}),
 		flaw("extend-sets", "an extension sets the key where it is missing",
 			"RedLock.net, Lua/Extend.lua; redsync v4 WithSetNXOnExtend (pull request 149); redlock-rb, lock(extend:) (issue 36)",
-			"a holder that is late takes the lock anew and believes that it always had it (S11a)", Textbook{ExtendSets: true}),
-		flaw("partial-extend", "an extension counts that any server took part in",
+			"a late holder acquires the lock again and believes that it always had it (S11a)", Textbook{ExtendSets: true}),
+		flaw("partial-extend", "an extension on any server counts",
 			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
-			"a holder that reaches a minority goes on while the rest expires (S11c)", Textbook{PartialExtend: true}),
-		flaw("extend-releases", "an extension that isn't won deletes the keys",
+			"a holder that reaches a minority continues while the other keys expire (S11c)", Textbook{PartialExtend: true}),
+		flaw("extend-releases", "a failed extension deletes the keys",
 			"rslock, exec_or_retry; redlock-rb, lock_instances",
-			"answers that get lost: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
+			"lost replies: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
 		flaw("m-of-n", "M of N servers are enough, where M need not be a majority: 2 of 5",
 			"any library that lets its users choose the quorum: redlock-universal does",
 			"two clients with M servers each (S18b)", Textbook{Enough: 2}),
@@ -136,19 +135,19 @@ func flaws() []Design {
 			func(r *Recipe) { r.Acquire, r.Extend = setNXPXAT, expireAt }),
 		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
 			"redis/redis issue 5231, whose author was led there by the commands' names",
-			"a second client: SETEX overwrites, so that whoever asks gets the lock (S32)",
+			"a second client: SETEX overwrites, so that every client that asks gets the lock (S32)",
 			func(r *Recipe) { r.Acquire = setEX }),
 		oneFlaw("get-then-del", "released by GET, a comparison in the client, and DEL",
 			"common in articles; redis-py's Lock before 3.0 (redis/redis-py pull request 1031); eclipse-leshan/leshan pull request 837",
-			"a pause or a late packet between the two commands: DEL takes the next holder's key (S17b)",
+			"a pause or a late packet between the two commands: DEL deletes the next holder's key (S17b)",
 			func(r *Recipe) { r.Release = getThenDel }),
 		oneFlaw("same-value", "the same value for every client: a constant, a thread ID",
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
-			"a holder that is late deletes, and extends, the next one's lock: the comparison can't tell them apart (S17)",
+			"a late holder deletes, and extends, the next holder's lock: the comparison can't distinguish them (S17)",
 			func(r *Recipe) { r.Value = "1" }),
 		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
 			"redsync v4 WithSetNXOnExtend, on one server",
-			"a holder that is late takes the lock anew and believes that it always had it (S11a)",
+			"a late holder acquires the lock again and believes that it always had it (S11a)",
 			func(r *Recipe) { r.Extend = compareExpireOrSet }),
 		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
@@ -156,31 +155,31 @@ func flaws() []Design {
 			func(r *Recipe) { spinning(r, func(p *Patience) { p.Forever = true }) }).cured("spin-bounded"),
 		oneFlaw("spin-bounded", "the same, at most 100 times",
 			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
-			"a server that doesn't answer: tries are counted, not time, and each takes the client's time-out (S33)",
+			"a server that doesn't answer: tries are bounded, not time, and each takes the client's timeout (S33)",
 			func(r *Recipe) {
 				spinning(r, func(p *Patience) { p.Terms.MaxTries, p.Terms.MaxWait = spins, 0 })
 			}),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
 			Source:   "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
-			Promises: "each write is carried out once, so that a second holder does no harm",
-			Breaks:   "a holder that is late: its write is no repetition, but the first of its kind (S1, S2)",
+			Promises: "each write is executed once, so that a second holder does no harm",
+			Breaks:   "a late holder: its write is not a repetition (S1, S2)",
 			Cure:     "idempotent",
 			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		waitFlaw("wait-long", "WAIT for longer than the lease lasts, its lease counted from after it",
-			"redisson/redisson issue 4798, where the time-out of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",
-			"replicas that lag by more than the lease: it is over when it is handed out (S8g)",
+		waitFlaw("wait-long", "WAIT for longer than the lease lasts, with a lease that counts from after it",
+			"redisson/redisson issue 4798, where the timeout of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",
+			"replicas that lag by more than the lease: it has expired when it is handed out (S8g)",
 			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *Recipe) { r.Early = false }),
-		waitFlaw("wait-forever", "WAIT without a time-out of its own, under the client's",
-			"the Redis command reference, WAIT: a time-out of 0 blocks forever; redisson/redisson issue 3859 is about the client's time-out below it",
+		waitFlaw("wait-forever", "WAIT without a timeout of its own, only with the client's",
+			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
 			wait{replicas: 1, throws: true}),
 		{
-			Name: "retried-set", Title: "the client under the lock sends SET NX again by itself", Group: Flaws, Servers: 5,
-			Source:   "go-redis with its default MaxRetries of 3, and other clients that send again what wasn't answered; under this library's quorum package, whose Instance promises not to",
+			Name: "retried-set", Title: "the client library repeats SET NX on its own", Group: Flaws, Servers: 5,
+			Source:   "go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; with this library's quorum package, whose Instance must not",
 			Promises: "as default",
-			Breaks:   "an answer that gets lost: the second SET is refused by the first one, so that what is unknown looks like a no, and isn't deleted (S10)",
+			Breaks:   "a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10)",
 			Cure:     "default",
 			Apply: and(asIs, library(func(p simulation.Process, i int) wire.Instance {
 				return retrying{p.Instances[i], p.Config.Clock}
@@ -190,21 +189,21 @@ func flaws() []Design {
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
 			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
 			Promises: "as redlock",
-			Breaks:   "two majorities that don't meet (S14): the first client knows three servers, the others all",
+			Breaks:   "two majorities without a common server (S14): the first client knows three servers, the others all",
 			Cure:     "sets-checked",
 			Apply:    and(asDocument, firstThree),
 		},
 		{
 			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
 			Source:   "package quorum, Config.Set: a fingerprint beside each resource's counter",
-			Promises: "as default; clients that disagree are told so and get no lock",
+			Promises: "as default; clients that disagree get an error and no lock",
 			Breaks:   "availability, until they agree",
 			Apply:    and(asIs, firstThree),
 		},
 	}
 }
 
-// cured is a Design with another cure.
+// cured returns a Design with another cure.
 func (d Design) cured(by string) Design {
 	d.Cure = by
 	return d

@@ -8,19 +8,19 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// What follows runs the library's own code, with its switches, and with doors
-// before the instances where the library has no switch.
+// The designs below run the library's own code with its switches, and with wrappers around the
+// instances where the library has no switch.
 
-// door changes what one of a process's instances does.
-type door func(p simulation.Process, i int) wire.Instance
+// wrapper wraps an instance of a process.
+type wrapper func(p simulation.Process, i int) wire.Instance
 
-// library makes a Config's processes lock with a Coordinator, behind a door.
-func library(d door) func(*simulation.Config) {
+// library configures processes to use a Coordinator with wrapped instances.
+func library(wrap wrapper) func(*simulation.Config) {
 	return func(cfg *simulation.Config) {
 		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 			instances := make([]wire.Instance, len(p.Instances))
 			for i := range instances {
-				instances[i] = d(p, i)
+				instances[i] = wrap(p, i)
 			}
 			return newLibrary(p, instances)
 		}
@@ -35,9 +35,8 @@ func newLibrary(p simulation.Process, instances []wire.Instance) (simulation.Loc
 	return simulation.Library(c), nil
 }
 
-// withoutTopUp is an instance on which no lease is put back once it is gone. The
-// Redis document knows no such thing: an instance that lost its key, or granted it
-// too late, stays without.
+// withoutTopUp is an instance on which no lease is restored. In the Redis document an instance
+// that lost its key, or granted it too late, stays without.
 type withoutTopUp struct{ wire.Instance }
 
 func (i withoutTopUp) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
@@ -48,8 +47,7 @@ func (i withoutTopUp) Send(cmd wire.Request, timeout time.Duration, to wire.Rece
 	i.Instance.Send(cmd, timeout, to)
 }
 
-// asDocument sets the switches to what the Redis document has: Redlock and nothing
-// more.
+// asDocument sets the switches as in the Redis document.
 func asDocument(cfg *simulation.Config) {
 	cfg.Guard = simulation.Unguarded
 	cfg.Quorum.Fencing = quorum.Off
@@ -59,7 +57,7 @@ func asDocument(cfg *simulation.Config) {
 	library(func(p simulation.Process, i int) wire.Instance { return withoutTopUp{p.Instances[i]} })(cfg)
 }
 
-// and puts one change after another.
+// and performs changes in turn.
 func and(changes ...func(*simulation.Config)) func(*simulation.Config) {
 	return func(cfg *simulation.Config) {
 		for _, change := range changes {
@@ -68,20 +66,19 @@ func and(changes ...func(*simulation.Config)) func(*simulation.Config) {
 	}
 }
 
-// The features, each on top of those before it.
+// The features, each on top of the previous ones.
 
 func quarantine(cfg *simulation.Config) { cfg.Quorum.RestartQuarantine = quorum.On }
 
 func monitor(cfg *simulation.Config) { cfg.Quorum.ClockMonitor = quorum.On }
 
-// topUp takes the door away, and keeps leases alive: it is with an extension that
-// a lease is put back.
+// topUp removes the wrapper and keeps leases alive, because an extension restores a lease.
 func topUp(cfg *simulation.Config) {
 	cfg.Locker = nil
 	cfg.Quorum.KeepAlive = true
 }
 
-// oneByOne has a round, and a token, for each lease.
+// oneByOne uses a round, and a token, for each lease.
 func oneByOne(cfg *simulation.Config) { cfg.Quorum.Cohorts = quorum.Off }
 
 func fenced(cfg *simulation.Config) { cfg.Quorum.Fencing = quorum.On }
@@ -90,7 +87,7 @@ func guarded(how simulation.Guarding) func(*simulation.Config) {
 	return func(cfg *simulation.Config) { cfg.Guard = how }
 }
 
-// asIs is the library as its users get it from quorum.Config{}.
+// asIs is the library with quorum.Config{}.
 func asIs(cfg *simulation.Config) {
 	cfg.Guard, cfg.Locker = simulation.Unguarded, nil
 	cfg.Quorum.Fencing, cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.On, quorum.On, quorum.On

@@ -12,8 +12,7 @@ import (
 // at counts from one second on.
 func at(d time.Duration) time.Duration { return time.Second + d }
 
-// S16: the holder crashes after its first command. Of SETNX and EXPIRE that is one
-// too few.
+// S16: the holder crashes after its first command, between SETNX and EXPIRE.
 func TestCrashAfterTheFirstCommand(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: 2}}
 	work := parts(map[string]simulation.Workload{
@@ -37,7 +36,7 @@ func TestCrashAfterTheFirstCommand(t *testing.T) {
 	}
 }
 
-// S17: a holder is late with its release, and deletes the next one's lock.
+// S17: a holder releases late, and deletes the next holder's lock.
 func TestLateRelease(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(5 * time.Second), For: 8 * time.Second}}
 	work := parts(map[string]simulation.Workload{
@@ -69,7 +68,7 @@ func TestLateRelease(t *testing.T) {
 	}
 }
 
-// pauseBeforeTheCheck is S3: the answers come while the process is paused.
+// pauseBeforeTheCheck is S3: the replies arrive while the process is paused.
 func pauseBeforeTheCheck() (simulation.Config, simulation.Schedule, simulation.Workload) {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms}
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(1500 * time.Microsecond), For: 12 * time.Second}}
@@ -90,7 +89,7 @@ func pauseBeforeTheCheck() (simulation.Config, simulation.Schedule, simulation.W
 	})
 }
 
-// S3 on one server: nobody has looked at the clock before the SET.
+// S3 on one server: the client has not read the clock before the SET.
 func TestPauseBeforeTheCheckOnOneServer(t *testing.T) {
 	cfg, schedule, work := pauseBeforeTheCheck()
 	for _, name := range []string{"setpx-del", "setpx-cad", "tair-cas"} {
@@ -102,8 +101,7 @@ func TestPauseBeforeTheCheckOnOneServer(t *testing.T) {
 	}
 }
 
-// S7, S4: one server that restarts empty, or whose clock jumps, is all that there
-// is.
+// S7, S4: the only server restarts empty, or its clock jumps.
 func TestOneServerForgets(t *testing.T) {
 	for _, fault := range []simulation.Fault{
 		{Kind: simulation.Restart, Server: "A", At: at(time.Second), For: 100 * ms},

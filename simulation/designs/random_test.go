@@ -35,8 +35,8 @@ func rounds(c *simulation.Client) {
 	}
 }
 
-// Whatever goes wrong, a design does nothing that a run can't be played with: it
-// comes to an end, leaves no goroutine, and to the same end each time.
+// Under any faults, a run of a design ends, leaves no goroutine, and has the same result each
+// time.
 func TestSameSeedSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for i, d := range designs.All() {

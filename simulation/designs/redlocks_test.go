@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// S8: the replica that takes over hasn't got C's last command.
+// S8: the replica that takes over lacks C's last command.
 func replicaLags() drama {
 	return voteLost("replica lags", simulation.Fault{Kind: simulation.Failover, Server: "C", At: at(150 * ms), By: 200 * ms})
 }
@@ -37,8 +37,8 @@ func bareMajority() drama {
 	})}
 }
 
-// S24: c1 is paused before its write. c2 gets the lock and reads; then c1's write
-// lands, and then c2's.
+// S24: c1 is paused before its write. c2 gets the lock and reads; then c1's write arrives, and
+// then c2's.
 func lateWriteAfterARead() drama {
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return drama{"late write after a read", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -75,15 +75,14 @@ func repeatedWrite() drama {
 	})}
 }
 
-// What each feature of this library is there for: the first row to come through a
-// drama has it.
+// The purpose of each feature: the first row without a violation has it.
 func TestFeatures(t *testing.T) {
 	rows := []string{"redlock", "quarantine", "monitor", "topup", "default", "token-write", "token-admit", "idempotent"}
 	two := []simulation.ViolationKind{simulation.TwoHolders}
 	all := []simulation.ViolationKind{simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate}
 	for _, test := range []struct {
 		drama drama
-		// by row; a row that isn't listed comes through unharmed
+		// by row; other rows have no violation
 		harmed map[string][]simulation.ViolationKind
 	}{
 		{restart(), map[string][]simulation.ViolationKind{"redlock": two}},
@@ -114,7 +113,7 @@ func TestFeatures(t *testing.T) {
 }
 
 // S14: c1 knows A, B and C, and has A and B while it doesn't reach C. c2 knows all five.
-// What the one has locked before the other can tell.
+// One client has locked before, so that the other can notice.
 func TestSetsDiffer(t *testing.T) {
 	schedule := cut("c1", "C", at(time.Second), time.Hour, simulation.Both)
 	work := parts(map[string]simulation.Workload{

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Yours is the group of designs that were registered.
+// Yours is the group of registered designs.
 const Yours Group = "yours"
 
-// ErrRegister is wrapped by the error for a Design that can't be registered.
+// ErrRegister: a Design can't be registered.
 var ErrRegister = errors.New("designs: can't be registered")
 
 var registered struct {
@@ -19,10 +19,9 @@ var registered struct {
 	designs []Design
 }
 
-// Register adds a design of your own to All, for as long as the program runs. It needs a
-// Name, which nobody else has, and Apply; Servers is 5 unless it is 1, and Title the Name
-// unless there is one. Register before anything is played: a worker process must know the
-// same designs.
+// Register adds a design of your own to All. It needs a unique Name, and Apply. Servers is 5
+// unless it is 1, and Title is the Name by default. Call Register before any run, also in
+// worker processes.
 func Register(d Design) error {
 	if d.Servers != 1 {
 		d.Servers = 5
@@ -45,7 +44,7 @@ func Register(d Design) error {
 	return nil
 }
 
-// Registered is the designs that were registered, in their order.
+// Registered returns the registered designs, in their order.
 func Registered() []Design {
 	registered.Lock()
 	defer registered.Unlock()

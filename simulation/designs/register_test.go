@@ -32,7 +32,7 @@ func TestRegister(t *testing.T) {
 	assert.Len(t, designs.Registered(), 1)
 }
 
-// A lock is a design as soon as it is a Locker, and a recipe has what tutorials need.
+// A Locker can be a design, and a Recipe is enough for the locks of tutorials.
 func TestLockBy(t *testing.T) {
 	locker := func(p simulation.Process) (simulation.Locker, error) {
 		cfg := design(t, "setpx-cad").Configure(simulation.Config{})

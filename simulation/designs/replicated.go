@@ -10,18 +10,18 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// wait is WAIT for so many replicas.
+// wait is WAIT for a number of replicas.
 type wait struct {
 	replicas int
-	atMost   time.Duration // what the server is told; 0: forever
-	// client is how long the client waits for the answer. 0: ReadTimeout.
+	atMost   time.Duration // the timeout in the command; 0: forever
+	// client bounds the client's wait for the reply. 0: ReadTimeout.
 	client time.Duration
-	// throws: an error of WAIT goes up, and nobody releases the key.
+	// throws: the caller gets an error of WAIT, and nobody releases the key.
 	throws bool
 }
 
-// after is a recipe whose writes are followed by WAIT. If too few replicas have
-// answered in time the lock isn't had, and is released.
+// after returns a recipe whose writes are followed by WAIT. If too few replicas acknowledge in
+// time, the lock does not count and is released.
 func (w wait) after(r Recipe) Recipe {
 	acquire, extend := r.Acquire, r.Extend
 	r.Acquire = func(s Session) (bool, error) {
@@ -58,7 +58,7 @@ func replicated() []Design {
 	return []Design{{
 		Name: "replica-async", Title: "setpx-cad on a master with replicas", Group: Replicated, Servers: 1,
 		Source:   "what Sentinel, Cluster and hosted Redis give by default; the Redis document, \"Why Failover-based Implementations Are Not Enough\"; go-redis, Jedis or bsm/redislock on any of these",
-		Promises: "as setpx-cad, and it is there when the master fails",
+		Promises: "as setpx-cad, and available when the master fails",
 		Breaks:   "a master that fails before its replica has the key (S8)",
 		Cure:     "redlock",
 		Apply:    and(OnOneServer(correct), replicas(2)),
@@ -72,25 +72,25 @@ func replicated() []Design {
 		waiting("wait-some", "+ WAIT for one of two replicas", aSecond(1), 2,
 			"Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
 			"the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)"),
-		waiting("wait-late", "wait-one, its lease counted from after the WAIT", aSecond(1), 1,
+		waiting("wait-late", "wait-one, with a lease that counts from after the WAIT", aSecond(1), 1,
 			"code that starts its clock when the lock call returns, as articles do; redisson/redisson issue 4211 measures WAITs of 20 to 300 ms",
 			"a replica that is slow to answer: the server forgets the key that much earlier than the holder believes (S8f)",
 			func(r *Recipe) { r.Early = false }).cured("wait-one"),
 		{
 			Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
 			Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
-			Promises: "a write that was answered is on a replica",
+			Promises: "an acknowledged write is on a replica",
 			Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
 			Cure:     "redlock",
 			Apply:    and(OnOneServer(correct), replicas(2), semiSynchronous),
 		}}
 }
 
-// aSecond is how long WAIT may take at most: Redisson's default.
+// aSecond is WAIT with Redisson's default timeout.
 func aSecond(replicas int) wait { return wait{replicas: replicas, atMost: time.Second} }
 
-// waiting is a row of a lock that is had when so many of its replicas have it. The
-// lease counts from before the SET, unless a change says otherwise.
+// waiting is a row of a lock that counts when its replicas have it. The lease counts from before
+// the SET, unless a change says otherwise.
 func waiting(name, title string, w wait, have int, source, breaks string, changes ...func(*Recipe)) Design {
 	r := with(w.after(correct), func(r *Recipe) { r.Early = true })
 	for _, change := range changes {
@@ -98,15 +98,14 @@ func waiting(name, title string, w wait, have int, source, breaks string, change
 	}
 	return Design{
 		Name: name, Title: title, Group: Replicated, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "the lock is had only when a replica has it", Cure: "redlock", Apply: and(OnOneServer(r), replicas(have)),
+		Promises: "the lock counts only when a replica has it", Cure: "redlock", Apply: and(OnOneServer(r), replicas(have)),
 	}
 }
 
-// replicas gives each server so many of them.
+// replicas gives each server replicas.
 func replicas(n int) func(*simulation.Config) {
 	return func(cfg *simulation.Config) { cfg.Replicas = n }
 }
 
-// semiSynchronous lets servers wait for a replica for as long as Tair's do by
-// default.
+// semiSynchronous has servers wait for a replica for as long as Tair's do by default.
 func semiSynchronous(cfg *simulation.Config) { cfg.SemiSync = 500 * time.Millisecond }

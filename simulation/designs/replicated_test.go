@@ -11,8 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// failover is S8: c1 gets the lock on A, whose place a replica takes after a while
-// that may not have heard of it.
+// failover is S8: c1 gets the lock on A. Later a replica takes over, which may lack the key.
 func failover(lag, over simulation.Fault) (simulation.Schedule, simulation.Workload) {
 	lag.Kind, lag.Server, lag.At = simulation.Lag, "A", at(-50*ms)
 	over.Kind, over.Server, over.For = simulation.Failover, "A", 50*ms
@@ -70,7 +69,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// Without a replica's word in time the lock isn't had, and doesn't stand in the way.
+// Without a replica's acknowledgement in time the lock is not acquired, and doesn't block
+// others.
 func TestWaitFallsShort(t *testing.T) {
 	for _, name := range []string{"wait-one", "wait-all", "wait-some", "wait-late"} {
 		testWaitFallsShort(t, name)
@@ -97,7 +97,7 @@ func testWaitFallsShort(t *testing.T, name string) {
 	assert.Equal(t, 1, r.Log.Counts()["a WAIT fell short"])
 }
 
-// A lease that counts from before the SET is worth what is left when WAIT answers.
+// A lease that counts from before the SET has the remaining validity when WAIT answers.
 func TestWaitIsCounted(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
 	for name, early := range map[string]bool{"wait-one": true, "wait-all": true, "wait-some": true, "wait-late": false} {
@@ -115,7 +115,7 @@ func TestWaitIsCounted(t *testing.T) {
 	}
 }
 
-// A lease that is over when WAIT answers is given up.
+// A lease that has expired when WAIT answers is given up.
 func TestWaitOutlastsTheLease(t *testing.T) {
 	cfg := simulation.Config{}
 	cfg.Quorum.TTL = 500 * ms

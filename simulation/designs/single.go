@@ -16,16 +16,15 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// ReadTimeout is how long a lock on one server waits for an answer: go-redis's
-// default. (quorum.Config.InstanceTimeout is the library's own affair.)
+// ReadTimeout bounds the wait of a lock on one server for a reply: go-redis's default. (Only
+// the library uses quorum.Config.InstanceTimeout.)
 const ReadTimeout = 3 * time.Second
 
 // forever is the validity of a lock without an expiry.
 const forever = 365 * 24 * time.Hour
 
-// Recipe is a lock on one server as an article writes it down: the commands, in
-// their order, and what is made of the answers. Acquire, Extend and Release report
-// whether the lock is had, was extended, was released; an error means that nobody knows.
+// Recipe is a lock on one server as in an article: the commands, and how their replies are
+// used. Acquire, Extend and Release report success. With an error the result is unknown.
 type Recipe struct {
 	Acquire func(s Session) (bool, error)
 	Extend  func(s Session) (bool, error)
@@ -33,27 +32,25 @@ type Recipe struct {
 	// Lasts says that the lock has no expiry.
 	Lasts bool
 	// Early says that the validity counts from before the first command was sent, as
-	// the Redis document has it, and not from the last answer. Then a lock that is over
-	// when the answer comes isn't had.
+	// in the Redis document, and not from the last reply. Then a lock that has expired
+	// by the reply does not count as acquired.
 	Early bool
-	// Value, if not "", is what all locks' keys are set to. By default each has a random
-	// one.
+	// Value is the value of all locks. Default: a random one for each.
 	Value string
 	// Waits, if set, changes how Acquire of a Locker waits.
 	Waits func(*Patience)
-	// First, if not nil, fetches a fencing token when the resource is first used,
-	// and Current each time that it is.
+	// First, if not nil, fetches a fencing token at the first use of the resource, and
+	// Current at every use.
 	First, Current func(s Session) (fencing.Token, error)
 }
 
-// with is a recipe with a change.
+// with returns a changed recipe.
 func with(r Recipe, change func(*Recipe)) Recipe {
 	change(&r)
 	return r
 }
 
-// Session is one client's talk with the server about one lock: Key is to be set to
-// Value.
+// Session is one client's use of one lock: it sets Key to Value.
 type Session struct {
 	Key, Value string
 
@@ -61,7 +58,7 @@ type Session struct {
 	lock *single
 }
 
-// Do sends one command and waits for its answer for as long as clients do.
+// Do sends one command and waits for its reply, for at most ReadTimeout.
 func (s Session) Do(args ...string) (simulation.Reply, error) {
 	return s.DoWithin(ReadTimeout, args...)
 }
@@ -77,32 +74,32 @@ func (s Session) DoWithin(timeout time.Duration, args ...string) (simulation.Rep
 	return reply, err
 }
 
-// Is sends a command whose answer is OK or 1 for yes.
+// Is sends a command that replies OK or 1 if it succeeds.
 func (s Session) Is(args ...string) (bool, error) {
 	reply, err := s.Do(args...)
 	return err == nil && (reply.Text == "OK" || reply.Int == 1), err
 }
 
-// Milliseconds is the TTL as PX takes it.
+// Milliseconds returns the TTL for PX.
 func (s Session) Milliseconds() string { return Milliseconds(s.lock.patience.Terms.TTL) }
 
-// Milliseconds is a time as PX takes it.
+// Milliseconds returns a duration for PX.
 func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// Seconds is the TTL as EXPIRE takes it, rounded up.
+// Seconds returns the TTL for EXPIRE, rounded up.
 func (s Session) Seconds() string {
 	return strconv.FormatInt(int64((s.lock.patience.Terms.TTL+time.Second-1)/time.Second), 10)
 }
 
-// Deadline is the end of a TTL from now on the client's wall clock, as PXAT takes it.
+// Deadline returns the end of a TTL from now, by the client's wall clock, for PXAT.
 func (s Session) Deadline() string {
 	return strconv.FormatInt(s.lock.clock.Now().Add(s.lock.patience.Terms.TTL).UnixMilli(), 10)
 }
 
-// Counter is the key of the resource's counter, where a recipe has one.
+// Counter returns the key of the resource's counter.
 func (s Session) Counter() string { return s.Key + ":token" }
 
-// single is a lock on one server: the first that there is.
+// single is a lock on the first server.
 type single struct {
 	recipe   Recipe
 	server   simulation.Redis
@@ -114,7 +111,7 @@ type single struct {
 
 var _ simulation.Locker = (*single)(nil)
 
-// OnOneServer makes a Config's processes lock by the recipe.
+// OnOneServer configures processes to use the recipe.
 func OnOneServer(r Recipe) func(*simulation.Config) {
 	return func(cfg *simulation.Config) {
 		cfg.Guard = simulation.Unguarded
@@ -142,8 +139,8 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	had, err := l.recipe.Acquire(lease.session)
 	switch {
 	case err != nil:
-		// It may have been carried out. The articles' code doesn't ask: the error
-		// goes up, and the key stays for a TTL.
+		// It may have been executed. The articles' code ignores that: the caller gets
+		// the error, and the key stays for a TTL.
 		return nil, fmt.Errorf("%w: %w", quorum.ErrNoQuorum, err)
 	case !had:
 		return nil, quorum.ErrTaken
@@ -166,21 +163,21 @@ func (l *single) Acquire(ctx context.Context, key string) (simulation.Lease, err
 	return l.patience.Acquire(ctx, func(int) (simulation.Lease, error) { return l.TryAcquire(ctx, key) })
 }
 
-// Close has nothing to close: there is nothing in the background.
+// Close does nothing: nothing runs in the background.
 func (l *single) Close(context.Context) error { return nil }
 
-// singleLease is a lock that was had on one server.
+// singleLease is a lease on one server.
 type singleLease struct {
 	session Session
 
 	mu       sync.Mutex
-	start    drift.Instant // from which the validity counts
-	token    fencing.Token // that was fetched at the first use
+	start    drift.Instant // the validity counts from here
+	token    fencing.Token // fetched at the first use
 	released bool
 }
 
-// begin starts the validity. The articles' code counts from here, where the answer
-// has come: it doesn't know how long that took.
+// begin starts the validity. The articles' code counts from the reply, and ignores how long it
+// took.
 func (l *singleLease) begin(sent drift.Instant) {
 	start := sent
 	if !l.session.lock.recipe.Early {
@@ -194,18 +191,18 @@ func (l *singleLease) begin(sent drift.Instant) {
 func (l *singleLease) Key() string   { return l.session.Key }
 func (l *singleLease) Value() string { return l.session.Value }
 
-// Quorum is 0: what such a lock believes of its validity is more than what is true
-// by design, on every run, and isn't worth a remark.
+// Quorum is 0: such a lock overestimates its validity by design, in every run, which is not
+// reported.
 func (l *singleLease) Quorum() int { return 0 }
 
-// Servers is 1: how often it is more is counted.
+// Servers is 1: the simulation counts how often a key is on more.
 func (l *singleLease) Servers() int { return 1 }
 
-// Token is 0: none comes with the lock.
+// Token is 0: the lock has none.
 func (l *singleLease) Token() fencing.Token { return 0 }
 
-// Show is the token that the resource is shown, 0 if there is none or it can't be
-// fetched: no guard takes that for a token.
+// Show returns the token for the resource, 0 if there is none or it can't be fetched: no guard
+// accepts 0.
 func (l *singleLease) Show(ctx context.Context) fencing.Token {
 	session := l.session
 	session.ctx = ctx
@@ -236,7 +233,7 @@ func (l *singleLease) Show(ctx context.Context) fencing.Token {
 	return token
 }
 
-// Validity is the TTL less what has passed since the start, by the monotonic clock.
+// Validity is the TTL minus the time since the start, by the monotonic clock.
 func (l *singleLease) Validity() time.Duration {
 	now := l.session.lock.reader.Now()
 	l.mu.Lock()

@@ -25,34 +25,34 @@ type Textbook struct {
 	// ReuseValue draws the value once for all attempts of an Acquire: the rollback of
 	// an attempt may reach a server after the SET of the next attempt (S9m).
 	ReuseValue bool
-	// ReleaseGranted rolls a lost round back only where it was granted: a server
-	// whose answer got lost keeps the key for a TTL (S10).
+	// ReleaseGranted rolls a lost round back only where it was granted: a server whose
+	// reply got lost keeps the key for a TTL (S10).
 	ReleaseGranted bool
-	// NoTimeout waits for each server's answer for as long as it takes (S27).
+	// NoTimeout waits for each server's reply without a bound (S27).
 	NoTimeout bool
-	// HalfIsEnough takes N/2 servers for a quorum (S18).
+	// HalfIsEnough: N/2 servers are a quorum (S18).
 	HalfIsEnough bool
-	// Enough, if not 0, is how many servers are a quorum, whatever N is (S18b).
+	// Enough, if not 0, is the number of servers that are a quorum, for any N (S18b).
 	Enough int
 	// QuorumOfReachable takes a majority of the servers that replied as a quorum
 	// (S14).
 	QuorumOfReachable bool
 	// NoElapsedCheck grants a lock that has already expired (S3).
 	NoElapsedCheck bool
-	// CountFromReply counts the validity from when the answers were in, rather than
-	// from before the commands were sent (S3, S11b).
+	// CountFromReply counts the validity from the replies, rather than from before the
+	// commands were sent (S3, S11b).
 	CountFromReply bool
-	// WallClock counts time by the wall clock alone (S5, the other way S15).
+	// WallClock uses the wall clock alone (S5; the opposite is S15).
 	WallClock bool
 	// NoDrift makes no allowance for clocks that run at different rates (S6).
 	NoDrift bool
-	// ExtendSets extends by setting the key where it is missing, and doesn't look
-	// at its own deadline first: a lock that is long over comes back (S11a).
+	// ExtendSets extends by setting the key where it is missing, and doesn't check its own
+	// deadline first: a lock that expired long ago comes back (S11a).
 	ExtendSets bool
 	// PartialExtend accepts an extension that at least one server granted (S11c).
 	PartialExtend bool
-	// ExtendReleases rolls an extension that wasn't won back as if it were an
-	// acquisition: it deletes the keys of a lock that is still held (S11e).
+	// ExtendReleases rolls back a failed extension like a failed acquisition: it deletes
+	// the keys of a lock that is still held (S11e).
 	ExtendReleases bool
 }
 
@@ -73,7 +73,7 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 		patience: PatienceOf(p),
 	}
 	if l.timeout == 0 {
-		// As the library's, so that the two can be compared.
+		// The library's default, so that the two can be compared.
 		l.timeout = max(time.Millisecond, min(max(l.ttl/100, 50*time.Millisecond), 500*time.Millisecond, l.ttl/4))
 	}
 	switch {
@@ -85,7 +85,7 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 	return l, nil
 }
 
-// textbook is one process's Textbook.
+// textbook is the Textbook of one process.
 type textbook struct {
 	Textbook
 	instances []wire.Instance
@@ -121,7 +121,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (simulation.Lease, e
 	})
 }
 
-// Close has nothing to close: every call is waited for.
+// Close does nothing: every call waits for all replies.
 func (l *textbook) Close(context.Context) error { return nil }
 
 // try is one round: steps 1 to 5 of the document.
@@ -149,12 +149,11 @@ func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease
 	return &textbookLease{lock: l, key: key, value: value, start: start, length: l.allowance.Validity(l.ttl, 0)}, nil
 }
 
-// ask sends a command to all instances, or to those that are chosen, and waits for
-// all their votes.
+// ask sends a command to all instances, or to chosen ones, and waits for all their votes.
 func (l *textbook) ask(ctx context.Context, cmd wire.Request, chosen func(i int) bool) []wire.Vote {
 	votes := make([]wire.Vote, len(l.instances))
 	if ctx.Err() != nil {
-		return votes // nothing is sent any more
+		return votes // nothing is sent
 	}
 	timeout := l.timeout
 	if l.NoTimeout {
@@ -182,12 +181,12 @@ func (l *textbook) ask(ctx context.Context, cmd wire.Request, chosen func(i int)
 func (l *textbook) rollBack(ctx context.Context, key, value string, votes []wire.Vote) {
 	granted := func(i int) bool { return votes[i].Outcome == wire.Granted }
 	if !l.ReleaseGranted {
-		granted = nil // also where it is believed not to have been: its answer may have got lost
+		granted = nil // everywhere: a grant may have got lost
 	}
 	l.ask(ctx, wire.Request{Op: wire.Release, Key: key, Value: value}, granted)
 }
 
-// quorum is how many must grant.
+// quorum returns the number of grants that are needed.
 func (l *textbook) quorum(votes []wire.Vote) int {
 	n := len(l.instances)
 	switch {
@@ -202,8 +201,7 @@ func (l *textbook) quorum(votes []wire.Vote) int {
 	}
 }
 
-// elapsed is the time since an Instant: by the larger of two clocks, as the library
-// has it.
+// elapsed returns the time since an Instant: the larger one of two clocks, as in the library.
 func (l *textbook) elapsed(since drift.Instant) time.Duration {
 	now := l.reader.Now()
 	if l.WallClock {

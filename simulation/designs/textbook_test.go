@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// drama is a run that a flaw shows in.
+// drama is a run that shows a flaw.
 type drama struct {
 	name     string
 	cfg      simulation.Config
@@ -17,7 +17,7 @@ type drama struct {
 	work     simulation.Workload
 }
 
-// cut loses what goes between a process and servers from a moment on.
+// cut loses all messages between a process and servers from a moment on.
 func cut(process, servers string, from, length time.Duration, way simulation.Way) simulation.Schedule {
 	var s simulation.Schedule
 	for _, server := range servers {
@@ -26,7 +26,7 @@ func cut(process, servers string, from, length time.Duration, way simulation.Way
 	return s
 }
 
-// hold takes the lock, if it can be had, and holds it until a moment.
+// hold acquires the lock, if it can, and holds it until a moment.
 func hold(from, until time.Duration) simulation.Workload {
 	return func(c *simulation.Client) {
 		c.SleepUntil(from)
@@ -37,14 +37,14 @@ func hold(from, until time.Duration) simulation.Workload {
 	}
 }
 
-// S3: the answers come while the process is paused.
+// S3: the replies arrive while the process is paused.
 func lateAnswers() drama {
 	cfg, schedule, work := pauseBeforeTheCheck()
 	return drama{"late answers", cfg, schedule, work}
 }
 
-// S9m: c1's first try fails since c2 has A, B and C. The deletes of its rollback are
-// late there, and land after its second try.
+// S9m: c1's first try fails because c2 has A, B and C. The deletes of its rollback are late
+// there, and arrive after its second try.
 func lateRollback() drama {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms, Processes: 3}
 	schedule := cut("c2", "DE", 0, 2*time.Second, simulation.Both)
@@ -65,8 +65,8 @@ func lateRollback() drama {
 	})}
 }
 
-// S10: E is down, and the answers of C and D get lost: a lost round has set keys
-// that it doesn't know of.
+// S10: E is down, and the replies of C and D get lost: a lost round has set keys without
+// knowing it.
 func lostAnswers() drama {
 	schedule := append(cut("c1", "CD", at(-50*ms), 500*ms, simulation.Replies), cut(simulation.Any, "E", at(-50*ms), time.Hour, simulation.Both)...)
 	return drama{"lost answers", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -75,7 +75,7 @@ func lostAnswers() drama {
 	})}
 }
 
-// The same with answers that get lost for a moment only: who sends again hears a no.
+// The same with replies that get lost only briefly: a repeated request is refused.
 func answersLostForAMoment() drama {
 	schedule := append(cut("c1", "CD", at(-1*ms), 10*ms, simulation.Replies), cut(simulation.Any, "E", at(-50*ms), time.Hour, simulation.Both)...)
 	return drama{"answers lost for a moment", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -89,7 +89,7 @@ func answersLostForAMoment() drama {
 	})}
 }
 
-// S9: SETs to C, D and E arrive after the round that they belonged to was rolled back.
+// S9: SETs to C, D and E arrive after their round was rolled back.
 func lateSets() drama {
 	var schedule simulation.Schedule
 	for _, server := range []string{"C", "D", "E"} {
@@ -168,8 +168,8 @@ func slowClock() drama {
 	})}
 }
 
-// S11a: c1 has read, and is paused beyond its TTL; c2 has the lock, writes and gives it
-// back; c1 extends and writes.
+// S11a: c1 has read, and is paused beyond its TTL; c2 acquires the lock, writes and releases
+// it; c1 extends and writes.
 func extensionAfterTheEnd() drama {
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(time.Second), For: 10_500 * ms}}
 	return drama{"extension after the end", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -191,7 +191,7 @@ func extensionAfterTheEnd() drama {
 	})}
 }
 
-// S11b: the answers to an extension come while the process is paused.
+// S11b: the replies to an extension arrive while the process is paused.
 func lateExtension() drama {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms}
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(5*time.Second + 1500*time.Microsecond), For: 4 * time.Second}}
@@ -230,7 +230,7 @@ func minorityExtension() drama {
 	})}
 }
 
-// S11e: an extension whose answers from C, D and E get lost.
+// S11e: an extension whose replies from C, D and E get lost.
 func unansweredExtension() drama {
 	schedule := cut("c1", "CDE", at(2*time.Second), time.Second, simulation.Replies)
 	return drama{"unanswered extension", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -248,15 +248,15 @@ func unansweredExtension() drama {
 	})}
 }
 
-// S4, S7 and S8: c1 has A, B and C, something becomes of C, and c2 asks.
+// S4, S7 and S8: c1 has A, B and C, a fault hits C, and c2 asks.
 func voteLost(name string, fault simulation.Fault) drama {
 	schedule := append(cut("c1", "DE", at(-50*ms), time.Hour, simulation.Both), fault)
 	return drama{name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": func(c *simulation.Client) {
 			if c.Coordinator != nil {
-				// Who looks before the fault can notice it. The second time finds the
-				// connections open.
+				// A client that verifies the servers before the fault can notice it. The
+				// second time uses open connections.
 				for range 2 {
 					_, _ = c.Coordinator.Verify(c.Context())
 				}
@@ -274,7 +274,7 @@ func restart() drama {
 	return voteLost("restart", simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(150 * ms), For: 100 * ms})
 }
 
-// S1: a pause after the look at the lease.
+// S1: a pause after the check of the lease.
 func pauseAfterTheCheck() drama {
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return drama{"pause after the check", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
@@ -290,7 +290,7 @@ func pauseAfterTheCheck() drama {
 	})}
 }
 
-// Each flaw shows in its drama, and its cure comes through it.
+// Each flaw shows in its run, and its cure has no violation there.
 func TestFlaws(t *testing.T) {
 	const (
 		two      = simulation.TwoHolders
@@ -302,7 +302,7 @@ func TestFlaws(t *testing.T) {
 		name  string
 		drama drama
 		want  []simulation.ViolationKind
-		// who gets a lock, with the flaw and without it
+		// the clients that get a lock, with the flaw and without it
 		who          string
 		flawed, well int
 	}{
@@ -332,8 +332,8 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
-// The textbook has no flaw: it comes to the same as the library with its features
-// switched off, where that holds and where it breaks.
+// The textbook has no flaw: it has the same results as the library with its features switched
+// off.
 func TestTextbookIsRedlock(t *testing.T) {
 	for _, d := range []drama{
 		lateAnswers(), lateRollback(), lostAnswers(), hangingServer(), partition(), clockSetBack(), slowClock(), extensionAfterTheEnd(),

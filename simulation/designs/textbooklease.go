@@ -12,13 +12,13 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// textbookLease is a lock that a Textbook has.
+// textbookLease is a lease of a Textbook.
 type textbookLease struct {
 	lock       *textbook
 	key, value string
 
 	mu       sync.Mutex
-	start    drift.Instant // before the commands were sent that it rests on
+	start    drift.Instant // before its commands were sent
 	length   time.Duration // its validity then
 	released bool
 }
@@ -29,7 +29,7 @@ func (l *textbookLease) Key() string          { return l.key }
 func (l *textbookLease) Value() string        { return l.value }
 func (l *textbookLease) Token() fencing.Token { return 0 }
 
-// Quorum is the document's: flaws don't make it less.
+// Quorum is the document's, whatever the flaws.
 func (l *textbookLease) Quorum() int { return len(l.lock.instances)/2 + 1 }
 
 func (l *textbookLease) Validity() time.Duration {
@@ -73,8 +73,7 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 	return nil
 }
 
-// set sets the key where an extension didn't find it. Where it is somebody else's
-// it stays so.
+// set sets the key where an extension didn't find it. Another client's key stays.
 func (l *textbookLease) set(ctx context.Context, votes []wire.Vote) []wire.Vote {
 	missing := func(i int) bool { return votes[i].Outcome == wire.Refused }
 	set := l.lock.ask(ctx, wire.Request{Op: wire.Acquire, Key: l.key, Value: l.value, TTL: l.lock.ttl}, missing)

@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// careless reads and writes without a look at the lease.
+// careless reads and writes without a check of the lease.
 func careless(c *simulation.Client, lease simulation.Lease) {
 	if value, version, err := c.Read(lease); err == nil {
 		_ = c.Write(lease, value+1, version)
@@ -110,8 +110,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// With a guard that admits tokens, one that is fetched late keeps the data whole and
-// turns the wrong client away.
+// With a guard that admits tokens, a token that is fetched late protects the data, but the
+// guard refuses the wrong client.
 func TestTokenAfterBeforeAGuardThatAdmits(t *testing.T) {
 	d := lateFirstUse()
 	cfg := design(t, "token-after").Configure(d.cfg)

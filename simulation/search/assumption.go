@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Assumption is one that package quorum makes, by its number there.
+// Assumption is an assumption of package quorum, by its number there.
 type Assumption int
 
 // assumptions are their names, in package quorum's words.
@@ -26,7 +26,7 @@ var assumptions = [...]string{
 // String is its name.
 func (a Assumption) String() string { return assumptions[a] }
 
-// Breach is an assumption that didn't hold, and what happened instead.
+// Breach is an assumption that did not hold, and how.
 type Breach struct {
 	Assumption Assumption
 	How        string
@@ -37,14 +37,14 @@ func (b Breach) String() string {
 	return fmt.Sprintf("assumption %d (%v): %s", int(b.Assumption), b.Assumption, b.How)
 }
 
-// slewing is the largest rate, in millionths, of one clock that the assumptions cover. Two
-// clocks then differ by less than 5 000, which the drift allowance covers and the clock
-// monitor doesn't take for a jump.
+// slewing is the largest error of a clock's rate, in ppm, that the assumptions cover. Two
+// clocks then differ by less than 5 000 ppm, which the drift allowance covers and the clock
+// monitor does not take for a jump.
 const slewing = 2_000
 
-// breach says which assumption a fault of a schedule breaks, and false if the assumptions
-// cover it: then all promises must be kept. It knows nothing of assumption 1, which
-// depends on the moment: the checks see that, see simulation.Violation.
+// breach returns the assumption that a fault of a schedule breaks, or false if the
+// assumptions cover the fault. Then all promises must be kept. Assumption 1 depends on the
+// moment, which the checks see, see simulation.Violation.
 func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Config) (Breach, bool) {
 	among := func(kind simulation.Kind) bool {
 		return slices.ContainsFunc(schedule, func(o simulation.Fault) bool {
@@ -60,24 +60,24 @@ func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Con
 	case f.Kind == simulation.Step && f.Server != "":
 		return broken(2, "the clock of %s jumped", whose(f.Server))
 	case f.Kind == simulation.Step && f.By < 0 && among(simulation.Suspend):
-		// The larger of two clocks is of no help where both lose time.
+		// The larger of two clocks does not help if both lose time.
 		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", whose(f.Process))
 	case f.Kind == simulation.Rate && (f.PPM > slewing || f.PPM < -slewing):
 		return broken(2, "the clocks of %s gained %+d ppm", whose(f.Process+f.Server), f.PPM)
 	case f.Kind == simulation.Evict:
 		return broken(3, "%s evicted a key", whose(f.Server))
 	case f.Kind == simulation.SplitBrain:
-		return broken(3, "%s went on answering beside the replica that took its place", whose(f.Server))
+		return broken(3, "%s continued to answer beside the replica that replaced it", whose(f.Server))
 	case f.Kind == simulation.Switch && among(simulation.Reboot):
-		return broken(3, "the address of %s led a client that started to another server that had been up for long", whose(f.Server))
+		return broken(3, "the address of %s led a starting client to another server that had been up for long", whose(f.Server))
 	case f.Kind == simulation.Switch && outlives(f, cfg):
 		return broken(3, "a connection stayed with the old server behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
 	}
 	return Breach{}, false
 }
 
-// outlives reports whether a connection to a server whose address has moved may live for
-// longer than the quarantine covers.
+// outlives reports whether a connection to the old server behind an address may stay open
+// for longer than the quarantine covers.
 func outlives(f simulation.Fault, cfg simulation.Config) bool {
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
 	return f.By == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.By
@@ -90,7 +90,7 @@ func whose(who string) string {
 	return who
 }
 
-// breaches are the assumptions that a schedule breaks, each way once.
+// breaches are the assumptions that a schedule breaks, each breach once.
 func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
 	var all []Breach
 	for _, f := range schedule {
@@ -102,23 +102,23 @@ func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
 	return all
 }
 
-// coverable are the kinds of faults, of some, that the assumptions may cover.
+// coverable returns the kinds of faults that the assumptions may cover.
 func coverable(kinds []simulation.Kind) []simulation.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k simulation.Kind) bool {
 		return slices.Contains([]simulation.Kind{simulation.Evict, simulation.SplitBrain}, k)
 	})
 }
 
-// within gives a schedule in which the assumptions cover every fault. What a fault has
-// beyond that is taken away, or else the fault is.
+// within reduces a schedule to what the assumptions cover: it weakens faults, and removes
+// those that it can't weaken.
 func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Schedule {
 	processes := cmp.Or(cfg.Processes, 2)
-	var tame simulation.Schedule
+	var covered simulation.Schedule
 	for _, f := range schedule {
 		switch f.Kind {
 		case simulation.Pause, simulation.Suspend:
-			// A holder that stops between its look at the lease and what it does
-			// next doesn't notice its deadline.
+			// A holder that stops between a check of its lease and its next action
+			// does not notice its deadline.
 			f.Frozen, f.Stale = false, false
 			if f.Nth != 0 && !slices.Contains([]string{"acquire", "extend", "release", "clock"}, f.Op) {
 				f.Op = "acquire"
@@ -134,10 +134,10 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 				f.Server = simulation.Any
 			}
 		}
-		tame = append(tame, f)
+		covered = append(covered, f)
 	}
-	return slices.DeleteFunc(tame, func(f simulation.Fault) bool {
-		_, broken := breach(f, tame, cfg)
+	return slices.DeleteFunc(covered, func(f simulation.Fault) bool {
+		_, broken := breach(f, covered, cfg)
 		return broken
 	})
 }

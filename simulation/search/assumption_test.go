@@ -63,12 +63,12 @@ func TestPromiseOf(t *testing.T) {
 		r := simulation.Result{Log: simulation.Log{{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: kind}}}}}
 		assert.Equal(t, want, run{}.causeOf(kind, evicted, r), "%s", kind)
 	}
-	assert.Equal(t, "no promise: it is wrong whatever was promised", Blame{}.String())
+	assert.Equal(t, "no promise: it is an error in any case", Blame{}.String())
 }
 
 func TestLateness(t *testing.T) {
-	assert.Equal(t, "a request took effect when its holder's lease was over", lateness(nil))
-	assert.Equal(t, "a request of c1 was late on its way to the resource; the machine of c2 was suspended after its look at the lease", lateness(simulation.Schedule{
+	assert.Equal(t, "a request took effect after its holder's lease had expired", lateness(nil))
+	assert.Equal(t, "a request of c1 reached the resource late; the machine of c2 was suspended after the check of the lease", lateness(simulation.Schedule{
 		{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource}, {Kind: simulation.Reorder, Process: "c1", Server: simulation.Resource},
 		{Kind: simulation.Suspend, Process: "c2"}, {Kind: simulation.Delay, Process: "c3", Server: "A"},
 	}))

@@ -12,19 +12,18 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Batch is what came of playing the Setups of a Space from one number up to
-// another. Batches that follow on each other are merged, in any grouping with the
-// same outcome.
+// Batch is the result of the Setups of a Space from one number up to another. Adjacent
+// batches can be merged, in any grouping with the same outcome.
 type Batch struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"` // exclusive
-	// Runs is how many were played, and Lines how many lines their traces had.
+	// Runs is the number of runs, and Lines the number of lines of their traces.
 	Runs  uint64 `json:"runs"`
 	Lines uint64 `json:"lines"`
-	// Traces is the sum of the first 64 bits of the digests of the traces: another
-	// machine, or another number of workers, must come to the same.
+	// Traces is the sum of the first 64 bits of the traces' digests. It is the same on any
+	// machine and with any number of workers.
 	Traces uint64 `json:"traces"`
-	// Counts is how often things happened that checks depend on.
+	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
 	Violating uint64 `json:"violating"`
@@ -34,7 +33,7 @@ type Batch struct {
 	Hits []Hit `json:"hits,omitempty"`
 }
 
-// Finding is one kind of violation of one cause, in the runs with one kind of fault.
+// Finding is one kind of violation with one cause, in the runs with one kind of fault.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
 	// Fault names the faults that were added, for Each and Pairs.
@@ -43,8 +42,8 @@ type Finding struct {
 	Cause Cause `json:"cause"`
 	// Runs is how many runs showed it.
 	Runs uint64 `json:"runs"`
-	// First is the number of the first of them, Setup is that one, and Text is what
-	// the check said.
+	// First is the number of the first of them, Setup is that run, and Text is the check's
+	// description.
 	First uint64 `json:"first"`
 	Setup Setup  `json:"setup"`
 	Text  string `json:"text"`
@@ -75,7 +74,7 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	b.Traces += binary.BigEndian.Uint64(digest[:])
 	b.count(r.Log.Counts())
 	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
-		// A moment may break an assumption though no fault does by what it is.
+		// A fault that is covered may break an assumption by its moment.
 		return !c.counts(i, k) || c.space.Within && c.run.causeOf(k, setup, r) != Covered
 	})
 	if len(kinds) == 0 {
@@ -87,7 +86,8 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	}
 	violations := r.Log.Violations()
 	for _, kind := range kinds {
-		saw := observed(r, kind) // else the first one is told in which nobody saw an assumption broken
+		// If the checks saw no assumption broken in one of them, that one is the example.
+		saw := observed(r, kind)
 		first := slices.IndexFunc(violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
@@ -132,8 +132,8 @@ func (b *Batch) count(counts map[string]int) {
 	}
 }
 
-// Unreached lists what a check may depend on and never happened: that something was
-// not found proves little without it.
+// Unreached lists events on which a check may depend and that never happened. Without them
+// "nothing found" proves little.
 func (b *Batch) Unreached() []string {
 	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
 }
@@ -149,7 +149,7 @@ func (b *Batch) Causes() []Finding {
 	return b.joined(func(f, g Finding) bool { return f.Kind == g.Kind && f.Cause == g.Cause })
 }
 
-// joined makes one of the findings that are alike: the first of them, by number.
+// joined merges findings that are alike into the first of them, by number.
 func (b *Batch) joined(alike func(f, g Finding) bool) []Finding {
 	var all []Finding
 	for _, f := range b.Findings {

@@ -10,17 +10,17 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Cause says why a run shows a violation, as far as one run tells.
+// Cause says why a run shows a violation, as far as a single run shows it.
 type Cause string
 
 // The causes.
 const (
-	// Covered: the assumptions cover all that went wrong, so that a promise is broken.
+	// Covered: the assumptions cover all faults, so a promise is broken.
 	Covered Cause = "covered"
 	// Observed: the checks saw an assumption broken, see simulation.Violation.
 	Observed Cause = "observed"
-	// Uncovered: something went wrong that the assumptions don't cover. It needn't be
-	// what the violation is due to.
+	// Uncovered: the assumptions do not cover a fault. It need not be the reason for the
+	// violation.
 	Uncovered Cause = "uncovered"
 )
 
@@ -37,8 +37,8 @@ func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result
 	return Covered
 }
 
-// observed is the assumption that the checks saw broken in all violations of a kind, 0 if
-// in one they saw none.
+// observed is the assumption that the checks saw broken in all violations of a kind. 0: in
+// one of them they saw none.
 func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
 	seen := Assumption(0)
 	for _, v := range r.Log.Violations() {
@@ -55,15 +55,15 @@ func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
 
 // Blame says what a violation breaks: assumptions that didn't hold, or else a promise.
 type Blame struct {
-	// Breaches is the assumptions that the run breaks.
+	// Breaches are the assumptions that the run breaks.
 	Breaches []Breach
-	// Promise is broken if there are none; 0: what was found is wrong, but no promise
-	// speaks of it.
+	// Promise is broken if there are no Breaches. 0: the violation is an error, but breaks
+	// no promise.
 	Promise Promise
 }
 
-// Blame says what a kind of violation in a Setup's run breaks. It counts each fault, so
-// the Setup should be one that Shrink made: there each fault has a part in it.
+// Blame says what a kind of violation in a Setup's run breaks. It counts every fault, so
+// pass a Setup from Shrink, in which each fault is necessary.
 //
 // All errors are ErrSetup.
 func (r Registry) Blame(s Setup, kind simulation.ViolationKind) (Blame, error) {
@@ -81,7 +81,7 @@ func (r Registry) Blame(s Setup, kind simulation.ViolationKind) (Blame, error) {
 	switch p.causeOf(kind, s, result) {
 	case Observed:
 		if a := observed(result, kind); a != 1 {
-			return Blame{Breaches: []Breach{{a, "a server forgot its vote before the answer had arrived"}}}, nil
+			return Blame{Breaches: []Breach{{a, "a server forgot its vote before the reply arrived"}}}, nil
 		}
 		return Blame{Breaches: []Breach{{1, lateness(s.Schedule)}}}, nil
 	case Uncovered:
@@ -103,12 +103,12 @@ func (b Blame) String() string {
 		}
 		return strings.Join(lines, "\n")
 	case b.Promise == 0:
-		return "no promise: it is wrong whatever was promised"
+		return "no promise: it is an error in any case"
 	}
 	return fmt.Sprintf("promise %d (%v): the assumptions cover all that went wrong", int(b.Promise), b.Promise)
 }
 
-// lateness is why a request took effect too late.
+// lateness says why a request took effect too late.
 func lateness(schedule simulation.Schedule) string {
 	var ways []string
 	add := func(format string, args ...any) {
@@ -120,17 +120,17 @@ func lateness(schedule simulation.Schedule) string {
 		atResource := f.Server == simulation.Resource
 		switch {
 		case f.Kind == simulation.Pause:
-			add("%s was paused after its look at the lease", whose(f.Process))
+			add("%s was paused after it had checked its lease", whose(f.Process))
 		case f.Kind == simulation.Suspend:
-			add("the machine of %s was suspended after its look at the lease", whose(f.Process))
+			add("the machine of %s was suspended after the check of the lease", whose(f.Process))
 		case atResource && (f.Kind == simulation.Delay || f.Kind == simulation.Reorder):
-			add("a request of %s was late on its way to the resource", whose(f.Process))
+			add("a request of %s reached the resource late", whose(f.Process))
 		case atResource && f.Kind == simulation.Duplicate:
 			add("a request of %s reached the resource twice", whose(f.Process))
 		}
 	}
 	if len(ways) == 0 {
-		return "a request took effect when its holder's lease was over"
+		return "a request took effect after its holder's lease had expired"
 	}
 	return strings.Join(ways, "; ")
 }

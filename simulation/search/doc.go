@@ -1,20 +1,19 @@
 // Package search finds schedules of faults that break a lock, and shrinks them to a
 // readable size.
 //
-//   - A Setup names one run completely, as plain data: workload, design, what is
-//     changed in these, seed and schedule.
-//   - A Space is many Setups by number: seeds with schedules drawn from them, every
-//     single fault at every moment of one run, or pairs of these. Search plays them,
-//     on as many worker processes as there are cores, and what it reports doesn't
-//     depend on how many there were.
-//   - Shrink takes faults, lengths, clients and rounds away from a Setup for as long
-//     as the same kind of violation remains.
-//   - A File keeps a Setup together with the digest of its trace. It is read
-//     strictly: one that was cut off or edited is not replayed as something else.
+//   - A Setup is one run, as plain data: workload, design, changes to these, seed and
+//     schedule.
+//   - A Space is a numbered set of Setups: seeds with random schedules, every single
+//     fault at every moment of one run, or pairs of these. Search plays them in worker
+//     processes. Its report doesn't depend on the number of workers.
+//   - Shrink removes faults, time, clients and rounds from a Setup as long as the same
+//     kind of violation remains.
+//   - A File keeps a Setup together with the digest of its trace. A file that was cut off
+//     or edited is rejected.
 //   - Operations converts a run's history for an independent check, package judge.
 //
-// Workloads and designs have names, which a Registry knows: a function can't be
-// written to a file. A user's own workload is registered in the same way:
+// Workloads and designs have names in a Registry, because a function can't be written to a
+// file. Register your own workload in the same way:
 //
 //	registry := search.Registry{Workloads: []search.Workload{{Name: "mine", Work: ...}}, Designs: ...}
 //	report, err := search.Search(ctx, registry, search.Space{Setup: ..., How: search.Draw}, search.Options{To: 10_000})

@@ -23,10 +23,10 @@ import (
 // ErrFile is wrapped by the error for a replay file that can't be used.
 var ErrFile = errors.New("search: bad replay file")
 
-// What a replay file begins with.
+// The beginning of a replay file.
 const (
-	Format  = "redlocksim replay"
-	Version = 1
+	format  = "redlocksim replay"
+	version = 1
 )
 
 // maxFile bounds the size of a replay file, and maxFaults its schedule.
@@ -35,7 +35,7 @@ const (
 	maxFaults = 2_000
 )
 
-// File is a run that was recorded: its Setup, and what came of it.
+// File is a recorded run: its Setup and its result.
 type File struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -44,10 +44,9 @@ type File struct {
 	About simulation.ViolationKind `json:"about"`
 	// Digest is the SHA-256 of the run's trace, in hexadecimal digits.
 	Digest string `json:"trace_sha256"`
-	// Violations is what the checks found.
+	// Violations are the findings of the checks.
 	Violations []Found `json:"violations"`
-	// Sum is the SHA-256 of all the rest of the file, in its canonical form: that of
-	// json.Marshal.
+	// Sum is the SHA-256 of the rest of the file, as json.Marshal writes it.
 	Sum string `json:"sum"`
 }
 
@@ -64,7 +63,7 @@ func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Format: Format, Version: Version, Setup: s, About: about, Digest: result.Log.Digest(), Violations: found(result)}
+	f := File{Format: format, Version: version, Setup: s, About: about, Digest: result.Log.Digest(), Violations: found(result)}
 	if f.Schedule == nil {
 		f.Schedule = simulation.Schedule{}
 	}
@@ -74,7 +73,7 @@ func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
 	return f, nil
 }
 
-// found is a run's violations without stacks, which differ from run to run.
+// found is a run's violations, without stacks, which differ from run to run.
 func found(r simulation.Result) []Found {
 	violations := r.Log.Violations()
 	all := make([]Found, len(violations))
@@ -85,7 +84,7 @@ func found(r simulation.Result) []Found {
 	return all
 }
 
-// Kinds lists the kinds of the file's violations, each once, sorted.
+// Kinds lists the kinds of the file's violations, sorted.
 func (f File) Kinds() []simulation.ViolationKind {
 	kinds := make([]simulation.ViolationKind, len(f.Violations))
 	for i, v := range f.Violations {
@@ -95,7 +94,7 @@ func (f File) Kinds() []simulation.ViolationKind {
 	return slices.Compact(kinds)
 }
 
-// sum is what Sum must be.
+// sum computes Sum.
 func (f File) sum() (string, error) {
 	f.Sum = ""
 	text, err := json.Marshal(f)
@@ -116,18 +115,17 @@ func (f File) Encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Save writes the file, whole or not at all. What stands at the path is replaced, also if
-// it is a link.
+// Save writes the file, whole or not at all. It replaces a file or a link at the path.
 func (f File) Save(path string) error {
 	text, err := f.Encode()
 	if err != nil {
 		return err
 	}
-	// Root could put a file in the place of a device.
+	// Root could replace a device.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0 {
-		return fmt.Errorf("search: %s is no file, and is not replaced by one", path)
+		return fmt.Errorf("search: %s is not a regular file, and is not replaced", path)
 	}
-	// Under a name that is nobody's: a link there would be followed.
+	// The name is random, because a link with a known name would be followed.
 	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
@@ -160,8 +158,8 @@ func Load(r Registry, path string) (File, error) {
 	return f, nil
 }
 
-// Decode reads a file's text. It must be exactly what Encode wrote, apart from the
-// space between its words, and name a workload and a design that r knows.
+// Decode reads a file's text. It must be what Encode wrote, except for white space, and
+// name a workload and a design of r.
 //
 // All errors are ErrFile.
 func Decode(r Registry, text []byte) (File, error) {
@@ -174,7 +172,7 @@ func Decode(r Registry, text []byte) (File, error) {
 
 func decode(r Registry, text []byte) (File, error) {
 	if len(text) > maxFile {
-		return File{}, fmt.Errorf("it is longer than %d bytes, which no replay file is", maxFile)
+		return File{}, fmt.Errorf("it is longer than %d bytes, and no replay file is", maxFile)
 	}
 	if err := header(text); err != nil {
 		return File{}, err
@@ -186,20 +184,19 @@ func decode(r Registry, text []byte) (File, error) {
 		return File{}, fmt.Errorf("it can't be read: %w; take the file as it was written", err)
 	}
 	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return File{}, fmt.Errorf("something follows on its end, beginning with %.20q; take the file as it was written", rest)
+		return File{}, fmt.Errorf("there is more after its end, beginning with %.20q; take the file as it was written", rest)
 	}
 	sum, err := f.sum()
 	if err != nil {
 		return File{}, err
 	}
 	if f.Sum != sum {
-		return File{}, fmt.Errorf("it was edited or damaged: its sum is %q, but that of its content %q; take the file as it was written, or record what you mean anew", short(f.Sum), short(sum))
+		return File{}, fmt.Errorf("it was edited or damaged: its sum is %q, and that of its content %q; take the file as it was written, or record the run again", short(f.Sum), short(sum))
 	}
 	return f, f.validate(r)
 }
 
-// header looks at what a file says that it is, before anything else of it is
-// believed.
+// header checks format and version before anything else is read.
 func header(text []byte) error {
 	var head struct {
 		Format  string `json:"format"`
@@ -217,12 +214,12 @@ func header(text []byte) error {
 		return fmt.Errorf("it isn't JSON (%w, at byte %d); pass a file that redlocksim wrote", syntax, syntax.Offset)
 	case err != nil:
 		return fmt.Errorf("it isn't a replay file (%w); pass a file that redlocksim wrote", err)
-	case head.Format != Format:
-		return fmt.Errorf("its format is %q, want %q; pass a file that redlocksim wrote", head.Format, Format)
+	case head.Format != format:
+		return fmt.Errorf("its format is %q, want %q; pass a file that redlocksim wrote", head.Format, format)
 	case head.Version == nil:
-		return fmt.Errorf("it has no version; want %d", Version)
-	case *head.Version != Version:
-		return fmt.Errorf("it is of version %d, and only %d can be read here; use the redlocksim that wrote it, or search anew", *head.Version, Version)
+		return fmt.Errorf("it has no version; want %d", version)
+	case *head.Version != version:
+		return fmt.Errorf("it is of version %d, and only %d can be read here; use the redlocksim that wrote it, or search again", *head.Version, version)
 	}
 	return nil
 }
@@ -234,8 +231,8 @@ func (f File) validate(r Registry) error {
 	if len(f.Schedule) > maxFaults {
 		return fmt.Errorf("its schedule has %d faults, want at most %d", len(f.Schedule), maxFaults)
 	}
-	// Before anything of it is shown: what a terminal would take for a command is in no
-	// file that was recorded.
+	// This comes before any output: no recorded file has control characters, which a
+	// terminal would execute.
 	for _, v := range f.Violations {
 		if printable(string(v.Kind)) != string(v.Kind) || printable(v.Text) != v.Text {
 			return fmt.Errorf("its violation %q says %q, which has characters that can't be printed; take the file as it was written", v.Kind, v.Text)
@@ -252,7 +249,7 @@ func (f File) validate(r Registry) error {
 	return r.validate(f.Setup)
 }
 
-// printable escapes, as in a Go string, what of a text can't be printed.
+// printable escapes characters that can't be printed, as in a Go string.
 func printable(text string) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -268,7 +265,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// short is the beginning of a long word.
+// short shortens a long word.
 func short(word string) string {
 	if len(word) > 16 {
 		return word[:16] + "..."
@@ -276,18 +273,18 @@ func short(word string) string {
 	return word
 }
 
-// Replay is what came of playing a File again.
+// Replay is the result of playing a File again.
 type Replay struct {
 	simulation.Result
 	// Identical says that the trace is the recorded one, byte for byte.
 	Identical bool
-	// SameKinds says that the same kinds of violations were found.
+	// SameKinds says that the kinds of violations are the same.
 	SameKinds bool
 }
 
-// Replay plays a File's Setup again, and compares. When ctx ends the error Is ctx's.
+// Replay plays a File's Setup again and compares. If ctx ends, the error Is that of ctx.
 func (f File) Replay(ctx context.Context, r Registry) (Replay, error) {
-	result, err := r.PlayContext(ctx, f.Setup)
+	result, err := r.playContext(ctx, f.Setup)
 	if err != nil {
 		return Replay{}, err
 	}

@@ -17,28 +17,28 @@ import (
 //
 // Belief in a lease is measured in true time. For a client with faulty clocks (steps,
 // rates, suspensions) it is unknown: such a client counts as believing at the moments
-// when it was told a validity and when it sent a request.
+// when it learned a validity and when it sent a request.
 func Operations(r simulation.Result) []judge.Operation {
-	h := &historyBuilder{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, asked: map[asking]time.Duration{}, leases: map[int]*lease{}}
+	h := &history{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
 	for e := range r.Log.All() {
 		h.prepare(e)
 	}
 	for e := range r.Log.All() {
-		h.take(e)
+		h.add(e)
 	}
 	return h.operations(r.Ended)
 }
 
-// historyBuilder puts together what the log says.
-type historyBuilder struct {
-	faultyClocks map[string]bool // processes whose clocks were tampered with
+// history is what is known of a run from its log.
+type history struct {
+	faultyClocks map[string]bool // processes whose clocks have faults
 	calls        map[callID]*call
 
-	asked  map[asking]time.Duration
-	leases map[int]*lease // by their numbers
+	requested map[requester]time.Duration
+	leases    map[int]*lease // by their numbers
 
-	acts   []judge.Operation
-	finals []judge.Operation // of each key, an observer's read after the last effect
+	accesses []judge.Operation // reads and writes
+	finals   []judge.Operation // of each key, an observer's read after the last effect
 }
 
 // callID names one request to the resource.
@@ -47,19 +47,18 @@ type callID struct {
 	n       uint64
 }
 
-// asking is who asks for what: one goroutine asks for one thing at a time.
-type asking struct {
+// requester names a goroutine that requests a lock. It requests one at a time.
+type requester struct {
 	process   string
 	goroutine int
 	key       string
 }
 
-// call is when a request was sent and when its answer was heard.
+// call is a request to the resource.
 type call struct {
-	sent  time.Duration
-	heard time.Duration
-	ok    bool // it was heard
-	acted bool // it was carried out
+	sent, returned time.Duration
+	answered       bool
+	executed       bool
 }
 
 // lease is a lease as its holder sees it.
@@ -68,7 +67,7 @@ type lease struct {
 	goroutine int
 	key       string
 	token     fencing.Token
-	asked     time.Duration
+	requested time.Duration
 	beliefs   []belief // one after the other, with gaps between them
 	over      bool     // its holder gave it up
 }
@@ -76,9 +75,9 @@ type lease struct {
 // belief is a time in which a holder believed in its lease without a break.
 type belief struct{ from, until time.Duration }
 
-// prepare takes in what has to be known before: whose clocks will be tampered with, and
-// when answers will be heard.
-func (h *historyBuilder) prepare(e *simulation.Event) {
+// prepare adds what later events depend on: which clocks will have faults, and when
+// replies will arrive.
+func (h *history) prepare(e *simulation.Event) {
 	id := callID{e.Process, e.N}
 	switch {
 	case e.Kind == simulation.Suffered && e.Place == "":
@@ -90,22 +89,22 @@ func (h *historyBuilder) prepare(e *simulation.Event) {
 	case e.Kind == simulation.Sent:
 		h.calls[id] = &call{sent: e.At}
 	case e.Kind == simulation.Received:
-		h.calls[id].heard, h.calls[id].ok = e.At, true
+		h.calls[id].returned, h.calls[id].answered = e.At, true
 	}
 }
 
-// take takes in what clients did and were told.
-func (h *historyBuilder) take(e *simulation.Event) {
+// add adds what clients did and learned.
+func (h *history) add(e *simulation.Event) {
 	switch e.Kind {
 	case simulation.Asked:
-		h.asked[asking{e.Process, e.Goroutine, e.Key}] = e.At
+		h.requested[requester{e.Process, e.Goroutine, e.Key}] = e.At
 	case simulation.Acquired:
-		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, asked: h.asked[asking{e.Process, e.Goroutine, e.Key}]}
+		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, requested: h.requested[requester{e.Process, e.Goroutine, e.Key}]}
 		h.leases[e.Lease] = l
-		h.told(l, e)
+		h.believe(l, e)
 	case simulation.Extended, simulation.Looked:
 		if l := h.leases[e.Lease]; l != nil && !l.over {
-			h.told(l, e)
+			h.believe(l, e)
 		}
 	case simulation.Released, simulation.HandedOff:
 		if l := h.leases[e.Lease]; l != nil {
@@ -118,17 +117,17 @@ func (h *historyBuilder) take(e *simulation.Event) {
 			}
 		}
 	case simulation.Read, simulation.Write:
-		if e.Words == "" { // it was carried out
-			h.act(e)
+		if e.Words == "" { // it was executed
+			h.access(e)
 		}
 	}
 }
 
-// client is what the judge calls the lease's holder: one that does one thing at a time.
+// client is the judge's name of the lease's holder, which does one thing at a time.
 func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
 
-// told takes in a validity: its holder believes on, or begins to believe anew.
-func (h *historyBuilder) told(l *lease, e *simulation.Event) {
+// believe adds a validity: the holder continues to believe in its lease, or believes again.
+func (h *history) believe(l *lease, e *simulation.Event) {
 	until := e.At
 	if !h.faultyClocks[l.process] {
 		until += max(0, e.Validity)
@@ -138,7 +137,7 @@ func (h *historyBuilder) told(l *lease, e *simulation.Event) {
 	case last >= 0 && e.At <= l.beliefs[last].until:
 		l.beliefs[last].until = until
 	case last >= 0 && h.faultyClocks[l.process] && e.Validity > 0:
-		l.beliefs[last].until = until // it may well have believed all the time
+		l.beliefs[last].until = until // it may have believed all the time
 	case last < 0 || e.Validity > 0:
 		l.beliefs = append(l.beliefs, belief{e.At, until})
 	}
@@ -152,33 +151,33 @@ func (l *lease) end(at time.Duration) {
 	}
 }
 
-// act takes in what the resource carried out.
-func (h *historyBuilder) act(e *simulation.Event) {
+// access adds a read or a write that the resource executed.
+func (h *history) access(e *simulation.Event) {
 	c, l := h.calls[callID{e.Process, e.N}], h.leases[e.Lease]
 	if c.sent > l.beliefs[len(l.beliefs)-1].until {
-		// Whatever it believed in between: it acts as if it had held it all the time.
+		// It uses the lease, so it counts as having believed in it all the time.
 		l.beliefs = []belief{{l.beliefs[0].from, c.sent}}
 	}
 	h.observe(e)
-	if c.acted {
-		return // the same request once more, which its client knows nothing of
+	if c.executed {
+		return // the same request once more, which its client does not know
 	}
-	c.acted = true
+	c.executed = true
 	o := judge.Operation{
-		Client: l.client(), Key: e.Key, Kind: judge.Read, Call: c.sent, Return: c.heard, Outcome: judge.Done,
+		Client: l.client(), Key: e.Key, Kind: judge.Read, Call: c.sent, Return: c.returned, Outcome: judge.Done,
 		Token: e.Token, Version: e.Version, Value: e.Value,
 	}
-	if !c.ok {
+	if !c.answered {
 		o.Outcome = judge.Unknown
 	}
 	if e.Kind == simulation.Write {
 		o.Kind, o.Version = judge.Write, e.AsOf
 	}
-	h.acts = append(h.acts, o)
+	h.accesses = append(h.accesses, o)
 }
 
 // observe notes the state of a resource.
-func (h *historyBuilder) observe(e *simulation.Event) {
+func (h *history) observe(e *simulation.Event) {
 	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == e.Key })
 	if i < 0 {
 		i = len(h.finals)
@@ -187,23 +186,22 @@ func (h *historyBuilder) observe(e *simulation.Event) {
 	h.finals[i].Version, h.finals[i].Value = e.Version, e.Value
 }
 
-// operations is everything that was put together.
-func (h *historyBuilder) operations(ended time.Duration) []judge.Operation {
+func (h *history) operations(ended time.Duration) []judge.Operation {
 	var all []judge.Operation
 	for _, n := range slices.Sorted(maps.Keys(h.leases)) {
 		l := h.leases[n]
 		for i, b := range l.beliefs {
 			lock := judge.Operation{Client: l.client(), Key: l.key, Kind: judge.Lock, Call: b.from, Return: b.from, Outcome: judge.Done}
 			if i == 0 { // only then it got a token
-				lock.Call, lock.Token = l.asked, l.token
+				lock.Call, lock.Token = l.requested, l.token
 			}
 			unlock := judge.Operation{Client: l.client(), Key: l.key, Kind: judge.Unlock, Call: b.until, Return: b.until, Outcome: judge.Done}
 			all = append(all, lock, unlock)
 			ended = max(ended, b.until)
 		}
 	}
-	all = append(all, h.acts...)
-	for _, o := range h.acts {
+	all = append(all, h.accesses...)
+	for _, o := range h.accesses {
 		ended = max(ended, o.Call, o.Return)
 	}
 	for _, o := range h.finals {

@@ -2,7 +2,7 @@ package search
 
 import "github.com/redquorum/redlock/simulation"
 
-// Promise is one of package quorum's guarantees, by its number there. 0 is none.
+// Promise is a guarantee of package quorum, by its number there. 0 is none.
 type Promise int
 
 // promises are their names, in package quorum's words.
@@ -17,8 +17,8 @@ var promises = [...]string{
 // String is its name.
 func (p Promise) String() string { return promises[p] }
 
-// promiseOf is the promise that a violation of a kind breaks where the assumptions hold.
-// What panics, or can't be simulated, breaks none of them: it is wrong anyway.
+// promiseOf is the promise that a violation of a kind breaks if the assumptions hold. A panic
+// breaks none of them, but is an error in any case.
 func promiseOf(kind simulation.ViolationKind) Promise {
 	switch kind {
 	case simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate:
@@ -33,7 +33,7 @@ func promiseOf(kind simulation.ViolationKind) Promise {
 	return 0
 }
 
-// unexcused reports whether a violation of a kind is one whatever the world does.
+// unexcused reports whether no fault excuses violations of a kind.
 func unexcused(kind simulation.ViolationKind) bool {
 	switch kind {
 	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated:

@@ -17,32 +17,30 @@ var ErrSetup = errors.New("search: bad setup")
 
 // Workload is what the clients of a run do, by name.
 type Workload struct {
-	// Name is short and unique, Title says in words what it is.
+	// Name is short and unique. Title describes it.
 	Name, Title string
-	// Base is the world before a design has set up its part of it.
+	// Base is the configuration before a design changes it.
 	Base simulation.Config
-	// Rounds is how many rounds Work plays unless a Setup says otherwise, 0: it
-	// knows no rounds.
+	// Rounds is how many rounds Work plays unless a Setup says otherwise. 0: it has no
+	// rounds.
 	Rounds int
-	// Work makes the workload of so many rounds, for clients in such a world.
+	// Work makes the workload of so many rounds.
 	Work func(cfg simulation.Config, rounds int) simulation.Workload
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
-	// Designs are ways to lock that are played with this workload alone.
+	// Designs are used only with this workload.
 	Designs []Design
-	// Judge, if set, adds what the workload itself demands of a run to what the
-	// checks have found. The same Setup must always get the same.
+	// Judge, if set, adds the workload's own checks of a run. It must be deterministic.
 	Judge func(Setup, simulation.Result) simulation.Result
 }
 
-// Workloads are those that are made for searches, the usual one first.
+// Workloads are the workloads for searches, the default first.
 func Workloads() []Workload { return []Workload{Mixed(), Crowd(), Relay()} }
 
 // Design is a way to lock, by name. Only Name and Apply are needed here.
 type Design = designs.Design
 
-// Registry knows workloads and designs by name. Names in a Setup mean those of the
-// Registry that it is played with.
+// Registry has the workloads and designs that Setups name.
 type Registry struct {
 	Workloads []Workload
 	Designs   []Design

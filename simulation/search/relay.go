@@ -7,14 +7,14 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Relay is a workload for leases that pass from process to process: two or three clients
-// that hand leases off to each other by letters, which are late, lost, repeated or sent
-// to two receivers, as the seed says. They extend a lease before and after it is handed
-// off, resume a handle or release it, and look at the lock. Where servers keep all that
-// they answered (simulation.KeepAll) they also vouch for them when they start.
+// Relay is a workload for hand-offs between processes. Two or three clients hand leases off
+// to each other by letters. The seed says which letters are late, lost, repeated or sent to
+// two receivers. The clients extend a lease before and after they hand it off, resume or
+// release a handle, and inspect the lock. If servers keep all data (simulation.KeepAll),
+// the clients also trust them at their start.
 //
-// Of three servers each vote counts. A connection may live on for a TTL when its address
-// has moved, see simulation.Draw.
+// There are three servers, so that each vote counts. A connection may stay open for a TTL
+// after its address has moved, see simulation.Draw.
 func Relay() Workload {
 	return Workload{
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
@@ -24,15 +24,15 @@ func Relay() Workload {
 		},
 		Rounds: 3, Span: 12 * time.Second,
 		Work: func(cfg simulation.Config, rounds int) simulation.Workload {
-			return relay{rounds: rounds, vouches: cfg.Persistence == simulation.KeepAll}.play
+			return relay{rounds: rounds, trusts: cfg.Persistence == simulation.KeepAll}.play
 		},
 	}
 }
 
 // relay is Relay with its rounds.
 type relay struct {
-	rounds  int
-	vouches bool
+	rounds int
+	trusts bool
 }
 
 // What a client draws for each round.
@@ -59,7 +59,7 @@ func (w relay) play(c *simulation.Client) {
 	if !joins(c, relayings*1000) {
 		return
 	}
-	if w.vouches && c.Coordinator != nil {
+	if w.trusts && c.Coordinator != nil {
 		if err := c.Coordinator.Trust(c.Context()); err != nil {
 			c.Note("trust failed")
 		}
@@ -87,7 +87,7 @@ func (w relay) play(c *simulation.Client) {
 	}
 }
 
-// receive looks for letters, so many times, until one of them gives a lease.
+// receive reads letters until one of them gives a lease, at most looks times.
 func receive(c *simulation.Client, d draws, looks int) simulation.Lease {
 	for look := range looks {
 		for {

@@ -13,13 +13,13 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
-// Options says which part of a Space is searched, and by whom.
+// Options says which part of a Space is searched, and how.
 type Options struct {
 	// From and To are the numbers of the first Setup and of that after the last.
 	// A To beyond the end means the end.
 	From, To uint64
-	// Workers is how many worker processes play, 0: none, this one does. What is
-	// found doesn't depend on it.
+	// Workers is the number of worker processes. 0: this process plays. The findings
+	// don't depend on it.
 	Workers int
 	// Command makes the command of a worker process, which must call Serve with a
 	// Registry like this one. Needed if there are workers.
@@ -27,8 +27,7 @@ type Options struct {
 	// Progress, if set, is called after each range that has been played. Calls don't
 	// overlap.
 	Progress func(Batch)
-	// Patience is how long one run may take, in real time, before its worker counts
-	// as dead. Default 1 min.
+	// Patience bounds one run, in real time: its worker is killed then. Default 1 min.
 	Patience time.Duration
 }
 
@@ -47,13 +46,13 @@ type Report struct {
 type Death struct {
 	Number uint64
 	Setup  Setup
-	// How is the process's end, and the beginning and the end of what it wrote to
-	// its standard error.
+	// How says how the process ended, with the beginning and the end of its standard
+	// error.
 	How string
 }
 
-// chunk is how many Setups are given to a worker at a time. What is found doesn't
-// depend on it; an interruption loses less than one chunk of each worker.
+// chunk is how many Setups a worker gets at a time. The findings don't depend on it. An
+// interruption loses less than one chunk of each worker.
 const chunk = 32
 
 // setups is a range of Setups of a Space.
@@ -111,7 +110,7 @@ func chunks(from, to uint64) iter.Seq[setups] {
 // Serve is a worker process: it plays what it reads from in, and writes to out, until in
 // ends. Nothing else may write to out.
 //
-// The error is that of in or out, or one that the other end has been told.
+// The error is that of in or out, or of a Setup, which the other end gets as well.
 func Serve(r Registry, in io.Reader, out io.Writer) error {
 	return farm.Serve(in, out, func(space Space) (farm.Player[struct{}, Batch], error) {
 		c, err := r.open(space)

@@ -28,10 +28,10 @@ type Changes struct {
 	Rounds *int `json:"rounds,omitempty"`
 }
 
-// longest bounds times, so that no run waits forever.
+// longest bounds times, so that every run ends.
 const longest = 24 * time.Hour
 
-// validate checks what a wrong Config is used for before simulation.Run checks it.
+// validate checks what is used before simulation.Run checks the Config.
 func (c Changes) validate(w Workload) error {
 	switch {
 	case c.Rounds != nil && (*c.Rounds < 1 || *c.Rounds > w.Rounds):
@@ -74,11 +74,11 @@ func (r Registry) prepare(s Setup) (run, error) {
 //
 // All errors are ErrSetup.
 func (r Registry) Play(s Setup) (simulation.Result, error) {
-	return r.PlayContext(context.Background(), s)
+	return r.playContext(context.Background(), s)
 }
 
-// PlayContext is Play until ctx ends. The error then Is also that of ctx.
-func (r Registry) PlayContext(ctx context.Context, s Setup) (simulation.Result, error) {
+// playContext is Play until ctx ends. The error then Is also that of ctx.
+func (r Registry) playContext(ctx context.Context, s Setup) (simulation.Result, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return simulation.Result{}, err
@@ -86,8 +86,7 @@ func (r Registry) PlayContext(ctx context.Context, s Setup) (simulation.Result, 
 	return p.play(ctx, s)
 }
 
-// play plays the Setup that was prepared, or one that differs from it in its seed
-// and schedule alone.
+// play plays the prepared Setup, or one that differs only in its seed and schedule.
 func (p run) play(ctx context.Context, s Setup) (simulation.Result, error) {
 	result, err := simulation.RunContext(ctx, s.Seed, p.cfg, s.Schedule, p.work)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r Registry) validate(s Setup) error {
 	if err != nil {
 		return err
 	}
-	p.cfg.MaxEvents = 1 // all that Run looks at comes before
+	p.cfg.MaxEvents = 1 // Run validates before the first event
 	p.work = func(*simulation.Client) {}
 	_, err = p.play(context.Background(), s)
 	return err

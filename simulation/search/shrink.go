@@ -11,10 +11,10 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Shrunk is what Shrink came to.
+// Shrunk is the result of Shrink.
 type Shrunk struct {
 	Setup Setup
-	// Runs is how many runs it took.
+	// Runs is the number of runs that it took.
 	Runs int
 }
 
@@ -30,7 +30,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 		return Shrunk{}, err
 	}
 	sh := &shrinker{ctx: ctx, registry: r, kind: kind, best: s}
-	result, err := r.PlayContext(ctx, s)
+	result, err := r.playContext(ctx, s)
 	switch {
 	case ctx.Err() != nil:
 		return Shrunk{Setup: s}, nil
@@ -42,8 +42,8 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	}
 	sh.observed = observed(result, kind)
 	sh.smaller(p)
-	// Numbers once: the least one is made round by enlarging it, so that another
-	// time would begin from the start.
+	// Numbers are shrunk once: the smallest one is then rounded up, so that a second time
+	// would begin from the start.
 	sh.simplerFaults()
 	sh.smaller(p)
 	sh.fewerServers(p)
@@ -58,36 +58,36 @@ type shrinker struct {
 	observed Assumption // that the checks see broken, in the smaller Setup as well
 	best     Setup
 	runs     int
-	taken    int // steps that were taken
+	steps    int // successful tries
 }
 
-// try takes a Setup for the best one if it shows the violation too.
+// try makes a Setup the best one if it shows the violation too.
 func (s *shrinker) try(setup Setup) bool {
 	if s.ctx.Err() != nil {
 		return false
 	}
 	s.runs++
-	result, err := s.registry.PlayContext(s.ctx, setup)
+	result, err := s.registry.playContext(s.ctx, setup)
 	if err != nil || !slices.Contains(result.Kinds(), s.kind) || observed(result, s.kind) != s.observed {
-		return false // a world that is too small for its schedule is an error
+		return false // a run that is too small for its schedule is an error
 	}
 	s.best = setup
-	s.taken++
+	s.steps++
 	return true
 }
 
-// smaller takes away what can be, until nothing can: what one step makes possible
-// another may use. Each makes the Setup smaller, so it ends.
+// smaller removes what it can until nothing changes, because one step may enable another.
+// It ends, because each step makes the Setup smaller.
 func (s *shrinker) smaller(p run) {
-	for before := -1; before != s.taken; {
-		before = s.taken
+	for before := -1; before != s.steps; {
+		before = s.steps
 		s.fewerFaults()
 		s.smallerWorld(p)
 	}
 }
 
-// fewerFaults is delta debugging: leave out halves, then quarters, and so on to
-// single faults, and begin again with what remains.
+// fewerFaults is delta debugging: it leaves out halves, then quarters, down to single
+// faults, and begins again with the rest.
 func (s *shrinker) fewerFaults() {
 	for size := max(1, len(s.best.Schedule)/2); len(s.best.Schedule) > 0; {
 		shorter := false
@@ -96,7 +96,7 @@ func (s *shrinker) fewerFaults() {
 			without.Schedule = slices.Delete(slices.Clone(s.best.Schedule), from, min(from+size, len(s.best.Schedule)))
 			if s.try(without) {
 				shorter = true
-				continue // what followed has come to this place
+				continue // the next faults have moved here
 			}
 			from += size
 		}
@@ -109,18 +109,17 @@ func (s *shrinker) fewerFaults() {
 	}
 }
 
-// smallerWorld takes clients and rounds away.
+// smallerWorld removes clients and rounds.
 func (s *shrinker) smallerWorld(p run) {
 	s.fewer(func(c *Changes) **int { return &c.Rounds }, 1, p.workload.Rounds)
 	s.fewer(func(c *Changes) **int { return &c.Processes }, 1, cmp.Or(p.cfg.Processes, 2))
 }
 
-// fewestServers is how few servers are tried: below it no majority survives a loss.
+// fewestServers is the least number of servers: with fewer, no majority survives a loss.
 const fewestServers = 3
 
-// fewerServers takes servers away, if they have no part in what goes wrong. Else how
-// many must fail of how many is what the lock promises: a schedule for fewer would
-// be another story.
+// fewerServers removes servers, unless a fault concerns servers. Then the ratio of failed
+// servers matters, and fewer servers would be another case.
 func (s *shrinker) fewerServers(p run) {
 	concerned := func(f simulation.Fault) bool { return f.Server != "" && f.Server != simulation.Resource }
 	if !slices.ContainsFunc(s.best.Schedule, concerned) {
@@ -142,7 +141,7 @@ func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
 	}
 }
 
-// simplerFaults makes each fault plainer.
+// simplerFaults simplifies each fault.
 func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
 		s.field(i, func(f *simulation.Fault) { f.Shuffled = false })
@@ -156,7 +155,7 @@ func (s *shrinker) simplerFaults() {
 	}
 }
 
-// field tries another fault in the place of number i.
+// field tries to change fault number i.
 func (s *shrinker) field(i int, change func(*simulation.Fault)) bool {
 	f := s.best.Schedule[i]
 	change(&f)
@@ -169,7 +168,7 @@ func (s *shrinker) field(i int, change func(*simulation.Fault)) bool {
 	return s.try(setup)
 }
 
-// units are what is round, the rounder ones first.
+// units are round numbers, the roundest first.
 var (
 	units = []time.Duration{
 		time.Minute, 10 * time.Second, 5 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond,
@@ -178,22 +177,21 @@ var (
 	ppmUnits = []time.Duration{100_000, 50_000, 10_000, 5_000, 1_000, 500, 100, 10}
 )
 
-// number makes a length shorter, and round. For a Cut, Lose or Delay 0 means forever,
-// which isn't shorter: so not 0.
+// number makes a length shorter, and round. It never tries 0, which means forever for a
+// Cut, Lose or Delay.
 func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
 	s.nearer(*of(&s.best.Schedule[i]), time.Millisecond, units, func(least time.Duration) time.Duration { return least + least/4 },
 		func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { *of(f) = d }) })
 }
 
-// ppm brings a rate or a share nearer to nothing, and makes it round.
+// ppm brings a rate or a share nearer to 0, and makes it round.
 func (s *shrinker) ppm(i int) {
 	s.nearer(time.Duration(s.best.Schedule[i].PPM), 100, ppmUnits, func(time.Duration) time.Duration { return math.MaxInt64 },
 		func(n time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.PPM = int64(n) }) })
 }
 
-// nearer brings a number nearer to 0, to within step. The least number that put takes is
-// odd. A rounder one that is a little larger, up to most, will do as well, if the violation
-// hasn't gone for more of it.
+// nearer brings a number nearer to 0, to within step. Then it tries rounder numbers that
+// are a little larger, up to most.
 func (s *shrinker) nearer(original, step time.Duration, units []time.Duration, most func(least time.Duration) time.Duration, put func(time.Duration) bool) {
 	sign := time.Duration(1)
 	if original < 0 {
@@ -210,8 +208,8 @@ func (s *shrinker) nearer(original, step time.Duration, units []time.Duration, m
 	}
 }
 
-// bisect looks for the least number that put takes, to within step, given that it
-// takes most. It asks as if all larger ones were taken too.
+// bisect finds the least number that put accepts, to within step. It accepts most, and
+// bisect assumes that it accepts all larger numbers than one that it accepts.
 func bisect(most, step time.Duration, put func(time.Duration) bool) time.Duration {
 	for least := time.Duration(0); most-least > step; {
 		middle := least + (most-least)/2
@@ -224,7 +222,7 @@ func bisect(most, step time.Duration, put func(time.Duration) bool) time.Duratio
 	return most
 }
 
-// moment makes a moment round: the roundest one near it, before it or after.
+// moment makes a moment round: the roundest one near it, before or after.
 func (s *shrinker) moment(i int) {
 	original := s.best.Schedule[i].At
 	put := func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.At = d }) }
@@ -242,8 +240,8 @@ func (s *shrinker) moment(i int) {
 	}
 }
 
-// nth tries an earlier operation: of very many, as readings of clocks are, only the first
-// ones.
+// nth tries an earlier operation, among the first ones. There may be very many, such as
+// readings of clocks.
 func (s *shrinker) nth(i int) {
 	const most = 64
 	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {

@@ -9,9 +9,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// singles lists every fault that could matter to the run: faults whose moment lies
-// between two events of the same place do the same as one at the later event. The
-// shorter ones come first, and among these the earlier ones.
+// singles lists every single fault that could matter to the run: a fault between two events
+// of the same place has the same effect as at the later event. Shorter faults come first,
+// and among these the earlier ones.
 func (p run) singles(s Space) ([]simulation.Fault, error) {
 	result, err := p.play(context.Background(), s.Setup)
 	if err != nil {
@@ -24,7 +24,7 @@ func (p run) singles(s Space) ([]simulation.Fault, error) {
 		lengths = []time.Duration{ttl / 20, ttl / 2, 3 * ttl / 2}
 	}
 	slices.Sort(lengths)
-	// What happens to nobody's tenth server is no fault of the run.
+	// Other processes are not part of the configuration.
 	processes := m.processes[:min(len(m.processes), cmp.Or(p.cfg.Processes, 2))]
 	servers := cmp.Or(p.cfg.Servers, 5)
 
@@ -106,11 +106,11 @@ func (p run) singles(s Space) ([]simulation.Fault, error) {
 	return all, nil
 }
 
-// moments is when what happened in a run.
+// moments are the times of a run's events.
 type moments struct {
 	processes []string                   // in the order of their start
-	calls     map[string]int             // by process: how many it sent
-	at        map[string][]time.Duration // by process or server: each moment at which something happened there, once
+	calls     map[string]int             // by process: the number of requests
+	at        map[string][]time.Duration // by process or server: the times of its events, each once
 	legs      []leg
 }
 
@@ -121,8 +121,8 @@ type leg struct {
 	at             time.Duration // when it was sent
 }
 
-// momentsOf reads a log: of it count the starts of processes, requests that are sent, and
-// their arrivals, at which replies are sent.
+// momentsOf reads the starts of processes, the requests, and their arrivals, at which the
+// replies are sent.
 func momentsOf(log simulation.Log) moments {
 	m := moments{calls: map[string]int{}, at: map[string][]time.Duration{}}
 	for e := range log.All() {
@@ -142,7 +142,7 @@ func momentsOf(log simulation.Log) moments {
 		if last := m.at[who]; len(last) == 0 || last[len(last)-1] != e.At {
 			m.at[who] = append(last, e.At)
 		}
-		// A place that has another name is no server's name.
+		// Servers have names of one letter.
 		if l.place == simulation.Resource || len(l.place) == 1 {
 			m.legs = append(m.legs, l)
 		}

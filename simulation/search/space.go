@@ -18,49 +18,47 @@ type How string
 const (
 	// Draw: Setup number i has the seed i, and a schedule that is drawn from it.
 	Draw How = "draw"
-	// Each: one seed, and each single fault at each moment of its run where one
-	// could matter.
+	// Each: one seed, and each single fault at each moment of its run at which it could
+	// matter.
 	Each How = "each"
 	// Pairs: one seed, and two of the faults of Each.
 	Pairs How = "pairs"
 )
 
-// Space is many Setups by their numbers, as plain data.
+// Space is a numbered set of Setups, as plain data.
 type Space struct {
-	// Setup is what they have in common. Its Schedule comes before what is drawn or
-	// tried; for Draw its Seed doesn't matter.
+	// Setup is what they have in common. Its Schedule is part of every schedule. For Draw
+	// its Seed doesn't matter.
 	Setup
 	How How `json:"how"`
-	// Faults restricts the kinds of faults. Default: all of them. Each and Pairs
-	// know no Lose, no Reorder and no Proxy, which do nothing at one moment.
+	// Faults restricts the kinds of faults. Default: all. Each and Pairs have no Lose, no
+	// Reorder and no Proxy, which have no effect at a single moment.
 	Faults []simulation.Kind `json:"faults,omitempty"`
 	// Within restricts Draw to faults that the assumptions of package quorum cover, and to
-	// violations in which the checks see none broken. Whatever is found then is a bug.
+	// violations in which the checks see no broken assumption. Every finding is a bug then.
 	Within bool `json:"within,omitempty"`
 	// Most is, for Draw, the largest number of faults in a schedule, 1 to 1000.
 	// Default 6.
 	Most int `json:"most,omitempty"`
-	// Span is, for Draw, the time over which they are drawn. Default: the
-	// workload's.
+	// Span is, for Draw, the time within which they begin. Default: the workload's.
 	Span time.Duration `json:"span_ns,omitempty"`
 	// Lengths is, for Each and Pairs, how long faults take, or how far clocks jump.
 	// Default: a twentieth of the TTL, half of it, and one and a half.
 	Lengths []time.Duration `json:"lengths_ns,omitempty"`
-	// Sample is, for Pairs, how many of all pairs are played, spread evenly.
-	// Default: all.
+	// Sample is, for Pairs, the number of pairs to play, spread evenly. Default: all.
 	Sample uint64 `json:"sample,omitempty"`
-	// Alone is, for Pairs, what single faults do (Report.Hits of Each): a pair
-	// counts only where it shows what neither of the two shows alone.
+	// Alone is, for Pairs, the effect of single faults (Report.Hits of Each). A pair counts
+	// only for violations that neither fault shows alone.
 	Alone []Hit `json:"alone,omitempty"`
 }
 
-// cases is a Space whose names are looked up.
+// cases is a Space with its names looked up.
 type cases struct {
 	space   Space
 	run     run
 	singles []simulation.Fault                    // Each, Pairs
 	alone   map[uint64][]simulation.ViolationKind // Pairs
-	n       uint64                                // how many there are
+	n       uint64                                // the number of cases
 }
 
 // open looks up what the Space names. For Each and Pairs it plays one run.
@@ -98,7 +96,7 @@ func (r Registry) open(s Space) (*cases, error) {
 	return c, nil
 }
 
-// Size is how many Setups the Space has: for Draw as many as there are seeds.
+// Size is the number of Setups: for Draw, the number of seeds.
 func (r Registry) Size(s Space) (uint64, error) {
 	c, err := r.open(s)
 	if err != nil {
@@ -133,12 +131,12 @@ func (s Space) validate() error {
 	return nil
 }
 
-// allows reports whether faults of this kind are looked for.
+// allows reports whether faults of this kind are played.
 func (s Space) allows(k simulation.Kind) bool {
 	return len(s.Faults) == 0 || slices.Contains(s.Faults, k)
 }
 
-// at is Setup number i, and what to call what was added to it.
+// at is Setup number i, and a label for the faults that were added.
 func (c *cases) at(i uint64) (s Setup, label string) {
 	s = c.space.Setup
 	switch c.space.How {
@@ -206,7 +204,7 @@ func name(f simulation.Fault) string {
 	return words
 }
 
-// kinds are the kinds of faults that are drawn.
+// kinds are the kinds of faults for Draw.
 func (s Space) kinds() []simulation.Kind {
 	kinds := s.Faults
 	if len(kinds) == 0 {
@@ -218,11 +216,11 @@ func (s Space) kinds() []simulation.Kind {
 	return kinds
 }
 
-// draw draws the schedule of a seed.
+// draw makes the schedule of a seed.
 func (c *cases) draw(seed uint64) simulation.Schedule {
-	drawn := simulation.DrawOf(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.space.Span)
+	schedule := simulation.DrawOf(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.space.Span)
 	if c.space.Within {
-		return within(drawn, c.run.cfg)
+		return within(schedule, c.run.cfg)
 	}
-	return drawn
+	return schedule
 }

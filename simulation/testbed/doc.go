@@ -1,6 +1,6 @@
-// Package testbed is a program for testing your own locks. Each lock gets its row of the
-// matrix beside a few well-known locks, its curves and timelines, and a search for the
-// smallest schedule that breaks it.
+// Package testbed is a program for testing your own locks. For each lock it prints a row of the
+// matrix beside a few well-known locks, and curves and timelines, and it searches for the
+// smallest schedule that breaks the lock.
 //
 //	func main() {
 //		testbed.Main(designs.Design{
@@ -16,7 +16,7 @@
 //	mine                                       the row, the curves, and the page testbed.html
 //	mine run pause -seed 3                     one run under a fault, with its timeline
 //	mine run S8                                one run of a scenario
-//	mine run S1 -schedule faults.json          the same clients, with faults that you wrote
-//	mine explore                               random schedules; what is found is made small, and kept in a file
-//	mine replay redlock-mixed-mine-....json    play such a file again
+//	mine run S1 -schedule faults.json          the same clients, with other faults
+//	mine explore                               random schedules; findings are shrunk and saved in files
+//	mine replay redlock-mixed-mine-....json    repeat the run of such a file
 package testbed

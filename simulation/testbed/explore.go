@@ -11,18 +11,17 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// registry is the workloads that are made for searches, and every design.
+// registry has the workloads of package search, and every design.
 func registry() search.Registry {
 	return search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 }
 
-// explore plays random schedules, and makes the first that shows each kind of violation
-// as small as it can.
+// explore runs random schedules, and shrinks the first one for each kind of violation.
 func (b *bench) explore(args []string) error {
 	space := search.Space{Setup: search.Setup{Workload: "mixed"}, How: search.Draw}
 	options := search.Options{Command: start(worker)}
 	folder, faults := ".", ""
-	b.flags.Uint64Var(&options.To, "seeds", 2000, "how many seeds to play")
+	b.flags.Uint64Var(&options.To, "seeds", 2000, "the number of seeds")
 	b.flags.IntVar(&space.Most, "most", 6, "the largest number of faults in a run")
 	b.flags.StringVar(&faults, "faults", "", "`kinds` of faults, separated by commas (default: all)")
 	b.flags.StringVar(&folder, "out", folder, "the `folder` for replay files")
@@ -48,7 +47,7 @@ func (b *bench) explore(args []string) error {
 	return nil
 }
 
-// finding shrinks a finding, tells of it, and keeps it in a file.
+// finding shrinks a finding, prints it and saves it.
 func (b *bench) finding(f search.Finding, folder string) error {
 	small, err := search.Shrink(b.ctx, registry(), f.Setup, f.Kind)
 	if err != nil {
@@ -69,7 +68,7 @@ func (b *bench) finding(f search.Finding, folder string) error {
 	return file.Save(path)
 }
 
-// replay plays a file again.
+// replay repeats the run of a file.
 func (b *bench) replay(args []string) error {
 	path, err := b.parse(args, "replay file")
 	if err != nil {
@@ -83,7 +82,7 @@ func (b *bench) replay(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.tell(fmt.Sprintf("%s · %s · seed %d", file.Workload, file.Design, file.Seed), again.Result); err != nil {
+	if err := b.timeline(fmt.Sprintf("%s · %s · seed %d", file.Workload, file.Design, file.Seed), again.Result); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.out, "\nfound: %v; the same run, byte for byte: %v\n", again.Kinds(), again.Identical)

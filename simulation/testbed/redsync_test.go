@@ -17,7 +17,7 @@ type redsync struct {
 	process simulation.Process
 	wait    designs.Patience
 	ttl     time.Duration
-	// reader has the monotonic clock, which time.Now has in a real program.
+	// reader reads the monotonic clock, as time.Now does in a real program.
 	reader *drift.Reader
 }
 
@@ -25,7 +25,7 @@ func newRedsync(p simulation.Process) (simulation.Locker, error) {
 	return &redsync{process: p, wait: designs.PatienceOf(p), ttl: p.Config.TTL, reader: drift.NewReader(p.Config.Clock)}, nil
 }
 
-// Acquire draws one value for all tries, as redsync does.
+// Acquire uses one value for all tries, as redsync does.
 func (r *redsync) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
 	value, err := designs.NewValue(r.process.Config.Random)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *redsync) try(ctx context.Context, key, value string) (simulation.Lease,
 	return nil, quorum.ErrNoQuorum
 }
 
-// ask sends a command to all servers, and counts those that said yes.
+// ask sends a command to all servers, and counts the successes.
 func (r *redsync) ask(ctx context.Context, command ...string) int {
 	ctx, cancel := r.process.Config.Clock.WithTimeout(ctx, r.ttl/20) // WithTimeoutFactor's default
 	defer cancel()

@@ -11,11 +11,11 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// run plays one run of a fault or a scenario, and tells what happens in it.
+// run performs one run of a fault or a scenario, and prints its timeline.
 func (b *bench) run(args []string) error {
 	path := ""
 	b.flags.Uint64Var(&b.seed, "seed", 0, "the seed")
-	b.flags.StringVar(&path, "schedule", "", "a `file` with the faults to play instead, see simulation.ReadSchedule")
+	b.flags.StringVar(&path, "schedule", "", "a `file` with other faults, see simulation.ReadSchedule")
 	name, err := b.parse(args, "fault or scenario")
 	if err != nil {
 		return err
@@ -24,53 +24,53 @@ func (b *bench) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	play, err := played(name)
+	p, err := byName(name)
 	if err != nil {
 		return err
 	}
-	var schedule simulation.Schedule
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if schedule, err = simulation.ReadSchedule(text); err != nil {
-			return err
-		}
+	var r simulation.Result
+	if path == "" {
+		r, err = p.Play(b.seed, d)
+	} else {
+		r, err = b.playFile(p, d, path)
 	}
-	r, err := play(b.seed, d, path != "", schedule)
 	if err != nil {
 		return err
 	}
-	if err := b.tell(fmt.Sprintf("%s · %s · seed %d", name, d.Name, b.seed), r); err != nil {
+	if err := b.timeline(fmt.Sprintf("%s · %s · seed %d", name, d.Name, b.seed), r); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.out, "\nfound: %v\n", r.Kinds())
 	return nil
 }
 
-// playing plays a run, with a schedule of its own or another one.
-type playing func(seed uint64, d designs.Design, other bool, schedule simulation.Schedule) (simulation.Result, error)
+// playFile performs a run with the faults in a file.
+func (b *bench) playFile(p playable, d designs.Design, path string) (simulation.Result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return simulation.Result{}, err
+	}
+	schedule, err := simulation.ReadSchedule(text)
+	if err != nil {
+		return simulation.Result{}, err
+	}
+	return p.PlaySchedule(b.seed, d, schedule)
+}
 
-// played finds what a name means.
-func played(name string) (playing, error) {
+// playable is a fault or a scenario.
+type playable interface {
+	Play(seed uint64, d designs.Design) (simulation.Result, error)
+	PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error)
+}
+
+func byName(name string) (playable, error) {
 	s, noScenario := scenarios.ByID(name)
 	if noScenario == nil {
-		return func(seed uint64, d designs.Design, other bool, schedule simulation.Schedule) (simulation.Result, error) {
-			if other {
-				return s.PlaySchedule(seed, d, schedule)
-			}
-			return s.Play(seed, d)
-		}, nil
+		return s, nil
 	}
 	f, noFault := matrix.ByName(name)
 	if noFault == nil {
-		return func(seed uint64, d designs.Design, other bool, schedule simulation.Schedule) (simulation.Result, error) {
-			if other {
-				return f.PlaySchedule(seed, d, schedule)
-			}
-			return f.Play(seed, d)
-		}, nil
+		return f, nil
 	}
 	return nil, errors.Join(noScenario, noFault)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// width is a terminal's, in columns.
+// width is the width of the table in columns.
 const width = 100
 
-// table plays the rows of the matrix and the curves.
+// table computes and prints the rows of the matrix and the curves.
 func (b *bench) table(args []string) error {
 	var names []string
 	for _, d := range designs.Registered() {
@@ -21,8 +21,8 @@ func (b *bench) table(args []string) error {
 	}
 	plan := matrix.PlanFor(names...)
 	page := ""
-	b.flags.Uint64Var(&plan.Seeds, "seeds", plan.Seeds, "how many seeds each cell is played with")
-	b.flags.Uint64Var(&plan.CurveSeeds, "curve-seeds", plan.CurveSeeds, "how many seeds each point of the curves is played with, 0 for no curves")
+	b.flags.Uint64Var(&plan.Seeds, "seeds", plan.Seeds, "the number of seeds of each cell")
+	b.flags.Uint64Var(&plan.CurveSeeds, "curve-seeds", plan.CurveSeeds, "the number of seeds of each point of the curves, 0 for no curves")
 	b.flags.StringVar(&page, "html", "testbed.html", "the `file` for the page with curves and timelines, \"\" for none")
 	if _, err := b.parse(args, ""); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// Main registers designs, does what the program's arguments say, and ends the program.
+// Main registers designs, executes the program's arguments, and exits.
 func Main(yours ...designs.Design) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	for _, d := range yours {
@@ -44,10 +44,10 @@ const (
 	worker = "worker"
 )
 
-// errNothing says that no design was registered.
+// errNothing: no design was registered.
 var errNothing = errors.New("testbed: register a design first")
 
-// bench is one command at work.
+// bench executes one command.
 type bench struct {
 	ctx   context.Context
 	out   io.Writer
@@ -58,7 +58,7 @@ type bench struct {
 	workers int
 }
 
-// Run does what the arguments say, for the designs that were registered.
+// Run executes the arguments, for the registered designs.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	if len(designs.Registered()) == 0 {
 		return errNothing
@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	b := &bench{ctx: ctx, out: out, flags: flag.NewFlagSet(name, flag.ContinueOnError)}
 	b.flags.SetOutput(out)
 	b.flags.StringVar(&b.design, "design", designs.Registered()[0].Name, "the `name` of the design")
-	b.flags.IntVar(&b.workers, "workers", runtime.NumCPU(), "how many processes play, 0: this one alone")
+	b.flags.IntVar(&b.workers, "workers", runtime.NumCPU(), "the number of worker processes, 0: none")
 	switch name {
 	case "":
 		return b.table(args)
@@ -88,7 +88,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("testbed: no command %q; there are run, explore and replay", name)
 }
 
-// parse reads the flags, and one word before them, if a command has one.
+// parse parses the flags, and an argument before them if the command has one.
 func (b *bench) parse(args []string, what string) (word string, err error) {
 	if what != "" {
 		if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
@@ -105,7 +105,7 @@ func (b *bench) parse(args []string, what string) (word string, err error) {
 	return word, nil
 }
 
-// start is the command of a worker process: this very program.
+// start returns the command of a worker process: this program.
 func start(name string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		self, err := os.Executable()
@@ -116,7 +116,7 @@ func start(name string) func() *exec.Cmd {
 	}
 }
 
-// tell writes a run's timeline.
-func (b *bench) tell(title string, r simulation.Result) error {
+// timeline prints a run's timeline.
+func (b *bench) timeline(title string, r simulation.Result) error {
 	return timeline.Of(r.Log).Text(b.out, timeline.TextOptions{Title: title})
 }

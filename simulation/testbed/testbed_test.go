@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/simulation/testbed"
 )
 
-// asProgram makes the test binary the ten-line program.
+// asProgram makes the test binary the program of the documentation.
 const asProgram = "TESTBED_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func lock() designs.Design {
 	}
 }
 
-// program is all that a lock of your own takes.
+// program is the whole program for a lock of your own.
 func program() {
 	testbed.Main(designs.Design{
 		Name: "redsync", Title: "the algorithm of redsync v4",
@@ -50,7 +50,7 @@ func program() {
 	})
 }
 
-// does runs a command that must succeed.
+// does runs a command, which must succeed.
 func does(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, does(t, "run", "slow", "-schedule", path), "CUT OFF")
 }
 
-// What is found is made small, and can be played again.
+// Findings are shrunk, and can be replayed.
 func TestExplore(t *testing.T) {
 	folder := t.TempDir()
 	told := does(t, "explore", "-seeds", "120", "-faults", "duplicate", "-out", folder, "-workers", "2")
@@ -118,7 +118,7 @@ func TestWrongUsage(t *testing.T) {
 	require.ErrorIs(t, testbed.Run(t.Context(), []string{"run", "pause", "-schedule", bad}, &bytes.Buffer{}), simulation.ErrConfig)
 }
 
-// It is a lock: on calm days it excludes, and a crash of its holder is forgotten.
+// It is a lock: without faults it excludes, and the lock of a crashed holder expires.
 func TestRedsyncIsALock(t *testing.T) {
 	cfg := lock().Configure(simulation.Config{Witness: true})
 	for seed := range uint64(20) {

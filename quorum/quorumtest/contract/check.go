@@ -17,48 +17,46 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Putter is what an Instance under Check may also be, to have Check look at what no
-// command can make: keys that live for ever, counters of an earlier run. Server is
-// one; around another Instance a test wraps one.
+// Putter may be implemented by an Instance under Check. Then Check also covers states that no
+// request can make: keys without expiry, and counters of an earlier run. Server is a Putter;
+// for another Instance a test adds the methods.
 type Putter interface {
-	// PutRun writes beside a resource's counter that it was last granted from in that
-	// run of the server. Without a counter it does nothing.
+	// PutRun sets the run in the record beside a resource's counter. Without a record it
+	// does nothing.
 	PutRun(key string, run wire.Run)
 
-	// Put sets a key as somebody else would: with a time to live, or for ever
-	// if it is quorum.NoExpiry. It has been done when Put returns.
+	// Put sets a key, with a TTL or without expiry (wire.NoExpiry). It has done so when it
+	// returns.
 	Put(key, value string, ttl time.Duration)
 }
 
-// Restarter is what an Instance under Check may also be, to have Check look at
-// what a restart changes.
+// Restarter may be implemented by an Instance under Check. Then Check also covers restarts.
 type Restarter interface {
-	// Restart ends the server and starts it again, with its data or without.
-	// When it returns, the new run of the server answers.
+	// Restart ends the server and starts it again, with its data or without. When it
+	// returns, the new run of the server answers.
 	Restart(keepData bool)
 }
 
 // Option changes how Check works.
 type Option func(*check)
 
-// Virtual runs each part of Check, and open, in a testing/synctest bubble of
-// its own, so that no time is spent on waiting.
+// Virtual runs each part of Check, with open, in its own testing/synctest bubble, so that
+// waiting takes no time.
 func Virtual() Option { return func(c *check) { c.virtual = true } }
 
-// Clock sets what Check waits by; the instance's wall clock is compared with
-// it. The default is the real clock.
+// Clock sets the clock by which Check waits, and with which it compares the instance's wall
+// clock. The default is the real clock.
 func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 
-// Skew sets how far the server's wall clock may be from Check's: 0 and more,
-// 10 ms unless it is set. Raise it for a server on another machine.
+// Skew sets how far the server's wall clock may be from Check's, 0 or more. The default is
+// 10 ms. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
 // Check is the contract of wire.Instance: every implementation must pass it.
 //
-// Open gives an instance for each part of the check, all of them on a server of
-// any content; t.Cleanup is the place to close it. It is called from the test's
-// goroutine. Check makes keys of its own below a random prefix, and leaves
-// counters behind that expire within the hour.
+// Open returns an instance for each part of the check, on a server with any data. It runs on
+// the test's goroutine, and can close the instance with t.Cleanup. Check's keys have a random
+// prefix. It leaves counters behind, which expire within the hour.
 func Check(t *testing.T, open func(t *testing.T) wire.Instance, options ...Option) {
 	t.Helper()
 	c := newCheck(options...)
@@ -80,8 +78,8 @@ type part struct {
 	run  func(*check)
 }
 
-// tester is what a part needs of *testing.T. The tests of Check put a recorder
-// in its place, to see parts fail.
+// tester is the part of *testing.T that the checks need. The tests of Check use a recorder
+// instead, to see parts fail.
 type tester interface {
 	require.TestingT
 	Helper()
@@ -89,7 +87,7 @@ type tester interface {
 	Skip(args ...any)
 }
 
-// check is one part's work on one instance.
+// check checks one part of the contract on one instance.
 type check struct {
 	virtual bool
 	clock   clock.Clock
@@ -108,7 +106,7 @@ func newCheck(options ...Option) *check {
 	return c
 }
 
-// on gives a check of inst that reports to t.
+// on returns a check of inst that reports to t.
 func (c *check) on(t tester, inst wire.Instance) *check {
 	require.NotNil(t, inst, "open gave no instance")
 	bound := *c
@@ -117,28 +115,28 @@ func (c *check) on(t tester, inst wire.Instance) *check {
 }
 
 const (
-	// long is a TTL that doesn't end while a check runs, short one that is
-	// waited for, and patience how long an answer may take.
+	// long is a TTL that doesn't end during a check, short a TTL that a check waits for, and
+	// patience how long an answer may take.
 	long     = time.Minute
 	short    = 40 * time.Millisecond
 	patience = 10 * time.Second
 
-	// ahead is how far a counter may be ahead of the clock, unless that is what is
-	// checked; with endless it may be as large as a token.
+	// ahead is how far counters may be ahead of the clock in most checks. With endless they
+	// may be as large as a token.
 	ahead   = time.Hour
 	endless = 280 * 365 * 24 * time.Hour
 
-	// grain is what a server's own clock may be coarse by: servers count in
-	// whole milliseconds, and round a moment to them twice.
+	// grain is the resolution of a server's clock: servers count in whole milliseconds, and
+	// round twice.
 	grain = 2 * time.Millisecond
 )
 
-// main is the set of instances that most commands are sent under.
+// main is the set of instances in most requests.
 var main = wire.Set{Name: "main", Version: 7, N: 5, Q: 3}
 
 func (c *check) key(name string) string { return c.prefix + name }
 
-// The commands, as package quorum builds them.
+// The requests, as package quorum builds them.
 
 func (c *check) acquire(name, value string) wire.Request {
 	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: main}}
@@ -169,8 +167,7 @@ func (c *check) look(name string) wire.Request {
 	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: wire.Fence{On: true}}
 }
 
-// do sends a command, which must be answered, and holds the vote to what is
-// true of every vote.
+// do sends a request, which must be answered, and checks that the vote is well-formed.
 func (c *check) do(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.send(cmd)
@@ -193,7 +190,7 @@ func (c *check) granted(cmd wire.Request) wire.Vote {
 	return vote
 }
 
-// refused demands that the command is refused for the key's sake.
+// refused demands that the request is refused because of the key.
 func (c *check) refused(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.do(cmd)
@@ -202,8 +199,8 @@ func (c *check) refused(cmd wire.Request) wire.Vote {
 	return vote
 }
 
-// changesNothing runs f and demands that the resource is afterwards as before:
-// holder, counter, and a remaining time that nobody has set anew.
+// changesNothing runs f and demands that it doesn't change the resource: neither the holder
+// nor the counter nor the expiry.
 func (c *check) changesNothing(name string, f func()) {
 	c.t.Helper()
 	from := c.clock.Now()
@@ -212,8 +209,8 @@ func (c *check) changesNothing(name string, f func()) {
 	c.unchanged(name, before, from)
 }
 
-// unchanged demands that the resource is as the vote before showed it, which was
-// asked for at the moment from or later.
+// unchanged demands that the resource is as the vote before says, which was requested at the
+// moment from or later.
 func (c *check) unchanged(name string, before wire.Vote, from time.Time) {
 	c.t.Helper()
 	after := c.do(c.look(name))
@@ -229,8 +226,8 @@ func (c *check) unchanged(name string, before wire.Vote, from time.Time) {
 	require.GreaterOrEqual(c.t, after.Remaining, before.Remaining-took-grain, "the key's time was cut short")
 }
 
-// held demands that the key is held by value with about ttl to live, set by a
-// command that was sent at the moment sent. It gives the counter.
+// held demands that the key has the value, and a remaining time of about ttl, set by a request
+// that was sent at the moment sent. It returns the counter.
 func (c *check) held(name, value string, ttl time.Duration, sent time.Time) fencing.Token {
 	c.t.Helper()
 	vote := c.do(c.look(name))
@@ -246,7 +243,7 @@ func (c *check) lives(remaining, ttl time.Duration, sent time.Time) {
 	require.GreaterOrEqual(c.t, remaining, ttl-c.clock.Since(sent)-grain, "the key lives too short")
 }
 
-// free demands that the key is free, and gives the counter.
+// free demands that the key is free, and returns the counter.
 func (c *check) free(name string) fencing.Token {
 	c.t.Helper()
 	vote := c.do(c.look(name))
@@ -263,7 +260,7 @@ func (c *check) awaitFree(name string) {
 	}
 }
 
-// expire makes the key one that was held by value and has expired.
+// expire sets the key to the value and waits until it has expired.
 func (c *check) expire(name, value string) fencing.Token {
 	c.t.Helper()
 	cmd := c.acquire(name, value)
@@ -273,8 +270,8 @@ func (c *check) expire(name, value string) fencing.Token {
 	return token
 }
 
-// wellFormed says what is wrong with a vote whatever the server's state: what
-// belongs to another operation or outcome must be zero.
+// wellFormed says what is wrong with a vote in any state of the server: fields of another
+// operation or outcome must be zero.
 func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	var (
 		answered   = vote.Outcome == wire.Granted || vote.Outcome == wire.Refused
@@ -304,7 +301,7 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	case vote.Reserved != 0 && !vote.Clock.IsZero() && int64(vote.Token) > vote.Clock.UnixMicro():
 		return errors.New("tokens are reserved beyond the clock, up to " + vote.Token.String())
 	case vote.Replaced && !(cmd.Op == wire.Acquire && cmd.Replace != "" && vote.Outcome == wire.Granted):
-		return errors.New("something was replaced that was not to be")
+		return errors.New("a value was replaced without a request")
 	case vote.Notified && !(answered && (cmd.Op == wire.Dequeue || cmd.Op == wire.Release && cmd.Notify)):
 		return errors.New("a waiter was called by a command that calls nobody")
 	case vote.Holder != "" && !(looked && refused):
@@ -312,7 +309,7 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	case looked && refused && vote.Holder == "":
 		return errors.New("a held key without a holder")
 	case vote.Remaining != 0 && !(refused && (looked || cmd.Op == wire.Acquire)):
-		return errors.New("a remaining time where nothing stands in the way")
+		return errors.New("a remaining time although no key prevents the grant")
 	case vote.Remaining < 0 && vote.Remaining != wire.NoExpiry:
 		return errors.New("a negative remaining time: " + vote.Remaining.String())
 	case !vote.Clock.IsZero() && !clockAsked:

@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// votes takes votes, with room for one too many. What is beyond that is dropped.
+// votes receives votes, with a buffer for one too many. Further votes are dropped.
 type votes chan wire.Vote
 
 func (v votes) Receive(vote wire.Vote) {
@@ -34,8 +34,8 @@ func checkSendOnce(c *check) {
 	}
 }
 
-// checkSendTimeout gives commands less time than any server needs. What is
-// answered all the same is answered; what isn't says so.
+// checkSendTimeout sends requests with less time than any server needs. Each has a reply or
+// says that it has none.
 func checkSendTimeout(c *check) {
 	for i := range 20 {
 		name, v := fmt.Sprint("k", i), make(votes, 2)
@@ -47,7 +47,7 @@ func checkSendTimeout(c *check) {
 			require.ErrorIs(c.t, vote.Err, context.DeadlineExceeded)
 		}
 		if vote.Outcome != wire.Granted {
-			// One that was sent may arrive until here, and one that wasn't never does.
+			// A request that was sent may have arrived by now. One that wasn't never arrives.
 			held := c.do(c.look(name)).Outcome == wire.Refused
 			require.False(c.t, vote.Unsent && held, "%v was carried out, though it says that it was never sent", cmd.Op)
 		}
@@ -75,7 +75,7 @@ func checkSendMany(c *check) {
 	require.Empty(c.t, v)
 }
 
-// relay sends the next command from within the vote on the last one.
+// relay sends the next request when it receives the vote on the last one.
 type relay struct {
 	c    *check
 	left []wire.Request

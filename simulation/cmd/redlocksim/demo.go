@@ -165,7 +165,7 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 		return err
 	}
 	read := d.guarded
-	d.say("alice", "reads %d, and is stopped: a garbage collection, a busy machine, a suspended one", read)
+	d.say("alice", "reads %d, and is paused: by a garbage collection, a busy machine, a suspended machine", read)
 
 	his, err := d.bobWaits(ctx)
 	if err != nil {
@@ -184,11 +184,11 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 func (d *demo) makeReady(ctx context.Context, trust bool) {
 	for _, client := range []*quorum.Coordinator{d.alice, d.bob} {
 		if trust {
-			_ = client.Trust(ctx) // who can't be asked is told below
+			_ = client.Trust(ctx) // Verify reports servers that do not answer
 		}
-		report, _ := client.Verify(ctx) // its error joins what the report has
+		report, _ := client.Verify(ctx) // the report has its errors
 		if client != d.alice {
-			continue // he would be told the same
+			continue // his report is the same
 		}
 		for _, r := range report.Instances {
 			if r.Err != nil {
@@ -262,7 +262,7 @@ func (d *demo) bobWrites(ctx context.Context, lease *quorum.Lease) error {
 
 // aliceWakesUp continues where alice was stopped: before she next reads the clock.
 func (d *demo) aliceWakesUp(ctx context.Context, lease *quorum.Lease, read int) error {
-	d.say("alice", "runs on where she was stopped, and writes %d with token %d", read+aliceAdd, lease.Token())
+	d.say("alice", "continues where she was stopped, and writes %d with token %d", read+aliceAdd, lease.Token())
 	d.unguarded = read + aliceAdd
 	err := d.guard.Write(ctx, d.key, lease.Token(), func() error { d.guarded = read + aliceAdd; return nil })
 	var stale *fencing.StaleError
@@ -271,17 +271,17 @@ func (d *demo) aliceWakesUp(ctx context.Context, lease *quorum.Lease, read int) 
 	}
 	d.say("guard", "refuses it: token %d, but it has seen %d", stale.Token, stale.Highest)
 	if over := lease.Err(); over == nil {
-		return errors.New("alice's lease is valid still, though bob held the lock")
+		return errors.New("alice's lease is still valid, although bob held the lock")
 	} else {
 		d.say("alice", "looks at her lease: %v", over)
 	}
 	if err := lease.Release(ctx); !errors.Is(err, quorum.ErrNotHeld) {
 		return fmt.Errorf("her release should have found nothing to release, but said: %v", err)
 	}
-	d.say("alice", "releases it, and is told that she worked without the lock")
+	d.say("alice", "releases it, and learns that she worked without the lock")
 
-	fmt.Fprintf(d.out, "\nThe account holds %d: bob's change is there, and alice knows that hers isn't.\n", d.guarded)
-	fmt.Fprintf(d.out, "Without the guard it would hold %d: bob's %d would be lost, and nobody would know.\n", d.unguarded, bobAdd)
-	fmt.Fprintf(d.out, "No lock can prevent that, for no lock can stop a client that is about to write. The token can.\n")
+	fmt.Fprintf(d.out, "\nThe account holds %d: it has bob's change, and alice knows that hers is missing.\n", d.guarded)
+	fmt.Fprintf(d.out, "Without the guard it would hold %d: bob's %d would be lost without notice.\n", d.unguarded, bobAdd)
+	fmt.Fprintf(d.out, "No lock can prevent that, because no lock can stop a client that is about to write. The token can.\n")
 	return nil
 }

@@ -117,7 +117,7 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{[]string{"sing"}, `there is no command "sing"`},
 		{[]string{"demo", "-loud"}, "-loud"},
-		{[]string{"demo", "now"}, `"now" is one word too many`},
+		{[]string{"demo", "now"}, `unexpected argument "now"`},
 		{[]string{"demo", "-ttl", "1ms"}, "TTL is 1ms"},
 		{[]string{"demo", "-n", "0"}, "0"},
 		{[]string{"demo", "-instances", "http://a"}, "scheme"},

@@ -49,8 +49,8 @@ func runExhaust(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	tellCases(stdout, &report.Batch)
-	failed := s.tell(ctx, space, search.Options{To: n}, report)
+	printCases(stdout, &report.Batch)
+	failed := s.print(ctx, space, search.Options{To: n}, report)
 	if !pairs || !report.Ended {
 		return failed
 	}
@@ -80,12 +80,12 @@ func (s *searching) pairs(ctx context.Context, space search.Space, most uint64, 
 	if err != nil {
 		return err
 	}
-	tellCases(s.stdout, &report.Batch)
-	return s.tell(ctx, space, search.Options{To: space.Sample}, report)
+	printCases(s.stdout, &report.Batch)
+	return s.print(ctx, space, search.Options{To: space.Sample}, report)
 }
 
-// tellCases lists the faults that cause the violation, with the first case of each.
-func tellCases(out io.Writer, b *search.Batch) {
+// printCases lists the faults that cause the violation, with the first case of each.
+func printCases(out io.Writer, b *search.Batch) {
 	if len(b.Findings) == 0 {
 		return
 	}

@@ -28,7 +28,7 @@ type searchFlags struct {
 	out       string
 	porcupine string
 
-	opinion *outfile // the second judge's page; nil: none
+	opinion *outfile // package judge's page; nil: none
 }
 
 func (f *searchFlags) register(flags *flag.FlagSet) {
@@ -119,7 +119,7 @@ func (s *searching) run(ctx context.Context, space search.Space, o search.Option
 	if err != nil {
 		return err
 	}
-	return s.tell(ctx, space, o, report)
+	return s.print(ctx, space, o, report)
 }
 
 func (s *searching) search(ctx context.Context, space search.Space, o search.Options) (search.Report, error) {
@@ -143,8 +143,8 @@ func (s *searching) search(ctx context.Context, space search.Space, o search.Opt
 	return report, err
 }
 
-// tell writes the report, and a replay file for the first run of each kind of violation.
-func (s *searching) tell(ctx context.Context, space search.Space, o search.Options, report search.Report) error {
+// print writes the report, and a replay file for the first run of each kind of violation.
+func (s *searching) print(ctx context.Context, space search.Space, o search.Options, report search.Report) error {
 	out := s.stdout
 	what := "seeds"
 	if space.How != search.Draw {
@@ -161,13 +161,13 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:
-		fmt.Fprintf(out, "interrupted: go on with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "interrupted: continue with %s %d:%s\n", what, report.To, end(o.To))
 	default:
-		fmt.Fprintf(out, "the time was up: go on with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "the time is up: continue with %s %d:%s\n", what, report.To, end(o.To))
 	}
 	for _, d := range report.Deaths {
 		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
-		tellSetup(out, d.Setup)
+		printSetup(out, d.Setup)
 	}
 	findings := report.Causes()
 	if len(findings) == 0 {
@@ -175,9 +175,9 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 	} else {
 		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
-	broken := 0 // promises
+	broken := 0 // the number of broken promises
 	for i, f := range findings {
-		blame, err := s.tellFinding(ctx, f, report.Runs, i == 0)
+		blame, err := s.printFinding(ctx, f, report.Runs, i == 0)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (s *searching) tell(ctx context.Context, space search.Space, o search.Optio
 			broken++
 		}
 	}
-	tellUnreached(out, space, &report.Batch)
+	printUnreached(out, space, &report.Batch)
 	switch {
 	case len(report.Deaths) > 0:
 		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
@@ -228,8 +228,8 @@ func (s *searching) promises(workload string) bool {
 	return err == nil && whole(d)
 }
 
-// tellFinding prints a kind of violation and what it breaks, and writes its replay file.
-func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint64, first bool) (search.Blame, error) {
+// printFinding prints a kind of violation and what it breaks, and writes its replay file.
+func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uint64, first bool) (search.Blame, error) {
 	out := s.stdout
 	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
 	shrunk, err := search.Shrink(context.WithoutCancel(ctx), s.registry, f.Setup, f.Kind) // milliseconds, also after Ctrl-C
@@ -252,7 +252,7 @@ func (s *searching) tellFinding(ctx context.Context, f search.Finding, runs uint
 		paragraph(out, "  ", strings.TrimSpace(line))
 	}
 	fmt.Fprintf(out, "  %s, in %d runs:\n", smaller(f.Setup, shrunk.Setup), shrunk.Runs)
-	tellSetup(out, shrunk.Setup)
+	printSetup(out, shrunk.Setup)
 	fmt.Fprintf(out, "  redlocksim replay %s\n", path)
 	if first && s.opinion != nil {
 		result, err := s.registry.Play(shrunk.Setup)
@@ -300,8 +300,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// tellSetup prints the special settings of a run.
-func tellSetup(out io.Writer, s search.Setup) {
+// printSetup prints the special settings of a run.
+func printSetup(out io.Writer, s search.Setup) {
 	var changes []string
 	for name, n := range map[string]*int{"servers": s.Changes.Servers, "clients": s.Changes.Processes, "rounds": s.Changes.Rounds} {
 		if n != nil {
@@ -338,7 +338,7 @@ func fault(f simulation.Fault) string {
 			words += " in " + f.Func
 		}
 		if f.Stale {
-			words += ", after which it goes on with the old time"
+			words += ", after which it continues with the old time"
 		}
 	case f.Nth != 0 && f.Op != "":
 		words += fmt.Sprintf(", at its %s number %d", f.Op, f.Nth)
@@ -375,13 +375,13 @@ func fault(f simulation.Fault) string {
 	return words
 }
 
-// tellUnreached lists the counters that stayed zero and the kinds that were not found.
-func tellUnreached(out io.Writer, space search.Space, b *search.Batch) {
+// printUnreached lists the counters that stayed zero and the kinds that were not found.
+func printUnreached(out io.Writer, space search.Space, b *search.Batch) {
 	unreached := b.Unreached()
 	if len(unreached) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\nnever happened, so that nothing is shown about it:\n")
+	fmt.Fprintf(out, "\nnever happened, so the run shows nothing about it:\n")
 	paragraph(out, "  ", strings.Join(unreached, ", "))
 	if len(space.Faults) > 0 {
 		fmt.Fprintf(out, "  (-faults %v excludes the others)\n", space.Faults)

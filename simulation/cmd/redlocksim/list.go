@@ -36,17 +36,17 @@ func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	s, err := scenarios.ByID(args[0])
 	if err == nil {
-		tellScenario(stdout, s)
+		printScenario(stdout, s)
 		return nil
 	}
 	d, noDesign := designs.ByName(args[0])
 	if noDesign == nil {
-		tellDesign(stdout, d)
+		printDesign(stdout, d)
 		return nil
 	}
 	f, noFault := matrix.ByName(args[0])
 	if noFault == nil {
-		tellFault(stdout, f)
+		printFault(stdout, f)
 		return nil
 	}
 	return usageError{errors.Join(err, noDesign, noFault)}
@@ -92,8 +92,8 @@ func listFaults(w io.Writer) {
 	paragraph(w, "\n", "explore and exhaust know the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
 }
 
-// tellFault prints a fault and the expectation for each design.
-func tellFault(w io.Writer, f matrix.Fault) {
+// printFault prints a fault and the expectation for each design.
+func printFault(w io.Writer, f matrix.Fault) {
 	paragraph(w, f.Name+": ", f.Title)
 	fmt.Fprintln(w)
 	paragraph(w, "source: ", f.Source)
@@ -108,7 +108,7 @@ func tellFault(w io.Writer, f matrix.Fault) {
 	}
 }
 
-func tellScenario(w io.Writer, s scenarios.Scenario) {
+func printScenario(w io.Writer, s scenarios.Scenario) {
 	fmt.Fprintf(w, "%s: %s\n\n", s.ID, s.Title)
 	for _, step := range s.Steps {
 		paragraph(w, "  ", step)
@@ -132,7 +132,7 @@ func tellScenario(w io.Writer, s scenarios.Scenario) {
 	}
 }
 
-func tellDesign(w io.Writer, d designs.Design) {
+func printDesign(w io.Writer, d designs.Design) {
 	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Title)
 	for _, part := range []struct{ what, text string }{
 		{"source: ", d.Source}, {"promises: ", d.Promises}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},

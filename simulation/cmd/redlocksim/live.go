@@ -41,7 +41,7 @@ type liveFlags struct {
 	list, full           bool
 	html                 string
 	rows                 []report.LiveRow // for the page
-	planned              int              // how many plays there were to be
+	planned              int              // the number of plays
 	again                string           // the command line that repeats it
 }
 

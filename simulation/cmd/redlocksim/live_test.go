@@ -104,7 +104,7 @@ func TestLiveWrongUsage(t *testing.T) {
 		{[]string{"live", "-only", "S99"}, "no scenario has such a name"},
 		{[]string{"live", "-only", "("}, "-only"},
 		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},
-		{[]string{"live", "now"}, `"now" is one word too many`},
+		{[]string{"live", "now"}, `unexpected argument "now"`},
 		{[]string{"live", "-server", "no-such-server"}, "no-such-server"},
 		{[]string{"soak", "-for", "1s"}, "-for is 1s, want at least 5s"},
 		{[]string{"soak", "-seed", "minus"}, "-seed"},

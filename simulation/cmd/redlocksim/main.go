@@ -155,7 +155,7 @@ func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer
 		case flags.NArg() == 0:
 			return word, nil
 		case word != "" || what == "":
-			return "", usageError{fmt.Errorf("%q is one word too many", flags.Arg(0))}
+			return "", usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 		}
 		word, args = flags.Arg(0), flags.Args()[1:]
 	}

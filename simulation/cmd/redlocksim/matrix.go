@@ -61,7 +61,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		return err
 	}
 	if f.html == "" {
-		f.plan.CurveSeeds = 0 // nobody would see them
+		f.plan.CurveSeeds = 0 // only the page shows them
 	}
 	if err := f.open("", flags); err != nil {
 		return err
@@ -72,7 +72,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		return err
 	}
 	if all {
-		return errors.Join(err, f.tables(stdout, r), f.tell(ctx, stdout, r))
+		return errors.Join(err, f.tables(stdout, r), f.print(ctx, stdout, r))
 	}
 	screen := screen{out: stdout, width: columns(stdout)}
 	return errors.Join(err, f.firstScreen(ctx, screen, r))
@@ -81,7 +81,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 // tables writes the rest of the tables.
 func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 	head := ""
-	if tellPartly(stdout, r) {
+	if printPartly(stdout, r) {
 		head = "up to "
 	}
 	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
@@ -141,12 +141,12 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	said := io.Discard // what isn't part of the format
+	notes := io.Discard // what isn't part of the format
 	if len(r.Unexpected()) > 0 {
-		said = stderr
+		notes = stderr
 	}
 	if format != "json" {
-		tellPartly(stdout, r)
+		printPartly(stdout, r)
 	}
 	switch format {
 	case "text":
@@ -155,13 +155,13 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 			fmt.Fprintln(stdout)
 			err = errors.Join(err, r.CurveTable(stdout))
 		}
-		said = stdout
+		notes = stdout
 	case "markdown":
 		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
 		err = errors.Join(err, f.report(r, nil).JSON(stdout))
 	}
-	return errors.Join(err, f.tell(ctx, said, r))
+	return errors.Join(err, f.print(ctx, notes, r))
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are
@@ -179,10 +179,10 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	return r, err
 }
 
-// tell prints unexpected results and writes the page.
-func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Result) error {
+// print prints unexpected results and writes the page.
+func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result) error {
 	unexpected := r.Unexpected()
-	tellUnexpected(stdout, unexpected)
+	printUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
 	var never []string
@@ -203,7 +203,7 @@ func (f *matrixFlags) tell(ctx context.Context, stdout io.Writer, r matrix.Resul
 	return verdict(ctx, unexpected)
 }
 
-func tellUnexpected(w io.Writer, unexpected []error) {
+func printUnexpected(w io.Writer, unexpected []error) {
 	if len(unexpected) == 0 {
 		return
 	}
@@ -218,8 +218,8 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
-// tellPartly says if a plan was interrupted, and reports whether it was.
-func tellPartly(w io.Writer, r matrix.Result) bool {
+// printPartly says if a plan was interrupted, and reports whether it was.
+func printPartly(w io.Writer, r matrix.Result) bool {
 	if !r.Ended {
 		fmt.Fprintf(w, "%s\n\n", partly(r))
 	}

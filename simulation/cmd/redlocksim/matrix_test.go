@@ -200,12 +200,12 @@ func TestMatrixIsInterrupted(t *testing.T) {
 func TestWhatMakesTheMatrixFail(t *testing.T) {
 	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
 	var out bytes.Buffer
-	tellUnexpected(&out, wrong)
+	printUnexpected(&out, wrong)
 	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
 	require.EqualError(t, verdict(t.Context(), wrong), "2 verdicts not as expected")
 	require.NoError(t, verdict(t.Context(), nil))
 	out.Reset()
-	tellUnexpected(&out, nil)
+	printUnexpected(&out, nil)
 	assert.Empty(t, out.String())
 }
 
@@ -217,7 +217,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 		"-seeds is 0":                   {"matrix", "-seeds", "0"},
 		"-workers is 0":                 {"-workers", "0"},
 		"-loud":                         {"-loud"},
-		"is one word too many":          {"-seeds", "1", "now"},
+		"unexpected argument":           {"-seeds", "1", "now"},
 		"named twice":                   {"matrix", "-designs", "redlock,redlock"},
 		"which scenario or fault":       {"run"},
 		"no scenario \"S99\"":           {"run", "S99"},

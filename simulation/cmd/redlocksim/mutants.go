@@ -51,7 +51,7 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return nil
 	}
 	j := mutantsRun{format: format, stdout: stdout, progress: newProgress(stderr), all: len(chosen)}
-	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.tell})
+	return j.run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: j.print})
 }
 
 // mutantsRun is a run of the command.
@@ -89,8 +89,8 @@ func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Opt
 	return nil
 }
 
-// tell shows the progress, and a row for each finished mutant.
-func (j *mutantsRun) tell(name string, begins bool, r mutants.Result) {
+// print shows the progress, and a row for each finished mutant.
+func (j *mutantsRun) print(name string, begins bool, r mutants.Result) {
 	shown := name
 	if shown == "" {
 		shown = "the unmodified source"

@@ -26,7 +26,7 @@ func TestMutantsWrongUsage(t *testing.T) {
 		`-format is "yaml"`:   {"-format", "yaml"},
 		"-p is 0":             {"-p", "0"},
 		"in a checkout of":    {"-source", t.TempDir()},
-		"one word too many":   {"S3"},
+		"unexpected argument": {"S3"},
 	} {
 		code, stdout, stderr := said(t.Context(), append([]string{"mutants"}, args...)...)
 		assert.Equal(t, exitUsage, code, says)

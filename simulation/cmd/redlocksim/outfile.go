@@ -14,7 +14,7 @@ import (
 type outfile struct {
 	path string
 	file *os.File
-	made bool // by us: it goes again if nothing is written
+	made bool // by us: it is removed if nothing is written
 }
 
 // openOutfile opens the file that a flag names, nil for "".

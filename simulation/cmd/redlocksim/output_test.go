@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 		assert.Contains(t, errs, "no space left on device", "%q", args)
 	}
 	_, errs := does(t, exitFail, "shrink", recorded(t), "-o", full)
-	assert.Contains(t, errs, "is no file")
+	assert.Contains(t, errs, "is not a regular file")
 	for _, args := range [][]string{
 		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
@@ -90,7 +90,7 @@ func TestWordsAndFlags(t *testing.T) {
 		{[]string{"run", "-design", "default"}, "which scenario or fault? Name one"},
 		{[]string{"run", "-seed", "3", "-design", "default"}, "which scenario or fault? Name one"},
 		{[]string{"run", "-design"}, "flag needs an argument: -design"},
-		{[]string{"run", "S4", "-seed", "1", "S5"}, `"S5" is one word too many`},
+		{[]string{"run", "S4", "-seed", "1", "S5"}, `unexpected argument "S5"`},
 		{[]string{"explore", "-most", "0"}, "-most is 0, want 1 to 1000"},
 		{[]string{"explore", "-most", "-3"}, "-most is -3, want 1 to 1000"},
 		{[]string{"explore", "-within", "-faults", "evict"}, "cover none of the faults [evict]"},

@@ -36,7 +36,7 @@ func workload(s scenarios.Scenario) search.Workload {
 		Judge: func(setup search.Setup, r simulation.Result) simulation.Result {
 			d, err := s.Design(setup.Design)
 			if err != nil {
-				return r // it has nothing to say of this design
+				return r // the scenario has no verdict for this design
 			}
 			if _, own := s.Setting(d); !reflect.DeepEqual(setup.Schedule, own) {
 				return r

@@ -52,18 +52,18 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 	default:
 		title := fmt.Sprintf("%s with %s, seed %d, %s", file.Workload, file.Design, file.Seed, count(len(file.Schedule), "fault"))
-		if err := tellStory(stdout, title, replay.Result); err != nil {
+		if err := printStory(stdout, title, replay.Result); err != nil {
 			return err
 		}
 	}
 	if err := secondOpinion(stdout, opinion, replay.Result); err != nil {
 		return err
 	}
-	return tellReplay(stdout, file, replay)
+	return printReplay(stdout, file, replay)
 }
 
-// tellReplay prints whether the run equals the recorded one.
-func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
+// printReplay prints whether the run equals the recorded one.
+func printReplay(out io.Writer, file search.File, replay search.Replay) error {
 	fmt.Fprintf(out, "violations: %v\n", replay.Kinds())
 	switch {
 	case replay.Identical && replay.SameKinds:
@@ -76,8 +76,8 @@ func tellReplay(out io.Writer, file search.File, replay search.Replay) error {
 	}
 }
 
-// tellStory prints the events of a run.
-func tellStory(out io.Writer, title string, r simulation.Result) error {
+// printStory prints the events of a run.
+func printStory(out io.Writer, title string, r simulation.Result) error {
 	options := timeline.TextOptions{Title: title}
 	if f, ok := fileOf(out); ok {
 		options.Color = timeline.ColorTerminal(f)
@@ -85,8 +85,8 @@ func tellStory(out io.Writer, title string, r simulation.Result) error {
 	return timeline.Of(r.Log).Text(out, options)
 }
 
-// secondOpinion writes the second judge's page, and says what it thinks; nothing if there
-// is no page to write.
+// secondOpinion writes package judge's page, if there is one to write, and prints its
+// verdict.
 func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 	if page == nil {
 		return nil

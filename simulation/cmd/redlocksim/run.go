@@ -61,7 +61,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := tellStory(stdout, p.heading(), p.result); err != nil {
+	if err := printStory(stdout, p.heading(), p.result); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", found(p.result), p.expected)

@@ -46,9 +46,8 @@ var nextCommands = [][2]string{
 	{"-all", "every lock, fault, scenario"},
 }
 
-// roomy is how many columns a screen has at least that also has lines for what the next
-// commands show.
-const roomy = 60
+// wide is the least width of a screen that also has space to explain the next commands.
+const wide = 60
 
 // firstScreen shows a new user the result and the next commands. It fits on a screen.
 func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result) error {
@@ -88,7 +87,7 @@ func (s screen) next(unexpected []error) {
 			continue
 		}
 		fmt.Fprintln(s.out, command)
-		if s.width >= roomy {
+		if s.width >= wide {
 			fmt.Fprintln(s.out, "      "+n[1])
 		}
 	}

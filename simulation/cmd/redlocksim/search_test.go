@@ -126,13 +126,13 @@ func TestExploreFindsNothing(t *testing.T) {
 func TestExploreIsInterrupted(t *testing.T) {
 	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:", "-for", "300ms", "-faults", "cut", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	assert.Regexp(t, `the time was up: go on with seeds \d+:`, stdout)
+	assert.Regexp(t, `the time is up: continue with seeds \d+:`, stdout)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, stdout, stderr = said(ctx, "explore", "-seeds", "0:1000000", "-workers", "1", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
-	assert.Contains(t, stdout, "interrupted: go on with seeds 0:1000000")
+	assert.Contains(t, stdout, "interrupted: continue with seeds 0:1000000")
 	assert.Contains(t, stderr, "interrupted")
 }
 
@@ -222,7 +222,7 @@ func TestSearchWrongUsage(t *testing.T) {
 		{[]string{"replay", edited}, "edited or damaged"},
 		{[]string{"replay", version}, "version 7"},
 		{[]string{"replay", unknown}, "edited or damaged"},
-		{[]string{"replay", good, "more"}, "one word too many"},
+		{[]string{"replay", good, "more"}, "unexpected argument"},
 		{[]string{"shrink", cutOff}, "cut off"},
 		{[]string{"shrink", "-kind", "rain", good}, `-kind is "rain"`},
 		{[]string{"shrink"}, "which replay file?"},
@@ -238,12 +238,12 @@ func TestSearchWrongUsage(t *testing.T) {
 		{[]string{"explore", "-most", "0x10000"}, "at most 65536 faults"},
 		{[]string{"explore", "-out", "/no/such/folder"}, "-out"},
 		{[]string{"explore", "-out", good}, "is no folder"},
-		{[]string{"explore", "now"}, "one word too many"},
+		{[]string{"explore", "now"}, "unexpected argument"},
 		{[]string{"exhaust"}, "which scenario?"},
 		{[]string{"exhaust", "S99"}, `no workload "S99"`},
 		{[]string{"exhaust", "S1", "-lengths", "0s"}, "is no length"},
 		{[]string{"exhaust", "S1", "-lengths", "soon"}, "invalid duration"},
-		{[]string{"worker", "search", "now"}, "one word too many"},
+		{[]string{"worker", "search", "now"}, "unexpected argument"},
 		{[]string{"worker", "now"}, `no workers for "now"`},
 	} {
 		code, stdout, stderr := said(t.Context(), test.args...)

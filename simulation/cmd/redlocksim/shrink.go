@@ -51,7 +51,7 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: %s, in %d runs and %v\n", about, smaller(file.Setup, shrunk.Setup), shrunk.Runs, time.Since(began).Round(time.Millisecond))
-	tellSetup(stdout, shrunk.Setup)
+	printSetup(stdout, shrunk.Setup)
 	fmt.Fprintf(stdout, "redlocksim replay %s\n", out)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: it might have become smaller")

@@ -19,7 +19,7 @@ type Case struct {
 	// Fault describes the fault.
 	Fault string
 	// Variants are the designs that it runs with.
-	Variants []Variant
+	Variants []variant
 
 	// Args are the arguments of the servers. Machine gives them simulated clocks and
 	// disks, for faults.
@@ -27,16 +27,19 @@ type Case struct {
 	Machine bool
 	// Row says that the resource is a row in Redis, not a file.
 	Row bool
+	// Freeze: paused clients are Go programs whose world is stopped, not stopped processes.
+	Freeze bool
 	// TTL is the TTL of the leases. Default: shortTTL.
 	TTL time.Duration
 	// User and Password are the credentials of the clients. Default: none.
 	User, Password string
 
+	// script performs the case. Default: the scenario's own scripts and faults.
 	script func(s *environment)
 }
 
-// Variant is a design in a case.
-type Variant struct {
+// variant is a design in a case.
+type variant struct {
 	// Design is the design's name in the scenario.
 	Design string
 	// Timeout bounds the wait for each server. Default: an eighth of the TTL.
@@ -44,8 +47,6 @@ type Variant struct {
 	// As names the design that makes the prediction, if this form disables a part of
 	// Design. Default: Design.
 	As string
-	// Declines: the clients must not ask for the lock.
-	Declines bool
 }
 
 // The TTLs: short where a case waits for a lease to expire, long where no lease may
@@ -70,7 +71,7 @@ func (c Case) Name() string {
 	return c.Scenario + " " + c.Form
 }
 
-func (v Variant) timeout(ttl time.Duration) time.Duration {
+func (v variant) timeout(ttl time.Duration) time.Duration {
 	if v.Timeout > 0 {
 		return v.Timeout
 	}
@@ -78,42 +79,31 @@ func (v Variant) timeout(ttl time.Duration) time.Duration {
 }
 
 // predictedBy returns the name of the design that makes the prediction.
-func (v Variant) predictedBy() string {
+func (v variant) predictedBy() string {
 	if v.As != "" {
 		return v.As
 	}
 	return v.Design
 }
 
-// variants returns a Variant for each design name.
-func variants(names ...string) []Variant {
-	all := make([]Variant, len(names))
+// variants returns a variant for each design name.
+func variants(names ...string) []variant {
+	all := make([]variant, len(names))
 	for i, name := range names {
 		all[i].Design = name
 	}
 	return all
 }
 
-// settings returns the simulation's configuration of a scenario and a design, so that
-// live clients use the same locker. Without a scenario it is the design's configuration.
-func settings(scenario, design string) (simulation.Config, error) {
+// settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
+// configuration is the design's alone.
+func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, err error) {
 	if scenario == "" {
-		d, err := designs.ByName(design)
-		if err != nil {
-			return simulation.Config{}, err
-		}
-		return d.Configure(simulation.Config{}), nil
+		d, err = designs.ByName(design)
+	} else if s, err = scenarios.ByID(scenario); err == nil {
+		d, err = s.Design(design)
 	}
-	s, err := scenarios.ByID(scenario)
-	if err != nil {
-		return simulation.Config{}, err
-	}
-	d, err := s.Design(design)
-	if err != nil {
-		return simulation.Config{}, err
-	}
-	cfg, _ := s.Setting(d)
-	return cfg, nil
+	return s, d, err
 }
 
 // visible are the kinds of violations that can be detected on real servers.
@@ -128,11 +118,7 @@ const seeds = 5
 // predict simulates the scenario and returns the visible kinds of violations, which must
 // be the same in every run.
 func predict(scenario, design string) ([]simulation.ViolationKind, error) {
-	s, err := scenarios.ByID(scenario)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.Design(design)
+	s, d, err := settings(scenario, design)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func clean(dir string, in io.Reader) error {
 	// A dying process may still create a file, so repeat.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		pids := Running(dir)
+		pids := running(dir)
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -37,9 +37,9 @@ func clean(dir string, in io.Reader) error {
 	}
 }
 
-// Running returns the IDs of the processes of runs whose directories are or were in dir,
+// running returns the IDs of the processes of runs whose directories are or were in dir,
 // except this process and cleanup processes. Without /proc it returns none.
-func Running(dir string) []int {
+func running(dir string) []int {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil

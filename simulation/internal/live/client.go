@@ -11,12 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -54,13 +52,13 @@ type client struct {
 	mu     sync.Mutex
 	lease  simulation.Lease
 	leases int
-	seen   Entry // the last read
+	seen   entry // the last read
 	paused map[int]chan struct{}
 
 	handles chan string        // received handles, in a soak
 	waiting context.CancelFunc // ends a wait for the lock when a handle arrives
 
-	gap, looks atomic.Int64 // of watchGaps
+	gap, polls atomic.Int64 // of watchGaps
 }
 
 // serveClient runs a client process. It ends when its input does.
@@ -77,7 +75,7 @@ func serveClient(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("reading a request: %w", err)
 		}
 		if r.Do == doGo {
-			c.goOn(r.Go)
+			c.proceed(r.Go)
 			continue
 		}
 		all.Go(func() {
@@ -89,7 +87,7 @@ func serveClient(in io.Reader, out io.Writer) error {
 			c.say(a)
 		})
 	}
-	cancel() // nobody reads the answers any more
+	cancel() // the run has ended
 	all.Wait()
 	return lines.Err()
 }
@@ -112,14 +110,14 @@ func (c *client) watchGaps(ctx context.Context) {
 		}
 		now := time.Now()
 		c.gap.Store(max(c.gap.Load(), int64(now.Sub(last))))
-		c.looks.Add(1)
+		c.polls.Add(1)
 		last = now
 	}
 }
 
-// lookAgain waits for the next poll of watchGaps.
-func (c *client) lookAgain() {
-	for seen := c.looks.Load(); c.looks.Load() < seen+2; {
+// pollAgain waits for the next poll of watchGaps.
+func (c *client) pollAgain() {
+	for seen := c.polls.Load(); c.polls.Load() < seen+2; {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -130,8 +128,8 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		return answer{}, c.begin(ctx, *r.Setup)
 	case doAcquire, doTry:
 		return c.acquire(ctx, r)
-	case doLook:
-		return c.look(ctx)
+	case doCheck:
+		return c.check(ctx)
 	case doUpdate:
 		return answer{}, c.update(ctx, r)
 	case doRead:
@@ -146,10 +144,10 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		return answer{}, c.verify(ctx)
 	case doFreeze:
 		debug.WriteHeapDump(dumpFile)
-		c.lookAgain()
+		c.pollAgain()
 		return answer{Gap: time.Duration(c.gap.Load())}, nil
 	case doSettle:
-		return answer{}, c.settle(ctx)
+		return answer{}, c.settle(ctx, cmp.Or(r.Patience, patience))
 	case doSoak:
 		return answer{}, c.soak(ctx, *r.Soak, r.ID)
 	case doHandle:
@@ -173,10 +171,11 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	if c.notes, err = s.Resource.openLedger(s.Resource.Notes); err != nil {
 		return err
 	}
-	cfg, err := settings(s.Scenario, s.Design)
+	scenario, design, err := settings(s.Scenario, s.Design)
 	if err != nil {
 		return err
 	}
+	cfg, _ := scenario.Setting(design)
 	p := simulation.Process{Name: s.Who, Index: s.Index, Config: cfg.Quorum}
 	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, s.Who
 	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, cmp.Or(s.MaxTTL, s.TTL), s.Timeout
@@ -215,14 +214,14 @@ func warmUp(ctx context.Context, p simulation.Process) {
 			cmd.Op = op
 			voted := make(chan struct{}, 1)
 			inst.Send(cmd, patience, wire.ReceiverFunc(func(wire.Vote) { voted <- struct{}{} }))
-			<-voted // whatever the vote is
+			<-voted
 		}
 		_, _ = p.Redis[i].Do(ctx, "PING")
 	}
 }
 
 // openTargets opens each server as an instance and as a plain Redis client.
-func openTargets(p *simulation.Process, places []target) (closeAll func() error, err error) {
+func openTargets(p *simulation.Process, targets []target) (closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
 		var errs []error
@@ -231,7 +230,7 @@ func openTargets(p *simulation.Process, places []target) (closeAll func() error,
 		}
 		return errors.Join(errs...)
 	}
-	for _, at := range places {
+	for _, at := range targets {
 		// The sender bounds each command, so that a design without a timeout has none
 		// here either.
 		url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", at.Addr, at.DB)
@@ -286,12 +285,12 @@ func (c *client) verify(ctx context.Context) error {
 	return err
 }
 
-func (c *client) settle(ctx context.Context) error {
+func (c *client) settle(ctx context.Context, atMost time.Duration) error {
 	coordinator := c.coordinator()
 	if coordinator == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	return coordinator.Settle(ctx)
 }
@@ -302,24 +301,24 @@ func (c *client) end(ctx context.Context) error {
 	return errors.Join(c.locker.Close(ctx), c.close(), c.ops.close(), c.notes.close())
 }
 
-// mark returns the number of the last entry, after which the next action begins.
-func (c *client) mark(ctx context.Context) (int, error) {
-	e, err := c.notes.record(ctx, Entry{})
+// lastEntry returns the number of the last entry, after which the next action begins.
+func (c *client) lastEntry(ctx context.Context) (int, error) {
+	e, err := c.notes.record(ctx, entry{})
 	return e.Seq, err
 }
 
 // note records an entry.
-func (c *client) note(ctx context.Context, e Entry) error {
+func (c *client) note(ctx context.Context, e entry) error {
 	e.Who = c.setup.Who
 	_, err := c.notes.record(ctx, e)
 	return err
 }
 
 // entry returns an entry about the current lease.
-func (c *client) entry(what string, began int) Entry {
+func (c *client) entry(what string, began int) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := Entry{Began: began, Who: c.setup.Who, What: what}
+	e := entry{Began: began, Who: c.setup.Who, What: what}
 	if c.lease != nil {
 		e.Lease, e.Key, e.Token = c.leases, c.lease.Key(), c.lease.Token()
 	}
@@ -338,12 +337,8 @@ func (c *client) withLease(do func(simulation.Lease) error) error {
 	return do(lease)
 }
 
+// acquire asks for the lock until ctx ends. It records the result even then.
 func (c *client) acquire(ctx context.Context, r request) (answer, error) {
-	return c.acquireUntil(ctx, r)
-}
-
-// acquireUntil asks for the lock until ctx ends. It records the result even then.
-func (c *client) acquireUntil(ctx context.Context, r request) (answer, error) {
 	asking, try := ctx, c.locker.TryAcquire
 	if r.Do == doAcquire {
 		var cancel context.CancelFunc
@@ -356,16 +351,16 @@ func (c *client) acquireUntil(ctx context.Context, r request) (answer, error) {
 
 // gain asks for a lease and records the result.
 func (c *client) gain(ctx context.Context, key, words string, try func() (simulation.Lease, error)) (answer, error) {
-	began, err := c.mark(ctx)
+	began, err := c.lastEntry(ctx)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.note(ctx, Entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
+	if err := c.note(ctx, entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
 		return answer{}, err
 	}
 	lease, lost := try()
 	if lost != nil {
-		return answer{}, errors.Join(lost, c.note(ctx, Entry{Began: began, What: wasDenied, Key: key, Words: lost.Error()}))
+		return answer{}, errors.Join(lost, c.note(ctx, entry{Began: began, What: wasDenied, Key: key, Words: lost.Error()}))
 	}
 	c.mu.Lock()
 	c.lease = lease
@@ -376,11 +371,11 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, e)
 }
 
-// look checks the lease and records the result.
-func (c *client) look(ctx context.Context) (answer, error) {
+// check checks the lease and records the result.
+func (c *client) check(ctx context.Context) (answer, error) {
 	var a answer
 	err := c.withLease(func(l simulation.Lease) error {
-		began, err := c.mark(ctx)
+		began, err := c.lastEntry(ctx)
 		if err != nil {
 			return err
 		}
@@ -402,33 +397,50 @@ var (
 // update reads and writes the next value, if the lease is valid after the read. With Pause
 // it stops after the check, as if the process were stopped there.
 func (c *client) update(ctx context.Context, r request) error {
-	if err := c.read(ctx); err != nil {
-		return err
-	}
-	a, err := c.look(ctx)
-	switch {
-	case err != nil:
-		return err
-	case a.Validity <= 0:
-		return errInvalid
-	}
-	if r.Pause {
-		gate := make(chan struct{})
-		c.mu.Lock()
-		c.paused[r.ID] = gate
-		c.mu.Unlock()
+	return c.updateAfter(ctx, r, func() error {
+		if !r.Pause {
+			return nil
+		}
+		gate := c.pausing(r.ID)
 		c.say(answer{ID: r.ID, Event: eventChecked})
 		select {
 		case <-gate:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	})
+}
+
+// updateAfter is update with a pause between the check of the lease and the write.
+func (c *client) updateAfter(ctx context.Context, r request, pause func() error) error {
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	a, err := c.check(ctx)
+	if err == nil && a.Validity <= 0 {
+		err = errInvalid
+	}
+	if err == nil {
+		err = pause()
+	}
+	if err != nil {
+		return err
 	}
 	return c.write(ctx, r)
 }
 
-// goOn ends the pause of an update.
-func (c *client) goOn(id int) {
+// pausing returns a channel that proceed closes.
+func (c *client) pausing(id int) <-chan struct{} {
+	gate := make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused[id] = gate
+	return gate
+}
+
+// proceed ends a pause.
+func (c *client) proceed(id int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if gate := c.paused[id]; gate != nil {
@@ -460,12 +472,12 @@ func (c *client) write(ctx context.Context, r request) error {
 }
 
 // operate sends one request to the resource.
-func (c *client) operate(ctx context.Context, what string, value int64, version uint64, wait time.Duration) (Entry, error) {
+func (c *client) operate(ctx context.Context, what string, value int64, version uint64, wait time.Duration) (entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	began, err := c.mark(ctx)
+	began, err := c.lastEntry(ctx)
 	if err != nil {
-		return Entry{}, err
+		return entry{}, err
 	}
 	e := c.entry(what, began)
 	if e.Lease == 0 {
@@ -499,7 +511,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 // release is recorded first, because from then on the client is no longer the holder.
 func (c *client) release(ctx context.Context) error {
 	return c.withLease(func(l simulation.Lease) error {
-		began, err := c.mark(ctx)
+		began, err := c.lastEntry(ctx)
 		if err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (a *clientProcess) begin(r request) *pending {
 	a.mu.Lock()
 	a.next++
 	r.ID = a.next
-	// Room for the event and the answer, because read must not block.
+	// Buffered for the event and the answer, because read must not block.
 	p := &pending{a: a, id: r.ID, what: r.Do, answers: make(chan answer, 2)}
 	if r.Do == doSoak {
 		p.answers = make(chan answer, 1<<16)
@@ -239,16 +239,16 @@ func (a *clientProcess) acquireWithin(within time.Duration) bool {
 	if a.wait(within) && time.Since(began) < within {
 		return true
 	}
-	a.env.record(Entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v", within)})
+	a.env.record(entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v", within)})
 	return false
 }
 
-// look has the client check its lease.
-func (a *clientProcess) look() bool { return a.ask(request{Do: doLook}).Validity > 0 }
+// valid has the client check its lease.
+func (a *clientProcess) valid() bool { return a.ask(request{Do: doCheck}).Validity > 0 }
 
 // mustHold checks the lease. If it is not valid, the run is repeated.
 func (a *clientProcess) mustHold() {
-	if !a.look() {
+	if !a.valid() {
 		a.env.late(a.who + "'s lease has expired")
 	}
 }
@@ -280,7 +280,7 @@ func (a *clientProcess) cont()  { a.env.must(a.resume()) }
 // die kills the client and records it.
 func (a *clientProcess) die() {
 	a.kill()
-	a.env.record(Entry{Who: a.who, What: wasKilled, Key: key})
+	a.env.record(entry{Who: a.who, What: wasKilled, Key: key})
 }
 
 // link returns the client's link to a server.

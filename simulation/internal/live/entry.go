@@ -8,27 +8,27 @@ const key = "k"
 // What is written to a ledger.
 const (
 	wasAsked    = "asked"    // a client is about to ask for the lock
-	wasAcquired = "acquired" // it has it
-	wasDenied   = "denied"   // it hasn't
-	wasValid    = "valid"    // it looked at its lease, and believes in it
-	wasOver     = "over"     // it looked, and doesn't
+	wasAcquired = "acquired" // it has the lock
+	wasDenied   = "denied"   // it does not get the lock
+	wasValid    = "valid"    // it has found its lease valid
+	wasOver     = "over"     // it has found its lease expired
 	wasReleased = "released" // it is about to release
-	wasRead     = "read"     // the resource answered a read
-	wasWritten  = "written"  // the resource carried out a write
+	wasRead     = "read"     // the resource executed a read
+	wasWritten  = "written"  // the resource executed a write
 	wasStale    = "stale"    // the resource refused a read or a write
-	wasKilled   = "killed"   // the process is no more
-	wasStarved  = "starved"  // it had to get the lock by now, and hasn't
-	wasBlocked  = "blocked"  // nobody will ever get it
+	wasKilled   = "killed"   // the process was killed
+	wasStarved  = "starved"  // it did not get the lock in the required time
+	wasBlocked  = "blocked"  // no client will ever get the lock
 )
 
 // Words of entries about handed-off leases.
 const (
-	handedOff = "handed off" // of a release that wasn't one
-	resumed   = "resumed"    // of what was asked for, and had, by a handle
+	handedOff = "handed off" // with wasReleased
+	resumed   = "resumed"    // with wasAsked and wasAcquired: by a handle
 )
 
-// Entry is a line of a ledger: an action of a client, or of the resource for it.
-type Entry struct {
+// entry is a line of a ledger: an action of a client, or of the resource for it.
+type entry struct {
 	// Seq counts the entries from 1. An action ended before any entry with a larger
 	// number was written.
 	Seq int `json:"seq"`

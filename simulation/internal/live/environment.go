@@ -24,7 +24,7 @@ type environment struct {
 	run     *run
 	dir     string
 	tc      Case
-	variant Variant
+	variant variant
 	cfg     simulation.Config // as in the simulation
 	ttl     time.Duration
 	// alone: the design uses one server.
@@ -37,7 +37,7 @@ type environment struct {
 	opsLink        *redisproc.Link // between c1 and the resource
 	clients        []*clientProcess
 	closers        []func()
-	words          []string // notes for the report
+	notes          []string // for the report
 }
 
 // server is one of the servers.
@@ -69,7 +69,7 @@ func (s *environment) late(what string) { s.fail("%w: %s", errLate, what) }
 
 // say adds a note to the report.
 func (s *environment) say(format string, args ...any) {
-	s.words = append(s.words, fmt.Sprintf(format, args...))
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
 // build starts the servers and the resource.
@@ -226,21 +226,21 @@ func (s *environment) awaitKey(there bool, servers ...*server) {
 func (s *environment) has(v *server) bool { return s.ask(v, "EXISTS", key) == ":1" }
 
 // record writes an entry on behalf of a client.
-func (s *environment) record(e Entry) {
+func (s *environment) record(e entry) {
 	book, err := s.resourceConfig.openLedger(s.resourceConfig.Notes)
 	s.must(err)
 	defer func() { _ = book.close() }()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	mark, err := book.record(ctx, Entry{})
+	last, err := book.record(ctx, entry{})
 	s.must(err)
-	e.Began = mark.Seq
+	e.Began = last.Seq
 	_, err = book.record(ctx, e)
 	s.must(err)
 }
 
 // history returns the ledger.
-func (s *environment) history() []Entry {
+func (s *environment) history() []entry {
 	if s.rowHome != nil {
 		entries, err := readRow(s.ctx, s.rowHome.Addr())
 		s.must(err)

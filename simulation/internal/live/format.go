@@ -17,22 +17,24 @@ var Formats = []string{"text", "markdown", "json"}
 
 // WriteReport writes a report as text of at most 100 columns, as Markdown or as JSON.
 func WriteReport(w io.Writer, r Report, format string) error {
-	switch format {
-	case "text":
-		return r.text(w)
-	case "markdown":
-		return r.markdown(w)
-	case "json":
-		return writeJSON(w, r)
-	default:
-		return fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
-	}
+	return write(w, format, r.text, r.markdown, r)
 }
 
-func writeJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
+func write(w io.Writer, format string, text, markdown func() string, value any) error {
+	var err error
+	switch format {
+	case "text":
+		_, err = fmt.Fprintln(w, text())
+	case "markdown":
+		_, err = fmt.Fprintln(w, markdown())
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = e.Encode(value)
+	default:
+		err = fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
+	}
+	return err
 }
 
 // The columns of the table: 92 wide, and "skipped" or "FAILED" after them.
@@ -114,16 +116,14 @@ func indent(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-func (r Report) text(w io.Writer) error {
+func (r Report) text() string {
 	var b strings.Builder
 	b.WriteString(r.interrupted())
 	fmt.Fprintln(&b, Heading())
 	for _, line := range r.Lines {
 		fmt.Fprintln(&b, line.Text())
 	}
-	fmt.Fprintf(&b, "\n%s\n\n%s\n", Legend, r.sums())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + "\n" + Legend + "\n\n" + r.sums()
 }
 
 // interrupted returns a paragraph about an interruption, "" if there was none.
@@ -156,7 +156,7 @@ func (r Report) sums() string {
 	return text + "."
 }
 
-func (r Report) markdown(w io.Writer) error {
+func (r Report) markdown() string {
 	var b strings.Builder
 	b.WriteString(r.interrupted())
 	fmt.Fprintf(&b, "| scenario | what is done | design | predicted by the simulation | seen live | agrees |\n| --- | --- | --- | --- | --- | --- |\n")
@@ -186,7 +186,5 @@ func (r Report) markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.sums())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + "\n" + r.sums()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// Finding is a violation in a history.
-type Finding struct {
+// finding is a violation in a history.
+type finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
 	// Seq is the entry that shows it.
 	Seq  int    `json:"seq"`
@@ -51,7 +51,7 @@ type checker struct {
 	tokens   map[fencing.Token]*holding
 	highest  []*holding // highest[i] has the largest token of the first i+1 holdings
 	latest   *holding   // the latest holder whose operation the resource executed
-	findings []Finding
+	findings []finding
 	// requests: a refused request also counts as use of the lease, because its sender
 	// believed to be the holder.
 	requests bool
@@ -63,9 +63,9 @@ type leaseName struct {
 	lease int
 }
 
-// Findings returns the violations in a history, of the kinds that can be detected outside
+// findingsIn returns the violations in a history, of the kinds that can be detected outside
 // the simulation.
-func Findings(history []Entry) []Finding {
+func findingsIn(history []entry) []finding {
 	r := newChecker()
 	for _, e := range history {
 		r.take(e)
@@ -77,18 +77,18 @@ func newChecker() *checker {
 	return &checker{places: map[leaseName]int{}, tokens: map[fencing.Token]*holding{}}
 }
 
-func (r *checker) found(e Entry, kind simulation.ViolationKind, format string, args ...any) {
-	r.findings = append(r.findings, Finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
+func (r *checker) found(e entry, kind simulation.ViolationKind, format string, args ...any) {
+	r.findings = append(r.findings, finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *checker) take(e Entry) {
+func (r *checker) take(e entry) {
 	h := r.of(e)
 	switch e.What {
 	case wasAcquired:
 		r.acquired(e)
 	case wasValid:
 		if h != nil {
-			r.believes(e, h, "believed in its lease")
+			r.believes(e, h, "found its lease valid")
 		}
 	case wasOver, wasReleased:
 		if h != nil && h.ended == 0 {
@@ -116,14 +116,14 @@ func (r *checker) take(e Entry) {
 }
 
 // of returns the lease of an entry, nil for none.
-func (r *checker) of(e Entry) *holding {
+func (r *checker) of(e entry) *holding {
 	if i, ok := r.places[leaseName{e.Who, e.Lease}]; ok {
 		return r.holdings[i]
 	}
 	return nil
 }
 
-func (r *checker) acquired(e Entry) {
+func (r *checker) acquired(e entry) {
 	h := &holding{who: e.Who, lease: e.Lease, token: e.Token, asked: e.Began, got: e.Seq}
 	if h.token != 0 {
 		if same := r.tokens[h.token]; same != nil {
@@ -146,7 +146,7 @@ func (r *checker) acquired(e Entry) {
 }
 
 // believes checks whether another client got the lock before this began.
-func (r *checker) believes(e Entry, h *holding, how string) {
+func (r *checker) believes(e entry, h *holding, how string) {
 	if h.ended == 0 {
 		h.believed = max(h.believed, e.Began)
 	}
@@ -156,7 +156,7 @@ func (r *checker) believes(e Entry, h *holding, how string) {
 	}
 }
 
-func (r *checker) operated(e Entry, h *holding) {
+func (r *checker) operated(e entry, h *holding) {
 	r.believes(e, h, "sent a "+operation(e))
 	if e.What == wasWritten {
 		if r.latest.after(h) {
@@ -171,7 +171,7 @@ func (r *checker) operated(e Entry, h *holding) {
 	}
 }
 
-func operation(e Entry) string {
+func operation(e entry) string {
 	if e.What == wasRead {
 		return "read"
 	}
@@ -179,7 +179,7 @@ func operation(e Entry) string {
 }
 
 // kindsOf returns the kinds of findings, sorted and each once.
-func kindsOf(findings []Finding) []simulation.ViolationKind {
+func kindsOf(findings []finding) []simulation.ViolationKind {
 	kinds := map[simulation.ViolationKind]bool{}
 	for _, f := range findings {
 		kinds[f.Kind] = true
@@ -187,8 +187,8 @@ func kindsOf(findings []Finding) []simulation.ViolationKind {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// Operations converts a history for package judge. The time of an entry is its number.
-func Operations(history []Entry) []judge.Operation {
+// operations converts a history for package judge. The time of an entry is its number.
+func operations(history []entry) []judge.Operation {
 	// An operation that began after an entry began before the next one.
 	moment := func(seq int) time.Duration { return time.Duration(2 * seq) }
 	r := newChecker()

@@ -13,9 +13,9 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// story makes a history of entries in their order; each begins after the one before it,
-// unless it says otherwise.
-func story(entries ...Entry) []Entry {
+// story returns a history of entries in their order. Each begins after the previous one,
+// unless it has a Began.
+func story(entries ...entry) []entry {
 	for i := range entries {
 		entries[i].Seq = i + 1
 		if entries[i].Began == 0 {
@@ -29,19 +29,19 @@ func story(entries ...Entry) []Entry {
 	return entries
 }
 
-func did(who, what string, token fencing.Token) Entry {
-	return Entry{Who: who, What: what, Token: token}
+func did(who, what string, token fencing.Token) entry {
+	return entry{Who: who, What: what, Token: token}
 }
 
-func read(who string, token fencing.Token, version uint64) Entry {
-	return Entry{Who: who, What: wasRead, Token: token, Version: version, Found: version, Value: int64(version)}
+func read(who string, token fencing.Token, version uint64) entry {
+	return entry{Who: who, What: wasRead, Token: token, Version: version, Found: version, Value: int64(version)}
 }
 
-func wrote(who string, token fencing.Token, version, found uint64) Entry {
-	return Entry{Who: who, What: wasWritten, Token: token, Version: version, Found: found, Value: int64(version) + 1}
+func wrote(who string, token fencing.Token, version, found uint64) entry {
+	return entry{Who: who, What: wasWritten, Token: token, Version: version, Found: found, Value: int64(version) + 1}
 }
 
-func since(entry Entry, began int) Entry {
+func since(entry entry, began int) entry {
 	entry.Began = began
 	return entry
 }
@@ -51,7 +51,7 @@ func TestFindings(t *testing.T) {
 		two, stale, lost, order = simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder
 	)
 	for name, test := range map[string]struct {
-		history []Entry
+		history []entry
 		want    []simulation.ViolationKind
 	}{
 		"one after the other": {story(
@@ -86,14 +86,14 @@ func TestFindings(t *testing.T) {
 			did("c1", wasAcquired, 1), did("c1", wasKilled, 0), did("c2", wasAcquired, 2), did("c2", wasValid, 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := Findings(test.history)
+			findings := findingsIn(test.history)
 			got := kindsOf(findings)
 			if len(test.want) == 0 {
 				require.Empty(t, findings)
 			} else {
 				require.Equal(t, test.want, got, "%v", findings)
 			}
-			verdict, err := judge.Check(Operations(test.history), time.Minute)
+			verdict, err := judge.Check(operations(test.history), time.Minute)
 			require.NoError(t, err)
 			require.Equal(t, expected(got, test.history), verdict, "the second judge")
 		})

@@ -24,7 +24,7 @@ type ledger interface {
 	// record executes the entry and appends it in one step. It returns the entry as
 	// written, with wasStale in What if it was refused. An entry without What only gets
 	// the number of the last entry.
-	record(ctx context.Context, e Entry) (Entry, error)
+	record(ctx context.Context, e entry) (entry, error)
 	close() error
 }
 
@@ -42,7 +42,7 @@ type remote struct{ addr string }
 
 func (r *remote) close() error { return nil }
 
-func (r *remote) record(ctx context.Context, e Entry) (Entry, error) {
+func (r *remote) record(ctx context.Context, e entry) (entry, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
 	if err != nil {
@@ -132,7 +132,7 @@ func openRow(addr string, kind simulation.Guarding) (ledger, error) {
 
 func (r *row) close() error { return r.client.Close() }
 
-func (r *row) record(ctx context.Context, e Entry) (Entry, error) {
+func (r *row) record(ctx context.Context, e entry) (entry, error) {
 	if e.What == "" {
 		n, err := r.client.LLen(ctx, rowLedger).Result()
 		e.Seq = int(n)
@@ -147,7 +147,7 @@ func (r *row) record(ctx context.Context, e Entry) (Entry, error) {
 }
 
 // run runs the entry's script, with the guard if it checks such requests.
-func (r *row) run(ctx context.Context, e Entry) (Entry, error) {
+func (r *row) run(ctx context.Context, e entry) (entry, error) {
 	scripts, err := rowScripts()
 	if err != nil {
 		return e, err
@@ -179,14 +179,14 @@ func (r *row) run(ctx context.Context, e Entry) (Entry, error) {
 }
 
 // readRow returns a row's ledger.
-func readRow(ctx context.Context, addr string) ([]Entry, error) {
+func readRow(ctx context.Context, addr string) ([]entry, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = client.Close() }()
 	lines, err := client.LRange(ctx, rowLedger, 0, -1).Result()
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(lines))
+	entries := make([]entry, len(lines))
 	for i, line := range lines {
 		if err := json.Unmarshal([]byte(line), &entries[i]); err != nil {
 			return nil, fmt.Errorf("live: ledger line %d: %w", i+1, err)

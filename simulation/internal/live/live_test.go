@@ -1,6 +1,6 @@
 //go:build unix
 
-package live_test
+package live
 
 import (
 	"bufio"
@@ -20,12 +20,10 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
-// onServers skips the test where there is no redis-server, unless one is required,
-// and gives the test a temporary directory that must be empty in the end, of files and
-// of processes.
+// onServers skips the test if there is no redis-server, unless one is required. It returns a
+// temporary directory without files and processes at the end of the test.
 func onServers(t *testing.T) (dir string) {
 	t.Helper()
 	if _, err := (redisproc.Config{}).Find(); err != nil {
@@ -42,17 +40,17 @@ func onServers(t *testing.T) (dir string) {
 
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
-	assert.Empty(t, live.Running(dir), "processes that run still")
+	assert.Empty(t, running(dir), "processes that run still")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "files that were left")
 }
 
-// named gives cases by their names.
-func named(t *testing.T, names ...string) []live.Case {
+// named returns cases by their names.
+func named(t *testing.T, names ...string) []Case {
 	t.Helper()
-	var cases []live.Case
-	for _, tc := range live.Cases() {
+	var cases []Case
+	for _, tc := range Cases() {
 		if slices.Contains(names, tc.Name()) {
 			cases = append(cases, tc)
 		}
@@ -61,8 +59,8 @@ func named(t *testing.T, names ...string) []live.Case {
 	return cases
 }
 
-// Real servers do what the simulation says, in scenarios of all kinds of faults. The
-// command plays the others, too.
+// Real servers behave as the simulation predicts, under faults of all kinds. The command has
+// more cases.
 func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	onServers(t)
 	names := []string{"S2", "S7", "S10"}
@@ -75,8 +73,8 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 			names = append(names, "S1 Redis row", "S8c", "S9", "S16", "S17", "S22", "S26b")
 		}
 	}
-	// Plays wait for leases to end, most of the time.
-	report, err := live.Run(t.Context(), live.Options{Cases: named(t, names...), Parallel: 8})
+	// Most of the time, plays wait for leases to expire.
+	report, err := Run(t.Context(), Options{Cases: named(t, names...), Parallel: 8})
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Server)
 	violated, safe := 0, 0
@@ -99,13 +97,13 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	assert.Zero(t, report.Disagreements)
 }
 
-// A design that does something else than predicted is found out: here the prediction
-// is another design's.
+// A design that differs from the prediction is reported: here the prediction is another
+// design's.
 func TestDisagreement(t *testing.T) {
 	onServers(t)
 	cases := named(t, "S7")
-	cases[0].Variants = []live.Variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
-	report, err := live.Run(t.Context(), live.Options{Cases: cases})
+	cases[0].Variants = []variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
+	report, err := Run(t.Context(), Options{Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Disagreements)
 	for _, line := range report.Lines {
@@ -118,29 +116,28 @@ func TestDisagreement(t *testing.T) {
 	require.Empty(t, report.Lines[1].Seen)
 }
 
-// A case of a scenario that isn't there, or with a design that the scenario doesn't
-// know, fails by name.
-func TestUnknownActs(t *testing.T) {
+// A case of an unknown scenario, or with an unknown design, fails with the name.
+func TestUnknownCase(t *testing.T) {
 	onServers(t)
 	known := named(t, "X2")[0]
 	unknown, design := known, known
 	unknown.Scenario = "S99"
-	design.Variants = []live.Variant{{Design: "prayer"}}
-	report, err := live.Run(t.Context(), live.Options{Cases: []live.Case{unknown, design}})
+	design.Variants = []variant{{Design: "prayer"}}
+	report, err := Run(t.Context(), Options{Cases: []Case{unknown, design}})
 	require.NoError(t, err)
 	require.Equal(t, len(report.Lines), report.Disagreements)
 	require.Contains(t, report.Lines[0].Err, "S99")
 	require.Contains(t, report.Lines[len(report.Lines)-1].Err, "prayer")
 }
 
-// A run that is interrupted leaves nothing, and has what was played until then.
+// An interrupted run leaves nothing behind, and has the results until then.
 func TestInterruptedRun(t *testing.T) {
 	onServers(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lines := 0
 	began := time.Now()
-	report, err := live.Run(ctx, live.Options{Cases: named(t, "S7", "S4b", "X1"), Progress: func(live.Line) {
+	report, err := Run(ctx, Options{Cases: named(t, "S7", "S4b", "X1"), Progress: func(Line) {
 		if lines++; lines == 1 {
 			cancel()
 		}
@@ -155,17 +152,17 @@ func TestInterruptedRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(report.Summary(), heading), report.Summary())
 	for _, format := range []string{"text", "markdown"} {
 		var text strings.Builder
-		require.NoError(t, live.WriteReport(&text, report, format))
+		require.NoError(t, WriteReport(&text, report, format))
 		require.True(t, strings.HasPrefix(text.String(), heading), text.String())
 		require.Equal(t, 1, strings.Count(text.String(), "INTERRUPTED"))
 	}
 }
 
-// Nor does one that is killed, and so can't clean up.
+// A killed run, which can't clean up, leaves nothing behind either.
 func TestKilledRun(t *testing.T) {
 	dir := onServers(t)
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("without /proc nobody can find what is left")
+		t.Skip("without /proc the cleanup cannot find processes")
 	}
 	alone := exec.Command(os.Args[0])
 	alone.Env = append(os.Environ(), runAlone+"=1")
@@ -174,12 +171,12 @@ func TestKilledRun(t *testing.T) {
 	require.NoError(t, alone.Start())
 	_, err = bufio.NewReader(out).ReadString('\n') // a play is over, others are going on
 	require.NoError(t, err)
-	require.NotEmpty(t, live.Running(dir))
+	require.NotEmpty(t, running(dir))
 	require.NoError(t, alone.Process.Kill())
 	_ = alone.Wait() // killed
 	require.Eventually(t, func() bool {
 		entries, err := os.ReadDir(dir)
-		return err == nil && len(entries) == 0 && len(live.Running(dir)) == 0
+		return err == nil && len(entries) == 0 && len(running(dir)) == 0
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
@@ -187,15 +184,14 @@ func TestWithoutServer(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	t.Setenv("TMPDIR", dir)
-	_, err := live.Run(t.Context(), live.Options{})
-	require.ErrorIs(t, err, live.ErrNoServer)
-	_, err = live.Soak(t.Context(), live.SoakOptions{For: time.Minute})
-	require.ErrorIs(t, err, live.ErrNoServer)
+	_, err := Run(t.Context(), Options{})
+	require.ErrorIs(t, err, errNoServer)
+	_, err = Soak(t.Context(), SoakOptions{For: time.Minute})
+	require.ErrorIs(t, err, errNoServer)
 	nothingLeft(t, dir)
 }
 
-// Where there is no compiler, what needs one is skipped with the reason, and the rest is
-// played.
+// Without a compiler, cases that need one are skipped with the reason. The others run.
 func TestWithoutCompiler(t *testing.T) {
 	onServers(t)
 	server, err := (redisproc.Config{}).Find()
@@ -203,9 +199,9 @@ func TestWithoutCompiler(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cases := named(t, "S4", "S7")
 	for i := range cases {
-		cases[i].Variants = []live.Variant{{Design: "default"}}
+		cases[i].Variants = []variant{{Design: "default"}}
 	}
-	report, err := live.Run(t.Context(), live.Options{Binary: server, Cases: cases})
+	report, err := Run(t.Context(), Options{Binary: server, Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Skipped)
 	require.Zero(t, report.Disagreements)
@@ -213,28 +209,27 @@ func TestWithoutCompiler(t *testing.T) {
 	require.Empty(t, report.Lines[1].Skipped)
 }
 
-// Each format has what it is for: a table that fits a terminal, a table for a page, and
-// everything.
+// The formats are a table that fits a terminal, a table for a page, and all data.
 func TestFormats(t *testing.T) {
-	report := live.Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []live.Line{
+	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
 		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []simulation.ViolationKind{simulation.TwoHolders}, Seen: []simulation.ViolationKind{simulation.TwoHolders}, Agrees: true, JudgeAgrees: true},
-		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []simulation.ViolationKind{simulation.NeverFree}, JudgeAgrees: true, Findings: []live.Finding{{Kind: simulation.NeverFree, Seq: 9, Text: "never"}}},
+		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []simulation.ViolationKind{simulation.NeverFree}, JudgeAgrees: true, Findings: []finding{{Kind: simulation.NeverFree, Seq: 9, Text: "never"}}},
 		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}
 	var text, page, all strings.Builder
-	require.NoError(t, live.WriteReport(&text, report, "text"))
+	require.NoError(t, WriteReport(&text, report, "text"))
 	for line := range strings.Lines(text.String()) {
 		require.LessOrEqual(t, len(line), 101, "%q", line)
 	}
 	for _, has := range []string{"yes", " NO", "9: never free: never", "FAILED", "skipped", "no compiler", "2 not as the simulation predicts"} {
 		require.Contains(t, text.String(), has)
 	}
-	require.NoError(t, live.WriteReport(&page, report, "markdown"))
+	require.NoError(t, WriteReport(&page, report, "markdown"))
 	require.Contains(t, page.String(), "| S4 | a \\| jump | redlock | two holders | two holders | yes |")
-	require.NoError(t, live.WriteReport(&all, report, "json"))
-	var back live.Report
+	require.NoError(t, WriteReport(&all, report, "json"))
+	var back Report
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &back))
 	require.Equal(t, report, back)
-	require.Error(t, live.WriteReport(&all, report, "verse"))
+	require.Error(t, WriteReport(&all, report, "verse"))
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package live_test
+package live
 
 import (
 	"context"
@@ -9,18 +9,16 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
-// runAlone in the environment makes the test program play some scenarios and nothing
-// else, so that a test can kill it.
+// With runAlone in the environment the test program only runs cases, so that a test can kill
+// it.
 const runAlone = "LIVE_TEST_RUN"
 
 func TestMain(m *testing.M) {
-	live.RunChild()
+	RunChild()
 	if os.Getenv(runAlone) != "" {
-		_, err := live.Run(context.Background(), live.Options{Progress: func(l live.Line) { fmt.Println(l.Text()) }})
+		_, err := Run(context.Background(), Options{Progress: func(l Line) { fmt.Println(l.Text()) }})
 		fmt.Println(err)
 		os.Exit(0)
 	}

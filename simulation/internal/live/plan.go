@@ -13,41 +13,41 @@ type FaultKind string
 
 // The kinds.
 const (
-	// StopClients: client processes are stopped (SIGSTOP).
-	StopClients FaultKind = "stop clients"
-	// FreezeClient: a Go program's world is stopped.
-	FreezeClient FaultKind = "stop the world of"
-	// KillClients: kill -9; new clients replace them.
-	KillClients FaultKind = "kill clients"
-	// KillServers: kill -9; they come back empty.
-	KillServers FaultKind = "kill servers"
-	// StopServers: they are stopped (SIGSTOP).
-	StopServers FaultKind = "stop servers"
-	// JumpClocks: servers' clocks are stepped, and stepped back at the end of the fault.
-	JumpClocks FaultKind = "step the clocks of"
-	// FlushServers: FLUSHALL.
-	FlushServers FaultKind = "flush"
-	// CutLinks: one client is disconnected from servers.
-	CutLinks FaultKind = "cut off"
-	// HoldReplies: replies to one client are delayed.
-	HoldReplies FaultKind = "hold the replies to"
-	// LoseReplies: replies to one client are lost.
-	LoseReplies FaultKind = "lose the replies to"
-	// HoldWrites: one client's requests to the resource are delayed.
-	HoldWrites FaultKind = "hold the requests to the resource of"
-	// AgeServers: servers save a snapshot, continue, are killed, and restart from the
+	// stopClients: client processes are stopped (SIGSTOP).
+	stopClients FaultKind = "stop clients"
+	// freezeClient: a Go program's world is stopped.
+	freezeClient FaultKind = "stop the world of"
+	// killClients: kill -9; new clients replace them.
+	killClients FaultKind = "kill clients"
+	// killServers: kill -9; they come back empty.
+	killServers FaultKind = "kill servers"
+	// stopServers: they are stopped (SIGSTOP).
+	stopServers FaultKind = "stop servers"
+	// jumpClocks: servers' clocks are stepped, and stepped back at the end of the fault.
+	jumpClocks FaultKind = "step the clocks of"
+	// flushServers: FLUSHALL.
+	flushServers FaultKind = "flush"
+	// cutLinks: one client is disconnected from servers.
+	cutLinks FaultKind = "cut off"
+	// holdReplies: replies to one client are delayed.
+	holdReplies FaultKind = "hold the replies to"
+	// loseReplies: replies to one client are lost.
+	loseReplies FaultKind = "lose the replies to"
+	// holdWrites: one client's requests to the resource are delayed.
+	holdWrites FaultKind = "hold the requests to the resource of"
+	// ageServers: servers save a snapshot, continue, are killed, and restart from the
 	// snapshot.
-	AgeServers FaultKind = "kill and restore from a snapshot"
-	// SwitchAddress: new connections and those through a proxy reach another server with
+	ageServers FaultKind = "kill and restore from a snapshot"
+	// switchAddress: new connections and those through a proxy reach another server with
 	// its own data, until the end of the fault. Other open connections stay.
-	SwitchAddress FaultKind = "switch the address of"
-	// RetargetProxy: only the proxy of some clients uses the other server, and returns
+	switchAddress FaultKind = "switch the address of"
+	// retargetProxy: only the proxy of some clients uses the other server, and returns
 	// before that server is trusted. No connection breaks.
-	RetargetProxy FaultKind = "lead the proxy elsewhere than to"
-	// ChangeTTL: clients are replaced by clients with another TTL, within MaxTTL.
-	ChangeTTL FaultKind = "change the TTL of"
-	// Stranger: a client with another MaxTTL asks for the lock. It must not get it.
-	Stranger FaultKind = "send a client with another MaxTTL"
+	retargetProxy FaultKind = "retarget the proxy of"
+	// changeTTL: clients are replaced by clients with another TTL, within MaxTTL.
+	changeTTL FaultKind = "change the TTL of"
+	// stranger: a client with another MaxTTL asks for the lock. It must not get it.
+	stranger FaultKind = "send a client with another MaxTTL"
 )
 
 // Fault is a fault in a plan.
@@ -100,10 +100,10 @@ const (
 	soakMaxTTL   = longestTTL + connLifetime
 )
 
-// Workers and SoakServers are the numbers of clients and servers in a soak.
+// workers and soakServers are the numbers of clients and servers in a soak.
 const (
-	Workers     = 4
-	SoakServers = 5
+	workers     = 4
+	soakServers = 5
 )
 
 // shares are the relative frequencies of the kinds.
@@ -111,9 +111,9 @@ var shares = []struct {
 	kind  FaultKind
 	share int
 }{
-	{StopClients, 4}, {FreezeClient, 2}, {KillClients, 2}, {KillServers, 4}, {StopServers, 4}, {JumpClocks, 3},
-	{FlushServers, 2}, {CutLinks, 2}, {HoldReplies, 2}, {LoseReplies, 2}, {HoldWrites, 3},
-	{AgeServers, 3}, {SwitchAddress, 3}, {RetargetProxy, 3}, {ChangeTTL, 2}, {Stranger, 2},
+	{stopClients, 4}, {freezeClient, 2}, {killClients, 2}, {killServers, 4}, {stopServers, 4}, {jumpClocks, 3},
+	{flushServers, 2}, {cutLinks, 2}, {holdReplies, 2}, {loseReplies, 2}, {holdWrites, 3},
+	{ageServers, 3}, {switchAddress, 3}, {retargetProxy, 3}, {changeTTL, 2}, {stranger, 2},
 }
 
 // FaultKinds returns all kinds.
@@ -184,39 +184,39 @@ func (d randomSchedule) wants(kind FaultKind) bool {
 
 func (d randomSchedule) fault() Fault {
 	f := Fault{Kind: d.kind(), For: d.span(soakTTL/4, 5*soakTTL/2)}
-	const minority = (SoakServers - 1) / 2
+	const minority = (soakServers - 1) / 2
 	switch f.Kind {
-	case StopClients:
-		f.Clients = d.some(2, Workers)
-	case FreezeClient:
-		f.Clients = d.some(1, Workers)
-	case HoldWrites:
+	case stopClients:
+		f.Clients = d.some(2, workers)
+	case freezeClient:
+		f.Clients = d.some(1, workers)
+	case holdWrites:
 		f.Clients = []int{0} // the client with a link to the resource
-	case KillClients:
-		f.Clients, f.For = d.some(2, Workers), 0
-	case KillServers, StopServers:
-		f.Servers = d.some(minority+1, SoakServers)
-	case JumpClocks:
-		f.Servers = d.some(minority, SoakServers)
+	case killClients:
+		f.Clients, f.For = d.some(2, workers), 0
+	case killServers, stopServers:
+		f.Servers = d.some(minority+1, soakServers)
+	case jumpClocks:
+		f.Servers = d.some(minority, soakServers)
 		if f.By = d.span(soakTTL/10, 5*soakTTL); d.IntN(2) == 0 {
 			f.By = -f.By
 		}
-	case AgeServers:
-		f.Servers = d.some(minority+1, SoakServers)
-	case SwitchAddress:
+	case ageServers:
+		f.Servers = d.some(minority+1, soakServers)
+	case switchAddress:
 		// Long enough for the other server to be trusted.
-		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, 8*soakTTL)
-	case RetargetProxy:
+		f.Servers, f.For = d.some(1, soakServers), d.span(soakTTL/4, 8*soakTTL)
+	case retargetProxy:
 		// Shorter: clients without the proxy continue to use the first server.
-		f.Servers, f.For = d.some(1, SoakServers), d.span(soakTTL/4, soakMaxTTL)
-	case ChangeTTL:
-		f.Clients, f.For = d.some(2, Workers), 0
-	case Stranger:
+		f.Servers, f.For = d.some(1, soakServers), d.span(soakTTL/4, soakMaxTTL)
+	case changeTTL:
+		f.Clients, f.For = d.some(2, workers), 0
+	case stranger:
 		f.For = 0
-	case FlushServers:
-		f.Servers, f.For = d.some(minority, SoakServers), 0
-	case CutLinks, HoldReplies, LoseReplies:
-		f.Clients, f.Servers = d.some(1, Workers), d.some(SoakServers, SoakServers)
+	case flushServers:
+		f.Servers, f.For = d.some(minority, soakServers), 0
+	case cutLinks, holdReplies, loseReplies:
+		f.Clients, f.Servers = d.some(1, workers), d.some(soakServers, soakServers)
 	}
 	return f
 }

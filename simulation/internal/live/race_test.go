@@ -1,6 +1,6 @@
 //go:build race
 
-package live_test
+package live
 
 // raced: the race detector makes runs many times slower.
 const raced = true

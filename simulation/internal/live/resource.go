@@ -79,7 +79,7 @@ func (r *resource) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() {
-		var e Entry
+		var e entry
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return
 		}
@@ -92,7 +92,7 @@ func (r *resource) serve(conn net.Conn) {
 }
 
 // handle executes and records a request in one step.
-func (r *resource) handle(e Entry) Entry {
+func (r *resource) handle(e entry) entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.What == "" {
@@ -117,7 +117,7 @@ func (r *resource) handle(e Entry) Entry {
 	return e
 }
 
-func (r *resource) execute(e *Entry) error {
+func (r *resource) execute(e *entry) error {
 	ctx := context.Background()
 	switch e.What {
 	case wasRead:
@@ -139,7 +139,7 @@ func (r *resource) execute(e *Entry) error {
 	}
 }
 
-func (r *resource) write(e *Entry) error {
+func (r *resource) write(e *entry) error {
 	c, err := r.load()
 	if err != nil {
 		return err
@@ -166,16 +166,16 @@ func (r *resource) save(c content) error {
 }
 
 // readLedger returns the ledger of a resource process.
-func readLedger(dir string) ([]Entry, error) {
+func readLedger(dir string) ([]entry, error) {
 	file, err := os.Open(filepath.Join(dir, ledgerFile))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	var entries []Entry
+	var entries []entry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		var e Entry
+		var e entry
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("live: ledger line %d: %w", len(entries)+1, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,8 +56,8 @@ type Line struct {
 	Judge       string `json:"judge,omitempty"`
 	JudgeAgrees bool   `json:"judge_agrees"`
 	// Findings are the violations behind Seen. History is the ledger.
-	Findings []Finding `json:"findings,omitempty"`
-	History  []Entry   `json:"history,omitempty"`
+	Findings []finding `json:"findings,omitempty"`
+	History  []entry   `json:"history,omitempty"`
 	// Notes are remarks about the run.
 	Notes []string `json:"notes,omitempty"`
 	// Again counts the repetitions because the machine was too slow.
@@ -82,8 +83,8 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// ErrNoServer: no redis-server was found.
-var ErrNoServer = errors.New("live: no redis-server")
+// errNoServer: no redis-server was found.
+var errNoServer = errors.New("live: no redis-server")
 
 // run is the shared state of one Run.
 type run struct {
@@ -100,7 +101,7 @@ type run struct {
 // directory if the run can't.
 func begin(options Options) (*run, error) {
 	if _, err := (redisproc.Config{Binary: options.Binary}).Find(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+		return nil, fmt.Errorf("%w: %w", errNoServer, err)
 	}
 	dir, err := os.MkdirTemp("", dirPrefix)
 	if err != nil {
@@ -139,7 +140,7 @@ func (r *run) library() (string, error) {
 // with the predictions of the simulation. Disagreements are in the Report and are not
 // errors. Run leaves no process and no file behind.
 //
-// The error Is ErrNoServer, or that of ctx. When ctx ends, the Report has the finished
+// The error Is errNoServer, or that of ctx. When ctx ends, the Report has the finished
 // lines.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
@@ -157,46 +158,36 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	for _, tc := range options.Cases {
-		for _, variant := range tc.Variants {
-			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design})
-		}
-	}
-	report.Planned = len(report.Lines)
-	over := make([]bool, report.Planned)
 	var plays errgroup.Group
 	plays.SetLimit(options.Parallel)
-	var told sync.Mutex
-	i := 0
+	var mu sync.Mutex // of finished and Progress
+	finished := map[int]Line{}
 	for _, tc := range options.Cases {
 		for _, variant := range tc.Variants {
-			line, over := &report.Lines[i], &over[i]
-			i++
+			i := report.Planned
+			report.Planned++
 			plays.Go(func() error {
 				if ctx.Err() != nil {
 					return nil
 				}
-				r.play(ctx, tc, variant, line)
-				told.Lock()
-				defer told.Unlock()
+				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design}
+				r.play(ctx, tc, variant, &line)
+				mu.Lock()
+				defer mu.Unlock()
 				if ctx.Err() != nil {
 					return nil // the line only reports the interruption
 				}
-				if *over = true; options.Progress != nil {
-					options.Progress(*line)
+				if finished[i] = line; options.Progress != nil {
+					options.Progress(line)
 				}
 				return nil
 			})
 		}
 	}
 	_ = plays.Wait() // errors are in the lines
-	kept := report.Lines[:0]
-	for i, line := range report.Lines {
-		if over[i] {
-			kept = append(kept, line)
-		}
+	for _, i := range slices.Sorted(maps.Keys(finished)) {
+		report.Lines = append(report.Lines, finished[i])
 	}
-	report.Lines = kept
 	report.Took = time.Since(began)
 	report.count()
 	return report, context.Cause(ctx)
@@ -234,7 +225,7 @@ func (r *run) version(ctx context.Context) (string, error) {
 const tries = 4
 
 // play fills in one line.
-func (r *run) play(ctx context.Context, tc Case, variant Variant, line *Line) {
+func (r *run) play(ctx context.Context, tc Case, variant variant, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
 	fail := func(err error) { line.Err = err.Error() }
@@ -270,12 +261,12 @@ func (r *run) play(ctx context.Context, tc Case, variant Variant, line *Line) {
 }
 
 // conclude compares the history with the prediction.
-func (l *Line) conclude(history []Entry) {
+func (l *Line) conclude(history []entry) {
 	l.History = history
-	l.Findings = Findings(history)
+	l.Findings = findingsIn(history)
 	l.Seen = kindsOf(l.Findings)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
-	verdict, err := judge.Check(Operations(history), time.Minute)
+	verdict, err := judge.Check(operations(history), time.Minute)
 	if err != nil {
 		l.Judge = err.Error()
 		return
@@ -285,7 +276,7 @@ func (l *Line) conclude(history []Entry) {
 }
 
 // expected returns the verdict of package judge that matches these kinds.
-func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
+func expected(kinds []simulation.ViolationKind, history []entry) judge.Verdict {
 	answer := func(broken bool) judge.Answer {
 		if broken {
 			return judge.Broken
@@ -293,7 +284,7 @@ func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
 		return judge.Holds
 	}
 	// Package judge detects stale writes only by tokens.
-	tokens := slices.ContainsFunc(history, func(e Entry) bool { return e.What == wasAcquired && e.Token != 0 })
+	tokens := slices.ContainsFunc(history, func(e entry) bool { return e.What == wasAcquired && e.Token != 0 })
 	has := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
 	return judge.Verdict{
 		Exclusion: answer(has(simulation.TwoHolders)),
@@ -303,20 +294,21 @@ func expected(kinds []simulation.ViolationKind, history []Entry) judge.Verdict {
 }
 
 // perform runs a case with one design, once.
-func (r *run) perform(ctx context.Context, tc Case, variant Variant, ttl time.Duration) (history []Entry, notes []string, err error) {
-	cfg, err := settings(tc.Scenario, variant.Design)
+func (r *run) perform(ctx context.Context, tc Case, variant variant, ttl time.Duration) (history []entry, notes []string, err error) {
+	scenario, design, err := settings(tc.Scenario, variant.Design)
 	if err != nil {
 		return nil, nil, err
 	}
+	cfg, _ := scenario.Setting(design)
 	dir, err := os.MkdirTemp(r.dir, strings.ToLower(tc.Scenario)+"-")
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s timed out", tc.Name(), variant.Design))
 	defer cancel()
-	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, variant: variant, cfg: cfg, ttl: ttl, alone: alone(tc.Scenario, variant.Design)}
+	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, variant: variant, cfg: cfg, ttl: ttl, alone: design.Servers == 1}
 	defer func() {
-		notes = s.words
+		notes = s.notes
 		if p := recover(); p != nil {
 			end, ok := p.(stopped)
 			if !ok {
@@ -328,15 +320,10 @@ func (r *run) perform(ctx context.Context, tc Case, variant Variant, ttl time.Du
 		err = errors.Join(err, s.close())
 	}()
 	s.build()
-	tc.script(s)
-	return s.history(), nil, nil
-}
-
-func alone(scenario, design string) bool {
-	s, err := scenarios.ByID(scenario)
-	if err != nil {
-		return false
+	if tc.script != nil {
+		tc.script(s)
+	} else {
+		s.play()
 	}
-	d, err := s.Design(design)
-	return err == nil && d.Servers == 1
+	return s.history(), nil, nil
 }

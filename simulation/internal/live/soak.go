@@ -61,8 +61,8 @@ func (s FaultResult) String() string {
 	return text + fmt.Sprintf("next lock after %v", s.Recovery.Round(time.Millisecond))
 }
 
-// SoakReport is the result of a soak.
-type SoakReport struct {
+// soakReport is the result of a soak.
+type soakReport struct {
 	Server string        `json:"server"`
 	Seed   uint64        `json:"seed"`
 	For    time.Duration `json:"for_ns"`
@@ -92,7 +92,7 @@ type SoakReport struct {
 	StaleWrites int       `json:"stale_writes"`
 	LostUpdates int       `json:"lost_updates"`
 	Value       int64     `json:"value"`
-	Findings    []Finding `json:"findings,omitempty"`
+	Findings    []finding `json:"findings,omitempty"`
 	// Judge is package judge's result for the resource.
 	Judge string `json:"judge"`
 	// KeysLeft counts the servers that have the lock's key one TTL after the end.
@@ -100,7 +100,7 @@ type SoakReport struct {
 }
 
 // OK reports whether it ended without violations at the resource and without leftovers.
-func (r SoakReport) OK() bool {
+func (r soakReport) OK() bool {
 	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
 		r.Value == int64(r.Updates) && r.Judge != string(judge.Broken) &&
 		!slices.ContainsFunc(r.Faults, func(s FaultResult) bool { return s.Skipped == "" && s.Recovery < 0 })
@@ -110,9 +110,9 @@ func (r SoakReport) OK() bool {
 // of Plan occur. The resource has a guard that admits tokens. Soak leaves no process and
 // no file behind.
 //
-// The error Is ErrNoServer, or that of ctx, or reports a bad For. When ctx ends, the
+// The error Is errNoServer, or that of ctx, or reports a bad For. When ctx ends, the
 // report has the results up to then.
-func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err error) {
+func Soak(ctx context.Context, options SoakOptions) (report soakReport, err error) {
 	if options.For < MinSoak {
 		return report, fmt.Errorf("live: a soak of %v is too short, want at least %v", options.For, MinSoak)
 	}
@@ -121,7 +121,7 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 		return report, err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
-	report = SoakReport{Seed: options.Seed, For: options.For}
+	report = soakReport{Seed: options.Seed, For: options.For}
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
@@ -130,11 +130,12 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 	if noClocks != nil {
 		tc.Machine = false
 	}
-	variant := Variant{Design: "token-admit"}
-	cfg, err := settings("", variant.Design)
+	variant := variant{Design: "token-admit"}
+	_, design, err := settings("", variant.Design)
 	if err != nil {
 		return report, err
 	}
+	cfg := design.Configure(simulation.Config{})
 	dir, err := os.MkdirTemp(r.dir, "soak-")
 	if err != nil {
 		return report, err
@@ -163,12 +164,12 @@ func Soak(ctx context.Context, options SoakOptions) (report SoakReport, err erro
 type soakRun struct {
 	env      *environment
 	options  SoakOptions
-	report   *SoakReport
+	report   *soakReport
 	noClocks error
 	began    time.Time
 	random   *rand.Rand
 	fronts   []*redisproc.Frontend // proxies before the servers, for some of the clients
-	spares   [SoakServers]*server  // targets of switched addresses
+	standIns [soakServers]*server  // targets of switched addresses
 
 	mu      sync.Mutex
 	workers []*worker
@@ -193,7 +194,7 @@ func (k *soakRun) run() {
 		k.env.closers = append(k.env.closers, func() { _ = front.Close() })
 		k.fronts = append(k.fronts, front)
 	}
-	k.workers = make([]*worker, Workers)
+	k.workers = make([]*worker, workers)
 	for i := range k.workers {
 		k.replace(i, soakTTL)
 	}
@@ -265,18 +266,18 @@ func (k *soakRun) startWorker(index int, ttl time.Duration) *worker {
 				return
 			}
 			if said.Cycle != nil && said.Cycle.Acquired {
-				k.noticed()
+				k.acquired()
 			}
 			if said.Cycle != nil && said.Cycle.Handle != "" {
-				k.pass(said.Cycle)
+				k.deliver(said.Cycle)
 			}
 		}
 	})
 	return h
 }
 
-// pass sends a handle to its destinations.
-func (k *soakRun) pass(c *cycle) {
+// deliver sends a handle to its destinations.
+func (k *soakRun) deliver(c *cycle) {
 	for _, to := range c.To {
 		if h := k.at(to.Worker); h != nil {
 			h.trySend(request{Do: doHandle, Handle: c.Handle, Patience: to.After})
@@ -284,8 +285,8 @@ func (k *soakRun) pass(c *cycle) {
 	}
 }
 
-// noticed records an acquisition.
-func (k *soakRun) noticed() {
+// acquired records an acquisition.
+func (k *soakRun) acquired() {
 	k.mu.Lock()
 	k.got = append(k.got, time.Now())
 	k.mu.Unlock()
@@ -310,14 +311,14 @@ func (k *soakRun) sleep(d time.Duration) {
 // runFault causes a fault, ends it, and waits for the next acquisition.
 func (k *soakRun) runFault(f Fault) FaultResult {
 	result := FaultResult{Fault: f, Recovery: -1}
-	if f.Kind == JumpClocks && k.noClocks != nil {
+	if f.Kind == jumpClocks && k.noClocks != nil {
 		result.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
 		return result
 	}
 	began := time.Now()
-	mend := k.do(f)
+	end := k.do(f)
 	k.sleep(f.For)
-	mend()
+	end()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -346,19 +347,19 @@ func (k *soakRun) firstAfter(moment time.Time) (time.Time, bool) {
 	return k.got[i], true
 }
 
-// do begins a fault. mend ends it.
-func (k *soakRun) do(f Fault) (mend func()) {
+// do begins a fault. end ends it.
+func (k *soakRun) do(f Fault) (end func()) {
 	var ends []func()
 	for _, i := range f.Servers {
 		if len(f.Clients) == 0 {
-			ends = append(ends, k.hurtServer(f, k.env.servers[i]))
+			ends = append(ends, k.hitServer(f, k.env.servers[i]))
 		}
 	}
-	if f.Kind == Stranger {
+	if f.Kind == stranger {
 		k.admit()
 	}
 	for _, i := range f.Clients {
-		ends = append(ends, k.hurtClient(f, i))
+		ends = append(ends, k.hitClient(f, i))
 	}
 	return func() {
 		for _, end := range ends {
@@ -367,21 +368,21 @@ func (k *soakRun) do(f Fault) (mend func()) {
 	}
 }
 
-func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
+func (k *soakRun) hitServer(f Fault, v *server) (end func()) {
 	s := k.env
 	switch f.Kind {
-	case KillServers:
+	case killServers:
 		v.Kill()
 		return func() { s.must(v.Restart(s.ctx)) }
-	case StopServers:
+	case stopServers:
 		s.must(v.Pause())
 		return func() { s.must(v.Resume()) }
-	case JumpClocks:
+	case jumpClocks:
 		v.machine.jump(f.By)
 		return func() { v.machine.jump(-f.By) }
-	case FlushServers:
+	case flushServers:
 		s.ask(v, "FLUSHALL")
-	case AgeServers:
+	case ageServers:
 		s.ask(v, "SAVE")
 		return func() {
 			v.Kill()
@@ -391,8 +392,8 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 				s.must(err)
 			}
 		}
-	case SwitchAddress:
-		return k.lead(v, func(i int, to string) {
+	case switchAddress:
+		return k.redirect(v, func(i int, to string) {
 			k.fronts[i].Retarget(to)
 			for index, h := range k.workers {
 				if !proxied(index) {
@@ -400,20 +401,20 @@ func (k *soakRun) hurtServer(f Fault, v *server) (mend func()) {
 				}
 			}
 		})
-	case RetargetProxy:
-		return k.lead(v, func(i int, to string) { k.fronts[i].Retarget(to) })
+	case retargetProxy:
+		return k.redirect(v, func(i int, to string) { k.fronts[i].Retarget(to) })
 	}
 	return func() {}
 }
 
-// lead redirects a server's address to another server, which keeps its data until the next
+// redirect redirects a server's address to another server, which keeps its data until the next
 // time. back undoes it.
-func (k *soakRun) lead(v *server, to func(i int, addr string)) (back func()) {
+func (k *soakRun) redirect(v *server, to func(i int, addr string)) (back func()) {
 	i := slices.Index(k.env.servers, v)
-	if k.spares[i] == nil {
-		k.spares[i] = k.env.startServer(v.name + "~")
+	if k.standIns[i] == nil {
+		k.standIns[i] = k.env.startServer(v.name + "~")
 	}
-	to(i, k.spares[i].Addr())
+	to(i, k.standIns[i].Addr())
 	return func() { to(i, v.Addr()) }
 }
 
@@ -423,7 +424,7 @@ func (k *soakRun) admit() {
 	a := k.env.startClient(clientOptions{ttl: soakTTL, maxTTL: soakMaxTTL + soakTTL})
 	defer func() {
 		a.kill()
-		k.env.record(Entry{Who: a.who, What: wasKilled, Key: key})
+		k.env.record(entry{Who: a.who, What: wasKilled, Key: key})
 	}()
 	for deadline := time.Now().Add(4 * soakMaxTTL); time.Now().Before(deadline); {
 		said := a.begin(request{Do: doTry, Key: key}).await()
@@ -439,11 +440,11 @@ func (k *soakRun) admit() {
 	}
 }
 
-func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
+func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 	h := k.workers[index]
-	gates := func(way redisproc.Way, gate redisproc.Gate) func() {
+	links := func(disturb func(*redisproc.Link)) (end func()) {
 		for _, i := range f.Servers {
-			h.links[i].Set(way, gate)
+			disturb(h.links[i])
 		}
 		return func() {
 			for _, i := range f.Servers {
@@ -452,33 +453,26 @@ func (k *soakRun) hurtClient(f Fault, index int) (mend func()) {
 		}
 	}
 	switch f.Kind {
-	case StopClients:
+	case stopClients:
 		h.pause()
 		return h.cont
-	case FreezeClient:
+	case freezeClient:
 		return h.freeze().thaw
-	case KillClients:
+	case killClients:
 		h.die()
 		<-h.done
 		k.replace(index, h.ttl)
-	case ChangeTTL:
+	case changeTTL:
 		h.die()
 		<-h.done
 		k.replace(index, soakTTL/2+time.Duration(k.random.IntN(11))*(longestTTL-soakTTL/2)/10)
-	case CutLinks:
-		for _, i := range f.Servers {
-			h.links[i].Cut()
-		}
-		return func() {
-			for _, i := range f.Servers {
-				h.links[i].Mend()
-			}
-		}
-	case HoldReplies:
-		return gates(redisproc.Replies, redisproc.Held)
-	case LoseReplies:
-		return gates(redisproc.Replies, redisproc.Shut)
-	case HoldWrites:
+	case cutLinks:
+		return links((*redisproc.Link).Cut)
+	case holdReplies:
+		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Held) })
+	case loseReplies:
+		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Shut) })
+	case holdWrites:
 		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
 		return k.env.opsLink.Mend
 	}
@@ -516,7 +510,7 @@ func (k *soakRun) finish() {
 }
 
 // read counts the entries of the ledger.
-func (k *soakRun) read(history []Entry) {
+func (k *soakRun) read(history []entry) {
 	r := k.report
 	for _, e := range history {
 		switch e.What {
@@ -554,29 +548,19 @@ func (k *soakRun) read(history []Entry) {
 			r.LostUpdates++
 		}
 	}
-	onResource := slices.DeleteFunc(Operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
+	onResource := slices.DeleteFunc(operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
 	verdict, err := judge.Check(onResource, 30*time.Second)
 	k.env.must(err)
 	r.Judge = string(verdict.Resource)
 }
 
 // WriteSoak writes a report as text, as Markdown or as JSON.
-func WriteSoak(w io.Writer, r SoakReport, format string) error {
-	switch format {
-	case "text":
-		_, err := fmt.Fprintf(w, "%s\n", r.Summary())
-		return err
-	case "markdown":
-		return r.markdown(w)
-	case "json":
-		return writeJSON(w, r)
-	default:
-		return fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
-	}
+func WriteSoak(w io.Writer, r soakReport, format string) error {
+	return write(w, format, r.Summary, r.markdown, r)
 }
 
 // Summary is the report in some lines.
-func (r SoakReport) Summary() string {
+func (r soakReport) Summary() string {
 	var b strings.Builder
 	if !r.Ended {
 		fmt.Fprintf(&b, "INTERRUPTED after %v of %v. Only what happened until then is counted.\n", r.Lasted.Round(time.Second/10), r.For)
@@ -598,7 +582,7 @@ func (r SoakReport) Summary() string {
 }
 
 // recovery returns the longest and the median time to the next lock.
-func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
+func (r soakReport) recovery() (worst, median time.Duration, ok bool) {
 	var all []time.Duration
 	for _, s := range r.Faults {
 		if s.Skipped == "" && s.Recovery >= 0 {
@@ -612,7 +596,7 @@ func (r SoakReport) recovery() (worst, median time.Duration, ok bool) {
 	return all[len(all)-1], all[len(all)/2], true
 }
 
-func (r SoakReport) markdown(w io.Writer) error {
+func (r soakReport) markdown() string {
 	var b strings.Builder
 	summary := r.Summary()
 	if !r.Ended {
@@ -631,7 +615,5 @@ func (r SoakReport) markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.Fault, after)
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.ReplaceAll(summary, "\n", "\n\n"))
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + "\n" + strings.ReplaceAll(summary, "\n", "\n\n")
 }

@@ -48,10 +48,7 @@ const turnWait = 5 * time.Second
 func (c *client) soak(ctx context.Context, l load, id int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := make(chan struct{})
-	c.mu.Lock()
-	c.paused[id] = stop
-	c.mu.Unlock()
+	stop := c.pausing(id)
 	random := rand.New(rand.NewPCG(l.Seed, uint64(c.setup.Index)))
 	for {
 		var err error
@@ -83,45 +80,38 @@ func (c *client) wait(ctx context.Context) error {
 	defer cancel()
 	c.mu.Lock()
 	c.waiting = cancel
-	come := len(c.handles) > 0
+	received := len(c.handles) > 0
 	c.mu.Unlock()
-	if come {
+	if received {
 		return errors.New("a handle has arrived")
 	}
-	_, err := c.acquireUntil(ctx, request{Do: doAcquire, Key: key, Patience: turnWait})
+	_, err := c.acquire(ctx, request{Do: doAcquire, Key: key, Patience: turnWait})
 	return err
 }
 
 // turn uses the lock. The pause is between the check of the lease and the write, where a
 // delay is most harmful.
 func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand, done *cycle) error {
-	err := c.read(ctx)
-	if err == nil {
-		var a answer
-		if a, err = c.look(ctx); err == nil && a.Validity <= 0 {
-			err = errInvalid
-		}
-	}
-	if err == nil {
+	err := c.updateAfter(ctx, request{}, func() error {
 		time.Sleep(hold)
-		err = c.write(ctx, request{})
-	}
+		return nil
+	})
 	if random.IntN(4) == 0 {
-		_ = c.withLease(func(l simulation.Lease) error { return l.Extend(ctx) }) // an error shows in the next look
+		_ = c.withLease(func(l simulation.Lease) error { return l.Extend(ctx) }) // an error shows in the next check
 	}
-	_, looked := c.look(ctx)
+	_, checked := c.check(ctx)
 	if coordinator := c.coordinator(); coordinator != nil && random.IntN(32) == 0 {
-		_, _ = coordinator.Inspect(ctx, key) // they must be harmless
+		_, _ = coordinator.Inspect(ctx, key) // harmless at any time
 		_, _ = coordinator.Verify(ctx)
 	}
 	if random.IntN(3) == 0 {
 		if done.Handle = c.handOff(ctx); done.Handle != "" {
 			done.To = c.destinations(random)
-			return errors.Join(err, looked)
+			return errors.Join(err, checked)
 		}
 	}
 	_ = c.release(ctx) // its error does not change the result
-	return errors.Join(err, looked)
+	return errors.Join(err, checked)
 }
 
 // destinations returns random receivers of a handle: mostly one client, sometimes two or
@@ -129,7 +119,7 @@ func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand
 func (c *client) destinations(random *rand.Rand) []destination {
 	var all []destination
 	for range []int{0, 1, 1, 1, 1, 1, 2, 2}[random.IntN(8)] {
-		d := destination{Worker: random.IntN(Workers)}
+		d := destination{Worker: random.IntN(workers)}
 		if random.IntN(4) == 0 {
 			d.After = time.Duration(random.Int64N(int64(soakMaxTTL)))
 		}
@@ -149,7 +139,7 @@ func (c *client) handOff(ctx context.Context) (text string) {
 		if !ok {
 			return nil
 		}
-		began, err := c.mark(ctx)
+		began, err := c.lastEntry(ctx)
 		if err != nil {
 			return err
 		}

@@ -4,25 +4,25 @@ package live
 // either here or in Cases.
 func Unplayed() map[string]string {
 	const (
-		clientClock = "a Go program asks the kernel for the time, past every library: one client's clock can't be stepped without stepping all clocks"
+		clientClock = "a Go program asks the kernel for the time, not a library: one client's clock can't be stepped without stepping all clocks"
 		suspended   = "a machine can't be suspended for one process among others"
 		rates       = "clocks of different rates take hours to show"
-		extension   = "it is about what a client makes of the answers, which are the same from real servers"
+		extension   = "it is about how a client uses the replies, which are the same from real servers"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-		soaked      = "a soak does it, and tests of package instance: TestSwitchedAddress and what is beside it"
+		soaked      = "a soak does it, and so do TestSwitchedAddress and other tests of package instance"
 		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
-		clientAlone = "it is about the client alone: the commands do the same on real servers, which a test of package simulation compares"
+		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
-		"S2b": "a connection delivers nothing twice; only a client that sends again does",
+		"S2b": "a connection delivers nothing twice; only a client that repeats a request does",
 		"S3b": clientClock, "S5": clientClock, "S5b": clientClock,
 		"S3c": suspended, "S3d": suspended, "S15": suspended, "S15b": suspended,
 		"S4e": sameFault, "S4g": sameFault, "S4h": sameFault, "S4f": rates, "S6": rates, "S6b": rates, "S6c": rates,
 		"S7d": timing, "S7e": timing, "S7f": sameFault, "S8d": sameFault, "S8e": sameFault, "S8f": timing, "S8g": timing, "S8h": sameFault, "S9c": sameFault, "S9m": timing,
 		"S10b": "the library's connection to real servers never sends a command twice",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
-		"S12":  "who gets which vote first is chance on real servers",
+		"S12":  "on real servers it is chance which client gets which vote first",
 		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault, "X2b": sameFault, "X2c": sameFault,
 		"S28": soaked, "S28b": sameFault, "S29": soaked, "S29b": soaked, "S29c": soaked,
 		"S30": handles, "S30b": timing, "S30c": handles,

@@ -1,22 +1,20 @@
 //go:build unix
 
-package live_test
+package live
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redquorum/redlock/simulation/internal/live"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Every scenario is played, or it is said why not; and every design that is named is
-// one that the scenario knows.
+// Every scenario has a live form or a reason why not, and all designs exist.
 func TestEveryScenarioIsAccountedFor(t *testing.T) {
-	unplayed := live.Unplayed()
+	unplayed := Unplayed()
 	played := map[string]bool{}
-	for _, tc := range live.Cases() {
+	for _, tc := range Cases() {
 		played[tc.Scenario] = true
 		assert.NotContains(t, unplayed, tc.Scenario, "it is played")
 		assert.NotEmpty(t, tc.Fault)

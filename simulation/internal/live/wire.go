@@ -29,18 +29,18 @@ const (
 	doSetup   = "setup"   // make the locker
 	doAcquire = "acquire" // wait for the lock, for as long as Patience
 	doTry     = "try"     // ask for it once
-	doLook    = "look"    // at the lease
-	doUpdate  = "update"  // read, look at the lease, write
+	doCheck   = "check"   // the lease
+	doUpdate  = "update"  // read, check the lease, write
 	doRead    = "read"
-	doWrite   = "write" // after a read, without a look at the lease
+	doWrite   = "write" // after a read, without a check of the lease
 	doExtend  = "extend"
 	doRelease = "release"
-	doVerify  = "verify" // what the library says of the servers
+	doVerify  = "verify" // Coordinator.Verify
 	doGo      = "go"     // end an update's pause
 	doFreeze  = "freeze" // stop the world until the heap has been dumped
-	doSettle  = "settle" // wait until nothing is under way any more
-	doSoak    = "soak"   // lock, update, release, over and over
-	doHandle  = "handle" // go on with a lease that was handed off, in a soak
+	doSettle  = "settle" // wait until no requests are pending
+	doSoak    = "soak"   // acquire, update, release repeatedly
+	doHandle  = "handle" // receive a handle, in a soak
 	doClose   = "close"
 )
 
@@ -56,7 +56,7 @@ type answer struct {
 	// Gap is the longest time in which nothing ran in the process, as measured by a
 	// goroutine that polls the clock.
 	Gap time.Duration `json:"gap,omitempty"`
-	// Cycle is one turn of a soak.
+	// Cycle is the result of a turn in a soak.
 	Cycle *cycle `json:"cycle,omitempty"`
 }
 

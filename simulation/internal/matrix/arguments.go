@@ -8,9 +8,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// Arguments is the debate between Kleppmann and antirez of February 2016, point by
-// point, with what the result shows of each. What they say is told in other words than
-// theirs.
+// Arguments is the debate between Kleppmann and antirez of February 2016, point by point,
+// with the result's evidence for each. Their statements are paraphrased.
 func (r Result) Arguments() []report.Argument {
 	sides := func(kleppmann, antirez string) []report.Side {
 		return []report.Side{{Name: "Kleppmann", Words: kleppmann}, {Name: "antirez", Words: antirez}}
@@ -75,7 +74,7 @@ func cellOf(design, fault string) report.Evidence {
 }
 func chart(id, words string) report.Evidence { return report.Evidence{Curve: id, Text: words} }
 
-// evidence puts into words what was found, and leaves out what wasn't played.
+// evidence describes results, without those that were not played.
 func (r Result) evidence(list ...report.Evidence) []report.Evidence {
 	verdicts := r.Verdicts()
 	var shown []report.Evidence

@@ -9,30 +9,28 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// beliefs are the kinds that are about what holders believe. They are no violation
-// of a design with a resource that looks at tokens: what that promises is that the
-// data come to no harm whatever holders believe.
+// beliefs are the kinds of violations in what holders believe. A design whose resource
+// checks tokens does not promise what holders believe, only that the data stay correct.
 var beliefs = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued}
 
-// harms reports whether a kind of violation counts in a cell. A lease that is promised
-// for longer than its servers keep it is judged, but counts in no design's cell: nothing
-// of the kind is demanded of locks on one server, which do so in nearly every run.
-// Cell.Overvalued has it, for all designs alike.
+// harms reports whether a kind of violation counts in a cell. A lease with a validity beyond
+// its servers' keys is not counted there, because locks on one server have one in nearly
+// every run. Cell.Overvalued counts it for all designs.
 func harms(d designs.Design, kind simulation.ViolationKind) bool {
-	return kind != simulation.Overvalued && Promised(d, kind)
+	return kind != simulation.Overvalued && promised(d, kind)
 }
 
-// Promised reports whether a violation breaks what a design promises.
-func Promised(d designs.Design, kind simulation.ViolationKind) bool {
+// promised reports whether a violation breaks what a design promises.
+func promised(d designs.Design, kind simulation.ViolationKind) bool {
 	return !Fenced(d) || !slices.Contains(beliefs, kind)
 }
 
-// Fenced reports whether a design's resource looks at tokens.
+// Fenced reports whether a design's resource checks tokens.
 func Fenced(d designs.Design) bool {
 	return d.Configure(simulation.Config{}).Guard.Tokens()
 }
 
-// watches reports whether a design's clients watch the servers' restarts and clocks.
+// watches reports whether a design's clients monitor the servers' restarts and clocks.
 func watches(d designs.Design) bool {
 	return slices.Contains([]string{"monitor", "topup", "default", "token-write", "token-admit", "idempotent"}, d.Name)
 }
@@ -51,13 +49,13 @@ func (t task) playCell(seed uint64, sum *tally) error {
 		return err
 	}
 	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return harms(d, kind) })
-	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return Promised(d, kind) }) {
+	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return promised(d, kind) }) {
 		sum.Broken++
 	}
 	return nil
 }
 
-// unreached names what never happened, though a 0 depends on it.
+// unreached names the events that never happened and on which a 0 depends.
 func (f Fault) unreached(d designs.Design, counts map[string]int) []string {
 	needs := append([]string{"a lease was acquired"}, f.Needs...)
 	if d.Servers > 1 {

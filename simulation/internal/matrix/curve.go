@@ -8,8 +8,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// curve is one chart in the making: points that are simulated, beside lines that are
-// calculated.
+// curve is a chart before its runs: simulated points beside calculated lines.
 type curve struct {
 	id, title, words string
 	x, y             report.Scale
@@ -17,20 +16,19 @@ type curve struct {
 	lines            []report.Series
 }
 
-// series is the simulated points of one kind.
+// series are simulated points of one kind.
 type series struct {
 	name string
-	// often is how many times as many runs each point gets as others do, and seldom
-	// how many times fewer; 0 is 1.
+	// often multiplies the number of runs of each point, and seldom divides it. 0 is 1.
 	often, seldom uint64
-	// mean makes a point's value the mean of what its runs measured, times unit;
-	// without it, it is the share of runs that were hit.
+	// mean makes a point's value the mean of its runs' values, times unit. Otherwise it is
+	// the share of runs that are hits.
 	mean   bool
 	unit   float64
 	points []point
 }
 
-// point is one value of the parameter, and how to play a run with it.
+// point is one value of the parameter, with the function that plays a run.
 type point struct {
 	x    float64
 	play playing
@@ -39,7 +37,7 @@ type point struct {
 // playing plays a run with a value of the parameter.
 type playing func(x float64, seed uint64) (outcome, error)
 
-// outcome is one run's.
+// outcome is the outcome of one run.
 type outcome struct {
 	hit   bool
 	value int64
@@ -68,7 +66,7 @@ func curveByID(id string) (curve, error) {
 	return curve{}, fmt.Errorf("%w: no curve %q", ErrUnknown, id)
 }
 
-// name is a point's within its curve.
+// name is the name of a point within its curve.
 func (c curve) name(series, point int) string {
 	return strconv.Itoa(series) + "/" + strconv.Itoa(point)
 }
@@ -106,9 +104,9 @@ func (t task) playCurve(seed uint64, sum *tally) error {
 	return nil
 }
 
-// draw is the curve with what its points came to; what wasn't played is left out.
-func (c curve) draw(of func(name string) tally) report.Curve {
-	drawn := report.Curve{ID: c.id, Title: c.title, Words: c.words, X: c.x, Y: c.y}
+// result is the curve with its points' results. Points that were not played are left out.
+func (c curve) result(of func(name string) tally) report.Curve {
+	result := report.Curve{ID: c.id, Title: c.title, Words: c.words, X: c.x, Y: c.y}
 	for i, s := range c.series {
 		shown := report.Series{Name: s.name}
 		for j, p := range s.points {
@@ -121,10 +119,10 @@ func (c curve) draw(of func(name string) tally) report.Curve {
 				shown.Points = append(shown.Points, report.Share(p.x, sum.Violated.Runs, sum.Runs))
 			}
 		}
-		drawn.Series = append(drawn.Series, shown)
+		result.Series = append(result.Series, shown)
 	}
-	drawn.Series = append(drawn.Series, c.lines...)
-	return drawn
+	result.Series = append(result.Series, c.lines...)
+	return result
 }
 
 // line is a calculated series.
@@ -164,7 +162,7 @@ func choose(n, k int) float64 {
 	return c
 }
 
-// steps are values from one to another, both included.
+// steps are values from one to another, inclusive.
 func steps(from, to, by float64) []float64 {
 	var xs []float64
 	for i := 0; from+float64(i)*by <= to+by/1000; i++ {

@@ -20,11 +20,11 @@ const (
 	key = "k"
 )
 
-// world is what the curves have in common: nobody is judged by his patience.
+// world is the configuration of all curves. It has no checks of progress.
 func world() simulation.Config { return simulation.Config{Progress: -1} }
 
-// played plays a run with a design. It is hit if anything is found that breaks what
-// the design promises.
+// played plays a run with a design. It is a hit if a violation breaks what the design
+// promises.
 func played(design string, seed uint64, cfg simulation.Config, s simulation.Schedule, work simulation.Workload) (outcome, error) {
 	d, err := designs.ByName(design)
 	if err != nil {
@@ -34,7 +34,7 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 	if err != nil {
 		return outcome{}, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return Promised(d, k) })}, nil
+	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return promised(d, k) })}, nil
 }
 
 // yours is a series for each design that was registered.
@@ -46,7 +46,7 @@ func yours(xs []float64, play func(design string) playing) []series {
 	return all
 }
 
-// look lets who watches the servers see them.
+// look lets clients that monitor the servers see them.
 func look(c *simulation.Client) {
 	if c.Coordinator == nil {
 		return
@@ -56,8 +56,8 @@ func look(c *simulation.Client) {
 	}
 }
 
-// pauses: the holder is stopped between its look at the lease and its write, at a
-// moment that is drawn from the whole lease.
+// pauses: the holder is stopped between the check of its lease and its write, at a random
+// moment of the lease.
 func pauses() curve {
 	const begins, lasts, next = time.Second, 9_800 * time.Millisecond, ttl + 50*time.Millisecond
 	play := func(design string) playing {
@@ -68,7 +68,7 @@ func pauses() curve {
 				if c.Index == 1 {
 					c.SleepUntil(begins + next)
 					if lease, err := c.TryAcquire(key); err == nil {
-						_, _, _ = c.Read(lease) // whether it may is the guard's to say
+						_, _, _ = c.Read(lease) // the guard may refuse it
 					}
 					return
 				}
@@ -79,7 +79,7 @@ func pauses() curve {
 				}
 				c.Sleep(time.Duration(c.Pick(1, int(lasts))))
 				if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
-					_ = c.Write(lease, value+1, version) // what became of it is for the checks
+					_ = c.Write(lease, value+1, version) // the checks see its outcome
 				}
 			})
 		}
@@ -87,7 +87,7 @@ func pauses() curve {
 	xs := steps(0, 1.5, 0.125)
 	return curve{
 		id: "pause", title: "A pause between the check and the write",
-		words: "The holder looks at its lease at a moment drawn from all of it, and is stopped before it writes. The share of writes that come after the next holder is the pause's share of the lease. The lock makes no difference; a resource that looks at tokens does.",
+		words: "The holder checks its lease at a random moment of the lease, and is stopped before it writes. The share of writes that come after the next holder equals the pause's share of the lease. The lock makes no difference; a resource that checks tokens does.",
 		x:     report.Scale{Label: "length of the pause", Unit: "TTL"}, y: report.Scale{Label: "runs with a violation", Percent: true},
 		series: append([]series{
 			{name: "setpx-cad", points: at(xs, play("setpx-cad"))},
@@ -100,11 +100,11 @@ func pauses() curve {
 	}
 }
 
-// rates: how far apart clocks may run, for an allowance.
+// rates: how far apart clocks may run, depending on the allowance.
 func rates() curve {
 	const floor, network = 2 * time.Millisecond, time.Microsecond
 	validity := func(x float64) float64 { return float64(ttl)*(1-x) - float64(floor) - 2*float64(network) }
-	// breaks finds the smallest rate at which a lease is handed out that isn't one.
+	// breaks finds the smallest rate at which a lease outlives its keys.
 	breaks := func(sides func(ppm int64) simulation.Schedule) playing {
 		return func(x float64, seed uint64) (outcome, error) {
 			var failed error
@@ -114,7 +114,7 @@ func rates() curve {
 				cfg.Quorum.Drift = drift.Allowance{PPM: int64(x*1e6 + 0.5), Floor: floor}
 				o, err := played("redlock", seed, cfg, sides(int64(ppm)), func(c *simulation.Client) {
 					c.SleepUntil(time.Second)
-					_, _ = c.TryAcquire(key) // what it got is for the checks
+					_, _ = c.TryAcquire(key) // the checks see its outcome
 				})
 				if err != nil {
 					failed = err
@@ -133,7 +133,7 @@ func rates() curve {
 	xs := []float64{.001, .002, .005, .01, .02, .05, .09}
 	return curve{
 		id: "rate", title: "How far apart clocks may run",
-		words: "The smallest error of the clocks' rates at which a lease is handed out that the servers don't have for so long. A hundredth covers half a hundredth on both sides; chrony slews a clock by 8.3 %.",
+		words: "The smallest error of the clocks' rates at which a holder believes in its lease for longer than the servers keep it. An allowance of 1 % covers 0.5 % on both sides; chrony slews a clock by 8.3 %.",
 		x:     report.Scale{Label: "drift allowance", Log: true, Percent: true}, y: report.Scale{Label: "error of the rate at which it breaks", Log: true, Percent: true},
 		series: []series{
 			{name: "servers' clocks fast", mean: true, unit: 1e-6, seldom: 20, points: at(xs, breaks(servers))},
@@ -148,8 +148,8 @@ func rates() curve {
 	}
 }
 
-// losing plays a lease that was granted by so many servers, each of which then loses
-// it with a probability by a fault of its own; somebody else asks for it.
+// losing plays a lease on so many servers. Each of them then loses it with a probability by
+// a fault of its own, and another client asks for it.
 func losing(design string, granted int, fault simulation.Fault) playing {
 	return func(p float64, seed uint64) (outcome, error) {
 		dice := rand.New(rand.NewPCG(seed, 1))
@@ -182,7 +182,7 @@ func crashes() curve {
 	xs := []float64{.02, .05, .1, .2, .3, .4, .5}
 	return curve{
 		id: "crash", title: "Servers that restart empty during a lease",
-		words: "Each of five servers forgets the lease with the probability p. On a bare majority one that does is enough; on all five it takes three. Servers that came up lately and don't vote make it none.",
+		words: "Each of five servers forgets the lease with the probability p. If the lease is on a bare majority, one such server is enough; if it is on all five, it takes three. If restarted servers do not vote, there are no two holders.",
 		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
 		series: append([]series{
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
@@ -196,14 +196,14 @@ func crashes() curve {
 	}
 }
 
-// failovers: k^N, and what breaks a bare majority.
+// failovers: k^N against what breaks a bare majority.
 func failovers() curve {
 	loses := simulation.Fault{Kind: simulation.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}
 	xs := []float64{.05, .1, .2, .3, .5, .7}
 	fine := steps(.05, .7, .01)
 	return curve{
 		id: "failover", title: "Failovers that lose the lock, on one pair and on five",
-		words: "A failover to an asynchronous replica loses the lock with the probability k. That all of N lose it has the probability k to the N, which is often quoted; two holders take no more than one of a bare majority, or three of five.",
+		words: "A failover to an asynchronous replica loses the lock with the probability k. All N servers lose it with the probability k to the N, which is often quoted; but for two holders one server of a bare majority is enough, or three of five.",
 		x:     report.Scale{Label: "k, for one failover", Log: true, Percent: true}, y: report.Scale{Label: "runs with two holders", Log: true, Percent: true},
 		series: append([]series{
 			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},
@@ -233,11 +233,11 @@ func noWinner(servers, up int) func(float64) float64 {
 	}
 }
 
-// splits: rounds in which nobody wins.
+// splits: rounds without a winner.
 func splits() curve {
 	all, few := []float64{2, 3, 5, 7, 10}, []float64{2, 3, 4}
 	return curve{
-		id: "split", title: "Clients that ask at the same moment, and nobody gets a majority",
+		id: "split", title: "Clients that ask at the same moment, and none gets a majority",
 		words: "The share of first rounds without a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds without a winner", Percent: true},
 		series: []series{
@@ -257,8 +257,8 @@ func splits() curve {
 func roundsToWinner() curve {
 	xs := []float64{2, 3, 5, 10}
 	return curve{
-		id: "rounds", title: "Rounds until somebody has the lock",
-		words: "Clients that try again in lockstep split the votes again and again; random delays help; asking one server first, the same for all, helps most.",
+		id: "rounds", title: "Rounds until a client has the lock",
+		words: "Clients that retry in lockstep split the votes again and again. Random delays help. If all clients ask the same server first, that helps most.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
 		series: []series{
 			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Lockstep))},
@@ -279,8 +279,8 @@ func availability() curve {
 		return func(n float64) float64 { return atLeast((int(n)+1)/2, int(n), p) }
 	}
 	return curve{
-		id: "availability", title: "No lock can be had, because too few servers are up",
-		words: "Each server is down with the probability 10 % (simulated) or 1 %. An even number buys nothing over one server less.",
+		id: "availability", title: "No lock is available, because too few servers are up",
+		words: "Each server is down with the probability 10 % (simulated) or 1 %. An even number is no better than one server less.",
 		x:     report.Scale{Label: "servers"}, y: report.Scale{Label: "no lock", Log: true, Percent: true},
 		series: []series{{name: "simulated, 10 %", often: 10, points: at(xs, func(x float64, seed uint64) (outcome, error) {
 			return asked(int(x), down, seed)
@@ -289,8 +289,8 @@ func availability() curve {
 	}
 }
 
-// asked asks once for a lock on servers of which some are down; hit is that it
-// isn't granted.
+// asked asks once for a lock on servers of which some are down. It is a hit if the lock is
+// not granted.
 func asked(servers int, down float64, seed uint64) (outcome, error) {
 	cfg := world()
 	cfg.Servers, cfg.Processes = servers, 1

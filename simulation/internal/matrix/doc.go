@@ -14,7 +14,7 @@
 // a check, so every violation is due to the design. All designs run with the same seeds.
 //
 // Only violations of a design's promises count. Designs whose resource checks tokens
-// promise only that the data stay correct, not that there is one holder; see Promised.
+// promise only that the data stay correct, not that there is one holder; see promised.
 //
 // # Expectations
 //

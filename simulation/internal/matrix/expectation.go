@@ -40,7 +40,7 @@ func (e Expectation) String() string { return fmt.Sprintf("%v, because %s", e.Li
 // Check says which violation of what a design promises was not expected in a run.
 func (e Expectation) Check(r simulation.Result, d designs.Design) error {
 	for _, kind := range r.Kinds() {
-		if Promised(d, kind) && !e.Allows(kind) {
+		if promised(d, kind) && !e.Allows(kind) {
 			return fmt.Errorf("%s was not expected: %v", kind, e)
 		}
 	}

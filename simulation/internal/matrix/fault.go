@@ -14,17 +14,17 @@ import (
 // ErrUnknown is wrapped by the error for a name that no fault has.
 var ErrUnknown = errors.New("matrix: unknown")
 
-// Fault is a column: one thing that goes wrong, again and again, at moments that are
-// drawn from a seed.
+// Fault is a column: one fault that happens several times in a run, at random moments that
+// the seed determines.
 type Fault struct {
-	// Name is what explore calls the fault, too: a simulation.Kind, and where there are
-	// several columns of one kind something behind a dash.
+	// Name is a simulation.Kind. If several columns have the same kind, a dash and a word
+	// follow.
 	Name, Title string
-	// Source is who claims that it happens, or that it does harm.
+	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
-	// Needs names what must have happened in a cell's runs (see
-	// simulation.Counters), or a 0 there shows nothing; Voted is that for designs on
-	// a majority, and Watched for those that watch their servers.
+	// Needs names events (see simulation.Counters) without which a 0 in a cell shows
+	// nothing. Voted is the same for designs on a majority, and Watched for designs that
+	// monitor their servers.
 	Needs, Voted, Watched []string
 
 	kinds       []simulation.Kind
@@ -33,8 +33,8 @@ type Fault struct {
 }
 
 const (
-	// most is the largest number of faults in a schedule, and span the time over
-	// which they begin: that of the workload's three rounds.
+	// most is the largest number of faults in a schedule. They begin within span, the time
+	// of the workload's three rounds.
 	most = 8
 	span = 12 * time.Second
 )
@@ -179,8 +179,8 @@ func ByName(name string) (Fault, error) {
 	return Fault{}, fmt.Errorf("%w: no fault %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
 }
 
-// Setting gives the world and the schedule of a seed, for a design. Two designs that
-// differ in nothing that faults depend on (replicas) get the same schedule.
+// Setting gives the configuration and the schedule of a seed, for a design. Designs with the
+// same number of replicas get the same schedule.
 func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
 	cfg := base()
 	cfg.Persistence = f.persistence
@@ -194,7 +194,7 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 	return cfg, append(schedule, behind(schedule, cfg)...)
 }
 
-// PlaySchedule plays one run of what the clients do, with a schedule of your own.
+// PlaySchedule plays one run of the same clients with another schedule.
 func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
 	cfg, _ := f.Setting(seed, d)
 	return play(seed, cfg, schedule)
@@ -214,7 +214,7 @@ func play(seed uint64, cfg simulation.Config, schedule simulation.Schedule) (sim
 	return r, nil
 }
 
-// What is drawn is shaped by what was drawn of it: the moment is random enough.
+// Shapes change random faults. They choose by the fault's moment, which is random enough.
 
 func and(shapes ...func(*simulation.Fault)) func(*simulation.Fault) {
 	return func(f *simulation.Fault) {
@@ -226,8 +226,8 @@ func and(shapes ...func(*simulation.Fault)) func(*simulation.Fault) {
 
 func chosen(f *simulation.Fault, n int) int { return int(f.At/time.Microsecond) % n }
 
-// behind lets every second failover find its replica, or all of them, far behind the
-// server: replicas that are well have everything within a few milliseconds.
+// behind lets replicas lag before every second failover. Without a lag a replica has
+// everything within a few milliseconds.
 func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Schedule) {
 	for _, f := range s {
 		if (f.Kind == simulation.Failover || f.Kind == simulation.SplitBrain) && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
@@ -241,7 +241,7 @@ func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Sched
 	return lags
 }
 
-// ofServers moves a fault to a server, also from the resource.
+// ofServers moves a fault from a client or the resource to a server.
 func ofServers(f *simulation.Fault) {
 	if f.Kind == simulation.Step {
 		f.Process = ""
@@ -251,7 +251,7 @@ func ofServers(f *simulation.Fault) {
 	}
 }
 
-// ofClients moves a fault to a client.
+// ofClients moves a fault from a server to a client.
 func ofClients(f *simulation.Fault) {
 	f.Server = ""
 	if f.Process == "" {
@@ -259,15 +259,15 @@ func ofClients(f *simulation.Fault) {
 	}
 }
 
-// oftenAll lets one in four faults of a server be one of all: they share a rack, a
-// time server, and an operator.
+// oftenAll makes one in four faults of a server a fault of all servers, because they share a
+// rack, a time server, and an operator.
 func oftenAll(f *simulation.Fault) {
 	if f.Server != "" && chosen(f, 4) == 0 {
 		f.Server = simulation.Any
 	}
 }
 
-// lasting lets a fault of a link last for a while: 0 would be for ever.
+// lasting lets a fault of a link last for a while. 0 would be forever.
 func lasting(f *simulation.Fault) {
 	if f.Nth == 0 {
 		f.For = max(f.For, 10*time.Millisecond)
@@ -278,7 +278,7 @@ func keeping(what simulation.Keep) func(*simulation.Fault) {
 	return func(f *simulation.Fault) { f.Keep = what }
 }
 
-// toResource lets a fault of a link concern one of a client's writes.
+// toResource moves a fault of a link to one of a client's writes.
 func toResource(f *simulation.Fault) {
 	f.By += time.Duration(1+chosen(f, 4)) * time.Second // about a lease's length
 	f.Server, f.Way, f.At, f.For = simulation.Resource, simulation.Both, 0, 0
@@ -288,8 +288,8 @@ func toResource(f *simulation.Fault) {
 	}
 }
 
-// beforeWrites lets half of the faults of a client strike where they hurt: right
-// before a write, and for so long that the lease may be over.
+// beforeWrites lets half of the pauses of a client happen directly before a write, for so
+// long that the lease may expire.
 func beforeWrites(f *simulation.Fault) {
 	if chosen(f, 2) == 0 && (f.Kind == simulation.Pause || f.Kind == simulation.Suspend) {
 		f.At, f.Op, f.Nth, f.Stale = 0, "write", 1+f.Nth%6, false
@@ -297,8 +297,8 @@ func beforeWrites(f *simulation.Fault) {
 	}
 }
 
-// Rows is the designs of the matrix by default: all but the flaws, which scenarios
-// look at one by one, and those that were registered.
+// Rows are the default designs of the matrix: all but the flaws, which have scenarios of
+// their own, and registered designs.
 func Rows() []designs.Design {
 	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws || d.Group == designs.Yours })
 }

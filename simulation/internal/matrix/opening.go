@@ -7,8 +7,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Opening plays the same pause twice, without and with a resource that checks tokens:
-// the shortest answer to what a lock that expires can and can't do.
+// Opening plays the same pause twice, without and with a resource that checks tokens. It
+// shows what a lock that expires can and cannot do.
 func Opening() (report.Opening, error) {
 	o := report.Opening{
 		Words: "The holder is paused for longer than its lease, wakes up, and writes: no lock that expires can prevent that, but a resource that checks the lock's token refuses the write.",

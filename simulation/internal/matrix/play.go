@@ -16,20 +16,20 @@ import (
 
 // Plan says what to play. The zero Plan is nothing; see DefaultPlan.
 type Plan struct {
-	// Designs and Faults name the matrix's rows and columns, in the order in which
-	// they are shown. Both empty: no matrix.
+	// Designs and Faults name the matrix's rows and columns, in their order. Both empty: no
+	// matrix.
 	Designs, Faults []string
-	// Listed leaves cells out for which there is no Expectation.
+	// Listed leaves out cells without an Expectation.
 	Listed bool
 	// Scenarios are the IDs of the scenarios to play. Empty: all of them.
 	Scenarios []string
-	// Seeds is how many seeds, from 0 on, each cell is played with; ScenarioSeeds
-	// that for each scenario with each of its designs, CurveSeeds for each point of
-	// each curve, some of which get more or fewer. 0: none.
+	// Seeds is the number of seeds, from 0, of each cell. ScenarioSeeds is that of each
+	// scenario with each of its designs, and CurveSeeds that of each point of the curves,
+	// some of which get more or fewer. 0: none.
 	Seeds, ScenarioSeeds, CurveSeeds uint64
 }
 
-// DefaultPlan is what half a minute on two processors is enough for.
+// DefaultPlan takes half a minute on two processors.
 func DefaultPlan() Plan {
 	p := Plan{Listed: true, Seeds: 50, ScenarioSeeds: 3, CurveSeeds: 60}
 	for _, d := range designs.All() {
@@ -43,8 +43,8 @@ func DefaultPlan() Plan {
 	return p
 }
 
-// PlanFor sets these designs beside a few that are well known, under all faults, and in
-// the curves if they were registered.
+// PlanFor compares designs with a few well-known ones, under all faults, and in the curves
+// if they are registered.
 func PlanFor(names ...string) Plan {
 	p := DefaultPlan()
 	p.Designs, p.Listed, p.ScenarioSeeds = nil, false, 0
@@ -56,7 +56,7 @@ func PlanFor(names ...string) Plan {
 	return p
 }
 
-// ErrPlan is wrapped by the error for a Plan or a Pool that makes no sense.
+// ErrPlan is wrapped by the error for an invalid Plan or Pool.
 var ErrPlan = errors.New("matrix: bad plan")
 
 // validate says what is wrong with a plan.
@@ -93,19 +93,19 @@ func (p Plan) validate() error {
 	return nil
 }
 
-// scenarios are those that the plan plays.
+// scenarios are the scenarios of the plan.
 func (p Plan) scenarios() []scenarios.Scenario {
 	return slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool {
 		return len(p.Scenarios) > 0 && !slices.ContainsFunc(p.Scenarios, func(id string) bool { return strings.EqualFold(id, s.ID) })
 	})
 }
 
-// chunk is how many seeds a task has at most: small enough for all workers to be busy
+// chunk is the largest number of seeds of a job. It is small, so that all workers are busy
 // to the end.
 const chunk = 30
 
-// jobs is all that is to be played. Of everything the first seeds come first, so
-// that an interruption leaves a whole picture of fewer runs.
+// jobs are all jobs of the plan. The first seeds of everything come first, so that an
+// interrupted plan has fewer runs of everything.
 func (p Plan) jobs() []job {
 	var all []job
 	add := func(of part, a, b string, seeds uint64) {
@@ -144,36 +144,36 @@ func (p Plan) jobs() []job {
 	return all
 }
 
-// Result is what a Plan came to.
+// Result is the result of a Plan.
 type Result struct {
 	Plan Plan
-	// Ended says that all of it was played.
+	// Ended says that the whole Plan was played.
 	Ended bool
-	// Runs and Events are how much was, and Planned how many runs all of it is.
+	// Runs and Events count what was played. Planned is the number of runs of the Plan.
 	Runs, Events int
 	Planned      int
 
 	sums map[task]tally
 }
 
-// Pool is who plays.
+// Pool says how to play.
 type Pool struct {
-	// Workers is how many worker processes play, 0: none, this one does. What is
-	// found doesn't depend on it.
+	// Workers is the number of worker processes. 0: this process plays. The result doesn't
+	// depend on it.
 	Workers int
 	// Command makes the command of a worker process, which must call Serve. Needed if
 	// there are workers.
 	Command func() *exec.Cmd
-	// Progress, if set, is told how many of all runs have been played. Calls don't
-	// overlap.
+	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
+	// don't overlap.
 	Progress func(runs, of int)
 }
 
-// Play plays a Plan. When ctx ends it stops, and gives what was played so far, without
-// an error. The result depends on the Plan alone, if it was played to its end.
+// Play plays a Plan. When ctx ends, it stops and returns the result so far, without an
+// error. The result of a whole Plan depends only on the Plan.
 //
 // Errors are ErrPlan, ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of
-// workers that couldn't be started or died.
+// workers that could not be started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	workers := farm.Farm[struct{}, task, tally]{Workers: pool.Workers, Command: pool.Command, Player: task.play}
 	if err := workers.Validate(); err != nil {

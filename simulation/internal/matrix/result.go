@@ -42,7 +42,7 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 	}
 	c := report.Cell{
 		Runs: sum.Runs, Violated: sum.Violated.Runs, Overvalued: sum.Overvalued, Kinds: map[string]int{}, First: map[string]uint64{},
-		Unexpected: r.judge(fault, d) != nil,
+		Unexpected: r.check(fault, d) != nil,
 	}
 	if want, ok := ExpectationOf(fault, d.Name); ok {
 		c.Expected = want.String()
@@ -62,18 +62,8 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 	return c
 }
 
-// FirstSeeds gives the first seed that shows each kind of violation in a cell, those
-// that break no promise too.
-func (r Result) FirstSeeds(fault, design string) map[simulation.ViolationKind]uint64 {
-	first := map[simulation.ViolationKind]uint64{}
-	for kind, f := range r.of(ofCell, fault, design).Kinds {
-		first[kind] = f.First
-	}
-	return first
-}
-
-// judge says what isn't as expected in a cell, nil if all is.
-func (r Result) judge(fault string, d designs.Design) error {
+// check says what is unexpected in a cell.
+func (r Result) check(fault string, d designs.Design) error {
 	want, ok := ExpectationOf(fault, d.Name)
 	sum := r.of(ofCell, fault, d.Name)
 	if !ok || sum.Runs == 0 {
@@ -81,7 +71,7 @@ func (r Result) judge(fault string, d designs.Design) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Kinds)) {
 		f := sum.Kinds[kind]
-		if Promised(d, kind) && !want.Allows(kind) {
+		if promised(d, kind) && !want.Allows(kind) {
 			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
 		}
 	}
@@ -91,8 +81,8 @@ func (r Result) judge(fault string, d designs.Design) error {
 	return nil
 }
 
-// Verdicts is the result's table of scenarios and designs. Rows that weren't played
-// are left out.
+// Verdicts is the result's table of scenarios and designs. Rows that were not played are
+// left out.
 func (r Result) Verdicts() []report.VerdictRow {
 	var rows []report.VerdictRow
 	for _, s := range r.Plan.scenarios() {
@@ -104,7 +94,7 @@ func (r Result) Verdicts() []report.VerdictRow {
 			row := report.VerdictRow{
 				Scenario: s.ID, Title: s.Title, Design: d.Name, Source: s.Source, Runs: sum.Runs,
 				Expected: words(s.Verdicts[d.Name].Kinds), Seen: words(slices.Sorted(maps.Keys(sum.Kinds))),
-				OK: r.judgeScenario(s, d) == nil, Seed: sum.Wrong.First,
+				OK: r.checkScenario(s, d) == nil, Seed: sum.Wrong.First,
 			}
 			if row.OK && sum.Violated.Runs > 0 {
 				row.Seed = sum.Violated.First
@@ -123,8 +113,8 @@ func words(kinds []simulation.ViolationKind) []string {
 	return all
 }
 
-// judgeScenario says what isn't as expected with a scenario, nil if all is.
-func (r Result) judgeScenario(s scenarios.Scenario, d designs.Design) error {
+// checkScenario says what is unexpected in a scenario.
+func (r Result) checkScenario(s scenarios.Scenario, d designs.Design) error {
 	sum := r.of(ofVerdict, s.ID, d.Name)
 	switch {
 	case sum.Runs == 0:
@@ -133,7 +123,7 @@ func (r Result) judgeScenario(s scenarios.Scenario, d designs.Design) error {
 		return fmt.Errorf("%s (%s)", sum.Wrong.Text, command(s.ID, d.Name, sum.Wrong.First))
 	}
 	if !r.Ended {
-		return nil // a rate of few runs says little
+		return nil // few runs say little about a rate
 	}
 	return s.CheckRate(sum.Violated.Runs, sum.Runs, d)
 }
@@ -143,19 +133,19 @@ func (r Result) Curves() []report.Curve {
 	if r.Plan.CurveSeeds == 0 {
 		return nil
 	}
-	var drawn []report.Curve
+	var all []report.Curve
 	for _, c := range curves() {
-		drawn = append(drawn, c.draw(func(name string) tally { return r.of(ofCurve, c.id, name) }))
+		all = append(all, c.result(func(name string) tally { return r.of(ofCurve, c.id, name) }))
 	}
-	return drawn
+	return all
 }
 
-// Unexpected is everything that didn't end as expected: nothing, if all is well.
+// Unexpected is every result that is not as expected.
 func (r Result) Unexpected() []error {
 	var all []error
 	for _, s := range r.Plan.scenarios() {
 		for _, d := range s.Designs() {
-			if err := r.judgeScenario(s, d); err != nil {
+			if err := r.checkScenario(s, d); err != nil {
 				all = append(all, err)
 			}
 		}
@@ -166,7 +156,7 @@ func (r Result) Unexpected() []error {
 			continue // the plan was checked
 		}
 		for _, fault := range r.Plan.Faults {
-			if err := r.judge(fault, d); err != nil {
+			if err := r.check(fault, d); err != nil {
 				all = append(all, err)
 			}
 		}
@@ -174,8 +164,8 @@ func (r Result) Unexpected() []error {
 	return all
 }
 
-// Safe is how many runs there were in cells where no violation is expected, and in
-// how many of these there was one.
+// Safe is the number of runs in cells without an expected violation, and the number of
+// these with one.
 func (r Result) Safe() (runs, violated int) {
 	for t, sum := range r.sums {
 		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && want.Likelihood == Never {
@@ -186,12 +176,11 @@ func (r Result) Safe() (runs, violated int) {
 	return runs, violated
 }
 
-// Everywhere is where a counter stayed at 0 that no cell's runs reached.
+// Everywhere is report.Unreached.Where of an event that happened in no cell.
 const Everywhere = "all of the matrix"
 
-// Unreached lists the counters that stayed at 0 in some cells though their zeros
-// depend on them, and, if it has all faults, those that stayed at 0 in all of the
-// matrix.
+// Unreached lists the counters that stayed at 0 in cells whose zeros depend on them, and, if
+// it has all faults, those that stayed at 0 in all of the matrix.
 func (r Result) Unreached() []report.Unreached {
 	where := map[string][]string{}
 	reached := map[string]int{}

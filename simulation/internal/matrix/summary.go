@@ -16,8 +16,8 @@ var chosenDesigns = []report.Choice{
 	{Name: "token-admit", Words: "this library and a token check at the resource", Head: [2]string{"+ token", "check"}, Short: [2]string{"+token", "check"}},
 }
 
-// chosenFaults are the summary's rows: what the debate about Redlock is about, a fault
-// that breaks none of the columns, and two that also break the last one or this library.
+// chosenFaults are the summary's rows: the subjects of the debate about Redlock, a fault that
+// breaks no column, and two that also break the last one or this library.
 var chosenFaults = []report.Choice{
 	{Name: "pause", Words: "a client is paused"},
 	{Name: "delay-write", Words: "a write arrives late"},
@@ -29,8 +29,8 @@ var chosenFaults = []report.Choice{
 	{Name: "cut", Words: "the network is cut"},
 }
 
-// Summary is the few cells of the matrix that most readers ask for. It has no cells if
-// none of them was played.
+// Summary has the cells of the matrix that most readers ask for. It is empty if none of them
+// was played.
 func (r Result) Summary() report.Summary {
 	s := report.Summary{
 		Designs: chosenDesigns, Faults: chosenFaults,
@@ -62,7 +62,7 @@ func (r Result) Summary() report.Summary {
 	return s
 }
 
-// often says in how many of its runs under some faults a design was violated: "82%",
+// often says in how many of its runs under some faults a design had a violation: "82%",
 // "none of 150".
 func (r Result) often(design string, faults ...string) string {
 	var sum report.Cell

@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
-// part says what a Task belongs to.
+// part says what a task belongs to.
 type part string
 
 const (
@@ -30,30 +30,30 @@ func (t task) String() string { return fmt.Sprintf("%s %s with %s", t.Part, t.A,
 // job is some seeds of a task.
 type job = farm.Job[task]
 
-// found is what a check found in several runs.
+// found counts the runs with a finding.
 type found struct {
 	Runs  int    `json:"runs"`
 	First uint64 `json:"first"` // the first seed
-	Text  string `json:"text"`  // what was said of it
+	Text  string `json:"text"`  // the check's description
 }
 
-// tally is what came of runs. Tallies are added in any order, with the same outcome.
+// tally is the result of runs. Tallies can be added in any order.
 type tally struct {
 	Runs     int   `json:"runs"`
 	Events   int   `json:"events"`
 	Violated found `json:"violated"` // runs with any violation that counts
-	// Broken is how many runs broke what the design promises.
+	// Broken is the number of runs that broke a promise of the design.
 	Broken int `json:"broken,omitempty"`
-	// Overvalued is how many runs had a lease that was promised for too long.
+	// Overvalued is the number of runs with a lease whose validity was too long.
 	Overvalued int `json:"overvalued,omitempty"`
-	// Kinds are the runs in which each kind was found, whether it counts or not.
+	// Kinds counts the runs with each kind of violation, whether it counts or not.
 	Kinds map[simulation.ViolationKind]found `json:"kinds,omitempty"`
-	// Counts is how often things happened that checks depend on.
+	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
-	// Wrong is the runs that didn't end as expected, one by one.
+	// Wrong counts the runs that each did not end as expected.
 	Wrong found `json:"wrong"`
-	// Sum and Squares are of what a curve's point measures, a whole number in each
-	// run: the order in which they are added must not matter.
+	// Sum and Squares are the sums of the values of a curve's point and of their squares.
+	// They are integers, so that the order of the runs does not matter.
 	Sum     int64 `json:"sum"`
 	Squares int64 `json:"squares"`
 }
@@ -98,7 +98,7 @@ func (t *tally) find(kind simulation.ViolationKind, f found) {
 	t.Kinds[kind] = sum
 }
 
-// run takes in one run; counts says which kinds of violations count.
+// run adds one run. counts says which kinds of violations count.
 func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.ViolationKind) bool) {
 	t.Runs++
 	t.Events += r.Events

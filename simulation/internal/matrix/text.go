@@ -12,8 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// VerdictTable writes which scenarios break which designs, for a terminal of 100
-// columns, without colours.
+// VerdictTable writes which scenarios break which designs, in 100 columns.
 func (r Result) VerdictTable(w io.Writer) error {
 	rows := map[string]report.VerdictRow{}
 	for _, row := range r.Verdicts() {
@@ -49,7 +48,7 @@ func (r Result) VerdictTable(w io.Writer) error {
 	return b.Flush()
 }
 
-// sign is a verdict in one letter.
+// sign is a verdict as one letter.
 func sign(row report.VerdictRow) string {
 	switch {
 	case row.Runs == 0:
@@ -73,7 +72,7 @@ func more(others, wrong int) string {
 	return fmt.Sprintf("%-4s", words)
 }
 
-// head writes the designs' names from top to bottom.
+// head writes the designs' names vertically.
 func head(w io.Writer, columns []designs.Design) {
 	longest := 0
 	for _, d := range columns {

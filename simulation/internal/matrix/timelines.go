@@ -11,18 +11,18 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Timelines are runs to look at, chosen from a Result: of each scenario one that is
-// violated, of each cell that is violated the first run, and whatever wasn't as expected.
+// Timelines are runs chosen from a Result: of each scenario a violated one, of each violated
+// cell the first run, and all that are unexpected.
 type Timelines struct {
 	runs []report.TimelineRun
 	ids  map[[2]string]string // of the runs, by scenario or fault, and design
 }
 
-// surprises is how many runs that weren't as expected are shown at most.
+// surprises is the largest number of unexpected verdicts with a timeline.
 const surprises = 20
 
-// Timelines plays these runs again. Those that most readers ask for
-// come first, because a page may not have room for all of them.
+// Timelines plays these runs again. The runs that most readers ask for come first, because a
+// page may be too small for all of them.
 func (r Result) Timelines() (*Timelines, error) {
 	t := &Timelines{ids: map[[2]string]string{}}
 	first, others := r.shownCells()
@@ -35,8 +35,8 @@ func (r Result) Timelines() (*Timelines, error) {
 	return t, nil
 }
 
-// shownVerdicts are the rows with a timeline: of each scenario the first that is
-// violated, by the library if it is among them, and what wasn't as expected.
+// shownVerdicts plays the rows with a timeline: of each scenario the first violated one, if
+// possible with the library, and all that are unexpected.
 func (r Result) shownVerdicts() (shown []func(*Timelines) error) {
 	best := map[string]report.VerdictRow{}
 	var order []string
@@ -62,7 +62,7 @@ func (r Result) shownVerdicts() (shown []func(*Timelines) error) {
 	return shown
 }
 
-// rank says how much a verdict is worth looking at.
+// rank is higher for more interesting verdicts.
 func rank(row report.VerdictRow) int {
 	n := 0
 	if len(row.Seen) > 0 {
@@ -94,8 +94,8 @@ func (t *Timelines) verdict(row report.VerdictRow) error {
 	return nil
 }
 
-// shownCells are the cells with a timeline: all that are violated. What wasn't as
-// expected and what the summary has comes first.
+// shownCells plays all violated cells. The unexpected ones and those of the summary come
+// first.
 func (r Result) shownCells() (first, others []func(*Timelines) error) {
 	chosen := func(list []report.Choice, name string) bool {
 		return slices.ContainsFunc(list, func(c report.Choice) bool { return c.Name == name })
@@ -112,7 +112,7 @@ func (r Result) shownCells() (first, others []func(*Timelines) error) {
 				continue
 			}
 			show := func(t *Timelines) error { return t.cell(f, d, sum.Violated.First) }
-			if chosen(chosenFaults, name) && chosen(chosenDesigns, design) || r.judge(name, d) != nil {
+			if chosen(chosenFaults, name) && chosen(chosenDesigns, design) || r.check(name, d) != nil {
 				first = append(first, show)
 			} else {
 				others = append(others, show)
@@ -129,7 +129,7 @@ func (t *Timelines) cell(f Fault, d designs.Design, seed uint64) error {
 	}
 	run := t.add(f.Name, f.Title, d, seed, "", result.Log)
 	for _, kind := range result.Kinds() {
-		if Promised(d, kind) {
+		if promised(d, kind) {
 			run.Kinds = append(run.Kinds, string(kind))
 		}
 	}

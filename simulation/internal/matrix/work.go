@@ -7,11 +7,11 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// rounds is how many times each client wants the lock.
+// rounds is how many times each client acquires the lock.
 const rounds = 3
 
-// base is the world of every cell, before the fault and the design have set up their
-// parts of it. The TTL is shorter than some of the work, so that leases run out.
+// base is the configuration of every cell, before the fault and the design change it. The TTL
+// is shorter than some of the work, so that leases expire.
 func base() simulation.Config {
 	return simulation.Config{
 		Processes: 3, Witness: true,
@@ -31,13 +31,12 @@ const (
 	abouts
 )
 
-// work is what the clients do: two or three of them get the lock, read, think, look
-// at the lease and write, work on, extend or not, write once more, and release or
-// not. They do nothing without looking at their lease first: what goes wrong is the
-// design's.
+// work is what the clients do: two or three of them acquire the lock, read, pause, check the
+// lease and write, work, maybe extend, write again, and maybe release. They check the lease
+// before each access, so that each violation is due to the design.
 func work(cfg simulation.Config) simulation.Workload {
-	// With instances in quarantine it depends on which of several answers of one
-	// moment it has seen how long an Acquire waits.
+	// With quarantines, an Acquire's waiting time depends on which of several simultaneous
+	// replies it has seen.
 	waits := cfg.Quorum.RestartQuarantine == quorum.Off && cfg.Quorum.ClockMonitor == quorum.Off
 	return func(c *simulation.Client) {
 		if c.Index == 2 && c.Pick(rounds*abouts, 2) == 0 {
@@ -79,23 +78,22 @@ func (r round) play(waits bool) {
 		if err := c.Extend(lease); err != nil {
 			c.Note("not extended")
 		}
-		// Extend is back when a quorum has answered. What it does about the others it
-		// does at that moment: whether a Release comes before or after is the
-		// scheduler's choice.
+		// Extend returns when a quorum has answered, and handles the other instances at that
+		// moment. Without the pause the scheduler would decide if Release is earlier.
 		c.Sleep(time.Millisecond)
 	}
 	r.update(lease)
 	if r.pick(aboutRelease, 8) > 0 { // else it runs out
-		_ = c.Release(lease) // what became of it is in the log
+		_ = c.Release(lease) // the log has its outcome
 	}
 }
 
-// get waits for the lock, in the library's way or by trying again and again.
+// get acquires the lock: the library waits, or the client tries again and again.
 func (r round) get(waits bool) simulation.Lease {
 	if waits && r.pick(aboutWaiting, 2) == 0 {
 		lease, err := r.c.Acquire(key)
 		if err != nil {
-			return nil // why is in the log
+			return nil // the log has the reason
 		}
 		return lease
 	}
@@ -122,6 +120,6 @@ func (r round) update(lease simulation.Lease) {
 		r.c.Sleep(r.some(aboutThinking, 600*time.Millisecond))
 	}
 	if r.c.Valid(lease) {
-		_ = r.c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+		_ = r.c.Write(lease, value+1, version) // refused or unknown: the checks see the outcome
 	}
 }

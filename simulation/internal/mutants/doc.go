@@ -3,7 +3,7 @@
 // must be caught, and by the check that is meant to catch it.
 //
 // A Marker above each safety line is a comment that states the guarantee. A Mutant names
-// a marker and describes, as plain data, the change to the line below it. It is built
+// a marker and describes the change to the line below it, see mutants.txt. It is built
 // with go build's -overlay, so the source files stay unchanged, and then run against its
 // detectors, cheapest first:
 //

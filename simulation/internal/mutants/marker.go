@@ -48,6 +48,9 @@ func readMarkers(root string) ([]Marker, error) {
 	seen := map[string]Marker{}
 	for _, folder := range marked {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && entry.Name() == "testdata" {
+				return filepath.SkipDir // copies
+			}
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".lua" {
 				return err
 			}

@@ -1,6 +1,6 @@
 package report
 
-// Argument is one point of a debate, and what the runs have to say about it.
+// Argument is one point of a debate, with the evidence of the runs.
 type Argument struct {
 	// ID names it within the report: letters, digits and dashes.
 	ID string `json:"id"`
@@ -10,11 +10,11 @@ type Argument struct {
 	// Verdict says who is right, and Why says why.
 	Verdict string `json:"verdict"`
 	Why     string `json:"why"`
-	// Evidence is where the page shows it.
+	// Evidence are the parts of the page that show it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Side is what one person says.
+// Side is the position of one person.
 type Side struct {
 	Name  string `json:"name"`
 	Words string `json:"words"`
@@ -40,7 +40,7 @@ func (e Evidence) anchor() string {
 	return cellAnchor(e.Design, e.Fault)
 }
 
-// Where the parts of a page are.
+// The anchors of a page's parts.
 
 func scenarioAnchor(id string) string        { return "scenario-" + safeID(id) }
 func curveAnchor(id string) string           { return "curve-" + safeID(id) }

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// chartStyle is what charts need beside the palette's variables.
+// chartStyle is the style sheet of charts, beside the palette's variables.
 const chartStyle = `.rl-c text{font:13px/1.2 system-ui,-apple-system,"Segoe UI","Noto Sans",Arial,sans-serif;fill:var(--ink)}
 .rl-c .h{font-size:16px;font-weight:600}
 .rl-c .s{font-size:12px;fill:var(--soft)}
@@ -25,8 +25,7 @@ const chartStyle = `.rl-c text{font:13px/1.2 system-ui,-apple-system,"Segoe UI",
 .rl-c .axis{stroke:var(--soft);stroke-width:1.5}
 `
 
-// SVG draws the curve as a file of its own, light or dark as the reader's system
-// asks.
+// SVG draws the curve as a file, light or dark like the reader's system.
 func (c Curve) SVG(w io.Writer) error { return c.draw(w, false) }
 
 func (c Curve) draw(w io.Writer, inline bool) error {
@@ -37,17 +36,17 @@ func (c Curve) draw(w io.Writer, inline bool) error {
 }
 
 const (
-	// chartWidth is little more than that of a phone: a chart's letters can be read
-	// there, and a wide screen has room for three of them side by side.
+	// chartWidth is a little more than a phone's, so that text is readable there. A wide
+	// screen shows three charts side by side.
 	chartWidth = 440.0
 	plotLeft   = 74.0
 	plotRight  = chartWidth - 20
 	plotHeight = 240.0
-	// titleLetters is how many letters of a title fit into a line.
+	// titleLetters is the number of letters of a title in a line.
 	titleLetters = 44
 )
 
-// chart is a Curve being drawn.
+// chart draws a Curve.
 type chart struct {
 	c    Curve
 	x, y span
@@ -57,7 +56,7 @@ type chart struct {
 
 func newChart(c Curve) *chart { return &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}} }
 
-// span is an axis's range with its marks.
+// span is the range of an axis, with its ticks.
 type span struct {
 	scale     Scale
 	low, high float64
@@ -107,7 +106,7 @@ func (s *span) take(v float64) {
 	}
 }
 
-// settle rounds the range to marks that a person would choose.
+// settle rounds the range to ticks that a person would choose.
 func (s *span) settle() {
 	if s.ticks == nil {
 		s.low, s.high = 0, 1
@@ -139,7 +138,7 @@ func (s *span) settle() {
 	s.low, s.high = from*step, to*step
 }
 
-// nice is the next of 1, 2, 5, 10, ...
+// nice rounds up to 1, 2, 5, 10, ...
 func nice(v float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, n := range []float64{1, 2, 5} {
@@ -150,7 +149,7 @@ func nice(v float64) float64 {
 	return 10 * unit
 }
 
-// at is where a value lies in the range, 0 to 1.
+// at is the position of a value in the range, 0 to 1.
 func (s span) at(v float64) float64 {
 	if s.scale.Log {
 		return (math.Log10(v) - math.Log10(s.low)) / (math.Log10(s.high) - math.Log10(s.low))
@@ -168,7 +167,7 @@ func (s span) text(v float64) string {
 	return number(v)
 }
 
-// number writes a value to four digits, large ones with blanks.
+// number writes a value with four digits, and large ones with gaps.
 func number(v float64) string {
 	if v == 0 {
 		return "0"
@@ -207,7 +206,7 @@ func raised(n int) string {
 	}, strconv.Itoa(n))
 }
 
-// grouped writes a number with a narrow gap between each three digits.
+// grouped writes a number with narrow gaps between groups of three digits.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	var b strings.Builder
@@ -312,7 +311,7 @@ func (ch *chart) series() {
 	}
 }
 
-// points is what can be drawn of a series, from left to right.
+// points are the visible points of a series, from left to right.
 func (ch *chart) points(s Series) []Point {
 	points := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return !ch.shown(p) })
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
@@ -388,7 +387,7 @@ func (ch *chart) tell(p Point) string {
 	return s
 }
 
-// describe is the chart in words, for who doesn't see it.
+// describe describes the chart for readers who cannot see it.
 func (ch *chart) describe() string {
 	parts := []string{fmt.Sprintf("%s against %s.", ch.c.Y.label(), ch.c.X.label())}
 	if ch.c.Words != "" {
@@ -418,7 +417,7 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// safeID leaves of a name what an ID may hold.
+// safeID replaces characters that an ID must not have.
 func safeID(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

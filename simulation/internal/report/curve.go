@@ -6,13 +6,12 @@ import (
 	"math"
 )
 
-// Curve is one chart: points that were simulated or measured, beside lines that
-// were calculated.
+// Curve is one chart: simulated or measured points, beside calculated lines.
 type Curve struct {
 	// ID names the curve within a report: letters, digits and dashes.
 	ID    string `json:"id"`
 	Title string `json:"title"`
-	// Words say what is to be seen.
+	// Words explain what the chart shows.
 	Words string `json:"words,omitempty"`
 
 	X      Scale    `json:"x"`
@@ -24,24 +23,23 @@ type Curve struct {
 type Scale struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit,omitempty"`
-	// Log is a logarithmic scale. Points that aren't above 0 are left out.
+	// Log makes the scale logarithmic, without points at or below 0.
 	Log bool `json:"log,omitempty"`
-	// Percent writes the values, which are shares from 0 to 1, as percentages. On
-	// the Y axis it goes from 0 to 100 % at least where Log isn't set.
+	// Percent writes values, which are shares from 0 to 1, as percentages. A Y axis that is
+	// not logarithmic then goes from 0 to 100 %.
 	Percent bool `json:"percent,omitempty"`
 }
 
 // Series is one line or one set of points.
 type Series struct {
 	Name string `json:"name"`
-	// Line joins the points, for what was calculated; without it each point is
-	// drawn with its error bar, for what was simulated.
+	// Line joins the points, for calculated values. Otherwise each point has an error bar,
+	// for simulated values.
 	Line   bool    `json:"line,omitempty"`
 	Points []Point `json:"points"`
 }
 
-// Point is one value, Low and High the ends of its confidence interval; both 0:
-// none.
+// Point is one value. Low and High are the ends of its confidence interval, both 0: none.
 type Point struct {
 	X    float64 `json:"x"`
 	Y    float64 `json:"y"`
@@ -104,8 +102,7 @@ func (s Scale) label() string {
 	return s.Label + " (" + s.Unit + ")"
 }
 
-// simulated reports whether there is a point at x that was simulated, or nothing that
-// was simulated at all.
+// simulated reports whether there is a simulated point at x, or no simulated point at all.
 func (c Curve) simulated(x float64) bool {
 	any := false
 	for _, s := range c.Series {

@@ -9,14 +9,14 @@ import (
 // cellView is a cell in a table: a word, a colour, and a link to its evidence.
 type cellView struct{ Class, Head, Link string }
 
-// faultView is a column in full.
+// faultView has the details of a column.
 type faultView struct {
 	Axis
 	Anchor string
 	Cells  []evidenceView
 }
 
-// evidenceView is a cell in full.
+// evidenceView has the details of a cell.
 type evidenceView struct {
 	Anchor, Design, Class, Head, Interval, Expected, Command string
 	Kinds                                                    []kindCount
@@ -30,7 +30,7 @@ type kindCount struct {
 	First string // seed, "" if it isn't known
 }
 
-// class is a cell's colour, by what it shows.
+// class is the CSS class of a cell.
 func (c Cell) class() string {
 	class := ""
 	switch {
@@ -49,7 +49,7 @@ func (c Cell) class() string {
 	return class
 }
 
-// cells is all that is known of each cell, fault by fault.
+// cells collects the details of each cell, by fault.
 func (p *page) cells() {
 	m := p.Matrix
 	for j, fault := range m.Faults {
@@ -78,7 +78,7 @@ func (p *page) cells() {
 				e.Kinds = append(e.Kinds, count)
 			}
 			if p.anchors[e.Anchor] {
-				continue // two names that differ in signs alone; the first has the anchor
+				continue // two names that differ only in punctuation; the first one has the anchor
 			}
 			p.anchors[e.Anchor] = true
 			f.Cells = append(f.Cells, e)
@@ -95,7 +95,7 @@ func (p *page) cell(c Cell, design, fault string) cellView {
 	return v
 }
 
-// storyView is a scenario with how it ended for each design.
+// storyView is a scenario with its result for each design.
 type storyView struct {
 	ID, Anchor, Title, Source, Steps string
 	Broken, Played                   int
@@ -104,12 +104,12 @@ type storyView struct {
 	Shown                            []shownRun
 }
 
-// ending is one way to end, and the designs that did.
+// ending is one result, and the designs that have it.
 type ending struct {
 	Kinds, Expected string
 	Designs         []string
 	OK              bool
-	Seed            string // where it isn't as expected
+	Seed            string // if it isn't as expected
 }
 
 // shownRun is a run of a scenario.
@@ -118,7 +118,7 @@ type shownRun struct {
 	Run            int
 }
 
-// stories is the scenarios, each with its rows.
+// stories collects the rows of each scenario.
 func (p *page) stories() {
 	runs := map[string]TimelineRun{}
 	for _, t := range p.Report.Timelines {
@@ -152,7 +152,7 @@ func (p *page) stories() {
 	}
 }
 
-// end adds a row to those that ended in the same way.
+// end adds a row to those with the same result.
 func (s *storyView) end(v VerdictRow) {
 	e := ending{Kinds: kindsText(v.Seen), Expected: kindsText(v.Expected), Designs: []string{v.Design}, OK: v.OK}
 	if !v.OK {

@@ -3,8 +3,8 @@ package report
 import "encoding/hex"
 
 // glyphs has the letters from the blank to the tilde as five columns of dots each, from
-// left to right, the lowest bit at the top. The standard library draws no text, and
-// a preview's few words aren't worth a dependency.
+// left to right, with the lowest bit at the top. The standard library cannot draw text, and
+// the few words of a preview are not worth a dependency.
 var glyphs = func() []byte {
 	columns, err := hex.DecodeString("" +
 		"000000000000005f00000007000700147f147f14242a7f2a12231308646236495620500008070300" +
@@ -30,7 +30,7 @@ const (
 	glyphRows    = 8
 )
 
-// glyph is a letter's columns. What it doesn't have is drawn as what is nearest to it.
+// glyph is a letter's columns. A missing letter is replaced by a similar one.
 func glyph(r rune) []byte {
 	switch r {
 	case '…':

@@ -22,10 +22,9 @@ var (
 	pageJS string
 )
 
-// HTML writes the report as one page that loads nothing, in light or dark as the
-// reader's system asks, and that stays below a megabyte. What was found can be read
-// without scripts and reached with the keyboard; the script draws the runs that a
-// reader opens.
+// HTML writes the report as one self-contained page of less than a megabyte, light or dark
+// like the reader's system. The results are readable without scripts and reachable with the
+// keyboard. The script draws the runs that a reader opens.
 func HTML(w io.Writer, r Report) error {
 	p, err := newPage(r)
 	if err != nil {
@@ -42,7 +41,7 @@ func HTML(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	// The runs get the room that the rest leaves.
+	// The runs get the bytes that the rest leaves.
 	var rest bytes.Buffer
 	if err := t.Execute(&rest, p); err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -61,7 +60,7 @@ func kindsText(kinds []string) string {
 	return strings.Join(kinds, ", ")
 }
 
-// page is a Report with what the template can't work out.
+// page is a Report with what the template can't compute.
 type page struct {
 	Report
 	CSS  template.CSS
@@ -77,7 +76,7 @@ type page struct {
 	Timelines  []timelineView
 
 	runs    runs
-	anchors map[string]bool // of what has been put on the page
+	anchors map[string]bool // of the parts of the page
 }
 
 type part struct{ ID, Name string }
@@ -101,7 +100,7 @@ type pointView struct {
 	Runs         int
 }
 
-// timelineView is a run that has a place of its own on the page.
+// timelineView is a run with an entry of its own on the page.
 type timelineView struct {
 	TimelineRun
 	Anchor, Broken string
@@ -145,7 +144,7 @@ func newPage(r Report) (*page, error) {
 	return p, nil
 }
 
-// link is an anchor with its sign if it is on the page, else "".
+// link is the link to an anchor, "" if the page doesn't have it.
 func (p *page) link(anchor string) string {
 	if !p.anchors[anchor] {
 		return ""
@@ -168,11 +167,11 @@ func (p *page) parts() {
 		}
 	}
 	if len(p.Parts) < 3 {
-		p.Parts = nil // nobody needs help to find these
+		p.Parts = nil // a short page needs no contents
 	}
 }
 
-// About reports whether there is anything to say about how the report was made.
+// About reports whether the page says how the report was made.
 func (p *page) About() bool {
 	return len(p.Notes) > 0 || p.Version != "" || p.Seeds != "" || p.Runs > 0 || p.Command != ""
 }
@@ -199,7 +198,7 @@ func viewCurve(c Curve) (curveView, error) {
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
 			if p.Runs == 0 && !c.simulated(p.X) {
-				continue // of a line, what stands beside what was simulated is enough
+				continue // of a line, the points beside simulated ones are enough
 			}
 			y := ch.y.text(p.Y)
 			if p.bounded() {
@@ -211,7 +210,7 @@ func viewCurve(c Curve) (curveView, error) {
 	return v, nil
 }
 
-// timelines are the runs that no cell and no scenario shows.
+// timelines collects the runs that neither a cell nor a scenario shows.
 func (p *page) timelines() {
 	for i, run := range p.Report.Timelines {
 		if p.runs.shown[run.ID] && !run.Full {
@@ -227,7 +226,7 @@ func (p *page) timelines() {
 	}
 }
 
-// draw draws all of the run.
+// draw draws the whole run.
 func (v *timelineView) draw(i int) {
 	t := timeline.Of(v.Log)
 	var kinds []string

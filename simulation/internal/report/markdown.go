@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Markdown writes the matrix as a table for documentation, the confidence interval
-// in each cell with violations.
+// Markdown writes the matrix as a table, with the confidence interval in each cell with
+// violations.
 func (m Matrix) Markdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	write := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush gives the error

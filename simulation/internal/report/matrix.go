@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Matrix is how often each design's locks were violated under each fault.
+// Matrix has the results of each design under each fault.
 type Matrix struct {
 	Designs []Axis `json:"designs"` // the rows
 	Faults  []Axis `json:"faults"`  // the columns
-	// Cells has a slice for each design with a Cell for each fault, in their orders.
-	// What is missing wasn't played.
+	// Cells has a slice for each design with a Cell for each fault. Missing cells were not
+	// played.
 	Cells [][]Cell `json:"cells"`
 }
 
@@ -24,36 +24,36 @@ type Matrix struct {
 type Axis struct {
 	Name  string `json:"name"` // it heads a column, broken at its dashes
 	Title string `json:"title,omitempty"`
-	// Source is where a design is taught, or a fault is claimed.
+	// Source is the source of a design or a fault.
 	Source string `json:"source,omitempty"`
 }
 
 // Cell is one design under one fault.
 type Cell struct {
 	Runs     int `json:"runs"`     // 0: not played
-	Violated int `json:"violated"` // runs in which any check found harm
-	// Overvalued is the runs in which a lease was handed out for longer than its servers
-	// keep its key. They are counted for all designs, and not among Violated.
+	Violated int `json:"violated"` // runs with a violation that counts
+	// Overvalued is the number of runs with a lease whose validity was longer than its
+	// servers keep its key. Violated does not include them.
 	Overvalued int `json:"overvalued,omitempty"`
-	// Kinds counts the runs in which each kind of violation was found.
+	// Kinds counts the runs with each kind of violation.
 	Kinds map[string]int `json:"kinds,omitempty"`
-	// First is the first seed that shows each of these kinds; it may be left out.
+	// First is the first seed of each of these kinds. It is optional.
 	First map[string]uint64 `json:"first,omitempty"`
-	// Seed is the first that was violated, if any was.
+	// Seed is the first seed with a violation, if there is one.
 	Seed uint64 `json:"seed"`
 	// Unreached are counters on which a 0 depends and that stayed at 0.
 	Unreached []string `json:"unreached,omitempty"`
-	// Unexpected: this isn't what the scenarios say.
+	// Unexpected: the result is not the expected one.
 	Unexpected bool `json:"unexpected,omitempty"`
 	// Timeline is the ID of a TimelineRun, or empty.
 	Timeline string `json:"timeline,omitempty"`
-	// Command repeats the first run that was violated.
+	// Command repeats the first run with a violation.
 	Command string `json:"command,omitempty"`
-	// Expected says what was expected, and why.
+	// Expected is the expectation, with its reason.
 	Expected string `json:"-"`
 }
 
-// Rate is the share of runs that were violated, 0 to 1.
+// Rate is the share of runs with a violation, 0 to 1.
 func (c Cell) Rate() float64 {
 	if c.Runs == 0 {
 		return 0
@@ -61,9 +61,8 @@ func (c Cell) Rate() float64 {
 	return float64(c.Violated) / float64(c.Runs)
 }
 
-// Interval bounds the true rate with 95 % confidence: Wilson's score interval,
-// which stays within 0 to 1 and says something also where nothing was found. Not
-// played: 0 to 1.
+// Interval bounds the true rate with 95 % confidence. It is Wilson's score interval, which
+// stays within 0 to 1 and is meaningful also without a violation. Without runs it is 0 to 1.
 //
 // Source: E. B. Wilson, "Probable Inference, the Law of Succession, and
 // Statistical Inference", JASA 22 (1927).
@@ -81,7 +80,7 @@ func wilson(hits, runs int) (low, high float64) {
 	middle := p + z*z/(2*n)
 	spread := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = (middle-spread)/(1+z*z/n), (middle+spread)/(1+z*z/n)
-	// Rounding must not leave a sliver where there is none.
+	// Rounding must not leave a small difference here.
 	if hits <= 0 {
 		low = 0
 	}
@@ -98,8 +97,7 @@ func (c Cell) kinds() []string {
 	})
 }
 
-// kindText is a kind with the number of runs that show it and the first seed, where
-// that is known.
+// kindText is a kind with its number of runs and its first seed, if that is known.
 func (c Cell) kindText(kind string) string {
 	seed, known := c.First[kind]
 	if !known {
@@ -108,7 +106,7 @@ func (c Cell) kindText(kind string) string {
 	return fmt.Sprintf("%s %d (seed %d)", kind, c.Kinds[kind], seed)
 }
 
-// proves reports whether a 0 says something.
+// proves reports whether a 0 shows anything.
 func (c Cell) proves() bool { return len(c.Unreached) == 0 }
 
 // cells calls do for each cell.
@@ -128,8 +126,8 @@ func (m Matrix) At(design, fault int) Cell {
 	return m.Cells[design][fault]
 }
 
-// show is a cell as a word: one of these, or "?" if nothing was found but nothing is shown
-// either. The mark says that it isn't what was expected.
+// show is a cell as a word: one of these, or "?" for a 0 that shows nothing. The mark is for
+// an unexpected result.
 func (c Cell) show(unplayed, none, violated, mark string) string {
 	if !c.Unexpected {
 		mark = ""
@@ -145,15 +143,14 @@ func (c Cell) show(unplayed, none, violated, mark string) string {
 	return none + mark
 }
 
-// Word is a cell in a word: how often there was a violation, "none", "?" if there was
-// none but nothing was shown, or "-" if it wasn't played.
+// Word is a cell as a word: the rate of violations, "none", "?" for a 0 that shows nothing,
+// or "-" if it was not played.
 func (c Cell) Word() string { return c.show("-", "none", percent(c.Rate()), "!") }
 
-// short is a cell in at most five letters: "." is none, and blank is not played.
+// short is a cell in at most five letters: "." is none, and a blank is not played.
 func (c Cell) short() string { return c.show("", ".", percent(c.Rate()), "!") }
 
-// percent writes a share in at most four letters, such that neither 0 % nor 100 %
-// stands for anything else.
+// percent writes a share in at most four letters. It writes 0 % and 100 % only for these.
 func percent(rate float64) string {
 	p := 100 * rate
 	switch {
@@ -181,8 +178,7 @@ func (c Cell) intervalText() string {
 	return fmt.Sprintf("%s %% (%s to %s %%)", exact(c.Rate()), exact(low), exact(high))
 }
 
-// exact writes a share as a percentage, with three digits from 1 % on and two
-// below.
+// exact writes a share as a percentage, with three digits from 1 %, and two below.
 func exact(rate float64) string {
 	p := 100 * rate
 	decimals := 1

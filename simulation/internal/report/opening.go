@@ -6,15 +6,14 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// Opening is what a reader sees first: a few runs side by side, and what they show.
+// Opening is the first part of a page: a few runs side by side, with an explanation.
 type Opening struct {
 	Words string `json:"words"`
-	// Runs are drawn small, each under its Title, which should be short.
+	// Runs are drawn small, each with its Title, which should be short.
 	Runs []TimelineRun `json:"runs"`
 }
 
-// SVG draws the runs one below the other, as a file of its own, light or dark as the
-// reader's system asks.
+// SVG draws the runs one below the other as a file, light or dark like the reader's system.
 func (o Opening) SVG(w io.Writer) error {
 	return timeline.WriteSketches(w, timeline.SketchOptions{Label: o.Words}, o.sketches()...)
 }

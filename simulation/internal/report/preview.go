@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// previewWidth and previewHeight are what services that show previews ask for.
+	// previewWidth and previewHeight are the size that link previews have.
 	previewWidth  = 1200
 	previewHeight = 630
 	previewMargin = 40.0
 )
 
-// Preview writes an image of the report, a PNG of 1200 by 630 pixels, for the preview
-// that is shown where somebody shares a link: the title, the opening's runs, and the
-// description. A page can't carry it inside: services read it from an address.
+// Preview writes an image of the report for link previews, a PNG of 1200 by 630 pixels: the
+// title, the opening's runs, and the description. It cannot be part of the page, because
+// services load it from an address.
 func (r Report) Preview(w io.Writer) error {
 	sketches := r.previewed()
 	c := newCanvas(previewWidth, previewHeight)
@@ -61,8 +61,7 @@ func (r Report) Preview(w io.Writer) error {
 	return nil
 }
 
-// previewed is what the preview draws: the opening, or else the run that the report is
-// about.
+// previewed are the drawings of the preview: the opening, or else the report's only run.
 func (r Report) previewed() []timeline.Sketch {
 	if r.Opening != nil {
 		return r.Opening.sketches()
@@ -76,7 +75,7 @@ func (r Report) previewed() []timeline.Sketch {
 	return nil
 }
 
-// clipped is at most n lines; where some are missing the last one says so.
+// clipped is at most n lines. If lines are missing, the last one ends with "…".
 func clipped(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -95,7 +94,7 @@ const perLetter = 0.56
 // letters is how many letters of a size fit into a width, with room for "…".
 func letters(width, size float64) int { return int(width/(perLetter*size)) - 2 }
 
-// canvas is a picture in the making.
+// canvas is an image.
 type canvas struct{ img *image.RGBA }
 
 func newCanvas(width, height int) canvas {
@@ -104,11 +103,11 @@ func newCanvas(width, height int) canvas {
 	return c
 }
 
-// fill fills a box. Pixels that it covers in part are mixed.
+// fill fills a box. It mixes the colours of pixels at its edges.
 func (c canvas) fill(x1, y1, x2, y2 float64, with palette.Color) {
 	rgb, err := strconv.ParseUint(strings.TrimPrefix(with.Light, "#"), 16, 32)
 	if err != nil {
-		return // the palette's tests hold them
+		return // the palette's tests check them
 	}
 	bounds := c.img.Bounds()
 	for y := max(0, int(y1)); y < min(bounds.Max.Y, int(math.Ceil(y2))); y++ {
@@ -132,7 +131,7 @@ func (c canvas) text(text string, x, baseline, size float64, with palette.Color)
 		for i, column := range glyph(r) {
 			for row := range glyphRows {
 				if column>>row&1 == 1 {
-					// Whole pixels, so that dots meet without a seam.
+					// Whole pixels leave no gaps between dots.
 					left, right := math.Round(x+float64(i)*dot), math.Round(x+float64(i+1)*dot)
 					top, bottom := math.Round(baseline+float64(row-7)*high), math.Round(baseline+float64(row-6)*high)
 					c.fill(left, top, max(right, left+1), max(bottom, top+1), with)
@@ -182,10 +181,10 @@ func (c canvas) sketch(s timeline.Sketch, left, top, scale float64) {
 	}
 }
 
-// shape draws a box as the style sheet of sketches has it.
+// shape draws a box like the style sheet of sketches.
 func (c canvas) shape(class string, x, y, w, h, scale float64) {
 	switch class {
-	case "life":
+	case "lane":
 		c.fill(x, y, x+w, y+h, palette.Faint)
 	case "axis":
 		c.fill(x, y, x+w, y+h, palette.Soft)

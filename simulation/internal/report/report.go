@@ -1,9 +1,7 @@
-// Package report writes what simulations have shown: a matrix of lock designs and
-// faults, verdicts, curves, timelines, and what real servers had to say. As one
-// HTML page that loads nothing, as text for a terminal, as Markdown for
-// documentation, or as JSON. What it writes is a function of what it is given.
-//
-// The types are plain data. They are filled by whoever runs simulations.
+// Package report writes the results of simulations: a matrix of lock designs and faults,
+// verdicts, curves, timelines, and results on real servers. It writes a self-contained HTML
+// page, text for a terminal, Markdown, or JSON. The output depends only on the input, which
+// is plain data.
 package report
 
 import (
@@ -14,23 +12,23 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Report is everything that a page can show. Parts that are empty are left out.
+// Report is the content of a page. Empty parts are left out.
 type Report struct {
-	// Title is the page's.
+	// Title is the title of the page.
 	Title string `json:"title"`
-	// Version is that of the code that was run, such as a commit.
+	// Version is the version of the code, such as a commit.
 	Version string `json:"version,omitempty"`
-	// Command repeats it, on a command line.
+	// Command is the command line that makes the report.
 	Command string `json:"command,omitempty"`
-	// Seeds says which seeds were played, such as "0:1000".
+	// Seeds are the seeds of the runs, such as "0:1000".
 	Seeds string `json:"seeds,omitempty"`
-	// Runs is how many runs there were in all.
+	// Runs is the number of runs.
 	Runs int `json:"runs,omitempty"`
 	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string `json:"notes,omitempty"`
-	// Description is the page in two sentences, for those who see only a link to it.
+	// Description summarizes the page in two sentences, for link previews.
 	Description string `json:"description,omitempty"`
-	// Address is where the page will be published, "" if that isn't known, and Image
+	// Address is the address at which the page will be published, if it is known. Image is
 	// the address of its preview image, which may be relative. See Preview.
 	Address string `json:"-"`
 	Image   string `json:"-"`
@@ -58,7 +56,7 @@ func encode(w io.Writer, v any) error {
 	return nil
 }
 
-// VerdictRow is what a scenario's runs with one design showed beside what it says.
+// VerdictRow is the result of a scenario with one design, and the expected result.
 type VerdictRow struct {
 	Scenario string `json:"scenario"` // its ID
 	Title    string `json:"title,omitempty"`
@@ -67,27 +65,26 @@ type VerdictRow struct {
 	Expected []string `json:"expected"`
 	Seen     []string `json:"seen"`
 	Runs     int      `json:"runs"`
-	// OK: every run showed what was expected, and all that the verdict depends on
-	// was reached.
+	// OK: every run ended as expected, and everything happened on which the verdict
+	// depends.
 	OK bool `json:"ok"`
-	// Seed is the first that showed something else, where OK is false; else the
-	// one whose timeline is shown.
+	// Seed is the first unexpected one if OK is false, else the seed of the timeline.
 	Seed uint64 `json:"seed"`
 	// Timeline is the ID of a TimelineRun, or empty.
 	Timeline string `json:"timeline,omitempty"`
-	// Source is where the scenario's claim is from.
+	// Source is the source of the scenario's claim.
 	Source string `json:"source,omitempty"`
 }
 
-// Unreached is a counter that stayed at 0: what it counts never happened, and a
-// check that depends on it has shown nothing.
+// Unreached is a counter that stayed at 0. A check that depends on its event has shown
+// nothing.
 type Unreached struct {
 	Counter string `json:"counter"`
 	// Where names the designs, faults or scenarios whose runs never reached it.
 	Where []string `json:"where"`
 }
 
-// LiveRow sets the simulation's prediction beside what real servers did.
+// LiveRow compares the simulation's prediction with real servers.
 type LiveRow struct {
 	Scenario  string `json:"scenario"`
 	Title     string `json:"title,omitempty"`
@@ -96,24 +93,24 @@ type LiveRow struct {
 	Predicted string `json:"predicted"`
 	Seen      string `json:"seen"`
 	Agrees    bool   `json:"agrees"`
-	// Skipped says why it wasn't run; then Seen and Agrees mean nothing.
+	// Skipped says why it wasn't run. Then Seen and Agrees have no meaning.
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// TimelineRun is one run to look at.
+// TimelineRun is a run with a timeline.
 type TimelineRun struct {
 	// ID names it within the report: letters, digits and dashes.
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	// Command repeats the run, on a command line.
 	Command string `json:"command,omitempty"`
-	// Words say what is to be seen.
+	// Words explain the run.
 	Words string `json:"words,omitempty"`
 	// Kinds are the kinds of violations that a small drawing shows. Empty: all.
 	Kinds []string `json:"kinds,omitempty"`
-	// Full draws all of the run on the page, for one that is about this run. Others
-	// are drawn small, when the reader opens them.
+	// Full draws the whole run on the page, for a page about this run. Others are drawn
+	// small, when the reader opens them.
 	Full bool `json:"full,omitempty"`
-	// Log is the run's.
+	// Log is the log of the run.
 	Log simulation.Log `json:"-"`
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// runs are the runs that a page's script draws when a reader opens them: as data, since
-// drawings of hundreds of runs would be megabytes.
+// runs are the runs that a page's script draws when a reader opens them. They are data,
+// because drawings of hundreds of runs would take megabytes.
 type runs struct {
-	list    []json.RawMessage // in the order of the report: what is read most comes first
+	list    []json.RawMessage // in the order of the report, the most interesting first
 	indexes map[string]int    // in the list, by the TimelineRun's ID
-	shown   map[string]bool   // what has a place on the page
+	shown   map[string]bool   // the runs that the page shows
 }
 
 const (
-	// mostBytes is how large a page gets, with fewer runs on it where that is needed.
-	// What is left out is said on the page, with the command that plays it.
+	// mostBytes bounds a page. If there are too many runs, the page shows the commands for
+	// the others.
 	mostBytes = 980_000
-	// fewSteps and manySteps are how many steps of a run are told in words: few where
-	// it is one of many that were drawn at random, many where somebody wrote it.
+	// fewSteps and manySteps bound the steps of a run that are told in words: few for a
+	// random run, and many for a scenario.
 	fewSteps  = 12
 	manySteps = 20
 )
 
-// runData is a run as the script gets it.
+// runData is a run as data for the script.
 type runData struct {
 	timeline.Sketch
-	Steps [][]string `json:"t"` // time, text, and "a" or "f" for what is an alarm or a fault
+	Steps [][]string `json:"t"` // time, text, and "a" or "f" for an alarm or a fault
 }
 
 func sketchRuns(list []TimelineRun) runs {
@@ -41,7 +41,7 @@ func sketchRuns(list []TimelineRun) runs {
 		}
 		t := timeline.Of(run.Log)
 		text, _ := json.Marshal(runData{t.Sketch("", run.Kinds...), steps(t, run.Kinds)}) // numbers and texts: it can't fail
-		// Designs that differ in nothing that mattered here have the same run.
+		// Similar designs may have the same run.
 		i, known := same[string(text)]
 		if !known {
 			i = len(r.list)
@@ -63,7 +63,7 @@ func (r runs) index(id string) int {
 	return i
 }
 
-// data is the runs in at most so many bytes: null for those that had no room.
+// data is the runs in at most so many bytes, null for the others.
 func (r runs) data(room int) []byte {
 	if len(r.list) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (r runs) data(room int) []byte {
 	return out.Bytes()
 }
 
-// steps are the steps up to the first violation that is shown, or the first ones.
+// steps are the steps up to the first shown violation, or the first steps.
 func steps(t *timeline.Timeline, kinds []string) [][]string {
 	story, most := t.Story(), manySteps
 	if len(kinds) > 0 {
@@ -98,7 +98,7 @@ func steps(t *timeline.Timeline, kinds []string) [][]string {
 				end = i + 1
 			}
 		}
-		end = min(len(story), end+2) // and what follows at once
+		end = min(len(story), end+2) // and its consequences
 	}
 	var out [][]string
 	for _, s := range story[max(0, end-most):end] {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Summary is a few faults against a few designs, in words, for readers who want to
-// know what was found before they read how.
+// Summary is a small table of faults and designs, in words, for readers who want the results
+// first.
 type Summary struct {
 	Designs []Choice `json:"designs"` // the columns
 	Faults  []Choice `json:"faults"`  // the rows
@@ -24,10 +24,10 @@ type Summary struct {
 
 // Choice is a row or a column of a Summary.
 type Choice struct {
-	Name  string `json:"name"`  // as the matrix has it
+	Name  string `json:"name"`  // its name in the matrix
 	Words string `json:"words"` // what it is
-	// Head is a column's heading: two lines of at most 10 letters. Short is the same
-	// with at most 6.
+	// Head is a column's heading: two lines of at most 10 letters. Short has lines of at
+	// most 6.
 	Head  [2]string `json:"-"`
 	Short [2]string `json:"-"`
 }
@@ -47,8 +47,7 @@ func (s Summary) Text(w io.Writer, width int) error {
 	return t.w.Flush()
 }
 
-// columnWidths are those of a column, with the blank before it, for each kind of
-// heading.
+// The widths of a column, including a blank before it, for each kind of heading.
 const (
 	headWidth  = 11
 	shortWidth = 7
@@ -107,7 +106,7 @@ func (t *textTable) summary(s Summary) {
 	}
 }
 
-// runs is how many runs a cell has at most.
+// runs is the largest number of runs of a cell.
 func (s Summary) runs() int {
 	most := 0
 	for _, row := range s.Cells {
@@ -118,7 +117,7 @@ func (s Summary) runs() int {
 	return most
 }
 
-// legend explains the signs that occur.
+// legend explains the signs in the table.
 func (s Summary) legend() string {
 	var words []string
 	for _, sign := range []struct {

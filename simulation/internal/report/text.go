@@ -13,12 +13,12 @@ import (
 
 // Text writes the matrix for a terminal of so many columns, 60 or more (0: 100):
 // tables of rates, then one line for each cell with violations, and what was never
-// reached. There are no colours in it.
+// reached.
 func (m Matrix) Text(w io.Writer, width int) error {
 	return m.text(w, width, (*textTable).tables, (*textTable).details, (*textTable).unreached)
 }
 
-// Table is Text without what stands below the tables.
+// Table writes only the tables.
 func (m Matrix) Table(w io.Writer, width int) error { return m.text(w, width, (*textTable).tables) }
 
 func (m Matrix) text(w io.Writer, width int, parts ...func(*textTable)) error {
@@ -35,13 +35,13 @@ type textTable struct {
 	width int
 }
 
-// leastCell is how wide a column is at least, with the blank before it.
+// leastCell is the least width of a column, including a blank before it.
 const leastCell = 6
 
-// headLines are a column's name, broken behind its dashes.
+// headLines are the parts of a column's name, broken after dashes.
 func headLines(name string) []string { return strings.SplitAfter(name, "-") }
 
-// cell is how wide a column is, with the blank before it.
+// cell is the width of a column, including a blank before it.
 func cell(name string) int {
 	wide := leastCell
 	for _, l := range headLines(name) {
@@ -104,8 +104,8 @@ func (t *textTable) table(first, width, from, to int) {
 	}
 }
 
-// details has a line for each cell in which something was found: how often, how
-// sure that is, what, and where it begins.
+// details has a line for each cell with violations: the rate with its confidence interval,
+// the kinds, and the first seeds.
 func (t *textTable) details() {
 	header := "Violated (95 % confidence), and the first seed that shows it:"
 	t.m.cells(func(design, fault string, c Cell) {
@@ -126,7 +126,7 @@ func (t *textTable) details() {
 	})
 }
 
-// unreached says which zeros show nothing.
+// unreached lists the zeros that show nothing.
 func (t *textTable) unreached() {
 	header := "Never reached, so that a 0 shows nothing:"
 	t.m.cells(func(design, fault string, c Cell) {
@@ -136,7 +136,7 @@ func (t *textTable) unreached() {
 	})
 }
 
-// below writes an entry below its header, which stands above the first one.
+// below writes an entry. The first one is written below the header.
 func (t *textTable) below(header *string, text string) {
 	if *header != "" {
 		t.line("")
@@ -147,7 +147,7 @@ func (t *textTable) below(header *string, text string) {
 }
 
 func (t *textTable) line(s string) {
-	_, _ = t.w.WriteString(strings.TrimRight(s, " ")) // an error stays, and Flush gives it
+	_, _ = t.w.WriteString(strings.TrimRight(s, " ")) // Flush returns the error
 	_ = t.w.WriteByte('\n')
 }
 
@@ -163,7 +163,7 @@ func (t *textTable) lines(text, head, indent string) {
 	}
 }
 
-// fit cuts a text off, or fills it, to n columns.
+// fit cuts or pads a text to n columns.
 func fit(s string, n int) string {
 	count := utf8.RuneCountInString(s)
 	if count > n {

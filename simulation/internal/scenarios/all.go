@@ -6,45 +6,23 @@ import (
 	"strings"
 )
 
-// All is every scenario, in the order of the list.
+// All returns every scenario, in the order of the list.
 func All() []Scenario {
-	return []Scenario{
-		pauseAfterCheck(),
-		delayedWrite(), repeatedWrite(),
-		pauseBeforeCheck(), pausedAndSteppedBack(), suspendedBeforeCheck(), frozenBeforeCheck(),
-		clockForward(), clockBack(), clocksForward(), twoClocksForward(), clocksApart(), clockSlow(), twoMinutesAhead(), twoMinutesSetRight(),
-		clientClockBack(), clientClockForward(),
-		clockRates(), coveredRates(), tenths(),
-		crashWithoutFsync(), crashWithinASecond(), crashWithFsync(), voteFromAnEarlierLife(), voteFoundMissing(), countersASecondOld(),
-		failoverToLaggard(), failoverToEqual(), replicasBehind(), replicasWithOlderCounters(),
-		replicaDown(), countedFromWait(), waitPastLease(), waitPastTimeout(),
-		lateSet(), setInAHungServer(), lateSetOnOne(), sameValueAgain(),
-		repliesLost(), sentAgain(),
-		extensionRevives(), extensionCountedLate(), extensionInPart(), extensionAfterRelease(), extensionFrees(), extensionForEver(),
-		splitVotes(),
-		serverTwice(), serversApart(),
-		differentSets(), majorityOfReachable(), setsNeverMet(),
-		suspended(), suspendedFrozen(),
-		notAtomic(),
-		blindDelete(), deleteAfterGet(),
-		even(), mOfN(),
-		bareMajority(),
-		tokenAfterLock(), currentToken(), naiveMaximum(), guardOnWrites(),
-		evicted(), flushed(), evictedFromFive(),
-		oneHangs(),
-		restartBehindProxy(), promotionWithoutRestart(),
-		switchedAddress(), addressComesBack(), addressOfASpare(),
-		pausedHandingOff(), lateExtension(), handleTwice(),
-		splitBrain(),
-		overwritten(),
-		waitingForServers(), waitingForKey(),
-		holderCrashes(), partitioned(), requestsCut(), repliesCut(),
-		wakeUpLost(), roundLost(), cohortCrashes(),
+	all := slices.Concat(
+		pauseAfterCheck(), delayedWrite(), pauseBeforeCheck(), serverClocks(), clientClocks(), clockRates(), crashWithoutFsync(),
+		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
+		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
+		oneHangs(), hiddenRestarts(), switchedAddresses(), handOffs(), splitBrain(), overwritten(), waiting(),
+		holderCrashes(), partitions(), lostMessages(), cohortCrashes(),
+	)
+	for i := range all {
+		all[i].Work = workload(all[i].Scripts)
 	}
+	return all
 }
 
-// ByID gives the scenario of that ID, whatever its case. The error Is ErrUnknown,
-// and lists the IDs.
+// ByID returns the scenario with the ID, in any case. The error Is ErrUnknown and lists the
+// IDs.
 func ByID(id string) (Scenario, error) {
 	all := All()
 	if i := slices.IndexFunc(all, func(s Scenario) bool { return strings.EqualFold(s.ID, id) }); i >= 0 {

@@ -62,7 +62,7 @@ func TestCheckRate(t *testing.T) {
 	require.ErrorIs(t, s.CheckRate(0, 0, d), scenarios.ErrUnexpected)
 }
 
-// Who must get the lock between two moments of the story, which begins after a
+// A client must get the lock between two moments of the scenario, which begins after a
 // second.
 func TestFree(t *testing.T) {
 	acquired := func(process string, at time.Duration) simulation.Result {
@@ -99,14 +99,14 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// A verdict is what tables and errors show.
+// Tables and errors show verdicts.
 func TestVerdictInWords(t *testing.T) {
 	assert.Equal(t, "none", scenarios.Verdict{}.String())
 	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}}.String())
 }
 
-// A lease that is short of a vote because the server forgot it on the way breaks an
-// assumption. Two holders that come of it break a promise, which some designs don't make.
+// A lease that is short of a vote because the server lost it in the meantime breaks an
+// assumption. Two holders are a violation, which some designs permit.
 func TestAssumptionsThatChecksSee(t *testing.T) {
 	s, err := scenarios.ByID("S7d")
 	require.NoError(t, err)

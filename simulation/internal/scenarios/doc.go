@@ -15,6 +15,8 @@
 // violations that every run shows, with any seed. A verdict without violations names
 // counters that must not be zero, which prove that the run came close to one.
 //
+// What the clients do is a script: steps such as "acquire", "update" and "until 5 s".
+//
 // A Sweep varies one value (the relative rate of clocks, the number of lost votes). A
 // Split divides votes between clients.
 //

@@ -12,8 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// The list, as it was agreed on. S23 and S25 don't exist; further letters are forms
-// of what is here.
+// The agreed list. S23 and S25 don't exist; further letters are other forms of a scenario.
 var agreed = strings.Fields(`S1 S2 S3 S4 S4b S5 S6 S7 S8 S9 S9b S9m S10 S11a S11b S11c S11d S11e S11f S12 S13 S14 S15 S16 S17 S18 S19 S20 S21 S22 S24 S26 S27 X1 X2`)
 
 func TestTheListIsComplete(t *testing.T) {
@@ -33,12 +32,12 @@ func TestTheListIsComplete(t *testing.T) {
 	assert.ErrorContains(t, err, "S22, S24")
 }
 
-func TestEveryScenarioIsToldInFull(t *testing.T) {
+func TestEveryScenarioIsComplete(t *testing.T) {
 	for _, s := range scenarios.All() {
 		for what, text := range map[string]string{"Title": s.Title, "Assumption": s.Assumption, "Breaks": s.Breaks, "Helps": s.Helps, "Source": s.Source} {
 			assert.NotEmpty(t, text, "%s: %s", s.ID, what)
 		}
-		assert.LessOrEqual(t, len(s.Title), 80, "%s: tables have no room for the title", s.ID)
+		assert.LessOrEqual(t, len(s.Title), 80, "%s: the title is too long for tables", s.ID)
 		assert.NotEmpty(t, s.Steps, s.ID)
 		assert.NotNil(t, s.Work, s.ID)
 		assert.Len(t, s.Designs(), len(s.Verdicts), "%s has a verdict for a design that doesn't exist", s.ID)
@@ -55,7 +54,7 @@ func TestEveryScenarioIsToldInFull(t *testing.T) {
 	}
 }
 
-// What a run came near to is what makes a verdict of none worth something.
+// A verdict of none proves something only if the run came close to a violation.
 func TestEveryVerdictOfNoneHasCounters(t *testing.T) {
 	for _, s := range scenarios.All() {
 		for name, verdict := range s.Verdicts {
@@ -84,7 +83,7 @@ func TestEveryDesignIsPlayed(t *testing.T) {
 	}
 }
 
-// Whoever shows what breaks shows what mends it.
+// A scenario with a violation also has a design without one.
 func TestEveryViolationHasACure(t *testing.T) {
 	for _, s := range scenarios.All() {
 		safe, violated := 0, 0
@@ -100,15 +99,14 @@ func TestEveryViolationHasACure(t *testing.T) {
 			continue
 		}
 		if safe == 0 {
-			assert.NotEmpty(t, s.NoCure, "%s: nothing helps, and it doesn't say why", s.ID)
+			assert.NotEmpty(t, s.NoCure, "%s: no design helps, and NoCure is empty", s.ID)
 		} else {
-			assert.Empty(t, s.NoCure, "%s: something helps, and it says that nothing does", s.ID)
+			assert.Empty(t, s.NoCure, "%s: a design helps, and NoCure is not empty", s.ID)
 		}
 	}
 }
 
-// What mends a design is shown beside it, in a scenario in which that makes the
-// difference.
+// For each design with a cure, a scenario shows the difference.
 func TestEveryDesignIsShownBesideItsCure(t *testing.T) {
 	for _, d := range designs.All() {
 		if d.Cure == "" {
@@ -123,7 +121,7 @@ func TestEveryDesignIsShownBesideItsCure(t *testing.T) {
 	}
 }
 
-// The list is the same each time that it is asked for: a replay depends on it.
+// The list is the same in each call: replays depend on it.
 func TestTheListIsTheSameEachTime(t *testing.T) {
 	before, after := scenarios.All(), scenarios.All()
 	for i := range before {

@@ -1,227 +1,149 @@
 package scenarios
 
 import (
+	"maps"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
-// cut loses for a while what c1 sends to servers, and what they answer.
-func cut(from, length time.Duration, servers string) simulation.Schedule {
-	var s simulation.Schedule
-	for _, server := range servers {
-		s = append(s, simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: string(server), At: at(from), For: length})
+const sameRate = "servers count a TTL at about the client's rate"
+
+// keysThatLast is the scenario in which c1 dies with the lock and faults make its keys
+// last longer. c2 then asks again and again.
+func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenario {
+	s.Assumption = sameRate
+	s.Schedule, s.Alone = simulation.Schedule{crashedWrite}, simulation.Schedule{crashedWrite}
+	for _, f := range faults {
+		s.Schedule = append(s.Schedule, each(servers, f)...)
+		s.Alone = append(s.Alone, each("A", f)...)
+	}
+	s.Scripts = clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms))
+	s.Free = []Free{{Process: "c2", By: 15 * time.Second}}
+	s.Source = "redis/redis #416: expiries are times of the wall clock"
+	if s.Helps == "" {
+		s.Helps = "an alarm at a PTTL above MaxTTL: nobody but the owner may delete the keys"
+		s.NoCure = "nobody can know that the holder is dead. Deleting them would break mutual exclusion if the holder is alive"
+		s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
+		s.Verdicts = expect(breaks(simulation.NoProgress), "setnx", unguarded, voting, fenced)
 	}
 	return s
 }
 
-// oneVoteLost is what S4, S7, S8 and S26 have in common: c1 has the lock on A, B and
-// C, something becomes of C's key, and c2 gets C, D and E. Alone, it is A's.
-func oneVoteLost(s Scenario, fault simulation.Fault) Scenario {
-	lost, alone := fault, fault
-	lost.Server, alone.Server = "C", "A"
-	s.Schedule = append(cut(-50*ms, 0, "DE"), lost)
-	s.Alone = simulation.Schedule{alone}
-	s.Work = parts(map[string]simulation.Workload{
-		"c1": func(c *simulation.Client) {
-			until(c, 0)
-			if lease := take(c); lease != nil {
-				update(c, lease)
-				until(c, 5*time.Second)
-				if c.Valid(lease) {
-					update(c, lease)
-				}
-				release(c, lease)
-			}
+// jumps is the scenario in which clocks jump under a lease on all five servers.
+func jumps(id, servers, count string, unwatched Verdict) Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    id,
+		Title: "The clocks of " + count + " servers jump forward under a lock that is on all five",
+		Steps: []string{
+			"0: c1 acquires the lock on all five",
+			"100: " + count + " clocks jump forward by 15 000",
+			"200: c2 asks all five",
+			"5 000: c1 continues",
 		},
-		"c2": turn(200*ms, time.Second),
+		Assumption: sameRate,
+		Breaks:     "mutual exclusion, if 5-3+1 = 3 clocks jump and nobody monitors them",
+		Helps:      "more votes than a quorum; the clock monitor",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
+		Verdicts:   expect(unwatched, "redlock quarantine").and(refusedSecond, watching, fenced),
 	})
+	s.Schedule, s.Alone = each(servers, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second}), nil
 	return s
 }
 
-var (
-	// overlap is what comes of oneVoteLost if nothing is done about it: c1 goes on
-	// under its lease after c2 had its own.
-	overlap = breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired")
-	// refusedSecond is what must come of it.
-	refusedSecond = none.reaching("c2 refused", "c1 write").without("c2 acquired")
-)
-
-// clockForward is S4.
-func clockForward() Scenario {
-	return oneVoteLost(Scenario{
+func serverClocks() []Scenario {
+	forward := oneVoteLost(Scenario{
 		ID:    "S4",
 		Title: "A server's clock jumps forward",
 		Steps: []string{
-			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
 			"100: C's clock jumps forward by 15 000, and C's key has expired",
-			"200: c2 gets the lock on C, D and E",
-			"5 000: c1 goes on under its lease, which it believes in until 9 898",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease, which it considers valid until 9 898",
 		},
-		Assumption: "servers count a TTL at about the client's rate",
+		Assumption: sameRate,
 		Breaks:     "mutual exclusion, for 9.7 s",
-		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4c). Fencing saves the resource",
+		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4d). Fencing saves the resource",
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
-		Verdicts: expect(overlap, group(unguarded, []string{"redlock", "quarantine", "unwatched"})...).
-			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
-			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), group([]string{"monitor"}, fenced, []string{"default"})...).
-			and(refusedSecond, "setnx", "topup"),
+		Verdicts: expect(overlap, unguarded, "redlock quarantine unwatched").
+			and(overlapRefused, "unwatched-fenced").
+			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), "monitor", complete).
+			and(refusedSecond, "setnx topup"),
 		Variants: unwatched(),
 	}, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
-}
-
-// clockBack is S4b.
-func clockBack() Scenario {
-	return keysThatLast(Scenario{
+	back := keysThatLast(Scenario{
 		ID:    "S4b",
 		Title: "Three servers' clocks are set back under a lock whose holder has died",
 		Steps: []string{
-			"0: c1 gets the lock, and dies before it writes",
-			"500: the clocks of C, D and E are set back by 20 000, so that their keys live to 30 000",
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: the clocks of C, D and E are set back by 20 000, so that their keys last until 30 000",
 			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
 		},
 		Breaks: "liveness: the lock is blocked for three TTLs",
-	}, simulation.Fault{Kind: simulation.Step, By: -20 * time.Second})
-}
+	}, "CDE", simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -20 * time.Second})
 
-// clockSlow is S4f.
-func clockSlow() Scenario {
-	return keysThatLast(Scenario{
-		ID:    "S4f",
-		Title: "Three servers' clocks go half as fast under a lock whose holder has died",
-		Steps: []string{
-			"0: c1 gets the lock, and dies before it writes",
-			"500: the clocks of C, D and E go half as fast, so that their keys live to 19 500; where they stand still they live for ever",
-			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
-		},
-		Breaks: "liveness: the lock is blocked for two TTLs",
-	}, simulation.Fault{Kind: simulation.Rate, PPM: -500_000})
-}
-
-// keysThatLast is what S4b and S4f have in common.
-func keysThatLast(s Scenario, fault simulation.Fault) Scenario {
-	s.Assumption = "servers count a TTL at about the client's rate"
-	s.Helps = "an alarm at a PTTL above MaxTTL: nobody else may delete the keys"
-	s.Source = "redis/redis #416: expiries are moments of the wall clock"
-	dies := simulation.Fault{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}
-	fault.At = at(500 * ms)
-	s.Schedule, s.Alone = simulation.Schedule{dies}, simulation.Schedule{dies}
-	for _, server := range []string{"C", "D", "E"} {
-		fault.Server = server
-		s.Schedule = append(s.Schedule, fault)
-	}
-	fault.Server = "A"
-	s.Alone = append(s.Alone, fault)
-	s.Work = parts(map[string]simulation.Workload{
-		"c1": turn(0, 0),
-		"c2": keepTrying(10_100*ms, 20, 250*ms),
-	})
-	s.Free = []Free{{Process: "c2", By: 15 * time.Second}}
-	s.Verdicts = expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded, voting, fenced)...)
-	s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
-	s.NoCure = "the keys are somebody's, as far as anybody can tell, and to delete them would break mutual exclusion where their holder lives"
-	return s
-}
-
-// clocksForward is S4c: the formula g-Q+1 with clocks.
-func clocksForward() Scenario { return jumps("S4c", 3, "three", overlap, refusedSecond) }
-
-// twoClocksForward is S4d, one jump less than S4c.
-func twoClocksForward() Scenario { return jumps("S4d", 2, "two", refusedSecond, refusedSecond) }
-
-func jumps(id string, n int, word string, unwatched, watched Verdict) Scenario {
-	s := oneVoteLost(Scenario{
-		ID:    id,
-		Title: "The clocks of " + word + " servers jump forward under a lock that is on all five",
-		Steps: []string{
-			"0: c1 gets the lock on all five",
-			"100: " + word + " clocks jump forward by 15 000",
-			"200: c2 asks all five",
-			"5 000: c1 goes on",
-		},
-		Assumption: "servers count a TTL at about the client's rate",
-		Breaks:     "mutual exclusion, if 5-3+1 = 3 clocks jump and nobody watches them",
-		Helps:      "more votes than a quorum; the clock monitor",
-		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example, where D and E can't be reached: that is what makes one jump enough",
-		Verdicts: expect(unwatched, "redlock", "quarantine").
-			and(watched, group(watching, fenced)...),
-	}, simulation.Fault{})
-	s.Schedule, s.Alone = nil, nil
-	for _, server := range "CDE"[:n] {
-		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Step, Server: string(server), At: at(100 * ms), By: 15 * time.Second})
-	}
-	return s
-}
-
-// clocksApart is S4e: no clock jumps, they only don't agree.
-func clocksApart() Scenario {
-	s := oneVoteLost(Scenario{
+	apart := oneVoteLost(Scenario{
 		ID:    "S4e",
 		Title: "The servers' clocks are ahead of the clients', as they always were",
 		Steps: []string{
 			"before: all servers' clocks are 15 000 ahead",
-			"0: c1 gets the lock; a key that expires at a time on c1's clock has expired when it is set",
+			"0: c1 acquires the lock; a key with an expiry time by c1's clock has expired when it is set",
 			"200: c2 asks",
-			"5 000: c1 goes on",
+			"5 000: c1 continues",
 		},
 		Assumption: "client and server agree on what time it is",
-		Breaks:     "mutual exclusion, for who sends the moment of expiry (PXAT) rather than a time to live",
-		Helps:      "PX: how long a second is all agree on, what time it is not",
-		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two lockers at once)",
+		Breaks:     "mutual exclusion, for a client that sends the time of expiry (PXAT) rather than a time to live",
+		Helps:      "PX: all agree on how long a second is, but not on what time it is",
+		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two holders at once)",
 		Verdicts: expect(overlap, "expire-at").
-			and(refusedSecond.reaching("a clock was stepped"), group([]string{"setnx"}, unguarded, voting, fenced)...),
-	}, simulation.Fault{})
-	s.Schedule, s.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
-	return s
-}
+			and(refusedSecond.reaching("a clock was stepped"), "setnx", unguarded, voting, fenced),
+	})
+	apart.Schedule, apart.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
 
-// twoMinutesAhead is S4g.
-func twoMinutesAhead() Scenario {
-	s := clocksApart()
-	s.ID, s.Title = "S4g", "One server's clock is two minutes ahead, as it always was"
-	s.Steps = []string{
+	slow := keysThatLast(Scenario{
+		ID:    "S4f",
+		Title: "Three servers' clocks go half as fast under a lock whose holder has died",
+		Steps: []string{
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: the clocks of C, D and E go half as fast, so that their keys last until 19 500; where a clock stands still, they last forever",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
+		},
+		Breaks: "liveness: the lock is blocked for two TTLs",
+	}, "CDE", simulation.Fault{Kind: simulation.Rate, At: at(500 * ms), PPM: -500_000})
+
+	twoMinutes := simulation.Fault{Kind: simulation.Step, By: 2 * time.Minute}
+	ahead := apart.atVictim(0, twoMinutes)
+	ahead.ID, ahead.Title = "S4g", "One server's clock is two minutes ahead, as it always was"
+	ahead.Steps = []string{
 		"before: C's clock is two minutes ahead of all others",
-		"0: c1 gets the lock on A, B and C; D and E can't be reached by it. A key that expires at a time on c1's clock has expired when C sets it",
-		"100: with tokens c1 gives up: C counts from its clock, further ahead than A and B can be raised, and without D and E there is no quorum but with C",
+		"0: c1 acquires the lock on A, B and C; it can't reach D and E. A key with an expiry time by c1's clock has expired when C sets it",
+		"100: with tokens c1 gives up: C counts from its clock, further ahead than A and B can be raised, and without D and E every quorum includes C",
 		"200: c2 asks",
-		"5 000: c1 goes on",
+		"5 000: c1 continues",
 	}
-	s.Schedule = append(cut(-50*ms, 0, "DE"), ahead("C"))
-	s.Alone = simulation.Schedule{ahead("A")}
-	s.Breaks = "mutual exclusion, if a client sends the moment of expiry (PXAT) rather than a time to live. Where tokens are minted, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
-	vs := verdicts(s.Verdicts)
-	vs.and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), group([]string{"default"}, fenced)...)
-	return s
-}
+	ahead.Breaks = "mutual exclusion, if a client sends the time of expiry (PXAT) rather than a time to live. With tokens, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
+	ahead.Verdicts = verdicts(maps.Clone(apart.Verdicts)).
+		and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), complete)
 
-// ahead lets a server's clock be two minutes ahead from the beginning.
-func ahead(server string) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Step, Server: server, By: 2 * time.Minute}
-}
-
-// twoMinutesSetRight is S4h.
-func twoMinutesSetRight() Scenario {
-	right := func(server string) simulation.Fault {
-		return simulation.Fault{Kind: simulation.Step, Server: server, At: at(500 * ms), By: -2 * time.Minute}
-	}
-	s := keysThatLast(Scenario{
+	corrected := keysThatLast(Scenario{
 		ID:    "S4h",
 		Title: "One server's clock was two minutes ahead, and is set right",
 		Steps: []string{
 			"before: C's clock is two minutes ahead of all others",
-			"0: c1 gets the lock, and dies before it writes",
-			"500: C's clock is set right, so that its key lives for two minutes more",
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: C's clock is set right, so that its key lasts for two minutes more",
 			"10 100 to 15 000: c2 asks again and again",
 		},
-		Breaks: "liveness, if there is that server alone: the lock is blocked for two minutes",
-	}, simulation.Fault{})
-	s.Helps, s.NoCure = "other servers, whose clocks were right: a majority of them has forgotten the key", ""
-	dies := s.Schedule[0]
-	s.Schedule = simulation.Schedule{dies, ahead("C"), right("C")}
-	s.Alone = simulation.Schedule{dies, ahead("A"), right("A")}
-	s.Verdicts = expect(breaks(simulation.NoProgress), group([]string{"setnx"}, unguarded)...).
-		and(none.reaching("c2 write"), group(voting, fenced)...)
-	s.Reached = []string{"a process crashed", "c1 acquired", "a clock was stepped"}
-	return s
+		Breaks: "liveness, if it is the only server: the lock is blocked for two minutes",
+		Helps:  "other servers, whose clocks were right: on a majority of them the key has expired",
+		Verdicts: expect(breaks(simulation.NoProgress), "setnx", unguarded).
+			and(none.reaching("c2 write"), voting, fenced),
+		Reached: []string{"a process crashed", "c1 acquired", "a clock was stepped"},
+	}, "C", twoMinutes, simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -2 * time.Minute})
+
+	return []Scenario{
+		forward, back, jumps("S4c", "CDE", "three", overlap), jumps("S4d", "CD", "two", refusedSecond),
+		apart, slow, ahead, corrected,
+	}
 }

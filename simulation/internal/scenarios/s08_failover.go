@@ -5,84 +5,83 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// lag keeps a replica behind its master until a moment.
-func lag(server string, replica int, to time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Lag, Server: server, Replica: replica, At: at(-10 * ms), For: to + 10*ms}
+// lag keeps a replica of every server behind its master until a moment; 0 is all replicas.
+func lag(replica int, to time.Duration) simulation.Fault {
+	return simulation.Fault{Kind: simulation.Lag, Server: simulation.Any, Replica: replica, At: at(-10 * ms), For: to + 10*ms}
 }
 
-// failover puts a replica in a server's place.
-func failover(server string, replica int, when time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Failover, Server: server, Replica: replica, At: at(when)}
-}
-
-// waiting is the library without its quarantine, with votes that count when one of
-// several replicas has them.
-func waiting() designs.Design {
-	return withSetting("wait", "this library with WAIT for one of several replicas, and without quarantine and clock monitor", "default", func(c *simulation.Config) {
-		c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off
-		c.WaitReplicas = 1
-	})
+// failover promotes a replica of every server.
+func failover(replica int, when time.Duration) simulation.Fault {
+	return simulation.Fault{Kind: simulation.Failover, Server: simulation.Any, Replica: replica, At: at(when)}
 }
 
 const failoverSource = "the Redis document, \"Why Failover-based Implementations Are Not Enough\"; redisson/redisson #5256 and #2669"
 
-// failoverToLaggard is S8.
-func failoverToLaggard() Scenario {
-	s := oneVoteLost(Scenario{
+func failovers() []Scenario {
+	waiting := withSetting("wait", "this library with WAIT for one of several replicas, and without quarantine and clock monitor", "default", func(c *simulation.Config) {
+		c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off
+		c.WaitReplicas = 1
+	})
+	return []Scenario{oneVoteLost(Scenario{
 		ID:    "S8",
-		Title: "A master fails, and the replica that takes over hasn't got the key",
+		Title: "A master fails, and the replica that takes over lacks the key",
 		Steps: []string{
 			"before: each server has two replicas, and the first of C's lags",
-			"0: c1 gets the lock on A, B and C; D and E can't be reached by it. C's second replica has the key within some ms",
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E. C's second replica has the key within some ms",
 			"50: C fails, and its first replica takes over",
-			"200: c2 gets the lock on C, D and E",
-			"5 000: c1 goes on under its lease",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
 		},
-		Assumption: "a vote once given stands, also in the replica that takes over",
-		Breaks:     "mutual exclusion. WAIT for one of several replicas and semi-synchronous replication don't help: the replica that acknowledged needn't be the one that takes over",
-		Helps:      "WAIT for all replicas, which refuses the lock here and whenever a replica is down (S8e); a quarantine for servers whose run has changed: the replication ID tells a promotion, too",
+		Assumption: votesStand + ", also on the replica that takes over",
+		Breaks:     "mutual exclusion. WAIT for one of several replicas and semi-synchronous replication don't help: another replica may take over than the one that acknowledged",
+		Helps:      "WAIT for all replicas, which refuses the lock here and whenever a replica is down (S8e); a quarantine for servers whose run has changed: the replication ID shows a promotion, too",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
-		Verdicts: expect(overlap.reaching("a server failed over", "a server lost acknowledged writes"), group([]string{"redlock", "unwatched", "wait", "setnx"}, unguarded)...).
-			and(none.reaching("c1 refused", "c2 acquired", "a server failed over").without("c1 acquired"), "wait-one", "wait-all").
-			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "unwatched-fenced").
-			and(refusedSecond.reaching("a quarantine began: restarted", "a server failed over"), group([]string{"quarantine"}, watching, fenced)...),
-		Variants: append(unwatched(), waiting()),
-	}, simulation.Fault{})
-	s.Schedule = append(cut(-50*ms, 0, "DE"), lag("C", 1, time.Second), failover("C", 1, 50*ms))
-	s.Alone = simulation.Schedule{lag("A", 1, time.Second), failover("A", 1, 50*ms)}
-	return s
-}
-
-// failoverToEqual is S8b.
-func failoverToEqual() Scenario {
-	s := oneVoteLost(Scenario{
+		Verdicts: expect(overlap.reaching("a server failed over", "a server lost acknowledged writes"), "redlock unwatched wait setnx", unguarded).
+			and(none.reaching("c1 refused", "c2 acquired", "a server failed over").without("c1 acquired"), "wait-one wait-all").
+			and(overlapRefused, "unwatched-fenced").
+			and(quarantined.reaching("a server failed over"), "quarantine", watching, fenced),
+		Variants: append(unwatched(), waiting),
+	}, lag(1, time.Second), failover(1, 50*ms)), oneVoteLost(Scenario{
 		ID:    "S8b",
 		Title: "A master fails, and the replica that takes over has the key",
 		Steps: []string{
 			"before: each server has two replicas, and the first of C's lags",
-			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
 			"50: C fails, and its second replica takes over, which is up to date",
 			"200: c2 asks, and gets D and E",
 		},
-		Assumption: "a vote once given stands, and here it does",
-		Breaks:     "nothing: S8 is a matter of chance, and WAIT for one of several replicas makes the odds better",
-		Helps:      "luck, or a promotion that asks who is up to date",
+		Assumption: votesStand + ", and here it does",
+		Breaks:     "nothing: S8 is a matter of chance, and WAIT for one of several replicas improves the odds",
+		Helps:      "luck, or a promotion of a replica that is up to date",
 		Source:     failoverSource,
 		Base:       simulation.Config{Replicas: 2},
-		Verdicts:   expect(refusedSecond.reaching("a server failed over"), group([]string{"setnx"}, unguarded, voting, fenced)...),
-	}, simulation.Fault{})
-	s.Schedule = append(cut(-50*ms, 0, "DE"), lag("C", 1, time.Second), failover("C", 2, 50*ms))
-	s.Alone = simulation.Schedule{lag("A", 1, time.Second), failover("A", 2, 50*ms)}
-	return s
-}
-
-// replicasWithOlderCounters is S8d.
-func replicasWithOlderCounters() Scenario {
-	return olderCounters(Scenario{
+		Verdicts:   expect(refusedSecond.reaching("a server failed over"), "setnx", unguarded, voting, fenced),
+	}, lag(1, time.Second), failover(2, 50*ms)), {
+		// What WAIT is good for, and how semi-synchronous replication gives in.
+		ID:    "S8c",
+		Title: "Both replicas lag, and the master fails",
+		Steps: []string{
+			"before: each server has two replicas, and A's are both cut off",
+			"0: c1 asks A; 500: semi-synchronous replication times out and answers OK; 1 000: WAIT reports that no replica has the key, and c1 releases it",
+			"1 200: A fails, and its first replica takes over",
+			"1 500: c2 asks A",
+			"3 000: c1 continues under its lease, if it has one",
+		},
+		Assumption: votesStand + ", also on the replica that takes over",
+		Breaks:     "mutual exclusion",
+		Helps:      "WAIT, if the client checks its reply. For one of several replicas it is not enough (S8)",
+		Source:     failoverSource + "; redisson/redisson #3994, where the reply wasn't checked; Alibaba Cloud on Tair's semi-synchronous mode, which falls back after 500 ms",
+		Base:       simulation.Config{Replicas: 2},
+		Schedule:   append(each("A", lag(0, 1_400*ms)), each("A", failover(1, 1_200*ms))...),
+		Scripts:    clients(Script{until(0), acquire, until(3 * time.Second), ifValid(update), release}, turn(1_500*ms, 2*time.Second)),
+		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired"), "replica-async setpx-cad setpx-del tair-cas").
+			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
+			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one wait-all wait-some wait-late"),
+		Reached: []string{"a server failed over", "c2 acquired"},
+	}, olderCounters(Scenario{
 		ID:    "S8d",
 		Title: "All servers fail over to replicas with older counters",
 		Steps: []string{
@@ -91,44 +90,91 @@ func replicasWithOlderCounters() Scenario {
 		},
 		Source: failoverSource,
 		Base:   simulation.Config{Replicas: 1},
-	}, simulation.Schedule{lag(simulation.Any, 1, time.Second), failover(simulation.Any, 1, 500*ms)})
+	}, lag(1, time.Second), failover(1, 500*ms))}
 }
 
-// replicasBehind is S8c: what WAIT is good for, and how semi-synchronous replication
-// gives in.
-func replicasBehind() Scenario {
-	return Scenario{
-		ID:    "S8c",
-		Title: "Both replicas lag, and the master fails",
-		Steps: []string{
-			"before: each server has two replicas, and A's are both cut off",
-			"0: c1 asks A; 500: semi-synchronous replication has waited long enough and answers OK; 1 000: WAIT says that no replica has it, and the lock is given back",
-			"1 200: A fails, and its first replica takes over",
-			"1 500: c2 asks A",
-			"3 000: c1 goes on under its lease, if it has one",
-		},
-		Assumption: "a vote once given stands, also in the replica that takes over",
-		Breaks:     "mutual exclusion",
-		Helps:      "WAIT, whose answer is looked at. For one of several replicas it is not enough (S8)",
-		Source:     failoverSource + "; redisson/redisson #3994, where the answer wasn't looked at; Alibaba Cloud on Tair's semi-synchronous mode, which falls back after 500 ms",
-		Base:       simulation.Config{Replicas: 2},
-		Schedule:   simulation.Schedule{lag("A", 0, 1_400*ms), failover("A", 1, 1_200*ms)},
-		Work: parts(map[string]simulation.Workload{
-			"c1": func(c *simulation.Client) {
-				until(c, 0)
-				if lease := take(c); lease != nil {
-					until(c, 3*time.Second)
-					if c.Valid(lease) {
-						update(c, lease)
-					}
-					release(c, lease)
-				}
-			},
-			"c2": turn(1_500*ms, 2*time.Second),
-		}),
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired"), "replica-async", "setpx-cad", "setpx-del", "tair-cas").
-			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
-			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one", "wait-all", "wait-some", "wait-late"),
-		Reached: []string{"a server failed over", "c2 acquired"},
+const waitSource = "the Redis command reference, WAIT; redisson/redisson #4211, #4798 and #3859"
+
+// waits are the forms of S8 about WAIT.
+func waits() []Scenario {
+	// All replicas are slow. After the key's end c2 asks, and c1 checks its lease again.
+	slowReplicas := func(s Scenario, by, asks, checks time.Duration) Scenario {
+		s.Base = simulation.Config{Replicas: 2}
+		behind := lag(0, 2*time.Second)
+		behind.By = by
+		s.Schedule = simulation.Schedule{behind}
+		s.Scripts = clients(twoUpdates(0, checks), turn(asks, 2*time.Second))
+		s.Source = waitSource
+		return s
 	}
+	overlap := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write")
+	return []Scenario{{
+		// What WAIT for all replicas costs.
+		ID:    "S8e",
+		Title: "A replica is down, and nothing else",
+		Steps: []string{
+			"before: the first replica of each server is down, and stays down for a minute",
+			"0 to 20 000: c1 asks again and again",
+		},
+		Assumption: "all replicas are up",
+		Breaks:     "liveness: nobody gets the lock while one replica is down",
+		Helps:      "WAIT for fewer replicas, which a failover can break (S8), or a majority of servers without replicas",
+		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
+		Base:       simulation.Config{Replicas: 2},
+		Schedule:   simulation.Schedule{lag(1, time.Minute)},
+		Scripts:    clients(keepTrying(0, 20, 250*ms)),
+		Free:       []Free{{Process: "c1", By: 20 * time.Second}},
+		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
+			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
+	}, slowReplicas(Scenario{
+		ID:    "S8f",
+		Title: "The lease counts from after the WAIT, and the replicas are slow",
+		Steps: []string{
+			"0: c1 sets the key, which lasts until 10 000; the replicas have it 900 later",
+			"900: WAIT answers. Counted from here the lease is valid to 10 900, counted from before the SET to 10 000. Semi-synchronous replication answers at 500",
+			"10 100: c2 acquires the lock",
+			"10 400: c1 continues under its lease, if it finds it valid",
+		},
+		Assumption: "the lock call takes no time",
+		Breaks:     "mutual exclusion, for as long as the WAIT took",
+		Helps:      "counting from before the first command, as the Redis document does",
+		Verdicts: expect(overlap, "wait-late semisync").
+			and(none.reaching("c1 write", "c2 write"), "wait-one wait-all wait-some replica-async redlock default token-admit"),
+	}, 900*ms, 10_100*ms, 10_400*ms), slowReplicas(Scenario{
+		ID:    "S8g",
+		Title: "A WAIT takes longer than the lease",
+		Steps: []string{
+			"0: c1 sets the key, which lasts until 10 000; the replicas have it 12 000 later",
+			"1 000: a WAIT with a timeout of a second reports that no replica has it, and c1 gives the lock up",
+			"12 000: a WAIT with a longer timeout reports that the replica has the key, which has expired by then",
+			"12 500: c2 acquires the lock",
+			"13 000: c1 continues under its lease, if it finds it valid",
+		},
+		Assumption: "what a replica acknowledges still holds",
+		Breaks:     "mutual exclusion: the lease had expired when it was handed out",
+		Helps:      "a timeout of WAIT that is a fraction of the lease, and a lease that counts from before the SET",
+		Verdicts: expect(overlap, "wait-long").
+			and(none.reaching("c1 refused", "c2 write", "a WAIT fell short").without("c1 acquired"), "wait-one wait-all wait-some").
+			and(none.reaching("c1 write", "c2 write"), "redlock default token-admit"),
+	}, 12*time.Second, 12_500*ms, 13*time.Second), {
+		ID:    "S8h",
+		Title: "A WAIT takes longer than the client's timeout",
+		Steps: []string{
+			"before: all replicas are down, and stay down for four seconds",
+			"0: c1 sets the key, and sends WAIT",
+			"1 000: a WAIT with a timeout of a second reports that no replica has the key, and c1 deletes it",
+			"3 000: a WAIT without one is still waiting at the client's own timeout. The caller gets an error; nobody deletes the key",
+			"4 500 to 7 000: the replicas are up again; c2 asks again and again",
+		},
+		Assumption: "a command that fails had no effect",
+		Breaks:     "liveness: a key that nobody knows of, for a TTL",
+		Helps:      "a timeout of WAIT that is below the client's, and a release after every error",
+		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
+		Base:       simulation.Config{Replicas: 2},
+		Schedule:   simulation.Schedule{lag(0, 4*time.Second)},
+		Scripts:    clients(Script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
+		Free:       []Free{{Process: "c2", By: 7 * time.Second}},
+		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
+			and(none.reaching("c1 refused", "a WAIT fell short", "c2 write"), "wait-one wait-all wait-some"),
+	}}
 }

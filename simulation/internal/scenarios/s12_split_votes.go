@@ -3,6 +3,8 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -10,15 +12,15 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// step is the time from one round to the next of clients in lockstep.
-const step = 100 * ms
+// roundTime is the time between the rounds of clients in lockstep.
+const roundTime = 100 * ms
 
-// evenly is a network in which a round is over everywhere before anybody has given
-// anything back: each server's vote is then one draw among the clients.
+// evenly is a network in which a round has ended everywhere before anybody has deleted
+// anything: each server's vote is one random choice among the clients.
 var evenly = simulation.Config{LatencyMin: 10 * ms, LatencyMax: 11 * ms}
 
-// lockstep is the library by clients that try again after a fixed time, all in the
-// same moment.
+// lockstep is the library by clients that try again after a fixed time, all at the same
+// moment.
 func lockstep() designs.Design {
 	return withSetting("lockstep", "this library by clients that try again at fixed moments", "redlock", func(c *simulation.Config) {
 		inner := c.Locker
@@ -55,51 +57,45 @@ func (l inStep) Acquire(ctx context.Context, key string) (lease simulation.Lease
 		if lease, err = l.TryAcquire(ctx, key); err == nil || ctx.Err() != nil {
 			return lease, err
 		}
-		clock.Sleep(step - clock.Since(began)%step)
+		clock.Sleep(roundTime - clock.Since(began)%roundTime)
 	}
 	return nil, err
 }
 
-// splitVotes is S12. How often a round has no winner, and how many rounds it takes,
-// is counted by Split.
-func splitVotes() Scenario {
+// splitVotes is S12. A Split counts how often a round has no winner, and how many rounds it
+// takes.
+func splitVotes() []Scenario {
 	base := evenly
 	base.Processes = 5
 	base.Quorum.MaxTries = 100
-	return Scenario{
+	return []Scenario{{
 		ID:    "S12",
 		Title: "Five clients at once, and nobody gets a majority",
 		Steps: []string{
-			"0: five clients ask five servers; each server's vote goes to whose SET comes first, and seldom to one client three times",
-			"100, 200, ...: who waits the same time as the others after a lost round meets them again",
+			"0: five clients ask five servers; each server votes for the client whose SET comes first, and seldom do three vote for the same client",
+			"100, 200, ...: clients that wait the same time after a lost round compete again",
 		},
-		Assumption: "somebody wins",
-		Breaks:     "liveness, for as long as they stay in step: a round has no winner with a probability of .710",
-		Helps:      "random delays; better, after a round that was split, asking one server first, the same for all: who is refused there asks no further",
+		Assumption: "some client wins",
+		Breaks:     "liveness, as long as the clients stay in step: a round has no winner with a probability of .710",
+		Helps:      "random delays; better, after a round with split votes, asking one server first, the same for all: a client that is refused there asks no further",
 		Source:     "the Redis document, \"Retry on Failure\": a random delay, to desynchronize; samcook/RedLock.net #60",
 		Base:       base,
-		Work: func(c *simulation.Client) {
-			look(c)
-			until(c, 0)
-			if lease, err := c.Acquire(key); err == nil {
-				release(c, lease)
-			}
-		},
-		Free:    []Free{{Process: simulation.Any, By: 170 * ms}},
-		Reached: []string{"acquire granted", "acquire refused", "a lease was acquired"},
+		Scripts:    everyClient(Script{until(0), await, release}),
+		Free:       []Free{{Process: simulation.Any, By: 170 * ms}},
+		Reached:    []string{"acquire granted", "acquire refused", "a lease was acquired"},
 		Verdicts: expect(Verdict{Kinds: breaks(simulation.NoProgress).Kinds, AtLeast: .2}, "lockstep").
-			and(none, group(voting, fenced)...),
+			and(none, voting, fenced),
 		Variants: []designs.Design{lockstep()},
-	}
+	}}
 }
 
-// Split is k clients that ask N servers for one lock at one moment.
+// Split is a competition of clients that ask for one lock at one moment.
 type Split struct {
-	// Servers is N, Up how many of them answer, Clients k.
+	// Servers is the number of servers, and Up how many of them answer.
 	Servers, Up, Clients int
 }
 
-// Splits is the list that is played.
+// Splits returns the competitions of S12.
 func Splits() []Split {
 	return []Split{
 		{3, 3, 2}, {3, 3, 3}, {3, 3, 5}, {3, 3, 10},
@@ -108,9 +104,9 @@ func Splits() []Split {
 	}
 }
 
-// NoWinner is the probability that a round has no winner if each server that is up
-// votes for one of the clients at random: 1 less k times the probability that one
-// client gets Q votes or more, since no two can.
+// NoWinner is the probability that a round has no winner if each server that is up votes
+// for a random client: 1 minus k times the probability that one of k clients gets Q votes or
+// more. (No two can.)
 func (s Split) NoWinner() float64 {
 	wins, k := 0.0, float64(s.Clients)
 	for votes := s.Servers/2 + 1; votes <= s.Up; votes++ {
@@ -136,27 +132,25 @@ func choose(n, k int) int {
 	return c
 }
 
-// Retry is what clients do after a round that they have lost.
+// Retry is what clients do after a lost round.
 type Retry string
 
-// The ways to try again.
 const (
-	// Lockstep waits until the same moment as everybody else.
+	// Lockstep waits until the same moment as all others.
 	Lockstep Retry = "lockstep"
 	// Random waits for a random time: the classic answer.
 	Random Retry = "random delays"
-	// OneFirst is this library's Acquire: random delays, and after a split round
-	// one server is asked first.
+	// OneFirst is this library's Acquire: random delays, and after a round with split
+	// votes one server is asked first.
 	OneFirst Retry = "one server first"
 )
 
-// Race is how a Split ended.
+// Race is the result of a Split.
 type Race struct {
-	// Rounds is how many the first client to get the lock took for it, 0 if none
-	// got it.
+	// Rounds is the number of rounds of the first client that got the lock, 0 if none
+	// did. Took is the time until then.
 	Rounds int
-	// Took is the time until then from the moment at which all began.
-	Took time.Duration
+	Took   time.Duration
 }
 
 // Play plays one run, until the first client has the lock.
@@ -168,10 +162,13 @@ func (s Split) Play(seed uint64, retry Retry) (Race, error) {
 	cfg := evenly
 	cfg.Servers, cfg.Processes = s.Servers, s.Clients
 	cfg.Quorum.MaxWait = 5 * time.Second
-	cfg.Progress = -1 // who never gets there is counted, not reported
+	cfg.Progress = -1 // a client that never succeeds is counted, not reported
 	d.Apply(&cfg)
-	tries := make(rounds, s.Clients)
-	cfg.Locker = tries.counting(cfg.Locker)
+	inner, rounds := cfg.Locker, make([]atomic.Int64, s.Clients)
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		p.Config.Hooks = p.Config.Hooks.And(quorum.Hooks{RoundStarted: func(context.Context, quorum.RoundStart) { rounds[p.Index].Add(1) }})
+		return inner(p)
+	}
 	var schedule simulation.Schedule
 	for i := s.Up; i < s.Servers; i++ {
 		schedule = append(schedule, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
@@ -182,18 +179,20 @@ func (s Split) Play(seed uint64, retry Retry) (Race, error) {
 	}
 	for e := range r.Log.All() {
 		if e.Kind == simulation.Acquired {
-			return Race{Rounds: tries.of(e.Process), Took: e.At - at(0)}, nil
+			var index int
+			_, err := fmt.Sscanf(e.Process, "c%d", &index)
+			return Race{Rounds: int(rounds[index-1].Load()), Took: e.At - at(0)}, err
 		}
 	}
 	return Race{}, nil
 }
 
-// race is one client's part: it ends when it has the lock, or somebody else does.
+// race is the workload of each client: it ends when some client has the lock.
 func (s Split) race(retry Retry) simulation.Workload {
 	return func(c *simulation.Client) {
-		until(c, 0)
+		c.SleepUntil(at(0))
 		if retry == OneFirst {
-			_, _ = c.Acquire(key) // who gets it is in the history
+			_, _ = c.Acquire(key) // the history has the winner
 			return
 		}
 		for round := range uint64(600) {
@@ -201,16 +200,16 @@ func (s Split) race(retry Retry) simulation.Workload {
 				return
 			}
 			if retry == Random {
-				c.Sleep(time.Duration(c.Pick(round, int(2*step))))
+				c.Sleep(time.Duration(c.Pick(round, int(2*roundTime))))
 			} else {
-				until(c, time.Duration(round+1)*step)
+				c.SleepUntil(at(time.Duration(round+1) * roundTime))
 			}
 		}
 	}
 }
 
-// decided reports whether a round was lost to keys of an earlier one: a majority
-// that stands for so long is somebody's lease.
+// decided reports whether a round was lost to keys of an earlier one: a majority that lasts
+// for so long is a lease.
 func (s Split) decided(err error) bool {
 	var round *quorum.RoundError
 	if !errors.As(err, &round) {
@@ -218,7 +217,7 @@ func (s Split) decided(err error) bool {
 	}
 	old := 0
 	for _, ballot := range round.Votes {
-		if left := ballot.Vote.Remaining; left > 0 && left < 10*time.Second-step/2 {
+		if left := ballot.Vote.Remaining; left > 0 && left < 10*time.Second-roundTime/2 {
 			old++
 		}
 	}

@@ -6,9 +6,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// notAtomic is S16.
-func notAtomic() Scenario {
-	return Scenario{
+func notAtomic() []Scenario {
+	return []Scenario{{
 		ID:    "S16",
 		Title: "A crash between SETNX and EXPIRE",
 		Steps: []string{
@@ -17,18 +16,14 @@ func notAtomic() Scenario {
 			"later: so does everybody else",
 		},
 		Assumption: "two commands are one",
-		Breaks:     "liveness, for ever",
+		Breaks:     "liveness, forever",
 		Helps:      "SET NX PX, one command",
 		Source:     "redis/redis-py #554, lukas-krecan/ShedLock #65, laravel/horizon #1738; the command page of SET",
 		Base:       simulation.Config{Witness: true},
 		Schedule:   simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: at(0), Nth: 2}},
-		Work: parts(map[string]simulation.Workload{
-			"c1": turn(0, 0),
-			"c2": turn(60*time.Second, 0),
-		}),
-		Verdicts: expect(breaks(simulation.NeverFree).reaching("c2 refused"), "setnx", "setnx-expire").
-			and(none.reaching("c2 write"), "setpx-del", "setpx-cad", "tair-cas", "replica-async", "wait-some", "semisync").
-			and(none.reaching("c2 write"), group(voting, fenced)...),
+		Scripts:    clients(turn(0, 0), turn(60*time.Second, 0)),
+		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
+			and(breaks(simulation.NeverFree).reaching("c2 refused"), "setnx setnx-expire"),
 		Reached: []string{"a process crashed"},
-	}
+	}}
 }

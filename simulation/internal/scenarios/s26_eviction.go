@@ -9,8 +9,8 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// verified is the library used by a client that does as it is told: it calls Verify
-// before it relies on the servers, and goes no further if that says no.
+// verified is the library used by a client that calls Verify before it relies on the
+// servers, and stops if Verify returns an error.
 func verified() designs.Design {
 	return withSetting("verified", "this library by a client that heeds Verify", "default", func(c *simulation.Config) {
 		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
@@ -23,7 +23,7 @@ func verified() designs.Design {
 	})
 }
 
-// heeding is a Locker that asks Verify first.
+// heeding is a Locker that calls Verify first.
 type heeding struct {
 	simulation.Locker
 	coordinator *quorum.Coordinator
@@ -42,56 +42,59 @@ func (h heeding) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 
 const evictionSource = "the Redis documentation, \"Key eviction\": allkeys policies evict any key, volatile ones such as a lock's, which have a time to live; and its page of FLUSHALL"
 
-// forgetting is what the forms of S26 have in common.
-func forgetting(id, title, what string, kind simulation.Kind, key, counted string) Scenario {
-	return oneVoteLost(Scenario{
-		ID:    id,
-		Title: title,
+func evictions() []Scenario {
+	lost := func(counter string) verdicts {
+		return expect(overlap.reaching(counter), "setnx", unguarded, voting).
+			and(overlapRefused.reaching(counter), "token-admit idempotent").
+			and(breaks(simulation.TwoHolders).reaching(counter, "c2 acquired", "the guard refused a write"), "token-write")
+	}
+	evict := simulation.Fault{Kind: simulation.Evict, Key: key, At: at(50 * ms)}
+	fromFive := oneVoteLost(Scenario{
+		ID:    "S26c",
+		Title: "Two servers evict a lock that is on all five",
 		Steps: []string{
-			"0: c1 gets the lock on A, B and C; D and E can't be reached by it",
-			"50: " + what,
-			"200: c2 gets the lock on C, D and E",
-			"5 000: c1 goes on under its lease",
+			"0: c1 acquires the lock on all five",
+			"50: C and D evict the lock's key",
+			"200: c2 asks, and gets C and D",
+			"5 000: c1 continues under its lease",
 		},
-		Assumption: "a vote once given stands",
-		Breaks:     "mutual exclusion; the run id stays the same, so that no quarantine notices",
+		Assumption: votesStand,
+		Breaks:     "nothing: a lease on five survives two losses",
+		Helps:      "more votes than a quorum",
 		Source:     evictionSource,
-		Verdicts: expect(overlap.reaching(counted), group([]string{"setnx"}, unguarded, voting)...).
-			and(breaks(simulation.TwoHolders).reaching(counted, "c2 acquired", "the guard refused a read"), "token-admit", "idempotent").
-			and(breaks(simulation.TwoHolders).reaching(counted, "c2 acquired", "the guard refused a write"), "token-write"),
-	}, simulation.Fault{Kind: kind, Key: key, At: at(50 * ms)})
-}
-
-// evicted is S26.
-func evicted() Scenario {
-	s := forgetting("S26", "A server whose memory is full evicts the lock", "C evicts the lock's key", simulation.Evict, key, "a key was evicted")
-	s.Base.Eviction, s.Variants = "volatile-ttl", []designs.Design{verified()}
-	s.Steps = append([]string{"before: the servers' maxmemory-policy is volatile-ttl"}, s.Steps...)
-	s.Helps = "noeviction, which Verify insists on, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource"
-	s.Verdicts["verified"] = none.reaching("c1 refused", "c2 refused")
-	return s
-}
-
-// flushed is S26b.
-func flushed() Scenario {
-	s := forgetting("S26b", "Somebody sends FLUSHALL", "somebody sends FLUSHALL to C", simulation.Flush, "", "a server was flushed")
-	s.Breaks = "mutual exclusion, where nobody asks for the mark; the run ID and the replication ID stay the same"
-	s.Helps = "commands that name the run with its epoch: the mark has gone with the data, so the server does nothing, and stays out for MaxTTL; accounts that may not FLUSHALL"
-	for _, design := range []string{"quarantine", "monitor", "topup", "default", "token-write", "token-admit", "idempotent"} {
-		s.Verdicts[design] = none.reaching("a server was flushed")
-	}
-	return s
-}
-
-// evictedFromFive is S26c.
-func evictedFromFive() Scenario {
-	s := forgetting("S26c", "Two servers evict a lock that is on all five", "C and D evict the lock's key", simulation.Evict, key, "a key was evicted")
-	s.Steps[0], s.Steps[2] = "0: c1 gets the lock on all five", "200: c2 asks, and gets C and D"
-	s.Breaks, s.Helps = "nothing: a lease on five survives two losses", "more votes than a quorum"
-	s.Schedule, s.Alone = nil, nil
-	for _, server := range []string{"C", "D"} {
-		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Evict, Server: server, Key: key, At: at(50 * ms)})
-	}
-	s.Verdicts = expect(refusedSecond.reaching("a key was evicted"), group(voting, fenced)...)
-	return s
+		Verdicts:   expect(refusedSecond.reaching("a key was evicted"), voting, fenced),
+	})
+	fromFive.Schedule, fromFive.Alone = each("CD", evict), nil
+	return []Scenario{oneVoteLost(Scenario{
+		ID:    "S26",
+		Title: "A server whose memory is full evicts the lock",
+		Steps: []string{
+			"before: the servers' maxmemory-policy is volatile-ttl",
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: C evicts the lock's key",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: votesStand,
+		Source:     evictionSource,
+		Breaks:     "mutual exclusion; the run ID stays the same, so no quarantine notices",
+		Helps:      "noeviction, which Verify insists on, and servers that are for locks alone; a lease on all five (S26c); fencing saves the resource",
+		Base:       simulation.Config{Eviction: "volatile-ttl"},
+		Verdicts:   lost("a key was evicted").and(none.reaching("c1 refused", "c2 refused"), "verified"),
+		Variants:   []designs.Design{verified()},
+	}, evict), oneVoteLost(Scenario{
+		ID:    "S26b",
+		Title: "An operator sends FLUSHALL",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: an operator sends FLUSHALL to C",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: votesStand,
+		Source:     evictionSource,
+		Breaks:     "mutual exclusion, for clients that don't check the mark; the run ID and the replication ID stay the same",
+		Helps:      "commands that name the run with its epoch: the mark has gone with the data, so the server does nothing, and doesn't vote for MaxTTL; users that may not send FLUSHALL",
+		Verdicts:   lost("a server was flushed").and(none.reaching("a server was flushed"), "quarantine", watching, fenced),
+	}, simulation.Fault{Kind: simulation.Flush, At: at(50 * ms)}), fromFive}
 }

@@ -1,24 +1,21 @@
 package scenarios
 
-import "github.com/redquorum/redlock/simulation"
-
-// overwritten is S32.
-func overwritten() Scenario {
+func overwritten() []Scenario {
 	s := oneVoteLost(Scenario{
 		ID:    "S32",
 		Title: "A second client asks, and nothing else happens",
 		Steps: []string{
-			"0: c1 gets the lock",
+			"0: c1 acquires the lock",
 			"200: c2 asks for it. SETEX overwrites c1's key, and answers OK",
-			"5 000: c1 goes on under its lease",
+			"5 000: c1 continues under its lease",
 		},
 		Assumption: "a command that sets a key with an expiry refuses if the key exists",
 		Breaks:     "mutual exclusion, always: this is no lock",
 		Helps:      "SET NX EX",
 		Source:     "the Redis command reference, SETEX: \"equivalent to SET key value EX seconds\"; redis/redis #5231",
 		Verdicts: expect(overlap, "setex").
-			and(refusedSecond, group([]string{"setnx"}, unguarded, voting, fenced)...),
-	}, simulation.Fault{})
-	s.Schedule, s.Alone = nil, nil
-	return s
+			and(refusedSecond, "setnx", unguarded, voting, fenced),
+	})
+	s.Schedule = nil
+	return []Scenario{s}
 }

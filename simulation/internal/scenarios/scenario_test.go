@@ -9,8 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Every scenario ends as it says, with every design that it is played with, and
-// whatever the seed.
+// Every scenario ends as expected, with every design and every seed.
 func TestVerdicts(t *testing.T) {
 	seeds := seeds()
 	for _, s := range scenarios.All() {
@@ -36,7 +35,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// seeds is how many seeds each is played with.
+// seeds returns the number of seeds of each design.
 func seeds() uint64 {
 	switch {
 	case raced:

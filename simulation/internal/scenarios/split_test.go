@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// The figures that the design gives, to the digits that it gives.
+// The documented probabilities, to their precision.
 func TestNoWinner(t *testing.T) {
 	for split, want := range map[scenarios.Split]float64{
 		{Servers: 3, Up: 3, Clients: 2}: 0, {Servers: 3, Up: 3, Clients: 3}: .222, {Servers: 3, Up: 3, Clients: 5}: .48, {Servers: 3, Up: 3, Clients: 10}: .72,
@@ -23,7 +23,7 @@ func TestNoWinner(t *testing.T) {
 	}
 }
 
-// What is counted is what is computed, within four standard errors.
+// The measured frequencies agree with the computed ones, within four standard errors.
 func TestSplitVotes(t *testing.T) {
 	runs := uint64(100)
 	if testing.Short() || raced {
@@ -50,9 +50,8 @@ func TestSplitVotes(t *testing.T) {
 	}
 }
 
-// Ten clients at five servers: where clients in lockstep take eleven rounds, one
-// that waits for a random time, or asks one server first, takes two; and it needn't
-// wait long for them.
+// Ten clients at five servers: clients in lockstep take eleven rounds, clients with random
+// delays, or that ask one server first, take two, and these do not take long.
 func TestOneServerFirst(t *testing.T) {
 	runs := uint64(40)
 	if testing.Short() || raced {

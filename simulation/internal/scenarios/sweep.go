@@ -10,30 +10,27 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// Sweep is a scenario with one number in it, and where it begins to break as that
-// grows.
+// Sweep is a scenario with a parameter, and the value from which it breaks.
 type Sweep struct {
 	ID, Title string
-	// Parameter is what the number is, with its unit; Formula is what says where it
-	// breaks.
+	// Parameter describes the value, with its unit. Formula says where it breaks.
 	Parameter, Formula string
 	Source             string
-	// Values are played, in rising order. First is the first of them that breaks;
-	// all from there on do, in every run, and none before.
+	// Values are tried, in rising order. First is the first of them that breaks. All
+	// values from there on break in every run, and none before does.
 	Values []int64
 	First  int64
-	// Kinds is what is found from First on.
-	Kinds []simulation.ViolationKind
-	// Design is what it is played with.
+	// Kinds are the violations from First on.
+	Kinds  []simulation.ViolationKind
 	Design designs.Design
 
 	scenario func(value int64) Scenario
 }
 
-// At is the scenario with a value put in, with its verdict.
+// At returns the scenario with a value, and with its verdict.
 func (s Sweep) At(value int64) Scenario {
 	at := s.scenario(value)
-	at.ID = fmt.Sprintf("%s/%d", s.ID, value)
+	at.ID, at.Work = fmt.Sprintf("%s/%d", s.ID, value), workload(at.Scripts)
 	verdict := none
 	if value >= s.First {
 		verdict = breaks(s.Kinds...)
@@ -43,95 +40,76 @@ func (s Sweep) At(value int64) Scenario {
 	return at
 }
 
-// Sweeps is every sweep: S6 from one side and from both, and the losses that a
-// lease on 3, 4 and 5 servers survives.
+// Sweeps returns every sweep: S6 with fast servers, and with a slow client as well, and the
+// losses that a lease on 3, 4 and 5 servers survives.
 func Sweeps() []Sweep {
-	sweeps := []Sweep{clockRatesOneSide(), clockRatesBothSides()}
+	sweeps := []Sweep{
+		clockRateSweep(Sweep{
+			ID: "S6-servers", Title: "The servers' clocks are fast, by how much?",
+			Parameter: "ppm that all servers' clocks gain",
+			Formula:   "validity <= TTL/(1+r): 9 898 of 10 000 hold up to r = 10 305 ppm",
+			Values:    []int64{0, 1_000, 5_000, 10_000, 10_305, 10_306, 11_000, 20_000, 50_000, slewed},
+			First:     10_306,
+		}, 0),
+		clockRateSweep(Sweep{
+			ID: "S6-both", Title: "The servers' clocks are fast and the client's is slow, by how much?",
+			Parameter: "ppm that all servers' clocks gain, and the client's loses",
+			Formula:   "validity <= TTL*(1-r)/(1+r): 1 % covers 5 025 ppm, with 2 ms more 5 126",
+			Values:    []int64{0, 1_000, 5_000, 5_025, 5_126, 5_127, 6_000, 10_000, 50_000, slewed},
+			First:     5_127,
+		}, -1),
+	}
 	for granted := 3; granted <= 5; granted++ {
 		sweeps = append(sweeps, losses(granted))
 	}
 	return sweeps
 }
 
-// undisturbed is the library without what would notice: the sweeps are about
-// arithmetic.
-func undisturbed(name string, allowance drift.Allowance) designs.Design {
+// unmonitored is the library without clock monitor: the sweeps are about arithmetic.
+func unmonitored(name string) designs.Design {
 	return withSetting(name, "this library without clock monitor", "default", func(c *simulation.Config) {
 		c.Quorum.ClockMonitor = quorum.Off
-		c.Quorum.Drift = allowance
+		c.Quorum.Drift = drift.Default()
 	})
 }
 
-// rates is a client that gets a lock while clocks run apart. Messages take next
-// to no time, so that nothing but the clocks uses the allowance up.
-func rates(title string, faults simulation.Schedule) Scenario {
-	return Scenario{
-		Title:    title,
-		Base:     simulation.Config{Processes: 1, LatencyMin: time.Microsecond, LatencyMax: time.Microsecond},
-		Schedule: faults,
-		Work:     parts(map[string]simulation.Workload{"c1": turn(0, 0)}),
-		Reached:  []string{"c1 acquired"},
-	}
-}
-
-const rateSource = "the Redis document, \"The Redlock Algorithm\", step 3, takes an allowance and gives no figures for what it covers"
-
-// clockRatesOneSide is S6 with the servers' clocks alone.
-func clockRatesOneSide() Sweep {
-	return Sweep{
-		ID: "S6-servers", Title: "The servers' clocks are fast, by how much?",
-		Parameter: "millionths that all servers' clocks gain",
-		Formula:   "validity <= TTL/(1+r): 9 898 of 10 000 hold up to r = 10 305 millionths",
-		Source:    rateSource,
-		Values:    []int64{0, 1_000, 5_000, 10_000, 10_305, 10_306, 11_000, 20_000, 50_000, slewed},
-		First:     10_306,
-		Kinds:     []simulation.ViolationKind{simulation.Overvalued},
-		Design:    undisturbed("allowance-1", drift.Default()),
-		scenario: func(ppm int64) Scenario {
-			return rates("fast servers", simulation.Schedule{{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm}})
-		},
-	}
-}
-
-// clockRatesBothSides is S6 at its worst: the servers' clocks are fast and the
-// client's is slow.
-func clockRatesBothSides() Sweep {
-	return Sweep{
-		ID: "S6-both", Title: "The servers' clocks are fast and the client's is slow, by how much?",
-		Parameter: "millionths that all servers' clocks gain, and the client's loses",
-		Formula:   "validity <= TTL*(1-r)/(1+r): a hundredth covers 5 025 millionths, with 2 ms more 5 126",
-		Source:    rateSource,
-		Values:    []int64{0, 1_000, 5_000, 5_025, 5_126, 5_127, 6_000, 10_000, 50_000, slewed},
-		First:     5_127,
-		Kinds:     []simulation.ViolationKind{simulation.Overvalued},
-		Design:    undisturbed("allowance-1", drift.Default()),
-		scenario: func(ppm int64) Scenario {
-			return rates("fast servers and a slow client", simulation.Schedule{
+// clockRateSweep is a client that acquires a lock while clocks run apart. The client's rate
+// is a multiple of the servers'. Messages take almost no time, so that only the clocks use
+// the allowance.
+func clockRateSweep(s Sweep, client int64) Sweep {
+	s.Source = "the Redis document, \"The Redlock Algorithm\", step 3, makes an allowance and gives no figures for what it covers"
+	s.Kinds = []simulation.ViolationKind{simulation.Overvalued}
+	s.Design = unmonitored("allowance-1")
+	s.scenario = func(ppm int64) Scenario {
+		return Scenario{
+			Title: s.Title,
+			Base:  simulation.Config{Processes: 1, LatencyMin: time.Microsecond, LatencyMax: time.Microsecond},
+			Schedule: simulation.Schedule{
 				{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm},
-				{Kind: simulation.Rate, Process: simulation.Any, PPM: -ppm},
-			})
-		},
+				{Kind: simulation.Rate, Process: simulation.Any, PPM: client * ppm},
+			},
+			Scripts: clients(turn(0, 0)),
+			Reached: []string{"c1 acquired"},
+		}
 	}
+	return s
 }
 
-// losses is the formula g-Q+1: how many premature losses of its keys break a lease
-// that was granted by so many of five servers.
+// losses is the formula g-Q+1: the number of lost keys that breaks a lease on g of five
+// servers.
 func losses(granted int) Sweep {
 	s := Sweep{
 		ID: fmt.Sprintf("losses-%d", granted), Title: fmt.Sprintf("A lease on %d of 5 servers loses keys, how many?", granted),
-		Parameter: "keys lost before their time",
+		Parameter: "keys lost before they expire",
 		Formula:   fmt.Sprintf("g-Q+1 = %d-3+1 = %d", granted, granted-2),
 		Source:    "go-redsync/redsync #186, for g = 3",
 		First:     int64(granted - 2),
 		Kinds:     []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders},
-		Design:    undisturbed("plain", drift.Default()),
+		Design:    unmonitored("plain"),
 		scenario: func(lost int64) Scenario {
-			s := oneVoteLost(Scenario{Title: "keys lost"}, simulation.Fault{})
-			s.Schedule, s.Alone = cut(-50*ms, 0, "ABCDE"[granted:]), nil
-			for _, server := range "ABCDE"[:lost] {
-				s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Evict, Server: string(server), Key: key, At: at(50 * ms)})
-			}
-			s.Reached = []string{"c1 write"}
+			s := oneVoteLost(Scenario{Title: "keys lost", Reached: []string{"c1 write"}})
+			evict := simulation.Fault{Kind: simulation.Evict, Key: key, At: at(50 * ms)}
+			s.Schedule, s.Alone = append(cut(-50*ms, 0, "ABCDE"[granted:]), each("ABCDE"[:lost], evict)...), nil
 			return s
 		},
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Each sweep breaks where its formula says, at every value from there on, and at
-// none before.
+// Each sweep breaks from the value of its formula on, and not before.
 func TestSweeps(t *testing.T) {
 	for _, sweep := range scenarios.Sweeps() {
 		t.Run(sweep.ID, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.txt anew")
 
-// Each scenario is kept as it goes with the first design that breaks and the first
-// that doesn't: what the clients believe and do, and where that isn't the truth.
+// The transcripts have each scenario with the first design that breaks and the first that
+// doesn't: what the clients do and believe, and where they are wrong.
 func TestTranscripts(t *testing.T) {
 	for _, s := range scenarios.All() {
 		t.Run(s.ID, func(t *testing.T) {
@@ -62,8 +62,8 @@ func transcript(t *testing.T, s scenarios.Scenario) string {
 	return text.String()
 }
 
-// shown is the first design that breaks, one on five servers if there is one, and
-// the first that doesn't, on as many servers if there is one.
+// shown returns the first design that breaks, preferably on five servers, and the first that
+// doesn't, preferably on as many servers.
 func shown(s scenarios.Scenario) []designs.Design {
 	var show []designs.Design
 	servers := 5
@@ -92,11 +92,11 @@ type line struct {
 	text string
 }
 
-// most is how many lines are kept of a run.
+// most is the largest number of lines of a run.
 const most = 40
 
-// lines is what the clients did and were told, and what was wrong with it. Times
-// are in whole milliseconds from the beginning of the story.
+// lines returns the history, the faults and the violations. Times are in milliseconds from
+// the beginning of the scenario.
 func lines(r simulation.Result) []line {
 	var all []line
 	add := func(at time.Duration, format string, args ...any) {
@@ -116,7 +116,7 @@ func lines(r simulation.Result) []line {
 		}
 	}
 	for e := range r.Log.All() {
-		// What happens to whom, and what a guard refuses, isn't in the history.
+		// The history lacks faults and refusals of guards.
 		switch {
 		case e.Kind == simulation.Suffered && e.Process != "" && e.Place != "":
 			add(e.At, "       %s-%s suffers %s", e.Process, e.Place, e.Fault.Kind)

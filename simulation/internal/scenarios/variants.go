@@ -9,8 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// withSetting makes a design of another one, which runs the library, with one
-// setting changed.
+// withSetting returns a design of the library with one setting changed.
 func withSetting(name, title, base string, change func(*simulation.Config)) designs.Design {
 	return designs.Design{
 		Name: name, Title: title, Servers: 5, Source: "this library's quorum.Config",
@@ -26,18 +25,17 @@ func withSetting(name, title, base string, change func(*simulation.Config)) desi
 	}
 }
 
-// unwatched is the library without its clock monitor and its quarantine, alone and
-// with a guard: what fencing does by itself.
+// unwatched is the library without clock monitor and quarantine, alone and with a guard:
+// what fencing can do without them.
 func unwatched() []designs.Design {
 	off := func(c *simulation.Config) { c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off }
 	return []designs.Design{
 		withSetting("unwatched", "this library without quarantine and clock monitor", "default", off),
-		withSetting("unwatched-fenced", "the same, with a resource that looks at the token", "token-admit", off),
+		withSetting("unwatched-fenced", "the same, with a resource that checks the token", "token-admit", off),
 	}
 }
 
-// allowance is the library with a drift allowance of so many percent, and without
-// its clock monitor.
+// allowance is the library with a drift allowance in percent, and without clock monitor.
 func allowance(name string, percent int64) designs.Design {
 	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
 	return withSetting(name, title, "default", func(c *simulation.Config) {
@@ -46,7 +44,11 @@ func allowance(name string, percent int64) designs.Design {
 	})
 }
 
-// keptAlive is the library with KeepAlive.
-func keptAlive() []designs.Design {
-	return []designs.Design{withSetting("kept-alive", "this library with KeepAlive", "default", func(c *simulation.Config) { c.Quorum.KeepAlive = true })}
+func keptAlive() designs.Design {
+	return withSetting("kept-alive", "this library with KeepAlive", "default", func(c *simulation.Config) { c.Quorum.KeepAlive = true })
+}
+
+// runHidden is the library on servers that hide their run ID.
+func runHidden(name, base, title string) designs.Design {
+	return withSetting(name, title, base, func(c *simulation.Config) { c.HideRunID = true })
 }

@@ -6,74 +6,47 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// partition is what the forms of X2 have in common: c1 is left with A and B, c2 with
-// C, D and E.
-func partition(s Scenario, way simulation.Way) Scenario {
-	for _, server := range "ABCDE" {
-		client := "c1"
-		if server < 'C' {
-			client = "c2"
+func partitions() []Scenario {
+	// c1 reaches A and B alone, c2 C, D and E.
+	partition := func(s Scenario, way simulation.Way) Scenario {
+		for _, f := range append(cutC2("AB"), cut(-50*ms, 0, "CDE")...) {
+			f.Way = way
+			s = s.with(f)
 		}
-		s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Cut, Process: client, Server: string(server), At: at(-50 * ms), Way: way})
+		s.Scripts = everyClient(Script{attempt(until(0), retry(40, 100*ms, 100), update, release), until(9 * time.Second)})
+		s.Assumption = "none"
+		s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
+		s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").
+			and(breaks(simulation.NoProgress).reaching("c2 refused"), "setnx", unguarded)
+		return s
 	}
-	s.Work = func(c *simulation.Client) {
-		look(c)
-		until(c, 0)
-		for try := range uint64(40) {
-			if lease := take(c); lease != nil {
-				update(c, lease)
-				release(c, lease)
-				break
-			}
-			c.Sleep(time.Duration(100+c.Pick(try, 100)) * ms)
-		}
-		until(c, 9*time.Second)
-	}
-	s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
-	s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), group(voting, fenced, []string{"textbook"})...).
-		and(breaks(simulation.NoProgress).reaching("c2 refused"), group([]string{"setnx"}, unguarded)...)
-	return s
-}
-
-// partitioned is X2.
-func partitioned() Scenario {
-	return partition(Scenario{
+	return []Scenario{partition(Scenario{
 		ID:    "X2",
 		Title: "The network is split, two servers against three",
 		Steps: []string{
 			"0: c1 reaches A and B only, c2 C, D and E only; both ask again and again",
-			"c2 gets the lock, c1 doesn't",
+			"c2 acquires the lock, c1 doesn't",
 		},
-		Assumption: "none",
-		Breaks:     "nothing, with five servers and a quorum; with one server whoever is cut off from it waits",
-		Helps:      "the quorum of all servers: only one side has it. Who counts those that can be reached, or half, has it on both (S14b)",
-		Source:     "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
-	}, simulation.Both)
-}
-
-// requestsCut and repliesCut are X2b and X2c: a network that is split in one
-// direction.
-func requestsCut() Scenario {
-	return partition(Scenario{
-		ID:         "X2b",
-		Title:      "The network is split for requests alone",
-		Steps:      []string{"as X2, but servers' replies would get through"},
-		Assumption: "none", Breaks: "nothing", Helps: "the quorum",
+		Breaks: "nothing, with five servers and a quorum; with one server, clients that are cut off from it wait",
+		Helps:  "the quorum of all servers: only one side has it. Clients that count reachable servers, or take half, can have it on both sides (S14b)",
+		Source: "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
+	}, simulation.Both), partition(Scenario{
+		ID:     "X2b",
+		Title:  "The network is split for requests alone",
+		Steps:  []string{"as X2, but servers' replies would get through"},
+		Breaks: "nothing",
+		Helps:  "the quorum",
 		Source: "as X2",
-	}, simulation.Requests)
-}
-
-func repliesCut() Scenario {
-	s := partition(Scenario{
+	}, simulation.Requests), partition(Scenario{
 		ID:    "X2c",
 		Title: "The network is split for replies alone",
 		Steps: []string{
-			"as X2, but requests get through: c1 sets keys on C, D and E and doesn't hear of it, and deletes them",
-			"c2 gets the lock between two of c1's tries",
+			"as X2, but requests get through: c1 sets keys on C, D and E, receives no replies, and deletes them",
+			"c2 acquires the lock between two of c1's tries",
 		},
-		Assumption: "none", Breaks: "nothing", Helps: "the quorum, and deletes of what was never heard of",
-		Source: "as X2",
-	}, simulation.Replies)
-	s.Reached = []string{"a reply was lost"}
-	return s
+		Breaks:  "nothing",
+		Helps:   "the quorum, and deletes on servers that didn't reply",
+		Source:  "as X2",
+		Reached: []string{"a reply was lost"},
+	}, simulation.Replies)}
 }

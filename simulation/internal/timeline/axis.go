@@ -7,20 +7,20 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// axis maps time to a drawing's width. Stretches in which nothing happens are cut
-// to a fixed width, and marked; between two of these the scale is even, and each
-// busy stretch has its own: a round trip of 2 ms and a pause of 12 s are both to
-// be seen.
+// axis maps time to a drawing's width. Each busy period has an even scale of its own, so
+// that a round trip of 2 ms and a pause of 12 s are both visible. The quiet periods between
+// them have a fixed width.
 type axis struct {
+	period
 	busy    []stretch
 	width   float64
-	cropped bool // it isn't all of the run
+	cropped bool // it doesn't show the whole run
 }
 
-// stretch is a busy piece of the axis.
+// stretch is a busy period.
 type stretch struct {
-	from, until time.Duration
-	x, width    float64 // where it begins
+	period
+	x, width float64 // where it begins
 }
 
 const (
@@ -31,8 +31,8 @@ const (
 	mostAll    = 6000.0
 )
 
-// newAxis makes an axis that begins at x. quiet is the least time that is cut out.
-// If all of it would be too wide, it is the part around the moment focus.
+// newAxis returns an axis that begins at x. quiet is the shortest quiet period. If the axis
+// would be too wide, it shows the time around focus.
 func newAxis(moments []time.Duration, quiet, focus time.Duration, x float64) *axis {
 	moments = slices.Clone(moments)
 	slices.Sort(moments)
@@ -47,7 +47,7 @@ func newAxis(moments []time.Duration, quiet, focus time.Duration, x float64) *ax
 			continue
 		}
 		n := float64(i - first)
-		a.busy = append(a.busy, stretch{from: moments[first], until: moments[i], width: min(mostBusy, max(leastBusy, perMoment*n))})
+		a.busy = append(a.busy, stretch{period: period{moments[first], moments[i]}, width: min(mostBusy, max(leastBusy, perMoment*n))})
 		first = i + 1
 	}
 	a.crop(focus)
@@ -60,8 +60,8 @@ func newAxis(moments []time.Duration, quiet, focus time.Duration, x float64) *ax
 	return a
 }
 
-// crop leaves as many stretches around a moment as there is room for, most of them
-// before it: what led to it is there.
+// crop keeps as many stretches around a moment as fit, most of them before it, because they
+// show its cause.
 func (a *axis) crop(focus time.Duration) {
 	first := 0
 	for i, b := range a.busy {
@@ -69,29 +69,32 @@ func (a *axis) crop(focus time.Duration) {
 			first = i
 		}
 	}
-	last, room := first, mostAll-a.busy[first].width
+	last, left := first, mostAll-a.busy[first].width
 	for grown := true; grown; {
 		grown = false
 		for _, i := range []int{first - 1, first - 2, last + 1} {
-			if i != first-1 && i != last+1 || i < 0 || i >= len(a.busy) || a.busy[i].width+breakWidth > room {
+			if i != first-1 && i != last+1 || i < 0 || i >= len(a.busy) || a.busy[i].width+breakWidth > left {
 				continue
 			}
-			room -= a.busy[i].width + breakWidth
+			left -= a.busy[i].width + breakWidth
 			first, last, grown = min(first, i), max(last, i), true
 		}
 	}
 	a.cropped = last-first+1 < len(a.busy)
 	a.busy = a.busy[first : last+1]
+	a.period = period{a.busy[0].from, a.busy[len(a.busy)-1].until}
 }
 
-// from and until bound what is drawn.
-func (a *axis) from() time.Duration  { return a.busy[0].from }
-func (a *axis) until() time.Duration { return a.busy[len(a.busy)-1].until }
+// period is a period of time.
+type period struct{ from, until time.Duration }
 
-// shows reports whether a time is within what is drawn.
-func (a *axis) shows(t time.Duration) bool { return t >= a.from() && t <= a.until() }
+// shows reports whether a time is within the period.
+func (p period) shows(t time.Duration) bool { return t >= p.from && t <= p.until }
 
-// x is where a time is drawn.
+// overlaps reports whether a part of another period is within it.
+func (p period) overlaps(from, until time.Duration) bool { return from <= p.until && until >= p.from }
+
+// x returns where a time is drawn.
 func (a *axis) x(t time.Duration) float64 {
 	for i, b := range a.busy {
 		switch {
@@ -112,13 +115,12 @@ func (a *axis) x(t time.Duration) float64 {
 
 func share(part, whole time.Duration) float64 { return float64(part) / float64(whole) }
 
-// step is a round distance of marks within a busy stretch, so that they are at
-// least room apart.
-func (b stretch) step(room float64) time.Duration {
+// step returns a round interval of tick marks that are at least so many pixels apart.
+func (b stretch) step(pixels float64) time.Duration {
 	if b.until <= b.from {
 		return 0
 	}
-	least := float64(b.until-b.from) / b.width * room
+	least := float64(b.until-b.from) / b.width * pixels
 	for unit := time.Duration(1000); unit < forever/100; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
 			if float64(unit*n) >= least {
@@ -129,51 +131,49 @@ func (b stretch) step(room float64) time.Duration {
 	return 0
 }
 
-// moments is every time that is drawn.
+// moments returns every time that is drawn.
 func (d *drawing) moments() []time.Duration {
 	t := d.t
-	var out []time.Duration
-	add := func(times ...time.Duration) {
-		for _, at := range times {
-			if at != None {
-				out = append(out, at)
-			}
-		}
-	}
+	out := t.moments()
 	for _, m := range t.Messages {
 		if d.draws(m) {
-			add(m.Sent, m.Arrived, m.Heard, m.GaveUp, m.Missed, m.Again)
+			out = append(out, m.Sent, m.Arrived, m.Received, m.GaveUp, m.Missed, m.Again)
 		}
 	}
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		if m.Kind != simulation.Started && m.Kind != simulation.Ended && !d.hidden(m.Lane, m.At) {
-			add(m.At)
+			out = append(out, m.At)
 		}
 	}
 	for _, s := range t.Spans {
-		add(s.From, s.Until)
-	}
-	for _, b := range t.Beliefs {
-		add(b.From, b.Until)
-	}
-	for _, n := range t.Tenures {
-		add(n.From, n.Until)
-	}
-	for _, a := range t.Accesses {
-		add(a.At)
+		out = append(out, s.From, s.Until)
 	}
 	for _, v := range t.Violations {
-		add(v.At)
+		out = append(out, v.At)
+	}
+	return slices.DeleteFunc(out, func(at time.Duration) bool { return at == never })
+}
+
+// moments returns the times of beliefs, keys and operations, which all drawings have.
+func (t *Timeline) moments() []time.Duration {
+	var out []time.Duration
+	for _, b := range t.Beliefs {
+		out = append(out, b.From, b.Until)
+	}
+	for _, n := range t.Tenures {
+		out = append(out, n.From, n.Until)
+	}
+	for _, a := range t.Accesses {
+		out = append(out, a.At)
 	}
 	return out
 }
 
-// quiet is how long nothing must happen for it to be cut out: longer than messages
-// are usually on their way.
+// quiet returns the shortest quiet period: longer than messages usually take.
 func (t *Timeline) quiet() time.Duration {
 	var flights []time.Duration
 	for _, m := range t.Messages {
-		if m.Sent != None && m.Arrived != None {
+		if m.Sent != never && m.Arrived != never {
 			flights = append(flights, m.Arrived-m.Sent)
 		}
 	}

@@ -14,10 +14,7 @@ import (
 func (d *drawing) downtimes() {
 	for _, s := range d.t.Spans {
 		l := d.lanes[s.Lane]
-		if l == nil || !s.stops() {
-			continue
-		}
-		if s.Until < d.axis.from() || s.From > d.axis.until() {
+		if l == nil || !s.stops() || !d.axis.overlaps(s.From, s.Until) {
 			continue
 		}
 		from, until := d.axis.x(s.From), d.axis.x(s.Until)
@@ -27,9 +24,9 @@ func (d *drawing) downtimes() {
 	}
 }
 
-// bar is a box from one time to another with the longest of some texts that fits.
+// bar draws a box for a period, with the longest of the texts that fits.
 func (d *drawing) bar(from, until time.Duration, y float64, box, tip string, texts ...string) {
-	if until < d.axis.from() || from > d.axis.until() {
+	if !d.axis.overlaps(from, until) {
 		return
 	}
 	x1, x2 := d.axis.x(from), d.axis.x(until)
@@ -43,9 +40,8 @@ func (d *drawing) bar(from, until time.Duration, y float64, box, tip string, tex
 	}
 }
 
-// beliefs draws, for each key of a process, what it believes above what is true.
+// beliefs draws, for each key of a process, what it believes, and below it what is true.
 func (d *drawing) beliefs(l *lane) {
-	truth := d.t.Truth()
 	for row, key := range l.rows {
 		top := l.line + 14 + 2*barRow*float64(row)
 		d.text(&d.front, margin, top+14, "s", "believes")
@@ -69,22 +65,27 @@ func (d *drawing) beliefs(l *lane) {
 					tip, full, name, short, "holds")
 			})
 		}
-		for _, s := range truth {
+		for _, s := range d.t.Truth() {
 			if s.Process == l.name && s.Key == key {
 				d.stretch(s, top+barRow)
 			}
 		}
 		for _, b := range d.t.Beliefs {
-			if b.Process == l.name && b.Key == key {
-				d.untrue(b, truth, top+barRow)
+			if b.Process != l.name || b.Key != key {
+				continue
+			}
+			for _, gap := range d.t.gaps(b) {
+				if d.axis.x(gap.until)-d.axis.x(gap.from) > 1 {
+					tip := fmt.Sprintf("%s believes it, but it isn't so, %s to %s ms", b.Process, Clock(gap.from), Clock(gap.until))
+					d.bar(gap.from, gap.until, top+barRow, `class="no"`, tip)
+				}
 			}
 		}
 	}
 }
 
-// stretch draws on which instances a process's key stands: hatched if they are
-// no quorum.
-func (d *drawing) stretch(s Stretch, y float64) {
+// stretch draws which servers have a process's key, hatched if they are no quorum.
+func (d *drawing) stretch(s keyPeriod, y float64) {
 	names, count := strings.Join(s.Servers, " "), fmt.Sprintf("%d/%d", len(s.Servers), len(d.t.Servers))
 	d.series(s.Process, func(line, tint string) {
 		box, texts := fmt.Sprintf(`style="fill:%s;stroke:%s"`, tint, line), []string{names + " (" + count + ")", names, count}
@@ -97,24 +98,7 @@ func (d *drawing) stretch(s Stretch, y float64) {
 	})
 }
 
-// untrue marks where a belief has no quorum behind it.
-func (d *drawing) untrue(b Belief, truth []Stretch, y float64) {
-	at := b.From
-	gap := func(until time.Duration) {
-		if until > at && d.axis.x(until)-d.axis.x(at) > 1 {
-			d.bar(at, until, y, `class="no"`, fmt.Sprintf("%s believes it, but it isn't so, %s to %s ms", b.Process, Clock(at), Clock(until)))
-		}
-	}
-	for _, s := range truth { // in the order of time
-		if s.Quorum && b.is(s) && s.Until > at && s.From < b.Until {
-			gap(s.From)
-			at = max(at, s.Until)
-		}
-	}
-	gap(b.Until)
-}
-
-// tenures draws whose key an instance has.
+// tenures draws whose key a server has.
 func (d *drawing) tenures(l *lane) {
 	for _, n := range d.t.Tenures {
 		if n.Server != l.name {
@@ -132,7 +116,7 @@ func (d *drawing) tenures(l *lane) {
 	}
 }
 
-func endWords(n Tenure) string {
+func endWords(n tenure) string {
 	switch {
 	case n.Open || n.End == "":
 		return ""
@@ -145,7 +129,7 @@ func endWords(n Tenure) string {
 	}
 }
 
-func (d *drawing) access(a Access) {
+func (d *drawing) access(a access) {
 	l := d.lanes[simulation.Resource]
 	if !d.axis.shows(a.At) {
 		return

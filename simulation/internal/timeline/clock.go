@@ -6,19 +6,18 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// clock is a process's monotonic and wall clock, as far as the faults in the log
-// tell: a belief lasts for as long as its holder's own clocks say, not for as long
-// as it was told.
+// clock simulates a process's monotonic and wall clock from the faults in the log, because a
+// belief ends by the holder's own clocks.
 type clock struct {
 	now        time.Duration // the true time of the readings
 	mono, wall time.Duration
-	ppm        int64 // what both gain while they go
+	ppm        int64 // the rate of both while they run
 
-	wake   time.Duration // the monotonic clock stands until then
-	frozen bool          // and the wall clock, too
+	wake   time.Duration // the monotonic clock stands still until then
+	frozen bool          // so does the wall clock
 }
 
-// gained is what a clock shows more after d.
+// gained returns by how much a clock advances in d.
 func (c *clock) gained(d time.Duration) time.Duration {
 	return d + d/million*time.Duration(c.ppm) + d%million*time.Duration(c.ppm)/million
 }
@@ -44,7 +43,7 @@ func (c *clock) advance(now time.Duration) {
 	}
 }
 
-// suffer changes the clocks as a fault does.
+// suffer applies a fault.
 func (c *clock) suffer(f *simulation.Fault) {
 	switch f.Kind {
 	case simulation.Step:
@@ -57,11 +56,11 @@ func (c *clock) suffer(f *simulation.Fault) {
 	}
 }
 
-// told is what a holder was told, and at what readings of its clocks.
-type told struct{ validity, mono, wall time.Duration }
+// grant is a validity, and the readings of the clocks at which it began.
+type grant struct{ validity, mono, wall time.Duration }
 
-// over is the true time at which either clock says that it is over.
-func (c *clock) over(t told) time.Duration {
+// end returns the true time at which the grant has expired by either clock.
+func (c *clock) end(t grant) time.Duration {
 	awake := max(c.now, c.wake)
 	wallFrom := c.now
 	if c.frozen {
@@ -70,7 +69,7 @@ func (c *clock) over(t told) time.Duration {
 	return min(c.reached(awake, t.mono+t.validity-c.mono), c.reached(wallFrom, t.wall+t.validity-c.wall))
 }
 
-// reached is when a clock that goes from a moment on has gained so much.
+// reached returns when a clock that runs from a moment on has advanced by so much.
 func (c *clock) reached(from, missing time.Duration) time.Duration {
 	if missing <= 0 {
 		return c.now

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden texts and drawings anew; look at them before you commit")
 
-// drawn is the runs of which texts and drawings are kept.
+// drawn are the runs with golden texts and drawings.
 var drawn = map[string]run{
 	"pause":      pauseAfterTheCheck(simulation.Unguarded),
 	"jump":       clockJumps(),
@@ -79,7 +79,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Colours say nothing that the words don't.
+// No information is in colours alone.
 func TestColorsAreOnlyColors(t *testing.T) {
 	tl := timeline.Of(result(t, "jump").Log)
 	plain, colored := text(t, tl, timeline.TextOptions{}), text(t, tl, timeline.TextOptions{Color: true})
@@ -108,8 +108,8 @@ func TestColorTerminal(t *testing.T) {
 	assert.False(t, timeline.ColorTerminal(device))
 }
 
-// What a person must be able to find without knowing where to look.
-func TestTextTellsWhatHappened(t *testing.T) {
+// These words must be in the text.
+func TestTextShowsWhatHappened(t *testing.T) {
 	out := text(t, timeline.Of(result(t, "pause-fenced").Log), timeline.TextOptions{})
 	for _, words := range []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "REFUSED by the guard", "Nothing was violated."} {
 		assert.Contains(t, out, words)

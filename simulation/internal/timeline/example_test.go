@@ -9,8 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// A server's clock jumps forward: it forgets a key too soon, and two processes hold
-// one lock.
+// A server's clock jumps forward: a key expires too early, and two processes hold one lock.
 func Example() {
 	const ms = time.Millisecond
 	message := func(at time.Duration, kind simulation.EventKind, process string) simulation.Event {
@@ -42,15 +41,15 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// Under a process: HOLDS = it believes that it holds the lock, paused = it doesn't run.
-	// Under an instance, whose key it has: 1 c1's, 2 c2's, . nobody's, x down, ? hangs. A lock
-	// is true on 1 of 1.
+	// Under a process: HOLDS = it believes that it holds the lock, paused = it is stopped. Under
+	// a server, whose key it has: 1 c1's, 2 c2's, . nobody's, x down, ? hangs. A lock is valid
+	// on 1 of 1.
 	//
 	//          ms  c1            c2             A  what happened
 	//   1 000.000  asks          .              .  c1 asks for k
 	//   1 001.000  HOLDS         .              1  c1 GETS k, valid for 9.9 s (granted A)
 	//   1 100.000  HOLDS         .              .  A's clock JUMPS by +15 s
-	//   1 100.000  HOLDS         .              .  A has k no more
+	//   1 100.000  HOLDS         .              .  A no longer has k
 	//   1 200.000  HOLDS         asks           .  c2 asks for k
 	//   1 201.000  HOLDS         HOLDS          2  c2 GETS k, valid for 9.9 s (granted A)
 	//   1 201.000  !! TWO HOLDERS: c2 got "k" while c1 still had 9.699s of it
@@ -60,7 +59,7 @@ func Example() {
 	//   3 000.000  .             .              2  c1 releases k
 	//
 	// c1 believed that it held k from 1 001.000 to 3 000.000 ms (released); for 1.9 s of it
-	//    too few instances had its key.
+	//    too few servers had its key.
 	// c2 believed that it held k from 1 201.000 to 2 000.000 ms (released).
 	// !! c1 and c2 both believed that they held k for 799 ms: from 1 201.000 to 2 000.000 ms.
 	// !! 1 violation: two holders.

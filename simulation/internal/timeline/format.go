@@ -13,7 +13,7 @@ func Clock(t time.Duration) string {
 	return grouped(us/1000) + fmt.Sprintf(".%03d", us%1000)
 }
 
-// grouped writes a number with a blank between each three digits.
+// grouped writes a number with a space before each group of three digits.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder
@@ -26,7 +26,7 @@ func grouped(n int64) string {
 	return b.String()
 }
 
-// length is a duration to three digits: "12 s", "9.89 s", "1.31 ms", "840 µs".
+// length writes a duration to three digits: "12 s", "9.89 s", "1.31 ms", "840 µs".
 func length(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -48,7 +48,7 @@ func length(d time.Duration) string {
 	}
 }
 
-// digits writes x to three digits, without zeros that say nothing.
+// digits writes x to three digits, without trailing zeros.
 func digits(x float64) string {
 	s := strconv.FormatFloat(x, 'f', max(0, 2-magnitude(x)), 64)
 	if strings.Contains(s, ".") {

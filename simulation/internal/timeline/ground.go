@@ -16,13 +16,13 @@ func (d *drawing) head() {
 	}
 }
 
-// ground is the lanes and the axis.
+// ground draws the lanes and the axis.
 func (d *drawing) ground() {
 	for i, l := range d.order {
 		if i%2 == 0 {
 			fmt.Fprintf(&d.back, `<rect class="card" y="%s" width="%s" height="%s"/>`+"\n", px(l.y), px(d.width), px(l.height))
 		}
-		kind := map[laneKind]string{ofProcess: "process", ofResource: "", ofServer: "instance"}[l.kind]
+		kind := map[laneKind]string{ofProcess: "process", ofResource: "", ofServer: "server"}[l.kind]
 		if l.kind == ofProcess {
 			d.series(l.name, func(line, _ string) {
 				fmt.Fprintf(&d.back, `<rect x="0" y="%s" width="5" height="%s" style="fill:%s"/>`+"\n", px(l.y), px(l.height), line)
@@ -32,7 +32,7 @@ func (d *drawing) ground() {
 		if kind != "" {
 			d.text(&d.front, margin+wide(l.name, 14)+10, l.line+5, "s", kind)
 		}
-		fmt.Fprintf(&d.back, `<line class="life" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", px(gutter-6), px(l.line), px(d.axis.width+10))
+		fmt.Fprintf(&d.back, `<line class="lane" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", px(gutter-6), px(l.line), px(d.axis.width+10))
 	}
 	axisY := d.axisY()
 	for _, b := range d.axis.busy {
@@ -60,7 +60,7 @@ func (d *drawing) axisY() float64 {
 	return 48
 }
 
-// momentText is a time for the axis: "1 004.758 ms", without zeros that say nothing.
+// momentText writes a time for the axis, without trailing zeros: "1 004.758 ms".
 func momentText(t time.Duration) string {
 	s := strings.TrimRight(Clock(t), "0")
 	return strings.TrimSuffix(s, ".") + " ms"
@@ -70,7 +70,7 @@ func (d *drawing) grid(x, top float64) {
 	fmt.Fprintf(&d.back, `<line class="grid" x1="%[1]s" y1="%[2]s" x2="%[1]s" y2="%[3]s"/>`+"\n", px(x), px(top), px(d.bottom))
 }
 
-// breaks marks the stretches of the axis that are cut short.
+// breaks marks the quiet periods.
 func (d *drawing) breaks() {
 	y := d.axisY()
 	for i := 1; i < len(d.axis.busy); i++ {
@@ -83,12 +83,12 @@ func (d *drawing) breaks() {
 		for j, at := 0, y+2; at < d.bottom; j, at = j+1, at+8 {
 			fmt.Fprintf(&zig, "%s,%s ", px(mid-3+6*float64(j%2)), px(at))
 		}
-		fmt.Fprintf(&d.wires, `<g><title>%s in which nothing happens</title><rect class="brk" x="%s" y="%s" width="14" height="%s"/><polyline class="zig" points="%s"/></g>`+"\n",
+		fmt.Fprintf(&d.wires, `<g><title>%s quiet</title><rect class="brk" x="%s" y="%s" width="14" height="%s"/><polyline class="zig" points="%s"/></g>`+"\n",
 			escaped(text), px(mid-7), px(y+2), px(d.bottom-y-2), strings.TrimSpace(zig.String()))
 	}
 }
 
-// series gives a process's colours.
+// series calls use with a process's colours.
 func (d *drawing) series(process string, use func(line, tint string)) {
 	i := slices.Index(d.t.Processes, process)
 	if i < 0 {
@@ -99,11 +99,10 @@ func (d *drawing) series(process string, use func(line, tint string)) {
 	use(s.Line.Var(), s.Tint.Var())
 }
 
-// violations draws a line through all lanes where a check has found something, and
-// below the lanes what it was.
+// violations draws a line through all lanes for each violation, and its name above them.
 func (d *drawing) violations() {
 	for _, o := range d.t.Overlaps() {
-		if o.Until < d.axis.from() || o.From > d.axis.until() {
+		if !d.axis.overlaps(o.From, o.Until) {
 			continue
 		}
 		from, until, first, second := d.axis.x(o.From), d.axis.x(o.Until), d.lanes[processOf(o.First)], d.lanes[processOf(o.Second)]
@@ -117,11 +116,11 @@ func (d *drawing) violations() {
 	for _, b := range d.alarms {
 		y := d.axisY() + 8 + labelRow*float64(levels-b.level)
 		fmt.Fprintf(&d.front, `<line class="vl" x1="%[1]s" y1="%[2]s" x2="%[1]s" y2="%[3]s"/>`+"\n", px(b.x), px(y-10), px(d.bottom))
-		d.parts(b, y)
+		d.segments(b, y)
 	}
 }
 
-// footer writes the sentences below the lanes, and gives how high they are.
+// footer writes the sentences below the lanes and returns their height.
 func (d *drawing) footer() float64 {
 	y := d.bottom + 22
 	write := func(class, text string) {
@@ -143,10 +142,10 @@ func (d *drawing) footer() float64 {
 	}
 	y += 4
 	if d.axis.cropped {
-		write("fa", fmt.Sprintf("Drawn is the part of the run from %s to %s ms; it ended at %s ms.", Clock(d.axis.from()), Clock(d.axis.until()), Clock(d.t.End)))
+		write("fa", fmt.Sprintf("The drawing shows the part of the run from %s to %s ms; it ended at %s ms.", Clock(d.axis.from), Clock(d.axis.until), Clock(d.t.End)))
 	}
-	write("s", "Lines: requests (whole) and answers (dotted); a full dot was carried out, an empty one refused, a cross never arrived. "+
-		"A red dashed box: believed, but on too few instances. Hatched: stopped, or no quorum. Zigzags cut out stretches in which nothing happens; each stretch between has a scale of its own.")
+	write("s", "Lines: requests (solid) and replies (dotted); a full dot was executed, an empty one refused, a cross never arrived. "+
+		"A red dashed box: believed, but on too few servers. Hatched: stopped, or no quorum. Zigzags replace quiet periods; each period between them has a scale of its own.")
 	n := 0
 	for _, m := range d.t.Messages {
 		if m.watching() && !d.o.Watching {
@@ -154,10 +153,10 @@ func (d *drawing) footer() float64 {
 		}
 	}
 	if n > 0 {
-		write("s", fmt.Sprintf("Not drawn: %d messages that only look after the servers (probe, tick).", n))
+		write("s", fmt.Sprintf("Not drawn: %d messages that only monitor the servers (probe, tick).", n))
 	}
 	for _, v := range d.vains {
-		write("s", fmt.Sprintf("Of %d tries in a row that %s makes in vain, only the first and the last are drawn.", v.n, v.process))
+		write("s", fmt.Sprintf("Of %d tries in a row of %s that fail, only the first and the last are drawn.", v.n, v.process))
 	}
 	return y - d.bottom
 }

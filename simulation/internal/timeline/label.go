@@ -11,24 +11,24 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// label is a text that points at a moment of a lane.
+// label is a text beside a moment of a lane.
 type label struct {
-	x     float64
-	parts []part
-	level int
+	x        float64
+	segments []segment
+	level    int
 }
 
-// part is what one event adds to a label.
-type part struct {
-	line  int // of the log: their order
+// segment is one event's text in a label.
+type segment struct {
+	line  int // of the log, for the order
 	text  string
 	class string
 }
 
-// wide is how wide a label is taken to be.
+// wide estimates the width of a label.
 func (l label) wide() float64 {
 	w := 0.0
-	for _, p := range l.parts {
+	for _, p := range l.segments {
 		w += wide(p.text, 12) + 8
 		if p.class != "s" {
 			w += wide(p.text, 3) // bold, and in capitals
@@ -37,14 +37,13 @@ func (l label) wide() float64 {
 	return w
 }
 
-// wide is how wide a text is taken to be.
+// wide estimates the width of a text.
 func wide(text string, size float64) float64 {
 	return letter * size * float64(utf8.RuneCountInString(text))
 }
 
-// settle gives each label a level, 0 the lowest, so that none covers another, nor
-// the line that leads from another down to its moment. It gives the number of
-// levels.
+// settle assigns each label a level, 0 the lowest, so that it covers no other label and no
+// line from a label down to its moment. It returns the number of levels.
 func settle(labels []label) int {
 	slices.SortStableFunc(labels, func(a, b label) int {
 		switch {
@@ -69,94 +68,72 @@ func settle(labels []label) int {
 	return levels
 }
 
-// note adds a label to a lane; those of one moment become one.
+// note adds a label to a lane. Labels of one moment are merged.
 func (d *drawing) note(name string, at time.Duration, line int, text, class string) {
 	if l := d.lanes[name]; l != nil && text != "" && d.axis.shows(at) {
-		l.labels = join(l.labels, d.axis.x(at), part{line: line, text: text, class: class})
+		l.labels = join(l.labels, d.axis.x(at), segment{line: line, text: text, class: class})
 	}
 }
 
-func join(labels []label, x float64, one part) []label {
+func join(labels []label, x float64, one segment) []label {
 	for i := range labels {
 		b := &labels[i]
 		if b.x-x >= 1.5 || x-b.x >= 1.5 {
 			continue
 		}
-		if !slices.ContainsFunc(b.parts, func(p part) bool { return p.text == one.text }) {
-			b.parts = append(b.parts, one)
-			slices.SortStableFunc(b.parts, func(p, q part) int { return p.line - q.line })
+		if !slices.ContainsFunc(b.segments, func(p segment) bool { return p.text == one.text }) {
+			b.segments = append(b.segments, one)
+			slices.SortStableFunc(b.segments, func(p, q segment) int { return p.line - q.line })
 		}
 		return labels
 	}
-	return append(labels, label{x: x, parts: []part{one}})
+	return append(labels, label{x: x, segments: []segment{one}})
 }
 
-// The end of a pause and that of waiting come before what follows from them at the
-// same moment. Lines are counted from 1.
+// The lines of a pause's end and of giving up, which precede their consequences at the same
+// moment. Lines of the log count from 1.
 const (
 	resumed = iota - 1
 	gaveUp
 )
 
-// label says what the lanes' labels are. What a bar shows is written in the bar.
+// label adds the lanes' labels. Bars have their own texts.
 func (d *drawing) label() {
 	t := d.t
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		if !d.hidden(m.Lane, m.At) {
 			d.labelMark(m)
 		}
 	}
 	for _, v := range d.vains {
-		d.note(v.process, v.until, 0, fmt.Sprintf("%d times in vain", v.n-2), "s")
+		d.note(v.process, v.until, 0, fmt.Sprintf("%d more tries in vain", v.n-2), "s")
 	}
-	type sending struct {
+	// "asks for k; → A B" rather than "asks for k; acquire → A B".
+	type request struct {
 		process, op string
 		at          time.Duration
 	}
-	fans := map[sending][]string{}
-	quits := map[sending][]string{}
-	lines := map[sending]int{}
-	var fanned, quitted []sending
-	for _, m := range t.Messages {
-		if !d.draws(m) {
-			continue
-		}
-		if s := (sending{m.Process, m.Op, m.Sent}); m.Sent != None {
-			if fans[s] == nil {
-				fanned = append(fanned, s)
-				lines[s] = m.Line
-			}
-			fans[s] = append(fans[s], m.Place)
-		}
-		if s := (sending{m.Process, m.Op, m.GaveUp}); m.GaveUp != None {
-			if quits[s] == nil {
-				quitted = append(quitted, s)
-			}
-			quits[s] = append(quits[s], m.Place)
-		}
-	}
-	// "asks for k; → A B" rather than "asks for k; acquire → A B".
-	said := map[sending]bool{}
-	for _, m := range t.Marks {
+	said := map[request]bool{}
+	for _, m := range t.Events {
 		switch m.Kind {
 		case simulation.Asked:
-			said[sending{m.Lane, "acquire", m.At}] = true
+			said[request{m.Lane, "acquire", m.At}] = true
 		case simulation.Released:
-			said[sending{m.Lane, "release", m.At}] = true
+			said[request{m.Lane, "release", m.At}] = true
 		}
 	}
-	for _, s := range fanned {
-		text := s.op
-		if places := fans[s]; places[0] != simulation.Resource {
-			text += " → " + strings.Join(places, " ")
+	for _, g := range t.grouped(func(m message) (time.Duration, bool) { return m.Sent, d.draws(m) }) {
+		text := g.op
+		if g.places[0] != simulation.Resource {
+			text += " → " + strings.Join(g.places, " ")
 		}
-		if said[s] {
-			text = strings.TrimPrefix(text, s.op+" ")
+		if said[request{g.process, g.op, g.at}] {
+			text = strings.TrimPrefix(text, g.op+" ")
 		}
-		d.note(s.process, s.at, lines[s], text, "s")
+		d.note(g.process, g.at, g.line, text, "s")
 	}
-	for _, s := range quitted {
-		d.note(s.process, s.at, gaveUp, "gives up on "+strings.Join(quits[s], " "), "s")
+	for _, g := range t.grouped(func(m message) (time.Duration, bool) { return m.GaveUp, d.draws(m) }) {
+		d.note(g.process, g.at, gaveUp, "gives up on "+strings.Join(g.places, " "), "s")
 	}
 	for _, s := range t.Spans {
 		d.labelSpan(s)
@@ -176,14 +153,14 @@ func (d *drawing) label() {
 		if !d.axis.shows(v.At) {
 			continue
 		}
-		d.alarms = join(d.alarms, d.axis.x(v.At), part{line: v.Line, text: "!! " + strings.ToUpper(v.Kind), class: "al"})
+		d.alarms = join(d.alarms, d.axis.x(v.At), segment{line: v.Line, text: "!! " + strings.ToUpper(v.Kind), class: "al"})
 	}
 	for _, o := range t.Overlaps() {
 		if !d.axis.shows(o.From) {
 			continue
 		}
 		text := fmt.Sprintf("both believe that they hold %s, for %s", o.Key, length(o.Until-o.From))
-		d.alarms = join(d.alarms, d.axis.x(o.From), part{line: math.MaxInt, text: text, class: "al"})
+		d.alarms = join(d.alarms, d.axis.x(o.From), segment{line: math.MaxInt, text: text, class: "al"})
 	}
 	for _, n := range t.Tenures {
 		if n.Taker != "" {
@@ -197,45 +174,11 @@ func (d *drawing) label() {
 	}
 }
 
-func (d *drawing) labelMark(m Mark) {
-	text, class := "", "s"
-	switch m.Kind {
-	case simulation.Asked:
-		text = "asks for " + m.Key
-	case simulation.Acquired:
-		text = "GETS " + m.Key
-	case simulation.Refused:
-		text = "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")
-	case simulation.Looked:
-		text = "looks: " + length(m.Validity) + " left"
-	case simulation.Extended:
-		text = "extended to " + length(m.Validity)
-	case simulation.Released:
-		text = "releases " + m.Key
-	case simulation.HandedOff:
-		text = "hands off " + m.Key
-	case simulation.Noted:
-		text = m.Words
-	case simulation.Quarantined:
-		text = "distrusts " + m.Place
-	case simulation.FellBack:
-		text, class = "no longer waits for replicas", "fa"
-	case simulation.NotificationSent:
-		text = "calls " + m.Process
-	case simulation.NotificationLost:
-		text, class = "calls "+m.Process+", in vain", "fa"
-	case simulation.Notified:
-		text = "is called"
-	case simulation.SubscriptionLost:
-		text, class = "hears no more calls", "fa"
-	case simulation.Crashed:
-		text, class = "CRASHES", "fa"
-	case simulation.Back:
-		text, class = "is back", "fa"
-	case simulation.KeyChanged:
-		text, class = "has "+m.Key+" no more", "fa"
-	case simulation.Suffered:
-		text, class = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(suffering(m), m.Lane), "'s")), "fa"
+func (d *drawing) labelMark(m laneEvent) {
+	described := describe(m, d.token)
+	class, text := "s", described.label
+	if described.fault {
+		class = "fa"
 	}
 	if m.Goroutine > 0 && text != "" {
 		text = m.who() + " " + text
@@ -243,82 +186,39 @@ func (d *drawing) labelMark(m Mark) {
 	d.note(m.Lane, m.At, m.Line, text, class)
 }
 
-func (d *drawing) labelSpan(s Span) {
-	lasting := ""
-	if s.Known && s.Until < d.t.End {
-		lasting = " " + length(s.Until-s.From)
+func (d *drawing) labelSpan(s span) {
+	kind := s.kind()
+	text := s.fill(kind.label, " ", d.t.End)
+	if _, own := spanKinds[s.Kind]; own {
+		if s.Kind == "lag" {
+			text = strings.TrimSpace(s.Place + " " + text)
+		}
+		d.note(s.Lane, s.From, s.Line, text, "fa")
+		if kind.end == "runs again" && s.Until < d.t.End {
+			d.note(s.Lane, s.Until, resumed, kind.end, "fa")
+		}
+		return
 	}
-	if s.Words != "" {
-		lasting += " (" + s.Words + ")"
-	}
-	switch s.Kind {
-	case "pause":
-		d.note(s.Lane, s.From, s.Line, "PAUSED"+lasting, "fa")
-		d.runsAgain(s)
-	case "suspend":
-		d.note(s.Lane, s.From, s.Line, "SUSPENDED"+lasting, "fa")
-		d.runsAgain(s)
-	case "restart":
-		d.note(s.Lane, s.From, s.Line, "CRASHES, down"+lasting, "fa")
-	case "lag":
-		d.note(s.Lane, s.From, s.Line, strings.TrimSpace(s.Place+" LAGS")+lasting, "fa")
-	case "reboot":
-		d.note(s.Lane, s.From, s.Line, "CRASHES, starts anew", "fa")
-	case "failover":
-		d.note(s.Lane, s.From, s.Line, "FAILS OVER to a replica"+bracketed(s.Words), "fa")
-	case "split-brain":
-		d.note(s.Lane, s.From, s.Line, "SPLITS: "+s.Words+lasting, "fa")
-	case "demote":
-		d.note(s.Lane, s.From, s.Line, "DEMOTED, promoted again"+lasting, "fa")
-	case "hang":
-		d.note(s.Lane, s.From, s.Line, "HANGS"+lasting, "fa")
-	default:
-		words := map[string]string{"cut": "cut off from ", "lose": "loses messages with ", "delay": "slow to reach ", "reconnect": "loses its connection to ", "proxy": "behind a proxy to ", "switch": "led elsewhere than to "}[s.Kind]
-		if words == "" {
-			words = s.Kind + " "
-		}
-		name := s.Place
-		if name == "*" || name == "" {
-			name = "every server"
-		}
-		way := ""
-		if s.Way != simulation.Both {
-			way = " (" + plural(s.Way) + ")"
-		}
-		for _, p := range d.t.Processes {
-			if s.Lane == p || s.Lane == "*" || s.Lane == "" {
-				d.note(p, s.From, s.Line, words+name+way+lasting, "fa")
-			}
+	for _, p := range d.t.Processes {
+		if s.Lane == p || anyOf(s.Lane, "") == "" {
+			d.note(p, s.From, s.Line, text, "fa")
 		}
 	}
 }
 
-func bracketed(words string) string {
-	if words == "" {
-		return ""
-	}
-	return " (" + words + ")"
-}
-
-func (d *drawing) runsAgain(s Span) {
-	if s.Until < d.t.End {
-		d.note(s.Lane, s.Until, resumed, "runs again", "fa")
-	}
-}
-
-// labels writes a lane's labels, each with a line down to its moment.
+// labels draws a lane's labels, each with a line down to its moment.
 func (d *drawing) labels(l *lane) {
 	for _, b := range l.labels {
 		y := l.y + 8 + labelRow*float64(l.levels-b.level)
 		fmt.Fprintf(&d.back, `<line class="lead" x1="%[1]s" y1="%[2]s" x2="%[1]s" y2="%[3]s"/>`+"\n", px(b.x), px(y-10), px(l.line))
-		d.parts(b, y-1)
+		d.segments(b, y-1)
 	}
 }
 
-// parts writes a label whose parts differ in weight.
-func (d *drawing) parts(b label, y float64) {
+// segments draws the segments of a label.
+func (d *drawing) segments(b label, y float64) {
 	fmt.Fprintf(&d.front, `<text class="halo" x="%s" y="%s">`, px(b.x+3), px(y))
-	for i, p := range b.parts {
+	for i, p := range b.segments {
 		if i > 0 {
 			d.front.WriteString(`<tspan class="s">; </tspan>`)
 		}

@@ -11,14 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No label covers another, and no line that leads down to a moment goes through
-// one.
+// No label covers another label or a line down to a moment.
 func TestSettle(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		labels := make([]label, random.IntN(25))
 		for i := range labels {
-			labels[i] = label{x: float64(random.IntN(800)), parts: []part{{text: strings.Repeat("x", 1+random.IntN(30)), class: "s"}}}
+			labels[i] = label{x: float64(random.IntN(800)), segments: []segment{{text: strings.Repeat("x", 1+random.IntN(30)), class: "s"}}}
 		}
 		levels := settle(labels)
 		for i, a := range labels {
@@ -26,7 +25,7 @@ func TestSettle(t *testing.T) {
 				t.Fatalf("level %d of %d", a.level, levels)
 			}
 			for _, b := range labels[i+1:] {
-				// Where b begins beneath a's text, its line must not go up through a.
+				// If b begins below a's text, its line must not cross a.
 				if b.x < a.x+a.wide() && (b.level == a.level || b.x > a.x && b.level > a.level) {
 					t.Fatalf("%+v and %+v", a, b)
 				}
@@ -57,8 +56,7 @@ func TestAxisNeverGoesBack(t *testing.T) {
 	}
 }
 
-// A round trip of two milliseconds and a pause of twelve seconds are both to be
-// seen.
+// A round trip of two milliseconds and a pause of twelve seconds are both visible.
 func TestAxisKeepsShortThingsApart(t *testing.T) {
 	a := newAxis([]time.Duration{0, time.Millisecond, 2 * time.Millisecond, 12 * time.Second, 12*time.Second + time.Millisecond}, 5*time.Millisecond, 0, gutter)
 	require.Len(t, a.busy, 2)
@@ -79,7 +77,7 @@ func TestLengths(t *testing.T) {
 }
 
 func TestTokensAreShortAndDistinct(t *testing.T) {
-	tl := &Timeline{Beliefs: []Belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
+	tl := &Timeline{Beliefs: []belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
 	name := tl.tokens()
 	assert.Equal(t, "…001825", name(1767225601001825))
 	assert.Equal(t, "…101825", name(1767225601101825))

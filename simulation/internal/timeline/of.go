@@ -10,12 +10,12 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Of builds the Timeline of a run's log.
+// Of returns the timeline of a run.
 func Of(log simulation.Log) *Timeline {
 	r := &reader{
 		t:        &Timeline{},
 		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
-		clocks: map[string]*clock{}, told: map[int]told{},
+		clocks: map[string]*clock{}, grants: map[int]grant{},
 	}
 	number := 0
 	for e := range log.All() {
@@ -29,7 +29,7 @@ func Of(log simulation.Log) *Timeline {
 	return r.t
 }
 
-// entry is an event and the number of its line.
+// entry is an event with the number of its line.
 type entry struct {
 	*simulation.Event
 	number int
@@ -39,12 +39,12 @@ type entry struct {
 type reader struct {
 	t *Timeline
 
-	messages map[call]int      // where a call's Message is
-	tenures  map[place]int     // where the Tenure is that stands now
-	down     map[string]int    // where the Span is that a server's Back ends
-	last     map[place]string  // which process had a key last
+	messages map[call]int      // the index of a call's message
+	tenures  map[place]int     // the index of the current tenure
+	down     map[string]int    // the index of the span that a server's Back ends
+	last     map[place]string  // the last process that had a key
 	clocks   map[string]*clock // of processes
-	told     map[int]told      // what the Belief at an index rests on
+	grants   map[int]grant     // of beliefs, by their index
 }
 
 type call struct {
@@ -95,9 +95,9 @@ func (r *reader) lane(lanes *[]string, name string) {
 	}
 }
 
-func (r *reader) mark(e entry, lane string) *Mark {
-	r.t.Marks = append(r.t.Marks, Mark{Event: *e.Event, Lane: lane, Line: e.number})
-	m := &r.t.Marks[len(r.t.Marks)-1]
+func (r *reader) mark(e entry, lane string) *laneEvent {
+	r.t.Events = append(r.t.Events, laneEvent{Event: *e.Event, Lane: lane, Line: e.number})
+	m := &r.t.Events[len(r.t.Events)-1]
 	m.Validity = max(0, m.Validity)
 	return m
 }
@@ -129,16 +129,16 @@ func (r *reader) process(e entry) {
 
 func (e entry) call() call { return call{e.Process, e.Place, e.N} }
 
-func (r *reader) message(e entry, sent time.Duration) Message {
+func (r *reader) message(e entry, sent time.Duration) message {
 	switch {
 	case e.Place == simulation.Resource:
 		r.t.UsesResource = true
 	case !alias(e.Place):
 		r.lane(&r.t.Servers, e.Place)
 	}
-	return Message{
+	return message{
 		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
-		Arrived: None, Heard: None, GaveUp: None, Missed: None, Again: None, Line: e.number,
+		Arrived: never, Received: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
 	}
 }
 
@@ -146,11 +146,11 @@ func (r *reader) message(e entry, sent time.Duration) Message {
 func (r *reader) fate(e entry) {
 	i, ok := r.messages[e.call()]
 	if !ok {
-		return // it was held back before it was sent, and never was
+		return // it was never sent
 	}
 	switch m := &r.t.Messages[i]; e.Kind {
 	case simulation.Received:
-		m.Heard = e.At
+		m.Received = e.At
 	case simulation.GaveUp, simulation.CutOff:
 		m.GaveUp = e.At
 	case simulation.Ignored:
@@ -169,14 +169,13 @@ func isServer(name string) bool {
 	return name != "" && name[0] >= 'A' && name[0] <= 'Z' && len(name) <= 3
 }
 
-// alias reports whether a place that messages go to never speaks in its own name,
-// as all servers do.
+// alias reports whether a place is another name of a server.
 func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
 		s.Until = plus(e.At, f.For)
 	}
@@ -195,13 +194,13 @@ func (r *reader) suffers(e entry) {
 	case simulation.Reboot:
 		r.crashes(e)
 	case simulation.SplitBrain, simulation.Lag:
-		s.Known = true // to the end, if it has none
+		s.Known = true // without a duration, it lasts to the end
 		if f.Kind == simulation.Lag && f.Replica != 0 {
 			s.Place = fmt.Sprint("replica ", f.Replica)
 		}
 	}
 	switch f.Kind {
-	case simulation.Crash, simulation.Step, simulation.Rate, simulation.Flush, simulation.Evict: // one moment
+	case simulation.Crash, simulation.Step, simulation.Rate, simulation.Flush, simulation.Evict: // no duration
 	default:
 		r.t.Spans = append(r.t.Spans, s)
 	}
@@ -217,8 +216,8 @@ func (r *reader) suffers(e entry) {
 	c.suffer(f)
 	for i := range r.t.Beliefs {
 		b := &r.t.Beliefs[i]
-		if t, ok := r.told[i]; ok && b.Process == e.Process && b.End == "" && b.Until > e.At {
-			b.Until = max(e.At, c.over(t))
+		if g, ok := r.grants[i]; ok && b.Process == e.Process && b.End == "" && b.Until > e.At {
+			b.Until = max(e.At, c.end(g))
 		}
 	}
 }
@@ -251,8 +250,8 @@ func faultWords(e entry) string {
 	return strings.Join(words, ", ")
 }
 
-// restarted takes away what a server had in its memory alone: of what comes back, the log
-// says so.
+// restarted ends the tenures of a server. The log has a KeyChanged for each key that comes
+// back.
 func (r *reader) restarted(e entry) {
 	for at := range r.tenures {
 		if at.server == e.Place {
@@ -261,7 +260,7 @@ func (r *reader) restarted(e entry) {
 	}
 }
 
-// keyChanged is a key's new end that no command of the moment explains.
+// keyChanged changes a key's end without a command.
 func (r *reader) keyChanged(e entry) {
 	r.lane(&r.t.Servers, e.Place)
 	for _, k := range e.Keys {
@@ -275,7 +274,7 @@ func (r *reader) keyChanged(e entry) {
 	}
 }
 
-// answered is a command that a server has carried out.
+// answered adds a command that a server has executed.
 func (r *reader) answered(e entry) {
 	r.lane(&r.t.Servers, e.Place)
 	m := r.request(e)
@@ -300,41 +299,41 @@ func (r *reader) answered(e entry) {
 }
 
 // arrives records the execution of a message, the first or a repeated one.
-func (m *Message) arrives(at time.Duration, outcome string) {
-	if m.Arrived != None {
+func (m *message) arrives(at time.Duration, outcome string) {
+	if m.Arrived != never {
 		m.Again = at
 		return
 	}
 	m.Arrived, m.Outcome = at, outcome
 }
 
-// request finds the message that a server answers. It may have been sent to the server by
-// another name. The old master of a server that has split answers by its name.
-func (r *reader) request(e entry) *Message {
+// request returns the message that a server answers. The message may have been sent to an
+// alias of the server. The old master of a split server has a ' after its name.
+func (r *reader) request(e entry) *message {
 	server := strings.TrimSuffix(e.Place, "'")
 	i, ok := r.messages[call{e.Process, server, e.N}]
-	if ok && r.t.Messages[i].Arrived == None {
+	if ok && r.t.Messages[i].Arrived == never {
 		return &r.t.Messages[i]
 	}
 	for j := range r.t.Messages {
 		m := &r.t.Messages[j]
-		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == None && m.Place != simulation.Resource && alias(m.Place) {
-			m.Place = server // calls go on to be found by the other name
+		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == never && m.Place != simulation.Resource && alias(m.Place) {
+			m.Place = server // later events name the alias
 			return m
 		}
 	}
 	if ok {
 		return &r.t.Messages[i]
 	}
-	m := r.message(e, None)
+	m := r.message(e, never)
 	m.Place = server
 	r.messages[call{e.Process, server, e.N}] = len(r.t.Messages)
 	r.t.Messages = append(r.t.Messages, m)
 	return &r.t.Messages[len(r.t.Messages)-1]
 }
 
-// voted is a command's outcome. Commands that answer with a number had an effect
-// if it isn't 0.
+// voted returns a command's outcome. Commands that reply with a number had an effect if it
+// is positive.
 func voted(e entry) string {
 	switch {
 	case e.Words == "null" || e.Words == "int" && e.Value <= 0:
@@ -348,7 +347,7 @@ func voted(e entry) string {
 	return outcome
 }
 
-// stands is a key that has a value from here on, or has it for longer or shorter.
+// stands sets a key's value and expiry from now on.
 func (r *reader) stands(e entry, at place, process string, until time.Duration) {
 	until = min(until, forever)
 	if i, ok := r.tenures[at]; ok {
@@ -363,7 +362,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 		process = "?"
 	}
 	r.tenures[at], r.last[at] = len(r.t.Tenures), process
-	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
+	r.t.Tenures = append(r.t.Tenures, tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }
 
 // close ends the current tenure, if it has not expired before.
@@ -381,11 +380,11 @@ func (r *reader) close(at place, now time.Duration, why string) {
 	n.Until, n.Open, n.End = now, false, why
 }
 
-// access adds an operation that has arrived at the resource.
+// access adds an operation at the resource.
 func (r *reader) access(e entry) {
 	r.t.UsesResource = true
-	a := Access{
-		At: e.At, Sent: None, Process: e.Process, Goroutine: e.Goroutine, Op: e.Kind.String(), Token: e.Token,
+	a := access{
+		At: e.At, Sent: never, Process: e.Process, Goroutine: e.Goroutine, Op: e.Kind.String(), Token: e.Token,
 		Refused: e.Words == "refused", Repeated: e.Words == "repeated", Version: int64(e.Version), Value: e.Value, Line: e.number,
 	}
 	if i, ok := r.messages[e.call()]; ok {
@@ -399,7 +398,7 @@ func (r *reader) access(e entry) {
 	r.t.Accesses = append(r.t.Accesses, a)
 }
 
-// clock is a process's, at the time of an event.
+// clock returns a process's clock at the time of an event.
 func (r *reader) clock(e entry) *clock {
 	c := r.clocks[e.Process]
 	if c == nil {
@@ -410,26 +409,24 @@ func (r *reader) clock(e entry) *clock {
 	return c
 }
 
-// acquired opens a belief.
+// acquired begins a belief.
 func (r *reader) acquired(e entry) {
-	r.t.Beliefs = append(r.t.Beliefs, Belief{
+	r.t.Beliefs = append(r.t.Beliefs, belief{
 		Process: e.Process, Goroutine: e.Goroutine, Key: e.Key, Token: e.Token, From: e.At, Line: e.number,
 	})
-	r.rest(len(r.t.Beliefs)-1, e)
+	r.expect(len(r.t.Beliefs)-1, e)
 }
 
-// rest lets a belief last for as long as its holder's clocks will say, as things
-// stand, that it has what it was told.
-func (r *reader) rest(i int, e entry) {
+// expect sets a belief's end by the holder's clocks, as long as no fault changes them.
+func (r *reader) expect(i int, e entry) {
 	c := r.clock(e)
-	t := told{validity: max(0, e.Validity), mono: c.mono, wall: c.wall}
-	r.told[i] = t
-	r.t.Beliefs[i].Until = max(e.At, c.over(t))
+	g := grant{validity: max(0, e.Validity), mono: c.mono, wall: c.wall}
+	r.grants[i] = g
+	r.t.Beliefs[i].Until = max(e.At, c.end(g))
 }
 
-// renewed is a look at a lease, or an extension: what the holder believes is counted
-// from there. Where it had come to an end by its own clocks and begins anew, that is
-// another stretch.
+// renewed is a check or an extension of a lease: the validity counts from here. If the belief
+// had ended by the holder's clocks, a new one begins.
 func (r *reader) renewed(e entry) {
 	for i := len(r.t.Beliefs) - 1; i >= 0; i-- {
 		b := &r.t.Beliefs[i]
@@ -446,13 +443,13 @@ func (r *reader) renewed(e entry) {
 			r.t.Beliefs = append(r.t.Beliefs, again)
 			i = len(r.t.Beliefs) - 1
 		}
-		r.rest(i, e)
+		r.expect(i, e)
 		return
 	}
 }
 
-// isOf reports whether the event is about the lease that is believed in.
-func (b *Belief) isOf(e entry) bool {
+// isOf reports whether the event is about the belief's lease.
+func (b *belief) isOf(e entry) bool {
 	return b.Process == e.Process && b.Goroutine == e.Goroutine && b.Key == e.Key && (e.Token == 0 || b.Token == e.Token)
 }
 
@@ -475,7 +472,7 @@ func (r *reader) crashes(e entry) {
 }
 
 // end ends a belief, if it has not ended before.
-func (b *Belief) end(at time.Duration, why string) {
+func (b *belief) end(at time.Duration, why string) {
 	switch {
 	case b.End != "":
 	case b.Until <= at:
@@ -516,13 +513,13 @@ func (r *reader) finish() {
 }
 
 // resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *Span) time.Duration {
+func (r *reader) resumes(s *span) time.Duration {
 	first := r.t.End
 	for _, m := range r.t.Messages {
 		if m.Process != s.Lane {
 			continue
 		}
-		for _, at := range []time.Duration{m.Sent, m.Heard, m.GaveUp} {
+		for _, at := range []time.Duration{m.Sent, m.Received, m.GaveUp} {
 			if at > s.From {
 				first = min(first, at)
 			}

@@ -17,7 +17,7 @@ const (
 	key = "k"
 )
 
-// at counts from one second on: before that the processes look around.
+// at counts from one second on: before that the processes verify the servers.
 func at(d time.Duration) time.Duration { return time.Second + d }
 
 // run is a run to draw.
@@ -27,10 +27,10 @@ type run struct {
 	parts    map[string]simulation.Workload
 }
 
-// played is what the runs came to, by their names: each is played once.
+// played are the results of the runs, by their names.
 var played = map[string]simulation.Result{}
 
-// result is that of one of runs.
+// result returns the result of a run.
 func result(t testing.TB, name string) simulation.Result {
 	t.Helper()
 	r, ok := played[name]
@@ -52,8 +52,8 @@ func (r run) play(t testing.TB) simulation.Result {
 	return result
 }
 
-// uses is a process that takes the lock at a moment, updates the resource, holds
-// on for some time and releases.
+// uses is a process that acquires the lock at a moment, updates the resource, keeps the lock
+// for some time and releases it.
 func uses(from, holds time.Duration) simulation.Workload {
 	return func(c *simulation.Client) {
 		c.SleepUntil(at(from))
@@ -70,7 +70,7 @@ func uses(from, holds time.Duration) simulation.Workload {
 	}
 }
 
-// pauseAfterTheCheck: c1 is paused between its look at the lease and its write.
+// pauseAfterTheCheck: c1 is paused between its check of the lease and its write.
 func pauseAfterTheCheck(guard simulation.Guarding) run {
 	return run{
 		cfg:      simulation.Config{Guard: guard},
@@ -79,7 +79,7 @@ func pauseAfterTheCheck(guard simulation.Guarding) run {
 	}
 }
 
-// oneVoteLost: c1 gets A, B and C, then something becomes of C, and c2 asks.
+// oneVoteLost: c1 gets A, B and C, then a fault hits C, and c2 asks.
 func oneVoteLost(what simulation.Fault) run {
 	what.Server = "C"
 	return run{
@@ -102,7 +102,7 @@ func crashWithoutFsync() run {
 }
 
 // extensions: c1 extends its lease, is suspended with clocks that stand still, and
-// extends again; c2 asks all the while.
+// extends again; c2 asks during all this.
 func extensions() run {
 	return run{
 		schedule: simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(9 * time.Second), For: 15 * time.Second, Frozen: true}},
@@ -136,7 +136,7 @@ func extensions() run {
 	}
 }
 
-// trouble: five processes and every kind of fault that a trace can tell of.
+// trouble: five processes and every kind of fault in a log.
 func trouble() run {
 	work := func(c *simulation.Client) {
 		c.SleepUntil(at(time.Duration(c.Index) * 3 * ms))
@@ -180,12 +180,12 @@ func trouble() run {
 	}
 }
 
-// failsOver: C's place is taken by a replica that has nothing yet.
+// failsOver: an empty replica takes over from C.
 func failsOver() run {
 	return oneVoteLost(simulation.Fault{Kind: simulation.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
 }
 
-// commands: a lock in Redis's own commands on one server.
+// commands: a lock by plain Redis commands on one server.
 func commands() run {
 	return run{
 		cfg: simulation.Config{Servers: 1, Locker: newPlain},
@@ -196,7 +196,7 @@ func commands() run {
 	}
 }
 
-// plain is SET NX PX and a DEL that doesn't look.
+// plain is SET NX PX and a DEL without a comparison.
 type plain struct{ p simulation.Process }
 
 func newPlain(p simulation.Process) (simulation.Locker, error) { return plain{p}, nil }
@@ -232,7 +232,7 @@ func (p *plainLease) Release(ctx context.Context) error {
 	return err
 }
 
-// secondName: the server A is in the list a second time, in another database.
+// secondName: the server A is in the list twice, with two databases.
 func secondName() run {
 	return run{
 		cfg:   simulation.Config{Servers: 4, Aliases: []simulation.Alias{{Name: "a2", Server: "A", Database: 1}}},

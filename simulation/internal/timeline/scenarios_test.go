@@ -14,7 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// Whatever the scenarios do, all of it is understood and can be drawn.
+// All events of the scenarios can be drawn.
 func TestEveryScenarioCanBeDrawn(t *testing.T) {
 	for _, s := range scenarios.All() {
 		designs := s.Designs()
@@ -35,8 +35,8 @@ func TestEveryScenarioCanBeDrawn(t *testing.T) {
 	}
 }
 
-// A timeline and a verdict say the same of a run, whoever found what was violated: the
-// simulation's checks, or the scenario itself.
+// A timeline and a verdict have the same violations, those of the simulation's checks and
+// those of the scenario itself.
 func TestTimelinesAndVerdictsAgree(t *testing.T) {
 	const nothing = "Nothing was violated."
 	for _, s := range scenarios.All() {
@@ -63,8 +63,8 @@ func TestTimelinesAndVerdictsAgree(t *testing.T) {
 	}
 }
 
-// Two goroutines of one process are told apart, in words and in pictures.
-func TestGoroutinesAreToldApart(t *testing.T) {
+// Two goroutines of one process are distinct, in words and in pictures.
+func TestGoroutinesAreDistinct(t *testing.T) {
 	s, err := scenarios.ByID("X5")
 	require.NoError(t, err)
 	d, err := s.Design("default")
@@ -73,7 +73,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	require.NoError(t, err)
 	tl := timeline.Of(r.Log)
 	shown := strings.Join(strings.Fields(text(t, tl, timeline.TextOptions{})), " ")
-	for _, words := range []string{"c1.1 the next that it started", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
+	for _, words := range []string{"c1.1 the next one", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"} {
 		assert.True(t, strings.Contains(shown, words), words)
 	}
 	var svg strings.Builder
@@ -90,7 +90,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	assert.Equal(t, ms, overlaps[0].Until-overlaps[0].From, "only the first released it")
 }
 
-// A delete that doesn't look takes another's key away, and that is told.
+// A delete without a comparison deletes another client's key, and the text says so.
 func TestAnothersKey(t *testing.T) {
 	s, err := scenarios.ByID("S17")
 	require.NoError(t, err)

@@ -12,17 +12,17 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
-// SketchWidth is the width of every Sketch. On a phone a pixel of it is about a
-// pixel of the screen, so that its 12-pixel letters can be read.
+// SketchWidth is the width of every Sketch: about that of a phone's screen, so that its
+// 12-pixel letters are legible there.
 const SketchWidth = 400
 
-// Sketch is a small drawing of a run: who believed that it held the lock, who was
-// stopped, whose key the servers had, what reached the resource, and where it broke.
-// It leaves out the messages, which SVG draws. It is a list of shapes, so that a page
-// can carry many of them as data and draw one when it is asked for.
+// Sketch is a small drawing of a run: which processes believed that they held the lock or
+// were stopped, whose key the servers had, what reached the resource, and the violations. It
+// has no messages; SVG draws them. It is a list of shapes, so that a page can have many of
+// them as data.
 type Sketch struct {
 	Title  string  `json:"-"`
-	Desc   string  `json:"-"` // in words, for readers who don't see it
+	Desc   string  `json:"-"` // in words, for screen readers
 	Height int     `json:"h"`
 	Shapes []Shape `json:"s"`
 }
@@ -30,13 +30,13 @@ type Sketch struct {
 // Shape is a box, or a text if Text isn't empty. X and Y are a box's upper left
 // corner and a text's baseline.
 type Shape struct {
-	// Class is classes of SketchStyle, separated by blanks.
+	// Class has classes of SketchStyle, separated by spaces.
 	Class      string
 	X, Y, W, H float64
 	Text       string
 }
 
-// MarshalJSON writes a shape in few bytes: [class,x,y,w,h] or [class,x,y,text].
+// MarshalJSON writes a shape compactly: [class,x,y,w,h] or [class,x,y,text].
 func (s Shape) MarshalJSON() ([]byte, error) {
 	n := func(v float64) int { return int(math.Round(v)) }
 	if s.Text != "" {
@@ -48,8 +48,8 @@ func (s Shape) MarshalJSON() ([]byte, error) {
 //go:embed sketch.css
 var sketchCSS string
 
-// SketchStyle is the style sheet of sketches. The colours' variables, of
-// palette.CSS, are not in it.
+// SketchStyle returns the style sheet of sketches, without the colours' variables of
+// palette.CSS.
 func SketchStyle() string {
 	var b strings.Builder
 	b.WriteString(sketchCSS)
@@ -59,17 +59,17 @@ func SketchStyle() string {
 	return b.String()
 }
 
-// SketchOptions is how sketches become an SVG.
+// SketchOptions configure WriteSketches.
 type SketchOptions struct {
-	// ID begins the names of the drawing's parts: see SVGOptions.
+	// ID is the prefix of the drawing's IDs, see SVGOptions.
 	ID string
 	// Label names the drawing. Default: the first sketch's title.
 	Label string
-	// Inline leaves out the style, for a page that has SketchStyle once.
+	// Inline omits the style, for a page with SketchStyle.
 	Inline bool
 }
 
-// sketchGap is between sketches that are drawn one below the other.
+// sketchGap is the distance between sketches.
 const sketchGap = 18
 
 // WriteSketches draws sketches one below the other.
@@ -91,8 +91,8 @@ func WriteSketches(w io.Writer, o SketchOptions, sketches ...Sketch) error {
 		descs = append(descs, strings.TrimSpace(s.Title+" "+s.Desc))
 	}
 	var out bytes.Buffer
-	// The natural size is a quarter larger than the view box: as large as a page's
-	// text on a wide screen. A narrow one shrinks it.
+	// The natural size is a quarter larger than the view box, to match a page's text on a
+	// wide screen.
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-k" id="%s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
 		id, SketchWidth*5/4, height*5/4, SketchWidth, height)
 	fmt.Fprintf(&out, "<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n", id, escaped(o.Label), escaped(strings.Join(descs, " ")))
@@ -122,7 +122,7 @@ func (s Shape) write(out *bytes.Buffer) {
 	fmt.Fprintf(out, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s/>`+"\n", s.Class, px(s.X), px(s.Y), px(s.W), px(s.H), s.round())
 }
 
-// round is the corners of a box that is a dot.
+// round returns the corner radius of a box that is a dot.
 func (s Shape) round() string {
 	if !strings.HasPrefix(s.Class, "d") {
 		return ""

@@ -28,8 +28,8 @@ func TestSketchGolden(t *testing.T) {
 	}
 }
 
-// Whatever the scenarios do, a small drawing of it is complete: every shape is within
-// it, no text is cut off, and it stays small.
+// A sketch of any scenario is complete: every shape is within it, no text is cut off, and it
+// stays small.
 func TestEveryScenarioCanBeSketched(t *testing.T) {
 	most := 0
 	for _, s := range scenarios.All() {
@@ -71,8 +71,8 @@ func TestEveryScenarioCanBeSketched(t *testing.T) {
 	assert.Less(t, most, 8_000, "a page carries hundreds of them")
 }
 
-// What was violated is said, and what wasn't asked for isn't.
-func TestSketchTellsWhatHappened(t *testing.T) {
+// The requested violations are shown, and no others.
+func TestSketchShowsWhatHappened(t *testing.T) {
 	tl := timeline.Of(result(t, "pause").Log)
 	out := sketchSVG(t, tl.Sketch("a <title>"))
 	for _, want := range []string{"a &lt;title&gt;", "paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "<desc", "believed that it held"} {

@@ -17,18 +17,18 @@ const (
 	sketchRight = SketchWidth - 8.0
 	sketchText  = 12.0 // the size of its letters
 	sketchRow   = 15.0 // a line of text
-	// titleLetters is how many letters of a title fit into a line, and boldLetter how
-	// much wider than others bold letters are taken to be: wider than most fonts have
-	// them, so that nothing is cut off.
+	// titleLetters is how many letters of a title fit into a line. boldLetter is the
+	// width of bold letters compared with others: wider than in most fonts, so that
+	// nothing is cut off.
 	titleLetters = 44
 	boldLetter   = 1.14
 
-	// fewBeliefs is up to how many a sketch shows all of a run. Of a longer one it
-	// shows what led to the first violation.
+	// fewBeliefs: a sketch shows the whole of a run with up to so many beliefs. Of a
+	// longer run it shows the time before the first violation.
 	fewBeliefs = 4
 )
 
-// sketching is a Sketch in the making.
+// sketching builds a Sketch.
 type sketching struct {
 	t      *Timeline
 	about  []string // kinds of violations to show; nil: all
@@ -40,8 +40,7 @@ type sketching struct {
 	behind []Shape  // what lies under the lanes
 }
 
-// Sketch draws the run small. The title stands above it. Where kinds of violations
-// are named, only those are shown.
+// Sketch draws the run small, below a title. With kinds of violations, it shows only those.
 func (t *Timeline) Sketch(title string, kinds ...string) Sketch {
 	s := &sketching{t: t, about: kinds, token: t.tokens()}
 	from, until := s.window()
@@ -64,7 +63,7 @@ func (t *Timeline) Sketch(title string, kinds ...string) Sketch {
 	}
 }
 
-// violations are the first of each kind that is shown.
+// violations returns the first of each kind that is shown.
 func (s *sketching) violations() []Violation {
 	var first []Violation
 	for _, v := range s.t.Violations {
@@ -75,14 +74,14 @@ func (s *sketching) violations() []Violation {
 	return first
 }
 
-// window is the part of the run that is drawn.
+// window returns the part of the run that is drawn.
 func (s *sketching) window() (from, until time.Duration) {
 	beliefs := s.t.Beliefs
 	violated := s.violations()
 	switch {
 	case len(beliefs) > fewBeliefs && len(violated) > 0:
 		at := violated[0].At
-		var before []Belief
+		var before []belief
 		for _, b := range beliefs {
 			if b.From <= at {
 				before = append(before, b)
@@ -113,50 +112,34 @@ func (s *sketching) window() (from, until time.Duration) {
 	return max(0, from-margin), until + margin
 }
 
-// moments is every time that is drawn.
+// moments returns every time that is drawn.
 func (s *sketching) moments() []time.Duration {
 	t := s.t
-	var out []time.Duration
-	add := func(times ...time.Duration) {
-		for _, at := range times {
-			if at != None && at <= t.End {
-				out = append(out, at)
-			}
-		}
-	}
-	for _, b := range t.Beliefs {
-		add(b.From, b.Until)
-	}
-	for _, n := range t.Tenures {
-		add(n.From, n.Until)
-	}
-	for _, a := range t.Accesses {
-		add(a.At)
-	}
+	out := t.moments()
 	for _, v := range s.violations() {
-		add(v.At)
+		out = append(out, v.At)
 	}
 	for _, p := range t.Spans {
-		add(p.From)
+		out = append(out, p.From)
 		if p.Known && p.stops() {
-			add(p.Until)
+			out = append(out, p.Until)
 		}
 	}
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		if m.Kind == simulation.Suffered || m.Kind == simulation.Crashed || m.Kind == simulation.Asked {
-			add(m.At)
+			out = append(out, m.At)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(at time.Duration) bool { return at > t.End })
 }
 
 // processes chooses the lanes: every process that does something in the window.
 func (s *sketching) processes() {
 	for _, name := range s.t.Processes {
-		if slices.ContainsFunc(s.t.Marks, func(m Mark) bool {
+		if slices.ContainsFunc(s.t.Events, func(m laneEvent) bool {
 			return m.Lane == name && m.Kind != simulation.Started && m.Kind != simulation.Ended && s.warp.shows(m.At)
-		}) || slices.ContainsFunc(s.t.Beliefs, func(b Belief) bool { return b.Process == name && s.warp.overlaps(b.From, b.Until) }) ||
-			slices.ContainsFunc(s.t.Accesses, func(a Access) bool { return a.Process == name && s.warp.shows(a.At) }) {
+		}) || slices.ContainsFunc(s.t.Beliefs, func(b belief) bool { return b.Process == name && s.warp.overlaps(b.From, b.Until) }) ||
+			slices.ContainsFunc(s.t.Accesses, func(a access) bool { return a.Process == name && s.warp.shows(a.At) }) {
 			s.lanes = append(s.lanes, name)
 		}
 	}
@@ -170,16 +153,15 @@ func (s *sketching) box(class string, x, y, w, h float64) {
 	s.shapes = append(s.shapes, Shape{Class: class, X: x, Y: y, W: w, H: h})
 }
 
-// caption is a text that points at a moment.
+// caption is a text beside a moment.
 type caption struct {
 	class string
 	at    float64
 	text  string
 }
 
-// captions writes texts in as few rows as they fit in without covering each other,
-// each beside its moment, and gives the rows' number. A text that no row has room for
-// within the drawing isn't written: nothing is cut off.
+// captions writes texts beside their moments, in as few rows as possible, and returns the
+// number of rows. A text that fits in no row is omitted.
 func (s *sketching) captions(list []caption, mostRows int) int {
 	type taken struct{ from, until float64 }
 	rows := make([][]taken, mostRows)
@@ -216,11 +198,10 @@ func (s *sketching) captions(list []caption, mostRows int) int {
 	return used
 }
 
-// alarms writes what was violated, and what went wrong in the world, above the
-// lanes. It gives where they end.
+// alarms writes the violations and the faults above the lanes, and returns where they end.
 func (s *sketching) alarms() float64 {
 	var list []caption
-	var at time.Duration = None
+	var at time.Duration = never
 	for _, v := range s.violations() {
 		switch {
 		case !s.warp.shows(v.At):
@@ -237,16 +218,16 @@ func (s *sketching) alarms() float64 {
 	return s.y
 }
 
-// mishap is a fault of the world as a sketch tells it. Those of one moment that
-// differ only in who suffers them, or from whom they are cut off, become one.
-type mishap struct {
+// faultText is a fault in a sketch. Faults of one moment that differ only in the lane or in
+// the other end of a link are merged.
+type faultText struct {
 	at    float64
 	who   []string
 	what  string
 	links []string // the other ends
 }
 
-func (m mishap) text() string {
+func (m faultText) text() string {
 	text := list(m.who) + m.what
 	if len(m.links) > 0 {
 		text += " " + list(m.links)
@@ -254,15 +235,14 @@ func (m mishap) text() string {
 	return text
 }
 
-// faults is what went wrong in the world, but for processes that stopped: these have
-// a bar of their own.
+// faults returns the faults, except for stopped processes, which have bars.
 func (s *sketching) faults() []caption {
-	var all []mishap
+	var all []faultText
 	add := func(at time.Duration, who, what string, links ...string) {
 		if !s.warp.shows(at) {
 			return
 		}
-		m := mishap{at: s.warp.x(at), who: []string{who}, what: what, links: links}
+		m := faultText{at: s.warp.x(at), who: []string{who}, what: what, links: links}
 		for i := range all {
 			o := &all[i]
 			switch {
@@ -281,27 +261,25 @@ func (s *sketching) faults() []caption {
 		}
 		all = append(all, m)
 	}
-	for _, m := range s.t.Marks {
+	for _, m := range s.t.Events {
 		switch m.Kind {
 		case simulation.Suffered:
-			if text := suffering(m); text != "" {
-				add(m.At, m.Lane, strings.Replace(strings.TrimPrefix(text, m.Lane), "'s clock", ": clock", 1))
+			if text := momentary(m.Fault); text != "" {
+				add(m.At, m.Lane, strings.Replace(sentence("", text), "'s clock", ": clock", 1))
 			}
 		case simulation.Crashed:
 			add(m.At, m.Lane, " crashes")
 		}
 	}
-	verbs := map[string]string{"restart": " restarts", "failover": " fails over", "hang": " hangs", "demote": " is demoted", "split-brain": " splits", "lag": " lags"}
-	links := map[string]string{"cut": " cut off from", "lose": " loses messages with", "delay": " slow to reach"}
 	for _, p := range s.t.Spans {
-		if verb := verbs[p.Kind]; verb != "" {
-			add(p.From, p.lane(), verb)
+		if k := linkKinds[p.Kind]; k.sketch != "" {
+			add(p.From, anyOf(p.Lane, "clients"), " "+k.sketch, anyOf(p.Place, "servers"))
 		}
-		if link := links[p.Kind]; link != "" {
-			add(p.From, anyOf(p.Lane, "clients"), link, anyOf(p.Place, "servers"))
+		if k := spanKinds[p.Kind]; k.sketch != "" && !slices.Contains(stopped, p.Kind) {
+			add(p.From, p.subject(), " "+k.sketch)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b mishap) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b faultText) int { return cmp.Compare(a.at, b.at) })
 	captions := make([]caption, len(all))
 	for i, m := range all {
 		captions[i] = caption{"fa", m.at, m.text()}
@@ -309,13 +287,8 @@ func (s *sketching) faults() []caption {
 	return captions
 }
 
-// anyOf names a lane, or all of a sort.
-func anyOf(name, all string) string {
-	if name == "*" || name == "" {
-		return all
-	}
-	return name
-}
+// stopped are the kinds of spans in which a process stops.
+var stopped = []string{"pause", "suspend", "reboot"}
 
 // draw draws the lanes.
 func (s *sketching) draw() {
@@ -331,12 +304,12 @@ func (s *sketching) draw() {
 // name writes a lane's name, and its line.
 func (s *sketching) name(text string, y float64) {
 	s.text("n", 0, y+4, text)
-	s.behind = append(s.behind, Shape{Class: "life", X: sketchLeft, Y: y, W: sketchRight - sketchLeft, H: 1})
+	s.behind = append(s.behind, Shape{Class: "lane", X: sketchLeft, Y: y, W: sketchRight - sketchLeft, H: 1})
 }
 
-// bar draws a stretch of time, with the longest of the texts that fits into it.
+// bar draws a period, with the longest of the texts that fits.
 func (s *sketching) bar(class string, from, until time.Duration, y, h float64, textClass string, texts ...string) {
-	x1, x2 := s.warp.x(from), s.warp.x(min(until, s.warp.until()))
+	x1, x2 := s.warp.x(from), s.warp.x(min(until, s.warp.until))
 	s.box(class, x1, y, max(1, x2-x1), h)
 	for _, text := range texts {
 		if boldLetter*wide(text, sketchText) <= x2-x1-6 {
@@ -350,11 +323,10 @@ func (s *sketching) color(process string) int {
 	return max(0, slices.Index(s.t.Processes, process)) % 6
 }
 
-// process draws what a process believes and, below it, when it doesn't run.
+// process draws what a process believes and, below it, when it is stopped.
 func (s *sketching) process(name string) {
 	s.y += 4
 	s.name(name, s.y+8)
-	truth := s.t.Truth()
 	for _, b := range s.t.Beliefs {
 		if b.Process != name || !s.warp.overlaps(b.From, b.Until) {
 			continue
@@ -364,47 +336,30 @@ func (s *sketching) process(name string) {
 			texts = append([]string{"holds the lock, token " + s.token(b.Token), "holds, token " + s.token(b.Token)}, texts...)
 		}
 		s.bar(fmt.Sprintf("b%d", s.color(name)), b.From, b.Until, s.y, 16, "k", texts...)
-		s.untrue(b, truth)
+		for _, gap := range s.t.gaps(b) {
+			if x1, x2 := s.warp.x(gap.from), s.warp.x(gap.until); x2-x1 > 3 {
+				s.box("un", x1, s.y, x2-x1, 16)
+			}
+		}
 	}
 	s.y += 16
-	stopped := false
+	height := 0.0
 	for _, p := range s.t.Spans {
-		if p.Lane != name || p.Kind != "pause" && p.Kind != "suspend" && p.Kind != "reboot" || !s.warp.overlaps(p.From, p.Until) {
+		if p.Lane != name || !slices.Contains(stopped, p.Kind) || !s.warp.overlaps(p.From, p.Until) {
 			continue
 		}
-		stopped = true
-		word := map[string]string{"pause": "paused", "suspend": "suspended", "reboot": "down"}[p.Kind]
+		height = 17
+		word := spanKinds[p.Kind].sketch
 		s.bar("z", p.From, p.Until, s.y+2, 15, "fa", word+" for "+length(p.Until-p.From), word)
 	}
-	if stopped {
-		s.y += 17
-	}
-	s.y += 4
+	s.y += height + 4
 }
 
-// untrue marks where a belief had no majority behind it.
-func (s *sketching) untrue(b Belief, truth []Stretch) {
-	at, until := b.From, min(b.Until, s.t.End)
-	gap := func(end time.Duration) {
-		x1, x2 := s.warp.x(at), s.warp.x(end)
-		if end > at && x2-x1 > 3 {
-			s.box("un", x1, s.y, x2-x1, 16)
-		}
-	}
-	for _, held := range truth { // in the order of time
-		if held.Quorum && b.is(held) && held.Until > at && held.From < until {
-			gap(held.From)
-			at = max(at, held.Until)
-		}
-	}
-	gap(until)
-}
-
-// resource draws what reached it.
+// resource draws the operations at the resource.
 func (s *sketching) resource() {
 	s.y += 2
 	var list []caption
-	violated := func(a Access) bool {
+	violated := func(a access) bool {
 		return slices.ContainsFunc(s.violations(), func(v Violation) bool {
 			return v.At == a.At && (v.Kind == "stale write" || v.Kind == "lost update")
 		})
@@ -429,7 +384,7 @@ func (s *sketching) resource() {
 			list = append(list, caption{class, x, text})
 		}
 	}
-	// What was refused, and what did harm, comes first where there isn't room for all.
+	// If there is no space for all, refusals and violations come first.
 	slices.SortStableFunc(list, func(a, b caption) int { return strings.Compare(rankOf(a.class), rankOf(b.class)) })
 	s.y += sketchRow*float64(s.captions(list, 2)) + 6
 	s.name("resource", s.y)
@@ -442,7 +397,7 @@ func (s *sketching) resource() {
 
 func rankOf(class string) string { return map[string]string{"al": "0", "ok": "1"}[class] + "2" }
 
-// servers draws whose key each of them had.
+// servers draws whose key each server had.
 func (s *sketching) servers() {
 	const each, gap = 8.0, 2.0
 	if len(s.t.Servers) == 0 {
@@ -451,7 +406,7 @@ func (s *sketching) servers() {
 	s.y += 4
 	top := s.y
 	for _, name := range s.t.Servers {
-		s.behind = append(s.behind, Shape{Class: "life", X: sketchLeft, Y: s.y + each/2, W: sketchRight - sketchLeft, H: 1})
+		s.behind = append(s.behind, Shape{Class: "lane", X: sketchLeft, Y: s.y + each/2, W: sketchRight - sketchLeft, H: 1})
 		for _, p := range s.t.Spans {
 			if p.Lane == name && p.stops() && s.warp.overlaps(p.From, p.Until) {
 				s.bar("z", p.From, p.Until, s.y, each, "")
@@ -482,7 +437,7 @@ func (s *sketching) servers() {
 // axis writes times below the lanes.
 func (s *sketching) axis() {
 	s.behind = append(s.behind, Shape{Class: "axis", X: sketchLeft, Y: s.y, W: sketchRight - sketchLeft, H: 1})
-	from, until := s.warp.from(), s.warp.until()
+	from, until := s.warp.from, s.warp.until
 	step := time.Microsecond
 	for n := 0; float64(until-from)/float64(step) > 6; n++ {
 		step = step * []time.Duration{2, 5, 2}[n%3] / []time.Duration{1, 2, 1}[n%3]
@@ -501,7 +456,7 @@ func (s *sketching) axis() {
 	s.y += 22
 }
 
-// lines leads violations and faults down through the lanes.
+// lines draws violations and faults as lines through the lanes.
 func (s *sketching) lines(top float64) {
 	bottom := s.y - 22
 	for _, c := range s.faults() {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Summary sets belief beside truth in a few sentences, and says what was violated.
-// Sentences of what is wrong begin with "!! ".
+// Summary compares beliefs with the truth in a few sentences, and lists the violations. A
+// sentence about an error begins with "!! ".
 func (t *Timeline) Summary() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	token, truth := t.tokens(), t.Truth()
+	token := t.tokens()
 	for _, b := range t.Beliefs {
 		what := b.Key
 		if b.Token != 0 {
@@ -22,8 +22,12 @@ func (t *Timeline) Summary() []string {
 			end = "the trace ends"
 		}
 		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), end)
-		if wrong := t.untrue(b, truth); wrong > 0 {
-			s += fmt.Sprintf("; for %s of it too few instances had its key", length(wrong))
+		wrong := time.Duration(0)
+		for _, gap := range t.gaps(b) {
+			wrong += gap.until - gap.from
+		}
+		if wrong > 0 {
+			s += fmt.Sprintf("; for %s of it too few servers had its key", length(wrong))
 		}
 		out = append(out, s+".")
 	}
@@ -48,18 +52,20 @@ func (t *Timeline) Summary() []string {
 	return out
 }
 
-// untrue is for how much of a belief its holder had no quorum of instances.
-func (t *Timeline) untrue(b Belief, truth []Stretch) time.Duration {
-	wrong := b.Until - b.From
-	for _, s := range truth {
-		if s.Quorum && b.is(s) {
-			wrong -= max(0, min(b.Until, s.Until)-max(b.From, s.From))
+// gaps returns the periods of a belief in which its holder had no quorum of servers.
+func (t *Timeline) gaps(b belief) []period {
+	var gaps []period
+	at := b.From
+	for _, s := range t.Truth() { // in the order of time
+		if s.Quorum && s.Process == b.Process && s.Key == b.Key && s.Until > at && s.From < b.Until {
+			if s.From > at {
+				gaps = append(gaps, period{at, s.From})
+			}
+			at = max(at, s.Until)
 		}
 	}
-	return wrong
-}
-
-// is reports whether a stretch is about the same process and key as a belief.
-func (b Belief) is(s Stretch) bool {
-	return s.Process == b.Process && s.Key == b.Key
+	if b.Until > at {
+		gaps = append(gaps, period{at, b.Until})
+	}
+	return gaps
 }

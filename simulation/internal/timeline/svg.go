@@ -17,33 +17,32 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
-// SVGOptions is how a Timeline is drawn. The zero value is a file of its own.
+// SVGOptions configure SVG. The zero value is for a separate file.
 type SVGOptions struct {
 	// Title stands above the drawing.
 	Title string
-	// Label names the drawing for who doesn't see it. Default Title.
+	// Label names the drawing for screen readers. Default: Title.
 	Label string
-	// ID begins the names of the drawing's parts. Drawings on one page need
-	// different ones; of letters, digits and dashes. Default "t".
+	// ID is the prefix of the drawing's IDs: letters, digits and dashes. Drawings on one
+	// page need different ones. Default: "t".
 	ID string
-	// Inline leaves out the style, for a page that has Style once.
+	// Inline omits the style, for a page with Style.
 	Inline bool
-	// Watching draws the messages that only look after the servers, too.
+	// Watching includes messages that only monitor servers.
 	Watching bool
 }
 
-// Style is the style sheet that Inline drawings need. The colours' variables, of
-// palette.CSS, are not in it.
+// Style returns the style sheet of Inline drawings, without the colours' variables of
+// palette.CSS.
 func Style() string { return style }
 
 //go:embed drawing.css
 var style string
 
-// SVG draws the timeline: lanes for processes, the resource and the instances,
-// messages as lines between them, what a process believes above what is true, and
-// what went wrong. It is light or dark as the reader's system asks. Of a run that
-// would be too wide to look at it draws what is around the first violation, and
-// says so.
+// SVG draws the timeline: lanes for processes, the resource and the servers, messages as lines
+// between them, what a process believes above what is true, faults and violations. It is
+// light or dark as the reader's system asks. Of a very long run it draws the time around the
+// first violation, and says so.
 func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
 	if o.ID == "" {
 		o.ID = "t"
@@ -57,23 +56,22 @@ func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
 }
 
 const (
-	fewTries = 4     // in vain and in a row: all of them are drawn up to here
+	fewTries = 4     // longer rows of tries in vain are shortened
 	gutter   = 118.0 // left of the axis: the lanes' names
 	margin   = 16.0
 	barRow   = 22.0
 	labelRow = 16.0
-	// letter is how wide a letter is taken to be, at most, of its font's size.
+	// letter is the assumed largest width of a letter, relative to the font's size.
 	letter = 0.56
 )
 
-// drawing is an SVG in the making. Shapes go to layers, which are put one above
-// the other.
+// drawing builds an SVG in layers.
 type drawing struct {
 	t     *Timeline
 	o     SVGOptions
 	token func(fencing.Token) string
 	axis  *axis
-	vains []vain // of which only the first and the last are drawn
+	vains []vain // only the first and the last try are drawn
 
 	lanes  map[string]*lane
 	order  []*lane
@@ -105,8 +103,7 @@ const (
 	ofServer
 )
 
-// arrange says where everything goes: first what has labels, then how high the
-// lanes get.
+// arrange computes all positions. The lanes' heights depend on their labels.
 func (d *drawing) arrange() {
 	add := func(name string, kind laneKind) {
 		l := &lane{name: name, kind: kind}
@@ -152,7 +149,7 @@ func (d *drawing) arrange() {
 	d.bottom = y
 }
 
-// alarmsAbove leaves room above the lanes for the violations' names.
+// alarmsAbove reserves space above the lanes for the violations' names.
 func (d *drawing) alarmsAbove() {
 	head := 16.0
 	if d.o.Title != "" {
@@ -164,7 +161,7 @@ func (d *drawing) alarmsAbove() {
 	}
 }
 
-// keysOf lists the keys that a process has a belief in, or a key for.
+// keysOf lists the keys that a process had or believed to have.
 func (d *drawing) keysOf(process string) []string {
 	var keys []string
 	add := func(key string) {
@@ -185,7 +182,50 @@ func (d *drawing) keysOf(process string) []string {
 	return keys
 }
 
-// finish puts the layers together.
+// draw fills the layers.
+func (d *drawing) draw() {
+	d.head()
+	d.ground()
+	for _, m := range d.t.Messages {
+		if d.draws(m) {
+			d.message(m)
+		}
+	}
+	d.downtimes()
+	for _, l := range d.order {
+		switch l.kind {
+		case ofProcess:
+			d.beliefs(l)
+		case ofServer:
+			d.tenures(l)
+		}
+		d.labels(l)
+	}
+	for _, a := range d.t.Accesses {
+		d.access(a)
+	}
+	d.breaks()
+	d.violations()
+}
+
+// draws reports whether a message is drawn.
+func (d *drawing) draws(m message) bool {
+	return (d.o.Watching || !m.watching()) && !d.hidden(m.Process, m.Sent)
+}
+
+// hidden reports whether a moment of a process is in a shortened row of tries.
+func (d *drawing) hidden(process string, at time.Duration) bool {
+	return slices.ContainsFunc(d.vains, func(v vain) bool { return v.hides(process, at) })
+}
+
+func (d *drawing) text(to *bytes.Buffer, x, y float64, class, text string) {
+	if class != "" {
+		class = fmt.Sprintf(` class="%s"`, class)
+	}
+	fmt.Fprintf(to, `<text x="%s" y="%s"%s>%s</text>`+"\n", px(x), px(y), class, escaped(text))
+}
+
+// finish joins the layers.
 func (d *drawing) finish() []byte {
 	height := d.bottom + d.footer()
 	var out bytes.Buffer
@@ -206,7 +246,7 @@ func (d *drawing) finish() []byte {
 	return out.Bytes()
 }
 
-// defs is the hatching of what isn't whole: pauses, and keys without a quorum.
+// defs defines the hatching of pauses and of keys without a quorum.
 func (d *drawing) defs(out *bytes.Buffer) {
 	id := safeID(d.o.ID)
 	hatch := func(name, ground, line string) {
@@ -221,7 +261,7 @@ func (d *drawing) defs(out *bytes.Buffer) {
 	out.WriteString("</defs>\n")
 }
 
-// focus is what a drawing that can't show all shows: the first violation, or the
+// focus returns the moment that a shortened drawing shows: the first violation, or the
 // beginning.
 func (t *Timeline) focus() time.Duration {
 	if len(t.Violations) > 0 {
@@ -235,14 +275,14 @@ func px(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// escaped is text within XML.
+// escaped escapes a text for XML.
 func escaped(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes everything
 	return b.String()
 }
 
-// safeID leaves of a name what an ID may hold.
+// safeID replaces characters that an ID must not have.
 func safeID(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {

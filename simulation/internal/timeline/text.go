@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,24 +14,21 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// TextOptions is how a Timeline is written to a terminal. The zero value is a
-// plain text of 100 columns.
+// TextOptions configure Text. The zero value is for plain text of 100 columns.
 type TextOptions struct {
 	// Title is the first line: the scenario, the design, the seed.
 	Title string
 	// Width is the number of columns, 60 or more. Default 100.
 	Width int
-	// Color colours the text with terminal escapes. Nothing is said by colour
-	// alone. See ColorTerminal.
+	// Color colours the text with terminal escapes, see ColorTerminal. No information is
+	// in colour alone.
 	Color bool
-	// Quiet is the least time without a step that is marked as such. Default
-	// 100 ms.
+	// Quiet is the shortest time without a step that is shown. Default: 100 ms.
 	Quiet time.Duration
 }
 
-// Text writes the timeline as lines of text: the time, a column for each process
-// with what it believes, one for each instance with whose key it has, and what
-// happened.
+// Text writes the timeline as lines of text: the time, a column for each process with what it
+// believes, one for each server with whose key it has, and a sentence.
 func (t *Timeline) Text(w io.Writer, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 100
@@ -45,13 +43,13 @@ func (t *Timeline) Text(w io.Writer, o TextOptions) error {
 	return p.w.Flush()
 }
 
-// page is a text in the making.
+// page builds a text.
 type page struct {
 	t     *Timeline
 	o     TextOptions
 	w     *bufio.Writer
 	token func(fencing.Token) string
-	truth []Stretch
+	truth []keyPeriod
 
 	process int // width of a process's column
 	indent  int // where the story begins
@@ -59,8 +57,7 @@ type page struct {
 
 const timeWidth = 11
 
-// columns divides the width: the story gets at least 40 columns, processes from 3
-// to 13 each.
+// columns divides the width: at least 40 columns for the story, 3 to 13 for each process.
 func (p *page) columns() {
 	instances := 2*len(p.t.Servers) + 1
 	left := p.o.Width - timeWidth - instances - 40
@@ -103,11 +100,11 @@ func (p *page) legend() {
 	if p.process < 8 {
 		hold, paused = "H", "z"
 	}
-	text := fmt.Sprintf("Under a process: %s = it believes that it holds the lock, %s = it doesn't run. "+
-		"Under an instance, whose key it has: %s, . nobody's, x down, ? hangs. A lock is true on %d of %d.",
+	text := fmt.Sprintf("Under a process: %s = it believes that it holds the lock, %s = it is stopped. "+
+		"Under a server, whose key it has: %s, . nobody's, x down, ? hangs. A lock is valid on %d of %d.",
 		hold, paused, strings.Join(who, ", "), p.t.Quorum(), len(p.t.Servers))
 	if p.t.severalGoroutines() {
-		text += " c1 is also the process's first goroutine, c1.1 the next that it started."
+		text += " c1 is also the process's first goroutine, and c1.1 the next one."
 	}
 	for _, l := range wrap(text, p.o.Width) {
 		p.line(p.paint(dim, l))
@@ -133,8 +130,8 @@ func (p *page) row(at string, processes, servers []string, text string) string {
 	return strings.TrimRight(out+"  "+text, " ")
 }
 
-// step writes one step with how things stand after it.
-func (p *page) step(s Step) {
+// step writes one step with the state after it.
+func (p *page) step(s step) {
 	if s.Alarm {
 		p.alarm(s)
 		return
@@ -157,8 +154,8 @@ func (p *page) step(s Step) {
 	}
 }
 
-// alarm marks a violation over the whole width.
-func (p *page) alarm(s Step) {
+// alarm writes a violation over the whole width.
+func (p *page) alarm(s step) {
 	for i, text := range wrap(s.Text, p.o.Width-timeWidth-6) {
 		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
 		if i == 0 {
@@ -168,17 +165,17 @@ func (p *page) alarm(s Step) {
 	}
 }
 
-func (p *page) colored(s Step, text string) string {
+func (p *page) colored(s step, text string) string {
 	if s.Fault {
 		return p.paint(yellow, text)
 	}
 	return text
 }
 
-// state is what a process is and believes at a moment.
-func (p *page) state(process string, now Step) string {
+// state returns what a process believes after a step.
+func (p *page) state(process string, now step) string {
 	at := now.At
-	// Of one moment, only what comes before the step.
+	// Within one moment, the lines of the log give the order.
 	begun := func(from time.Duration, line int) bool { return from < at || from == at && line <= now.line }
 	holds, runs, dead := false, true, false
 	asks := map[int]bool{} // by goroutine
@@ -193,7 +190,7 @@ func (p *page) state(process string, now Step) string {
 			runs = false
 		}
 	}
-	for _, m := range p.t.Marks {
+	for _, m := range p.t.Events {
 		if m.Lane != process || !begun(m.At, m.Line) {
 			continue
 		}
@@ -234,7 +231,7 @@ func (p *page) state(process string, now Step) string {
 	}
 }
 
-// holder is whose key an instance has at a moment.
+// holder returns whose key a server has at a moment.
 func (p *page) holder(server string, at time.Duration) string {
 	for _, s := range p.t.Spans {
 		if s.Lane == server && s.From <= at && at < s.Until {
@@ -255,7 +252,7 @@ func (p *page) holder(server string, at time.Duration) string {
 	return out
 }
 
-// letter is a process's sign: 1 to 9, then small letters.
+// letter returns a process's sign: 1 to 9, then small letters.
 func (p *page) letter(i int) string {
 	const signs = "123456789abcdefghijklmnopqrstuvw"
 	if i < 0 || i >= len(signs) {
@@ -264,7 +261,7 @@ func (p *page) letter(i int) string {
 	return signs[i : i+1]
 }
 
-// summary sets belief beside truth.
+// summary writes the Summary.
 func (p *page) summary() {
 	p.line("")
 	for _, s := range p.t.Summary() {
@@ -282,11 +279,11 @@ func (p *page) summary() {
 }
 
 func (p *page) line(text string) {
-	_, _ = p.w.WriteString(strings.TrimRight(text, " ")) // an error stays, and Flush gives it
+	_, _ = p.w.WriteString(strings.TrimRight(text, " ")) // Flush returns the error
 	_ = p.w.WriteByte('\n')
 }
 
-// pad fills a text to a number of columns, or cuts it off.
+// pad pads or truncates a text to a number of columns.
 func pad(s string, n int) string {
 	count := utf8.RuneCountInString(s)
 	if count > n {
@@ -321,4 +318,32 @@ func wrap(text string, n int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// escape is a terminal's escape sequence.
+type escape string
+
+const (
+	bold   escape = "\x1b[1m"
+	dim    escape = "\x1b[2m"
+	red    escape = "\x1b[1;31m"
+	yellow escape = "\x1b[33m"
+	reset  escape = "\x1b[0m"
+)
+
+func (p *page) paint(e escape, text string) string {
+	if !p.o.Color || e == "" || text == "" {
+		return text
+	}
+	return string(e) + text + string(reset)
+}
+
+// ColorTerminal reports whether a file is a terminal with colours: not if the environment has
+// NO_COLOR (https://no-color.org) or TERM=dumb.
+func ColorTerminal(f *os.File) bool {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

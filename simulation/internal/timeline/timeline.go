@@ -1,5 +1,5 @@
 // Package timeline draws a simulated run: which process believed that it held a lock,
-// which instances had its key, what reached the resource, and what went wrong.
+// which servers had its key, what reached the resource, and the faults and violations.
 //
 //	t := timeline.Of(result.Log)
 //	err := t.Text(os.Stdout, timeline.TextOptions{})
@@ -20,8 +20,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// None is the time of an event that did not happen.
-const None time.Duration = -1
+// never is the time of an event that did not happen.
+const never time.Duration = -1
 
 // Timeline is a run as recorded in its log. Slices are in the order of the log.
 type Timeline struct {
@@ -33,50 +33,43 @@ type Timeline struct {
 	// End is the time of the last event.
 	End time.Duration
 
-	Messages   []Message
-	Marks      []Mark
-	Spans      []Span
-	Beliefs    []Belief
-	Tenures    []Tenure
-	Accesses   []Access
+	Messages   []message
+	Events     []laneEvent
+	Spans      []span
+	Beliefs    []belief
+	Tenures    []tenure
+	Accesses   []access
 	Violations []Violation
 }
 
-// Message is a request of a process and its result. Times of events that did not happen or
-// are not in the log are None.
-type Message struct {
+// message is a request of a process and its result. Times of events that did not happen or
+// are not in the log are never.
+type message struct {
 	Process string
 	Place   string // the server, or Resource
 	Op      string
 	N       uint64 // counts the process's requests to the place
 
-	Sent    time.Duration
-	Arrived time.Duration  // carried out, and answered
-	Heard   time.Duration  // the answer was taken in
-	GaveUp  time.Duration  // the process waits no longer
-	Missed  time.Duration  // the answer came after that
-	Again   time.Duration  // a second copy was carried out
-	Lost    simulation.Way // which of the two ways it was lost on
-	Outcome string         // "granted", "refused", "failed", ...; "" if it isn't known
-	Line    int            // of its sending
+	Sent     time.Duration
+	Arrived  time.Duration  // executed, and answered
+	Received time.Duration  // the reply was received
+	GaveUp   time.Duration  // the process no longer waits
+	Missed   time.Duration  // the reply came after that
+	Again    time.Duration  // a second copy was executed
+	Lost     simulation.Way // the direction in which it was lost
+	Outcome  string         // "granted", "refused", "failed", ...; "" if unknown
+	Line     int            // of its sending
 }
 
-func plural(w simulation.Way) string {
-	if w == simulation.Replies {
-		return "replies"
-	}
-	return "requests"
-}
-
-// Mark is an event shown in one lane.
-type Mark struct {
+// laneEvent is an event shown in one lane.
+type laneEvent struct {
 	simulation.Event
 	Lane string
 	Line int
 }
 
-// Span is an event with a duration.
-type Span struct {
+// span is an event with a duration.
+type span struct {
 	Lane string
 	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
 	Kind string
@@ -93,9 +86,9 @@ type Span struct {
 	Line  int
 }
 
-// Belief is a period in which a process believed that it held a lock: it had acquired the
+// belief is a period in which a process believed that it held a lock: it had acquired the
 // lock, had not released it, and validity remained by its own clocks.
-type Belief struct {
+type belief struct {
 	Process string
 	// Goroutine is the index of the process's goroutine, from 0.
 	Goroutine int
@@ -109,8 +102,8 @@ type Belief struct {
 	Line int
 }
 
-// Tenure is a period in which an instance had the key with a value of one process.
-type Tenure struct {
+// tenure is a period in which a server had the key with a value of one process.
+type tenure struct {
 	Server  string
 	Key     string
 	Process string
@@ -126,10 +119,10 @@ type Tenure struct {
 	Line  int
 }
 
-// Access is an operation that the resource executed or refused.
-type Access struct {
+// access is an operation that the resource executed or refused.
+type access struct {
 	At        time.Duration
-	Sent      time.Duration // None if the log doesn't say
+	Sent      time.Duration // never if the log doesn't say
 	Process   string
 	Goroutine int    // of the process, that asked
 	Op        string // "read" or "write"
@@ -142,7 +135,7 @@ type Access struct {
 	Line     int
 }
 
-// Violation is the finding of a check.
+// Violation is a finding of the checks.
 type Violation struct {
 	At   time.Duration
 	Kind string
@@ -150,14 +143,13 @@ type Violation struct {
 	Line int
 }
 
-// Quorum returns the number of instances for a valid lock: a majority of the servers,
-// whatever the processes assume.
+// Quorum returns a majority of the servers, whatever the processes assume.
 func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
 // Keys returns the locks that processes asked for, in order of the first request.
 func (t *Timeline) Keys() []string {
 	var keys []string
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		if m.Kind == simulation.Asked && !slices.Contains(keys, m.Key) {
 			keys = append(keys, m.Key)
 		}
@@ -165,8 +157,8 @@ func (t *Timeline) Keys() []string {
 	return keys
 }
 
-// Stretch is a period in which the same instances had a process's key.
-type Stretch struct {
+// keyPeriod is a period in which the same servers had a process's key.
+type keyPeriod struct {
 	Process string
 	Key     string
 	From    time.Duration
@@ -175,11 +167,12 @@ type Stretch struct {
 	Quorum  bool     // they are a quorum
 }
 
-// Truth says, for each process and key, on which instances its key stood and when. Beside Beliefs it shows where a process was wrong.
-func (t *Timeline) Truth() []Stretch {
+// Truth returns which servers had a process's key, and when. Compared with Beliefs it shows
+// errors of processes.
+func (t *Timeline) Truth() []keyPeriod {
 	type attempt struct{ process, key string }
 	var order []attempt
-	tenures := map[attempt][]Tenure{}
+	tenures := map[attempt][]tenure{}
 	for _, n := range t.Tenures {
 		a := attempt{n.Process, n.Key}
 		if tenures[a] == nil {
@@ -189,7 +182,7 @@ func (t *Timeline) Truth() []Stretch {
 			tenures[a] = append(tenures[a], n)
 		}
 	}
-	var all []Stretch
+	var all []keyPeriod
 	for _, a := range order {
 		var edges []time.Duration
 		for _, n := range tenures[a] {
@@ -213,19 +206,19 @@ func (t *Timeline) Truth() []Stretch {
 				all[last].Until = edges[i]
 				continue
 			}
-			all = append(all, Stretch{
+			all = append(all, keyPeriod{
 				Process: a.process, Key: a.key, From: edges[i-1], Until: edges[i],
 				Servers: servers, Quorum: len(servers) >= t.Quorum(),
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Stretch) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(all, func(a, b keyPeriod) int { return cmp.Compare(a.From, b.From) })
 	return all
 }
 
-// Overlap is a period in which two processes, or two goroutines of one, both believed that
+// overlap is a period in which two processes, or two goroutines of one, both believed that
 // they held the same lock.
-type Overlap struct {
+type overlap struct {
 	Key    string
 	First  string // who got it first: a process, or with a number one more of its goroutines
 	Second string
@@ -234,13 +227,13 @@ type Overlap struct {
 }
 
 // Overlaps returns the periods in which two beliefs contradict each other.
-func (t *Timeline) Overlaps() []Overlap {
-	var all []Overlap
+func (t *Timeline) Overlaps() []overlap {
+	var all []overlap
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
 			if a.Key == b.Key && a.who() != b.who() && from < until {
-				all = append(all, Overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
+				all = append(all, overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
 			}
 		}
 	}
@@ -262,7 +255,7 @@ func (t *Timeline) tokens() func(fencing.Token) string {
 	for _, a := range t.Accesses {
 		add(a.Token)
 	}
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		add(m.Token)
 	}
 	digits := 3
@@ -283,7 +276,7 @@ func (t *Timeline) tokens() func(fencing.Token) string {
 	}
 }
 
-// tail is a token's last digits, with a mark that some are left out.
+// tail returns a token's last digits, after an ellipsis.
 func tail(token fencing.Token, digits int) string {
 	s := strconv.FormatUint(uint64(token), 10)
 	if len(s) <= digits+1 {
@@ -293,16 +286,10 @@ func tail(token fencing.Token, digits int) string {
 }
 
 // stops reports whether the span is one in which its lane stands still.
-func (s Span) stops() bool {
-	switch s.Kind {
-	case "pause", "suspend", "restart", "hang", "failover", "reboot":
-		return true
-	}
-	return false
-}
+func (s span) stops() bool { return spanKinds[s.Kind].stops }
 
 // watching reports whether a message only monitors a server and concerns no lock.
-func (m Message) watching() bool {
+func (m message) watching() bool {
 	switch m.Op {
 	case "probe", "tick", "time", "ping":
 		return true
@@ -311,7 +298,7 @@ func (m Message) watching() bool {
 }
 
 // acquiring reports whether the message asks for a key.
-func (m Message) acquiring() bool {
+func (m message) acquiring() bool {
 	switch m.Op {
 	case "acquire", "set", "setnx", "setex", "psetex", "cas":
 		return true
@@ -319,18 +306,17 @@ func (m Message) acquiring() bool {
 	return false
 }
 
-// setting reports whether the message, if it had its effect, gave a key its
-// sender's value.
-func (m Message) setting() bool {
+// setting reports whether the message, if it succeeded, set a key to its sender's value.
+func (m message) setting() bool {
 	switch m.Op {
 	case "restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby":
-		return true // of scripts and transactions nobody knows better
+		return true // assumed of scripts and transactions
 	}
 	return m.acquiring()
 }
 
-// deleting reports whether the message, if it had its effect, took a key away.
-func (m Message) deleting() bool {
+// deleting reports whether the message, if it succeeded, deleted a key.
+func (m message) deleting() bool {
 	switch m.Op {
 	case "release", "del", "getdel", "cad", "delex", "comparedel":
 		return true
@@ -338,8 +324,8 @@ func (m Message) deleting() bool {
 	return false
 }
 
-// ok reports whether a command had its effect.
-func (m Message) ok() bool {
+// ok reports whether a command succeeded.
+func (m message) ok() bool {
 	return m.Outcome == "granted" || m.Outcome == "ok"
 }
 
@@ -351,13 +337,13 @@ func list(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// A process's further goroutines have names of their own, see simulation.Who.
+// Further goroutines of a process have names of their own, see simulation.Who.
 
-func (m Mark) who() string   { return simulation.Who(m.Lane, m.Goroutine) }
-func (b Belief) who() string { return simulation.Who(b.Process, b.Goroutine) }
-func (a Access) who() string { return simulation.Who(a.Process, a.Goroutine) }
+func (m laneEvent) who() string { return simulation.Who(m.Lane, m.Goroutine) }
+func (b belief) who() string    { return simulation.Who(b.Process, b.Goroutine) }
+func (a access) who() string    { return simulation.Who(a.Process, a.Goroutine) }
 
-// processOf is the process that a goroutine belongs to.
+// processOf returns the process of a goroutine.
 func processOf(who string) string {
 	process, _, _ := strings.Cut(who, ".")
 	return process
@@ -365,7 +351,7 @@ func processOf(who string) string {
 
 // severalGoroutines reports whether more than one goroutine of a process uses the lock.
 func (t *Timeline) severalGoroutines() bool {
-	for _, m := range t.Marks {
+	for _, m := range t.Events {
 		if m.Goroutine > 0 {
 			return true
 		}

@@ -6,29 +6,29 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// vain is a process's tries in a row that all ended in the same refusal and left
-// nothing on any server. One is as good as the next to look at.
+// vain is a row of a process's tries that ended in the same refusal and left nothing on any
+// server.
 type vain struct {
 	process string
 	n       int
-	// from and until bound those between the first and the last: what the process
-	// does from the one time up to, without, the other.
+	// from and until bound the tries between the first and the last; until is
+	// exclusive.
 	from, until time.Duration
 }
 
-// vains lists the rows of at least so many tries.
+// vains returns the rows of at least so many tries.
 func (t *Timeline) vains(least int) []vain {
 	var all []vain
 	for _, process := range t.Processes {
 		row := vain{process: process}
-		words, first, last := "", None, None
+		words, first, last := "", never, never
 		flush := func() {
 			if row.n >= least {
 				all = append(all, row)
 			}
-			row, words, first = vain{process: process}, "", None
+			row, words, first = vain{process: process}, "", never
 		}
-		for _, m := range t.Marks {
+		for _, m := range t.Events {
 			if m.Lane != process {
 				continue
 			}
@@ -36,11 +36,11 @@ func (t *Timeline) vains(least int) []vain {
 			case simulation.Asked:
 				last = m.At
 			case simulation.Refused:
-				if last == None || t.granted(process, last, m.At) {
+				if last == never || t.granted(process, last, m.At) {
 					flush()
 					continue
 				}
-				if m.Words != words || first == None {
+				if m.Words != words || first == never {
 					flush()
 					words, first = m.Words, last
 				}
@@ -62,11 +62,10 @@ func (t *Timeline) vains(least int) []vain {
 	return all
 }
 
-// granted reports whether any server gave the process anything that it asked for
-// in a stretch of time.
+// granted reports whether any server granted the process a request in a period.
 func (t *Timeline) granted(process string, from, until time.Duration) bool {
 	for _, m := range t.Messages {
-		if m.Process == process && m.Sent >= from && m.Sent <= until && m.setting() && (m.ok() || m.Arrived == None || m.Heard == None && m.GaveUp != None) {
+		if m.Process == process && m.Sent >= from && m.Sent <= until && m.setting() && (m.ok() || m.Arrived == never || m.Received == never && m.GaveUp != never) {
 			return true
 		}
 	}

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// warp maps a stretch of time to a width: evenly, but for a least distance between
-// two moments, so that what happens within a round trip can be told apart beside a
-// lease of ten seconds.
+// warp maps a period to a width: evenly, except for a minimum distance between two moments, so
+// that the events of a round trip are distinct beside a lease of ten seconds.
 type warp struct {
+	period
 	moments []time.Duration
 	at      []float64
 }
 
 const (
 	leastGap = 3.0
-	// mostGaps is the share of the width that least distances may take: the rest stays
-	// even.
+	// mostGaps is the largest share of the width for minimum distances.
 	mostGaps = 0.25
 )
 
@@ -29,7 +28,7 @@ func newWarp(moments []time.Duration, from, until time.Duration, x, width float6
 		}
 	}
 	slices.Sort(inside)
-	w := warp{moments: slices.Compact(inside)}
+	w := warp{period: period{from, until}, moments: slices.Compact(inside)}
 	w.at = make([]float64, len(w.moments))
 	n := len(w.moments) - 1
 	least := 0.0
@@ -46,7 +45,7 @@ func newWarp(moments []time.Duration, from, until time.Duration, x, width float6
 	return w
 }
 
-// x is where a time is drawn. What lies outside is drawn at the edge.
+// x returns where a time is drawn: at the edge if it is outside.
 func (w warp) x(t time.Duration) float64 {
 	i, exact := slices.BinarySearch(w.moments, t)
 	switch {
@@ -59,12 +58,3 @@ func (w warp) x(t time.Duration) float64 {
 	}
 	return w.at[i-1] + share(t-w.moments[i-1], w.moments[i]-w.moments[i-1])*(w.at[i]-w.at[i-1])
 }
-
-func (w warp) from() time.Duration  { return w.moments[0] }
-func (w warp) until() time.Duration { return w.moments[len(w.moments)-1] }
-
-// shows reports whether a time is within what is drawn.
-func (w warp) shows(t time.Duration) bool { return t >= w.from() && t <= w.until() }
-
-// overlaps reports whether a stretch of time is, in part at least.
-func (w warp) overlaps(from, until time.Duration) bool { return from <= w.until() && until >= w.from() }

@@ -19,12 +19,11 @@ const (
 	Holds Answer = "holds"
 	// Broken: there is none.
 	Broken Answer = "broken"
-	// Undecided: the time was up before one was found.
+	// Undecided: the time ran out.
 	Undecided Answer = "undecided"
 )
 
-// Verdict is the answers to the three questions that the package's documentation
-// lists, over all keys.
+// Verdict has the answers to the package's three questions, over all keys.
 type Verdict struct{ Exclusion, Tokens, Resource Answer }
 
 // Holds reports whether all three hold.
@@ -37,9 +36,8 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("exclusion %v, tokens %v, resource %v", v.Exclusion, v.Tokens, v.Resource)
 }
 
-// Check judges a history. The order of the operations doesn't matter. Each of the
-// three questions may take as long as timeout, 0: as long as it takes, which may
-// be very long where dozens of operations overlap.
+// Check judges a history. The order of the operations doesn't matter. The timeout is for
+// each question. 0: none; then it may take very long if dozens of operations overlap.
 //
 // All errors are ErrHistory.
 func Check(operations []Operation, timeout time.Duration) (Verdict, error) {
@@ -59,9 +57,9 @@ func Check(operations []Operation, timeout time.Duration) (Verdict, error) {
 	return Verdict{Exclusion: ask(exclusion), Tokens: ask(tokens), Resource: ask(resource)}, nil
 }
 
-// Visualize writes a page, in one piece of HTML, that shows the history under each
-// question with an order that explains it, or how far one got. The timeout is
-// that for the whole.
+// Visualize writes a self-contained HTML page that shows the history for each question,
+// with an order that explains it, or the longest part of one. The timeout is for all
+// questions together.
 //
 // Errors are ErrHistory, or w's.
 func Visualize(w io.Writer, operations []Operation, timeout time.Duration) error {
@@ -82,7 +80,7 @@ func validate(operations []Operation) error {
 	return nil
 }
 
-// history is the operations that matter to the questions, as porcupine takes them.
+// history converts the operations that matter to the questions.
 func history(operations []Operation, questions ...question) []porcupine.Operation {
 	clients := map[string]int{}
 	end := time.Duration(0)

@@ -17,7 +17,7 @@ const (
 	resource
 )
 
-// concerns reports whether the question looks at o.
+// concerns reports whether o matters to the question.
 func (q question) concerns(o Operation) bool {
 	switch q {
 	case exclusion:
@@ -35,16 +35,15 @@ type asked struct {
 	op       Operation
 }
 
-// state is where one key stands under one question, which uses the fields that it
-// needs.
+// state is the state of one key. Each question uses some of the fields.
 type state struct {
 	holder  string        // exclusion: "" is nobody
-	token   fencing.Token // tokens: the last one; resource: the largest that it has seen
+	token   fencing.Token // tokens: the last one; resource: the largest one so far
 	version uint64
 	value   int64
 }
 
-// model plays one key under one question at a time.
+// model is for one key and one question at a time.
 var model = porcupine.Model{
 	Partition: partition,
 	Init:      func() any { return state{} },
@@ -55,27 +54,26 @@ var model = porcupine.Model{
 	DescribeState:     func(s any) string { return s.(state).String() },
 }
 
-// partition deals the operations out by question and key, in the order in which
-// these first occur.
+// partition groups the operations by question and key.
 func partition(history []porcupine.Operation) [][]porcupine.Operation {
-	type part struct {
+	type group struct {
 		question question
 		key      string
 	}
-	places := map[part]int{}
-	var parts [][]porcupine.Operation
+	indexes := map[group]int{}
+	var groups [][]porcupine.Operation
 	for _, o := range history {
 		a := o.Input.(asked)
-		of := part{a.question, a.op.Key}
-		i, ok := places[of]
+		of := group{a.question, a.op.Key}
+		i, ok := indexes[of]
 		if !ok {
-			i = len(parts)
-			places[of] = i
-			parts = append(parts, nil)
+			i = len(groups)
+			indexes[of] = i
+			groups = append(groups, nil)
 		}
-		parts[i] = append(parts[i], o)
+		groups[i] = append(groups[i], o)
 	}
-	return parts
+	return groups
 }
 
 func (s state) step(a asked) (bool, state) {
@@ -85,7 +83,7 @@ func (s state) step(a asked) (bool, state) {
 	case tokens:
 		return a.op.Token > s.token, state{token: a.op.Token}
 	default:
-		return s.act(a.op)
+		return s.access(a.op)
 	}
 }
 
@@ -96,13 +94,12 @@ func (s state) exclude(o Operation) (bool, state) {
 	return s.holder == o.Client, state{}
 }
 
-// act is the resource: one value, whose version counts its writes, and the largest
-// token that it has been shown.
+// access is the resource: one value, whose version counts its writes, and the largest token
+// so far.
 //
-// An Unknown operation is always possible: where it can't have been carried out it
-// wasn't. That it can have been and wasn't is covered too, since it may as well
-// come after all the others.
-func (s state) act(o Operation) (bool, state) {
+// An Unknown operation is always possible: if it can't have been executed here, it wasn't.
+// If it could have been but wasn't, it may as well come after all others.
+func (s state) access(o Operation) (bool, state) {
 	old := o.Token != 0 && o.Token < s.token
 	after := s
 	after.token = max(s.token, o.Token)

@@ -12,17 +12,17 @@ import (
 // ErrHistory is wrapped by the error for operations that can't be judged.
 var ErrHistory = errors.New("judge: bad history")
 
-// Kind is what an Operation asks for.
+// Kind is the kind of an Operation.
 type Kind string
 
 // The kinds.
 const (
 	// Lock gets the lock of Key, from the request until the client had it.
 	Lock Kind = "lock"
-	// Unlock ends what the client's last Lock of Key began. Its moment is the last
-	// one at which the client took itself for the holder or acted as one: the
-	// release, the end of the lease's validity, or a later request to the
-	// resource. A Lock without an Unlock is held forever.
+	// Unlock ends the client's last Lock of Key. Its time is the last moment at which the
+	// client believed that it was the holder, or behaved as the holder: the release, the
+	// end of the lease's validity, or a later request to the resource. A Lock without an
+	// Unlock is held forever.
 	Unlock Kind = "unlock"
 	// Read reads the resource that Key protects.
 	Read Kind = "read"
@@ -30,21 +30,21 @@ const (
 	Write Kind = "write"
 )
 
-// Outcome is what the client was told.
+// Outcome is the outcome of an Operation for its client.
 type Outcome string
 
 // The outcomes.
 const (
-	// Done: it was carried out.
+	// Done: it was executed.
 	Done Outcome = "done"
-	// Refused: it was not carried out. A resource refuses for one reason, that it
-	// has seen a larger token; leave out what was refused for another.
+	// Refused: it was not executed, because the resource has seen a larger token. Leave
+	// out operations that were refused for another reason.
 	Refused Outcome = "refused"
-	// Unknown: there was no reply. It may be carried out at any time, or never.
+	// Unknown: there was no reply. It may be executed at any time, or never.
 	Unknown Outcome = "unknown"
 )
 
-// Operation is one thing that a client did, and what it was told.
+// Operation is an operation of a client with its outcome.
 type Operation struct {
 	Client string // not empty
 	Key    string
@@ -56,11 +56,10 @@ type Operation struct {
 	Outcome      Outcome
 	// Token is that of the client's lease, 0: none.
 	Token fencing.Token
-	// Version is that which a Read found, or that as of which a Write replaces the
-	// value: the one that its writer had read. Every Write that is carried out
-	// adds one; the first version is 0.
+	// Version is the version that a Read returned, or that a Write replaces: the one that
+	// its writer had read. Every executed Write adds one. The first version is 0.
 	Version uint64
-	// Value is that which a Read found or a Write left. The first value is 0.
+	// Value is the value that a Read returned or a Write wrote. The first value is 0.
 	Value int64
 }
 

@@ -1,6 +1,5 @@
-// Package palette is the colours of drawings and reports, for light and for dark
-// surroundings. What a colour says stands there in words, too: these are for who
-// sees them.
+// Package palette has the colours of drawings and reports, for light and dark themes. No
+// information is in colour alone.
 package palette
 
 import (
@@ -16,8 +15,8 @@ type Color struct {
 	Light, Dark string
 }
 
-// The roles. Text is Ink or Soft on Paper, Card or a tint; lines and borders are
-// the strong colours.
+// The roles. Text is Ink or Soft on Paper, Card or a tint. Lines and borders have the strong
+// colours.
 var (
 	Paper = Color{"paper", "#ffffff", "#14171c"}
 	Card  = Color{"card", "#f5f6f8", "#1d2128"}
@@ -34,8 +33,8 @@ var (
 	GoodTint  = Color{"good-tint", "#d9f2de", "#15391f"}
 )
 
-// Series is for what has no meaning of its own but must be told apart: processes,
-// curves. Each with the tint that goes with it; more of them begin again.
+// Series are the colours, and their tints, that distinguish processes or curves. After the
+// last they repeat.
 var Series = []struct{ Line, Tint Color }{
 	{Color{"s1", "#0b57b0", "#83b5ff"}, Color{"s1-tint", "#d5e6fd", "#173356"}},
 	{Color{"s2", "#a14300", "#ffaa70"}, Color{"s2-tint", "#ffe3cd", "#4d2a12"}},
@@ -45,7 +44,7 @@ var Series = []struct{ Line, Tint Color }{
 	{Color{"s6", "#4d5a00", "#cfdc6a"}, Color{"s6-tint", "#ecf1c4", "#343a10"}},
 }
 
-// All lists every colour.
+// All returns every colour.
 func All() []Color {
 	all := []Color{Paper, Card, Ink, Soft, Faint, Link, Alarm, AlarmTint, Fault, FaultTint, Good, GoodTint}
 	for _, s := range Series {
@@ -54,11 +53,11 @@ func All() []Color {
 	return all
 }
 
-// Var is the colour in CSS.
+// Var returns the colour in CSS.
 func (c Color) Var() string { return "var(--" + c.Name + ")" }
 
-// CSS declares all colours on a selector, such as ":root", light or dark as the
-// reader's system asks. On paper it is always light.
+// CSS declares all colours on a selector, such as ":root", light or dark as the reader's
+// system asks. On paper they are always light.
 func CSS(selector string) string {
 	declare := func(pick func(Color) string) string {
 		var b strings.Builder
@@ -71,8 +70,8 @@ func CSS(selector string) string {
 		declare(func(c Color) string { return c.Light }), selector, declare(func(c Color) string { return c.Dark }))
 }
 
-// Contrast is the contrast ratio of two colours as WCAG 2.2 has it, 1 to 21; 0 if
-// one isn't of the form "#rrggbb". Text wants 4.5, lines 3.
+// Contrast returns the contrast ratio of two colours by WCAG 2.2, 1 to 21; 0 if one isn't of
+// the form "#rrggbb". Text needs 4.5, lines 3.
 // Source: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
 func Contrast(a, b string) float64 {
 	la, ok := luminance(a)

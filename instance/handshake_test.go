@@ -1,0 +1,423 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// startPeer starts a server that says something on each connection: first at once, then
+// after each thing that it is told, and after the last for as long as the connection
+// stands.
+func startPeer(t testing.TB, say func(conn net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	conns := map[net.Conn]bool{}
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns[conn] = true
+			mu.Unlock()
+			all.Go(func() {
+				defer func() { _ = conn.Close() }()
+				say(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for conn := range conns {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return l.Addr().String()
+}
+
+// pour writes a text over and over until nobody takes it.
+func pour(conn net.Conn, first, text string) {
+	buf := make([]byte, 512)
+	if _, err := conn.Read(buf); err != nil {
+		return
+	}
+	if _, err := io.WriteString(conn, first); err != nil {
+		return
+	}
+	chunk := strings.Repeat(text, 1+(64<<10)/len(text))
+	for {
+		if _, err := io.WriteString(conn, chunk); err != nil {
+			return
+		}
+	}
+}
+
+// TestHostileGreeting: what answers the greeting with as much as it can is given up
+// before it costs memory, nothing was sent, and nothing goes on behind it.
+func TestHostileGreeting(t *testing.T) {
+	for name, p := range map[string]struct{ first, text string }{
+		"a text of 2 GB":            {"$2000000000\r\n", "x"},
+		"an array of 2^31":          {"*2147483647\r\n", ":1\r\n"},
+		"a map":                     {"%1000000000\r\n", ":1\r\n"},
+		"a set":                     {"~1000000000\r\n", ":1\r\n"},
+		"an error in a text":        {"!2000000000\r\n", "x"},
+		"nested arrays":             {"", "*1\r\n"},
+		"nested wide arrays":        {"", "*1024\r\n"},
+		"texts in an array":         {"*1000\r\n", "$65000\r\n" + strings.Repeat("x", 65000) + "\r\n"},
+		"a status without an end":   {"+", "x"},
+		"a length with many zeros":  {"$" + strings.Repeat("0", 1000) + "2000000000\r\n", "x"},
+		"an error without an end":   {"-ERR ", "x"},
+		"a text before its command": {"+OK\r\n+PONG\r\n$2000000000\r\n", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr := startPeer(t, func(conn net.Conn) { pour(conn, p.first, p.text) })
+			r := open(t, "redis://"+addr, Config{})
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			v := r.Do(within(t), acquire("k", value()))
+			runtime.ReadMemStats(&after)
+			require.Equal(t, wire.Failed, v.Outcome)
+			require.True(t, v.Unsent, "%v", v.Err)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "%v", v.Err)
+			require.ErrorIs(t, v.Err, ErrNotRedis)
+			require.Less(t, len(v.Err.Error()), 1000)
+		})
+	}
+}
+
+// TestHostileGreetingEndsInTime: a peer that drips, or is silent, holds no goroutine
+// beyond the time-outs. The package's tests fail if one is left; here it ends while the
+// peer goes on.
+func TestHostileGreetingEndsInTime(t *testing.T) {
+	for name, drip := range map[string]string{"silent": "", "dripping": "+"} {
+		t.Run(name, func(t *testing.T) {
+			closed := make(chan struct{})
+			var once sync.Once
+			addr := startPeer(t, func(conn net.Conn) {
+				defer once.Do(func() { close(closed) })
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					_, _ = io.Copy(io.Discard, conn) // ends when the client has given up
+				}()
+				for {
+					select {
+					case <-gone:
+						return
+					case <-time.After(10 * time.Millisecond):
+						_, _ = io.WriteString(conn, drip)
+					}
+				}
+			})
+			r := open(t, "redis://"+addr+"?read_timeout=100ms&dial_timeout=100ms", Config{})
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			require.True(t, r.Do(ctx, acquire("k", value())).Unsent)
+			select {
+			case <-closed:
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "the connection outlives the time-outs")
+			}
+		})
+	}
+}
+
+// TestRefusedAtTheDoor: a server that refuses the connection says why, and so does the
+// error.
+func TestRefusedAtTheDoor(t *testing.T) {
+	door := func(text string) string {
+		return "redis://" + startPeer(t, func(conn net.Conn) {
+			_, _ = io.WriteString(conn, text)
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, conn)
+		})
+	}
+	for name, c := range map[string]struct {
+		url     string
+		kind    error
+		says    string
+		forGood bool
+	}{
+		"protected mode": {door("-DENIED Redis is running in protected mode because no password is set. In this mode...\r\n"), ErrProtected, "requirepass", true},
+		"max clients":    {door("-ERR max number of clients reached\r\n"), ErrMaxClients, "raise its maxclients", false},
+		"TLS":            {door("\x15\x03\x01\x00\x02\x02\x46"), ErrNotRedis, "use rediss://", true},
+		"ssh":            {door("SSH-2.0-OpenSSH_9.6\r\n"), ErrNotRedis, "SSH-2.0", true},
+		"http":           {door("HTTP/1.1 400 Bad Request\r\n\r\n"), ErrNotRedis, "a web server", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, c.url, Config{})
+			for range 3 {
+				v := failed(t, r.Do(within(t), acquire("k", value())), c.kind)
+				require.True(t, v.Unsent)
+				require.ErrorContains(t, v.Err, c.says)
+				require.Equal(t, c.forGood, isPermanent(v.Err))
+			}
+			_, err := r.Probe(within(t), wire.Known{})
+			require.ErrorIs(t, err, c.kind)
+			_, err = r.Subscribe(within(t))
+			require.ErrorIs(t, err, c.kind)
+		})
+	}
+}
+
+// TestMaxClients: the real one, with and without a password.
+func TestMaxClients(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxclients", "10"}})
+	s.MustAsk("ACL", "SETUSER", "u", "on", ">p", "~*", "&*", "+@all")
+	var conns []net.Conn
+	defer func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	}()
+	for full := false; !full; {
+		conn, err := net.Dial("tcp", s.Addr())
+		require.NoError(t, err)
+		conns = append(conns, conn)
+		_, err = io.WriteString(conn, "PING\r\n")
+		require.NoError(t, err)
+		answer := make([]byte, 64)
+		n, err := conn.Read(answer)
+		require.NoError(t, err)
+		full = answer[0] == '-'
+		_ = n
+	}
+	for _, user := range []string{"", "u:p@"} {
+		r := open(t, "redis://"+user+s.Addr(), Config{})
+		v := failed(t, r.Do(within(t), acquire("k", value())), ErrMaxClients)
+		require.True(t, v.Unsent)
+		require.ErrorContains(t, v.Err, "maxclients")
+		require.False(t, isPermanent(v.Err), "a client may leave")
+	}
+}
+
+// TestTheWrongPort: TLS to a plain port, and plain to one that speaks TLS, name the fix.
+func TestTheWrongPort(t *testing.T) {
+	s, secured := secure(t, newAuthority(t), "127.0.0.1", inAnHour())
+	r := open(t, strings.Replace(secured, "rediss://", "redis://", 1), Config{})
+	v := r.Do(within(t), acquire("k", value()))
+	require.True(t, v.Unsent)
+	require.ErrorContains(t, v.Err, "if the port speaks TLS, use rediss://")
+	require.ErrorIs(t, v.Err, ErrConnection)
+	require.False(t, isPermanent(v.Err), "a server that goes down does the same")
+
+	// Redis waits for the end of a line, and doesn't find one in a handshake; another
+	// server answers.
+	unchecked := Config{TLS: &tls.Config{InsecureSkipVerify: true}}
+	r = open(t, "rediss://"+s.Addr(), unchecked)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	v = r.Do(ctx, acquire("k", value()))
+	require.True(t, v.Unsent)
+	require.ErrorIs(t, v.Err, context.DeadlineExceeded)
+	require.ErrorContains(t, v.Err, "or redis:// for this one")
+	votes := make(votes, 1)
+	r.Send(acquire("k", value()), 100*time.Millisecond, votes)
+	v = <-votes
+	require.True(t, v.Unsent)
+	require.ErrorIs(t, v.Err, context.DeadlineExceeded)
+	require.ErrorContains(t, v.Err, "or redis:// for this one")
+
+	other := startPeer(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 16))
+		_, _ = io.WriteString(conn, "-ERR Protocol error\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	v = failed(t, open(t, "rediss://"+other, unchecked).Do(within(t), acquire("k", value())), ErrTLS)
+	require.True(t, v.Unsent)
+	require.ErrorContains(t, v.Err, "redis:// for this one")
+	require.True(t, isPermanent(v.Err))
+
+	// One that has answered once speaks TLS: then it hangs.
+	r = open(t, secured, unchecked)
+	granted(t, r.Do(within(t), acquire("k", value())))
+	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
+}
+
+// TestTheGreetingEnds: what is bounded is the greeting, and not the caller's own commands
+// over the same connections; and go-redis can still see if a connection was closed.
+func TestTheGreetingEnds(t *testing.T) {
+	r, s := real(t, Config{})
+	long := strings.Repeat("x", 4*maxHandshake)
+	for range 3 {
+		require.NoError(t, r.Client().Set(within(t), "long", long, 0).Err())
+		got, err := r.Client().Get(within(t), "long").Result()
+		require.NoError(t, err)
+		require.Equal(t, long, got)
+		for range 5000 { // each with an answer of its own
+			require.NoError(t, r.Client().Ping(within(t)).Err())
+		}
+		s.MustAsk("CLIENT", "KILL", "TYPE", "normal")
+	}
+
+	conn, err := r.Client().Options().Dialer(within(t), "tcp", s.Addr())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, ok := conn.(syscall.Conn)
+	require.True(t, ok)
+	conn2, err := watchHandshake(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, time.Minute)(t.Context(), "", "")
+	require.NoError(t, err)
+	require.Same(t, conn, conn2, "once")
+}
+
+// A connection is older than its life as soon as the machine was suspended for that long,
+// which go-redis's clock doesn't show.
+func TestNothingIsSentOnAnOldConnection(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	open := func(ctx context.Context, life time.Duration) net.Conn {
+		conn, err := watchHandshake(dial, life)(ctx, "tcp", s.Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	old := open(within(t), 0)
+	_, err := old.Write([]byte("PING\r\n"))
+	require.ErrorIs(t, err, ErrConnection)
+	require.ErrorContains(t, err, "another server")
+	_, err = old.(syscall.Conn).SyscallConn()
+	require.ErrorIs(t, err, ErrConnection, "go-redis makes another one, and no command fails")
+
+	for _, conn := range []net.Conn{
+		open(within(t), time.Hour),
+		open(context.WithValue(within(t), dialOnce{}, new(atomic.Bool)), 0), // a subscription
+	} {
+		_, err := conn.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		_, err = conn.(syscall.Conn).SyscallConn()
+		require.NoError(t, err)
+	}
+
+	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
+	require.Equal(t, 5*time.Second, r.ConnLife())
+	require.Equal(t, 37*time.Second, open1(t, &redis.Options{Addr: s.Addr()}, Config{AddressLag: 30 * time.Second}).ConnLife())
+	require.Zero(t, open1(t, &redis.Options{Addr: s.Addr()}, Config{FixedAddress: true}).ConnLife())
+}
+
+// open1 opens an instance on a client with such options.
+func open1(t *testing.T, opt *redis.Options, cfg Config) *Redis {
+	t.Helper()
+	client := redis.NewClient(Harden(opt))
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	r, err := New(client, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// TestGreets tells go-redis's greeting from all else.
+func TestGreets(t *testing.T) {
+	for text, want := range map[string]bool{
+		"*2\r\n$5\r\nhello\r\n$1\r\n2\r\n":                                     true,
+		"*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n":                           true,
+		"*2\r\n$6\r\nselect\r\n$1\r\n3\r\n":                                    true,
+		"*1\r\n$4\r\nping\r\n":                                                 true,
+		"*3\r\n$6\r\nclient\r\n$7\r\nsetname\r\n$1\r\nx\r\n":                   true,
+		"*4\r\n$6\r\nclient\r\n$7\r\nsetinfo\r\n$8\r\nLIB-NAME\r\n$1\r\nx\r\n": true,
+		"*2\r\n$6\r\nclient\r\n$4\r\nlist\r\n":                                 false,
+		"*2\r\n$6\r\nclient\r\n":                                               false,
+		"*3\r\n$7\r\nEVALSHA\r\n$1\r\nx\r\n$1\r\n0\r\n":                        false,
+		"*2\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n":                                 false,
+		"PING\r\n":                                                             false,
+		"":                                                                     false,
+		"\r\n\r\nping\r\n\r\n":                                                 false,
+	} {
+		require.Equal(t, want, isHandshake([]byte(text)), "%q", text)
+	}
+}
+
+// FuzzReplyBounds: however it is cut, what is taken is short, and nothing panics.
+func FuzzReplyBounds(f *testing.F) {
+	for _, seed := range []string{"+OK\r\n", "$5\r\nhello\r\n", "*2\r\n:1\r\n$-1\r\n", "$2000000000\r\n", "*1\r\n*1\r\n", "$" + strings.Repeat("0", 40) + "1\r\n", "\n\n$\n*\n", "%-1\r\n"} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, cut int) {
+		var whole, parts replyLimits
+		bad := whole.take(text)
+		var badParts *handshakeError
+		cut = max(1, min(cut, len(text)))
+		for rest := text; len(rest) > 0 && badParts == nil; {
+			n := min(cut, len(rest))
+			badParts = parts.take(rest[:n])
+			rest = rest[n:]
+		}
+		require.Equal(t, bad == nil, badParts == nil)
+		if bad == nil {
+			require.LessOrEqual(t, whole.text, maxHandshake+2)
+			require.LessOrEqual(t, whole.elements, maxHandshakeElements)
+		}
+	})
+}
+
+// TestReplicaTimeout: how long WAIT waits leaves the answer time to come, so that
+// replicas that are missing don't look like a server that hangs.
+func TestReplicaTimeout(t *testing.T) {
+	var waits atomic.Pointer[[]string]
+	f := startFake(t, func(args []string) string {
+		if args[0] == "WAIT" {
+			waits.Store(&args)
+			return ":0\r\n"
+		}
+		return scriptReply(args, "1", "", 0, "5")
+	})
+	for _, c := range []struct {
+		own, timeout time.Duration
+		want         string
+	}{
+		{30 * time.Millisecond, 0, "30"},
+		{0, 0, "100"},
+		{0, time.Hour, "100"},
+		{70 * time.Millisecond, time.Hour, "70"},
+	} {
+		r := open(t, "redis://"+f.addr, Config{Replicas: 2, ReplicaTimeout: c.own})
+		ctx := context.Background()
+		if c.timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.timeout)
+			defer cancel()
+		}
+		v := failed(t, r.Do(ctx, acquire("k", value())), wire.ErrNotReplicated)
+		require.ErrorContains(t, v.Err, "0 of 2 within "+c.want+"ms")
+		require.Equal(t, []string{"WAIT", "2", c.want}, *waits.Load())
+	}
+
+	// Below the time that the calls have, for each.
+	now := time.Now()
+	b := &batch{pipe: &pipe{r: &Redis{}}, began: now, calls: []*call{
+		{req: acquire("a", "v"), deadline: now.Add(30 * time.Millisecond)},
+		{req: acquire("b", "v"), deadline: now.Add(81 * time.Millisecond)},
+		{req: request(wire.Look, "b", "v"), deadline: now.Add(time.Hour)},
+	}}
+	require.Equal(t, 40*time.Millisecond, b.replicaTimeout())
+	b.calls = b.calls[:1]
+	require.Equal(t, 15*time.Millisecond, b.replicaTimeout())
+	b.calls[0].deadline = now
+	require.Equal(t, time.Millisecond, b.replicaTimeout(), "0 would wait for ever")
+}

@@ -1,0 +1,172 @@
+//go:build unix
+
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// answerAll grants whatever a script is asked.
+func answerAll(args []string) string {
+	switch {
+	case args[0] == "WAIT":
+		return ":1\r\n"
+	case isList(args):
+		return many(args, func(string) string { return ":1\r\n" })
+	default:
+		return scriptReply(args, "1", "", 0, "1")
+	}
+}
+
+// keepings are the commands that keep what is held, and a release.
+func keepings() []wire.Request {
+	raise, restore := request(wire.Raise, "k", value()), request(wire.Restore, "k", value())
+	raise.Fence.Token, restore.Fence.Token = 3, 3
+	return []wire.Request{request(wire.Release, "k", value()), request(wire.Extend, "k", value()), raise, restore}
+}
+
+// sentAs gives the value of the first lock that a command is about.
+func sentAs(args []string) string {
+	i := slices.IndexFunc(args, func(arg string) bool { return len(arg) == 40 && arg != args[1] })
+	if i < 0 {
+		return ""
+	}
+	return args[i]
+}
+
+// TestWhatIsHeldGoesFirst: a queue of acquisitions that takes several exchanges waits when
+// a lease is to be extended; a release waits only for what keeps leases.
+func TestWhatIsHeldGoesFirst(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{})
+	// As if as many exchanges as may be were under way.
+	r.pipe.mu.Lock()
+	r.pipe.starting = maxInFlight
+	r.pipe.mu.Unlock()
+	var box ballotBox
+	const n = 3 * maxBatch
+	for i := range n {
+		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	}
+	held := keepings()
+	for range maxBatch {
+		// More than go out together: within an exchange the order doesn't matter.
+		held = append([]wire.Request{request(wire.Release, "r", value())}, held...)
+	}
+	for _, req := range held {
+		box.start(r, req, time.Minute)
+	}
+	r.pipe.mu.Lock()
+	r.pipe.starting = 0
+	r.pipe.mu.Unlock()
+	f.release()
+	box.start(r, request(wire.Look, "x", value()), time.Minute)
+	box.await(t, n+len(held)+1)
+	sent := f.commands()
+	for i, req := range held[maxBatch+1:] {
+		require.Equal(t, req.Value, sentAs(sent[i]), "%v: command %d", req.Op, i)
+	}
+	require.Equal(t, releaseScript.sha, sent[3][1])
+}
+
+// TestWhatIsHeldIsLetWait for a server that is late, however many acquisitions do.
+func TestWhatIsHeldIsLetWait(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, "redis://"+f.addr, Config{})
+	var box, first, others ballotBox
+	first.start(r, acquire("first", value()), 20*time.Millisecond)
+	first.await(t, 1) // it was not answered in time
+	const n = maxWaiting + 10
+	for i := range n {
+		others.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+	}
+	require.EqualValues(t, 10, others.n.Load(), "the rest is refused")
+	held := keepings()
+	for _, req := range held {
+		box.start(r, req, time.Minute)
+	}
+	require.Zero(t, box.n.Load())
+	f.release()
+	for value, v := range box.await(t, len(held)) {
+		require.Equal(t, wire.Granted, granted(t, v).Outcome, value)
+	}
+	refused := 0
+	for _, v := range others.await(t, n) {
+		if errors.Is(v.Err, wire.ErrOverloaded) {
+			refused++
+		}
+	}
+	require.Equal(t, 10, refused)
+}
+
+// TestAcquisitionsLeaveAnExchange to what is held: with replicas to wait for, each may take
+// long, and all would be under way.
+func TestAcquisitionsLeaveAnExchange(t *testing.T) {
+	r := open(t, "redis://127.0.0.1:1", Config{Replicas: 1, ReplicaTimeout: time.Second})
+	p := &r.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := func(exchanges int) bool {
+		p.starting = exchanges
+		defer func() { p.starting = 0 }()
+		return p.shouldSendLocked()
+	}
+	p.queue.add(r.newCall(acquire("k", value())))
+	require.True(t, due(maxInFlight-2))
+	require.False(t, due(maxInFlight-1))
+	p.queue.add(r.newCall(request(wire.Extend, "k", value())))
+	require.True(t, due(maxInFlight-1))
+	require.False(t, due(maxInFlight))
+	p.queue.takeAll()
+}
+
+// TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.
+func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
+	f := startHeld(t, answerAll)
+	r := open(t, unhurried("redis://"+f.addr)+"&dial_timeout=10s", Config{})
+	var box, first ballotBox
+	first.start(r, acquire("first", value()), 20*time.Millisecond)
+	first.await(t, 1) // it was not answered in time
+	const n = 2 * minQueuedKeep
+	for i := range n {
+		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
+	}
+	// The first one's exchange may have ended meanwhile; its connection says nothing.
+	require.Eventually(t, func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.inFlight)+r.pipe.starting > 1
+	}, 10*time.Second, time.Millisecond)
+	f.release()
+	for _, v := range box.await(t, n) {
+		granted(t, v)
+	}
+	require.LessOrEqual(t, f.connections(), maxInFlight)
+}
+
+// TestSentAgainKeepsItsPlace: calls that have to be sent again come before those of their
+// rank that have not been sent.
+func TestSentAgainKeepsItsPlace(t *testing.T) {
+	made := func(op wire.Op, key string) *call { return &call{req: wire.Request{Op: op, Key: key}} }
+	var l callQueue
+	l.add(made(wire.Acquire, "5"))
+	l.add(made(wire.Extend, "3"))
+	l.add(made(wire.Release, "4"))
+	l.addFirst([]*call{made(wire.Extend, "1"), made(wire.Acquire, "5a"), made(wire.Extend, "2")})
+	keys := func(calls []*call) (keys []string) {
+		for _, c := range calls {
+			keys = append(keys, c.req.Key)
+		}
+		return keys
+	}
+	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, false)))
+	require.Zero(t, l.len())
+}

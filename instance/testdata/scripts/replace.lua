@@ -1,0 +1,189 @@
+-- now is the server's clock: seconds, and microseconds of the second.
+local now = redis.call('TIME')
+-- Only the server that the client knows does anything, in the run that the client knows, and
+-- no replica does, writable or not: a master's replication ID is its own from its start or
+-- its promotion on. The script compares it, because only that is one step with what the
+-- script does, whatever stands between the client and the server.
+--
+-- If the run has an epoch, the last key is the mark (see mark.lua), which must contain the
+-- replication ID and the epoch. So no client is granted anything here once the mark is gone
+-- with the data, or was written anew because the name had led elsewhere.
+local run = ARGV[2]
+if run ~= '' then
+  local info, id = redis.call('INFO', 'replication'), string.match(run, '^[^@]*')
+  --guard:run-is-compared  a script does nothing in another run than it was sent for
+  --guard:role-is-compared  a script does nothing on a replica, writable or not
+  local same = string.find(info, 'role:master', 1, true) and string.find(info, 'master_replid:' .. id, 1, true)
+  local mark = id ~= run and redis.pcall('GET', KEYS[#KEYS])
+  if type(mark) == 'table' then
+    if not string.find(mark.err, 'WRONGTYPE', 1, true) then return mark end
+    mark = false
+  end
+  --guard:epoch-is-compared  a script does nothing where the mark is not the one that the client knows
+  if id ~= run then same = same and mark and string.find(mark, '/' .. run .. ' ', 1, true) end
+  if not same then
+    local found = string.match(info, 'master_replid:(%S+)') or '-'
+    local marked, epoch = string.match(mark or '', '/([^@/]*)(@%d+) ')
+    if marked == found then found = found .. epoch end
+    return redis.error_reply('REDLOCKRUN ' .. (string.match(info, 'role:(%S+)') or '-') .. ' ' .. found)
+  end
+end
+-- answer makes the reply of a script for one lock: the nonce, the outcome (0 refused, 1
+-- granted, 2 refused because of the set, 3 granted in place of another value), a text or
+-- false, a TTL (or the number of reserved tokens), a token, and the clock. Numbers are
+-- integers on the wire: up to 2^53 they are exact in Lua, and cost the client less than
+-- strings.
+local function answer(outcome, text, ttl, token)
+  return {tonumber(ARGV[1]), outcome, text, ttl, token, tonumber(now[1]), tonumber(now[2])}
+end
+-- A resource's counter is two keys in the lock's slot.
+--
+-- {resource}:redlock is the counter itself: the last token in decimal. One INCR counts.
+--
+-- {resource}:redlock:set is a text with the circumstances of the last grant:
+--
+--   prod@7 N=5 Q=3 MaxTTL=30s 21600000/82999 5f3c0e...
+--   the set                   quarter/period the run
+--
+-- The set is quorum.Set.String, which contains no slash. The run is that of the server, as
+-- the client knew it, with the epoch (see run.lua). If the client knew none, the run in the
+-- text stays. The quarter is a fourth of the time, in milliseconds, for which a counter
+-- outlives its last grant. The period is the server's clock divided by the quarter. 0/0 is
+-- no period: the text is from a Restore.
+--
+-- A grant that finds the text that it would write writes only the counter. That is nearly
+-- every grant, so the text is compared before it is parsed. The first grant in each period
+-- finds another text: it writes both keys anew with a TTL of six quarters. A period is one
+-- quarter long, so every grant leaves both keys at least five: the four that were promised,
+-- and one for the run time of a script, because the server dates its writes by the script's
+-- start. The period and the TTLs follow the same clock, so its jumps do no harm. Only a
+-- grant ever shortens the TTL of either key.
+--
+-- most is what a grant may count up to: as far ahead of the clock as the client allows, and
+-- no further than Lua's numbers are exact, 2^53-1. The tokens' order depends on it, because
+-- a lost counter starts from the clock. It also keeps a counter that somebody else wrote
+-- from spreading to other servers.
+local call, pcall, quarter, set = redis.call, redis.pcall, ARGV[4], ARGV[5]
+local clock, span = now[1] * 1000000 + now[2], quarter * 1000
+--guard:grant-bounded  no grant takes a counter further ahead of the clock than the client allows
+local most = math.min(clock + ARGV[6], 9007199254740991)
+--guard:run-is-written  the text beside a counter names the run of its last grant
+local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. run
+-- supersedes reports whether a client with the set mine takes over from the set theirs: the
+-- same name and a higher version. Versions go up to 2^64-1, which is more than Lua's numbers
+-- hold. So it compares the texts: the longer one is larger, and of two equally long ones the
+-- one later in the alphabet.
+local function supersedes(mine, theirs)
+  local pattern = '^([^@]*)@(%d+) N=%d+ Q=%d+ MaxTTL=[%w.]+$'
+  local theirname, their = string.match(theirs, pattern)
+  local myname, my = string.match(mine, pattern)
+  if not their or not my or theirname ~= myname then return false end
+  if #my ~= #their then return #my > #their end
+  return my > their
+end
+-- For grants that don't find the text that they would write.
+
+-- readset reads the text of a set's key. It returns an error; or the other set, if this one
+-- must not lock after it; or neither, and the run, '' if none is known.
+local function readset(key, found)
+  if not found then
+    -- MGET returns the same for a missing key and for one that is no string.
+    found = pcall('GET', key)
+    if type(found) == 'table' then return found end
+    if not found then return nil, nil, '' end
+  end
+  local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
+  -- These have some 250 bytes. A longer text is not from this library, and is not repeated
+  -- in a reply that contains other locks' votes.
+  --guard:long-texts-cut  a long text beside one lock's counter doesn't fail the commands of other locks
+  if not theirs or #found > 512 then
+    return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
+  end
+  --guard:set-is-compared  a client with another set of instances is refused
+  if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end
+  return nil, nil, known
+end
+
+-- count raises the counter for a grant, and writes the text if it changed. found is the text
+-- that was found, known the run in it. counted is INCR's reply, if it was sent already.
+-- wanted is how many tokens to reserve after the first; nil for none. It returns the last
+-- token and how many were reserved; or nil, nil and an error.
+--
+-- Reserved tokens are below the clock, so that they never lift a counter above it, however
+-- fast they are used.
+local function count(counter, key, found, known, counted, wanted)
+  counted = counted or pcall('INCR', counter)
+  if type(counted) ~= 'number' then
+    if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then
+      return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is not a whole number')
+    end
+    return nil, nil, counted
+  end
+
+  local token, written = counted, text
+  --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
+  --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
+  --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
+  if (counted == 1 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
+  if counted < 1 or token > most then
+    -- As it was found. If INCR returned 1, there was none, or it was 0.
+    --guard:counter-undone  a counter that gives no token is left as it was found
+    if counted == 1 then pcall('DEL', counter) else pcall('DECR', counter) end
+    if counted < 1 then return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is no token') end
+    return nil, nil, redis.error_reply(string.format('REDLOCKCOUNTER %.0f %.0f', token, clock))
+  end
+
+  --guard:reserved-below-clock  reserved tokens never take a counter above the clock
+  local spare = math.max(0, math.min(wanted or 0, clock - token))
+  --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
+  if run == '' then written = text .. known end -- text ends where the run goes
+  if token == counted and written == found then
+    if spare == 0 then return token, 0 end
+    --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
+    local done = pcall('INCRBY', counter, spare)
+    if type(done) == 'number' then return done, spare end
+    return nil, nil, done -- a counter raised for nothing does no harm
+  end
+  token = token + spare
+
+  -- The counter first: the text vouches for it.
+  --guard:counter-is-written  the counter keeps the token that was granted
+  --guard:reserved-in-the-counter  the counter keeps the reserved tokens, so that nobody else gets them
+  --guard:counter-lives-on  every grant gives its counter the whole time to live again
+  local done = pcall('SET', counter, string.format('%.0f', token), 'PX', 6 * quarter)
+  if not done.err then done = pcall('SET', key, written, 'PX', 6 * quarter) end
+  if not done.err then return token, spare end
+  if counted == 1 then call('DEL', counter) end
+  return nil, nil, done
+end
+-- Acquire with Replace or Reserve: set the lock's key if it is free or holds the replaced
+-- value, and raise the counter in the same step.
+-- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
+-- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
+-- value, and replaced value or ''.
+-- The reply's ttl is the number of reserved tokens.
+--
+-- The properties in acquire.lua hold here, too. The counter comes first, so that the old
+-- value stays if it fails.
+local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
+local failure, theirs, known, token, spare
+local found = KEYS[3] and redis.call('MGET', KEYS[3])[1]
+if KEYS[3] and found ~= text then
+  failure, theirs, known = readset(KEYS[3], found)
+  if failure then return failure end
+  if theirs then return answer(2, theirs, 0, 0) end
+end
+local held = redis.pcall('GET', KEYS[1])
+--guard:replace-compares  a replacement replaces only the value that it names
+--guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
+if held and (replaced == '' or held ~= replaced) then
+  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
+end
+if KEYS[3] then
+  --guard:replace-counts  a replacement gets a larger token than the value that it replaces
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known or run, nil, tonumber(ARGV[7]))
+  if failure then return failure end
+end
+redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
+return answer(held and 3 or 1, false, spare or 0, token or 0)

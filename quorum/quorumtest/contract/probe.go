@@ -1,0 +1,107 @@
+package contract
+
+import (
+	"context"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func checkContextOver(c *check) {
+	cancelled, cancel := context.WithCancel(c.t.Context())
+	cancel()
+	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"cancelled": cancelled, "deadline": late} {
+		_, err := c.inst.Probe(ctx, wire.Known{})
+		require.ErrorIs(c.t, err, ctx.Err(), "%s: probe", name)
+	}
+}
+
+func (c *check) probe() wire.Identity { return c.probeKnowing(wire.Known{}) }
+
+func (c *check) probeKnowing(before wire.Known) wire.Identity {
+	c.t.Helper()
+	ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	id, err := c.inst.Probe(ctx, before)
+	require.NoError(c.t, err)
+	return id
+}
+
+func checkProbe(c *check) {
+	before := c.clock.Now()
+	id := c.probe()
+	after := c.clock.Now()
+	hides := len(id.Hidden) > 0
+	for field, empty := range map[string]bool{
+		"RunID": id.RunID == "", "ReplID": id.ReplID == "", "Role": id.Role == "", "Persistence": id.Persistence == "", "Eviction": id.Eviction == "",
+		"Uptime": id.Uptime < 0, "Clock": id.Clock.IsZero(), "Served": id.Served < 0,
+	} {
+		assert.True(c.t, !empty || hides, "%s is missing, and Hidden doesn't say why", field)
+	}
+	require.NotEmpty(c.t, id.Dialect, "an instance knows how it speaks")
+	require.Contains(c.t, []string{"", "master"}, id.Role, "Check needs a server that takes locks")
+	require.Zero(c.t, id.Uptime%time.Second, "whole seconds")
+	require.Less(c.t, id.Uptime, 100*365*24*time.Hour, "an uptime that no server has")
+	if !id.Clock.IsZero() {
+		require.WithinRange(c.t, id.Clock, before.Add(-grain-c.skew), after.Add(grain+c.skew))
+	}
+	again := c.probe()
+	require.Equal(c.t, id.RunID, again.RunID, "the run ID changes only with a restart")
+	require.Equal(c.t, id.Run(), again.Run(), "the run changes only with a restart or a promotion")
+	require.GreaterOrEqual(c.t, again.Uptime, id.Uptime)
+	require.LessOrEqual(c.t, again.Uptime-id.Uptime, c.clock.Since(before)+time.Second)
+	if id.Served >= 0 {
+		require.GreaterOrEqual(c.t, again.Served, id.Served, "the mark is left once in a run")
+		require.LessOrEqual(c.t, again.Served-id.Served, c.clock.Since(before)+grain)
+		c.clock.Sleep(10 * grain)
+		require.Greater(c.t, c.probe().Served, again.Served, "the mark is left once in a run")
+	}
+	require.Equal(c.t, id.Vouched, again.Vouched)
+	require.Equal(c.t, id.Dialect, again.Dialect)
+}
+
+// checkMark: a client leaves the mark anew if it has found another run under the name since
+// the mark was left. No other client does.
+func checkMark(c *check) {
+	id := c.probe()
+	if id.Epoch == "" {
+		require.Negative(c.t, id.Served, "what is that old has an epoch")
+		return
+	}
+	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
+	another := wire.Known{RunID: "another", Run: "another@1", Voter: "another"}
+	for _, known := range []struct {
+		what string
+		wire.Known
+		anew bool
+	}{
+		{"this run", wire.Known{RunID: id.RunID, Run: id.Run()}, false},
+		{"nothing", wire.Known{}, false},
+		{"another run, until just now", another, true},
+		{"nothing, after that", wire.Known{}, false},
+		{"another run, before the mark was left", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Ago: time.Hour}, false},
+		{"another run, lately", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Lately: true}, true},
+		{"this run without its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: wire.Run(id.ReplID), Voter: another.RunID}, true},
+		{"this run with its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: another.RunID}, false},
+		{"another run that had no vote", wire.Known{RunID: another.RunID, Run: another.Run}, false},
+		{"another mark in this run", wire.Known{RunID: id.RunID, Run: wire.RunOf(id.ReplID, "1")}, false},
+		{"this process as a replica", wire.Known{RunID: id.RunID, Lately: true}, false},
+	} {
+		before := c.probe()
+		c.clock.Sleep(2 * grain) // longer than since the other run was last seen
+		after := c.probeKnowing(known.Known)
+		require.Equal(c.t, before.ReplID, after.ReplID)
+		if known.anew {
+			require.NotEqual(c.t, before.Epoch, after.Epoch, "a client that knows %s leaves the mark anew", known.what)
+			require.Less(c.t, after.Served, before.Served+2*grain, "the mark is as old as its epoch")
+		} else {
+			require.Equal(c.t, before.Epoch, after.Epoch, "a client that knows %s leaves the mark as it is", known.what)
+		}
+		require.Equal(c.t, after.Run(), c.probe().Run())
+	}
+}

@@ -1,0 +1,77 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// each repeats a fault for each of the servers, whose names are letters.
+func each(servers string, f simulation.Fault) simulation.Schedule {
+	var s simulation.Schedule
+	for _, server := range servers {
+		f.Server = string(server)
+		s = append(s, f)
+	}
+	return s
+}
+
+// cut loses all messages between c1 and servers for a while, or until the end.
+func cut(from, length time.Duration, servers string) simulation.Schedule {
+	return each(servers, simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(from), For: length})
+}
+
+// cutC2 is cut for c2, from the beginning to the end.
+func cutC2(servers string) simulation.Schedule {
+	return each(servers, simulation.Fault{Kind: simulation.Cut, Process: "c2", At: at(-50 * ms)})
+}
+
+// delayed delays c1's first requests of a kind to servers.
+func delayed(op string, by time.Duration, servers string) simulation.Schedule {
+	return each(servers, simulation.Fault{Kind: simulation.Delay, Process: "c1", Op: op, Nth: 1, By: by})
+}
+
+// pausedWrite pauses c1 just before its first write.
+func pausedWrite(length time.Duration) simulation.Fault {
+	return simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: length}
+}
+
+// crashedWrite crashes c1 just before its first write.
+var crashedWrite = simulation.Fault{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}
+
+// atVictim has the faults hit the server C in the scenario's schedule, and A in the
+// schedule for designs on one server. c1 does not reach D and E from 50 ms before a time.
+func (s Scenario) atVictim(from time.Duration, faults ...simulation.Fault) Scenario {
+	s.Schedule, s.Alone = cut(from-50*ms, 0, "DE"), nil
+	for _, f := range faults {
+		s.Schedule = append(s.Schedule, each("C", f)...)
+		s.Alone = append(s.Alone, each("A", f)...)
+	}
+	return s
+}
+
+// oneVoteLost is the scenario in which c1 has the lock on A, B and C, or on the only
+// server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
+func oneVoteLost(s Scenario, faults ...simulation.Fault) Scenario {
+	s.Scripts = clients(twoUpdatesAndRelease(0, 5*time.Second), turn(200*ms, time.Second))
+	return s.atVictim(0, faults...)
+}
+
+var (
+	// overlap is the result of oneVoteLost without a countermeasure: c1 continues under
+	// its lease after c2 had one.
+	overlap = breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired")
+	// overlapRefused is the same with a guard.
+	overlapRefused = breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read")
+	// refusedSecond is the result with a countermeasure.
+	refusedSecond = none.reaching("c2 refused", "c1 write").without("c2 acquired")
+	// quarantined is the result with a quarantine after a restart.
+	quarantined = refusedSecond.reaching("a quarantine began: restarted")
+)
+
+// with adds faults to the schedule.
+func (s Scenario) with(faults ...simulation.Fault) Scenario {
+	s.Schedule = slices.Concat(s.Schedule, faults)
+	return s
+}

@@ -1,0 +1,117 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// anotherRun is a scenario in which c1's vote on a server is lost, and only the server's run
+// shows it.
+func anotherRun(s Scenario, quarantined Verdict) Scenario {
+	s.Verdicts = expect(overlap, "redlock unwatched run-hidden setnx", unguarded).
+		and(overlapRefused, "unwatched-fenced").
+		and(quarantined, "quarantine", watching, fenced)
+	s.Variants = append(unwatched(), runHidden("run-hidden", "default", "this library on servers that hide in which run they are"))
+	return s
+}
+
+func hiddenRestarts() []Scenario {
+	return []Scenario{anotherRun(oneVoteLost(Scenario{
+		ID:    "S28",
+		Title: "A server restarts empty behind a proxy, and no connection breaks",
+		Steps: []string{
+			"before: a proxy keeps its clients' connections while its server is away",
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: C crashes; 150: it is back, without any key. No client sees a connection break",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "a client notices another server, because its connection breaks",
+		Breaks:     "mutual exclusion, also for a client that asks on each new connection whether the server was restarted",
+		Helps:      "each command names the run of the server that it is meant for, and the server compares the two in the same step; a server in another run doesn't vote for MaxTTL",
+		Source:     "twemproxy, Envoy's Redis filter and the proxies of managed services keep client connections over a server's restart; otherwise as S7",
+		Reached:    []string{"a server was restarted", "a server lost acknowledged writes"},
+	}, crash(simulation.KeepNothing), simulation.Fault{Kind: simulation.Proxy, Process: simulation.Any}), quarantined), anotherRun(oneVoteLost(Scenario{
+		ID:    "S28b",
+		Title: "A master is demoted and promoted again, without a restart of its process",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: C becomes the replica of an empty master, by mistake; 150: it is a master again. It was never restarted: its run ID is the same, and so are the connections; its data is gone",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "a server with the same run ID has the same data",
+		Breaks:     "mutual exclusion, also for a client that compares run IDs alone",
+		Helps:      "the replication ID, which changes with each promotion: it names the run",
+		Source:     "redis.io, \"Redis replication\", \"Replication ID explained\"; otherwise as S7",
+		Reached:    []string{"a server was demoted", "a server lost acknowledged writes"},
+	}, simulation.Fault{Kind: simulation.Demote, At: at(50 * ms), For: 100 * ms}), quarantined)}
+}
+
+const addressSource = "the address of a Kubernetes service, a DNS name or a virtual IP is moved while both servers run; proxies and connection pools keep open connections"
+
+// connLifetime is the maximum lifetime of a connection in package instance.
+const connLifetime = 5 * time.Second
+
+func switchedAddresses() []Scenario {
+	askedInAnotherRun := quarantined.reaching("a server was asked in another run than its own")
+	comesBack := Scenario{
+		ID:    "S29b",
+		Title: "An address comes back to a server that all clients knew and trusted",
+		Steps: []string{
+			"0: C's address leads to another running server; 5 000: no connection goes to the old C any more. All clients see the new one, and wait until it may vote",
+			"16 000: c1 acquires the lock on A, B and the new C; it can't reach D and E",
+			"16 050: the address leads to the old C again; 16 100: c2's connection breaks, and it opens another one",
+			"16 200: c2 acquires the lock on the old C, whose run it knows from before, on D and on E",
+			"20 000: c1 continues under its lease",
+		},
+		Assumption: "a server that was once allowed to vote still is, as long as it was not restarted",
+		Breaks:     "mutual exclusion: the old C knows nothing of the votes that the new one gave in its place",
+		Helps:      "only the run that was found last may vote: any other run waits for MaxTTL, known or not",
+		Source:     addressSource,
+		Reached:    []string{"an address was switched"},
+		Scripts: clients(
+			append(Script{until(5_500 * ms), verify}, twoUpdatesAndRelease(16*time.Second, 20*time.Second)...),
+			append(Script{until(5_500 * ms), verify}, turn(16_200*ms, time.Second)...),
+		),
+	}.atVictim(16*time.Second,
+		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(0), For: 16_050 * ms, By: connLifetime},
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(16_100 * ms)})
+	standby := anotherRun(oneVoteLost(Scenario{
+		ID:    "S29c",
+		Title: "An address leads to a spare server that has run for long, and a client starts",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: C's address leads to a spare server, which has been up as long, and has none of its keys. Open connections still go to the old C",
+			"80: c2 is deployed anew; 100: it starts, and has never seen the old C",
+			"1 300: c2 acquires the lock on the new C, on D and on E",
+			"5 000: c1 continues under its lease, whose vote of C nobody has lost",
+		},
+		Assumption: "a server that has been up for long has all votes that were given under its name",
+		Breaks:     "mutual exclusion: nothing that the spare server reports is odd, and the client has nothing to compare it with",
+		Helps:      "clients leave a mark on each server, for its name and its run; a server without a mark of some age doesn't vote for MaxTTL, however long it has been up",
+		Source:     "a spare server is kept running, and the address is moved to it before a deployment",
+		Reached:    []string{"an address was switched", "a process was rebooted"},
+	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms)}), quarantined)
+	reboot := simulation.Fault{Kind: simulation.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms}
+	standby.Schedule, standby.Alone = append(standby.Schedule, reboot), append(standby.Alone, reboot)
+	return []Scenario{anotherRun(oneVoteLost(Scenario{
+		ID:    "S29",
+		Title: "An address leads to another running server, and old connections stay open",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"50: C's address leads to another server, which has been up as long, and has none of its keys. Open connections still go to the old C",
+			"100: c2's connection breaks, and it opens another one",
+			"200: c2 acquires the lock on the new C, on D and on E",
+			"2 050: the address leads to the old C again",
+			"5 000: c1 continues under its lease, whose vote of C nobody has lost",
+		},
+		Assumption: "a name is one server",
+		Breaks:     "mutual exclusion: no server has lost or forgotten anything",
+		Helps:      "each command names the run of the server that it is meant for; a server in another run doesn't vote for MaxTTL, and connections are closed after a few seconds (package instance)",
+		Source:     addressSource,
+		Reached:    []string{"an address was switched"},
+	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms), For: 2 * time.Second},
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), askedInAnotherRun), anotherRun(comesBack, askedInAnotherRun), standby}
+}

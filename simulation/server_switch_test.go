@@ -1,0 +1,430 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// A client behind a proxy is told nothing of a restart: its next command is carried out by
+// the server in its new run. Without a proxy what was under way is refused.
+func TestProxyKeepsConnections(t *testing.T) {
+	for _, proxied := range []bool{false, true} {
+		schedule := simulation.Schedule{
+			{Kind: simulation.Delay, Process: "c1", Server: "A", Way: simulation.Requests, At: time.Second, For: 1, By: 400 * ms},
+			{Kind: simulation.Restart, Server: "A", At: 1100 * ms, For: 100 * ms},
+		}
+		if proxied {
+			schedule = append(schedule, simulation.Fault{Kind: simulation.Proxy, Process: "c1", Server: "A"})
+		}
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+			do("SET", "k", "old")
+			c.SleepUntil(time.Second)
+			reply := do("GET", "k") // it arrives when the server is back
+			if proxied {
+				require.NoError(t, reply.Err)
+				assert.True(t, reply.Null, "it has lost its data")
+			} else {
+				require.ErrorIs(t, reply.Err, simulation.ErrReset)
+			}
+		})
+		assert.Equal(t, proxied, r.Log.Counts()["a proxy kept a connection"] == 1)
+		assert.Equal(t, proxied, strings.Contains(r.Log.String(), "c1-A suffers proxy"))
+	}
+	// While the server is away, the proxy says so: the command may have been sent.
+	schedule := simulation.Schedule{{Kind: simulation.Proxy, Process: simulation.Any, Server: "A"}, {Kind: simulation.Restart, Server: "A", At: 500 * ms, For: time.Second}}
+	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		c.SleepUntil(time.Second)
+		require.ErrorIs(t, do("GET", "k").Err, simulation.ErrReset)
+	})
+}
+
+// An address that has moved leads new connections to another server, and those that there
+// are to the one where they were, for as long as they live.
+func TestSwitchedAddress(t *testing.T) {
+	move := simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, For: 2 * time.Second}
+	cut := func(at time.Duration) simulation.Fault {
+		return simulation.Fault{Kind: simulation.Reconnect, Process: "c1", Server: "A", At: at}
+	}
+	// found is what GET finds after so much time.
+	play := func(t *testing.T, schedule simulation.Schedule, found map[time.Duration]string) simulation.Result {
+		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+			do("SET", "k", "first")
+			at := make([]time.Duration, 0, len(found))
+			for moment := range found {
+				at = append(at, moment)
+			}
+			slices.Sort(at)
+			for _, moment := range at {
+				c.SleepUntil(moment)
+				require.Equal(t, found[moment], do("GET", "k").Text, "at %v", moment)
+				if found[moment] == "" {
+					do("SET", "k", "second")
+				}
+			}
+		})
+	}
+	t.Run("old connections live on", func(t *testing.T) {
+		r := play(t, simulation.Schedule{move}, map[time.Duration]string{1500 * ms: "first", 2900 * ms: "first", 4 * time.Second: "first"})
+		assert.Equal(t, 1, r.Log.Counts()["an address was switched"])
+		assert.Contains(t, r.Log.String(), "*-A suffers switch for=2000000000")
+		assert.Contains(t, r.Log.String(), "3000.000000 A is back")
+	})
+	t.Run("until they break", func(t *testing.T) {
+		r := play(t, simulation.Schedule{move, cut(1600 * ms), cut(3500 * ms)}, map[time.Duration]string{
+			1500 * ms: "first", 1700 * ms: "", 2900 * ms: "second", 3400 * ms: "second", 3600 * ms: "first",
+		})
+		assert.Contains(t, r.Log.String(), "A~ set c1#")
+	})
+	t.Run("or are too old", func(t *testing.T) {
+		bounded := move
+		bounded.By = 300 * ms
+		play(t, simulation.Schedule{bounded}, map[time.Duration]string{1200 * ms: "first", 1400 * ms: "", 3200 * ms: "second", 3400 * ms: "first"})
+	})
+	t.Run("and keep their data", func(t *testing.T) {
+		again := move
+		again.At = 5 * time.Second
+		play(t, simulation.Schedule{move, cut(1600 * ms), cut(3500 * ms), again, cut(5500 * ms)}, map[time.Duration]string{1700 * ms: "", 4 * time.Second: "first", 5600 * ms: "second"})
+	})
+	t.Run("some of several", func(t *testing.T) {
+		pool := move
+		pool.PPM = 500_000
+		found := map[string]int{}
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) simulation.Reply) {
+			do("SET", "k", "first")
+			c.SleepUntil(1100 * ms)
+			for range 40 {
+				found[do("GET", "k").Text]++
+			}
+			c.SleepUntil(3100 * ms)
+			require.Equal(t, "first", do("GET", "k").Text)
+		})
+		assert.Greater(t, found["first"], 10)
+		assert.Greater(t, found[""], 10)
+		assert.Empty(t, r.Log.Violations())
+	})
+}
+
+// One Coordinator, whose commands reach two servers under one name, never has two leases,
+// and two Coordinators don't have one each.
+func TestSwitchedAddressOfAQuorum(t *testing.T) {
+	apart := slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain })
+	schedule := append(apart,
+		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: 1100 * ms},
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: 1150 * ms})
+	for _, hidden := range []bool{false, true} {
+		cfg := simulation.Config{HideRunID: hidden, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, MaxTTL: 10 * time.Second}}
+		r, err := simulation.Run(1, cfg, schedule, holdAndTry)
+		require.NoError(t, err)
+		assert.Positive(t, r.Log.Counts()["an address was switched"])
+		if hidden {
+			assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+			assert.Positive(t, r.Log.Counts()["a switched address led to the other server"])
+		} else {
+			assert.Empty(t, r.Log.Violations(), "%s", r.Log)
+			assert.Contains(t, r.Log.String(), "c2 quarantines A")
+		}
+	}
+}
+
+// A client that still has connections to the old server can get a lease from it until they
+// end. As long as these and the lease together last no longer than the quarantine that
+// others keep for the new server, there is one holder. The library sees to that where its
+// instances say how long connections live.
+func TestLeaseOverAnOldConnection(t *testing.T) {
+	const lives, ttl = 5 * time.Second, 10 * time.Second
+	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain }),
+		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, By: lives},
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: 1050 * ms})
+	work := func(c *simulation.Client) {
+		_, _ = c.Coordinator.Verify(c.Context())
+		if c.Index == 0 {
+			c.SleepUntil(5900 * ms)
+			if lease := take(c); lease != nil {
+				c.Sleep(ttl)
+			}
+			return
+		}
+		for c.SleepUntil(1200 * ms); ; c.Sleep(200 * ms) {
+			if lease := take(c); lease != nil {
+				return
+			}
+		}
+	}
+	run := func(connLife, maxTTL time.Duration) (simulation.Result, error) {
+		return simulation.Run(1, simulation.Config{ConnLife: connLife, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL, ClockMonitor: quorum.Off}}, schedule, work)
+	}
+	r, err := run(lives, lives+ttl)
+	require.NoError(t, err)
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, 2, r.Log.Counts()["a lease was acquired"])
+	assert.Contains(t, r.Log.String(), "A acquire c1#", "over the old connection")
+	assert.Contains(t, r.Log.String(), "A~ acquire c2#")
+
+	r, err = run(lives, lives+ttl-time.Millisecond)
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(r.Log.Violations()), "5s of it are for connections", "the library refuses such terms")
+	assert.Zero(t, r.Log.Counts()["a lease was acquired"])
+
+	r, err = run(0, ttl)
+	require.NoError(t, err)
+	assert.Contains(t, r.Kinds(), simulation.TwoHolders, "connections that nobody tells of")
+}
+
+// A master that was demoted and promoted again has kept its run ID and no data, and no
+// connection has broken.
+func TestDemotion(t *testing.T) {
+	schedule := simulation.Schedule{{Kind: simulation.Demote, Server: "A", At: time.Second, For: time.Second}}
+	var ids []wire.Identity
+	cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1}
+	var inst wire.Instance
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		inst = p.Instances[0]
+		c, err := quorum.New(p.Config, p.Instances...)
+		return simulation.Library(c), err
+	}
+	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+		for i, at := range []time.Duration{500 * ms, 1500 * ms, 2500 * ms} {
+			c.SleepUntil(at)
+			id, err := inst.Probe(c.Context(), wire.Known{})
+			require.NoError(t, err)
+			ids = append(ids, id)
+			vote := quorumtest.Do(c.Context(), inst, wire.Request{Op: wire.Acquire, Key: "k", Value: strings.Repeat("0", 39) + string(rune('0'+i)), TTL: time.Minute})
+			if i == 1 {
+				var role *quorum.RoleError
+				require.ErrorAs(t, vote.Err, &role)
+				continue
+			}
+			require.Equal(t, wire.Granted, vote.Outcome, "the key is gone")
+		}
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Log.Counts()["a server was demoted"])
+	assert.Equal(t, ids[0].RunID, ids[1].RunID)
+	assert.Equal(t, ids[0].RunID, ids[2].RunID)
+	assert.Empty(t, ids[1].Run(), "a replica leads no run")
+	assert.NotEqual(t, ids[0].Run(), ids[2].Run())
+	assert.NotEqual(t, ids[1].ReplID, ids[2].ReplID)
+	assert.True(t, ids[2].Promoted)
+	assert.Greater(t, ids[2].Uptime, ids[0].Uptime)
+	assert.NotContains(t, r.Log.String(), "is cut off")
+}
+
+// Clients leave a mark on a server for each name and run of it, as they do on real ones:
+// see wire.Identity.Served.
+func TestMarks(t *testing.T) {
+	served := func(t *testing.T, schedule simulation.Schedule, probes map[time.Duration]time.Duration) {
+		t.Helper()
+		var inst wire.Instance
+		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
+			inst = p.Instances[0]
+			c, err := quorum.New(p.Config, p.Instances...)
+			return simulation.Library(c), err
+		}}
+		found, before := map[time.Duration]time.Duration{}, wire.Known{}
+		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+			for _, at := range slices.Sorted(maps.Keys(probes)) {
+				c.SleepUntil(at)
+				id, err := inst.Probe(c.Context(), before)
+				require.NoError(t, err)
+				before = wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: id.RunID}
+				found[at] = id.Served.Round(ms)
+				if id.Served < 0 {
+					found[at] = -1
+				}
+			}
+		})
+		require.NoError(t, err)
+		require.Equal(t, probes, found)
+	}
+	fault := func(kind simulation.Kind, at, length time.Duration) simulation.Fault {
+		return simulation.Fault{Kind: kind, Server: "A", At: at, For: length}
+	}
+	const sec = time.Second
+	const age = time.Hour
+	t.Run("a server that has been served for long", func(t *testing.T) {
+		served(t, nil, map[time.Duration]time.Duration{sec: age + sec, 2 * sec: age + 2*sec})
+	})
+	t.Run("another run", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("data that is lost", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("a replica", func(t *testing.T) {
+		served(t, simulation.Schedule{fault(simulation.Demote, 2*sec, 2*sec)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: -1, 5 * sec: 0, 6 * sec: sec})
+	})
+	t.Run("an address that moves and comes back", func(t *testing.T) {
+		move := fault(simulation.Switch, 2*sec, 2*sec)
+		move.Process, move.By = simulation.Any, ms
+		served(t, simulation.Schedule{move}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
+	})
+}
+
+// Whatever goes wrong beside them, the same seed gives the same run, and nothing gets stuck.
+func TestFaultsBetweenAmongOthers(t *testing.T) {
+	kinds := []simulation.Kind{
+		simulation.Proxy, simulation.Switch, simulation.Demote, simulation.SplitBrain, simulation.Hang, simulation.Restart,
+		simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot,
+	}
+	counts := map[string]int{}
+	first := uint64(0)
+	if raced {
+		first = 45
+	}
+	for seed := first; seed < 60; seed++ {
+		cfg := contended()
+		cfg.Replicas = int(seed % 3)
+		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
+		schedule := simulation.DrawOf(seed, cfg, kinds, 8, 10*time.Second)
+		one, err := simulation.Run(seed, cfg, schedule, contend)
+		require.NoError(t, err)
+		two, err := simulation.Run(seed, cfg, schedule, contend)
+		require.NoError(t, err)
+		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
+		for _, kind := range one.Kinds() {
+			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Log.Violations())
+		}
+		for what, n := range one.Log.Counts() {
+			counts[what] += n
+		}
+	}
+	for _, what := range []string{"a proxy kept a connection", "an address was switched", "a switched address led to the other server", "a server was demoted", "a waiter was notified"} {
+		assert.Positive(t, counts[what], what)
+	}
+}
+
+// handOver hands a lease off from c1 to c2.
+func handOver(after func(c *simulation.Client, lease simulation.Lease, handle quorum.Handle)) simulation.Workload {
+	return func(c *simulation.Client) {
+		if c.Index == 0 {
+			lease := take(c)
+			handle, err := c.HandOff(lease)
+			if err != nil {
+				return
+			}
+			text, _ := handle.Text()
+			c.Send("c2", text, 100*ms)
+			c.Send("c2", text, 200*ms)
+			c.Send("nobody", text, 0)
+			if after != nil {
+				after(c, lease, handle)
+			}
+			return
+		}
+		for range 20 {
+			c.Sleep(50 * ms)
+			text, ok := c.Letter()
+			if !ok {
+				continue
+			}
+			handle, err := quorum.ParseHandle(text)
+			if err != nil {
+				c.Note("no handle")
+				continue
+			}
+			if lease, err := c.Resume(handle); err == nil {
+				c.Sleep(time.Second)
+				_, _ = c.Inspect("k")
+				c.Valid(lease)
+				defer func() { _ = c.Release(lease) }()
+			}
+		}
+	}
+}
+
+// A lease that is handed off ends for its sender and begins for its receiver.
+func TestHandOff(t *testing.T) {
+	r, err := simulation.Run(1, simulation.Config{}, nil, handOver(func(c *simulation.Client, lease simulation.Lease, handle quorum.Handle) {
+		assert.False(t, c.Valid(lease))
+		c.Sleep(time.Second)
+		assert.Error(t, c.ReleaseHandle(handle), "it is resumed")
+	}))
+	require.NoError(t, err)
+	require.Empty(t, r.Log.Violations(), "%s", r.Log)
+	var what []string
+	for _, e := range r.Log.History() {
+		if e.Kind != simulation.Looked {
+			what = append(what, e.Process+" "+e.Kind.String())
+		}
+	}
+	assert.Equal(t, []string{
+		"c1 asked", "c1 acquired", "c1 handed off", "c2 asked", "c2 acquired", "c1 noted", "c2 noted", "c2 asked", "c2 refused", "c2 released",
+	}, what, "%s", r.Log)
+	assert.Contains(t, r.Log.String(), "c1 handed off k token=")
+	assert.Contains(t, r.Log.String(), "c2 noted inspected: c2 on ABCDE, free on")
+	assert.Equal(t, 1, r.Log.Counts()["a lease was handed off"])
+	assert.Equal(t, 1, r.Log.Counts()["a lease was resumed"])
+	assert.Equal(t, 2, strings.Count(r.Log.String(), "c2 takes a letter"))
+}
+
+// A sender that goes on with what it has handed off is found out.
+func TestSenderThatGoesOn(t *testing.T) {
+	r, err := simulation.Run(1, simulation.Config{}, nil, handOver(func(c *simulation.Client, lease simulation.Lease, _ quorum.Handle) {
+		c.Sleep(500 * ms)
+		_, version, _ := c.Read(lease)
+		_ = c.Write(lease, 1, version)
+	}))
+	require.NoError(t, err)
+	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+}
+
+// stays is a lock that everybody has.
+type stays struct{}
+
+func (stays) TryAcquire(context.Context, string) (simulation.Lease, error) { return stays{}, nil }
+func (stays) Acquire(context.Context, string) (simulation.Lease, error)    { return stays{}, nil }
+func (stays) Close(context.Context) error                                  { return nil }
+func (stays) Key() string                                                  { return "k" }
+func (stays) Value() string                                                { return "" }
+func (stays) Token() fencing.Token                                         { return 0 }
+func (stays) Validity() time.Duration                                      { return time.Second }
+func (stays) Extend(context.Context) error                                 { return nil }
+func (stays) Release(context.Context) error                                { return nil }
+
+// Locks of another kind can't be handed off, and say so.
+func TestLeasesThatStay(t *testing.T) {
+	cfg := simulation.Config{Processes: 1, Locker: func(p simulation.Process) (simulation.Locker, error) { return stays{}, nil }}
+	r, err := simulation.Run(1, cfg, nil, func(c *simulation.Client) {
+		lease, err := c.TryAcquire("k")
+		require.NoError(t, err)
+		_, err = c.HandOff(lease)
+		require.ErrorContains(t, err, "can't be handed off")
+		_, err = c.Resume(quorum.Handle{})
+		require.ErrorContains(t, err, "can't be handed off")
+		require.ErrorContains(t, c.ReleaseHandle(quorum.Handle{}), "can't be handed off")
+		_, err = c.Inspect("k")
+		require.ErrorContains(t, err, "can't be handed off")
+		_, ok := c.Letter()
+		require.False(t, ok)
+	})
+	require.NoError(t, err)
+	require.Empty(t, r.Log.Violations())
+}
+
+func TestBadFaultsBetween(t *testing.T) {
+	for says, fault := range map[string]simulation.Fault{
+		`its Server is "resource"`:  {Kind: simulation.Proxy, Process: "c1", Server: simulation.Resource},
+		`its Process is ""`:         {Kind: simulation.Switch, Server: "A"},
+		"its PPM is 1000001":        {Kind: simulation.Switch, Process: "c1", Server: "A", PPM: 1_000_001},
+		"takes only one":            {Kind: simulation.Demote, Process: "c1", Server: "A"},
+		"its By is -1ns, want 0 or": {Kind: simulation.Switch, Process: "c1", Server: "A", By: -1},
+	} {
+		_, err := simulation.Run(1, simulation.Config{}, simulation.Schedule{fault}, func(*simulation.Client) {})
+		require.ErrorIs(t, err, simulation.ErrConfig)
+		assert.ErrorContains(t, err, says)
+	}
+}

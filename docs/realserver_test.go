@@ -36,13 +36,13 @@ func TestLockOnARealServer(t *testing.T) {
 	require.NoError(t, rollOver(t.Context(), locks, "2026-01-31", func(context.Context, fencing.Token) error { return nil }))
 }
 
-// aclRule is the command that operations.md gives to copy, in words.
+// aclRule is the command that deploying.md gives to copy, in words.
 func aclRule(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("operations.md")
+	page, err := os.ReadFile("deploying.md")
 	require.NoError(t, err)
 	found := regexp.MustCompile("(?s)```text\n(ACL SETUSER .*?)```").FindStringSubmatch(string(page))
-	require.NotNil(t, found, "operations.md has no ACL SETUSER in a block")
+	require.NotNil(t, found, "deploying.md has no ACL SETUSER in a block")
 	return strings.Fields(found[1])
 }
 
@@ -92,8 +92,8 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 		// Who isn't called doesn't look by itself before the wait is over.
 		terms := quorum.Terms{MaxWait: maxWait}
 		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
-			Unprotected: func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
-			CannotNotify:    func(e quorum.CannotNotifyEvent) { tell(e.Err) },
+			Unprotected:  func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
+			CannotNotify: func(e quorum.CannotNotifyEvent) { tell(e.Err) },
 		}}, inst)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clients[i].Close(context.Background())) }()

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// BenchmarkDo is an acquire and a release, with a time-out for each, as a round
+// BenchmarkDo is an acquire and a release, with a timeout for each, as a round
 // of the Coordinator has it; without a run it is what naming the run costs less.
 func BenchmarkDo(b *testing.B) {
 	for _, kind := range []string{"fenced", "fenced without a run", "bare", "bare without a run"} {
@@ -54,7 +54,7 @@ func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
 	return func() { b.ReportMetric(1e6*(spent()-before)/float64(b.N*locks), "server-us/lock") }
 }
 
-// BenchmarkDoUnbounded is the same without time-outs, and so without a goroutine
+// BenchmarkDoUnbounded is the same without timeouts, and so without a goroutine
 // for each command: the difference is what heeding a cancellation costs.
 func BenchmarkDoUnbounded(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})
@@ -70,7 +70,7 @@ func BenchmarkDoUnbounded(b *testing.B) {
 	}
 }
 
-// BenchmarkList is as many acquires and releases in one exchange each: what the
+// BenchmarkList is as many acquires and releases in one batch each: what the
 // scripts and the making of their lists take for one lock, without waiting for others.
 func BenchmarkList(b *testing.B) {
 	for _, name := range []string{"1", "16", "64", "1 without a run", "16 without a run", "64 without a run"} {
@@ -94,12 +94,12 @@ func BenchmarkList(b *testing.B) {
 			b.ReportAllocs()
 			defer serverTime(b, s, n)()
 			for b.Loop() {
-				for _, exchange := range []*batch{acquires, releases} {
-					exchange.written = false
-					if err := exchange.roundTrip(); err != nil {
+				for _, b1 := range []*batch{acquires, releases} {
+					b1.written = false
+					if err := b1.roundTrip(); err != nil {
 						b.Fatal(err)
 					}
-					for _, c := range exchange.calls {
+					for _, c := range b1.calls {
 						if c.vote.Outcome != wire.Granted {
 							b.Fatal(c.vote.Err)
 						}

@@ -121,30 +121,30 @@ func (g *granter) unchanged() {
 // step is how many tokens it takes at a time.
 func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
 
-// token is granted one in a life, or several, and gives the first of them.
-func (g *granter) token(life string) fencing.Token {
+// token is granted one in a run, or several, and gives the first of them.
+func (g *granter) token(run string) fencing.Token {
 	g.t.Helper()
-	v := granted(g.t, g.vote(g.request(life)))
+	v := granted(g.t, g.vote(g.request(run)))
 	return v.Token - fencing.Token(v.Reserved)
 }
 
-// fromClock is granted one in a life, and checks that it is the clock's.
-func (g *granter) fromClock(life string) {
+// fromClock is granted one in a run, and checks that it is the clock's.
+func (g *granter) fromClock(run string) {
 	g.t.Helper()
-	v := granted(g.t, g.vote(g.request(life)))
+	v := granted(g.t, g.vote(g.request(run)))
 	require.Equal(g.t, v.Clock.UnixMicro()+1, int64(v.Token), "from the clock")
 	require.Zero(g.t, v.Reserved, "none is reserved beyond the clock")
-	require.Equal(g.t, life, g.known())
+	require.Equal(g.t, run, g.known())
 }
 
 // TestCounterGoesOnInOneRun: by one with each grant, whether or not the run is known.
 func TestCounterGoesOnInOneRun(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, life := range []string{"", "one"} {
-			counted(ask, "k", 41, set1.String(), life)
+		for _, run := range []string{"", "one"} {
+			counted(ask, "k", 41, set1.String(), run)
 			for i := range fencing.Token(4) {
-				require.Equal(t, 42+i*g.step(), g.token(life), "in %q", life)
-				require.Equal(t, life, g.known())
+				require.Equal(t, 42+i*g.step(), g.token(run), "in %q", run)
+				require.Equal(t, run, g.known())
 				require.Equal(t, set1.String(), setIn(ask, "k"))
 			}
 		}
@@ -214,38 +214,38 @@ func TestRunUnknownToTheClient(t *testing.T) {
 // evicts keys loses them.
 func TestLostParts(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, life := range []string{"one", ""} {
+		for _, run := range []string{"one", ""} {
 			for _, this := range []bool{true, false} { // whether the text is of this period
 				have := func() {
-					counted(ask, "k", 41, set1.String(), life)
+					counted(ask, "k", 41, set1.String(), run)
 					if this {
-						require.EqualValues(t, 42, g.token(life))
+						require.EqualValues(t, 42, g.token(run))
 					}
 				}
 				have()
 				ask("DEL", CounterKey("k"))
-				g.fromClock(life)
+				g.fromClock(run)
 				have()
 				ask("SET", CounterKey("k"), "0")
 				look := g.r.Do(within(t), request(wire.Look, "k", ""))
 				require.NoError(t, look.Err)
 				require.Zero(t, look.Token)
-				g.fromClock(life)
+				g.fromClock(run)
 				have()
 				ask("DEL", CounterKey("k"), SetKey("k"))
-				g.fromClock(life)
+				g.fromClock(run)
 
 				have()
 				ask("DEL", SetKey("k"))
-				if life != "" {
-					g.fromClock(life)
+				if run != "" {
+					g.fromClock(run)
 				} else {
-					require.LessOrEqual(t, g.token(life), 42+g.step(), "it goes on")
+					require.LessOrEqual(t, g.token(run), 42+g.step(), "it goes on")
 				}
 				for _, key := range []string{CounterKey("k"), SetKey("k")} {
 					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
 				}
-				require.Equal(t, life, g.known())
+				require.Equal(t, run, g.known())
 				require.Equal(t, set1.String(), setIn(ask, "k"))
 			}
 		}
@@ -258,7 +258,7 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		keys := []string{CounterKey("k"), SetKey("k")}
 		grant := func(ttl time.Duration) {
-			req := g.request("life")
+			req := g.request("run")
 			req.Fence.TTL = ttl
 			granted(t, g.vote(req))
 		}
@@ -276,7 +276,7 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 			}
 		}
 		// In the next one.
-		ask("SET", SetKey("k"), set1.String()+" 1000000/1 life", "PX", 4_400_000)
+		ask("SET", SetKey("k"), set1.String()+" 1000000/1 run", "PX", 4_400_000)
 		grant(4_000 * time.Second)
 		for _, key := range keys {
 			require.InDelta(t, most, ask("PTTL", key), 10_000)
@@ -363,15 +363,15 @@ func TestSupersedingSet(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		older := set1
 		older.Version--
-		for _, life := range []string{"one", "two"} {
+		for _, run := range []string{"one", "two"} {
 			counted(ask, "k", 41, older.String(), "one")
-			if life == "one" {
-				require.EqualValues(t, 42, g.token(life))
+			if run == "one" {
+				require.EqualValues(t, 42, g.token(run))
 			} else {
-				g.fromClock(life)
+				g.fromClock(run)
 			}
 			require.Equal(t, set1.String(), setIn(ask, "k"))
-			require.Equal(t, life, g.known())
+			require.Equal(t, run, g.known())
 		}
 	})
 }
@@ -379,9 +379,9 @@ func TestSupersedingSet(t *testing.T) {
 // TestRefusedGrantChangesNothing, neither the counter nor what is beside it.
 func TestRefusedGrantChangesNothing(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, life := range []string{"one", "two", ""} {
+		for _, run := range []string{"one", "two", ""} {
 			counted(ask, "k", 41, set1.String(), "one")
-			req, text := g.request(life), ask("GET", SetKey("k"))
+			req, text := g.request(run), ask("GET", SetKey("k"))
 			ask("SET", "k", "theirs", "PX", 5000)
 			v := refused(t, g.r.Do(within(t), req))
 			require.InDelta(t, 5*time.Second, v.Remaining, float64(time.Second))
@@ -399,12 +399,12 @@ func TestBadCounters(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, text := range []string{"x", "", "-1", "-9007199254740993", "1.5", "1e3", " 1", "9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775807", "99999999999999999999", "0x10"} {
 			for _, this := range []bool{true, false} {
-				counted(ask, "k", 41, set1.String(), "life")
+				counted(ask, "k", 41, set1.String(), "run")
 				if this {
-					g.token("life")
+					g.token("run")
 				}
 				ask("SET", CounterKey("k"), text)
-				req := g.request("life")
+				req := g.request("run")
 				before := ask("GET", SetKey("k"))
 				failed(t, g.vote(req), wire.ErrCounter)
 				if text == "9223372036854775807" && ask("GET", CounterKey("k")) != text {
@@ -437,18 +437,18 @@ func TestBadCounters(t *testing.T) {
 // TestBadTexts meets keys beside a counter that are none of this library's.
 func TestBadTexts(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 life", set1.String() + " 1/ life", set1.String() + " 1/1", "/1/1 life"} {
+		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 run", set1.String() + " 1/ run", set1.String() + " 1/1", "/1/1 run"} {
 			counted(ask, "k", 41, "", "")
 			ask("SET", SetKey("k"), text)
-			failed(t, g.vote(g.request("life")), wire.ErrCounter)
+			failed(t, g.vote(g.request("run")), wire.ErrCounter)
 			require.Equal(t, text, ask("GET", SetKey("k")))
 			require.Equal(t, "41", tokenIn(ask, "k"))
 		}
 		for _, key := range []string{CounterKey("k"), SetKey("k")} {
-			counted(ask, "k", 41, set1.String(), "life")
+			counted(ask, "k", 41, set1.String(), "run")
 			ask("DEL", key)
 			ask("HSET", key, "token", "5")
-			failed(t, g.vote(g.request("life")), ErrWrongType)
+			failed(t, g.vote(g.request("run")), ErrWrongType)
 			ask("DEL", "k")
 			restore := request(wire.Restore, "k", value())
 			restore.Fence.Token = 9

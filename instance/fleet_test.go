@@ -93,7 +93,7 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 // isForgottenLine reports whether the key is the line of those who wait, and nobody
 // waits. Whoever's request for a place had no answer in time has taken it for
 // refused, and it may have been carried out nevertheless, on the server that was
-// stopped or on a late one. Such a line holds up nobody, and must end by itself.
+// stopped or on a late one. Such a line holds up nobody, and must end on its own.
 func isForgottenLine(t *testing.T, s *instancetest.Server, key string) bool {
 	t.Helper()
 	if key != instance.WaitersKey(fleetKey) {
@@ -236,7 +236,7 @@ func TestFleetWorker(t *testing.T) {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
-		require.NoError(t, locks.Settle(closing), "deletes are owed still")
+		require.NoError(t, locks.Settle(closing), "deletes are still pending")
 		require.NoError(t, locks.Close(closing))
 		fmt.Println("done")
 	}()

@@ -18,14 +18,14 @@ import (
 )
 
 // watchHandshake watches what the server says on each connection until its handshake is over.
-// It sends no command on a connection that is older than life, except for a subscription,
+// It sends no command on a connection that is older than maxAge, except for a subscription,
 // which has no vote.
-func watchHandshake(dial dialFunc, life time.Duration) dialFunc {
+func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 	reader := drift.SystemReader()
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c := &handshakeConn{reader: reader, dialed: reader.Now(), life: life}
+		c := &handshakeConn{reader: reader, dialed: reader.Now(), maxAge: maxAge}
 		if ctx.Value(dialOnce{}) != nil {
-			c.life = math.MaxInt64
+			c.maxAge = math.MaxInt64
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -55,7 +55,7 @@ type handshakeConn struct {
 	net.Conn
 	reader *drift.Reader
 	dialed drift.Instant
-	life   time.Duration
+	maxAge time.Duration
 	over   atomic.Bool
 	began  bool // the server has said something
 	reply  replyLimits
@@ -82,7 +82,7 @@ func (p *pollable) SyscallConn() (syscall.RawConn, error) {
 // machine is suspended.
 func (c *handshakeConn) tooOld() error {
 	//guard:connection-not-too-old  no command is sent on a connection that is older than ConnLife
-	if d := drift.Elapsed(c.dialed, c.reader.Now()); d > c.life {
+	if d := drift.Elapsed(c.dialed, c.reader.Now()); d > c.maxAge {
 		return fmt.Errorf("%w: it is %v old, and its address may lead to another server by now", ErrConnection, d.Round(time.Millisecond))
 	}
 	return nil

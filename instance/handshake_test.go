@@ -111,7 +111,7 @@ func TestHostileGreeting(t *testing.T) {
 }
 
 // TestHostileGreetingEndsInTime: a peer that drips, or is silent, holds no goroutine
-// beyond the time-outs. The package's tests fail if one is left; here it ends while the
+// beyond the timeouts. The package's tests fail if one is left; here it ends while the
 // peer goes on.
 func TestHostileGreetingEndsInTime(t *testing.T) {
 	for name, drip := range map[string]string{"silent": "", "dripping": "+"} {
@@ -141,7 +141,7 @@ func TestHostileGreetingEndsInTime(t *testing.T) {
 			select {
 			case <-closed:
 			case <-time.After(10 * time.Second):
-				require.Fail(t, "the connection outlives the time-outs")
+				require.Fail(t, "the connection outlives the timeouts")
 			}
 		})
 	}
@@ -285,15 +285,15 @@ func TestTheGreetingEnds(t *testing.T) {
 	require.Same(t, conn, conn2, "once")
 }
 
-// A connection is older than its life as soon as the machine was suspended for that long,
+// A connection is older than its maximum age as soon as the machine was suspended for that long,
 // which go-redis's clock doesn't show.
 func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
-	open := func(ctx context.Context, life time.Duration) net.Conn {
-		conn, err := watchHandshake(dial, life)(ctx, "tcp", s.Addr())
+	open := func(ctx context.Context, maxAge time.Duration) net.Conn {
+		conn, err := watchHandshake(dial, maxAge)(ctx, "tcp", s.Addr())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
@@ -419,5 +419,5 @@ func TestReplicaTimeout(t *testing.T) {
 	b.calls = b.calls[:1]
 	require.Equal(t, 15*time.Millisecond, b.replicaTimeout())
 	b.calls[0].deadline = now
-	require.Equal(t, time.Millisecond, b.replicaTimeout(), "0 would wait for ever")
+	require.Equal(t, time.Millisecond, b.replicaTimeout(), "0 would wait forever")
 }

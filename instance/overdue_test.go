@@ -22,10 +22,10 @@ import (
 
 // TestSickInstanceCostsNothing has 128 workers lock on five servers of which one
 // hangs, is slow, or is gone: what it costs in goroutines, connections and time is
-// bounded, nothing stays behind, and it comes back by itself.
+// bounded, nothing stays behind, and it comes back on its own.
 func TestSickInstanceCostsNothing(t *testing.T) {
 	var slow atomic.Bool
-	for name, ill := range map[string]struct {
+	for name, fault := range map[string]struct {
 		begin, end func(s *instancetest.Server)
 	}{
 		"hung": {(*instancetest.Server).Pause, (*instancetest.Server).Resume},
@@ -38,8 +38,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			for i, s := range servers {
 				urls[i] = s.URL()
 			}
-			sick := servers[2]
-			u, err := url.Parse(sick.URL())
+			faulty := servers[2]
+			u, err := url.Parse(faulty.URL())
 			require.NoError(t, err)
 			urls[2] = instancetest.StartProxy(t, u.Host, func() instancetest.Fate {
 				f := instancetest.Pass
@@ -57,27 +57,27 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			require.NoError(t, locks.Trust(t.Context()))
 
 			before := runtime.NumGoroutine()
-			sickness(t, locks, 50*time.Millisecond) // warm
-			ill.begin(sick)
-			most, worst, cycles := sickness(t, locks, 700*time.Millisecond)
+			load(t, locks, 50*time.Millisecond) // warm
+			fault.begin(faulty)
+			most, worst, cycles := load(t, locks, 700*time.Millisecond)
 			conns := int(group.Members()[2].Client().PoolStats().TotalConns)
 			t.Logf("%d cycles, worst %v, %d goroutines more at most, %d connections", cycles, worst, most-before, conns)
 			// The workers themselves; while a connection is new, one for each vote that
-			// waits for the Probe; and a few for each exchange under way.
+			// waits for the Probe; and a few for each batch under way.
 			require.LessOrEqual(t, most-before, 5*128)
 			require.LessOrEqual(t, conns, 8)
-			require.Less(t, worst, time.Second, "twice the time-out, and what a busy machine adds")
+			require.Less(t, worst, time.Second, "twice the timeout, and what a busy machine adds")
 			for i, s := range servers {
 				if i != 2 {
 					require.Eventually(t, func() bool { return locksOn(s) == 0 }, 5*time.Second, time.Millisecond, "instance %d", i)
 				}
 			}
 
-			ill.end(sick)
+			fault.end(faulty)
 			well := time.Now()
 			// Not Settle: deletes that found nothing are kept for a TTL, in case their
 			// SET comes yet.
-			require.Eventually(t, func() bool { return locksOn(sick) == 0 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return locksOn(faulty) == 0 }, 5*time.Second, time.Millisecond)
 			t.Logf("it owes nothing after %v", time.Since(well))
 			require.Less(t, time.Since(well), 2*time.Second, "the deletes that it was owed")
 			require.Eventually(t, func() bool {
@@ -93,9 +93,9 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 	}
 }
 
-// sickness has 128 workers lock for a while, and gives the most goroutines that were
+// load has 128 workers lock for a while, and gives the most goroutines that were
 // seen, the longest cycle and their number.
-func sickness(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, worst time.Duration, cycles int) {
+func load(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, worst time.Duration, cycles int) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex

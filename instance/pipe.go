@@ -140,7 +140,7 @@ func (p *pipe) refuseLocked(c *call) error {
 // take long.
 func (p *pipe) shouldSendLocked() bool {
 	n, most := len(p.inFlight)+p.starting, maxInFlight
-	//guard:exchange-for-the-held  acquisitions leave one exchange free for extensions and releases
+	//guard:exchange-for-the-held  acquisitions leave one batch free for extensions and releases
 	if p.queue.len() == len(p.queue[rankAcquire]) {
 		most--
 	}
@@ -148,7 +148,7 @@ func (p *pipe) shouldSendLocked() bool {
 	switch {
 	case p.queue.len() == 0, n >= most:
 		return false
-	//guard:extensions-in-crowds  many extensions don't wait until a late server has answered the exchange before
+	//guard:extensions-in-crowds  many extensions don't wait until a late server has answered the batch before
 	case n == 0 || len(p.queue[rankKeep]) >= minQueuedKeep*n:
 		return true
 	case p.overdue || near && p.queue.len() < minQueued*n:

@@ -100,7 +100,7 @@ func keysOf(args []string) int {
 }
 
 // TestWaitingCommandsTravelTogether: the first command goes alone and at once, and
-// those that come meanwhile are one exchange: one command for all locks.
+// those that come meanwhile are one batch: one command for all locks.
 func TestWaitingCommandsTravelTogether(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
@@ -141,7 +141,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 		look := request(wire.Look, "long", value())
 		cmds = append(cmds, look, acquire("last", value()))
 
-		// They wait as if as many exchanges as may be were under way.
+		// They wait as if as many batches as may be were under way.
 		r.pipe.mu.Lock()
 		r.pipe.starting = maxInFlight
 		r.pipe.mu.Unlock()
@@ -241,7 +241,7 @@ func TestNeighboursErrors(t *testing.T) {
 	})
 }
 
-// TestSameLockTwiceInOneList: two that want one lock in one exchange get it once,
+// TestSameLockTwiceInOneList: two that want one lock in one batch get it once,
 // and it is deleted once.
 func TestSameLockTwiceInOneList(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
@@ -297,7 +297,7 @@ func TestForbiddenKeyInAList(t *testing.T) {
 	require.True(t, failed(t, votes[values["theirs"]], ErrPermission).Unsent)
 }
 
-// TestGivenUpBeforeItIsWritten: a command whose time ends while its exchange waits
+// TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits
 // for a connection is never sent, its vote says so, and those that were to go with
 // it go without it.
 func TestGivenUpBeforeItIsWritten(t *testing.T) {
@@ -317,7 +317,7 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	r := of(t, opt)
 	var box ballotBox
 	short, long := acquire("short", value()), acquire("long", value())
-	// Both in one exchange, which is being dialed for.
+	// Both in one batch, which is being dialed for.
 	r.pipe.mu.Lock()
 	for _, req := range []wire.Request{short, long} {
 		c := r.newCall(req)
@@ -353,7 +353,7 @@ func TestHungServerCostsLittle(t *testing.T) {
 	for i := range n {
 		box.start(r, acquire(fmt.Sprint("k", i), value()), timeout)
 		if i%500 == 0 {
-			time.Sleep(2 * time.Millisecond) // the pace of many callers, and several time-outs
+			time.Sleep(2 * time.Millisecond) // the pace of many callers, and several timeouts
 			most = max(most, runtime.NumGoroutine())
 		}
 	}
@@ -432,7 +432,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
 	}
 	require.Eventually(t, written, 10*time.Second, time.Millisecond)
-	// Its time is over once it has been sent, however long that took; its exchange's isn't.
+	// Its time is over once it has been sent, however long that took; its batch's isn't.
 	r.pipe.mu.Lock()
 	c.deadline = time.Now()
 	r.pipe.mu.Unlock()
@@ -446,7 +446,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 }
 
 // TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of
-// its time-out isn't sent; what deletes is.
+// its timeout isn't sent; what deletes is.
 func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})

@@ -42,12 +42,12 @@ func sentAs(args []string) string {
 	return args[i]
 }
 
-// TestWhatIsHeldGoesFirst: a queue of acquisitions that takes several exchanges waits when
+// TestWhatIsHeldGoesFirst: a queue of acquisitions that takes several batches waits when
 // a lease is to be extended; a release waits only for what keeps leases.
 func TestWhatIsHeldGoesFirst(t *testing.T) {
 	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
-	// As if as many exchanges as may be were under way.
+	// As if as many batches as may be were under way.
 	r.pipe.mu.Lock()
 	r.pipe.starting = maxInFlight
 	r.pipe.mu.Unlock()
@@ -58,7 +58,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	}
 	held := keepings()
 	for range maxBatch {
-		// More than go out together: within an exchange the order doesn't matter.
+		// More than go out together: within an batch the order doesn't matter.
 		held = append([]wire.Request{request(wire.Release, "r", value())}, held...)
 	}
 	for _, req := range held {
@@ -114,8 +114,8 @@ func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 	p := &r.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due := func(exchanges int) bool {
-		p.starting = exchanges
+	due := func(batches int) bool {
+		p.starting = batches
 		defer func() { p.starting = 0 }()
 		return p.shouldSendLocked()
 	}
@@ -139,7 +139,7 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	for i := range n {
 		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
 	}
-	// The first one's exchange may have ended meanwhile; its connection says nothing.
+	// The first one's batch may have ended meanwhile; its connection says nothing.
 	require.Eventually(t, func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()

@@ -173,7 +173,7 @@ func TestTLSRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if test.says == "" {
 				// Redis waits for the end of a line, which a handshake has or
-				// hasn't: the time-out or the answer ends it.
+				// hasn't: the timeout or the answer ends it.
 				r := open(t, test.url+"?dial_timeout=300ms", Config{TLS: test.tls})
 				v := r.Do(within(t), acquire("k", "v"))
 				require.Equal(t, wire.Failed, v.Outcome)

@@ -139,7 +139,7 @@ func TestUnreliableReplies(t *testing.T) {
 	peaceful.Store(true)
 	for _, c := range coordinators {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		require.NoError(t, c.Settle(ctx), "deletes are owed still")
+		require.NoError(t, c.Settle(ctx), "deletes are still pending")
 		require.NoError(t, c.Close(ctx))
 		cancel()
 	}

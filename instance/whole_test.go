@@ -38,9 +38,9 @@ type whole struct {
 
 func (w *whole) heal(f func()) { w.heals = append(w.heals, f) }
 
-// ailment is a state that a server can be in. prepare changes what its client is
-// told before it is made, or nothing; strike makes the server fall ill.
-type ailment struct {
+// serverFault is a state that a server can be in. prepare changes what its client is
+// told before it is made, or nothing; strike makes the server fall fault.
+type serverFault struct {
 	server  instancetest.Config
 	prepare func(w *whole, i int)
 	strike  func(w *whole, i int)
@@ -49,7 +49,7 @@ type ailment struct {
 	alone   bool // it keeps a processor busy, which others feel
 }
 
-var ailments = map[string]ailment{
+var serverFaults = map[string]serverFault{
 	"wrong password": {
 		server:  instancetest.Config{Password: "right"},
 		prepare: func(w *whole, i int) { w.urls[i] = "redis://:wrong@" + w.servers[i].Addr() },
@@ -147,17 +147,17 @@ func startWebServer(t *testing.T) (addr string) {
 }
 
 // start makes five servers and a Coordinator that trusts those that it can ask.
-func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
+func start(t *testing.T, fault serverFault, faulty int, cfg quorum.Config) *whole {
 	t.Helper()
-	w := &whole{t: t, servers: instancetest.StartN(t, 5, ill.server)}
+	w := &whole{t: t, servers: instancetest.StartN(t, 5, fault.server)}
 	for _, s := range w.servers {
 		w.urls = append(w.urls, s.URL())
 	}
 	well := 0
-	for i := range sick {
-		if ill.prepare != nil {
-			ill.prepare(w, i)
-			well = sick
+	for i := range faulty {
+		if fault.prepare != nil {
+			fault.prepare(w, i)
+			well = faulty
 		}
 	}
 	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, w.urls...)
@@ -165,7 +165,7 @@ func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
 	w.group = group
 	// For so long a delete that found nothing is repeated, before all is settled.
 	cfg.MaxTTL = cmp.Or(cfg.TTL, 10*time.Second)
-	if ill.strike == nil { // every server answers, so that nothing waits for a timeout
+	if fault.strike == nil { // every server answers, so that nothing waits for a timeout
 		cfg.InstanceTimeout = cmp.Or(cfg.InstanceTimeout, busy)
 	}
 	w.Coordinator, err = quorum.New(cfg, group.Instances()...)
@@ -179,9 +179,9 @@ func start(t *testing.T, ill ailment, sick int, cfg quorum.Config) *whole {
 		}
 		require.NoError(t, w.Trust(t.Context(), names...))
 	}
-	if ill.strike != nil {
-		for i := range sick {
-			ill.strike(w, i)
+	if fault.strike != nil {
+		for i := range faulty {
+			fault.strike(w, i)
 		}
 	}
 	return w
@@ -197,7 +197,7 @@ func (w *whole) leavesNothing(keys ...string) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
 	// What can't be delivered for good is dropped with the key's life.
-	require.NoError(w.t, w.Settle(ctx), "deletes are owed still")
+	require.NoError(w.t, w.Settle(ctx), "deletes are still pending")
 	require.NoError(w.t, w.Close(ctx))
 	require.NoError(w.t, w.group.Close())
 	for i, s := range w.servers {
@@ -208,9 +208,9 @@ func (w *whole) leavesNothing(keys ...string) {
 	}
 }
 
-// requireBlame checks that the error names each of the first sick instances, with
+// requireBlame checks that the error names each of the first faulty instances, with
 // what is wrong, and none of the others.
-func (w *whole) requireBlame(err error, sick int, kind error) {
+func (w *whole) requireBlame(err error, faulty int, kind error) {
 	w.t.Helper()
 	require.ErrorIs(w.t, err, kind)
 	require.NotErrorIs(w.t, err, context.DeadlineExceeded)
@@ -226,7 +226,7 @@ func (w *whole) requireBlame(err error, sick int, kind error) {
 		switch voteErr := ballot.Vote.Err; {
 		case voteErr == nil, errors.Is(voteErr, quorum.ErrPending):
 		default:
-			require.Less(w.t, i, sick, "%s is well: %v", name, voteErr)
+			require.Less(w.t, i, faulty, "%s is well: %v", name, voteErr)
 			require.ErrorIs(w.t, voteErr, kind)
 			require.Contains(w.t, err.Error(), name+": ")
 			blamed++
@@ -237,25 +237,25 @@ func (w *whole) requireBlame(err error, sick int, kind error) {
 
 // TestSickMinority: two of five servers in any state cost nothing.
 func TestSickMinority(t *testing.T) {
-	for name, ill := range ailments {
-		if ill.alone {
-			t.Run(name, func(t *testing.T) { sickMinority(t, ill) })
+	for name, fault := range serverFaults {
+		if fault.alone {
+			t.Run(name, func(t *testing.T) { faultyMinority(t, fault) })
 		}
 	}
 	t.Parallel() // the others wait most of the time
-	for name, ill := range ailments {
-		if !ill.alone {
+	for name, fault := range serverFaults {
+		if !fault.alone {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				sickMinority(t, ill)
+				faultyMinority(t, fault)
 			})
 		}
 	}
 }
 
-func sickMinority(t *testing.T, ill ailment) {
+func faultyMinority(t *testing.T, fault serverFault) {
 	var decided atomic.Pointer[quorum.RoundEnd]
-	w := start(t, ill, 2, quorum.Config{
+	w := start(t, fault, 2, quorum.Config{
 		// The three that are well are all needed, on a machine that may be busy:
 		// they get the time for it, and two that hang must not cost it.
 		InstanceTimeout: 4 * time.Second,
@@ -269,7 +269,7 @@ func sickMinority(t *testing.T, ill ailment) {
 	votes := 0
 	for i, ballot := range decided.Load().Ballots {
 		if ballot.Vote.Outcome == wire.Granted {
-			require.GreaterOrEqual(t, i, 2, "a sick one can't grant")
+			require.GreaterOrEqual(t, i, 2, "a faulty one can't grant")
 			votes++
 		} else {
 			require.Less(t, i, 2, "%v", ballot.Vote.Err)
@@ -280,40 +280,40 @@ func sickMinority(t *testing.T, ill ailment) {
 	_, err = w.TryAcquire(t.Context(), "k")
 	require.ErrorIs(t, err, quorum.ErrTaken)
 	require.NoError(t, lease.Release(t.Context()))
-	require.Less(t, time.Since(began), 4*time.Second, "a sick one was waited for")
+	require.Less(t, time.Since(began), 4*time.Second, "a faulty one was waited for")
 	w.leavesNothing("k")
 }
 
 // TestSickMajority: three of five say what is wrong with each of them. What waiting
 // can't cure isn't waited for.
 func TestSickMajority(t *testing.T) {
-	for name, ill := range ailments {
-		if ill.alone {
-			t.Run(name, func(t *testing.T) { sickMajority(t, ill) })
+	for name, fault := range serverFaults {
+		if fault.alone {
+			t.Run(name, func(t *testing.T) { faultyMajority(t, fault) })
 		}
 	}
 	t.Parallel() // the others wait most of the time
-	for name, ill := range ailments {
-		if !ill.alone {
+	for name, fault := range serverFaults {
+		if !fault.alone {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				sickMajority(t, ill)
+				faultyMajority(t, fault)
 			})
 		}
 	}
 }
 
-func sickMajority(t *testing.T, ill ailment) {
-	w := start(t, ill, 3, quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second, MaxTries: 2}, InstanceTimeout: 500 * time.Millisecond})
+func faultyMajority(t *testing.T, fault serverFault) {
+	w := start(t, fault, 3, quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second, MaxTries: 2}, InstanceTimeout: 500 * time.Millisecond})
 	_, err := w.TryAcquire(t.Context(), "k")
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	w.requireBlame(err, 3, ill.kind)
+	w.requireBlame(err, 3, fault.kind)
 
 	patient, err := w.WithTerms(func(t *quorum.Terms) { t.TTL = w.Terms().TTL; t.MaxTries = 1000 })
 	require.NoError(t, err)
 	// Another key: the first one's deletes may still be on their way to those
 	// that the first round didn't wait for.
-	if ill.forGood {
+	if fault.forGood {
 		began := time.Now()
 		_, err = patient.Acquire(t.Context(), "k2")
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
@@ -323,12 +323,12 @@ func sickMajority(t *testing.T, ill ailment) {
 		_, err = w.Acquire(t.Context(), "k2")
 		require.ErrorIs(t, err, quorum.ErrExhausted)
 	}
-	w.requireBlame(err, 3, ill.kind)
-	if errors.Is(ill.kind, instance.ErrAuth) || errors.Is(ill.kind, instance.ErrNotRedis) || errors.Is(ill.kind, wire.ErrNotMaster) {
+	w.requireBlame(err, 3, fault.kind)
+	if errors.Is(fault.kind, instance.ErrAuth) || errors.Is(fault.kind, instance.ErrNotRedis) || errors.Is(fault.kind, wire.ErrNotMaster) {
 		report, err := w.Verify(t.Context())
-		require.ErrorIs(t, err, ill.kind)
+		require.ErrorIs(t, err, fault.kind)
 		for i, r := range report.Instances {
-			require.Equal(t, i < 3, errors.Is(r.Err, ill.kind), "%s: %v", r.Name, r.Err)
+			require.Equal(t, i < 3, errors.Is(r.Err, fault.kind), "%s: %v", r.Name, r.Err)
 		}
 	}
 	w.leavesNothing("k", "k2")
@@ -337,7 +337,7 @@ func sickMajority(t *testing.T, ill ailment) {
 // TestCancelledAnywhere ends the caller's context before, during and after a round,
 // with a minority hung: whatever was set is deleted, and the error is the context's.
 func TestCancelledAnywhere(t *testing.T) {
-	w := start(t, ailments["hung"], 2, quorum.Config{Terms: quorum.Terms{TTL: time.Second}})
+	w := start(t, serverFaults["hung"], 2, quorum.Config{Terms: quorum.Terms{TTL: time.Second}})
 	var keys []string
 	cancelled := 0
 	for i := range 60 {
@@ -367,7 +367,7 @@ func TestCancelledAnywhere(t *testing.T) {
 // TestScriptsFlushedInBetween: servers that forget the scripts between any two
 // steps are told them again.
 func TestScriptsFlushedInBetween(t *testing.T) {
-	w := start(t, ailment{}, 0, quorum.Config{})
+	w := start(t, serverFault{}, 0, quorum.Config{})
 	flush := func() {
 		for _, s := range w.servers {
 			s.MustAsk("SCRIPT", "FLUSH")
@@ -393,7 +393,7 @@ func TestScriptsFlushedInBetween(t *testing.T) {
 func TestLimitedUsersEverywhere(t *testing.T) {
 	var told [5]atomic.Int32
 	names := make(map[string]int)
-	w := start(t, ailment{prepare: func(w *whole, i int) {
+	w := start(t, serverFault{prepare: func(w *whole, i int) {
 		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+incr", "+incrby", "+pexpire", "+pttl", "+mget", "+time", "+ping")
 		w.urls[i] = "redis://locker:pw@" + w.servers[i].Addr()
 		names[w.servers[i].Addr()] = i

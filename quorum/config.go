@@ -106,7 +106,7 @@ type Config struct {
 	// have lost votes is in quarantine for as long. If an address may move, the time for
 	// which connections stay open comes off the TTL (Instance.ConnLife). All clients must
 	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/operations.md says how to
+	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says how to
 	// change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
 	//
 	// The servers' clocks must agree to within half of it, see assumption 3 of the package

@@ -102,7 +102,7 @@
 //     that. Show the token before reading, not only when writing.
 //  5. Release leases. An error that Is ErrNotHeld means that the work went on without the
 //     lock.
-//  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/operations.md says
+//  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/running.md says
 //     how to change each of them while clients run.
 //  7. Call Trust only for servers on which nothing was ever locked, and whose names have led
 //     to no other server within MaxTTL. It counts for one Coordinator and the run that it

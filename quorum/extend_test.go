@@ -665,3 +665,44 @@ func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
 		f.requireNothingLeft()
 	})
 }
+
+// immediateServer answers before Send returns.
+type immediateServer struct{ server *quorumtest.Server }
+
+func (s immediateServer) Name() string            { return s.server.Name() }
+func (s immediateServer) ConnLife() time.Duration { return 0 }
+
+func (s immediateServer) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
+	return s.server.Probe(ctx, known)
+}
+
+func (s immediateServer) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
+	to.Receive(s.server.Do(context.Background(), req))
+}
+
+// A release that is queued while an extension restores the lease keeps it from being
+// restored on further instances.
+func TestNothingIsRestoredAfterAReleaseMeanwhile(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		instances := make([]wire.Instance, len(f.servers))
+		for i, s := range f.servers {
+			instances[i] = immediateServer{s}
+		}
+		c := f.newCoordinatorOn(f.cfg, instances)
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
+		released := make(chan error, 1)
+		f.servers[0].OnCommand(func(req wire.Request) {
+			if req.Op == wire.Restore {
+				go func() { released <- lease.Release(f.ctx) }()
+				time.Sleep(ms) // as a goroutine may be preempted
+			}
+		})
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrReleased)
+		require.NoError(t, <-released)
+		assert.Zero(t, f.count(1, wire.Restore))
+		f.requireNothingLeft()
+	})
+}

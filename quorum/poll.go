@@ -129,12 +129,7 @@ func (p *poll) countLocked(i int, ballot Ballot) {
 // moveOn is called after everything that may have decided the poll: it sends the second
 // requests to those instances that have voted, and ends the parts of the others.
 func (p *poll) moveOn() {
-	type step struct {
-		t    *part
-		req  wire.Request
-		more bool
-	}
-	var few [usual]step
+	var few [usual]*part
 	p.mu.Lock()
 	if p.question.open() {
 		p.mu.Unlock()
@@ -144,20 +139,23 @@ func (p *poll) moveOn() {
 	for i := range p.parts {
 		if t := &p.parts[i]; t.waiting {
 			t.waiting = false
-			req, more := p.question.secondRequest(i)
-			t.second = more
-			ready = append(ready, step{t, req, more})
+			ready = append(ready, t)
 		}
 	}
 	p.mu.Unlock()
-	for i := range ready {
-		s := &ready[i]
-		if !s.more {
-			p.state.ended(s.t.i)
+	for _, t := range ready {
+		// One by one, right before each is sent: a release that was queued meanwhile forbids
+		// the others.
+		p.mu.Lock()
+		req, more := p.question.secondRequest(t.i)
+		t.second = more
+		p.mu.Unlock()
+		if !more {
+			p.state.ended(t.i)
 			continue
 		}
-		s.t.request.use = oldVote
-		s.t.request.send(s.req, drift.Instant{})
+		t.request.use = oldVote
+		t.request.send(req, drift.Instant{})
 	}
 }
 

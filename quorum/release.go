@@ -101,6 +101,7 @@ func (c *core) discard(l *Lease) {
 // has answered.
 func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 	d, at := newDeletion(h, context.WithoutCancel(ctx)), -1
+	d.notifier = h.c.notifiesAt(h.key)
 	if notified != nil {
 		at = h.c.queueInstance(h.key)
 	}
@@ -142,12 +143,12 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
 	n := len(h.c.members)
 	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
+	d.notifier = -1
 	return &d.deletion
 }
 
 func (d *deletion) run() {
 	d.state.release()
-	d.notifier = d.state.c.notifiesAt(d.state.key)
 	//guard:delete-everywhere  a release deletes on all instances
 	d.askAll(d.state.c.reader.Now())
 }

@@ -587,11 +587,19 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
+	failed := r.lost == ErrNoQuorum
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	d := newDeletion(&r.state, r.ctx)
+	// A waiter that was refused by this round's keys is notified when they are gone. But if a
+	// majority is down each round is lost, and waiters would notify each other as fast as they
+	// can.
+	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed notifies no waiter
+	if !failed {
+		d.notifier = r.c.notifiesAt(r.cmd.Key)
+	}
 	d.report = func(i int, _ *wire.Vote) {
 		if waitFor[i] {
 			deleted <- struct{}{}

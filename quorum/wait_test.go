@@ -3,9 +3,11 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -566,4 +568,43 @@ func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
 		require.NoError(f.t, f.Close(f.ctx))
 		assert.LessOrEqual(f.t, time.Since(at), 500*ms)
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.InstanceTimeout = time.Minute, 100*ms })
+}
+
+// Where a majority is down, processes that wait try again after their pauses: those whose
+// rounds are lost do not notify each other.
+func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
+	for alive := range 3 {
+		t.Run(fmt.Sprint(alive), func(t *testing.T) {
+			playCalls(t, 3, func(f *fixture) {
+				f.slow(ms, ms)
+				time.Sleep(time.Hour)
+				var rounds atomic.Int32
+				coordinators := make([]*quorum.Coordinator, 2)
+				for i := range coordinators {
+					coordinators[i] = f.other(func(c *quorum.Config) {
+						c.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds.Add(1) }
+					})
+					_, err := coordinators[i].Verify(f.ctx)
+					require.NoError(t, err)
+				}
+				for i, s := range f.servers {
+					if i != alive {
+						s.Kill()
+					}
+				}
+				ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+				defer cancel()
+				var all sync.WaitGroup
+				for _, c := range coordinators {
+					all.Go(func() {
+						_, err := c.Acquire(ctx, "k")
+						assert.ErrorIs(t, err, quorum.ErrNoQuorum)
+					})
+				}
+				all.Wait()
+				assert.Less(t, rounds.Load(), int32(2000), "in a minute")
+				assert.Greater(t, rounds.Load(), int32(100))
+			})
+		})
+	}
 }

@@ -25,10 +25,10 @@ type checker struct {
 	holdings []*holding // in the order in which they were acquired
 	asked    map[string]bool
 
-	wanted  map[string]*wanted  // by key
-	byValue map[string]*holding // granted leases
-	missed  map[string]bool     // values of rounds of which a vote timed out
-	owed    map[failedDelete]bool
+	wanted         map[string]*wanted  // by key
+	byValue        map[string]*holding // granted leases
+	missed         map[string]bool     // values of rounds of which a vote timed out
+	pendingDeletes map[failedDelete]bool
 }
 
 // holding is one lease, as its holder sees it.
@@ -195,7 +195,7 @@ func (c *checker) real(h *holding) {
 }
 
 // effect checks an operation that the resource is about to execute.
-func (c *checker) effect(a act, reg *register) {
+func (c *checker) effect(a access, reg *register) {
 	h := a.holding
 	over := !h.holds(c.w.now.Load())
 	// A resource that has seen a later token refuses a late operation.
@@ -228,7 +228,7 @@ func (c *checker) effect(a act, reg *register) {
 
 // write checks a write that the resource is about to execute. late means that its holder
 // is late and the resource can't know.
-func (c *checker) write(a act, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
+func (c *checker) write(a access, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
 	h := a.holding
 	if reg.latest.after(h) {
 		found(StaleWrite, late, "%v wrote %q after %v had used it", h, h.key, reg.latest)

@@ -50,10 +50,10 @@ func (c *checker) gaveUp(call *call) {
 			c.w.count(minorityTimedOut)
 		}
 	case wire.Release:
-		if c.owed == nil {
-			c.owed = map[failedDelete]bool{}
+		if c.pendingDeletes == nil {
+			c.pendingDeletes = map[failedDelete]bool{}
 		}
-		c.owed[failedDelete{call.p, call.place, call.cmd.Value}] = true
+		c.pendingDeletes[failedDelete{call.p, call.place, call.cmd.Value}] = true
 	}
 }
 
@@ -67,8 +67,8 @@ func (c *checker) carriedOut(call *call, granted bool) {
 	case wire.Raise:
 		c.w.count(raiseNeeded)
 	case wire.Release:
-		if o := (failedDelete{call.p, call.place, call.cmd.Value}); granted && c.owed[o] && !call.answered {
-			delete(c.owed, o)
+		if o := (failedDelete{call.p, call.place, call.cmd.Value}); granted && c.pendingDeletes[o] && !call.answered {
+			delete(c.pendingDeletes, o)
 			c.w.count(deleteDelivered)
 		}
 	}

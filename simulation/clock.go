@@ -47,8 +47,8 @@ func newClock(p *process, now int64) *Clock {
 	return c
 }
 
-// inherit continues the machine's clock in a new process.
-func (c *Clock) inherit(from *Clock, now int64) {
+// continueFrom continues the machine's clock in a new process.
+func (c *Clock) continueFrom(from *Clock, now int64) {
 	c.ppm = from.ppm
 	s := from.present()
 	c.latest.Store(&span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)})
@@ -232,6 +232,7 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 		ctx.expire()
 	default:
 		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ends: ctx}
+		c.p.set(&ctx.timer)
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
 }

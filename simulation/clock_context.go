@@ -26,7 +26,6 @@ type timeoutKey struct{}
 func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
 
 func (t *timeout) Done() <-chan struct{} {
-	t.arm()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done == nil {
@@ -40,13 +39,8 @@ func (t *timeout) Done() <-chan struct{} {
 
 func (t *timeout) Err() error {
 	t.mu.Lock()
-	if t.err != nil || t.armed || t.timer.p == nil || t.timer.p.clock.mono() < t.timer.due {
-		defer t.mu.Unlock()
-		return t.err
-	}
-	t.mu.Unlock()
-	t.expire() // without a timer, because nothing has waited for it
-	return context.DeadlineExceeded
+	defer t.mu.Unlock()
+	return t.err
 }
 
 // waiting reports whether the context has not been ended. It doesn't look at the time.
@@ -58,22 +52,6 @@ func (t *timeout) waiting() bool {
 
 func (t *timeout) expire() { t.end(context.DeadlineExceeded) }
 
-// arm sets the timer when something first waits for the context's end. A call that waits has
-// its own event for that, see call.bindTimeout.
-func (t *timeout) arm() {
-	t.mu.Lock()
-	needed := !t.armed && t.err == nil && t.timer.p != nil
-	t.armed = true
-	t.mu.Unlock()
-	switch {
-	case !needed:
-	case t.timer.p.dead.Load():
-		t.expire()
-	default:
-		t.timer.p.set(&t.timer)
-	}
-}
-
 func (t *timeout) Value(key any) any {
 	if key == (timeoutKey{}) {
 		return t
@@ -84,7 +62,6 @@ func (t *timeout) Value(key any) any {
 // AfterFunc is used by context.AfterFunc and derived contexts. Without it, each would need a
 // goroutine.
 func (t *timeout) AfterFunc(f func()) func() bool {
-	t.arm()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {

@@ -260,7 +260,7 @@ func TestReadingsOfOneFunction(t *testing.T) {
 	require.Equal(t, 1, r.Log.Counts()[stoppedAtReading])
 	before, _, found := strings.Cut(r.Log.String(), "c1 suffers pause for=100000000 reading=quorum.(*Lease).extend")
 	require.True(t, found, "%s", r.Log)
-	assert.NotContains(t, string(before), "c1 extend", "nothing was sent before its first reading")
+	assert.NotContains(t, before, "c1 extend", "nothing was sent before its first reading")
 
 	f.Func = "quorum.noSuchFunction"
 	r, err = simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)

@@ -33,6 +33,8 @@ func (p *process) set(t *timer) {
 		p.remain()
 		if t.ch != nil {
 			t.ch <- p.clock.now()
+		} else {
+			t.ends.expire()
 		}
 		return
 	}
@@ -110,7 +112,7 @@ func (t *timer) happen(w *world) {
 		t.push() // the clock was slower than foreseen
 		return
 	}
-	w.woke = true
+	w.awake = true
 	t.fire()
 }
 

@@ -82,8 +82,8 @@ func stacks() string {
 // requests, until there are no more.
 func (w *world) settle() {
 	for {
-		if w.woke {
-			w.woke = false
+		if w.awake {
+			w.awake = false
 			w.steps.Add(1)
 			w.resting.Store(true)
 			synctest.Wait()
@@ -97,7 +97,7 @@ func (w *world) settle() {
 		ops := w.inbox
 		w.inbox, w.drained = w.drained[:0], ops
 		w.inboxMu.Unlock()
-		if len(ops) == 0 && !w.woke {
+		if len(ops) == 0 && !w.awake {
 			return
 		}
 		w.carryOut(w.putOff(ops))

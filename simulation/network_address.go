@@ -1,6 +1,9 @@
 package simulation
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // server returns the server that a process reaches at a place, over its connection or by
 // opening one.
@@ -38,28 +41,17 @@ func (r *request) server() *server {
 // connectsApart reports whether a request uses a separate connection, because its process
 // has a pool and the address has moved.
 func (w *world) connectsApart(c *call) bool {
-	if c.place == toResource {
-		return false
-	}
-	now := w.now.Load()
-	for _, f := range w.switches {
-		if now >= int64(f.At) && (f.For == 0 || now < int64(f.At+f.For)) && matches(f.Process, c.p.name) && matches(f.Server, w.places[c.place].server.name) &&
-			draw(w.seed, tagApart, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM) {
-			return true
-		}
-	}
-	return false
+	return c.place != toResource && slices.ContainsFunc(w.switches, func(f Fault) bool {
+		return f.during(w.now.Load()) && matches(f.Process, c.p.name) && matches(f.Server, w.places[c.place].server.name) &&
+			draw(w.seed, tagApart, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)
+	})
 }
 
 // proxied reports whether there is a proxy between a process and a place now.
 func (w *world) proxied(p *process, place string) bool {
-	now := w.now.Load()
-	for _, f := range w.proxies {
-		if now >= int64(f.At) && (f.For == 0 || now < int64(f.At+f.For)) && matches(f.Process, p.name) && matches(f.Server, place) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.proxies, func(f Fault) bool {
+		return f.during(w.now.Load()) && matches(f.Process, p.name) && matches(f.Server, place)
+	})
 }
 
 // second is the other server behind the server's address: the old master in a split brain,

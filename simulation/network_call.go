@@ -15,7 +15,7 @@ type call struct {
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
 	raw    *rawCommand   // one of Redis's own commands, instead of cmd
-	act    *act          // to the resource
+	access *access       // to the resource
 	sub    *subscription // to be opened
 	to     wire.Receiver // of the vote; nil: reply
 	reply  chan *answer  // has room for the one answer; a pointer, to keep stacks small
@@ -47,7 +47,7 @@ type answer struct {
 	vote   wire.Vote
 	raw    *Reply
 	id     *wire.Identity // of a probe that was answered
-	result *acted
+	result *accessReply
 }
 
 // The orders of Redis's own commands and of subscriptions among the operations.
@@ -80,8 +80,8 @@ func (c *call) placeName() string {
 
 func (c *call) order() opOrder {
 	switch {
-	case c.act != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.act.goroutine)}
+	case c.access != nil:
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.access.goroutine)}
 	case c.sub != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
 	case c.raw != nil:
@@ -130,8 +130,8 @@ func (c *call) tie(leg uint64) uint64 {
 // send sends the request.
 func (c *call) send() {
 	w := c.p.w
-	if c.act != nil {
-		c.act.sent = w.now.Load()
+	if c.access != nil {
+		c.access.sent = w.now.Load()
 	}
 	w.message(Sent, c).Op = c.name
 	r := &c.request
@@ -165,7 +165,7 @@ func (c *call) answer(a *answer) {
 // deliver wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
 // Receive doesn't block, and all other goroutines are blocked and hold no locks.
 func (c *call) deliver(a *answer) {
-	c.p.w.woke = true
+	c.p.w.awake = true
 	switch {
 	case c.to == nil:
 		c.reply <- a

@@ -35,8 +35,7 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 
 // concerns reports whether a link fault affects a message that is sent now.
 func (w *world) concerns(f Fault, c *call, way Way) bool {
-	now := time.Duration(w.now.Load())
-	return now >= f.At && (f.For == 0 || now < f.At+f.For) && (f.Way == Both || f.Way == way) &&
+	return f.during(w.now.Load()) && (f.Way == Both || f.Way == way) &&
 		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
 }
 

@@ -155,7 +155,7 @@ func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
 	w.push(w.now.Load()+int64(after), m.tie(6), e.p, moment{e.ended, func() {
 		w.event(SubscriptionLost, e.p.name, w.places[e.place].name)
-		e.over, w.woke = true, true
+		e.over, w.awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
 	}})

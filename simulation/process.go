@@ -181,7 +181,7 @@ func (p *process) nextIncarnation() {
 	w, next := p.w, newProcess(p.w, p.index, p.name)
 	w.reboots--
 	next.incarnation = p.incarnation + 1
-	next.clock.inherit(p.clock, w.now.Load())
+	next.clock.continueFrom(p.clock, w.now.Load())
 	for i := range next.links {
 		next.links[i].seq = p.links[i].seq // draws for calls depend on their numbers
 	}
@@ -201,7 +201,7 @@ func (p *process) crash() {
 	w.check.crashed(p)
 	p.dead.Store(true)
 	p.resumes.Store(0)
-	w.woke = true
+	w.awake = true
 	// First, because waiters of the closed Coordinator must not begin another round.
 	if c := p.coordinator.Load(); c != nil {
 		over, cancel := context.WithCancel(context.Background())

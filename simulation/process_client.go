@@ -193,7 +193,7 @@ func (c *Client) Release(lease Lease) error {
 // counts the resource's writes. The error is the guard's, or context.DeadlineExceeded if no
 // reply arrived within Patience.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
-	r := c.act(lease, act{kind: Read})
+	r := c.access(lease, access{kind: Read})
 	return r.value, r.version, r.err
 }
 
@@ -206,7 +206,7 @@ func (c *Client) Write(lease Lease, value int64, version uint64) error {
 		h.writes++
 		h.wroteValue, h.wroteAsOf = value, version
 	}
-	return c.act(lease, act{kind: Write, value: value, version: version, number: h.writes}).err
+	return c.access(lease, access{kind: Write, value: value, version: version, number: h.writes}).err
 }
 
 // held returns the checks' record of the lease.
@@ -218,7 +218,7 @@ func (c *Client) held(lease Lease) *holding {
 	return h
 }
 
-func (c *Client) act(lease Lease, a act) acted {
+func (c *Client) access(lease Lease, a access) accessReply {
 	c.p.exit()
 	a.holding = c.held(lease)
 	a.token, a.goroutine = lease.Token(), c.Goroutine
@@ -228,12 +228,12 @@ func (c *Client) act(lease Lease, a act) acted {
 		a.token = at.Show(c.ctx)
 		c.p.exit()
 	}
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), act: &a, due: c.p.clock.mono() + int64(Patience)}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.clock.mono() + int64(Patience)}
 	answer := call.do()
 	c.stirred = false
 	c.p.exit()
 	if answer.result == nil {
-		return acted{err: answer.vote.Err}
+		return accessReply{err: answer.vote.Err}
 	}
 	return *answer.result
 }

@@ -42,7 +42,7 @@ func (c *Client) Letter() (text string, ok bool) {
 			p.letters = p.letters[1:]
 			p.w.event(LetterTaken, p.name, "")
 		}
-		p.w.woke = true
+		p.w.awake = true
 		close(done)
 	}})
 	<-done

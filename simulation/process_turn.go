@@ -36,7 +36,7 @@ func (t *turn) order() opOrder {
 func (t *turn) apply(w *world) {
 	p := t.client.p
 	if p.gone() {
-		w.woke = true
+		w.awake = true
 		close(t.come)
 		return
 	}
@@ -54,7 +54,7 @@ func (t *turn) happen(w *world) {
 			break
 		}
 	}
-	w.woke = true
+	w.awake = true
 	close(t.come)
 }
 
@@ -69,7 +69,7 @@ func (c *Client) Go(work func(c *Client)) {
 	order := opOrder{process: c.p.index, kind: isSpawn, place: c.Goroutine, n: c.started}
 	c.p.post(&notice{at: order, do: func() {
 		c.p.goroutines++
-		c.p.w.woke = true
+		c.p.w.awake = true
 		go c.p.newClient(c.p.goroutines, c.Locker, c.Coordinator).run(work)
 	}})
 }

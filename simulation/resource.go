@@ -30,15 +30,15 @@ type register struct {
 // done is the last executed write of a lease.
 type done struct {
 	number uint64
-	answer acted
+	answer accessReply
 }
 
 // ErrOutOfOrder is the error of a resource that numbers writes, for a write that arrives
 // after a later write of the same lease.
 var ErrOutOfOrder = errors.New("simulation: a later write under this lease has been executed")
 
-// act is a request to the resource.
-type act struct {
+// access is a request to the resource.
+type access struct {
 	kind    EventKind // Read or Write
 	holding *holding
 	token   fencing.Token // that is shown
@@ -50,8 +50,8 @@ type act struct {
 	goroutine int // of the process
 }
 
-// acted is the reply.
-type acted struct {
+// accessReply is the reply.
+type accessReply struct {
 	value   int64
 	version uint64
 	err     error
@@ -68,8 +68,8 @@ func newResource(w *world) *resource {
 }
 
 // apply executes a request. It never blocks, because only the driver calls the guard.
-func (r *resource) apply(c *call) acted {
-	a, w := *c.act, r.w
+func (r *resource) apply(c *call) accessReply {
+	a, w := *c.access, r.w
 	reg := r.registers[a.holding.key]
 	if reg == nil {
 		reg = &register{}
@@ -86,11 +86,11 @@ func (r *resource) apply(c *call) acted {
 			return last.answer
 		}
 		used("refused")
-		return acted{err: ErrOutOfOrder}
+		return accessReply{err: ErrOutOfOrder}
 	}
 	if err := r.pass(a); err != nil {
 		used("refused")
-		return acted{err: err}
+		return accessReply{err: err}
 	}
 	w.check.effect(a, reg)
 	if a.kind == Write {
@@ -99,7 +99,7 @@ func (r *resource) apply(c *call) acted {
 	}
 	did := used("")
 	did.Version, did.AsOf, did.Value = reg.version, a.version, reg.value
-	answer := acted{value: reg.value, version: reg.version}
+	answer := accessReply{value: reg.value, version: reg.version}
 	if a.kind == Write && w.cfg.Guard.numbers() {
 		if reg.done == nil {
 			reg.done = map[*holding]done{}
@@ -109,7 +109,7 @@ func (r *resource) apply(c *call) acted {
 	return answer
 }
 
-func (r *resource) pass(a act) error {
+func (r *resource) pass(a access) error {
 	ctx := context.Background()
 	switch {
 	case r.guard == nil:

@@ -255,3 +255,9 @@ func (f Fault) onLinks() bool {
 	}
 	return false
 }
+
+// during reports whether a moment is in the time of a fault that lasts for For, or to the end
+// of the run.
+func (f Fault) during(now int64) bool {
+	return now >= int64(f.At) && (f.For == 0 || now < int64(f.At+f.For))
+}

@@ -44,7 +44,7 @@ func (s *server) sendNotifications() {
 		} else {
 			w.push(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
 				w.event(Notified, p.name, w.places[n.to.place].name).Key = n.key
-				w.woke = true
+				w.awake = true
 				n.to.receive(n.key)
 			}})
 		}

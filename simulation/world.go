@@ -27,7 +27,7 @@ type world struct {
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test, see call.deliver.
 	resting atomic.Bool
-	woke    bool // a goroutine of the code under test was woken since the last settle
+	awake   bool // a goroutine of the code under test was woken since the last settle
 
 	inboxMu sync.Mutex
 	inbox   []op
@@ -64,7 +64,7 @@ type place struct {
 }
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
-	w := &world{seed: seed, cfg: cfg, work: work, woke: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
+	w := &world{seed: seed, cfg: cfg, work: work, awake: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
 	w.check.w = w
 	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
@@ -113,7 +113,7 @@ func (w *world) running() int {
 func (w *world) start(p *process, work Workload) {
 	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, moment{p.gone, func() {
 		w.event(Started, p.name, "")
-		w.woke = true
+		w.awake = true
 		go p.main(work)
 	}})
 }

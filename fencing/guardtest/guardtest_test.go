@@ -207,7 +207,7 @@ var faults = map[string]struct {
 		}
 		// The very first call, whose token is 60 at most, stands in the gap until it has
 		// been overtaken. Every worker goes on to larger tokens, and nothing lowers the
-		// mark before this call does, so it does not wait for ever.
+		// mark before this call does, so it does not wait forever.
 		if r == "concurrent" && parked.CompareAndSwap(false, true) {
 			for f.mark(r) <= 60 {
 				runtime.Gosched()

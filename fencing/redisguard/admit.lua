@@ -1,3 +1,3 @@
--- KEYS: mark. ARGV: token, retention in ms (0: for ever).
+-- KEYS: mark. ARGV: token, retention in ms (0: forever).
 local verdict, held = show(KEYS[1], ARGV[1], ARGV[2])
 return {verdict, held}

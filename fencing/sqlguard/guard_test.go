@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeTheDatabase: what is refused by itself sends no statement.
+// TestRefusedBeforeTheDatabase: what is refused on its own sends no statement.
 func TestRefusedBeforeTheDatabase(t *testing.T) {
 	s := &script{}
 	g := newGuard(t, s)

@@ -35,13 +35,13 @@ type Cluster struct {
 // Start starts n empty servers, 1 to MaxServers of them, on free ports of
 // 127.0.0.1. An odd number is best, see quorum.New.
 //
-// Anybody on this machine can connect: there is no password. StartPiped leaves
-// no port open.
+// Every user of this machine can connect, because there is no password. StartPiped opens no
+// port.
 func Start(n int) (*Cluster, error) { return start(n, false) }
 
-// StartPiped starts n empty servers that only this Cluster's own instances and
-// Server.Dial reach, without ports: 1 to MaxServers of them. All of it works
-// inside a testing/synctest bubble, where the servers' clocks are the bubble's.
+// StartPiped starts n empty servers without ports, 1 to MaxServers of them. Only this
+// Cluster's own instances and Server.Dial reach them. They work inside a testing/synctest
+// bubble, with the bubble's clock.
 func StartPiped(n int) (*Cluster, error) { return start(n, true) }
 
 func start(n int, piped bool) (*Cluster, error) {
@@ -70,8 +70,7 @@ func (c *Cluster) add(name string, piped bool) error {
 	}
 	client := redis.NewClient(instance.Harden(opt))
 	c.clients = append(c.clients, client)
-	// Nobody can have locked on a server that has just been made. After its
-	// first restart that can't be said any more.
+	// A new server has given no vote. After its first restart that may not be true.
 	inst, err := instance.New(client, instance.Config{Name: name, VouchedRunID: s.RunID(), FixedAddress: true})
 	if err != nil {
 		return fmt.Errorf("embedded: making the client of %s: %w", name, err)
@@ -80,13 +79,12 @@ func (c *Cluster) add(name string, piped bool) error {
 	return nil
 }
 
-// Instances gives the servers as a Coordinator takes them: named embedded-1 and
-// so on, and vouched for until they are first restarted. It is the same ones at
-// each call; Close ends them.
+// Instances returns the servers' instances for a Coordinator: named embedded-1 and so on, and
+// vouched for until their first restart. Each call returns the same ones. Close closes them.
 func (c *Cluster) Instances() []wire.Instance { return slices.Clone(c.instances) }
 
-// URLs gives the servers' addresses, for clients of their own (instance.Open).
-// It is empty after StartPiped.
+// URLs returns the servers' addresses, for other clients (instance.Open). It is empty after
+// StartPiped.
 func (c *Cluster) URLs() []string {
 	var urls []string
 	for _, s := range c.servers {
@@ -97,7 +95,7 @@ func (c *Cluster) URLs() []string {
 	return urls
 }
 
-// Server gives the server of Instances()[i], nil if there is none.
+// Server returns the server of Instances()[i], nil if there is none.
 func (c *Cluster) Server(i int) *Server {
 	if i < 0 || i >= len(c.servers) {
 		return nil
@@ -105,8 +103,8 @@ func (c *Cluster) Server(i int) *Server {
 	return c.servers[i]
 }
 
-// Close closes the instances and ends the servers. When it returns, nothing of
-// the Cluster runs any more. Closing again does nothing.
+// Close closes the instances and ends the servers. It returns when their goroutines have
+// ended. A second call does nothing.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, inst := range c.instances {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// roomy is a client's end of a connection inside the process, with room for what
-// the server hasn't read yet, as a kernel's socket has: without it a client that
-// sends many commands at once would wait for the server to read them, and the
-// server, with its answer to the first, for the client.
+// bufferedConn is a client's end of a connection inside the process. It buffers what the
+// server hasn't read yet, as a kernel's socket does. Without the buffer a client that sends
+// many commands at once would wait for the server to read them, and the server, which sends
+// the first reply, for the client.
 //
-// Writes never wait, so their deadline has no effect.
-type roomy struct {
+// Writes never block, so their deadline has no effect.
+type bufferedConn struct {
 	net.Conn
 
 	mu      sync.Mutex
@@ -21,8 +21,8 @@ type roomy struct {
 	failed  error
 }
 
-// Write takes all of p. An error is that of an earlier write.
-func (c *roomy) Write(p []byte) (int, error) {
+// Write accepts all of p. An error is that of an earlier write.
+func (c *bufferedConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
@@ -31,12 +31,12 @@ func (c *roomy) Write(p []byte) (int, error) {
 	c.unread = append(c.unread, p...)
 	if !c.pumping {
 		c.pumping = true
-		go c.pump() // ends when all is read, or either end is closed
+		go c.pump() // ends when everything is read, or either end is closed
 	}
 	return len(p), nil
 }
 
-func (c *roomy) pump() {
+func (c *bufferedConn) pump() {
 	for {
 		c.mu.Lock()
 		chunk := c.unread
@@ -56,7 +56,7 @@ func (c *roomy) pump() {
 }
 
 // SetDeadline is SetReadDeadline.
-func (c *roomy) SetDeadline(t time.Time) error { return c.Conn.SetReadDeadline(t) }
+func (c *bufferedConn) SetDeadline(t time.Time) error { return c.Conn.SetReadDeadline(t) }
 
 // SetWriteDeadline does nothing.
-func (c *roomy) SetWriteDeadline(time.Time) error { return nil }
+func (c *bufferedConn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,11 +1,10 @@
 // Package embedded runs independent servers inside the process: enough for a
 // first try, for tests, and for examples, without anything to install.
 //
-// Each is a miniredis whose keys expire in real time. They speak the Redis
-// protocol and run the same scripts as a real server. But they die with the
-// process and are all paused with it, so a quorum of them proves nothing about
-// the outside world: what has to hold between processes needs real servers.
+// Each server is a miniredis whose keys expire in real time. It speaks the Redis protocol and
+// runs the same scripts as a real server. But all servers pause and die with the process, so
+// a quorum of them protects nothing outside it. A lock between processes needs real servers.
 //
-// They keep nothing over a restart, and say so when asked; of what they say of
-// themselves only the software's version is miniredis's own invention.
+// The servers lose their data at a restart, and INFO says so. INFO is true of them, except
+// for the version, which is miniredis's own.
 package embedded

@@ -16,21 +16,20 @@ import (
 
 // Fate is what a Proxy does with one reply.
 type Fate struct {
-	// Delay is how long it is held back; those behind it on the connection wait.
+	// Delay is how long it is delayed. Later replies on the connection wait.
 	Delay time.Duration
-	// Copies is how often it is passed on: 1 as it should be, 0 loses it, 2
-	// duplicates it.
+	// Copies is how often it is passed on: normally 1; 0 drops it, 2 duplicates it.
 	Copies int
-	// Cut ends the connection instead.
+	// Cut closes the connection instead.
 	Cut bool
 }
 
 // Pass lets a reply through.
 var Pass = Fate{Copies: 1}
 
-// Proxy stands between a client and a server and decides the fate of each reply,
-// whole replies at a time: a duplicate is a well-formed reply to a question that
-// nobody asked, and every later one on the connection answers the one before.
+// Proxy stands between a client and a server and decides the fate of each whole reply. A
+// duplicate is a well-formed reply to no command, and each later reply on the connection then
+// belongs to the command before.
 type Proxy struct {
 	t        testing.TB
 	target   string
@@ -44,9 +43,8 @@ type Proxy struct {
 	all    sync.WaitGroup
 }
 
-// StartProxy starts a Proxy in front of a server's TCP address. fate is called for
-// each reply, from several goroutines. It is closed at the test's end, or by
-// Close.
+// StartProxy starts a Proxy in front of a server's TCP address. It calls fate for each reply,
+// from several goroutines. The test's end closes it, or Close.
 func StartProxy(t testing.TB, target string, fate func() Fate) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,8 +63,8 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL is where the Proxy listens, for package instance.
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Close ends all connections and returns when its goroutines have ended. Closing
-// again does nothing.
+// Close closes all connections and returns when its goroutines have ended. A second call does
+// nothing.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -81,7 +79,7 @@ func (p *Proxy) Close() {
 	p.all.Wait()
 }
 
-// keep remembers a connection so that Close can end it; false: it is too late.
+// keep records a connection for Close. It returns false if the Proxy is closed.
 func (p *Proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +133,7 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// replies passes the server's replies on, each as its fate has it.
+// replies passes the server's replies on, each according to its fate.
 func (p *Proxy) replies(client io.Writer, server io.Reader) {
 	from := bufio.NewReader(server)
 	for {
@@ -162,7 +160,7 @@ func (p *Proxy) replies(client io.Writer, server io.Reader) {
 	}
 }
 
-// readReply appends one whole reply to buf: RESP2 and RESP3.
+// readReply appends one whole reply of RESP2 or RESP3 to buf.
 func readReply(from *bufio.Reader, buf []byte) ([]byte, error) {
 	line, err := from.ReadBytes('\n')
 	if err != nil {

@@ -1,8 +1,7 @@
 //go:build unix
 
-// Package instancetest runs real Redis servers for tests: each in a process and
-// a directory of its own, stopped at the test's end. Package redisproc is the same
-// for programs.
+// Package instancetest runs real Redis servers for tests. Each has its own process and
+// directory, and ends with the test. Package redisproc does the same for programs.
 //
 // Without a redis-server on the PATH the test is skipped, or fails if the
 // environment has REDLOCK_REQUIRE_REDIS=1.
@@ -25,9 +24,8 @@ const RequireEnv = "REDLOCK_REQUIRE_REDIS"
 // the loopback interface, in memory only.
 type Config = redisproc.Config
 
-// Server is a running server. Its own methods fail the test rather than return
-// errors; they may be called from several goroutines, which the test must
-// outlive.
+// Server is a running server. Its methods fail the test instead of returning errors. They may
+// be called from several goroutines, which must end before the test does.
 type Server struct {
 	*redisproc.Server
 	t testing.TB
@@ -70,8 +68,8 @@ func (s *Server) MustAsk(args ...string) string {
 	return reply
 }
 
-// Pause stops the process (SIGSTOP): its kernel goes on accepting connections.
-// It returns when the process has stopped.
+// Pause stops the process (SIGSTOP), and returns when it has stopped. The kernel still
+// accepts connections.
 func (s *Server) Pause() {
 	s.t.Helper()
 	s.must(s.Server.Pause())
@@ -83,8 +81,8 @@ func (s *Server) Resume() {
 	s.must(s.Server.Resume())
 }
 
-// Restart ends the process, if it runs, as Stop does, and starts it again at the
-// same address in the same directory.
+// Restart stops the process, if it runs, and starts it again at the same address in the same
+// directory.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.must(s.Server.Restart(context.Background()))

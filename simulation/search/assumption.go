@@ -15,12 +15,12 @@ type Assumption int
 // assumptions are their names, in package quorum's words.
 var assumptions = [...]string{
 	1: "holders notice their deadline",
-	2: "instances count a TTL at about the client's rate, and their clocks don't jump",
-	3: "a vote once given stands",
+	2: "servers count a TTL at about the client's rate, and their clocks don't jump",
+	3: "a vote stands for its TTL",
 	4: "instances are independent",
 	5: "all clients agree on the instances, the quorum and MaxTTL",
 	6: "no lease is longer than MaxTTL",
-	7: "nobody else writes the lock's keys",
+	7: "no other program writes the lock's keys",
 }
 
 // String is its name.

@@ -58,8 +58,8 @@ func TestBlame(t *testing.T) {
 	}{
 		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, 451, `^assumption 1 \(holders notice their deadline\): c\d was paused after it had checked its lease$`},
 		{"mixed", "default", []simulation.Kind{simulation.Duplicate}, simulation.LostUpdate, 7, `^assumption 1 .*: a request of c\d reached the resource twice$`},
-		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, 19, `assumption 2 \(instances count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
-		{"mixed", "default", []simulation.Kind{simulation.Evict}, simulation.TwoHolders, 132, `^assumption 3 \(a vote once given stands\): [A-E] evicted a key`},
+		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, 19, `assumption 2 \(servers count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
+		{"mixed", "default", []simulation.Kind{simulation.Evict}, simulation.TwoHolders, 132, `^assumption 3 \(a vote stands for its TTL\): [A-E] evicted a key`},
 		{"mixed", "default", []simulation.Kind{simulation.SplitBrain}, simulation.TwoHolders, 5, `^assumption 3 .*: [A-E] continued to answer beside`},
 		{"mixed", "default", []simulation.Kind{simulation.Switch}, simulation.TwoHolders, 12_762, `^assumption 3 .*: a connection stayed with the old server behind [A-E]'s address for longer than MaxTTL exceeds the TTL`},
 		{"mixed", "unwatched", []simulation.Kind{simulation.Restart}, simulation.TwoHolders, 272, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},

@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// Ask sends one command over a connection of its own and gives the first line of
-// the answer, or the text where that is a bulk string. An answer that begins with
-// "-" is an error of the server's. It speaks for itself so that a program can look
-// past the client that it tests.
+// Ask sends one command over a new connection and returns the first line of the reply, or the
+// text of a bulk string. A reply that begins with "-" is an error. Ask uses no client library,
+// so that it is independent of the client under test.
 func (s *Server) Ask(args ...string) (string, error) {
 	conn, err := net.DialTimeout(s.Network(), s.addr, time.Second)
 	if err != nil {
@@ -58,8 +57,7 @@ func ask(conn net.Conn, rd *bufio.Reader, args ...string) (string, error) {
 	return string(text), nil
 }
 
-// MustAsk is Ask for a command that the server must carry out: an answer that is an
-// error is one.
+// MustAsk is Ask for a command that must succeed: it returns an error reply as an error.
 func (s *Server) MustAsk(args ...string) (string, error) {
 	reply, err := s.Ask(args...)
 	switch {
@@ -71,7 +69,7 @@ func (s *Server) MustAsk(args ...string) (string, error) {
 	return reply, nil
 }
 
-// Info gives one field of INFO, as in Info("run_id").
+// Info returns one field of INFO, as in Info("run_id").
 func (s *Server) Info(field string) (string, error) {
 	text, err := s.MustAsk("INFO")
 	if err != nil {

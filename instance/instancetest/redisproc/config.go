@@ -20,23 +20,23 @@ type Config struct {
 	// Binary is the server to start: a name to look for in the PATH, or a path.
 	// Default: DefaultBinary.
 	Binary string
-	// Args are added to the command line, as in {"--maxmemory", "2mb"}.
+	// Args are added to the command line, such as {"--maxmemory", "2mb"}.
 	Args []string
-	// Env is added to the environment, as in {"LD_PRELOAD=/tmp/clock.so"}.
+	// Env is added to the environment, such as {"LD_PRELOAD=/tmp/clock.so"}.
 	Env []string
-	// Password is what the server demands of everybody, if anything.
+	// Password is the password that the server requires. Empty for none.
 	Password string
-	// ConfigFile is a file to start it with, made empty if it is missing; for
-	// Sentinel, which can't do without.
+	// ConfigFile is the server's configuration file. It is created empty if it is missing.
+	// Sentinel needs one.
 	ConfigFile string
-	// Unix makes it listen on a socket in its directory rather than on a port.
+	// Unix makes it listen on a socket in its directory instead of a port.
 	Unix bool
-	// Parent is where the server's directory is made. Default: os.TempDir. A
-	// socket's path may have 107 bytes at most.
+	// Parent is where the server's directory is created. Default: os.TempDir. A socket's
+	// path has at most 107 bytes.
 	Parent string
 }
 
-// Find gives the path of the server to start, or an error that Is ErrMissing.
+// Find returns the path of the server to start, or an error that Is ErrMissing.
 func (cfg Config) Find() (string, error) {
 	binary := cfg.Binary
 	if binary == "" {

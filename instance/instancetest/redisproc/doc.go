@@ -1,10 +1,8 @@
-// Package redisproc runs real redis-server processes and puts proxies before them,
-// for programs that do so without a test: package instancetest is the same for
-// tests. Each server has a process and a directory of its own, and is gone with
-// both after Close. On Linux the kernel ends it when the program that started it
-// dies without one.
+// Package redisproc runs real redis-server processes, and proxies in front of them, for
+// programs. Package instancetest does the same for tests. Each server has its own process and
+// directory, and Close removes both. On Linux the kernel ends the server when the program that
+// started it dies without calling Close.
 //
-// What it offers is for breaking things on purpose: servers can be killed, stopped,
-// continued and started again, with or without what they had on disk; a Link holds
-// back, loses and cuts what goes over it.
+// It can break things on purpose: servers can be killed, paused, resumed and restarted, with
+// or without their data on disk, and a Link can hold back, drop and cut what goes over it.
 package redisproc

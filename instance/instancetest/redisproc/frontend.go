@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 )
 
-// Frontend is a proxy that understands the protocol, as twemproxy, Envoy's and those
-// of managed services do: it keeps its clients' connections while its server is away
-// or another one takes its place, and answers with an error meanwhile. Unlike a Link
-// it gives a client no sign that the server is another one.
+// Frontend is a proxy that understands the protocol, like twemproxy, Envoy and the proxies of
+// managed services. It keeps its clients' connections while its server is away or replaced,
+// and answers with an error meanwhile. Unlike a Link, it gives a client no sign that the
+// server is another one.
 type Frontend struct {
 	listener net.Listener
 	target   atomic.Pointer[string]
@@ -41,10 +41,10 @@ func NewFrontend(target string) (*Frontend, error) {
 // Addr is where it listens.
 func (f *Frontend) Addr() string { return f.listener.Addr().String() }
 
-// Retarget has requests go to another server from the next one on.
+// Retarget sends requests to another server, from the next one on.
 func (f *Frontend) Retarget(target string) { f.target.Store(&target) }
 
-// Close ends all connections and returns when its goroutines have ended.
+// Close closes all connections and returns when its goroutines have ended.
 func (f *Frontend) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -57,7 +57,7 @@ func (f *Frontend) Close() error {
 	return err
 }
 
-// keep remembers a connection so that Close can end it; false: it is too late.
+// keep records a connection for Close. It returns false if the Frontend is closed.
 func (f *Frontend) keep(conn net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

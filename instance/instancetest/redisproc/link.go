@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// Gate is what becomes of what goes one way over a Link.
+// Gate is what a Link does with the data in one direction.
 type Gate uint8
 
 // The gates.
 const (
 	// Open passes everything on.
 	Open Gate = iota
-	// Held keeps it back, in order, until the gate is opened or shut.
+	// Held holds it back, in order, until the gate is opened or shut.
 	Held
-	// Shut loses it.
+	// Shut drops it.
 	Shut
 )
 
@@ -34,11 +34,11 @@ const (
 	Replies
 )
 
-// Link stands between clients and a server. It passes on bytes as they come: one
-// write of the client's is one piece, as long as it waits for each answer.
+// Link stands between clients and a server. It passes on bytes as they come. A client's write
+// is one piece if the client waits for each reply.
 //
-// What was held reaches the server although its client has left meanwhile, as
-// packets on their way do.
+// Held pieces reach the server even if their client has gone meanwhile, as packets in a
+// network do.
 type Link struct {
 	listener net.Listener
 
@@ -50,13 +50,13 @@ type Link struct {
 	closed  bool
 	waiting [2]int // pieces that are held, each way
 	passed  [2]int // pieces that were passed on, each way
-	lost    [2]int // pieces that were lost at a gate, each way
+	lost    [2]int // pieces that were dropped at a gate, each way
 	conns   []net.Conn
 
 	trap   func(piece []byte) bool // nil: none is set
-	caught chan struct{}           // closed when a piece is in it
-	freed  chan struct{}           // closed when it may go
-	pass   bool                    // whether it may go on, then
+	caught chan struct{}           // closed when the trap has a piece
+	freed  chan struct{}           // closed when the piece is freed
+	pass   bool                    // whether the freed piece goes on to the server
 	all    sync.WaitGroup
 }
 
@@ -75,8 +75,8 @@ func NewLink(target string) (*Link, error) {
 // Addr is where the Link listens.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Set sets the gate of one way. What was held passes when it opens, and is lost when
-// it is shut.
+// Set sets the gate of one way. Held pieces pass when it opens, and are dropped when it is
+// shut.
 func (l *Link) Set(way Way, gate Gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,9 +84,9 @@ func (l *Link) Set(way Way, gate Gate) {
 	l.changed.Broadcast()
 }
 
-// Trap catches the first request for which is returns true, with what follows it on
-// its connection, and closes the channel when it has one. is gets the bytes as they
-// are on the wire. Other connections are not held up.
+// Trap catches the first request for which is returns true, and holds back what follows on
+// its connection. It closes the channel when it has caught one. is gets the bytes as they are
+// on the wire. Other connections are not affected.
 func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +94,8 @@ func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
 	return l.caught
 }
 
-// Free lets go what the trap has caught: on to the server, or into nothing. It does
-// nothing if there is no trap, and takes away one that is empty.
+// Free passes on what the trap has caught, or drops it. It removes an empty trap, and does
+// nothing without one.
 func (l *Link) Free(pass bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *Link) Free(pass bool) {
 	}
 }
 
-// Cut ends all connections and refuses new ones, until Mend.
+// Cut closes all connections and refuses new ones, until Mend.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *Link) Cut() {
 	l.hangUp()
 }
 
-// Mend lets new connections in again, and opens both gates.
+// Mend accepts new connections again, and opens both gates.
 func (l *Link) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,14 +122,14 @@ func (l *Link) Mend() {
 	l.changed.Broadcast()
 }
 
-// Reset ends all connections; new ones are let in.
+// Reset closes all connections. New ones are accepted.
 func (l *Link) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hangUp()
 }
 
-// Retarget ends all connections and leads new ones to another server.
+// Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,37 +137,37 @@ func (l *Link) Retarget(target string) {
 	l.hangUp()
 }
 
-// Switch leads new connections to another server, and leaves those that there are with
-// the old one: as an address does that is moved while both servers run.
+// Switch leads new connections to another server. Existing ones stay with the old one, as
+// when an address is moved while both servers run.
 func (l *Link) Switch(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.target = target
 }
 
-// Waiting is how many pieces are held on that way now.
+// Waiting returns how many pieces that way are held now.
 func (l *Link) Waiting(way Way) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting[way]
 }
 
-// Passed is how many pieces have been handed on, that way.
+// Passed returns how many pieces that way were passed on.
 func (l *Link) Passed(way Way) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.passed[way]
 }
 
-// Lost is how many pieces were lost at the gate, that way.
+// Lost returns how many pieces that way were dropped at the gate.
 func (l *Link) Lost(way Way) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost[way]
 }
 
-// Close ends all connections and returns when its goroutines have ended. Closing
-// again does nothing.
+// Close closes all connections and returns when its goroutines have ended. A second call does
+// nothing.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	if !l.closed {
@@ -185,14 +185,14 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// hangUp ends all connections. l.mu is held.
+// hangUp closes all connections. l.mu is held.
 func (l *Link) hangUp() {
 	for _, conn := range l.conns {
 		_ = conn.Close()
 	}
 }
 
-// keep remembers a connection, so that it can be ended. False: it must not be.
+// keep records a connection for hangUp. It returns false if connections are refused.
 func (l *Link) keep(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +246,7 @@ func (l *Link) serve(client net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client)
-		// The answer to what was the last may still come.
+		// The reply to the last request may still come.
 		_ = server.(*net.TCPConn).CloseWrite()
 	})
 	l.carry(Replies, client, server)
@@ -254,8 +254,8 @@ func (l *Link) serve(client net.Conn) {
 	both.Wait()
 }
 
-// carry takes pieces from one side to the other. One that was read reaches the
-// server even if its client is gone.
+// carry passes pieces from one side to the other. A piece that was read reaches the server
+// even if its client is gone.
 func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
@@ -274,7 +274,7 @@ func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 	}
 }
 
-// escapes waits as long as the piece is in the trap, and reports whether it may go on.
+// escapes waits while the piece is in the trap, and reports whether it goes on.
 func (l *Link) escapes(way Way, piece []byte) bool {
 	l.mu.Lock()
 	if way != Requests || l.trap == nil || !l.trap(piece) {
@@ -291,8 +291,7 @@ func (l *Link) escapes(way Way, piece []byte) bool {
 	return l.pass
 }
 
-// passes waits as long as the gate holds what comes, and reports whether it is open
-// then.
+// passes waits while the gate is Held, and reports whether it is Open then.
 func (l *Link) passes(way Way) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// maxOutput bounds what is kept of a server's output, in bytes.
+// maxOutput limits what is kept of a server's output, in bytes.
 const maxOutput = 1 << 20
 
-// output keeps what a server writes, for when it doesn't start.
+// output keeps a server's output, for the error if it doesn't start.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

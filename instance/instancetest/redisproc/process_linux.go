@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// attributes has the kernel end the server when the process that started it dies
-// without having done so.
+// attributes makes the kernel end the server when the process that started it dies without
+// doing so.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // Stopped reports whether a process has come to a stop after a SIGSTOP.

@@ -17,12 +17,11 @@ import (
 	"time"
 )
 
-// startTimeout bounds a server's start and its end: loading included, on a busy
+// startTimeout limits a server's start, with the loading of its data, and its end, on a busy
 // machine.
 const startTimeout = 20 * time.Second
 
-// Server is a server that was started. Its methods may be called from several
-// goroutines.
+// Server is a server process. Its methods may be called from several goroutines.
 type Server struct {
 	cfg    Config
 	binary string
@@ -36,9 +35,8 @@ type Server struct {
 	closed bool
 }
 
-// Start starts a server and returns when it answers. ctx bounds the start only. The
-// error Is ErrMissing if there is nothing to start; otherwise it has what the
-// server wrote.
+// Start starts a server and returns when it answers. ctx limits only the start. The error Is
+// ErrMissing if there is no such program. Otherwise it contains the server's output.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	path, err := cfg.Find()
 	if err != nil {
@@ -49,7 +47,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}
 	s := &Server{cfg: cfg, binary: path, dir: dir}
-	// Between finding a free port and using it somebody else may take it.
+	// Another process may take the free port before the server uses it.
 	for range 5 {
 		if s.addr, err = s.choose(); err != nil {
 			break
@@ -77,11 +75,10 @@ func (s *Server) choose() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Addr gives host:port, or the socket's path. It stays the same when the server is
-// started again.
+// Addr returns host:port, or the socket's path. A restart doesn't change it.
 func (s *Server) Addr() string { return s.addr }
 
-// Network gives "tcp" or "unix".
+// Network returns "tcp" or "unix".
 func (s *Server) Network() string {
 	if s.cfg.Unix {
 		return "unix"
@@ -89,7 +86,7 @@ func (s *Server) Network() string {
 	return "tcp"
 }
 
-// URL gives the server's URL, with its password.
+// URL returns the server's URL, with its password.
 func (s *Server) URL() string {
 	user := ""
 	if s.cfg.Password != "" {
@@ -101,10 +98,10 @@ func (s *Server) URL() string {
 	return "redis://" + user + s.addr
 }
 
-// Dir gives the directory that the server works in.
+// Dir returns the server's working directory.
 func (s *Server) Dir() string { return s.dir }
 
-// Log gives what the server has written since it was started last.
+// Log returns the server's output since its last start.
 func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +164,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Restart ends the process, if it runs, as Stop does, starts it again at the same
-// address in the same directory, and returns when it answers.
+// Restart stops the process, if it runs, starts it again at the same address in the same
+// directory, and returns when it answers.
 func (s *Server) Restart(ctx context.Context) error {
 	s.Stop()
 	if err := s.start(); err != nil {
@@ -181,7 +178,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// ready waits for the first answer.
+// ready waits for the first reply.
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -205,8 +202,8 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 }
 
-// Pause stops the process (SIGSTOP): its kernel goes on accepting connections. It
-// returns when the process has stopped.
+// Pause stops the process (SIGSTOP), and returns when it has stopped. The kernel still accepts
+// connections.
 func (s *Server) Pause() error {
 	if err := s.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -242,12 +239,11 @@ func (s *Server) stopped() bool {
 	return s.cmd != nil && Stopped(s.cmd.Process.Pid)
 }
 
-// Kill ends the process at once (SIGKILL), and nothing if it isn't running. It
-// returns when the process is gone.
+// Kill ends the process at once (SIGKILL), if it runs. It returns when the process is gone.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
-// Stop ends the process in an orderly way (SIGTERM), which writes what is to be
-// written. It returns when the process is gone.
+// Stop shuts the process down (SIGTERM), so that it saves its data. It returns when the process
+// is gone.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
 func (s *Server) end(sig syscall.Signal) {
@@ -268,7 +264,7 @@ func (s *Server) end(sig syscall.Signal) {
 	}
 }
 
-// Close kills the process and removes its directory. Nothing starts it again.
+// Close kills the process and removes its directory. It cannot be started again.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

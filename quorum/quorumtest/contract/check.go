@@ -233,14 +233,14 @@ func (c *check) held(name, value string, ttl time.Duration, sent time.Time) fenc
 	vote := c.do(c.look(name))
 	require.Equal(c.t, wire.Refused, vote.Outcome, "the key is free")
 	require.Equal(c.t, value, vote.Holder, "the holder")
-	c.lives(vote.Remaining, ttl, sent)
+	c.hasLeft(vote.Remaining, ttl, sent)
 	return vote.Token
 }
 
-func (c *check) lives(remaining, ttl time.Duration, sent time.Time) {
+func (c *check) hasLeft(remaining, ttl time.Duration, sent time.Time) {
 	c.t.Helper()
-	require.LessOrEqual(c.t, remaining, ttl, "the key lives too long")
-	require.GreaterOrEqual(c.t, remaining, ttl-c.clock.Since(sent)-grain, "the key lives too short")
+	require.LessOrEqual(c.t, remaining, ttl, "the key expires too late")
+	require.GreaterOrEqual(c.t, remaining, ttl-c.clock.Since(sent)-grain, "the key expires too early")
 }
 
 // free demands that the key is free, and returns the counter.

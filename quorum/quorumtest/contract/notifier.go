@@ -36,7 +36,7 @@ func checkReplace(c *check) {
 	c.changesNothing("a", func() {
 		vote := c.refused(replace("v2", "v0"))
 		require.False(c.t, vote.Replaced)
-		c.lives(vote.Remaining, long, sent)
+		c.hasLeft(vote.Remaining, long, sent)
 	})
 	c.granted(c.release("a", "v1"))
 	vote = c.granted(replace("v3", "v1"))

@@ -162,8 +162,8 @@ func checkOtherRun(c *check) {
 	token := c.granted(c.known("held", "v")).Token
 	replace := c.known("held", "w")
 	replace.Replace = c.known("held", "v").Value
-	spare := c.acquire("free", "v")
-	spare.Fence.Reserve = 3
+	reserve := c.acquire("free", "v")
+	reserve.Fence.Reserve = 3
 	// The replication ID and the epoch are both compared, each of them in full.
 	others := []wire.Run{anotherRun}
 	if id, epoch := run.ReplID(), run.Epoch(); epoch != "" {
@@ -174,7 +174,7 @@ func checkOtherRun(c *check) {
 	}
 	for _, another := range others {
 		c.doesNothingIn(another, run, []wire.Request{
-			c.acquire("free", "v"), c.bare("free", "v"), spare, replace,
+			c.acquire("free", "v"), c.bare("free", "v"), reserve, replace,
 			c.raise("held", "v", token+5), c.extend("held", "v", short), c.restore("free", "v", token), {Op: wire.Tick},
 		})
 	}

@@ -81,11 +81,11 @@ func TestExploreSaysWhatIsBroken(t *testing.T) {
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:100", "-faults", "split-brain", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
-	assert.Contains(t, flat(stdout), "breaks assumption 3 (a vote once given stands): ")
+	assert.Contains(t, flat(stdout), "breaks assumption 3 (a vote stands for its TTL): ")
 
 	code, stdout, stderr = said(t.Context(), "explore", "-seeds", "0:600", "-faults", "suspend", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
-	assert.Regexp(t, `breaks assumption 2 \(instances count a TTL at about the client's rate, and their clocks don't jump\): the clocks of a suspended machine, c\d's, stood still`, flat(stdout))
+	assert.Regexp(t, `breaks assumption 2 \(servers count a TTL at about the client's rate, and their clocks don't jump\): the clocks of a suspended machine, c\d's, stood still`, flat(stdout))
 	assert.Contains(t, stderr, "assumptions are broken, no promise is")
 	assert.NotContains(t, stdout, "BUG")
 

@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,18 +34,43 @@ func testNames(t *testing.T, dirs ...string) map[string]bool {
 // Every sentence's test exists, and every sentence that has a test is there.
 func TestAlgorithmIsHeld(t *testing.T) {
 	names := testNames(t, "quorum")
-	for _, page := range []string{"algorithm.md", "divergences.md"} {
+	for _, page := range []string{"reference/algorithm.md", "guarantees.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, found := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1) {
 			assert.True(t, names[found[1]], "%s names %s, which is no test of package quorum", page, found[1])
 		}
 		for name := range names {
-			if page == "algorithm.md" && strings.HasPrefix(name, "TestDocument") {
+			if page == "reference/algorithm.md" && strings.HasPrefix(name, "TestDocument") {
 				assert.Contains(t, string(text), "`"+name+"`")
 			}
 		}
 	}
+}
+
+// Every test that a page names is somewhere in the repository.
+func TestTestsOnPagesExist(t *testing.T) {
+	have := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllSubmatch(source, -1) {
+			have[string(found[1])] = true
+		}
+		return err
+	}))
+	named := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(withoutCode(string(text)), -1) {
+			named++
+			assert.True(t, have[found], "%s names %s, and there is no such test", page, found)
+		}
+	}
+	require.Greater(t, named, 100)
 }
 
 // A link to code that is named for a symbol leads to a file that has it.
@@ -56,6 +82,9 @@ func TestLinkedSymbolsExist(t *testing.T) {
 		for _, found := range regexp.MustCompile("\\[`([\\w.]+)`\\]\\(([^)#]+\\.go)\\)").FindAllStringSubmatch(string(text), -1) {
 			source, err := os.ReadFile(filepath.Join(filepath.Dir(page), found[2]))
 			require.NoError(t, err)
+			if found[1] == filepath.Base(found[2]) {
+				continue // named for the file
+			}
 			symbol := found[1][strings.LastIndexByte(found[1], '.')+1:]
 			assert.Regexp(t, `\b`+symbol+`\b`, string(source), "%s: %s isn't in %s", page, found[1], found[2])
 			links++

@@ -80,6 +80,9 @@ func TestCommandsOnPagesParse(t *testing.T) {
 	t.Run("mistakes are found", func(t *testing.T) { testCommandCheck(t, check) })
 	lines := 0
 	for _, page := range pages(t) {
+		if page == "getting-started.md" {
+			continue // TestGettingStarted, in docs/deploy, runs them
+		}
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {

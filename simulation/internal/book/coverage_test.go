@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -79,7 +81,7 @@ func TestEveryErrorIsExplained(t *testing.T) {
 		for _, name := range errorsOf(t, filepath.Join("..", dir)) {
 			found++
 			if full := filepath.Base(dir) + "." + name; !explained[full] {
-				t.Errorf("no table of errors has a row for `%s`: add it to operations.md, or to testing.md if only tests meet it", full)
+				t.Errorf("no table of errors has a row for `%s`: add it to troubleshooting.md, or to testing.md if only tests meet it", full)
 			}
 		}
 	}
@@ -111,9 +113,26 @@ func errorsOf(t *testing.T, dir string) []string {
 	return names
 }
 
+// What testing.md says that a server in memory can do to fail, it can.
+func TestServersInMemoryFailAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("testing.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Servers in memory\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	said := 0
+	for _, list := range regexp.MustCompile("\\((`\\w+`(?:,\\s`\\w+`)*)\\)").FindAllStringSubmatch(section, -1) {
+		for _, name := range regexp.MustCompile(`\w+`).FindAllString(list[1], -1) {
+			said++
+			_, is := reflect.TypeFor[*quorumtest.Server]().MethodByName(name)
+			require.True(t, is, "a quorumtest.Server has no method %s", name)
+		}
+	}
+	require.Greater(t, said, 6)
+}
+
 // Every Config, and what goes into one, is in the list of settings.
 func TestEverySettingIsListed(t *testing.T) {
-	text, err := os.ReadFile("configuration.md")
+	text, err := os.ReadFile("reference/fields.md")
 	require.NoError(t, err)
 	settings := []string{"quorum Terms", "quorum/wire Set", "quorum Hooks", "drift Allowance", "quorum/quorumslog Levels", "fencing Bound", "fencing MemoryConfig", "fencing/sqlguard TableConfig"}
 	for _, dir := range packageDirs(t) {
@@ -126,14 +145,14 @@ func TestEverySettingIsListed(t *testing.T) {
 	require.Greater(t, len(settings), 10)
 	for _, setting := range settings {
 		if !strings.Contains(string(text), "<!-- generated: fields "+setting+" -->") {
-			t.Errorf("configuration.md has no part <!-- generated: fields %s -->", setting)
+			t.Errorf("reference/fields.md has no part <!-- generated: fields %s -->", setting)
 		}
 		dir, name, _ := strings.Cut(setting, " ")
 		fields, err := fieldsOf(filepath.Join("..", dir), name)
 		require.NoError(t, err)
 		for _, f := range fields {
 			if !strings.Contains(string(text), "- `"+f.name+"` ("+f.kind+")") {
-				t.Errorf("configuration.md says nothing of %s.%s in %s", name, f.name, dir)
+				t.Errorf("reference/fields.md says nothing of %s.%s in %s", name, f.name, dir)
 			}
 		}
 	}
@@ -143,7 +162,7 @@ func TestEverySettingIsListed(t *testing.T) {
 // not in the list alone.
 func TestSettingsOfTheLockAreExplained(t *testing.T) {
 	text := ""
-	for _, page := range []string{"choosing.md", "operations.md", "fencing.md", "dialects.md", "testing.md"} {
+	for _, page := range pagesIn(t, ".") {
 		content, err := os.ReadFile(page)
 		require.NoError(t, err)
 		text += string(content)
@@ -168,7 +187,7 @@ func TestEveryScenarioAndDesignIsListed(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	stories, ways := read("scenarios.md"), read("designs.md")
+	stories, ways := read("reference/scenarios.md"), read("reference/designs.md")
 	for _, s := range scenarios.All() {
 		require.Contains(t, stories, "\n### "+s.ID+"\n\n**"+s.Title+".**")
 		for _, d := range s.Variants {
@@ -187,7 +206,7 @@ func TestEveryScenarioAndDesignIsListed(t *testing.T) {
 // Every assumption of package quorum has its section, word for word, and so have its
 // guarantees and the caller's duties somewhere.
 func TestEveryAssumptionIsExplained(t *testing.T) {
-	page, err := os.ReadFile("assumptions.md")
+	page, err := os.ReadFile("guarantees.md")
 	require.NoError(t, err)
 	items, err := numberedItems("quorum", "assumed")
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func replayable(command string) error {
 }
 
 func TestReplayable(t *testing.T) {
-	require.NoError(t, replayable("go run ./simulation/cmd/redlocksim mutants -only half-is-enough,no-debts"))
+	require.NoError(t, replayable("go run ./simulation/cmd/redlocksim mutants -only half-is-enough,failed-deletes-are-dropped"))
 	require.NoError(t, replayable("go test ./simulation/internal/book -run '^TestReplayable$'"))
 	for bad, why := range map[string]string{
 		"go run ./simulation/cmd/redlocksim mutants -only half-is-enough,no": `no mutant "no"`,

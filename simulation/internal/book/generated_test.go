@@ -49,19 +49,25 @@ var generatedFiles = map[string]func() ([]byte, error){}
 
 var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
 
-// pages lists every page: those of this folder and the README.
+// pages lists every page: those to read, those to look things up in, and the README.
 func pages(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob("*.md")
+	return append(slices.Concat(pagesIn(t, "."), pagesIn(t, "reference")), "../README.md")
+}
+
+// pagesIn lists the pages of a folder, which has some.
+func pagesIn(t *testing.T, folder string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(folder, "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
-	return append(list, "../README.md")
+	return list
 }
 
 func TestGeneratedParts(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
-		t.Run(filepath.Base(page), func(t *testing.T) {
+		t.Run(filepath.ToSlash(page), func(t *testing.T) {
 			old, err := os.ReadFile(page)
 			require.NoError(t, err)
 			fresh, err := regenerate(old, used)

@@ -100,7 +100,7 @@ func guarantees() (string, error) {
 				names = append(names, "`"+mutant+"`")
 				catchers = append(catchers, strings.ReplaceAll(by[mutant], "; ", ", "))
 			}
-			line := fmt.Sprintf("[%s:%d](../%s#L%d)", m.File, m.Line, m.File, m.Line)
+			line := fmt.Sprintf("[%s:%d](../../%s#L%d)", m.File, m.Line, m.File, m.Line)
 			rows = append(rows, []string{m.Guarantee, line, strings.Join(names, "<br>"), strings.Join(catchers, "<br>")})
 		}
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant | caught by", rows))

@@ -82,12 +82,17 @@ var policy = map[string][]string{
 	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
-	"simulation/internal/timeline":         {"fencing", "fencing", "simulation", "simulation/internal/timeline/palette"},
+	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
 	"simulation/internal/timeline/palette": {},
 	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+
+	"simulation/internal/picture": {"drift", "quorum", "simulation", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+
+	// How changes of a running service are rolled out.
+	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/testbed": {
@@ -98,7 +103,7 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {
-		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/internal/scenarios",
+		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/wrap",
 		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup",
 	},
 

@@ -23,6 +23,7 @@ import (
 func init() {
 	generators["matrix"] = func([]string) (string, error) { return matrixTable() }
 	generators["overvalued"] = func([]string) (string, error) { return overvaluedTable() }
+	generators["reasons"] = func([]string) (string, error) { return reasons() }
 	generators["safe"] = func([]string) (string, error) { return safeRuns() }
 	generators["curves"] = func([]string) (string, error) { return curveLinks() }
 	for _, id := range curveIDs {
@@ -143,13 +144,8 @@ func matrixTable() (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	var words strings.Builder
-	fmt.Fprintf(&words, "%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n", table(head, rows), r.Seeds)
-	words.WriteString("\nThe faults:\n\n")
-	for _, f := range r.Matrix.Faults {
-		fmt.Fprintf(&words, "- `%s`: %s\n", f.Name, f.Title)
-	}
-	return words.String(), nil
+	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n",
+		table(head, rows), r.Seeds), nil
 }
 
 // overvaluedTable has the columns in which clocks, delays or nothing at all decide how
@@ -188,6 +184,35 @@ func percent(c report.Cell) string {
 	default:
 		return "0"
 	}
+}
+
+// reasons says for each fault which designs break, how often that is expected, and why,
+// in the words of the expectations that the matrix is held to.
+func reasons() (string, error) {
+	r, err := recorded()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, f := range r.Matrix.Faults {
+		var order []matrix.Expectation
+		by := map[string][]string{}
+		for _, d := range r.Matrix.Designs {
+			e, known := matrix.ExpectationOf(f.Name, d.Name)
+			if !known || e.Likelihood == matrix.Never {
+				continue
+			}
+			of := e.Likelihood.String() + e.Why
+			if by[of] == nil {
+				order = append(order, e)
+			}
+			by[of] = append(by[of], "`"+d.Name+"`")
+		}
+		for _, e := range order {
+			rows = append(rows, []string{"`" + f.Name + "`", strings.Join(by[e.Likelihood.String()+e.Why], ", "), e.Likelihood.String(), e.Why})
+		}
+	}
+	return table("fault | designs | broken | because", rows), nil
 }
 
 func safeRuns() (string, error) {

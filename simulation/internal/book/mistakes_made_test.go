@@ -31,7 +31,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// mistake is one that operators make: a row of the table in operations.md.
+// mistake is one that operators make: a row of the table in troubleshooting.md.
 type mistake struct {
 	name, fix string
 	// forGood says that no waiting cures it: Acquire gives up at once.
@@ -100,12 +100,12 @@ var operatorMistakes = []mistake{
 	{"a wrong user or password", "check both, and `ACL LIST`", true, func(m *mistakes) error {
 		return m.lock("redis://orders:wrong@" + m.secret().Addr())
 	}},
-	{"a user without the rights", "the [account](#an-account-with-no-more-rights-than-it-needs)", true, func(m *mistakes) error {
+	{"a user without the rights", "the [account](deploying.md#an-account-with-no-more-rights-than-it-needs)", true, func(m *mistakes) error {
 		server := m.plain()
 		server.MustAsk("ACL", "SETUSER", "orders", "on", ">pw", "~*", "+info", "+time", "+get", "+config|get", "+command|info")
 		return m.lock("redis://orders:pw@" + server.Addr())
 	}},
-	{"a user without a right that a script needs", "the [account](#an-account-with-no-more-rights-than-it-needs)", true, func(m *mistakes) error {
+	{"a user without a right that a script needs", "the [account](deploying.md#an-account-with-no-more-rights-than-it-needs)", true, func(m *mistakes) error {
 		server := m.plain()
 		server.MustAsk("ACL", "SETUSER", "orders", "on", ">pw", "~*", "&*", "+@all", "-incr", "-incrby")
 		return m.lock("redis://orders:pw@" + server.Addr())
@@ -185,7 +185,7 @@ var operatorMistakes = []mistake{
 	{"a server that was started a moment ago, and the client, too", "wait; `Trust` if it is new", false, func(m *mistakes) error {
 		return m.lock(m.plain().URL(), untrusted)
 	}},
-	{"clients with other lists of servers", "the same list for all, see [changing the set](#changing-the-set-of-instances)", true, func(m *mistakes) error {
+	{"clients with other lists of servers", "the same list for all, see [changing the set](running.md#change-the-servers)", true, func(m *mistakes) error {
 		server := m.plain()
 		if err := m.lock(server.URL(), func(c *client) { c.quorum.Set.Version = 2 }); err != nil {
 			return fmt.Errorf("the first client: %w", err)

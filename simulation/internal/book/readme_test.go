@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -25,8 +26,30 @@ func TestReadmeCommandsAreRun(t *testing.T) {
 	require.NoError(t, err)
 	for _, command := range []string{"go run ./simulation/cmd/redlocksim ", "go test -race ./... "} {
 		require.Contains(t, readme(t), "\n"+command+" ", "the first screen has it, with a comment behind it")
-		require.Contains(t, string(ci), "\n"+strings.TrimSpace(command))
+		require.Regexp(t, `(?m)^\s*`+regexp.QuoteMeta(strings.TrimSpace(command)), string(ci))
 	}
+}
+
+// The stages that CI lists are those that it has, and contributing.md says what each is
+// for.
+func TestStagesOfCI(t *testing.T) {
+	ci, err := os.ReadFile("../.ci/run")
+	require.NoError(t, err)
+	page, err := os.ReadFile("contributing.md")
+	require.NoError(t, err)
+	list, err := exec.Command("bash", "../.ci/run", "list").CombinedOutput()
+	require.NoError(t, err, "%s", list)
+	stages := strings.Split(strings.TrimSpace(string(list)), "\n")
+	require.Greater(t, len(stages), 12)
+	for _, stage := range stages {
+		name, what, _ := strings.Cut(stage, " ")
+		assert.NotEmpty(t, strings.TrimSpace(what))
+		assert.Contains(t, string(ci), "\n"+name+"() {\n")
+		assert.Contains(t, string(page), "| `"+name+"` | "+strings.TrimSpace(what))
+	}
+	out, err := exec.Command("bash", "../.ci/run", "format", "nowhere").CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, "there is no stage nowhere; .ci/run list shows them\n", string(out))
 }
 
 // The README is a first screen: what doesn't fit is on a page of its own.

@@ -5,6 +5,10 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func init() {
@@ -15,18 +19,19 @@ func init() {
 type rival struct {
 	name, address string
 	// module is its Go module in the benchmark's go.mod, which has its version.
-	module  string
-	version string
+	module string
+	// version is what was read, where it is in no go.mod, and published its date.
+	version, published string
 	// how it is known.
 	how string
 }
 
 var rivals = []rival{
-	{name: "redsync", address: "https://github.com/go-redsync/redsync", module: "github.com/go-redsync/redsync/v4", how: "read, run, benchmarked"},
-	{name: "rueidislock", address: "https://github.com/redis/rueidis", module: "github.com/redis/rueidis", how: "read, run, benchmarked"},
-	{name: "bsm/redislock", address: "https://github.com/bsm/redislock", module: "github.com/bsm/redislock", how: "read, run, benchmarked"},
-	{name: "go-redis, under redsync and redislock", address: "https://github.com/redis/go-redis", module: "github.com/redis/go-redis/v9", how: "run"},
-	{name: "Redisson", address: "https://github.com/redisson/redisson", version: "`RedissonMultiLock` and `RedissonFencedLock` at commit 0482efe of 2024", how: "read"},
+	{name: "redsync", address: "https://github.com/go-redsync/redsync", module: "github.com/go-redsync/redsync/v4", published: "October 2026", how: "read, run, benchmarked"},
+	{name: "rueidislock", address: "https://github.com/redis/rueidis", module: "github.com/redis/rueidis", published: "October 2026", how: "read, run, benchmarked"},
+	{name: "bsm/redislock", address: "https://github.com/bsm/redislock", module: "github.com/bsm/redislock", published: "July 2023", how: "read, run, benchmarked"},
+	{name: "go-redis, under redsync and redislock", address: "https://github.com/redis/go-redis", module: "github.com/redis/go-redis/v9", published: "October 2026", how: "run"},
+	{name: "Redisson", address: "https://github.com/redisson/redisson", version: "`RedissonMultiLock` and `RedissonFencedLock` at commit 0482efe", published: "2024", how: "read"},
 	{name: "node-redlock", address: "https://github.com/mike-marcacci/node-redlock", version: "v5.0.0-beta.2, commit afe5cf9", how: "read"},
 	{name: "RedLock.net", address: "https://github.com/samcook/RedLock.net", version: "2.3.2, commit dcfe373", how: "read"},
 	{name: "rslock", address: "https://github.com/hexcowboy/rslock", version: "0.7.3, commit e5d7583", how: "read"},
@@ -46,9 +51,27 @@ func rivalTable() (string, error) {
 				return "", err
 			}
 		}
-		rows = append(rows, []string{fmt.Sprintf("[%s](%s)", r.name, r.address), r.version, r.how})
+		rows = append(rows, []string{fmt.Sprintf("[%s](%s)", r.name, r.address), r.version, r.published, r.how})
 	}
-	return strings.TrimRight(table("library | version | how it is known", rows), "\n"), nil
+	return strings.TrimRight(table("library | version | published | how it is known", rows), "\n"), nil
+}
+
+// The columns of the comparison name the versions that the benchmark requires: a library
+// may have learned since what its column denies.
+func TestComparisonNamesVersions(t *testing.T) {
+	gomod, err := os.ReadFile("../simulation/bench/go.mod")
+	require.NoError(t, err)
+	page, err := os.ReadFile("choosing.md")
+	require.NoError(t, err)
+	head := regexp.MustCompile(`(?m)^\| \| this library \| .*$`).FindString(string(page))
+	require.NotEmpty(t, head, "choosing.md has no table of comparison")
+	for _, r := range rivals[:3] {
+		version, err := requiredVersion(string(gomod), r.module)
+		require.NoError(t, err)
+		assert.Contains(t, head, "| "+r.name+" "+version+" |")
+	}
+	_, err = requiredVersion(string(gomod), "github.com/go-redsync/redsync/v3")
+	require.ErrorContains(t, err, "requires no")
 }
 
 // requiredVersion finds the version of a module in the text of a go.mod.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,8 @@ import (
 
 func init() {
 	generators["story"] = story
-	generators["steps"] = steps
+	generators["ends"] = ends
 	generators["verdicts"] = verdicts
-	generators["designs"] = designTable
 }
 
 // story plays a scenario with a design (and a seed, 1 if none is given) and tells
@@ -55,22 +55,54 @@ func story(words []string) (string, error) {
 	return "```text\n" + text.String() + "```", nil
 }
 
-// steps describes scenarios: what happens in them, what breaks, what helps, and
-// who said so.
-func steps(words []string) (string, error) {
-	var b strings.Builder
-	for _, id := range words {
+// ends plays scenarios with a few designs, and has a row for each scenario and a column
+// for each design: words are the designs, separated by commas, and the scenarios.
+func ends(words []string) (string, error) {
+	if len(words) < 2 {
+		return "", fmt.Errorf("want designs and scenarios, got %q", words)
+	}
+	names := strings.Split(words[0], ",")
+	head := "scenario"
+	for _, name := range names {
+		head += " | `" + name + "`"
+	}
+	var rows [][]string
+	for _, id := range words[1:] {
 		s, err := scenarios.ByID(id)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "**%s: %s.** Taken for granted: %s. Broken by that: %s. What helps: %s.\n\n", s.ID, s.Title, s.Assumption, s.Breaks, s.Helps)
-		for i, step := range s.Steps {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, step)
+		row := []string{fmt.Sprintf("[%s](reference/scenarios.md#%s): %s", s.ID, strings.ToLower(s.ID), s.Title)}
+		for _, name := range names {
+			if _, known := s.Verdicts[name]; !known {
+				row = append(row, "")
+				continue
+			}
+			end, err := played(s, name)
+			if err != nil {
+				return "", err
+			}
+			row = append(row, strings.Replace(end, "nothing is violated", "holds", 1))
 		}
-		fmt.Fprintf(&b, "\nSource: %s.\n\n", strings.TrimSuffix(s.Source, "."))
+		rows = append(rows, row)
 	}
-	return strings.TrimRight(b.String(), "\n"), nil
+	return table(head, rows), nil
+}
+
+// played plays a scenario with a design, and says how it ended.
+func played(s scenarios.Scenario, design string) (string, error) {
+	d, err := s.Design(design)
+	if err != nil {
+		return "", err
+	}
+	result, err := s.Play(1, d)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Check(result, d); err != nil {
+		return "", err
+	}
+	return ending(s, d), nil
 }
 
 // verdicts plays scenarios with every design that they have a verdict for, and
@@ -88,14 +120,10 @@ func verdicts(words []string) (string, error) {
 		var endings []string
 		by := map[string][]string{}
 		for _, d := range s.Designs() {
-			result, err := s.Play(1, d)
+			end, err := played(s, d.Name)
 			if err != nil {
 				return "", err
 			}
-			if err := s.Check(result, d); err != nil {
-				return "", err
-			}
-			end := ending(s, d)
 			if by[end] == nil {
 				endings = append(endings, end)
 			}
@@ -112,6 +140,8 @@ func verdicts(words []string) (string, error) {
 func ending(s scenarios.Scenario, d designs.Design) string {
 	v := s.Verdicts[d.Name]
 	switch {
+	case v.Safe() && slices.Contains(v.Never, "c1 acquired") && slices.Contains(v.Never, "c2 acquired"):
+		return "nothing is violated: nobody gets the lock"
 	case v.Safe():
 		return "nothing is violated"
 	case v.AtLeast > 0:
@@ -119,17 +149,4 @@ func ending(s scenarios.Scenario, d designs.Design) string {
 	default:
 		return "**" + v.String() + "**"
 	}
-}
-
-// designTable describes designs.
-func designTable(words []string) (string, error) {
-	var rows [][]string
-	for _, name := range words {
-		d, err := designs.ByName(name)
-		if err != nil {
-			return "", err
-		}
-		rows = append(rows, []string{"`" + d.Name + "`", d.Title, d.Promises, d.Breaks, d.Source})
-	}
-	return table("design | what it is | what its users expect | what breaks it | taught by", rows), nil
 }

@@ -8,6 +8,12 @@
 // server's clock jumps, a replica that missed writes takes over from its master, packets
 // are held back and lost.
 //
+// # Scripts and faults
+//
+// Most cases perform the scenario's own scripts and schedule, in the order of the
+// scenario's times. A few have a script of their own, because their faults hit requests in
+// flight.
+//
 // # No step waits for a time
 //
 // A run goes step by step. Each step ends with a message that confirms it ("c1 has

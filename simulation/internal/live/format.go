@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Formats are the formats of WriteReport and WriteSoak.
@@ -98,22 +99,9 @@ func (l Line) Text() string {
 	}
 }
 
-// indent breaks text into lines of at most 100 columns.
+// indent breaks text into indented lines of at most 100 columns.
 func indent(text string) string {
-	const margin = "    "
-	var lines []string
-	line := margin
-	for _, word := range strings.Fields(text) {
-		if len(line) > len(margin) && len(line)+1+len(word) > 100 {
-			lines = append(lines, line)
-			line = margin
-		}
-		if len(line) > len(margin) {
-			line += " "
-		}
-		line += word
-	}
-	return strings.Join(append(lines, line), "\n")
+	return strings.Join(wrap.Lines(text, 100, "    ", "    "), "\n")
 }
 
 func (r Report) text() string {

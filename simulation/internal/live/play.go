@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net"
@@ -41,6 +42,7 @@ type task struct {
 	client *performer
 }
 
+// play performs the case's scenario.
 func (s *environment) play() {
 	scenario, design, err := settings(s.tc.Scenario, s.variant.Design)
 	s.must(err)
@@ -60,7 +62,8 @@ func (s *environment) play() {
 		t.at, _ = t.next()
 		tasks = append(tasks, t)
 	}
-	for range scenario.Scripts {
+	scripts := scenario.Scripts[:min(len(scenario.Scripts), cmp.Or(s.cfg.Processes, 2))]
+	for range scripts {
 		p.performers = append(p.performers, &performer{play: p, clientProcess: s.startClient(), free: scenario.Free, isCut: map[string]bool{}})
 	}
 	for _, f := range schedule {
@@ -75,7 +78,7 @@ func (s *environment) play() {
 			add(p.release(link, begins+f.By), nil)
 		}
 	}
-	for i, script := range scenario.Scripts {
+	for i, script := range scripts {
 		add(p.performers[i].perform(script), p.performers[i])
 	}
 	for len(tasks) > 0 {

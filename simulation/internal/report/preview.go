@@ -35,9 +35,8 @@ func (r Report) Preview(w io.Writer) error {
 		c.text(line, previewMargin, y, 46, palette.Ink)
 	}
 	y += 34
-	scale := 1.0
 	if n := float64(len(sketches)); n > 0 {
-		scale = (width - 40*(n-1)) / n / timeline.SketchWidth
+		scale := (width - 40*(n-1)) / n / timeline.SketchWidth
 		tallest := 0
 		for _, s := range sketches {
 			tallest = max(tallest, s.Height)

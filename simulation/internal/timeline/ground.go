@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 func (d *drawing) head() {
@@ -124,7 +125,7 @@ func (d *drawing) violations() {
 func (d *drawing) footer() float64 {
 	y := d.bottom + 22
 	write := func(class, text string) {
-		for _, l := range wrap(text, int((min(d.width, 1400)-2*margin)/(letter*13))) {
+		for _, l := range wrap.Lines(text, int((min(d.width, 1400)-2*margin)/(letter*13)), "", "") {
 			d.text(&d.front, margin, y, class, l)
 			y += 18
 		}

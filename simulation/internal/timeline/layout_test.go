@@ -84,9 +84,3 @@ func TestTokensAreShortAndDistinct(t *testing.T) {
 	assert.Equal(t, "7", name(7))
 	assert.Empty(t, name(0))
 }
-
-func TestWrap(t *testing.T) {
-	assert.Equal(t, []string{"one two", "three"}, wrap("one two three", 8))
-	assert.Equal(t, []string{"abcdefgh", "ij"}, wrap("abcdefghij", 8))
-	assert.Equal(t, []string{""}, wrap("", 8))
-}

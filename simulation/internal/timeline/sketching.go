@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 const (
@@ -45,7 +46,7 @@ func (t *Timeline) Sketch(title string, kinds ...string) Sketch {
 	s := &sketching{t: t, about: kinds, token: t.tokens()}
 	from, until := s.window()
 	s.warp = newWarp(s.moments(), from, until, sketchLeft, sketchRight-sketchLeft)
-	for _, line := range wrap(title, titleLetters) {
+	for _, line := range wrap.Lines(title, titleLetters, "", "") {
 		if line != "" {
 			s.y += 17
 			s.text("h", 0, s.y-3, line)

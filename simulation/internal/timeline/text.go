@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // TextOptions configure Text. The zero value is for plain text of 100 columns.
@@ -70,7 +71,7 @@ func (p *page) columns() {
 func (p *page) write() {
 	t := p.t
 	if p.o.Title != "" {
-		for _, l := range wrap(p.o.Title, p.o.Width) {
+		for _, l := range wrap.Lines(p.o.Title, p.o.Width, "", "") {
 			p.line(p.paint(bold, l))
 		}
 	}
@@ -106,7 +107,7 @@ func (p *page) legend() {
 	if p.t.severalGoroutines() {
 		text += " c1 is also the process's first goroutine, and c1.1 the next one."
 	}
-	for _, l := range wrap(text, p.o.Width) {
+	for _, l := range wrap.Lines(text, p.o.Width, "", "") {
 		p.line(p.paint(dim, l))
 	}
 	p.line("")
@@ -144,7 +145,7 @@ func (p *page) step(s step) {
 	for i, name := range p.t.Servers {
 		servers[i] = p.holder(name, s.At)
 	}
-	for i, text := range wrap(s.Text, p.o.Width-p.indent-2) {
+	for i, text := range wrap.Lines(s.Text, max(8, p.o.Width-p.indent-2), "", "") {
 		switch {
 		case i > 0:
 			p.line(p.colored(s, strings.Repeat(" ", p.indent+2)+text))
@@ -156,7 +157,7 @@ func (p *page) step(s step) {
 
 // alarm writes a violation over the whole width.
 func (p *page) alarm(s step) {
-	for i, text := range wrap(s.Text, p.o.Width-timeWidth-6) {
+	for i, text := range wrap.Lines(s.Text, p.o.Width-timeWidth-6, "", "") {
 		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
 		if i == 0 {
 			head = fmt.Sprintf("%*s  !! ", timeWidth, Clock(s.At))
@@ -269,7 +270,7 @@ func (p *page) summary() {
 		if strings.HasPrefix(s, "!! ") {
 			color = red
 		}
-		for i, l := range wrap(s, p.o.Width-3) {
+		for i, l := range wrap.Lines(s, p.o.Width-3, "", "") {
 			if i > 0 {
 				l = "   " + l
 			}
@@ -290,34 +291,6 @@ func pad(s string, n int) string {
 		return string([]rune(s)[:n])
 	}
 	return s + strings.Repeat(" ", n-count)
-}
-
-// wrap breaks a text into lines of at most n columns, between words where it can.
-func wrap(text string, n int) []string {
-	n = max(8, n)
-	var lines []string
-	line := ""
-	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	for _, word := range strings.Fields(text) {
-		for utf8.RuneCountInString(word) > n {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			runes := []rune(word)
-			lines, word = append(lines, string(runes[:n])), string(runes[n:])
-		}
-		switch {
-		case line == "" && len(lines) == 0:
-			line = lead + word
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }
 
 // escape is a terminal's escape sequence.

@@ -77,7 +77,7 @@ func quarantineLasts() scenarios.Scenario {
 			"1 200 to 4 000: c2 asks, every 200",
 			"5 000: c1 goes on under its lease, and gives it back",
 		},
-		Assumption: "a vote once given stands",
+		Assumption: "a vote stands for its TTL",
 		Breaks:     "mutual exclusion, when the quarantine ends before c1's lease does",
 		Helps:      "a quarantine for the longest TTL in use",
 		Source:     "the Redis document, \"Performance, Crash Recovery and fsync\", on delayed restarts",

@@ -1,0 +1,177 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/module"
+	modzip "golang.org/x/mod/zip"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+)
+
+// newcomer follows a page: it saves what the page says to save, enters what the page says
+// to enter, and compares what it sees with what the page shows.
+type newcomer struct {
+	t       *testing.T
+	dir     string
+	env     []string
+	servers map[string]*instancetest.Server // by the service's name
+	seen    string                          // what the last commands wrote
+	// compiling is how long the compiler took, which depends on the machine and on what
+	// else it does.
+	compiling time.Duration
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+	saveAs  = regexp.MustCompile("[Ss]ave this as `([^`]+)`")
+	numbers = regexp.MustCompile(`\d+(\.\d+)?`)
+)
+
+// A newcomer who does what docs/getting-started.md says, block by block, in an empty folder,
+// ends with a lock taken and a late write refused, in less than five minutes. The module is
+// the one of this checkout, as if it were published.
+func TestGettingStarted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	began := time.Now()
+	page, err := os.ReadFile("../getting-started.md")
+	require.NoError(t, err)
+	n := &newcomer{t: t, dir: t.TempDir(), env: published(t), servers: map[string]*instancetest.Server{}}
+	compared := 0
+	for _, at := range fenced.FindAllSubmatchIndex(page, -1) {
+		kind, block := string(page[at[2]:at[3]]), string(page[at[4]:at[5]])
+		switch kind {
+		case "sh":
+			n.enter(block)
+		case "text":
+			compared++
+			assert.Equal(t, likely(block), likely(n.seen), "the page shows something else")
+		default:
+			before := string(page[:at[0]])
+			names := saveAs.FindAllStringSubmatch(before, -1)
+			require.NotEmpty(t, names, "nothing says where to save:\n%s", block)
+			n.save(names[len(names)-1][1], block)
+		}
+	}
+	assert.Equal(t, 2, compared)
+	assert.Less(t, time.Since(began)-n.compiling, 5*time.Minute)
+}
+
+// likely is an output without what differs from one run to the next: numbers, what the go
+// command says of its downloads, why servers don't vote, which depends on how long they have
+// been up, and whether the last of them answered before the round was decided.
+func likely(text string) string {
+	text = strings.Join(strings.Fields(regexp.MustCompile(`(?m)^go: .*$`).ReplaceAllString(text, "")), " ")
+	text = regexp.MustCompile(`don't vote yet \((it came up|no client has used this name) .*?\); wait`).ReplaceAllString(text, "don't vote yet (WHY); wait")
+	text = strings.ReplaceAll(text, ", 1 not waited for", "")
+	return numbers.ReplaceAllString(text, "N")
+}
+
+func (n *newcomer) save(name, block string) {
+	// The ports of the page may be in use here.
+	for service, port := range map[string]string{"redis-a": "6381", "redis-b": "6382", "redis-c": "6383"} {
+		if server := n.servers[service]; server != nil {
+			block = strings.ReplaceAll(block, "127.0.0.1:"+port, server.Addr())
+		}
+	}
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, name), []byte(block), 0o600))
+}
+
+// enter carries out commands. Those of docker act on servers without containers.
+func (n *newcomer) enter(commands string) {
+	n.seen = ""
+	for line := range strings.Lines(commands) {
+		words := strings.Fields(line)
+		switch {
+		case words[0] == "cd":
+			n.dir = filepath.Join(n.dir, words[1])
+		case words[0] == "docker":
+			require.Equal(n.t, "compose", words[1])
+			n.compose(words[2], words[3:])
+		default:
+			if words[0] == "go" && words[1] == "run" {
+				began := time.Now()
+				n.run([]string{"go", "build", "-o", os.DevNull, "."})
+				n.compiling += time.Since(began)
+			}
+			n.run(words)
+		}
+	}
+}
+
+func (n *newcomer) run(words []string) {
+	ctx, cancel := context.WithTimeout(n.t.Context(), 8*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.Dir, command.Env = n.dir, n.env
+	out, err := command.CombinedOutput()
+	n.seen += string(out)
+	if err != nil && !strings.Contains(n.seen, "exit status 1") {
+		n.t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+}
+
+func (n *newcomer) compose(command string, arguments []string) {
+	switch command {
+	case "up":
+		details := types.ConfigDetails{WorkingDir: n.dir, ConfigFiles: types.ToConfigFiles([]string{filepath.Join(n.dir, "compose.yaml")})}
+		project, err := loader.LoadWithContext(n.t.Context(), details, func(o *loader.Options) { o.SetProjectName("first", true) })
+		require.NoError(n.t, err)
+		for name, service := range project.Services {
+			n.servers[name] = instancetest.Start(n.t, instancetest.Config{Args: serverArgs(n.t, service.Command)})
+		}
+	case "stop":
+		for _, name := range arguments {
+			n.servers[name].Stop()
+		}
+	case "start":
+		for _, name := range arguments {
+			n.servers[name].Restart()
+		}
+	default:
+		n.t.Fatalf("docker compose %s: the page has a command that this test doesn't know", command)
+	}
+}
+
+// published makes a module proxy that has this checkout as the first version of the module,
+// and gives the environment of somebody who has never used Go here. All other modules come
+// from this machine's cache.
+func published(t *testing.T) []string {
+	t.Helper()
+	cache, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	require.NoError(t, err)
+	known := strings.Fields(string(cache))
+	proxy, own := t.TempDir(), module.Version{Path: "github.com/redquorum/redlock", Version: "v0.1.0"}
+	versions := filepath.Join(proxy, own.Path, "@v")
+	require.NoError(t, os.MkdirAll(versions, 0o755))
+	var zip bytes.Buffer
+	require.NoError(t, modzip.CreateFromDir(&zip, own, "../.."))
+	require.Less(t, zip.Len(), modzip.MaxZipFile)
+	mod, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	for name, content := range map[string][]byte{
+		"list": []byte(own.Version + "\n"), own.Version + ".mod": mod, own.Version + ".zip": zip.Bytes(),
+		own.Version + ".info": fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, own.Version),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(versions, name), content, 0o600))
+	}
+	return append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") }),
+		"GOPROXY=file://"+proxy+",file://"+filepath.Join(known[0], "cache", "download")+","+known[1],
+		"GONOSUMDB="+own.Path, "GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local")
+}

@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// answer answers the commands that miniredis lacks, and reports whether it did.
+func (r *run) answer(peer *server.Peer, cmd string, args []string) bool {
+	switch {
+	case cmd == "INFO":
+		return r.info(peer, args)
+	case cmd == "CONFIG" && len(args) > 1 && strings.EqualFold(args[0], "GET"):
+		configGet(peer, args[1:])
+		return true
+	case cmd == "COMMAND" && len(args) > 0 && strings.EqualFold(args[0], "INFO"):
+		r.commandInfo(peer, args[1:])
+		return true
+	}
+	return false
+}
+
+// info answers INFO, except for the sections that miniredis has.
+func (r *run) info(peer *server.Peer, args []string) bool {
+	port := "0"
+	if r.listener != nil {
+		_, port, _ = strings.Cut(r.listener.Addr().String(), ":")
+	}
+	sections := []struct {
+		name   string
+		fields []string
+	}{
+		{"Server", []string{
+			"redis_version:" + version, "server_name:miniredis", "redis_mode:standalone",
+			fmt.Sprint("process_id:", os.Getpid()), "run_id:" + r.runID, "tcp_port:" + port,
+			fmt.Sprint("uptime_in_seconds:", int(time.Since(r.started)/time.Second)),
+		}},
+		{"Memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},
+		{"Persistence", []string{"loading:0", "aof_enabled:0"}},
+		{"Replication", []string{"role:master", "connected_slaves:0", "master_replid:" + r.replID}},
+	}
+	var text strings.Builder
+	for _, s := range sections {
+		wanted := len(args) == 0 || slices.ContainsFunc(args, func(arg string) bool {
+			return strings.EqualFold(arg, s.name) || slices.Contains([]string{"all", "default", "everything"}, strings.ToLower(arg))
+		})
+		if wanted {
+			fmt.Fprintf(&text, "# %s\r\n%s\r\n\r\n", s.name, strings.Join(s.fields, "\r\n"))
+		}
+	}
+	if text.Len() == 0 {
+		return false
+	}
+	peer.WriteBulk(text.String())
+	return true
+}
+
+// version is the one in miniredis's reply to HELLO.
+const version = "8.4.0"
+
+// settings are the servers' settings for CONFIG GET.
+var settings = [][2]string{
+	{"appendfsync", "everysec"},
+	{"appendonly", "no"},
+	{"maxmemory", "0"},
+	{"maxmemory-policy", "noeviction"},
+	{"no-appendfsync-on-rewrite", "no"},
+	{"save", ""},
+}
+
+func configGet(peer *server.Peer, patterns []string) {
+	var found [][2]string
+	for _, setting := range settings {
+		if slices.ContainsFunc(patterns, func(pattern string) bool {
+			ok, err := path.Match(strings.ToLower(pattern), setting[0])
+			return ok && err == nil
+		}) {
+			found = append(found, setting)
+		}
+	}
+	peer.Block(func(w *server.Writer) {
+		w.WriteMapLen(len(found))
+		for _, setting := range found {
+			w.WriteBulk(setting[0])
+			w.WriteBulk(setting[1])
+		}
+	})
+}
+
+// commandInfo answers COMMAND INFO with the commands' names only. It hides DELEX, by which
+// clients recognize Redis 8.4, because miniredis doesn't have that version's SET ... IFEQ.
+func (r *run) commandInfo(peer *server.Peer, names []string) {
+	known := make([]bool, len(names))
+	for i, name := range names {
+		known[i] = !strings.EqualFold(name, "delex") && r.srv.IsRegisteredCommand(name)
+	}
+	peer.Block(func(w *server.Writer) {
+		w.WriteLen(len(names))
+		for i, name := range names {
+			if !known[i] {
+				w.WriteRaw("*-1\r\n")
+				continue
+			}
+			w.WriteLen(6)
+			w.WriteBulk(strings.ToLower(name))
+			w.WriteInt(-1)
+			w.WriteLen(0)
+			w.WriteInt(0)
+			w.WriteInt(0)
+			w.WriteInt(0)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package book_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/picture"
+)
+
+func init() {
+	draw := func(name string, make func() (*picture.Picture, error)) {
+		generatedFiles["figures/"+name+".svg"] = func() ([]byte, error) {
+			p, err := make()
+			if err != nil {
+				return nil, err
+			}
+			return p.SVG(), nil
+		}
+	}
+	words := func(p *picture.Picture) func() (*picture.Picture, error) {
+		return func() (*picture.Picture, error) { return p, nil }
+	}
+	draw("round", picture.Round)
+	draw("quarantine", picture.Quarantine)
+	draw("lease", words(picture.Lease()))
+	draw("domains", words(picture.Domains()))
+	draw("decision", words(picture.Decision()))
+}
+
+// Every picture is drawn by the code and shown on a page.
+func TestFigures(t *testing.T) {
+	shown := map[string]bool{}
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
+			assert.Contains(t, generatedFiles, found[1], "%s shows a picture that nothing draws", page)
+			shown[found[1]] = true
+		}
+	}
+	files, err := filepath.Glob("figures/*.svg")
+	require.NoError(t, err)
+	for _, file := range files {
+		assert.True(t, shown[filepath.ToSlash(file)], "no page shows %s", file)
+	}
+}

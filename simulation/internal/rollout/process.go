@@ -1,0 +1,97 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// process is a client process over its starts: it ends in an orderly way, and begins anew
+// with the next step's settings, when it next asks for a lock.
+type process struct {
+	r     Rollout
+	p     simulation.Process
+	began time.Time
+
+	step  int
+	locks *quorum.Coordinator
+}
+
+func (r Rollout) locker(p simulation.Process) (simulation.Locker, error) {
+	process := &process{r: r, p: p, began: p.Config.Clock.Now()}
+	return process, process.start()
+}
+
+// start opens the Coordinator with the settings of the present step.
+func (p *process) start() (err error) {
+	s := p.r.Steps[p.step]
+	cfg := p.p.Config
+	cfg.TTL, cfg.MaxTTL = cmp.Or(s.TTL, ttl), cmp.Or(s.MaxTTL, ttl)
+	cfg.Quorum, cfg.Set = s.Quorum, quorum.Set{Name: "orders", Version: s.Version}
+	if s.Change != nil {
+		s.Change(&cfg)
+	}
+	var instances []wire.Instance
+	for i, instance := range p.p.Instances {
+		if strings.ContainsRune(cmp.Or(s.Servers, "ABCDE"), rune('A'+i)) {
+			instances = append(instances, instance)
+		}
+	}
+	p.locks, err = quorum.New(cfg, instances...)
+	return err
+}
+
+// present gives the Coordinator, after a restart if one is due.
+func (p *process) present(ctx context.Context) (*quorum.Coordinator, error) {
+	next := p.step
+	for next+1 < len(p.r.Steps) && p.p.Config.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {
+		next++
+	}
+	if next == p.step {
+		return p.locks, nil
+	}
+	if err := p.Close(ctx); err != nil {
+		return nil, err
+	}
+	p.step = next
+	return p.locks, p.start()
+}
+
+func (p *process) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	locks, err := p.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := locks.TryAcquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &held{lease, locks.Set().Q}, nil
+}
+
+func (p *process) Acquire(context.Context, string) (simulation.Lease, error) {
+	return nil, errors.New("rollout: processes don't wait for locks")
+}
+
+func (p *process) Close(ctx context.Context) error {
+	ctx, cancel := p.p.Config.Clock.WithTimeout(ctx, ttl)
+	defer cancel()
+	if err := p.locks.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// held is a lease together with the quorum that it needs, for the simulation's checks.
+type held struct {
+	*quorum.Lease
+	quorum int
+}
+
+func (h *held) Quorum() int { return h.quorum }

@@ -1,0 +1,217 @@
+// Package rollout plays changes of a running service's settings: its processes are started
+// anew with the next settings one after the other, so that old and new ones lock side by
+// side, while servers restart empty and networks fail.
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// The settings of the service. All times are short, so that runs are.
+const (
+	ttl    = 2 * time.Second
+	longer = 3 * ttl // a MaxTTL that is raised to, or lowered from
+
+	processes = 4
+	watched   = 2 * longer // how long a run goes on after the last start
+)
+
+// Runs is how many runs each right order is held to with REDLOCK_LONG set.
+const Runs = 200
+
+// Step is what all processes are started with before the next step begins.
+type Step struct {
+	Title string
+	// After is how long the step before goes on from when the last process has it.
+	After time.Duration
+	// Servers are the servers' names. Empty: ABCDE.
+	Servers string
+	Quorum  int // 0: a majority
+	Version uint64
+	// TTL and MaxTTL are ttl unless they are set.
+	TTL, MaxTTL time.Duration
+	// Change makes other changes.
+	Change func(*quorum.Config)
+	// Guarded says that the resource takes no write without a token.
+	Guarded bool
+}
+
+// Rollout is a change: the steps in an order, of which the first is what was there before.
+type Rollout struct {
+	Name, Title string
+	Steps       []Step
+	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run
+	// that shows it.
+	Wrong string
+	Shows uint64
+	// Since is the step from which on violations count.
+	Since int
+	// Stagger is the time from one process's start with a step to the next one's. 0: ttl.
+	Stagger time.Duration
+	// Cuts is from how many servers each process is cut off at any time.
+	Cuts int
+}
+
+// Outcome is what many runs came to.
+type Outcome struct {
+	Runs, Violated int
+	// Seed is that of the first run that was violated, and Kinds what was found in it.
+	Seed  uint64
+	Kinds []simulation.ViolationKind
+	// Leases counts the leases, Mismatched the requests that were refused because of
+	// another set, and Tokenless the leases without a token while the resource wants one.
+	Leases, Mismatched, Tokenless int
+}
+
+// Play plays runs with the seeds from one on.
+func (r Rollout) Play(from uint64, runs int) (Outcome, error) {
+	o := Outcome{Runs: runs}
+	for seed := from; seed < from+uint64(runs); seed++ {
+		result, err := r.Run(seed)
+		if err != nil {
+			return o, err
+		}
+		if kinds := r.found(result); len(kinds) > 0 {
+			if o.Violated == 0 {
+				o.Seed, o.Kinds = seed, kinds
+			}
+			o.Violated++
+		}
+		r.count(result, &o)
+	}
+	return o, nil
+}
+
+// Run plays one run. The seed decides which process is cut off from which servers and
+// when, which server restarts empty and when, and which process asks for which lock.
+func (r Rollout) Run(seed uint64) (simulation.Result, error) {
+	result, err := simulation.Run(seed, simulation.Config{
+		Servers: 6, Processes: processes,
+		Progress: -1, // a client with the wrong settings is refused, and that is right
+		Locker:   r.locker,
+	}, r.faults(seed), r.work)
+	if err != nil {
+		return result, fmt.Errorf("rollout %s: %w", r.Name, err)
+	}
+	return result, nil
+}
+
+// found lists the kinds of violations that count.
+func (r Rollout) found(result simulation.Result) []simulation.ViolationKind {
+	var kinds []simulation.ViolationKind
+	for _, v := range result.Log.Violations() {
+		if v.At >= r.begins(r.Since, 0) {
+			kinds = append(kinds, v.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+func (r Rollout) count(result simulation.Result, o *Outcome) {
+	for _, e := range result.Log.History() {
+		switch {
+		case e.Kind == simulation.Refused && e.Words == quorum.ErrSetMismatch.Error():
+			o.Mismatched++
+		case e.Kind == simulation.Acquired:
+			o.Leases++
+			if e.Token == 0 && r.at(e.At).Guarded {
+				o.Tokenless++
+			}
+		}
+	}
+}
+
+// at is the step that the rollout is in.
+func (r Rollout) at(now time.Duration) Step {
+	step := 0
+	for step+1 < len(r.Steps) && now >= r.begins(step+1, 0) {
+		step++
+	}
+	return r.Steps[step]
+}
+
+// begins is when a process is started with a step.
+func (r Rollout) begins(step, process int) time.Duration {
+	if step == 0 {
+		return 0
+	}
+	at := 2 * ttl // so that there are leases, and marks on the servers
+	for i, s := range r.Steps[1 : step+1] {
+		at += s.After
+		if i > 0 {
+			at += processes * r.stagger()
+		}
+	}
+	return at + time.Duration(process)*r.stagger()
+}
+
+func (r Rollout) stagger() time.Duration { return cmp.Or(r.Stagger, ttl) }
+
+func (r Rollout) length() time.Duration { return r.begins(len(r.Steps)-1, processes) + watched }
+
+// faults cuts each process off from some servers at any time, so that leases are on few of
+// them, and restarts the servers without their data, one after the other and so seldom
+// that one of them is in quarantine at a time.
+func (r Rollout) faults(seed uint64) simulation.Schedule {
+	draw := rand.New(rand.NewPCG(seed, 0))
+	milliseconds := func(least, most int) time.Duration {
+		return time.Duration(least+draw.IntN(most-least)) * time.Millisecond
+	}
+	servers, quarantine := "ABCDE", ttl
+	for _, step := range r.Steps {
+		if strings.Contains(step.Servers, "F") {
+			servers = "ABCDEF"
+		}
+		quarantine = max(quarantine, step.MaxTTL)
+	}
+	var schedule simulation.Schedule
+	for process := range processes {
+		for at := time.Duration(0); at < r.length(); {
+			lasts := milliseconds(1000, 4000)
+			for _, server := range draw.Perm(len(servers))[:r.Cuts] {
+				schedule = append(schedule, simulation.Fault{
+					Kind: simulation.Cut, Process: fmt.Sprintf("c%d", process+1), Server: servers[server : server+1], At: at, For: lasts,
+				})
+			}
+			at += lasts
+		}
+	}
+	for at := milliseconds(0, 2000); at < r.length(); at += quarantine + milliseconds(500, 1500) {
+		server := draw.IntN(len(servers))
+		schedule = append(schedule, simulation.Fault{
+			Kind: simulation.Restart, Server: servers[server : server+1], At: at, For: 10 * time.Millisecond,
+		})
+	}
+	return schedule
+}
+
+// work takes locks and holds them for a while. Most are new to all clients.
+func (r Rollout) work(c *simulation.Client) {
+	began := c.Clock().Now()
+	now := func() time.Duration { return c.Clock().Now().Sub(began) }
+	for n := uint64(0); now() < r.length(); n++ {
+		key := "k"
+		if one := c.Pick(3*n, 4); one > 0 {
+			key = fmt.Sprintf("new-%d-%d", one, now()/longer)
+		}
+		lease, err := c.TryAcquire(key)
+		if err != nil {
+			c.Sleep(time.Duration(20+c.Pick(3*n+1, 100)) * time.Millisecond)
+			continue
+		}
+		if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
+			_ = c.Write(lease, value+1, version)
+		}
+		c.Sleep((lease.Validity() - 20*time.Millisecond) * time.Duration(1+c.Pick(3*n+2, 100)) / 100)
+		_ = c.Release(lease)
+	}
+}

@@ -11,10 +11,10 @@ import (
 // TryAcquire tries once to take the lock on key.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
-// *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch,
-// ErrOverloaded, ErrInterrupted with ctx's error if that ended first, ErrClosed, and a
-// failure of Config.Random. On an error nothing stays behind: what was set has
-// been deleted on every instance that answered, and is owed to the others.
+// *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
+// ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
+// Config.Random. After an error the key was deleted on every instance that answered, and the
+// delete stays pending for the others.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
@@ -27,17 +27,15 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 	return c.handOut(ctx, lease), nil
 }
 
-// Acquire takes the lock on key and waits for it until ctx ends, or Terms.MaxTries
-// or Terms.MaxWait are used up. Goroutines of one process are served in the order
-// in which they came, and processes too, as far as they can be called (see
-// Config.Notifications): each has as many turns in a row as it has goroutines that wait, or
-// twice as many where the lock is held for moments (see Config.Cohorts). A caller that
-// has the lock already is told so (ErrHeldByCaller).
+// Acquire takes the lock on key, and waits for it until ctx ends or Terms.MaxTries or
+// Terms.MaxWait is used up. Goroutines of one process get the lock in the order of arrival, and
+// so do processes if they can be notified (see Config.Notifications). A process has as many
+// turns in a row as goroutines wait in it, or twice as many if the lock is held only briefly
+// (see Config.Cohorts). A caller that has the lock already gets ErrHeldByCaller.
 //
-// Errors: those of TryAcquire for what waiting can't cure and for a ctx that had
-// ended before, else a *WaitError: it Is ErrExhausted for the bounds, ErrInterrupted
-// (with ctx's error) for the context and ErrClosed for Close, and has the last round's
-// error beside it.
+// Errors: those of TryAcquire if waiting can't cure them or ctx had ended before; otherwise a
+// *WaitError, which Is ErrExhausted for the bounds, ErrInterrupted (with ctx's error) for the
+// context, or ErrClosed for Close, and also Is the last round's error.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
@@ -55,14 +53,13 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 	return c.handOut(ctx, lease), nil
 }
 
-// Do takes the lock, keeps it alive while work runs, and releases it. The context
-// that work gets ends when ctx does or the lease is over, whichever is first; its
-// cause says which.
+// Do takes the lock, keeps it alive while work runs, and releases it. The context of work ends
+// with ctx or with the lease, whichever is first. Its cause says which.
 //
-// The error is Acquire's if the lock was not taken; else work's, joined with an
-// ErrLost or ErrClosed if the lease was over before work had ended, or with Release's
-// ErrNotHeld if its keys turned out to have gone: either says that work went on
-// without the lock. A panic in work passes on after the release.
+// If the lock was not taken the error is Acquire's. Otherwise it is work's, joined with ErrLost
+// or ErrClosed if the lease was over before work had ended, or with Release's ErrNotHeld if its
+// keys were gone. Both mean that work went on without the lock. A panic in work passes on after
+// the release.
 func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error) error {
 	lease, err := c.Acquire(ctx, key)
 	if err != nil {
@@ -76,24 +73,24 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 	}
 	defer func() {
 		if !released {
-			_ = release() // work panicked, and that is what its caller must see
+			_ = release() // work panicked, and the caller must see that
 		}
 	}()
 	err = work(lease.Within(ctx), lease)
 	over := lease.Err()
 	if errors.Is(over, ErrReleased) || errors.Is(over, ErrHandedOff) {
-		released = true // work did it itself
+		released = true // by work
 		return err
 	}
 	if relErr := release(); over == nil && errors.Is(relErr, ErrNotHeld) {
 		over = relErr
 	}
-	// An ErrUnreachable isn't work's concern: the lease was valid, and what is
-	// owed will be delivered. Hooks.Released tells of it.
+	// ErrUnreachable isn't returned: the lease was valid, and the deletes stay pending.
+	// Hooks.Released reports it.
 	return errors.Join(err, over)
 }
 
-// ready checks what every call needs.
+// ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
 	if err := validateKey(key); err != nil {
 		return err
@@ -115,7 +112,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
 // handOut gives a lease to its holder.
 func (c *Coordinator) handOut(ctx context.Context, lease *Lease) *Lease {
 	if acquired := c.cfg.Hooks.Acquired; acquired != nil {
-		c.tell(lease, func() { acquired(ctx, lease.event(nil)) })
+		c.withHook(lease, func() { acquired(ctx, lease.event(nil)) })
 	}
 	if c.terms.KeepAlive {
 		lease.KeepAlive()

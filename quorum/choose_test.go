@@ -23,8 +23,8 @@ func roundOf(q int, votes ...wire.Vote) *round {
 }
 
 // at is a vote for a token at a clock, both in microseconds, with reserved tokens.
-func at(token, clock int64, spare int) wire.Vote {
-	return wire.Vote{Outcome: wire.Granted, Token: fencing.Token(token), Reserved: spare, Clock: time.UnixMicro(clock)}
+func at(token, clock int64, reserved int) wire.Vote {
+	return wire.Vote{Outcome: wire.Granted, Token: fencing.Token(token), Reserved: reserved, Clock: time.UnixMicro(clock)}
 }
 
 func TestChoose(t *testing.T) {
@@ -54,10 +54,10 @@ func TestChoose(t *testing.T) {
 			if len(c.votes) == 4 {
 				q = 2 // so that there are two choices
 			}
-			token, spare, agree := roundOf(q, c.votes...).choose()
+			token, reserved, agree := roundOf(q, c.votes...).choose()
 			require.Equal(t, c.token, token)
 			require.Equal(t, c.agree, agree)
-			require.Equal(t, c.first, token-fencing.Token(spare))
+			require.Equal(t, c.first, token-fencing.Token(reserved))
 		})
 	}
 }
@@ -80,8 +80,8 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 			}
 		}
 		r := roundOf(q, votes...)
-		token, spare, agree := r.choose()
-		first := token - fencing.Token(spare)
+		token, reserved, agree := r.choose()
+		first := token - fencing.Token(reserved)
 
 		// By looking at each set of votes.
 		most, highest := 0, fencing.Token(0)
@@ -117,7 +117,7 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 		}
 		require.Equal(t, settled, agree)
 		require.LessOrEqual(t, first, token)
-		require.LessOrEqual(t, spare, 3)
+		require.LessOrEqual(t, reserved, 3)
 	}
 	require.Greater(t, found, 1000)
 }

@@ -6,37 +6,36 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// A cohort is the holders of this process that follow each other under one value: each
-// hands the lock on to the next without a word to the instances. The instances were asked
-// for time for one holder at a time, and which goroutine that is concerns nobody else.
-// (D. Dice, V. J. Marathe, N. Shavit, "Lock Cohorting", PPoPP 2012: hand a lock on where
-// that is cheap, within a node, for some turns, and then to another node.)
+// A cohort is a sequence of holders in this process under one value. Each hands the lock to the
+// next without asking the instances. The instances granted time to one holder at a time, and it
+// doesn't matter to them which goroutine that is. (D. Dice, V. J. Marathe, N. Shavit, "Lock
+// Cohorting", PPoPP 2012: hand a lock on where that is cheap, within a node, for some turns, and
+// then to another node.)
 //
-// It is as safe as the round that was won for the first of them:
+// A cohort is as safe as the round that was won for its first holder:
 //
-//   - Exclusion. The predecessor's lease is over, and so are its contexts, before the
-//     successor's lease is made: Release ends the one before handOff makes the other. A
-//     hand-off adds no time: the successor has the deadline of the round (see Lease.pass).
-//     A lease that was handed to a waiter which is cancelled by now was never used.
-//   - Order of the tokens. The round reserved tokens beside its own, on each instance in one
-//     step with that. It has those that are new on all instances that it is settled on
-//     (see round, and round.choose). They are given in ascending order.
-//   - One value for several holders. A late command of one holder could hurt the next.
-//     Only the last holder sends a delete. An extension could shorten what the next one
-//     has extended, so a lease that was extended, or may yet be, isn't handed on.
+//   - Exclusion. The predecessor's lease is over, and its contexts have ended, before the
+//     successor's lease is made: Release ends the one before handOff makes the other. A hand-off
+//     adds no time: the successor has the deadline of the round (see Lease.pass). If the
+//     successor was cancelled meanwhile, it never used the lease.
+//   - Order of the tokens. The round reserved tokens beside its own, on each instance in the same
+//     atomic step. It has those that are new on all instances of its settled quorum (see round,
+//     and round.choose). They are given in ascending order.
+//   - One value for several holders. A late request of one holder could harm the next. Only the
+//     last holder sends a delete. An extension could shorten a later one of the successor, so a
+//     lease that was extended, or may yet be, isn't handed on.
 //
-// The price: only the release of the last holder checks whether the keys were lost
-// meanwhile.
+// The price: only the release of the last holder checks whether the keys were lost meanwhile.
 
-// passShare is the share of a validity that may be used up when a lease is handed on: a
-// tenth, so that the successor has hardly less time than a round would give it.
+// passShare is the share of the validity that may be used up when a lease is handed on: a
+// tenth, so that the successor has nearly as much time as after a round.
 const passShare = 10
 
-// briefTurns is how many turns as short as a lease's must fit into that share for it to
-// count as held for moments.
+// briefTurns is how many turns of a length must fit into that share for the length to count as
+// brief.
 const briefTurns = 64
 
-// spares is how many tokens a round reserves for the successors of whoever wins it.
+// reserve is how many tokens a round reserves for local successors.
 func (w *wait) reserve() int {
 	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() {
 		return 0
@@ -63,8 +62,8 @@ func (h *valueState) draw() bool {
 	return true
 }
 
-// pass makes the lease that goes on where this one ended, for a waiter that asks on c's
-// terms. It gives nil if the waiter needs a round of its own.
+// pass makes the successor's lease, for a waiter with c's terms. It returns nil if the waiter
+// needs a round of its own.
 func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 	now := c.reader.Now()
 	l.mu.Lock()
@@ -86,8 +85,8 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 	return to
 }
 
-// passableLocked reports whether the lease, which is over for its holder, is fit for a
-// waiter that asks on these terms.
+// passableLocked reports whether the lease, which its holder has ended, can be handed to a
+// waiter with these terms.
 func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that is being extended isn't handed over
 	if l.state.c.cfg.Cohorts == Off || l.round == nil || l.extending != nil || terms.TTL != l.terms.TTL {
@@ -98,8 +97,8 @@ func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
 	return used <= l.length/passShare && l.length-used >= terms.MinValidity
 }
 
-// brief reports whether the lease was held so shortly that many can follow each other
-// under one value, if they all do the same.
+// brief reports whether the lease was held so briefly that many holders can have it one after
+// the other under one value, if they all do the same.
 func (l *Lease) brief() bool {
 	now := l.state.c.reader.Now()
 	l.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/internal/random"
 	"github.com/redquorum/redlock/quorum/internal/registry"
+	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -33,20 +34,20 @@ type Coordinator struct {
 
 // core is what all views of a Coordinator share.
 type core struct {
-	cfg          Config
-	connLife     time.Duration // the longest of any instance, see Instance.ConnLife
-	majority     majority.Majority
-	members      []*member
-	clock        clock.Clock
-	reader       *drift.Reader
-	random       *random.Source
-	background   *background.Group
-	queues       *waitQueues
-	subscribers  []*subscriber // per instance; nil if it cannot notify
-	admission    *admission.Limiter
-	keeper       *keeper
-	watching     sync.Once
-	waitReported atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
+	cfg           Config
+	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
+	majority      majority.Majority
+	members       []*member
+	clock         clock.Clock
+	reader        *drift.Reader
+	random        *random.Source
+	background    *background.Group
+	queues        *waitQueues
+	subscriptions []*subscription.Keeper // per instance; nil if it cannot notify
+	admission     *admission.Limiter
+	keeper        *keeper
+	watching      sync.Once
+	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
 
 // New makes a Coordinator on instances: three, five or seven independent masters, each
@@ -100,7 +101,9 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	for _, inst := range instances {
 		c.members = append(c.members, newMember(c, inst, servers, length))
 	}
-	c.subscribers = newSubscribers(c, instances)
+	for i, inst := range instances {
+		c.subscriptions = append(c.subscriptions, c.newSubscription(i, inst))
+	}
 	c.queues = newWaitQueues(&c.cfg, c.reader, !c.canNotify())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }

@@ -161,15 +161,17 @@
 //   - Taking a lock: config.go, coordinator.go, acquire.go, round.go (with the argument why
 //     tokens rise), and poll.go, which asks all instances at once for a round, an extension
 //     or a release.
-//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, release.go, handle.go.
-//   - One instance: request.go, member.go, probeturn.go, valuestate.go.
-//   - Waiting: wait.go, waitqueues.go, cohort.go, subscriber.go.
+//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, keeper.go, release.go,
+//     handle.go.
+//   - One instance: request.go, member.go, valuestate.go.
+//   - Waiting: wait.go, waitqueues.go, cohort.go, notify.go.
 //   - Reports: errors.go, hooks.go, verify.go, inspect.go, redact.go.
 //
 // The packages under internal know nothing of a Coordinator, and can be read alone: majority
 // (counting votes), presence (whether a value may be on an instance), quarantine (whether a
 // server may vote), cleanup (repeating deletes), handoff (the rules of the wait queue),
-// admission (overload), background, registry, rendezvous and random.
+// subscription (notifications), admission (overload), handletext, turns, background, registry,
+// rendezvous and random.
 //
 // # Sources
 //

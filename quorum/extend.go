@@ -10,20 +10,20 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Extend gives the lease a new TTL from now, on a quorum of instances where the
-// key is still its own and that aren't in quarantine, and puts it back on those
-// that lack it (a restart, a late grant, a key of somebody else's that has gone
-// since), which never counts towards the quorum: else an expired lease could be
-// revived under an old token.
+// Extend gives the lease a new TTL from now. It needs a quorum of instances that are not in
+// quarantine and on which the key is still the lease's. It also restores the lease on instances
+// that lack it (after a restart, after a late grant, or after another client's key expired).
+// These never count towards the quorum: otherwise an expired lease could be revived under an
+// old token.
 //
-// The new validity counts from just before the extension was sent. If it isn't
-// won, or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the
-// old deadline stands; another try may succeed in the first case. If so many
-// instances say that the key is not the lease's that no quorum can have it, the
-// lease ends at once, and the error Is ErrLost. Past the deadline the answer is
-// ErrExpired, and nobody is asked. Other errors: ErrReleased, ErrHandedOff and ErrClosed
-// if the lease ended by that, ErrConfig for a nil lease, and ErrInterrupted with ctx's
-// error, after which the outcome is unknown and the old deadline stands.
+// The new validity counts from just before the extension was sent. If the extension isn't won,
+// or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the old deadline
+// stands. In the first case another try may succeed. If so many instances say that the key is
+// not the lease's that no quorum can have it, the lease ends at once, and the error Is ErrLost.
+// After the deadline the error is ErrExpired, and no instance is asked. Other errors:
+// ErrReleased, ErrHandedOff and ErrClosed if that ended the lease, ErrConfig for a nil lease,
+// and ErrInterrupted with ctx's error, after which the outcome is unknown and the old deadline
+// stands.
 func (l *Lease) Extend(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
@@ -31,13 +31,13 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
-	// Capped like the keeper's: a short extension of the keeper's that is late on
-	// its way must not cut the key's life below what a longer one promised.
+	// Capped as in KeepAlive: a short extension by KeepAlive that arrives late must not leave
+	// the key with less time than a longer one promised.
 	return l.extend(ctx, l.cappedTTL, l.state.c.cfg.InstanceTimeout)
 }
 
-// extend asks for the TTL when its turn has come: what a keeper may still ask for
-// shrinks while it stands in line. timeout bounds each command to each instance.
+// extend calls askTTL when no other extension is under way, because MaxLife leaves less with
+// time. timeout bounds each request to each instance.
 func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout time.Duration) error {
 	extending := l.extensions()
 	select {
@@ -61,8 +61,8 @@ func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout
 		return l.Err()
 	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
 	case length < left:
-		// It would shorten the keys' life below what the holder was promised,
-		// even if only a minority took it.
+		// It would leave the keys with less time than the holder was promised, even if
+		// only a minority took it.
 		return nil
 	}
 	if c.cfg.Hooks.RoundStarted != nil {
@@ -143,9 +143,9 @@ func (e *extension) count(_ int, vote *wire.Vote) {
 
 func (e *extension) open() bool { return e.verdict == majority.Pending }
 
-// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended is
-// restored, because the keys of another one would only stand in others' way; and none is
-// after its release.
+// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended
+// is restored, because the keys of any other would only block other clients. No lease is
+// restored after its release.
 func (e *extension) secondRequest(i int) (wire.Request, bool) {
 	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
@@ -163,8 +163,8 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	select {
 	case <-e.decided:
 	case <-ctx.Done():
-		// It goes on by itself and may even be won, but its holder doesn't
-		// learn that, and so must not count on it.
+		// It may still be won, but the holder doesn't learn that, and so must not count on
+		// it.
 		return l.extendError(ErrInterrupted, causeOf(ctx), e.snapshot())
 	}
 	e.mu.Lock()
@@ -172,8 +172,8 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	e.mu.Unlock()
 	//guard:extension-needs-quorum  only a quorum extends a lease
 	if verdict == majority.Lost {
-		// So many say "not yours" that no quorum can have it: that is certain,
-		// and waiting for the deadline would only prolong the illusion.
+		// So many instances say "not yours" that certainly no quorum has it. The holder
+		// must not go on until the deadline.
 		if tally.RefusalsDecide() {
 			err := l.extendError(ErrLost, nil, e.snapshot())
 			if !l.end(err) {
@@ -187,8 +187,7 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 	return l.prolong(start, length, e)
 }
 
-// prolong sets the new deadline, unless the lease has ended meanwhile: what has
-// been told to be over stays over.
+// prolong sets the new deadline, unless the lease has ended meanwhile.
 func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension) error {
 	//guard:late-replies  replies that come after the deadline extend nothing
 	if l.Validity() <= 0 {

@@ -1,54 +1,48 @@
 package quorum
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/handletext"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Handle is a lease on its way to another process, which goes on with it
-// (Coordinator.Resume) or releases it (Coordinator.ReleaseHandle). Lease.HandOff makes
-// it, and ends the lease where it was: at no time do two processes believe in it.
+// Handle is a lease that one process hands off to another, which resumes it
+// (Coordinator.Resume) or releases it (Coordinator.ReleaseHandle). Lease.HandOff makes the
+// handle and ends the lease in the sender, so no two processes hold it at once.
 //
-// It is a secret like a password, because whoever has it can take the lease or release
-// it. So only Text writes it out: printing, logging and encoding/json don't.
+// A handle is a secret like a password, because its owner can take or release the lease. Only
+// Text writes it out. Printing, logging and encoding/json don't.
 //
-// # Why one lease stays one
+// # Why there is one holder
 //
-// Resume takes the lease over by a value of its own. It replaces the old value, on each
-// instance in one step, and needs a quorum on which the old value was still there: so
-// nobody else had the lock in between, as with an extension. Whatever the sender sent
-// late names the old value. It can't shorten, extend or delete the new one; where the key
-// is free it may set the old value again, which nobody counts, and which the sender
-// deletes. The same holds for a second Resume of the same handle: it finds no quorum that
-// has the old value.
+// Resume replaces the lease's value by a new one, on each instance in one atomic step, and
+// needs a quorum on which the old value was still there. So no other client had the lock in
+// between, as with an extension. Late requests of the sender name the old value. They can't
+// shorten, extend or delete the new one. Where the key is free they may set the old value
+// again, which no client counts, and which the sender deletes. A second Resume of the same
+// handle fails, because no quorum has the old value any more.
 //
-// The new lease has a token of its own, for the same reason: what the sender writes late
-// is refused by a resource that has seen the receiver's. Replacing raises each counter in
-// the same step, so the argument for the order of tokens (see round) is that of any other
-// round. The handle's token only says what the new one must be above.
+// The new lease has a new token, so that a resource that has seen it refuses late writes of
+// the sender. Replacing raises each counter in the same step, so the argument for the order of
+// tokens (see round) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
 	key      string
-	value    *string // a pointer, so that fmt doesn't print it from within a struct
+	value    *string // a pointer, so that fmt doesn't print it as a field of a struct
 	token    fencing.Token
 	ttl      time.Duration
 	deadline time.Time
 	set      wire.Set
 
-	// How long the lease may live in all, 0 for no bound; how long it had lived when it
-	// was handed off; and when that was, by the sender's wall clock.
+	// MaxLife, 0 for no bound; how long the lease had been held when it was handed off; and
+	// when that was, by the sender's wall clock.
 	maxLife, lived time.Duration
 	sent           time.Time
 }
@@ -56,24 +50,22 @@ type Handle struct {
 // Key is the resource.
 func (h Handle) Key() string { return h.key }
 
-// Token is the fencing token that the lease had. Resume gives a larger one.
+// Token is the fencing token of the lease. Resume gets a larger one.
 func (h Handle) Token() fencing.Token { return h.token }
 
 // Deadline is when the lease ends unless it is resumed, by the sender's wall clock.
 func (h Handle) Deadline() time.Time { return h.deadline }
 
-// HandOff ends the lease here, without releasing it, and gives it in a form for another
-// process. It waits for an extension that is under way, and for answers of instances
-// that are still to come: no longer than ctx, and without one for some InstanceTimeouts
-// where an instance hangs, because each extension of KeepAlive waits for up to four. The
-// contexts of the lease end with ErrHandedOff, and so does whatever is done with it
-// afterwards.
+// HandOff ends the lease in this process, without releasing it, and returns a handle for
+// another process. It waits for an extension that is under way and for answers that are still
+// missing, no longer than ctx. If an instance hangs, that may take several InstanceTimeouts,
+// because an extension of KeepAlive waits for up to four. The contexts of the lease end with
+// ErrHandedOff, and later calls on it fail with ErrHandedOff.
 //
-// The lease goes on for what it had left, and expires if nobody resumes it. Its MaxLife
-// goes along.
+// The lease keeps its deadline, and expires if it isn't resumed. MaxLife goes on, too.
 //
-// Errors: ErrInterrupted with ctx's error, after which the lease is still held here, and
-// why the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
+// Errors: ErrInterrupted with ctx's error, after which the lease is still held here; the
+// reason if the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
 // ErrClosed); ErrConfig for a nil lease.
 func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
@@ -100,8 +92,8 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		l.mu.Unlock()
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
-	// In one step, so that a release at the same time either is before this, or finds that
-	// the lease was handed off.
+	// In one step, so that a release at the same time either comes before this, or finds
+	// that the lease was handed off.
 	//guard:handoff-ends-lease  handing a lease off ends it for its holder
 	ends, first := l.endLocked(ErrHandedOff)
 	if !first { // its deadline or Close came first, and it can still be released
@@ -117,12 +109,12 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
-	l.tellEnd(ErrHandedOff, ends)
-	// Waiters of this process have to ask the instances from now on.
+	l.announceEnd(ErrHandedOff, ends)
+	// From now on waiters of this process must ask the instances.
 	c.queues.freed(l)
 	select {
 	case <-l.state.abandon():
-		// Nothing of this process arrives any more but what went unanswered.
+		// Only requests without an answer can still arrive.
 	case <-ctx.Done():
 	}
 	if released := c.cfg.Hooks.Released; released != nil {
@@ -132,17 +124,16 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	return h, nil
 }
 
-// Resume takes over a lease that was handed off: with its TTL, counted from here, and a
-// value and a token of its own. It doesn't matter what the sender's clock shows, but a
-// handle whose deadline has passed here as well is refused with ErrExpired, and nobody
-// is asked. It takes scripts on the instances, also with Fencing Off (see Request.Replace).
+// Resume takes over a lease that was handed off, with its TTL counted from now, and with a new
+// value and token. The sender's clock need not agree with this one, but a handle whose deadline
+// has passed by this clock is refused with ErrExpired, and no instance is asked. Resume takes
+// scripts on the instances, even with Fencing Off (see Request.Replace).
 //
-// Errors: ErrConfig for a handle of another set of instances, of a TTL above MaxTTL, or
-// of a token that isn't below the instances' counters; ErrExpired; ErrLost if so many
-// instances say that the key is not the lease's that no quorum can have it; and those of
-// TryAcquire but ErrHeldByCaller and ErrTaken. After an error from the instances the lease
-// is given up: what was replaced has been deleted again. ReleaseHandle frees the rest
-// before it expires.
+// Errors: ErrConfig for a handle of another set of instances, with a TTL above MaxTTL, or with
+// a token that isn't below the instances' counters; ErrExpired; ErrLost if so many instances
+// say that the key is not the lease's that no quorum can have it; and those of TryAcquire
+// except ErrHeldByCaller and ErrTaken. After an error from the instances the lease is lost:
+// replaced values have been deleted again. ReleaseHandle deletes the rest before it expires.
 func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
 	terms, lived, err := c.fits(handle)
 	if err != nil {
@@ -178,14 +169,14 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
 		return err
 	}
-	hold := newValueState(c.core, handle.key, *handle.value)
-	for i := range hold.slots {
-		hold.slots[i].presence.There = true // as far as is known; whoever lacks it will say so
+	state := newValueState(c.core, handle.key, *handle.value)
+	for i := range state.slots {
+		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}
-	return makeLease(c, ctx, hold, handle.token, c.terms, c.reader.Now()).Release(ctx)
+	return makeLease(c, ctx, state, handle.token, c.terms, c.reader.Now()).Release(ctx)
 }
 
-// readable checks whether a handle is one for these instances.
+// readable checks whether a handle is for these instances.
 func (c *Coordinator) readable(h Handle) error {
 	if err := h.validate(); err != nil {
 		return err
@@ -199,7 +190,7 @@ func (c *Coordinator) readable(h Handle) error {
 	return nil
 }
 
-// fits gives the terms on which a handle is resumed, and how long its lease has lived.
+// fits returns the terms on which a handle is resumed, and how long its lease was held.
 func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err error) {
 	if err := c.readable(h); err != nil {
 		return Terms{}, 0, err
@@ -223,9 +214,9 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	if fit != nil {
 		return Terms{}, 0, fmt.Errorf("handle: %w", fit)
 	}
-	// How long it was on its way is only known by two processes' clocks. Where they
-	// disagree the life is longer than MaxLife by less than a TTL, for the keys expire.
-	// A forged handle may say that it was sent in another millennium.
+	// The time since the hand-off is known only from two processes' clocks. If they disagree
+	// the lease may exceed MaxLife, by less than a TTL, because its keys expire. A forged
+	// handle may name another millennium.
 	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
 	lived = h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
 	if terms.MaxLife == 0 {
@@ -238,7 +229,7 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 	return terms, lived, nil
 }
 
-// String hides the value, so that a handle that is printed gives nothing away.
+// String hides the value.
 func (h Handle) String() string {
 	return fmt.Sprintf("handle of %q, token %d, until %s", h.key, h.token, h.deadline.Format(time.RFC3339Nano))
 }
@@ -257,137 +248,42 @@ func (h Handle) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON fails: encoding/json is what loggers use for a struct with a handle in it.
+// MarshalJSON fails, because loggers use encoding/json for a struct with a handle in it.
 func (h Handle) MarshalJSON() ([]byte, error) {
 	//guard:handle-stays-secret  encoding/json doesn't write a handle's secret
 	return nil, fmt.Errorf("%w: a handle is a secret, and isn't written by encoding/json; send what Handle.Text gives", ErrConfig)
 }
 
-// handleVersion is the first field of the text, so that a later form can be told
-// from this one.
-const handleVersion = 2
-
-// maxHandle bounds what ParseHandle reads.
-const maxHandle = 16 << 10
-
-// handleText is the text's form.
-type handleText struct {
-	Version  int           `json:"redlock_handle"`
-	Key      string        `json:"key"`
-	Value    string        `json:"value"`
-	Token    fencing.Token `json:"token"`
-	TTL      time.Duration `json:"ttl_ns"`
-	Deadline time.Time     `json:"deadline"`
-	Set      string        `json:"set"` // Set.String
-	MaxLife  time.Duration `json:"max_life_ns"`
-	Lived    time.Duration `json:"lived_ns"`
-	Sent     time.Time     `json:"sent"`
-}
-
-// Text writes the handle with its secret, for ParseHandle. Errors are ErrConfig: for the
-// zero Handle, and for a key that isn't UTF-8, which JSON can't carry.
+// Text returns the handle with its secret, for ParseHandle. Errors are ErrConfig: for the zero
+// Handle, and for a key that isn't UTF-8, which JSON can't carry.
 func (h Handle) Text() (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
 	}
-	if !utf8.ValidString(h.key) {
-		return "", fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.key)
-	}
-	text, err := json.Marshal(handleText{
-		Version: handleVersion, Key: h.key, Value: *h.value, Token: h.token, TTL: h.ttl, Deadline: h.deadline,
+	return handletext.Write(handletext.Fields{
+		Key: h.key, Value: *h.value, Token: h.token, TTL: h.ttl, Deadline: h.deadline,
 		Set: h.set.String(), MaxLife: h.maxLife, Lived: h.lived, Sent: h.sent,
 	})
-	if err != nil {
-		return "", fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
-	}
-	return string(text), nil
 }
 
-// ParseHandle reads what Handle.Text wrote. It accepts nothing else: no unknown field,
-// no missing one, none twice or in other letters, nothing after the end. Errors are
-// ErrConfig.
+// ParseHandle reads what Handle.Text wrote, and accepts nothing else. Errors are ErrConfig.
 func ParseHandle(text string) (Handle, error) {
-	h, err := parseHandle(text)
-	if err == nil {
-		err = h.validate()
-	}
+	f, err := handletext.Read(text)
 	if err != nil {
 		return Handle{}, err
 	}
-	return h, nil
-}
-
-func parseHandle(text string) (Handle, error) {
-	if len(text) > maxHandle {
-		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), maxHandle)
-	}
-	fields, err := objectFields(text)
-	if err != nil {
-		return Handle{}, fmt.Errorf("%w: the handle can't be read: %w", ErrConfig, err)
-	}
-	var t handleText
-	for _, field := range []struct {
-		name string
-		to   any
-	}{
-		{"redlock_handle", &t.Version}, {"key", &t.Key}, {"value", &t.Value}, {"token", &t.Token}, {"ttl_ns", &t.TTL},
-		{"deadline", &t.Deadline}, {"set", &t.Set}, {"max_life_ns", &t.MaxLife}, {"lived_ns", &t.Lived}, {"sent", &t.Sent},
-	} {
-		raw, there := fields[field.name]
-		if !there || string(raw) == "null" {
-			return Handle{}, fmt.Errorf("%w: the handle has no %s", ErrConfig, field.name)
-		}
-		if err := json.Unmarshal(raw, field.to); err != nil {
-			return Handle{}, fmt.Errorf("%w: the handle's %s can't be read", ErrConfig, field.name) // not the error, which may quote a secret
-		}
-		if field.name == "redlock_handle" && t.Version != handleVersion {
-			return Handle{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, t.Version, handleVersion)
-		}
-		delete(fields, field.name)
-	}
-	for name := range fields {
-		return Handle{}, fmt.Errorf("%w: the handle has a field %.40q, which no handle has", ErrConfig, name)
-	}
-	set, err := wire.ParseSet(t.Set)
+	set, err := wire.ParseSet(f.Set)
 	if err != nil {
 		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
 	}
-	return Handle{
-		key: t.Key, value: &t.Value, token: t.Token, ttl: t.TTL, deadline: t.Deadline, set: set,
-		maxLife: t.MaxLife, lived: t.Lived, sent: t.Sent,
-	}, nil
-}
-
-// objectFields reads a JSON object, each field once and by its exact name: encoding/json
-// itself takes the last of several, in whatever letters.
-func objectFields(text string) (map[string]json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
-		return nil, errors.New("it is no JSON object")
+	h := Handle{
+		key: f.Key, value: &f.Value, token: f.Token, ttl: f.TTL, deadline: f.Deadline, set: set,
+		maxLife: f.MaxLife, lived: f.Lived, sent: f.Sent,
 	}
-	fields := make(map[string]json.RawMessage)
-	for decoder.More() {
-		token, err := decoder.Token()
-		name, ok := token.(string)
-		if err != nil || !ok {
-			return nil, errors.New("it is cut off or no JSON object")
-		}
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); err != nil {
-			return nil, errors.New("it is cut off or no JSON object")
-		}
-		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("it has the field %.40q twice", name)
-		}
-		fields[name] = raw
+	if err := h.validate(); err != nil {
+		return Handle{}, err
 	}
-	if end, err := decoder.Token(); err != nil || end != json.Delim('}') {
-		return nil, errors.New("it is cut off")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it has something after its end")
-	}
-	return fields, nil
+	return h, nil
 }
 
 func (h Handle) validate() error {

@@ -14,9 +14,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Inspection is what the instances say about a key at one time. It may be out of
-// date when it is read: it is for people and dashboards, never for deciding
-// whether to go on.
+// Inspection is what the instances say about a key at one time. It may be out of date when it
+// is read. It is for people and dashboards, and never for decisions of a holder.
 type Inspection struct {
 	Key string
 	// Holders are the values found, the one on most instances first.
@@ -25,9 +24,8 @@ type Inspection struct {
 	// errors of those that didn't answer.
 	Free   []string
 	Failed []Ballot
-	// Token is the largest counter found: that of the last lease, if its
-	// instances answered, or more, if tokens were set aside for who follows it.
-	// 0 if there is none.
+	// Token is the largest counter found: the token of the last lease, if its instances
+	// answered, or a larger one that it reserved for local successors. 0 if there is none.
 	Token fencing.Token
 	// Quorum is how many instances make a lease.
 	Quorum int
@@ -43,15 +41,15 @@ type Holder struct {
 	Value string
 	// Instances names those that have it.
 	Instances []string
-	// Remaining is how long it keeps a quorum, if it has one, else how long the
-	// last of its keys lives; NoExpiry if that is for ever. The holder's own
-	// validity is shorter by the drift allowance.
+	// Remaining is how long it keeps a quorum, if it has one, otherwise how long the last of
+	// its keys lives; NoExpiry if that is forever. The holder's own validity is shorter by the
+	// drift allowance.
 	Remaining time.Duration
 	// Held says that it is on a quorum of instances.
 	Held bool
 }
 
-// Held is the holder that has a quorum, nil if none has.
+// Held is the holder with a quorum, nil if there is none.
 func (i Inspection) Held() *Holder {
 	if len(i.Holders) > 0 && i.Holders[0].Held {
 		return &i.Holders[0]
@@ -81,7 +79,7 @@ func (h *Holder) text() string {
 	return text
 }
 
-// holderIn is who has the lock, as far as refused votes tell; nil if none does.
+// holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
 func holderIn(votes []Ballot, quorum int) *Holder {
 	var h Holder
 	var times []time.Duration
@@ -98,11 +96,11 @@ func holderIn(votes []Ballot, quorum int) *Holder {
 	return &h
 }
 
-// Inspect looks at a lock without taking it: who holds it, on which instances, for
-// how long. It waits for all instances, but no longer than InstanceTimeout.
+// Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
+// It waits for all instances, but no longer than InstanceTimeout.
 //
-// The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a
-// quorum answered (the Inspection has what was found), ErrInterrupted, ErrClosed.
+// The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
+// answered (the Inspection has what was found), ErrInterrupted, or ErrClosed.
 func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
 	if err := c.ready(ctx, wire.Look, key); err != nil {
 		return Inspection{}, err
@@ -160,8 +158,7 @@ func inspection(key string, quorum int, ballots []Ballot) Inspection {
 	return found
 }
 
-// lasts is how long at least quorum of the keys live, or any of them if they are
-// fewer.
+// lasts is how long at least a quorum of the keys live, or any of them if they are fewer.
 func lasts(times []time.Duration, quorum int) time.Duration {
 	const forever = 1<<63 - 1
 	for i, t := range times {
@@ -180,7 +177,7 @@ func lasts(times []time.Duration, quorum int) time.Duration {
 	return last
 }
 
-// String tells it in one line. It leaves out the holders' values: who has one can
+// String is the Inspection in one line, without the holders' values, which are enough to
 // release the lock.
 func (i Inspection) String() string {
 	var parts []string

@@ -6,13 +6,13 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// KeepAlive extends the lease by itself, each time between a sixth and a third of its
-// validity is used up, until it is released or lost, the Coordinator is closed, or
-// its life has reached Terms.MaxLife. When it can't extend, it tries again until the
-// deadline, and there the lease ends, not later. A second call does nothing.
+// KeepAlive has the Coordinator extend the lease whenever between a sixth and a third of its
+// validity is used up, until it is released or lost, the Coordinator is closed, or it has
+// reached Terms.MaxLife. If an extension fails the Coordinator tries again until the deadline,
+// at which the lease ends. A second call does nothing.
 //
-// The Coordinator keeps the lease alive, not its holder: work that hangs forever keeps the
-// lock forever, unless MaxLife is set.
+// The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
+// forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
 	if l == nil {
 		return
@@ -30,17 +30,17 @@ func (l *Lease) KeepAlive() {
 	}
 }
 
-// extensionPause is the pause before the next extension of a lease that has so much
-// validity left.
+// extensionPause is the pause before the next extension of a lease that has so much validity
+// left.
 //
-// Many leases that were taken together must not fall due together, again and again. So the
-// pauses are random: half of a third at least, and after an extension that failed up to a
-// quarter of what is left is added.
+// Leases that were taken together must not be extended together each time. So the pauses are
+// random: at least a sixth of the validity, and up to a third. After an extension that failed
+// up to a quarter of what is left is added.
 //
-// A repeated extension adds to the load of servers that may be overloaded. So it begins an
-// InstanceTimeout after the one that failed, or later: by then its requests have been
-// answered or given up, and at each instance no more than one extension of a lease is under
-// way. Only in the last two InstanceTimeouts the pauses are shorter.
+// A repeated extension adds to the servers' load, which may be too high already. So the next
+// try begins an InstanceTimeout or more after one that failed. By then its requests were
+// answered or have timed out, so that at most one extension of a lease is under way at each
+// instance. Only in the last two InstanceTimeouts are the pauses shorter.
 func (l *Lease) extensionPause(left time.Duration, failed bool) time.Duration {
 	const least = time.Millisecond
 	c := l.state.c
@@ -53,23 +53,23 @@ func (l *Lease) extensionPause(left time.Duration, failed bool) time.Duration {
 	return max(pause, least)
 }
 
-// patience is for how long the keeper waits for an instance: for an InstanceTimeout or, while
-// much validity is left, for up to four. The answer to an extension is as good when it is
-// late, for the new validity counts from before it was sent. And to ask once more would
-// cost servers that are late a second extension.
+// patience is the timeout of an extension by KeepAlive: an InstanceTimeout or, while much
+// validity is left, up to four. A late answer to an extension is as good as an early one,
+// because the new validity counts from before it was sent. And another try would cost slow
+// servers a second extension.
 func (c *core) patience(left time.Duration) time.Duration {
 	//guard:late-extensions-count  a keep-alive uses the answers of servers that are late
 	return max(c.cfg.InstanceTimeout, min(4*c.cfg.InstanceTimeout, left/8))
 }
 
-// cappedTTL is nextTTL's TTL; an extension by what gains nothing does nothing.
+// cappedTTL is nextTTL's TTL. If it gains nothing, extend does nothing.
 func (l *Lease) cappedTTL() time.Duration {
 	ttl, _ := l.nextTTL()
 	return ttl
 }
 
-// nextTTL is the TTL for the next extension, so that the life stays within
-// Terms.MaxLife; more is false if that leaves nothing to gain.
+// nextTTL is the TTL for the next extension, within Terms.MaxLife; more is false if that leaves
+// nothing to gain.
 func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	ttl = l.terms.TTL
 	//guard:max-life  MaxLife bounds a lease that is kept alive

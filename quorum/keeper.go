@@ -10,7 +10,7 @@ import (
 
 // keeper ends leases at their deadlines and extends those that are kept alive. A
 // Coordinator and its views share one, which costs one goroutine however many leases there
-// are. A lease that nobody watches is not in it: its validity is computed on demand.
+// are. A lease that is not watched is not in it: its validity is computed on demand.
 //
 // The keeper calls no user code: a lease that has expired ends on a goroutine of its own, so
 // that a slow hook delays no other lease's end.
@@ -29,8 +29,8 @@ type keeper struct {
 // kept is what the keeper knows of a lease. Guarded by the keeper's lock.
 type kept struct {
 	present  bool
-	index    int           // in keeper.leases, -1 while the goroutine looks at the lease
-	due      time.Duration // when to look at it next, by the monotonic clock
+	index    int           // in keeper.leases, -1 while the goroutine checks the lease
+	due      time.Duration // when to check it next, by the monotonic clock
 	extendAt time.Duration // when to extend it, never if it is not to be extended
 }
 
@@ -48,7 +48,7 @@ func (k *keeper) watch(l *Lease, extendIn time.Duration) {
 	now := k.c.reader.Now().Mono
 	look := lookAgain(l.leftNow())
 	k.mu.Lock()
-	// Invariant: the goroutine sees every lease that is added, or nobody adds one. It was
+	// Invariant: the goroutine sees every lease that is added, or none is added. It was
 	// started before this, unless the Coordinator was closed before.
 	if k.closed || k.c.closed() {
 		k.mu.Unlock()
@@ -204,7 +204,7 @@ func (k *keeper) close() {
 		}
 	}
 	for _, l := range ended {
-		l.tellEnd(ErrClosed, nil)
+		l.announceEnd(ErrClosed, nil)
 	}
 }
 

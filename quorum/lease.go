@@ -15,39 +15,37 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Lease is a lock that was taken, for a time. It is safe for concurrent use. What a holder
-// does with a nil Lease by mistake is an error and no panic: it has nothing, its contexts
-// and Done have ended, and it can't be extended, handed off or released (ErrConfig).
+// Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil Lease
+// causes errors and no panics: its contexts and Done have ended, and it can't be extended,
+// handed off or released (ErrConfig).
 //
-// Holding a Lease means: until Validity is used up, no other client has one on
-// the same key, as long as the assumptions of the package documentation hold.
-// Since no client can know for sure that it isn't about to be paused, what is
-// done under the lease should carry its Token to a resource that checks it.
+// Until its Validity is used up, no other client has a valid lease on the same key, if the
+// assumptions of the package documentation hold. No client can be sure that it isn't about to
+// be paused. So work under the lease should pass its Token to a resource that checks it.
 type Lease struct {
 	state    *valueState
 	token    fencing.Token
 	terms    Terms
 	acquired drift.Instant
 	round    *round          // nil for ReleaseHandle
-	parent   context.Context // the acquiring call's values, without its end
+	parent   context.Context // the values of the acquiring call's context, without its end
 
 	mu       sync.Mutex
 	start    drift.Instant // just before the last won round was sent
 	length   time.Duration // validity counted from start
-	over     error         // why the lease has ended, nil while it runs
+	over     error         // why the lease has ended, nil while it lasts
 	overAt   time.Time
 	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
 	released bool                                        // Release was called
 	watched  bool                                        // the keeper ends it at its deadline
 	keeps    bool                                        // the keeper extends it
-	capped   bool                                        // its life has reached Terms.MaxLife
-	passed   bool                                        // another one has gone on under the value
+	capped   bool                                        // Terms.MaxLife has cut its TTL
+	passed   bool                                        // a successor has the value
 	own      context.Context
 
 	kept kept // guarded by the keeper's lock
 
-	// Made when they are first asked for: most leases are taken and released
-	// without.
+	// Made at their first use: most leases need none of them.
 	done      chan struct{} // closed when it has ended
 	extending chan struct{} // holds one element while an extension is under way
 }
@@ -77,7 +75,7 @@ func (l *Lease) Key() string {
 	return l.state.key
 }
 
-// String names the lease, and gives nothing away by which it could be released.
+// String names the lease, without its value.
 func (l *Lease) String() string {
 	if l == nil {
 		return "no lease"
@@ -85,7 +83,7 @@ func (l *Lease) String() string {
 	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.state.key, l.token, l.Validity())
 }
 
-// Format prints String for every verb: fmt would print the Coordinator behind it, too.
+// Format prints String for every verb. Otherwise fmt would print the Coordinator, too.
 func (l *Lease) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.String()) }
 
 // LogValue is the lease for log/slog.
@@ -96,11 +94,10 @@ func (l *Lease) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
 }
 
-// Value is what the key is set to on the instances: 40 random hexadecimal digits,
-// and ":" and Config.Owner if there is one. Whoever knows it can release the
-// lease. It tells one acquisition from another, not one holder: those of this process
-// who follow each other (see Config.Cohorts) share it, which Token doesn't. Empty once
-// the lease was passed on, for the value is the next one's then.
+// Value is what the key is set to on the instances: 40 random hexadecimal digits, and ":" and
+// Config.Owner if there is one. Knowing it is enough to release the lease. It belongs to one
+// acquisition, not to one holder: local successors (see Config.Cohorts) share it, while each
+// has a Token of its own. It is empty once the lease was handed to a successor.
 func (l *Lease) Value() string {
 	if l == nil {
 		return ""
@@ -114,8 +111,8 @@ func (l *Lease) Value() string {
 	return l.state.value
 }
 
-// Token is the fencing token: larger than that of every earlier lease on the same
-// key. 0 if Config.Fencing is Off.
+// Token is the fencing token. It is larger than that of every earlier lease on the same key. It
+// is 0 if Config.Fencing is Off.
 func (l *Lease) Token() fencing.Token {
 	if l == nil {
 		return 0
@@ -123,7 +120,7 @@ func (l *Lease) Token() fencing.Token {
 	return l.token
 }
 
-// Votes is every instance's vote, with those that came after the round was won.
+// Votes has every instance's ballot, including those that came after the round was won.
 func (l *Lease) Votes() []Ballot {
 	if l == nil || l.round == nil {
 		return nil
@@ -131,8 +128,8 @@ func (l *Lease) Votes() []Ballot {
 	return l.round.snapshot()
 }
 
-// Instances names those that are known to have the lease now: more than a quorum
-// means that it survives the loss of some.
+// Instances names the instances that are known to have the lease now. With more than a quorum
+// it survives the loss of some.
 func (l *Lease) Instances() []string {
 	if l == nil {
 		return nil
@@ -140,10 +137,9 @@ func (l *Lease) Instances() []string {
 	return l.state.instances()
 }
 
-// Validity is how long the holder may still act: the TTL, less the time since
-// just before it was asked for by the monotonic or the wall clock (whichever
-// went further), less the drift allowance. 0 when the lease is over. It doesn't
-// count what the holder will lose by being paused after it asked.
+// Validity is how long the holder may still act: the TTL, less the time since just before the
+// request was sent (the larger of the monotonic and the wall clock's), less the drift
+// allowance. It is 0 when the lease is over. It can't account for pauses after this call.
 func (l *Lease) Validity() time.Duration {
 	if l == nil {
 		return 0
@@ -160,18 +156,18 @@ func (l *Lease) Validity() time.Duration {
 	return left
 }
 
-// leftLocked is the validity, 0 when there is none. l.mu is held.
+// leftLocked is the validity, 0 if there is none.
 func (l *Lease) leftLocked() time.Duration {
 	if l.over != nil {
 		return 0
 	}
-	// Elapsed is the larger of both clocks: the monotonic one stands still in a
-	// suspended machine, the wall clock can be stepped back.
+	// Elapsed is the larger of two clocks, because the monotonic clock stands still while
+	// the machine is suspended, and the wall clock can be stepped back.
 	return max(0, l.length-drift.Elapsed(l.start, l.state.c.reader.Now()))
 }
 
-// Deadline is when the validity is used up, by the wall clock; for a lease that is
-// over, when it ended.
+// Deadline is when the validity is used up, by the wall clock. If the lease is over it is when
+// it ended.
 func (l *Lease) Deadline() time.Time {
 	if l == nil {
 		return time.Time{}
@@ -184,7 +180,7 @@ func (l *Lease) Deadline() time.Time {
 	return l.start.Wall.Add(l.length)
 }
 
-// Err is nil while the lease is valid, and then says why it is not: ErrExpired,
+// Err is nil while the lease is valid. Then it says why the lease is over: ErrExpired,
 // ErrReleased, ErrHandedOff, ErrLost or ErrClosed; ErrConfig for a nil lease.
 func (l *Lease) Err() error {
 	if l == nil {
@@ -205,15 +201,14 @@ func (l *Lease) Done() <-chan struct{} {
 	return l.ended()
 }
 
-// ended is the Done of what has never begun.
+// ended is the Done of a nil Lease.
 var ended = func() chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
 }()
 
-// ended is closed when the lease has ended, if anything is there to end it in time
-// (see watch).
+// ended is closed when the lease has ended. Nothing may end it in time without watch.
 func (l *Lease) ended() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,16 +231,15 @@ func (l *Lease) extensions() chan struct{} {
 	return l.extending
 }
 
-// releasing reports whether Release was called: what is left of it is seconds at
-// most.
+// releasing reports whether Release was called.
 func (l *Lease) releasing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.released
 }
 
-// fit reports whether the lease has as much validity as its terms demand, without ending
-// anything.
+// fit reports whether the lease has the validity that its terms demand. It doesn't end the
+// lease.
 func (l *Lease) fit() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,7 +247,7 @@ func (l *Lease) fit() bool {
 	return left > 0 && left >= l.terms.MinValidity
 }
 
-// expired reports whether the validity is used up, without ending anything.
+// expired reports whether the validity is used up. It doesn't end the lease.
 func (l *Lease) expired() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,20 +264,20 @@ func (l *Lease) expiry() error {
 	return ErrExpired
 }
 
-// end ends the lease, once, and reports whether this call did. What depends on
-// it is told before anything is deleted, and before anybody is woken to compete.
+// end ends the lease, once, and reports whether this call did. Its contexts end before any key
+// is deleted, and before a waiter is notified.
 func (l *Lease) end(why error) bool {
 	l.mu.Lock()
 	ends, first := l.endLocked(why)
 	l.mu.Unlock()
 	if first {
-		l.tellEnd(why, ends)
+		l.announceEnd(why, ends)
 	}
 	return first
 }
 
-// endLocked ends the lease unless it has ended, and gives the contexts that tellEnd is to
-// end with it. l.mu is held.
+// endLocked ends the lease unless it has ended, and returns the contexts that announceEnd is to
+// end with it.
 func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool) {
 	if l.over != nil {
 		return nil, false
@@ -303,8 +297,8 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 	return ends, true
 }
 
-// tellEnd tells those that depend on the lease that it has ended.
-func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
+// announceEnd ends the lease's contexts, and notifies the wait queue and the hook.
+func (l *Lease) announceEnd(why error, ends []context.CancelCauseFunc) {
 	for _, end := range ends {
 		end(why)
 	}
@@ -317,12 +311,12 @@ func (l *Lease) tellEnd(why error, ends []context.CancelCauseFunc) {
 	}
 }
 
-// watch has the keeper end the lease at its deadline. A lease that nobody watches costs
-// nothing: its Validity is computed when it is asked for.
+// watch has the keeper end the lease at its deadline. A lease without a context needs no
+// keeper: Validity is computed at each call.
 func (l *Lease) watch() { l.watchAndExtend(never) }
 
-// watchAndExtend is watch, and has the lease extended after a pause, unless that is never.
-// It reports whether nobody watched the lease before.
+// watchAndExtend is watch, and has the keeper extend the lease after a pause, unless that is
+// never. It reports whether the lease was not watched before.
 func (l *Lease) watchAndExtend(extendIn time.Duration) (first bool) {
 	l.mu.Lock()
 	first = !l.watched && l.over == nil
@@ -334,7 +328,7 @@ func (l *Lease) watchAndExtend(extendIn time.Duration) (first bool) {
 	return first
 }
 
-// leftNow is the validity, without ending anything.
+// leftNow is the validity. It doesn't end the lease.
 func (l *Lease) leftNow() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -347,7 +341,7 @@ func (l *Lease) hasEnded() bool {
 	return l.over != nil
 }
 
-// lookAgain is when to look at a validity again that has so much left.
+// lookAgain is when to check a validity again of which so much is left.
 func lookAgain(left time.Duration) time.Duration {
 	const least = 20 * time.Millisecond
 	//guard:context-after-suspension  a lease's end is noticed even if timers stood still while the machine was suspended

@@ -6,21 +6,21 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Context is a context with the values of the one that the lease was acquired
-// with, which ends when the lease does: at its deadline, by the monotonic or the
-// wall clock, or when it is lost, released or handed off. context.Cause says which
-// (ErrExpired, ErrLost, ErrReleased, ErrHandedOff, ErrClosed). Each call gives the same one.
+// Context returns a context that ends with the lease: at its deadline, by the monotonic or the
+// wall clock, or when it is lost, released or handed off. context.Cause says which (ErrExpired,
+// ErrLost, ErrReleased, ErrHandedOff, ErrClosed). It has the values of the context that the
+// lease was acquired with. Each call returns the same one.
 //
-// A process that was paused beyond the deadline sees it ended when it runs on,
-// but may have sent a few more instructions first: no context can close that gap,
-// a fencing token that the resource checks does.
+// A process that was paused beyond the deadline finds the context ended when it continues, but
+// may have carried out a few more instructions first. No context can close that gap. A fencing
+// token that the resource checks does.
 //
-// It carries the fencing token (fencing.FromContext), for guards and for
-// httpguard.Transport. And it says that its user has the lock: Acquire on the same key
-// fails with ErrHeldByCaller under it, where it would wait for itself. All goroutines
-// that use the context, or one derived from it, count as the same caller.
+// The context carries the fencing token (fencing.FromContext), for guards and for
+// httpguard.Transport. It also marks its users as the holder: under it Acquire on the same key
+// fails with ErrHeldByCaller, because it would wait for itself. All goroutines that use the
+// context, or one derived from it, count as the same caller.
 //
-// The context has no Deadline of its own, since an extension moves it.
+// The context has no Deadline, because an extension moves it.
 func (l *Lease) Context() context.Context {
 	if l == nil {
 		return l.Within(context.Background())
@@ -40,7 +40,7 @@ func (l *Lease) Context() context.Context {
 	return l.own
 }
 
-// Within is a context like Context that also ends when parent does, and has its values.
+// Within returns a context like Context that also ends with parent, and has parent's values.
 func (l *Lease) Within(parent context.Context) context.Context {
 	// A lease without a token hides that of an outer one.
 	parent = fencing.NewContext(parent, l.Token())
@@ -55,8 +55,7 @@ func (l *Lease) Within(parent context.Context) context.Context {
 	return &leaseContext{Context: inner, lease: l}
 }
 
-// endWith cancels the context when the lease ends, and forgets it when the
-// context ends by itself.
+// endWith cancels the context when the lease ends, and forgets it if the context ends first.
 func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	over := l.over
@@ -78,8 +77,8 @@ func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
 	})
 }
 
-// leaseContext asks the clocks whenever it is asked, so that a holder that looks
-// before it acts sees the end even if no timer has fired yet.
+// leaseContext reads the clocks at each call of Err, so that a holder that checks it before it
+// acts sees the end even if no timer has fired yet.
 type leaseContext struct {
 	context.Context
 	lease *Lease
@@ -87,8 +86,7 @@ type leaseContext struct {
 
 // Err is not nil from the deadline on.
 func (c *leaseContext) Err() error {
-	// Ends the inner context first if the validity is used up, so that Done and
-	// Err agree.
+	// This ends the inner context if the validity is used up, so that Done and Err agree.
 	c.lease.Validity()
 	return c.Context.Err()
 }
@@ -99,7 +97,7 @@ type heldKey struct {
 	key string
 }
 
-// Value is the parent's, but for the lease while it lasts.
+// Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
 	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
 	if held, ok := key.(heldKey); ok && held.c == c.lease.state.c && held.key == c.lease.state.key && !c.lease.expired() {
@@ -108,7 +106,7 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// heldUnder reports whether the context is one of a lease on the key that isn't over.
+// heldUnder reports whether the context belongs to a lease on the key that isn't over.
 func (c *core) heldUnder(ctx context.Context, key string) bool {
 	return ctx.Value(heldKey{c, key}) != nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/cleanup"
 	"github.com/redquorum/redlock/quorum/internal/quarantine"
 	"github.com/redquorum/redlock/quorum/internal/registry"
+	"github.com/redquorum/redlock/quorum/internal/turns"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -45,8 +46,7 @@ type member struct {
 	quarantine     quarantine.State
 	monitor        drift.Monitor
 	probed         bool
-	probing        bool         // a goroutine has the turn to probe
-	turns          []*probeTurn // of the goroutines that wait for it, in the order of arrival
+	turns          *turns.Queue // of the goroutines that want to probe the server
 	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
 	hiddenReported bool
 }
@@ -66,6 +66,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		// faster is as bad as one that jumps.
 		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 	}
+	m.turns = turns.New(&m.mu, m.reader)
 	m.cleanup = cleanup.New(cleanup.Config{
 		Delete: func(key, value string) wire.Vote {
 			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Value: value}).Vote
@@ -357,9 +358,9 @@ func (m *member) known(ctx context.Context) (standing, error) {
 			m.mu.Unlock()
 			return s, nil
 		}
-		t := m.turnLocked(func(now drift.Instant) bool { return m.standingLocked(now).known })
+		t := m.turns.Enter(func(now drift.Instant) bool { return m.standingLocked(now).known })
 		m.mu.Unlock()
-		if mine, err := m.await(ctx, t); err != nil {
+		if mine, err := t.Wait(ctx); err != nil {
 			return standing{}, err
 		} else if !mine {
 			continue
@@ -396,9 +397,9 @@ func (m *member) forget() {
 // identify sends a probe of its own, after those under way, and returns the answer.
 func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 	m.mu.Lock()
-	t := m.turnLocked(func(drift.Instant) bool { return false })
+	t := m.turns.Enter(func(drift.Instant) bool { return false })
 	m.mu.Unlock()
-	if _, err := m.await(ctx, t); err != nil {
+	if _, err := t.Wait(ctx); err != nil {
 		return wire.Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
 	return m.probe(ctx)
@@ -408,7 +409,7 @@ func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 // has taken.
 func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
-	defer m.endTurn()
+	defer m.turns.End()
 	sent := m.reader.Now()
 	m.mu.Lock()
 	before := m.quarantine.Known(sent)

@@ -10,10 +10,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// poll asks all instances about one value, and is decided as soon as the votes allow it: a
-// round, an extension or a release. Instances that vote after the decision are served like
-// the others: each may get a second request, which follows from its vote and the decision
-// (a raise, a restore). Nobody waits for that.
+// poll asks all instances about one value, for a round, an extension or a release, and is
+// decided as soon as the votes allow it. Each instance may get a second request, which follows
+// from its vote and the decision (a raise, a restore), even if it votes after the decision.
 type poll struct {
 	state    *valueState
 	ctx      context.Context // detached: the votes outlive the caller
@@ -28,18 +27,19 @@ type poll struct {
 
 // question is what a poll asks, and what it concludes from the votes.
 type question interface {
-	// firstRequest is the first request to instance i and what its answer is for. If it needs no
-	// request, answered has its outcome.
+	// firstRequest is the first request to instance i, and the use of its answer. If it needs
+	// no request, answered is its outcome.
 	firstRequest(i int) (req wire.Request, use use, answered wire.Outcome)
-	// answered takes in the answer to the first or to the second request to instance i,
-	// before anything is concluded from it.
+	// answered takes in the answer to the first or the second request to instance i, before
+	// count.
 	answered(i int, second bool, ballot Ballot)
 	// count takes in instance i's vote. The poll's lock is held.
 	count(i int, vote *wire.Vote)
 	// open reports whether second requests have to wait for the decision. The poll's lock
 	// is held.
 	open() bool
-	// secondRequest is the second request to instance i, if there is one. The poll's lock is held.
+	// secondRequest is the second request to instance i, if there is one. The poll's lock is
+	// held.
 	secondRequest(i int) (req wire.Request, ok bool)
 }
 

@@ -11,17 +11,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Release gives the lock back: it deletes the key on all instances where it may
-// be, if it is still the lease's. It works on a context that has ended, too, and
-// takes no longer than a few InstanceTimeouts: it waits for no other goroutine.
+// Release deletes the key on all instances where it may be, if it is still the lease's. It
+// works on a context that has ended, too. It takes no longer than a few InstanceTimeouts,
+// because it waits for no other goroutine.
 //
-// Nil means that a quorum still had it, or that it went to another goroutine of this
-// process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
-// over on so many instances that the holder had no lock any more; what it did may
-// have met with another's work. ErrUnreachable: too few answered to tell; the
-// deletes are owed, and delivered when the instances answer again. ErrReleased,
-// ErrHandedOff: it was released or handed off before. ErrConfig: the lease is nil, as it
-// is where Acquire failed.
+// Nil means that a quorum still had the lease, or that it was handed to another goroutine of
+// this process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
+// over on so many instances that the holder had no lock any more; its work may have collided
+// with another holder's. ErrUnreachable: too few instances answered to tell; the deletes stay
+// pending until the instances answer. ErrReleased, ErrHandedOff: it was released or handed off
+// before. ErrConfig: the lease is nil, as it is if Acquire failed.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
@@ -38,11 +37,11 @@ func (l *Lease) Release(ctx context.Context) error {
 		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
 	}
 	before := l.event(nil)
-	// The holder's contexts end before the first delete is sent: nobody else can
-	// have the lock while they run.
+	// The holder's contexts end before the first delete is sent, so that no other client can
+	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	l.end(ErrReleased)
-	err := l.giveBack(ctx)
+	err := l.handOverOrFree(ctx)
 	if released := l.state.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
@@ -50,16 +49,16 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// errNoLease is what comes of doing something with a nil lease.
+// errNoLease is the error of all calls on a nil lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came instead of it", ErrConfig)
 
-// giveBack hands the lock to the first waiter of this process, or frees it.
-func (l *Lease) giveBack(ctx context.Context) error {
-	locals := l.state.c.queues
-	if locals.polls() {
-		// Other processes have to find the lock free: it is freed after each turn.
-		locals.endTurn(l)
-	} else if locals.handOff(l) {
+// handOverOrFree hands the lease to the first waiter of this process, or deletes its keys.
+func (l *Lease) handOverOrFree(ctx context.Context) error {
+	queues := l.state.c.queues
+	if queues.polls() {
+		// Other processes must find the lock free, so it is freed after each turn.
+		queues.endTurn(l)
+	} else if queues.handOff(l) {
 		return nil
 	}
 	return l.free(ctx)
@@ -67,51 +66,51 @@ func (l *Lease) giveBack(ctx context.Context) error {
 
 // free deletes the keys. Then the first waiter of this process competes with others.
 func (l *Lease) free(ctx context.Context) error {
-	locals := l.state.c.queues
-	if locals.polls() || !locals.wanted(l) {
+	queues := l.state.c.queues
+	if queues.polls() || !queues.wanted(l) {
 		err := l.state.releaseAll(ctx, nil)
-		locals.freed(l)
+		queues.freed(l)
 		return err
 	}
-	// This process has had its turns. Whoever is next here must know whether another
-	// process was called, and is to be let in, before it tries.
+	// This process has had its turns. The next waiter here must know whether another process
+	// was notified, and goes first, before it tries.
 	var left atomic.Int32
 	left.Store(2)
 	ready := func() {
 		if left.Add(-1) == 0 {
-			locals.freed(l)
+			queues.freed(l)
 		}
 	}
 	defer ready()
 	return l.state.releaseAll(ctx, ready)
 }
 
-// discard gives back a lease that nobody was given.
+// discard releases a lease that no caller has.
 func (c *core) discard(l *Lease) {
 	l.mu.Lock()
 	l.released = true
 	l.mu.Unlock()
 	l.end(ErrReleased)
 	if !c.queues.handOff(l) {
-		c.background.Go(func() { _ = l.free(context.Background()) }) // what isn't delivered is owed
+		c.background.Go(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
 	}
 }
 
-// releaseAll releases and returns as soon as the outcome is decided; the rest is
-// done in the background. met, if not nil, is called when the instance at which
-// waiters meet has answered.
-func (h *valueState) releaseAll(ctx context.Context, met func()) error {
-	d, meeting := newDeletion(h, context.WithoutCancel(ctx)), -1
-	d.notifying = h.c.notifiesAt(h.key)
-	if met != nil {
-		meeting = h.c.queueInstance(h.key)
+// releaseAll deletes the keys and returns as soon as the outcome is certain. The rest is done in
+// the background. notified, if not nil, is called when the instance at which processes queue
+// has answered.
+func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
+	d, at := newDeletion(h, context.WithoutCancel(ctx)), -1
+	d.notifier = h.c.notifiesAt(h.key)
+	if notified != nil {
+		at = h.c.queueInstance(h.key)
 	}
 	d.report = func(i int, vote *wire.Vote) {
 		if vote.Notified {
 			h.c.queues.letIn(h.key)
 		}
-		if i == meeting {
-			met()
+		if i == at {
+			notified()
 		}
 	}
 	d.run()
@@ -119,20 +118,20 @@ func (h *valueState) releaseAll(ctx context.Context, met func()) error {
 	return d.err
 }
 
-// deletion is a poll that deletes a value on every instance on which it may be, each after
-// that instance's own straggler. What cannot be delivered now is kept and sent later.
+// deletion is a poll that deletes a value on every instance on which it may be, after all
+// earlier requests to that instance. A delete that fails stays pending.
 //
-// It is not cut short by a context: every answer is under a timeout, and a caller that was
-// cancelled must leave no keys behind and must still learn whether it held the lock.
+// No context ends it: every answer is under a timeout, and a caller that was cancelled must
+// leave no keys behind and must still learn whether it held the lock.
 type deletion struct {
 	poll
-	notifying int                          // the instance that is to notify a waiter, -1: none
-	report    func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
-	over      bool                         // guarded by the poll's lock: the outcome is certain
-	err       error                        // the outcome, written before the decision
+	notifier int                          // the instance that is to notify a waiter, -1: none
+	report   func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
+	over     bool                         // the outcome is certain; guarded by the poll's lock
+	err      error                        // the outcome, written before the decision
 }
 
-// deletionBuffer is a deletion and what it has of each instance in one piece of memory.
+// deletionBuffer is a deletion and its ballots and parts in one piece of memory.
 type deletionBuffer struct {
 	deletion
 	ballotBuffer [usual]Ballot
@@ -144,7 +143,7 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
 	n := len(h.c.members)
 	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
-	d.notifying = -1
+	d.notifier = -1
 	return &d.deletion
 }
 
@@ -156,11 +155,11 @@ func (d *deletion) run() {
 
 func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
 	if d.state.presence(i).Absent() {
-		// A SET that was refused, or never sent, left nothing: no need to ask.
+		// A SET that was refused or never sent has set nothing.
 		d.report(i, &wire.Vote{Outcome: wire.Refused})
 		return wire.Request{}, uncounted, wire.Refused
 	}
-	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.notifying}, uncounted, wire.Failed
+	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.notifier}, uncounted, wire.Failed
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
@@ -185,9 +184,9 @@ func (d *deletion) open() bool { return false }
 
 func (d *deletion) secondRequest(int) (wire.Request, bool) { return wire.Request{}, false }
 
-// certain reports whether no answer to come changes the outcome. That it wasn't
-// held is what the holder must hear, so an answer that may still prove it is waited
-// for although the quorum is out of reach.
+// certain reports whether no missing answer can change the outcome. The holder must learn that
+// it didn't hold the lock. So an answer that may still prove that is waited for, even after no
+// quorum can confirm the lease.
 func (d *deletion) certain() bool {
 	t := &d.tally
 	return t.Verdict() == majority.Won || t.RefusalsDecide() || t.Verdict() == majority.Lost && t.Refused+t.Missing() < t.Blocking()

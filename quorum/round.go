@@ -14,80 +14,79 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// round is one attempt to win a lease: one value, one vote from each instance,
-// one decision. It has two stages. In the first the instances vote; when a
-// quorum has granted, the round chooses its token (see choose), usually the largest of
-// their counters. If these differ, the second stage raises the lower ones, and the
-// round is won when a quorum has the token. Those instances are its settled quorum.
+// round is one attempt to win a lease: one value, one vote from each instance, one decision.
+// It has two stages. In the first the instances vote. When a quorum has granted, the round
+// chooses its token (see choose), usually the largest of their counters. If the counters
+// differ, the second stage raises the lower ones. The round is won when a quorum has the token.
+// Those instances are its settled quorum.
 //
-// A round that reserves tokens has several: T, the last one, and those below it down to
-// its first, F. Without reserved tokens F is T. For each settled instance F is at least
-// the first token of that instance's vote, and T at least the last one.
+// A round that reserves tokens has several: T, the last one, and those below it down to its
+// first, F. Without reserved tokens F is T. For each settled instance F is at least the first
+// token of that instance's vote, and T at least the last one.
 //
 // Why tokens rise. Let A and B be won rounds, A the earlier one, and s an instance in
 // both settled quorums. The claim is that T_A < F_B.
 //
-// If s kept its data. When A was settled on s, s's counter was at least T_A while A's
-// value was still the key's: either A's vote there was T_A, or a raise found the value in
-// place. B's grant on s came after A's value had gone, and it counted on from there, so
-// the first token of B's vote on s is above T_A. F_B is no less than that. Clocks and
-// pauses have no part in this.
+// Case 1: s kept its data. When A was settled on s, s's counter was at least T_A while the key
+// still had A's value: either A's vote there was T_A, or a raise found the value in place. B's
+// grant on s came after A's value had gone, and the counter only rises, so the first token of
+// B's vote on s is above T_A. F_B is no less than that. Clocks and pauses have no part in this.
 //
-// If s lost its data after A was settled on it, or came back with older data, by a
-// restart or by a replica that took its place. This part takes three steps, each of which
-// some line enforces, and one assumption.
+// Case 2: s lost its data after A was settled on it, or came back with older data, after a
+// restart or because a replica took its place. This takes three steps, each enforced by some
+// line, and one assumption.
 //
-//  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half
-//     of MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in
-//     counter.lua bounds every grant, and lift.lua every lift.
-//  2. B asked s for a vote at least MaxTTL later. No client asks a server that was
-//     restarted or replaced before that (quarantine.identify), and a vote counts only
-//     from the run of the server that the command named (standing.counts).
-//  3. The first token of B's vote on s is above s's clock at B. The first grant in a run
-//     of the server lifts a counter that was last granted from in another run, or is
-//     missing, to the clock (count in grant.lua; see Request.Run).
+//  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
+//     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
+//     bounds every grant, and lift.lua every raise.
+//  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
+//     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
+//     of the server that the request named (standing.counts).
+//  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
+//     was in another run, or the counter is missing, the first grant in a run raises it to the
+//     clock (count in grant.lua; see Request.Run).
 //
-// The assumption: what s's clock showed at A, and what the clock of s, or of the server in
-// its place, shows at B, differ by the time that passed between them, give or take half of
-// MaxTTL. MaxTTL or more has passed, so the clock shows at least half of MaxTTL more: at
-// least T_A. Hence T_A < F_B. How fast tokens are given doesn't matter: a server that gives
-// them faster than its clock ticks gives fewer reserved ones, and then none.
+// The assumption: the difference between s's clock at A and the clock of s, or of the server in
+// its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,
+// so the clock shows at least half of MaxTTL more: at least T_A. Hence T_A < F_B. The rate at
+// which tokens are given doesn't matter: a server that gives them faster than its clock ticks
+// reserves fewer, and then none.
 //
-// If the clocks are further apart than that, and all instances in both quorums lost their
-// data as well, F_B may be below T_A, by no more than the excess. A resource that has
-// seen T_A then refuses B. Verify tells of servers whose clocks are that far apart.
+// If the clocks disagree by more than that, and all instances in both quorums lost their data as
+// well, F_B may be below T_A, by no more than the excess. A resource that has seen T_A then
+// refuses B. Verify reports servers whose clocks are that far apart.
 //
-// What else the second part takes:
-//   - Run IDs are told, and RestartQuarantine is on. A client that doesn't know a run
-//     names none, and goes on from what it finds.
-//   - Whoever asks s knows that it has to wait: it has seen the earlier run, or the mark
-//     on s is young, or s tells its uptime. A client that begins after a failover to a replica that has been up for
-//     long knows neither, and it doesn't wait for a server that somebody vouches for. Then
-//     only the time that s was down has passed between A and B.
-//   - No run is led twice. A master that is demoted and becomes master again without a
-//     restart, and without what its successor granted, has the run ID that it had, but
-//     another replication ID, and another mark or none.
+// Case 2 also requires:
+//   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run
+//     names none, and the server goes on from the counter that it has.
+//   - The client that asks s knows that it has to wait: it has seen the earlier run, or the mark
+//     on s is young, or s shows its uptime. A client that starts after a failover to a replica
+//     that has been up for long knows none of these. Nor does a client wait for a server that
+//     the operator vouches for. Then only the time that s was down has passed between A and B.
+//   - Runs are never reused. A master that is demoted and becomes master again without a restart,
+//     and without what its successor granted, has the same run ID, but another replication ID,
+//     and another mark or none.
 //
-// A counter that is evicted within a run, or flushed where no mark is kept, starts from
-// the clock as well, but nobody waits. In these three cases tokens rise if T_A was no further ahead of s's clock
-// than the time from A to B. It usually is behind that clock: a counter gets ahead of its
-// server's clock only where another server's clock is ahead.
+// A counter that is evicted within a run, or flushed where no mark is kept, also starts from the
+// clock, but no client waits. In this case, and in the two without a wait above, tokens rise if
+// T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
+// clock: a counter gets ahead of its server's clock only if another server's clock is ahead.
 type round struct {
 	poll
 	c     *core
 	state valueState
 	cmd   wire.Request
 
-	resumes bool // it takes a lease over, see Handle
+	resumes bool // it resumes a lease that was handed off, see Handle
 
 	// Guarded by the poll's lock.
 	stage    stage
-	token    fencing.Token  // the last of the round's, once they are chosen
-	reserved int            // how many more there are, right below it
+	token    fencing.Token  // the last of the round's, once chosen
+	reserved int            // how many more belong to the round, right below it
 	settled  majority.Tally // in the second stage: Granted counts instances that have the token
 	lost     error          // why, once lost
 	last     []Ballot       // the ballots at the decision, once lost
-	raises   []Ballot       // what kept instances that granted from having the token
+	raises   []Ballot       // why instances that granted don't have the token
 }
 
 type stage uint8
@@ -115,8 +114,8 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 	return &r.round
 }
 
-// roundRoom is a round and what it has of each instance in one piece of memory: they
-// live as long, and one piece costs less than five.
+// roundBuffer is a round and its slots, ballots and parts in one piece of memory, which costs
+// less than five.
 type roundBuffer struct {
 	round
 	slotBuffer   [usual]slot
@@ -124,18 +123,18 @@ type roundBuffer struct {
 	partBuffer   [usual]part
 }
 
-// usual is how many instances there is room for in one piece of memory.
+// usual is for how many instances one piece of memory suffices.
 const usual = 5
 
-// room gives n elements, of those that are there if they suffice.
-func buffer[T any](there []T, n int) []T {
-	if n <= len(there) {
-		return there[:n:n]
+// buffer returns n elements, from the preallocated ones if these suffice.
+func buffer[T any](preallocated []T, n int) []T {
+	if n <= len(preallocated) {
+		return preallocated[:n:n]
 	}
 	return make([]T, n)
 }
 
-// pending makes ballots what they are before anybody has answered.
+// pending makes the ballots those of a poll without answers.
 func (c *core) pending(ballots []Ballot) []Ballot {
 	for i, m := range c.members {
 		ballots[i] = Ballot{Instance: m.name, Vote: wire.Vote{Err: ErrPending}}
@@ -147,13 +146,13 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 type roundOptions struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
 	reserve  int         // how many tokens to reserve for successors
-	replace  string      // a value of an earlier round that may have been left behind, or of a handle
+	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
 	tried    *valueState // tryOnce sets it: the round's value
 }
 
-// tryOnce runs one round and gives the lease, or an error after everything that
-// the round left on responsive instances has been deleted.
+// tryOnce runs one round and returns the lease, or an error after the round's key was deleted
+// on the instances that answer.
 func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	asked := c.reader.Now()
@@ -163,7 +162,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	}
 	left := false
 	defer func() {
-		// Also after a panic in a hook, which a server may recover from, as net/http does.
+		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
 			c.admission.Leave(sample, false, false, asked)
@@ -212,27 +211,26 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
 		end.Token, end.Validity, end.Ballots = r.first(), validity, r.snapshot()
-		c.tell(lease, func() { hooks.RoundDecided(ctx, end) })
+		c.withHook(lease, func() { hooks.RoundDecided(ctx, end) })
 	}
 	return lease, nil
 }
 
-// tell calls a hook before its caller is given the lease. If the hook panics, nobody is
-// given it. Then it is released, so that its keys don't stay for a TTL.
-func (c *core) tell(lease *Lease, hook func()) {
-	told := false
+// withHook calls a hook before the caller gets the lease. If the hook panics no caller gets the
+// lease. Then it is released, so that its keys don't stay for a TTL.
+func (c *core) withHook(lease *Lease, hook func()) {
+	returned := false
 	defer func() {
-		if !told {
+		if !returned {
 			//guard:panic-releases  a lease that no caller gets because a hook panics is released
 			c.discard(lease)
 		}
 	}()
 	hook()
-	told = true
+	returned = true
 }
 
-// notAdmitted is the error of a round that there is no time for. Hooks are told of it like
-// of any other.
+// notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
 func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift.Instant, why error) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Key: key, Verdict: why, Quorum: c.majority.Q}
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
@@ -249,8 +247,8 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 //guard:reserved-below-token  the reserved tokens are settled together with the token
 func (r *round) first() fencing.Token { return r.token - fencing.Token(r.reserved) }
 
-// run sends the commands and returns when the round is decided, or with what
-// interrupted it.
+// run sends the requests and returns when the round is decided, or the error that interrupted
+// it.
 func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) error {
 	if oneFirst {
 		if done, interrupt := r.askOneFirst(ctx); done || interrupt != nil {
@@ -262,10 +260,9 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 	return r.await(ctx, r.decided)
 }
 
-// askOneFirst asks the instances one by one, in an order that is the same for
-// all clients, until one answers. After a round that was split between several
-// clients only one of them passes it, and the next fan-out isn't split again. It
-// reports whether the round is decided by that.
+// askOneFirst asks the instances one by one, in an order that is the same for all clients, until
+// one answers. If a round was split between several clients, only one of them passes this, and
+// the next round isn't split again. done says that the answer decided the round.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	for _, i := range rendezvous.Order(r.cmd.Key, memberOrder{r.c}) {
 		voted := make(chan struct{})
@@ -288,7 +285,7 @@ func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	return false, nil
 }
 
-// await waits for an event of this round; other ends are returned as errors.
+// await waits for an event of this round, or returns the error that interrupts it.
 func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	select {
 	case <-event:
@@ -329,8 +326,8 @@ func (r *round) count(i int, vote *wire.Vote) {
 		outcome := vote.Outcome
 		//guard:resume-replaces  a resumption counts only the instances that still had the lease
 		if r.resumes && outcome == wire.Granted && !vote.Replaced {
-			// The key had gone, so somebody else may have had the lock there since: as
-			// in an extension, an instance that has to be repaired doesn't count.
+			// The key had gone, so another client may have had the lock there since. As in
+			// an extension, an instance on which the lease has to be restored doesn't count.
 			outcome = wire.Refused
 		}
 		switch r.tally.Count(outcome) {
@@ -340,11 +337,11 @@ func (r *round) count(i int, vote *wire.Vote) {
 			r.finish(lost, r.reason())
 		}
 	case raising:
-		// A straggler may still help, see behind; its vote is settled there.
+		// A late vote may still help, see behind.
 		r.settle(i)
 	case won:
-		// Too late to be needed, but the lease has it, and its token: there is
-		// nothing to put back with an extension.
+		// Not needed any more. But the instance has the lease and its token, so that an
+		// extension need not restore them.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if vote.Outcome == wire.Granted && vote.Token >= r.token {
 			r.state.settle(i)
@@ -352,10 +349,10 @@ func (r *round) count(i int, vote *wire.Vote) {
 	}
 }
 
-// beginRaising ends the first stage, if a token can be chosen: it is fixed then. Else the
-// round goes on voting while those who have yet to vote can help.
+// beginRaising ends the first stage if a token can be chosen, which fixes the token. Otherwise
+// the round goes on voting while the missing votes can help.
 func (r *round) beginRaising() {
-	token, spare, agree := r.choose()
+	token, reserved, agree := r.choose()
 	if agree < r.settled.Q {
 		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
 		if agree+r.tally.Missing() < r.settled.Q {
@@ -364,7 +361,7 @@ func (r *round) beginRaising() {
 		}
 		return
 	}
-	r.stage, r.token, r.reserved = raising, token, spare
+	r.stage, r.token, r.reserved = raising, token, reserved
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
@@ -372,15 +369,15 @@ func (r *round) beginRaising() {
 	}
 }
 
-// choose finds the token that the round can be settled with: the largest of the votes'
-// that a quorum can have. It gives how many instances can have it, and how many tokens
-// right below it are the round's as well. With fewer than a quorum it gives the token
-// that the most can have, the lowest of several.
+// choose finds the token of the round: the largest of the votes' tokens that a quorum can have.
+// agree is how many instances can have it, and reserved how many tokens right below it belong
+// to the round, too. If no quorum can have any token, it returns the one that the most
+// instances can have, the lowest of several.
 //
-// It isn't simply the largest vote: a server whose clock is far ahead may have started a
-// lost counter from that clock, and the others would be lifted along. Such a server costs
-// its own vote and no more.
-func (r *round) choose() (token fencing.Token, spare, agree int) {
+// The token isn't simply the largest: a server whose clock is far ahead may have started a lost
+// counter from that clock, and would raise the others. Such a server loses its own vote, and
+// no more.
+func (r *round) choose() (token fencing.Token, reserved, agree int) {
 	for i := range r.ballots {
 		vote := &r.ballots[i].Vote
 		if vote.Outcome != wire.Granted || agree > 0 && vote.Token == token {
@@ -397,14 +394,14 @@ func (r *round) choose() (token fencing.Token, spare, agree int) {
 		//guard:largest-token  the token is the largest that a quorum can have
 		if n >= r.settled.Q && (agree < r.settled.Q || vote.Token > token) ||
 			agree < r.settled.Q && (n > agree || n == agree && vote.Token < token) {
-			token, spare, agree = vote.Token, int(vote.Token-first), n
+			token, reserved, agree = vote.Token, int(vote.Token-first), n
 		}
 	}
-	return token, spare, agree
+	return token, reserved, agree
 }
 
-// canHave reports whether an instance that gave this vote can be settled with the token:
-// it gave none above it, and its counter may be lifted so far ahead of its clock.
+// canHave reports whether an instance with this vote can have the token: it granted no larger
+// one, and its counter may be raised so far ahead of its clock.
 func (r *round) canHave(vote *wire.Vote, token fencing.Token) bool {
 	//guard:no-vote-above  no instance that counts for a token has granted a larger one
 	return vote.Outcome == wire.Granted && vote.Token <= token &&
@@ -415,7 +412,7 @@ func (r *round) canHave(vote *wire.Vote, token fencing.Token) bool {
 // firstOf is the first of a vote's tokens.
 func firstOf(vote *wire.Vote) fencing.Token { return vote.Token - fencing.Token(vote.Reserved) }
 
-// blame notes who kept the others from agreeing on a token.
+// blame notes which instances kept the others from agreeing on a token.
 func (r *round) blame(token fencing.Token) {
 	for i := range r.ballots {
 		vote := &r.ballots[i].Vote
@@ -432,8 +429,8 @@ func (r *round) blame(token fencing.Token) {
 	}
 }
 
-// settle counts instance i for the token, as far as its vote alone tells: it has
-// it, can't have it, or has yet to be raised to it.
+// settle counts instance i for the token, as far as its vote decides it: the instance has the
+// token, can't have it, or has yet to be raised to it.
 func (r *round) settle(i int) {
 	if r.stage != raising {
 		return
@@ -451,11 +448,11 @@ func (r *round) settle(i int) {
 	}
 }
 
-// settles is Granted if an instance that has the token stands for it. One that gave a
-// larger one, or reserved fewer than the round has, doesn't: the proof needs the round's
-// first token to be no less than that of every vote that is settled, and its last one no
-// less than the last. The tokens are fixed, so only a straggler can be such a one, or an
-// instance that the choice left out.
+// settles is Granted if an instance that has the token counts for it. It doesn't if it granted a
+// larger token, or reserved fewer than the round has. The proof needs the round's first token
+// to be no less than the first token of every settled vote, and its last one no less than the
+// last. When the tokens are fixed, only a late vote can fail this, or an instance that choose
+// left out.
 func (r *round) settles(i int) wire.Outcome {
 	vote := &r.ballots[i].Vote
 	//guard:above-is-not-settled  a late grant above the token doesn't count for it
@@ -479,12 +476,11 @@ func (r *round) countSettled(o wire.Outcome) {
 	}
 }
 
-// behind says whether instance i's counter has to be lifted to the token. r.mu is
-// held.
+// behind reports whether instance i's counter has to be raised to the token. r.mu is held.
 func (r *round) behind(i int) bool {
 	vote := r.ballots[i].Vote
-	// In a round that is won already the straggler is raised as well: its
-	// counter then helps the next holder's proof.
+	// A late vote of a won round is raised, too: its counter then helps the next holder's
+	// proof.
 	//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
 	return vote.Outcome == wire.Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
 }
@@ -492,8 +488,8 @@ func (r *round) behind(i int) bool {
 func (r *round) countRaise(i int, ballot Ballot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Granted means that the key still held the value: "still mine" is part of
-	// success, for a counter raised after the key was lost proves nothing.
+	// Granted means that the key still held the value. A counter that is raised after the
+	// key was lost proves nothing.
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == wire.Granted {
 		r.state.settle(i)
@@ -504,16 +500,15 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	r.countSettled(wire.Failed)
 }
 
-// note keeps what kept an instance that granted from having the token. r.mu is held.
+// note records why an instance that granted doesn't have the token. r.mu is held.
 func (r *round) note(ballot Ballot) {
 	if r.stage == raising {
 		r.raises = append(r.raises, ballot)
 	}
 }
 
-// reason says why a round was lost in its first stage. Refusals for the set's sake
-// aren't the key's: where they decided, or nothing else was refused, the lock
-// may well be free. r.mu is held.
+// reason says why a round was lost in its first stage. Refusals because of the set say nothing
+// of the key: if they decided, or there were no others, the lock may be free. r.mu is held.
 func (r *round) reason() error {
 	others := 0
 	for i := range r.ballots {
@@ -534,13 +529,12 @@ func (r *round) reason() error {
 	}
 }
 
-// isOtherSet reports whether a vote was refused because the clients disagree on the
-// set.
+// isOtherSet reports whether a vote was refused because the clients disagree on the set.
 func isOtherSet(v wire.Vote) bool {
 	return v.Outcome == wire.Refused && errors.Is(v.Err, ErrSetMismatch)
 }
 
-// forfeit gives up a round in which the one instance that was asked refused.
+// forfeit ends a round in which the only instance that was asked refused.
 func (r *round) forfeit() {
 	r.mu.Lock()
 	if r.stage == voting {
@@ -563,8 +557,7 @@ func (r *round) finish(s stage, why error) {
 	close(r.decided)
 }
 
-// verdict is nil if the round gives a lease. It is final: what isn't won by now
-// never will be.
+// verdict is nil if the round gives a lease. It is final: a round that isn't won now is lost.
 func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	defer r.moveOn()
 	r.mu.Lock()
@@ -572,8 +565,8 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	switch {
 	//guard:validity-left  a round that leaves too little validity gives no lease
 	case r.stage == won && (validity <= 0 || validity < least):
-		// A quorum of grants doesn't make a lease if they came too late: the
-		// first of them may have expired (scenario S3).
+		// Grants that came too late make no lease: the first of them may have expired
+		// (scenario S3).
 		r.stage, r.lost, r.last = lost, ErrTooSlow, slices.Clone(r.ballots)
 	case r.stage == voting || r.stage == raising:
 		r.finish(lost, interrupt)
@@ -581,9 +574,9 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	return r.lost
 }
 
-// rollBack deletes what the round has set: on all instances, for a failed vote
-// may have been carried out. It returns when those that are known to have
-// granted have answered the delete; the others are seen to in the background.
+// rollBack deletes the round's key on all instances, because a failed request may have been
+// carried out. It returns when the instances that granted have answered the delete. The rest
+// is done in the background.
 func (r *round) rollBack(ctx context.Context) {
 	r.mu.Lock()
 	waitFor := make([]bool, len(r.ballots))
@@ -600,12 +593,12 @@ func (r *round) rollBack(ctx context.Context) {
 	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	d := newDeletion(&r.state, r.ctx)
-	// A waiter that was refused by this round's keys is notified when they are gone. But
-	// where a majority is down each round is lost, and waiters would notify each other as
-	// fast as they can.
+	// A waiter that was refused by this round's keys is notified when they are gone. But if a
+	// majority is down each round is lost, and waiters would notify each other as fast as they
+	// can.
 	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed notifies no waiter
 	if !failed {
-		d.notifying = r.c.notifiesAt(r.cmd.Key)
+		d.notifier = r.c.notifiesAt(r.cmd.Key)
 	}
 	d.report = func(i int, _ *wire.Vote) {
 		if waitFor[i] {
@@ -624,9 +617,8 @@ func (r *round) rollBack(ctx context.Context) {
 	}
 }
 
-// decisive is the ballots at the moment at which the round was lost. What waiting
-// does next follows from these, and not from those that happen to have come in
-// when it is looked at.
+// decisive returns the ballots at the moment at which the round was lost. The wait that follows
+// depends on these, and not on those that have come in since.
 func (r *round) decisive() (votes, raises []Ballot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

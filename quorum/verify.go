@@ -28,13 +28,13 @@ type InstanceReport struct {
 	Identity wire.Identity
 	// Latency is how long the probe took.
 	Latency time.Duration
-	// ClockOffset is the instance's clock minus this machine's wall clock, give
-	// or take ClockUncertainty. Zero both if the clock isn't told.
+	// ClockOffset is the server's clock minus this machine's wall clock, to within
+	// ClockUncertainty. Both are zero if the server hides its clock.
 	ClockOffset, ClockUncertainty time.Duration
-	// RateLow and RateHigh bound the difference of the clocks' rates in
-	// millionths, as far as the monitor has seen them; both zero if it hasn't.
+	// RateLow and RateHigh bound the difference of the clocks' rates in millionths, as far as
+	// the monitor knows it. Both are zero if it doesn't.
 	RateLow, RateHigh int64
-	// Quarantine is why the instance may not vote yet, nil if it may.
+	// Quarantine says why the server may not vote yet, nil if it may.
 	Quarantine *QuarantineError
 	// Err joins what is wrong, nil if nothing is: ErrNotMaster, ErrEviction,
 	// ErrDuplicate, ErrHidden, ErrQuarantined, ErrTimeout, or the instance's
@@ -44,13 +44,13 @@ type InstanceReport struct {
 	Notes []string
 }
 
-// Verify asks every instance who it is and how it is set up, and says what is
-// wrong: duplicates, replicas, a policy that evicts keys, a server that hides what
-// the quarantine must know, a quarantine. Call it when a service starts.
+// Verify asks every server who it is and how it is set up, and reports what is wrong:
+// duplicates, replicas, a policy that evicts keys, a server that hides what the quarantine must
+// know, a quarantine. Call it when a service starts.
 //
-// The Report is complete even if the error isn't nil. The error joins, instance by
-// instance, everything in Report.Instances[i].Err as *InstanceError; errors.Is
-// finds what it is about. Else it is ErrInterrupted with ctx's error, or ErrClosed.
+// The Report is complete even if the error isn't nil. The error joins all of
+// Report.Instances[i].Err as *InstanceError. Otherwise it is ErrInterrupted with ctx's error, or
+// ErrClosed.
 func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
@@ -70,15 +70,14 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// apart notes two servers whose clocks certainly differ by more than Request.Ahead.
-// Leases don't mind, but tokens lean on it: where counters are new or lost, they start
-// from the clocks.
+// apart notes two servers whose clocks certainly differ by more than Fence.Ahead. Leases don't
+// depend on that, but the order of tokens does: new and lost counters start from the clocks.
 func (r Report) apart(most time.Duration) []string {
 	var ahead, behind *InstanceReport // by what is certain
 	for i := range r.Instances {
 		inst := &r.Instances[i]
 		if inst.ClockUncertainty == 0 {
-			continue // it isn't known
+			continue // its clock isn't known
 		}
 		if ahead == nil || inst.ClockOffset-inst.ClockUncertainty > ahead.ClockOffset-ahead.ClockUncertainty {
 			ahead = inst
@@ -98,8 +97,8 @@ func (r Report) apart(most time.Duration) []string {
 		ahead.Name, least.Round(time.Millisecond), behind.Name, most)}
 }
 
-// probeAll probes every member on ctx, each under its own time-out. err says why
-// a probe had no answer.
+// probeAll probes every member on ctx, each under its own timeout. err says why a probe had no
+// answer.
 func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, err error)) {
 	var group errgroup.Group
 	for i, m := range c.members {
@@ -122,8 +121,8 @@ func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, 
 	_ = group.Wait() // no error is ever returned
 }
 
-// verifyTimeout is the least time that Verify and Trust give an instance: at the
-// start a connection has to be made, and nothing is at stake yet.
+// verifyTimeout is the least time that Verify and Trust give an instance, because at the start
+// a connection has to be made.
 const verifyTimeout = 2 * time.Second
 
 func (r Report) join() error {
@@ -136,7 +135,7 @@ func (r Report) join() error {
 	return errors.Join(errs...)
 }
 
-// report judges what a member said of itself.
+// report makes the report on a probe of a member.
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
@@ -172,7 +171,7 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 	return r
 }
 
-// notes are what an operator should know and may have wanted so.
+// notes are remarks that an operator should know, and may have intended.
 func (m *member) notes(id wire.Identity) []string {
 	var notes []string
 	if id.Persistence != "" && id.Persistence != "aof always" {
@@ -190,18 +189,19 @@ func (m *member) notes(id wire.Identity) []string {
 	return notes
 }
 
-// Trust vouches for the present runs of the named instances, or of all if none is
-// named: they have given no vote that they forgot, and their names have led to no other
-// server within MaxTTL, on whose vote a lease may still rest. It lifts the quarantine of
-// servers that have just been set up for the first time; a later restart is
-// quarantined again. It has no effect on quarantines for clocks that jumped.
+// Trust vouches for the present runs of the named instances, or of all if none is named: these
+// servers have forgotten no vote, and their names have led to no other server within MaxTTL on
+// whose vote a lease may still rest. It ends the quarantine of servers that have just been set
+// up for the first time. A later restart begins another one. Trust has no effect on quarantines
+// for clocks that jumped.
 //
-// It counts for this Coordinator alone, in memory. So don't leave it in code that runs
-// at each start of a service: a process that starts after a server lost its data would
-// vouch for that server, and the lock would have two holders. That is what the
-// quarantine is for. instance.Config.VouchedRunID names one
-// run, counts only until that has lasted for a quarantine, and can stay.
-// Errors: ErrConfig for an unknown name, and what instances failed with as *InstanceError; ErrInterrupted with ctx's error, ErrClosed.
+// It counts for this Coordinator alone, in memory. Don't leave it in code that runs at each
+// start of a service: a process that starts after a server lost its data would vouch for that
+// server, and the lock would have two holders. instance.Config.VouchedRunID names one run,
+// counts only until that has lasted for a quarantine, and can stay.
+//
+// Errors: ErrConfig for an unknown name; the instances' failures as *InstanceError;
+// ErrInterrupted with ctx's error; ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)
@@ -232,7 +232,7 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		}
 	})
 	if ctx.Err() != nil {
-		// The end of ctx, and not the instances, is why they didn't answer.
+		// They didn't answer because ctx has ended.
 		errs = []error{fmt.Errorf("%w: trust: %w", ErrInterrupted, causeOf(ctx))}
 	}
 	for name := range chosen {

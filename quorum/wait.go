@@ -7,29 +7,31 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // wait is one Acquire.
 //
-// A try is a round, or a look at a lock that this process has, or that waiters before
-// this one want: each time a waiter would ask the instances if the holder were another
-// process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only
-// the first look at each lock is counted: nobody is woken to count.
+// A try is a round, or a look at a lock that this process has, or that waiters before this one
+// want, at each moment at which a waiter would ask the instances if the holder were another
+// process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
+// first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c          *Coordinator
-	key        string
-	began      drift.Instant
-	ctx        context.Context // the caller's, bounded by Terms.MaxWait
-	waiter     waiter
-	subscriber *subscriber // by which it is to be called, nil if it doesn't listen
-	tries      int
-	split      bool        // the last round was split between clients
-	last       *RoundError // of the last try
-	left       *valueState // the last round's value, which may have been left behind
+	c       *Coordinator
+	key     string
+	began   drift.Instant
+	ctx     context.Context // the caller's, bounded by Terms.MaxWait
+	waiter  waiter
+	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
+	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
+	tries   int
+	split   bool        // the last round was split between clients
+	last    *RoundError // of the last try
+	remains *valueState // the last round's value, which may still be on instances
 }
 
-// acquire waits in the queue of this process, and gives the lease.
+// acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
 	w.c.queues.enter(&w.waiter)
@@ -68,9 +70,9 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if w.exhausted() {
 			return nil, w.gaveUp(caller)
 		}
-		// Some granted and some refused: other clients took the rest at the same
-		// time. The next round goes through one instance, once; if that refuses,
-		// a full round follows, so that one stale key can't block for ever.
+		// Some granted and some refused, so other clients took the rest at the same time.
+		// The next round asks one instance first, once. If that refuses a full round
+		// follows, so that one stale key can't block forever.
 		t := count(err.Votes)
 		//guard:one-first  after a split round one instance is asked before the others
 		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
@@ -80,24 +82,24 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 
 // try runs a round.
 //
-// It replaces the value of the round before, where that may have been left behind: a SET
-// whose reply was lost may have been carried out, and if its delete is lost, too, the
-// waiter would be refused by its own key. To replace it is safe. The value was never a
-// lease's: its round was lost, for good. Whatever is still on its way about the old value
-// compares it with what it finds: a late delete or raise finds the new value and changes
-// nothing, and a late SET finds the key taken. And the old value's deletes stay owed.
+// It replaces the value of the round before if that may still be on an instance: a SET whose
+// answer was lost may have been carried out, and if its delete is lost, too, the waiter would
+// be refused by its own key. Replacing it is safe. No lease ever had the value, because its
+// round was lost for good. Every late request about the old value compares values: a delete or
+// a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
+// value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve = w.reserve()
-	// A user who may run no scripts can lock with neither tokens nor notifications. To
-	// replace a value takes a script.
+	// Replacing a value takes a script. A user that may run no scripts can still take locks
+	// without tokens and notifications.
 	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
-	if w.left != nil && scripts && w.left.mayRemain() {
-		opts.replace = w.left.value
+	if w.remains != nil && scripts && w.remains.mayRemain() {
+		opts.replace = w.remains.value
 	}
 	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
-			w.left = opts.tried
+			w.remains = opts.tried
 		}
 		w.waiter.refused(err)
 	}
@@ -109,26 +111,26 @@ func (w *wait) exhausted() bool {
 	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
 }
 
-// turn waits until a round is due, and says how to run it, or until the waiter is handed
-// a lease; ok is false when the wait is over.
+// turn waits until a round is due, and returns its options, or until the waiter is handed a
+// lease; ok is false when the wait is over.
 func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 	if w.tries > 0 {
 		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
 			return nil, opts, false
 		}
 	}
-	// A round is due, if no lease of this process is held and no waiter is before this one.
+	// A round is due if this process holds no lease and no waiter is before this one.
 	due := true
 	var timer <-chan time.Time // for the next look that is a try
 	for waited := false; ; {
 		p := w.waiter.look(waited)
 		opts.oneFirst = opts.oneFirst || p.Notified
-		if given := p.Handed; given != nil {
-			if given.fit() {
-				return given, opts, w.ctx.Err() == nil && !w.c.closed()
+		if lease := p.Handed; lease != nil {
+			if lease.fit() {
+				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
 			}
 			w.waiter.decline()
-			w.c.discard(given) // it was too long before this goroutine ran
+			w.c.discard(lease) // this goroutine ran too late
 			continue
 		}
 		left := heldFor(p.Holder)
@@ -176,7 +178,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 	}
 }
 
-// taken is what comes of a look at a lock that this process has or waits for.
+// taken is the error of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
@@ -189,61 +191,59 @@ func (w *wait) taken(holder *Lease) *RoundError {
 	return err
 }
 
-// stepBack is for how long other processes are to be let in first. A waiter that may try
-// only once doesn't wait.
+// stepBack is how long the waiter lets other processes go first. A waiter that may try only
+// once doesn't wait.
 func (w *wait) stepBack() time.Duration {
 	if w.c.terms.MaxTries == 1 {
 		return 0
 	}
 	left := w.waiter.yields()
 	if left > 0 && !w.c.queues.polls() {
-		return w.pause(nil, false) // or until it is called
+		return w.pause(nil, false) // or until it is notified
 	}
 	return left
 }
 
-// heldFor is for how long a lease of this process is to be waited for, 0 if it is over or
-// there is none.
+// heldFor is how long to wait for a lease of this process, 0 if it is over or there is none.
 func heldFor(holder *Lease) time.Duration {
 	if holder == nil {
 		return 0
 	}
 	if left := holder.Validity(); left > 0 {
-		// In parts, as the lease's own watcher does: after a suspension the timer
-		// would be late.
+		// In parts, as the lease's own watcher does: after a suspension the timer would be
+		// late.
 		return lookAgain(left)
 	}
 	if holder.releasing() {
-		// Its deletes are under way, and this round's commands must not meet them.
+		// Its deletes are under way, and would meet the requests of a round.
 		return holder.state.c.cfg.InstanceTimeout
 	}
 	return 0
 }
 
-// rest waits before a round: for a call by whoever releases the lock, if the waiter can
-// be called, and for the pause in any case. Last is the round that was lost, nil if none
-// was tried because others are to be let in.
+// rest waits before a round: until the pause is over, or a release notifies the waiter. last
+// is the round that was lost, nil if there was none because the waiter steps back.
 func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next roundOptions, ok bool) {
 	if pause <= 0 {
 		return roundOptions{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
 	var stands position
-	// After a round that was not admitted there may be nobody to notify, and commands to
-	// find that out would come on top of too many.
+	// A round that was not admitted found too many requests under way. The waiter sends no
+	// others to queue.
 	polls := last != nil && errors.Is(last.Verdict, ErrOverloaded)
 	if !polls {
 		stands = w.subscribe()
 	}
-	address := "" // that it was tried with
+	address := "" // of the last try to queue
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			placed, free, ok := w.enqueue(at, stands.Notified, yield)
+			queued, free, ok := w.enqueue(at, stands.Notified, yield)
 			switch {
 			case !ok:
 				return roundOptions{}, false
-			case placed:
+			case queued:
 				timer = w.c.clock.After(w.pause(last, true))
 			case free && w.refusedThere(last):
 				// It was released since that vote.
@@ -260,34 +260,34 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case <-w.c.background.Closing():
 			return roundOptions{}, false
 		}
-		// Also at the end of the pause: a call may have come while a place was asked for.
+		// Also at the end of the pause: a notification may have come while the waiter queued.
 		switch news := w.waiter.look(true); {
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
-			// The release that called was on its way to all of them before, and only
-			// this process was called: there is no need to feel one's way.
+			// The release was sent to all instances before it notified, and only this process
+			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
 		case news.Freed || over:
 			return roundOptions{oneFirst: w.split}, true
 		}
-		// The ear was opened, or lost.
+		// The subscription was opened or lost.
 	}
 }
 
-// listen has this process called at the instance where the waiters meet, if that
-// can call, and gives the position that it has in the line there.
+// subscribe uses the subscription at the instance at which processes queue, if that can
+// notify, and returns this process's position in the queue there.
 func (w *wait) subscribe() position {
 	at := w.c.queueInstance(w.key)
-	ear := w.c.subscribers[at]
-	if ear != w.subscriber {
+	keeper := w.c.subscriptions[at]
+	if keeper != w.keeper {
 		w.unsubscribe()
-		if ear != nil {
-			ear.use()
+		if keeper != nil {
+			keeper.Use()
 		}
-		w.subscriber = ear
+		w.server, w.keeper = at, keeper
 	}
-	if ear == nil {
+	if keeper == nil {
 		at = -1
 	}
 	q := w.waiter.lock()
@@ -296,74 +296,74 @@ func (w *wait) subscribe() position {
 }
 
 func (w *wait) unsubscribe() {
-	if w.subscriber != nil {
-		w.subscriber.leave()
+	if w.keeper != nil {
+		w.keeper.Leave()
 	}
-	w.subscriber = nil
+	w.keeper = nil
 }
 
-// address is what to be called by, empty if that isn't possible now.
+// address is the address to be notified at, empty if that isn't possible now.
 func (w *wait) address() string {
-	if w.subscriber == nil {
+	if w.keeper == nil {
 		return ""
 	}
-	return w.subscriber.currentAddress()
+	return w.keeper.Address()
 }
 
-// enlist asks for a place in the line; ok is false when the wait is over.
-func (w *wait) enqueue(address string, front, yield bool) (placed, free, ok bool) {
-	// Before it is sent, as the call may come before the answer.
-	w.c.dequeue(w.key, w.waiter.stand(position{Server: w.subscriber.index, Address: address}))
-	// Variables of its own: the answer may come when nobody waits for it any more.
-	var answer struct{ placed, free bool }
-	ear, done := w.subscriber, make(chan struct{})
+// enqueue asks for a position in the queue; ok is false when the wait is over.
+func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
+	// Before the request is sent, because the notification may come before the answer.
+	w.c.dequeue(w.key, w.waiter.stand(position{Server: w.server, Address: address}))
+	// In variables of its own: the answer may come when the wait is over.
+	var answer struct{ queued, free bool }
+	keeper, done := w.keeper, make(chan struct{})
 	w.c.background.Go(func() {
 		defer close(done)
-		answer.placed, answer.free = ear.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield)
+		answer.queued, answer.free = keeper.Enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield)
 	})
 	select {
 	case <-done:
-		placed, free = answer.placed, answer.free
+		queued, free = answer.queued, answer.free
 	case <-w.ctx.Done():
 		return false, false, false
 	case <-w.c.background.Closing():
 		return false, false, false
 	}
-	if !placed {
+	if !queued {
 		w.waiter.stand(position{})
 	}
-	return placed, free, true
+	return queued, free, true
 }
 
-// refusedThere reports whether the round was refused at the instance where the
-// waiters meet, for the key's sake.
+// refusedThere reports whether the instance with the queue refused the round because of the
+// key.
 func (w *wait) refusedThere(last *RoundError) bool {
 	if last == nil || len(last.Votes) == 0 {
 		return false
 	}
-	vote := last.Votes[w.subscriber.index].Vote
+	vote := last.Votes[w.server].Vote
 	return vote.Outcome == wire.Refused && vote.Err == nil
 }
 
-// leave ends the wait. A lease that the waiter was handed meanwhile is given back, and so
-// handed to the next waiter.
+// leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
+// to the next waiter.
 func (w *wait) leave(won bool) {
-	given, stands := w.waiter.leave(won)
+	handed, stands := w.waiter.leave(won)
 	w.c.dequeue(w.key, stands)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
-	if given != nil && !won {
-		w.c.discard(given)
+	if handed != nil && !won {
+		w.c.discard(handed)
 	}
 }
 
-// pause is how long to wait before the next round: full jitter under a bound that
-// doubles, or the highest one if it will be called; but no longer than until a
+// pause is how long to wait before the next round: full jitter under a bound that doubles, or
+// under the highest bound if the waiter expects a notification; but no longer than until a
 // quorum can be free.
-func (w *wait) pause(last *RoundError, called bool) time.Duration {
+func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	bound := w.c.cfg.BackoffMax
-	// Compared this way round, because BackoffMin<<shift may overflow.
-	if shift := max(w.tries-1, 0); !called && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
+	if shift := max(w.tries-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.random.Jitter(bound)
@@ -379,13 +379,11 @@ func (w *wait) pause(last *RoundError, called bool) time.Duration {
 	return pause
 }
 
-// freeIn is when a quorum can be free at the latest, if no holder extends: the
-// Q-th smallest of the times that instances gave. Instances that granted are free
-// now.
+// freeIn is when a quorum can be free at the latest, if no holder extends: the Q-th smallest
+// of the times that instances gave. Instances that granted are free now.
 //
-// It takes the quarantines from the instances, and not from the votes that they
-// failed: these come all at once, and which of them were counted before the round
-// was lost is the scheduler's choice.
+// It takes the quarantines from the members, and not from the failed votes: these come all at
+// once, and it depends on the scheduler which of them were counted before the round was lost.
 func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) (time.Duration, bool) {
 	var times []time.Duration
 	for i, ballot := range votes {
@@ -403,14 +401,13 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) (time.Du
 		return 0, false
 	}
 	slices.Sort(times)
-	// Fewer than a quorum are known after a round that was given up at its first
-	// instance, or with instances down: when these are free, another try is due.
+	// Fewer than a quorum are known if the round was given up at its first instance, or if
+	// instances are down. Then another try is due when the known ones are free.
 	free := times[min(quorum, len(times))-1]
 	return free, free > 0
 }
 
-// hopeless reports whether so many instances failed for good that no waiting
-// helps.
+// hopeless reports whether so many instances failed permanently that no waiting helps.
 func (w *wait) hopeless(err *RoundError) bool {
 	n := 0
 	//guard:failed-raises-count  raises that fail for good are not waited for
@@ -435,8 +432,8 @@ func (w *wait) gaveUp(caller context.Context) error {
 	if w.last != nil {
 		last := *w.last
 		if caller.Err() == nil && errors.Is(last.Verdict, ErrInterrupted) {
-			// A context of our own (MaxWait) must not pass for the caller's. The
-			// round was undecided: too few had answered.
+			// MaxWait ended the round, not the caller's context. Too few instances had
+			// answered.
 			last.Verdict, last.Cause = ErrNoQuorum, nil
 		}
 		err.Last = &last

@@ -10,19 +10,19 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/handoff"
 )
 
-// locals has the wait queues of this process: for each key the goroutines that want it,
-// and the lease that this process has on it. Package handoff has the rules; here are the
+// waitQueues has the wait queues of this process: for each key the goroutines that want it, and
+// the lease that this process has on it. Package handoff has the rules. This type adds the
 // clock, the lock and the channels.
 //
-// Nothing here blocks, and nothing here calls user code: a waiter's context belongs to
-// the user, so its owner looks at it, and not whoever hands it a lease.
+// Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
+// checks it, and not the goroutine that hands it a lease.
 type waitQueues struct {
 	reader *drift.Reader
 	rules  handoff.Rules
 
 	mu      sync.Mutex
 	queues  map[string]*queue
-	sweepAt int // the number of queues at which those that are over are removed
+	sweepAt int // the number of queues at which unused ones are removed
 }
 
 const sweepLeast = 1024
@@ -31,7 +31,7 @@ const sweepLeast = 1024
 // of this process is held, or another process may wait for the lock.
 type queue struct {
 	handoff.Queue[*waiter, *Lease]
-	lost *RoundError // the last round that was lost here, nil since the lock came here
+	lost *RoundError // the last round that was lost here, nil if one was won since
 }
 
 type (
@@ -41,12 +41,12 @@ type (
 
 // waiter is one goroutine in a queue.
 type waiter struct {
-	locals *waitQueues
-	key    string
-	c      *Coordinator    // for a lease that is handed to it
-	ctx    context.Context // the same
+	all *waitQueues
+	key string
+	c   *Coordinator    // for a lease that is handed to it
+	ctx context.Context // the same
 
-	wake     chan struct{} // nil until the goroutine waits for it
+	wake     chan struct{} // nil until the goroutine waits
 	notified bool          // before that
 }
 
@@ -65,19 +65,19 @@ func (l *waitQueues) polls() bool { return l.rules.Polls }
 func (l *waitQueues) enter(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.locals = l
+	w.all = l
 	l.queueLocked(w.key).Enter(w)
 }
 
-// lock locks the queues, and gives the waiter's.
+// lock locks the queues and returns the waiter's queue.
 func (w *waiter) lock() *queue {
-	w.locals.mu.Lock()
-	return w.locals.queues[w.key]
+	w.all.mu.Lock()
+	return w.all.queues[w.key]
 }
 
-func (w *waiter) unlock() { w.locals.mu.Unlock() }
+func (w *waiter) unlock() { w.all.mu.Unlock() }
 
-// news is notified when there is something to look at.
+// news receives when the waiter should look at its queue.
 func (w *waiter) news() <-chan struct{} {
 	w.lock()
 	defer w.unlock()
@@ -90,7 +90,7 @@ func (w *waiter) news() <-chan struct{} {
 	return w.wake
 }
 
-// notifyLocked wakes a waiter, if it isn't nil.
+// notifyLocked notifies a waiter, if it isn't nil.
 func (w *waiter) notifyLocked() {
 	if w == nil {
 		return
@@ -102,7 +102,7 @@ func (w *waiter) notifyLocked() {
 	}
 }
 
-// look says how the queue stands (see handoff.Queue.Look).
+// look returns the waiter's view of the queue (see handoff.Queue.Look).
 func (w *waiter) look(waited bool) view {
 	q := w.lock()
 	defer w.unlock()
@@ -116,8 +116,8 @@ func (w *waiter) look(waited bool) view {
 	return q.Look(w, waited)
 }
 
-// compete notes that the first waiter asks the instances from now on, unless the queue
-// has changed since it looked.
+// compete notes that the first waiter asks the instances from now on. It reports false if the
+// queue has changed since the waiter looked.
 func (w *waiter) compete(seen view) bool {
 	q := w.lock()
 	defer w.unlock()
@@ -131,19 +131,18 @@ func (w *waiter) decline() {
 	q.Decline()
 }
 
-// leave removes the waiter. It gives the lease that the waiter was handed, and the position
+// leave removes the waiter. It returns the lease that the waiter was handed, and the position
 // that is to be given up.
 func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
 	q := w.lock()
 	defer w.unlock()
 	wake, handed, withdraw := q.Leave(w, won)
 	wake.notifyLocked()
-	w.locals.dropLocked(w.key, q)
+	w.all.dropLocked(w.key, q)
 	return handed, withdraw
 }
 
-// held notes that a round of this process was won, so that the first waiter need not
-// ask the instances who has the lock.
+// held notes that this process won a round, so that its waiters need not ask the instances.
 func (l *waitQueues) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,16 +155,16 @@ func (l *waitQueues) held(lease *Lease) {
 	}
 }
 
-// successors is how many waiters may follow the first one without a round of their own,
-// if that one wins the lock now.
+// successors is how many waiters may get the lock without a round of their own if the first
+// waiter wins it now.
 func (w *waiter) successors() int {
 	q := w.lock()
 	defer w.unlock()
-	return q.Successors(w.locals.reader.Now().Mono)
+	return q.Successors(w.all.reader.Now().Mono)
 }
 
-// handOff gives the lease, which is over for its holder, to the first waiter, if that
-// one waits for it, the lease is fit for that, and it is still this process's turn.
+// handOff hands the lease, which its holder has ended, to the first waiter. It reports false if
+// that waiter doesn't wait for it, the lease is not fit for it, or this process's turns are over.
 func (l *waitQueues) handOff(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,8 +184,8 @@ func (l *waitQueues) handOff(lease *Lease) bool {
 	return true
 }
 
-// endTurn notes that the lease is being released where processes poll. If that was the
-// last of this process's turns, it steps back.
+// endTurn notes that a lease is released while processes poll. If that was the last of this
+// process's turns, the process steps back.
 func (l *waitQueues) endTurn(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,8 +204,8 @@ func (l *waitQueues) freed(lease *Lease) {
 	}
 }
 
-// wanted reports whether a goroutine of this process waits for the lease, or another
-// process may do so.
+// wanted reports whether a goroutine of this process waits for the lease, or another process
+// may wait for it.
 func (l *waitQueues) wanted(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,14 +220,14 @@ func (l *waitQueues) letIn(key string) {
 	l.queueLocked(key).LetIn(l.reader.Now().Mono)
 }
 
-// yields is for how long other processes are to be let in first.
+// yields is how long the waiter lets other processes go first.
 func (w *waiter) yields() time.Duration {
 	q := w.lock()
 	defer w.unlock()
 	if !q.Yields() {
 		return 0 // without a look at the clocks
 	}
-	return q.StepBack(w.locals.reader.Now().Mono)
+	return q.StepBack(w.all.reader.Now().Mono)
 }
 
 // refused notes a lost round.
@@ -237,45 +236,44 @@ func (w *waiter) refused(err *RoundError) {
 	defer w.unlock()
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.Taken(w.locals.reader.Now().Mono)
+		q.Taken(w.all.reader.Now().Mono)
 	}
 }
 
-// lastLost is the last round that was lost in this queue, nil if the lock came here
-// since.
+// lastLost is the last round that was lost in this queue, nil if one was won since.
 func (w *waiter) lastLost() *RoundError {
 	q := w.lock()
 	defer w.unlock()
 	return q.lost
 }
 
-// stand sets this process's position, and gives the one that it had elsewhere.
+// stand sets this process's position, and returns the one that it had at another instance.
 func (w *waiter) stand(p position) (before position) {
 	q := w.lock()
 	defer w.unlock()
-	return q.Stand(p, w.locals.reader.Now().Mono)
+	return q.Stand(p, w.all.reader.Now().Mono)
 }
 
-// call takes in a call for the key, and reports whether anybody here waits for it.
-func (l *waitQueues) notified(key string, ear int) bool {
+// notified takes in a notification, and reports whether a goroutine here waits for the key.
+func (l *waitQueues) notified(key string, server int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[key]
 	if q == nil {
 		return false
 	}
-	wake, ok := q.Notify(ear)
+	wake, ok := q.Notify(server)
 	wake.notifyLocked()
 	return ok
 }
 
-// changed notifies those who listen by the ear: it was opened, or lost together with
-// their positions.
-func (l *waitQueues) changed(ear int) {
+// changed notifies the waiters that use the subscription at a server: it was opened, or lost
+// together with their positions.
+func (l *waitQueues) changed(server int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
-		q.Changed(ear).notifyLocked()
+		q.Changed(server).notifyLocked()
 	}
 }
 
@@ -304,15 +302,15 @@ func (l *waitQueues) queueLocked(key string) *queue {
 	return q
 }
 
-// dropLocked removes a queue that is of no use any more.
+// dropLocked removes a queue that is not used any more.
 func (l *waitQueues) dropLocked(key string, q *queue) {
 	if q.Waiting() == 0 && q.Holder() == nil && q.Settled(l.nowFor(q)) {
 		delete(l.queues, key)
 	}
 }
 
-// sweepLocked removes queues that nothing else would ever remove: of leases that ran out
-// without a release, and of processes that didn't come although they were let in.
+// sweepLocked removes queues that nothing else would ever remove: those of leases that expired
+// without a release, and those kept for other processes that were let in and didn't come.
 func (l *waitQueues) sweepLocked() {
 	now := l.reader.Now().Mono
 	for key, q := range l.queues {

@@ -120,7 +120,7 @@ func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 		outcome, errorType := voteOutcome(b.Vote)
 		attrs := m.attrs(withError([]attribute.KeyValue{operation, keyInstance.String(valid(b.Instance)), keyOutcome.String(outcome)}, errorType)...)
 		m.votes.Add(ctx, 1, attrs)
-		// 0 is the latency of an instance that was not asked, or not heard yet.
+		// 0 is the latency of an instance that was not asked, or has not answered yet.
 		if b.Latency > 0 {
 			m.voteDuration.Record(ctx, b.Latency.Seconds(), attrs)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Why an instance failed, for errors.Is. Package quorum has them under the same names.
+// Why an instance failed, for errors.Is. Package quorum has the same errors under the same
+// names.
 var (
 	// ErrConfig: a value in a Config, a key or a handle can't be used. The
 	// message names it, says why, and what to do.
@@ -17,11 +18,11 @@ var (
 	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
 	ErrTimeout = errors.New("quorum: instance did not answer in time")
 
-	// ErrOverloaded: there is too much under way already. As the verdict on a round for a
-	// lock: the rounds of this Coordinator take so long that no more are begun; no
-	// instance was asked, and Acquire tries again. As an instance's error: it has
-	// Config.MaxInFlight commands unanswered, or is owed Config.MaxPendingDeletes deletes; in the
-	// second case the error of the last delete that failed is beside it.
+	// ErrOverloaded: too much is under way already. As the verdict on a round: the
+	// Coordinator's rounds take so long that no more are begun; no instance was asked, and
+	// Acquire tries again. As an instance's error: Config.MaxInFlight requests to it are
+	// unanswered, or Config.MaxPendingDeletes deletes are pending; in the second case it also
+	// Is the error of the last delete that failed.
 	ErrOverloaded = errors.New("quorum: overloaded")
 
 	// ErrOtherRun: another server answered than the one that was asked, or another
@@ -62,9 +63,8 @@ func (e *SetMismatchError) Error() string {
 func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
 
 // CounterError is the answer of a server on which a counter is, or would have to be
-// lifted, further ahead of the server's clock than Request.Ahead: the counter was written
-// by somebody else, or a clock was set back or is wrong. The server did nothing. It Is
-// ErrCounter.
+// raised, further ahead of the server's clock than Fence.Ahead: another program wrote the
+// counter, or a clock was set back or is wrong. The server did nothing. It Is ErrCounter.
 type CounterError struct {
 	// Token is what the counter would have come to.
 	Token fencing.Token
@@ -139,7 +139,7 @@ func (e *RunError) Error() string {
 // Master reports whether the server that answered is a master, or does not say what it is.
 func (e *RunError) Master() bool { return e.Role == "" || e.Role == "master" }
 
-// Unwrap gives ErrOtherRun, and ErrNotMaster for a replica.
+// Unwrap returns ErrOtherRun, and ErrNotMaster for a replica.
 func (e *RunError) Unwrap() []error {
 	if !e.Master() {
 		return []error{ErrOtherRun, ErrNotMaster}

@@ -2,14 +2,14 @@ package handoff
 
 import "time"
 
-// Position is this process's in the queue that a server keeps of the processes that wait.
+// Position is this process's position in the queue of waiting processes on a server.
 type Position struct {
 	Server   int
-	Address  string // by which to be notified; empty for no position
+	Address  string // to be notified at; empty for no position
 	Notified bool   // it was, and has lost the position with that
 }
 
-// Subscribe sets the server that is to notify the first waiter, -1 for none, and gives this
+// Subscribe sets the server that is to notify the first waiter, -1 for none, and returns this
 // process's position there, if it has one.
 func (q *Queue[W, L]) Subscribe(server int) Position {
 	q.server = server
@@ -19,8 +19,8 @@ func (q *Queue[W, L]) Subscribe(server int) Position {
 	return q.position
 }
 
-// Stand sets this process's position, and gives the one that it had at another server, which
-// is to be given up.
+// Stand sets this process's position, and returns the one that it had at another server, which is
+// to be given up.
 func (q *Queue[W, L]) Stand(p Position, now time.Duration) (withdraw Position) {
 	before := q.position
 	q.position = p
@@ -31,8 +31,8 @@ func (q *Queue[W, L]) Stand(p Position, now time.Duration) (withdraw Position) {
 	return before
 }
 
-// Notify takes in a server's notification, and gives the waiter to wake; ok is false if
-// nobody here waits for it.
+// Notify takes in a server's notification, and returns the waiter to wake; ok is false if no
+// goroutine here waits for it.
 func (q *Queue[W, L]) Notify(server int) (wake W, ok bool) {
 	if q.position.Address == "" || q.position.Server != server {
 		return wake, false
@@ -42,7 +42,7 @@ func (q *Queue[W, L]) Notify(server int) (wake W, ok bool) {
 }
 
 // Changed notes that the subscription at a server was opened, or lost together with the
-// position there, and gives the waiter to wake.
+// position there, and returns the waiter to wake.
 func (q *Queue[W, L]) Changed(server int) (wake W) {
 	if q.position.Server == server {
 		q.position = Position{}

@@ -19,21 +19,21 @@ import (
 type Queue[W, L comparable] struct {
 	rules   *Rules
 	waiting []W
-	room    [1]W // for a single waiter
+	buffer  [1]W // for a single waiter, so that it costs no memory
 	holder  L    // the lease of this process
 
 	// What the first waiter does. Both are reset when it leaves.
 	competing bool // it asks the instances, and can't be handed a lease
 	handed    L    // it was handed this lease, and has yet to take it
 
-	freed, notified bool // what the first waiter has yet to hear of
+	freed, notified bool // what the first waiter has yet to learn
 
 	turns    turns
 	position Position // in the queue that a server keeps
 	server   int      // that is to notify the first waiter, -1 for none
 }
 
-// New is an empty queue.
+// New returns an empty queue.
 func New[W, L comparable](rules *Rules) Queue[W, L] {
 	return Queue[W, L]{rules: rules, server: -1}
 }
@@ -56,15 +56,14 @@ func (q *Queue[W, L]) Holder() L { return q.holder }
 // Enter puts a waiter at the end.
 func (q *Queue[W, L]) Enter(w W) {
 	if len(q.waiting) == 0 {
-		q.waiting = q.room[:0]
+		q.waiting = q.buffer[:0]
 	}
 	q.waiting = append(q.waiting, w)
 }
 
-// Look says how the queue stands. A waiter that looks isn't asking the instances. If it was
-// waiting it takes in the news. If it is about to ask it leaves them: when it is notified,
-// and loses its round because it is faster than the rest of the release, it asks again at
-// once.
+// Look returns a waiter's view. A waiter that looks isn't asking the instances. If it was waiting,
+// Freed and Notified are reset. If it is about to ask they stay: a waiter that was notified may
+// lose its round because the rest of the release arrives later, and then asks again at once.
 func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 	v := View[L]{First: q.isFirst(w), Holder: q.holder}
 	if !v.First {
@@ -78,7 +77,7 @@ func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 	return v
 }
 
-// Compete says whether the first waiter may ask the instances: not if the queue has changed
+// Compete reports whether the first waiter may ask the instances: only if the queue hasn't changed
 // since it looked.
 func (q *Queue[W, L]) Compete(seen View[L]) bool {
 	var none L
@@ -93,9 +92,9 @@ func (q *Queue[W, L]) Decline() {
 	q.handed = none
 }
 
-// Leave removes a waiter, wherever it stands; won says whether it has a lease. It gives the
-// waiter to wake, the lease that this one was handed, and the position to be given up: no
-// waiter is left to use it, or the lock came without it.
+// Leave removes a waiter; won says whether it has a lease. It returns the waiter to wake, the
+// lease that the removed one was handed, and the position to give up, if no waiter is left to
+// use it or the lock came without it.
 func (q *Queue[W, L]) Leave(w W, won bool) (wake W, handed L, withdraw Position) {
 	i := slices.Index(q.waiting, w)
 	q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -122,8 +121,8 @@ func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) 
 	q.turns.begin(q.rules, len(q.waiting), token, now)
 }
 
-// Next is the waiter to which a lease, which is over for its holder, may be handed; brief
-// says that it was held for moments. The lease is freed if there is none.
+// Next is the waiter to which a lease may be handed that its holder has ended; brief says that it
+// was held only briefly. If there is none, the lease has to be freed.
 func (q *Queue[W, L]) Next(brief bool) (next W, ok bool) {
 	var none L
 	q.turns.brief = brief
@@ -137,8 +136,8 @@ func (q *Queue[W, L]) Next(brief bool) (next W, ok bool) {
 	return q.waiting[0], true
 }
 
-// HandOver hands that waiter its lease, and gives the waiter to wake. Nobody waits for it:
-// it may be cancelled by now, and then gives the lease back when it leaves.
+// HandOver hands that waiter its lease, and returns the waiter to wake. The waiter may be
+// cancelled by now. Then it returns the lease when it leaves.
 func (q *Queue[W, L]) HandOver(lease L) (wake W) {
 	//guard:handovers-are-counted  each hand-over takes one of the turns that this process has
 	q.turns.left--
@@ -146,7 +145,7 @@ func (q *Queue[W, L]) HandOver(lease L) (wake W) {
 	return q.first()
 }
 
-// Freed notes that the lease of this process is over, and gives the waiter to wake.
+// Freed notes that the lease of this process is over, and returns the waiter to wake.
 func (q *Queue[W, L]) Freed() (wake W) {
 	var none L
 	q.holder, q.freed = none, true

@@ -8,9 +8,9 @@ import (
 
 // Rules are the same for all queues of a process.
 type Rules struct {
-	// Polls: processes can't notify each other. Then this one steps back after its turns:
-	// for Long where another process is known to want the lock, which is longer than that
-	// one's pauses between two looks; for Short in any case (see Yield).
+	// Polls: processes can't notify each other. Then this process steps back after its turns:
+	// for Long if another process is known to want the lock, which is longer than the pauses
+	// between two looks of that process; for Short in any case (see Yield).
 	Polls       bool
 	Long, Short time.Duration
 }
@@ -24,13 +24,13 @@ const (
 	// longer than a notification takes, and short enough if that process has died.
 	yieldFor = 20 * time.Millisecond
 
-	// contestedFor is how long a key counts as contested after another process was seen
-	// to want it, too; where processes poll it is contestedTurns long steps back.
+	// contestedFor is how long a key counts as contested after another process was seen to
+	// want it, too. If processes poll it is contestedTurns long steps back.
 	contestedFor   = time.Second
 	contestedTurns = 4
 
-	// probeShare is the share of the time for which this process had the lock that it
-	// steps back where nobody is known to want it.
+	// probeShare is how much shorter a step back is than the time for which this process had
+	// the lock, if no other process is known to want it.
 	probeShare = 16
 )
 
@@ -38,12 +38,12 @@ const (
 // begins above 0, which stands for never.
 type turns struct {
 	// left is how many goroutines of this process, counting the holder, may have the lock
-	// before other processes are let in. It is set when the lock comes to this process, to
-	// the number of waiters: each waiter, here and elsewhere, has one turn before any has
-	// two. Where the lock is held for moments it is two for each: to pass the lock to
-	// another process costs as much as some turns, and the others wait for less than a
-	// tenth of a validity. Where no other process is known to wait it is MaxTurns then: a
-	// newcomer waits that long, once.
+	// before other processes are let in. When the lock comes to this process it is set to the
+	// number of waiters, so that each waiter of any process has one turn before any has two.
+	// If the lock is held only briefly it is two for each, because passing the lock to another
+	// process costs as much as several turns, and the others wait for less than a tenth of a
+	// validity. If then no other process is known to wait it is MaxTurns: a newcomer waits for
+	// that long, once.
 	left int
 
 	yield     time.Duration // until when this process lets others in first
@@ -51,7 +51,7 @@ type turns struct {
 	since     time.Duration // when the lock came here
 
 	sought bool          // another process wanted the lock when it came here
-	brief  bool          // the last lease here was held for moments
+	brief  bool          // the last lease here was held only briefly
 	token  fencing.Token // of the last round that this process won
 }
 
@@ -88,14 +88,14 @@ func (r *Rules) memory() time.Duration {
 	return contestedFor
 }
 
-// Timed reports whether the time matters to the queue. If it doesn't, any will do: to read
-// the clocks costs more than the rest.
+// Timed reports whether the queue depends on the time. If it doesn't the caller need not read the
+// clocks, which costs more than the rest.
 func (q *Queue[W, L]) Timed() bool {
 	return max(q.turns.yield, q.turns.contested) > 0
 }
 
-// Successors is how many waiters may follow the first without a round of their own, if the
-// first wins the lock now.
+// Successors is how many waiters may get the lock without a round of their own if the first one
+// wins it now.
 func (q *Queue[W, L]) Successors(now time.Duration) int {
 	return max(q.turns.fresh(q.rules, len(q.waiting), now)-1, 0)
 }
@@ -108,22 +108,22 @@ func (q *Queue[W, L]) Settled(now time.Duration) bool {
 	return now >= max(q.turns.contested, q.turns.yield)
 }
 
-// EndTurn notes that the lease is being released where processes poll, and reports whether
-// that was the last of this process's turns.
+// EndTurn notes that the lease is released while processes poll, and reports whether that was the
+// last of this process's turns.
 func (q *Queue[W, L]) EndTurn(brief bool) (last bool) {
 	q.turns.brief = brief
 	q.turns.left--
 	return q.turns.left <= 0
 }
 
-// Yield has this process step back after its turns, where processes poll.
+// Yield has this process step back after its turns, if processes poll.
 //
-// Nobody tells a process that others poll for the lock that it has. It knows that they do
-// if it was refused while it waited itself, or if a token was given between two of its
-// own. Then it stays away until each of them has looked once: so no process that waits is
-// passed over twice in a row. If it knows of nobody, it may just have asked again before
-// anybody else looked each time: so it stays away for a moment, too. Sooner or later
-// another process has the lock then, if any wants it.
+// A process isn't notified that others poll for the lock that it has. It knows that they do if it
+// was refused while it waited itself, or if a token was given between two of its own. Then it
+// steps back until each of them has looked once, so that no waiting process is passed over twice
+// in a row. If it knows of no other process, it may have asked again each time before another one
+// looked. So it steps back briefly then, too. Sooner or later another process gets the lock, if
+// any wants it.
 func (q *Queue[W, L]) Yield(now time.Duration) {
 	t, r := &q.turns, q.rules
 	if t.sought {
@@ -142,8 +142,8 @@ func (q *Queue[W, L]) LetIn(now time.Duration) {
 // Yields reports whether other processes may have to be let in first (see StepBack).
 func (q *Queue[W, L]) Yields() bool { return q.turns.yield > 0 }
 
-// StepBack is for how long other processes are to be let in first. Of one that was notified
-// it says so once: the waiter takes its position behind that one then.
+// StepBack is how long the process lets others go first. If another process was notified it says
+// so once, because the waiter then takes a position behind that process.
 func (q *Queue[W, L]) StepBack(now time.Duration) time.Duration {
 	left := q.turns.yield - now
 	if !q.rules.Polls {

@@ -33,22 +33,26 @@ var policy = map[string][]string{
 	// The protocol never sees Redis.
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
-		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handoff", "quorum/internal/majority",
+		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/majority",
 		"quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
+		"quorum/internal/subscription", "quorum/internal/turns",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
-	// Its parts don't know each other, but for those that do the deletes.
-	"quorum/internal/admission":  {"drift", "quorum/wire"},
-	"quorum/internal/background": {},
-	"quorum/internal/cleanup":    {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
-	"quorum/internal/handoff":    {"fencing"},
-	"quorum/internal/majority":   {"quorum/wire"},
-	"quorum/internal/presence":   {"quorum/wire"},
-	"quorum/internal/quarantine": {"drift", "quorum/wire"},
-	"quorum/internal/random":     {},
-	"quorum/internal/registry":   {},
-	"quorum/internal/rendezvous": {},
+	// Its parts hardly know each other.
+	"quorum/internal/admission":    {"drift", "quorum/wire"},
+	"quorum/internal/background":   {},
+	"quorum/internal/cleanup":      {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
+	"quorum/internal/handoff":      {"fencing"},
+	"quorum/internal/handletext":   {"fencing", "quorum/wire"},
+	"quorum/internal/majority":     {"quorum/wire"},
+	"quorum/internal/presence":     {"quorum/wire"},
+	"quorum/internal/quarantine":   {"drift", "quorum/wire"},
+	"quorum/internal/random":       {},
+	"quorum/internal/registry":     {},
+	"quorum/internal/rendezvous":   {},
+	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
+	"quorum/internal/turns":        {"drift"},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},

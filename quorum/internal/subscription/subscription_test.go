@@ -1,0 +1,155 @@
+package subscription_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/background"
+	"github.com/redquorum/redlock/quorum/internal/subscription"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+var errPermanent = errors.New("no right to subscribe")
+
+// server is a Notifier with one Subscription at a time.
+type server struct {
+	wire.Instance
+	err        error
+	keys       chan string
+	subscribed int
+	run        wire.Run
+	notified   []string // keys that were passed on
+	dequeued   []string
+	waits      bool // a goroutine waits for each key
+	cannot     []error
+}
+
+func (s *server) Subscribe(context.Context) (wire.Subscription, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.subscribed++
+	s.keys = make(chan string, 1)
+	return &connection{keys: s.keys}, nil
+}
+
+func (s *server) Enqueue(_ wire.Waiter, _ time.Duration, to wire.Receiver) {
+	to.Receive(wire.Vote{Outcome: wire.Granted})
+}
+
+func (s *server) Dequeue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
+	s.dequeued = append(s.dequeued, w.Key)
+	to.Receive(wire.Vote{Outcome: wire.Granted})
+}
+
+type connection struct {
+	keys   chan string
+	closed bool
+}
+
+func (c *connection) Address() string { return "address" }
+
+func (c *connection) Next() (string, error) {
+	key, ok := <-c.keys
+	if !ok {
+		return "", errors.New("closed")
+	}
+	return key, nil
+}
+
+func (c *connection) Close() error {
+	if !c.closed {
+		c.closed = true
+		close(c.keys)
+	}
+	return nil
+}
+
+func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, group := &server{waits: true, run: "one"}, background.New()
+		k := subscription.New(subscription.Config{
+			Notifier: s, Clock: clock.New(), Reader: drift.SystemReader(), Group: group,
+			SubscribeTimeout: time.Second, QueueTTL: time.Minute,
+			Ask: func(_ context.Context, _ wire.Op, send func(time.Duration, wire.Receiver)) wire.Vote {
+				answer := make(chan wire.Vote, 1)
+				send(time.Second, wire.ReceiverFunc(func(v wire.Vote) { answer <- v }))
+				return <-answer
+			},
+			Run:       func() wire.Run { return s.run },
+			Permanent: func(err error) bool { return errors.Is(err, errPermanent) },
+			Notified: func(key string) bool {
+				s.notified = append(s.notified, key)
+				return s.waits
+			},
+			Changed:      func() {},
+			CannotNotify: func(err error) { s.cannot = append(s.cannot, err) },
+		})
+		do(t, s, k)
+		group.Close()
+		require.NoError(t, group.Wait(context.Background()))
+	})
+}
+
+func TestASubscriptionLastsWhileItIsUsed(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		require.Empty(t, k.Address())
+		k.Use()
+		time.Sleep(time.Hour)
+		require.Equal(t, "address", k.Address())
+		require.Equal(t, 1, s.subscribed)
+		k.Leave()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "address", k.Address(), "for some time after")
+		time.Sleep(time.Minute)
+		require.Empty(t, k.Address())
+	})
+}
+
+// A notification that no goroutine waits for is passed to the next process.
+func TestNotifications(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		k.Use()
+		defer k.Leave()
+		synctest.Wait()
+		queued, free := k.Enqueue(t.Context(), "k", k.Address(), false, false)
+		require.True(t, queued)
+		require.False(t, free)
+		s.keys <- "k"
+		synctest.Wait()
+		require.Equal(t, []string{"k"}, s.notified)
+		require.Empty(t, s.dequeued)
+		s.waits = false
+		s.keys <- "k"
+		synctest.Wait()
+		require.Equal(t, []string{"k"}, s.dequeued)
+	})
+}
+
+func TestANewRunTakesANewSubscription(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		k.Use()
+		defer k.Leave()
+		time.Sleep(time.Minute)
+		s.run = "two"
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, s.subscribed)
+	})
+}
+
+func TestThatItCannotNotifyIsReportedOnce(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		s.err = errPermanent
+		k.Use()
+		defer k.Leave()
+		time.Sleep(time.Hour)
+		require.Equal(t, []error{errPermanent}, s.cannot)
+	})
+}

@@ -1,0 +1,109 @@
+package turns_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/turns"
+)
+
+// fixture is a Queue, and what its probes have found.
+type fixture struct {
+	*turns.Queue
+	mu    sync.Mutex
+	found bool
+}
+
+func play(t *testing.T, do func(f *fixture)) {
+	synctest.Test(t, func(*testing.T) {
+		f := &fixture{}
+		f.Queue = turns.New(&f.mu, drift.SystemReader())
+		do(f)
+	})
+}
+
+func (f *fixture) enter(enough func(drift.Instant) bool) *turns.Turn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Enter(enough)
+}
+
+func (f *fixture) foundIt(drift.Instant) bool { return f.found }
+
+func never(drift.Instant) bool { return false }
+
+func TestOneTurnAtATime(t *testing.T) {
+	play(t, func(f *fixture) {
+		running, most := 0, 0
+		for range 10 {
+			go func() {
+				mine, err := f.enter(never).Wait(context.Background())
+				require.True(t, mine)
+				require.NoError(t, err)
+				running++
+				most = max(most, running)
+				time.Sleep(time.Second)
+				running--
+				f.End()
+			}()
+		}
+		began := time.Now()
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, most)
+		require.Equal(t, time.Minute, time.Since(began))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		require.False(t, f.Taken())
+	})
+}
+
+// A probe that answers the question ends the wait of all that have the same question. The
+// last of the others is next.
+func TestWhoIsNext(t *testing.T) {
+	play(t, func(f *fixture) {
+		first := f.enter(f.foundIt)
+		same, early, late := f.enter(f.foundIt), f.enter(never), f.enter(never)
+		mine, err := first.Wait(context.Background())
+		require.NoError(t, err)
+		require.True(t, mine)
+		f.found = true
+		f.End()
+		mine, err = same.Wait(context.Background())
+		require.NoError(t, err)
+		require.False(t, mine)
+		for _, next := range []*turns.Turn{late, early} {
+			mine, err = next.Wait(context.Background())
+			require.NoError(t, err)
+			require.True(t, mine)
+			f.End()
+		}
+	})
+}
+
+// A goroutine whose context ends leaves the queue, and passes on a turn that it got at the
+// same moment.
+func TestTurnsOfEndedContexts(t *testing.T) {
+	play(t, func(f *fixture) {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		for range 100 {
+			_, err := f.enter(never).Wait(ended)
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		mine, err := f.enter(never).Wait(context.Background())
+		require.NoError(t, err)
+		require.True(t, mine)
+		_, err = f.enter(never).Wait(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		f.End()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		require.False(t, f.Taken())
+	})
+}

@@ -1,0 +1,91 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
+	"github.com/redquorum/redlock/quorum/internal/subscription"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// This file is about notifications between processes.
+//
+// Processes that wait for a key queue at one instance, the same for all of them. A release
+// that reaches that instance notifies the first in the queue. So one process wakes at a
+// time, in the order of arrival. A lock that no process waits for costs one look at an empty
+// queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
+// queue itself expires.
+//
+// The instance is the first in the key's order that answers. Processes that disagree on it
+// miss each other's notifications until they agree, and poll meanwhile. A process also polls
+// if the holder lacks the key on that instance, because another client's key was there
+// first: the key is free there, so the process can't queue, and the release finds nothing.
+//
+// A notification says nothing about the lock. It only ends a pause, and the notified process
+// asks for votes like any other.
+
+// queueInstance is the instance at which processes queue for the key.
+func (c *core) queueInstance(key string) int { return rendezvous.First(key, memberOrder{c}) }
+
+// memberOrder makes the members rendezvous.Instances.
+type memberOrder struct{ c *core }
+
+func (o memberOrder) N() int { return len(o.c.members) }
+
+func (o memberOrder) Instance(i int) (name string, silent bool) {
+	return o.c.members[i].name, o.c.members[i].silent.Load()
+}
+
+// notifiesAt is the instance on which a release is to notify a waiter, -1 if it can't.
+func (c *core) notifiesAt(key string) int {
+	if i := c.queueInstance(key); c.subscriptions[i] != nil {
+		return i
+	}
+	return -1
+}
+
+// canNotify reports whether every instance can notify waiters. If one can't, other processes
+// may have to find the lock free by polling, so it is deleted after each turn.
+func (c *core) canNotify() bool {
+	for _, k := range c.subscriptions {
+		if k == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// newSubscription makes the keeper of a subscription at instance i, nil if that cannot
+// notify.
+func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
+	notifier, ok := inst.(wire.Notifier)
+	if !ok || c.cfg.Notifications == Off {
+		return nil
+	}
+	m := c.members[i]
+	return subscription.New(subscription.Config{
+		Notifier: notifier, Clock: c.clock, Reader: c.reader, Group: c.background,
+		SubscribeTimeout: max(m.timeout, verifyTimeout),
+		QueueTTL:         max(time.Minute, 2*c.cfg.MaxTTL, 2*c.cfg.BackoffMax).Truncate(time.Millisecond),
+		Ask: func(ctx context.Context, op wire.Op, send func(time.Duration, wire.Receiver)) wire.Vote {
+			return m.askBy(ctx, op, send).Vote
+		},
+		Run:       func() wire.Run { return m.standing(c.reader.Now()).run },
+		Permanent: permanent,
+		Notified:  func(key string) bool { return c.queues.notified(key, i) },
+		Changed:   func() { c.queues.changed(i) },
+		CannotNotify: func(err error) {
+			if cannotNotify := c.cfg.Hooks.CannotNotify; cannotNotify != nil {
+				cannotNotify(CannotNotifyEvent{Instance: m.name, Err: err})
+			}
+		},
+	})
+}
+
+// dequeue gives up a position in the background, if there is one.
+func (c *core) dequeue(key string, p position) {
+	if p.Address != "" {
+		c.subscriptions[p.Server].Dequeue(key, p.Address)
+	}
+}

@@ -69,20 +69,20 @@ func Round() (*Picture, error) {
 			if m.Place != server {
 				continue
 			}
-			heard := max(m.Received, m.Missed)
+			received := max(m.Received, m.Missed)
 			class, answer := "yes", "yes"
-			if heard > decided {
+			if received > decided {
 				class, answer = "pale", "yes, not waited for"
 			} else {
 				before++
 			}
 			p.text("n", 0, y+12, server)
-			p.box(class, x(m.Sent), y, x(heard)-x(m.Sent), 17)
+			p.box(class, x(m.Sent), y, x(received)-x(m.Sent), 17)
 			begin := x(m.Sent) + 5
-			if x(heard)-x(m.Sent) < 80 {
-				begin = x(heard) + 5
+			if x(received)-x(m.Sent) < 80 {
+				begin = x(received) + 5
 			}
-			p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(heard-sent), answer))
+			p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(received-sent), answer))
 			y += 23
 		}
 	}

@@ -50,7 +50,7 @@ func Round() (*Picture, error) {
 	for _, e := range exchanges(result.Log) {
 		if e.op == "acquire" && e.sent > decided-time.Second {
 			asked = append(asked, e)
-			sent, last = e.sent, max(last, e.heard)
+			sent, last = e.sent, max(last, e.received)
 		}
 	}
 	x := func(at time.Duration) float64 {
@@ -61,18 +61,18 @@ func Round() (*Picture, error) {
 	y, before := 36.0, 0
 	for _, e := range asked {
 		class, answer := "yes", "yes"
-		if e.heard > decided {
+		if e.received > decided {
 			class, answer = "pale", "yes, not waited for"
 		} else {
 			before++
 		}
 		p.text("n", 0, y+12, e.server)
-		p.box(class, x(e.sent), y, x(e.heard)-x(e.sent), 17)
+		p.box(class, x(e.sent), y, x(e.received)-x(e.sent), 17)
 		begin := x(e.sent) + 5
-		if x(e.heard)-x(e.sent) < 80 {
-			begin = x(e.heard) + 5
+		if x(e.received)-x(e.sent) < 80 {
+			begin = x(e.received) + 5
 		}
-		p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(e.heard-sent), answer))
+		p.text("", begin, y+12.5, fmt.Sprintf("%s, %s", millis(e.received-sent), answer))
 		y += 23
 	}
 	p.line("ink", x(decided), 28, x(decided), y+2)
@@ -214,7 +214,7 @@ func leases(log simulation.Log) []lease {
 type exchange struct {
 	server, op  string
 	n           uint64
-	sent, heard time.Duration
+	sent, received time.Duration
 }
 
 // exchanges lists those of a run with one client that were answered, by server.
@@ -226,7 +226,7 @@ func exchanges(log simulation.Log) []exchange {
 			all = append(all, exchange{server: e.Place, op: e.Op, n: e.N, sent: e.At})
 		case simulation.Received, simulation.Ignored:
 			i := slices.IndexFunc(all, func(x exchange) bool { return x.server == e.Place && x.n == e.N })
-			all[i].heard = e.At
+			all[i].received = e.At
 		}
 	}
 	slices.SortStableFunc(all, func(a, b exchange) int { return cmp.Compare(a.server, b.server) })

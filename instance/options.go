@@ -131,7 +131,7 @@ func checkOptions(client *redis.Client) error {
 			"it turns to another server on its own, which may lack the votes of the first; the quorum tolerates a server's loss"}
 	case !opt.ContextTimeoutEnabled:
 		return &OptionError{"ContextTimeoutEnabled", "false", "true",
-			"the client would ignore deadlines, and one hung server would delay every lock for seconds"}
+			"the client would ignore deadlines, and one hung server would hold up every lock for seconds"}
 	case opt.MaxRetries != 0:
 		return &OptionError{"MaxRetries", fmt.Sprint(opt.MaxRetries), "-1 (none)",
 			"a SET NX that is sent again is refused by its own first copy"}

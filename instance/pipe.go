@@ -309,7 +309,8 @@ func (p *pipe) learnLocked(b *batch, err error) {
 func (p *pipe) await(b *batch, work chan struct{}) bool {
 	p.mu.Lock()
 	if b != nil {
-		p.inFlight = slices.DeleteFunc(p.inFlight, func(other *batch) bool { return other == b })
+		i := slices.Index(p.inFlight, b)
+		p.inFlight = slices.Delete(p.inFlight, i, i+1)
 		if !b.lifetime.over.Load() {
 			clear(b.calls)
 			b.calls = b.calls[:0]

@@ -3,6 +3,7 @@ package subscription_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +24,9 @@ type server struct {
 	wire.Instance
 	err        error
 	keys       chan string
-	subscribed int
-	run        wire.Run
-	notified   []string // keys that were passed on
+	subscribed atomic.Int32
+	run        atomic.Value // of wire.Run
+	notified   []string     // keys that were passed on
 	dequeued   []string
 	waits      bool // a goroutine waits for each key
 	cannot     []error
@@ -35,7 +36,7 @@ func (s *server) Subscribe(context.Context) (wire.Subscription, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	s.subscribed++
+	s.subscribed.Add(1)
 	s.keys = make(chan string, 1)
 	return &connection{keys: s.keys}, nil
 }
@@ -74,7 +75,8 @@ func (c *connection) Close() error {
 
 func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)) {
 	synctest.Test(t, func(t *testing.T) {
-		s, group := &server{waits: true, run: "one"}, background.New()
+		s, group := &server{waits: true}, background.New()
+		s.run.Store(wire.Run("one"))
 		k := subscription.New(subscription.Config{
 			Notifier: s, Clock: clock.New(), Reader: drift.SystemReader(), Group: group,
 			SubscribeTimeout: time.Second, QueueTTL: time.Minute,
@@ -83,7 +85,7 @@ func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)
 				send(time.Second, wire.ReceiverFunc(func(v wire.Vote) { answer <- v }))
 				return <-answer
 			},
-			Run:       func() wire.Run { return s.run },
+			Run:       func() wire.Run { return s.run.Load().(wire.Run) },
 			Permanent: func(err error) bool { return errors.Is(err, errPermanent) },
 			Notified: func(key string) bool {
 				s.notified = append(s.notified, key)
@@ -104,7 +106,7 @@ func TestASubscriptionLastsWhileItIsUsed(t *testing.T) {
 		k.Use()
 		time.Sleep(time.Hour)
 		require.Equal(t, "address", k.Address())
-		require.Equal(t, 1, s.subscribed)
+		require.Equal(t, int32(1), s.subscribed.Load())
 		k.Leave()
 		time.Sleep(5 * time.Second)
 		require.Equal(t, "address", k.Address(), "for some time after")
@@ -138,9 +140,9 @@ func TestANewRunTakesANewSubscription(t *testing.T) {
 		k.Use()
 		defer k.Leave()
 		time.Sleep(time.Minute)
-		s.run = "two"
+		s.run.Store(wire.Run("two"))
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, s.subscribed)
+		require.Equal(t, int32(2), s.subscribed.Load())
 	})
 }
 

@@ -55,6 +55,7 @@ func TestOneTurnAtATime(t *testing.T) {
 		}
 		began := time.Now()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, 1, most)
 		require.Equal(t, time.Minute, time.Since(began))
 		f.mu.Lock()

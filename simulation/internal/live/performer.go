@@ -68,7 +68,7 @@ func (p *performer) Acquire() bool {
 	expected := p.play.expected[p.who]
 	p.play.expected[p.who] = expected[min(1, len(expected)):]
 	if f := p.required(); f != nil {
-		return p.got(p.acquireWithin(p.play.scaled(f.By+begins-p.now) + slack))
+		return p.got(p.acquireWithin(p.play.scaled(f.By+begins-p.now) + p.play.slack))
 	}
 	held := p.held()
 	if !held {
@@ -95,7 +95,7 @@ func (p *performer) Retry(int, time.Duration, int) bool {
 		p.env.late("another client's lease has expired")
 	}
 	if f := p.required(); f != nil {
-		return p.got(p.acquireWithin(p.play.scaled(f.By+begins-p.now) + slack))
+		return p.got(p.acquireWithin(p.play.scaled(f.By+begins-p.now) + p.play.slack))
 	}
 	return p.got(p.wait(p.env.ttl / 20))
 }

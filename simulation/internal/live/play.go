@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,9 +20,11 @@ const (
 	// leases.
 	begins       = time.Second
 	simulatedTTL = 10 * time.Second
-	// slack is added to the time in which a client must get the lock. It is long, because a
-	// busy machine must not look like a lock that nobody can get.
-	slack = 12 * time.Second
+	// longSlack is added to the time in which a client must get the lock. It is long, because
+	// a busy machine must not look like a lock that nobody can get. Where the simulation says
+	// that the client does not get it in time, shortSlack is added.
+	longSlack  = 12 * time.Second
+	shortSlack = 2500 * time.Millisecond
 )
 
 // play performs the scenario's own scripts and faults on the real servers, in the order of
@@ -32,6 +35,7 @@ type play struct {
 	performers []*performer
 	replicas   map[*server][]*replica
 	expected   map[string][]bool // whether a client's requests are granted in the simulation
+	slack      time.Duration
 }
 
 // task is a script or a fault. next performs its part at a time and returns the time of the
@@ -48,7 +52,12 @@ func (s *environment) play() {
 	scenario, design, err := settings(s.tc.Scenario, s.variant.Design)
 	s.must(err)
 	_, schedule := scenario.Setting(design)
-	p := &play{env: s, replicas: map[*server][]*replica{}, expected: map[string][]bool{}}
+	p := &play{env: s, replicas: map[*server][]*replica{}, expected: map[string][]bool{}, slack: longSlack}
+	predicted, err := predict(s.tc.Scenario, s.variant.predictedBy())
+	s.must(err)
+	if slices.Contains(predicted, simulation.NoProgress) || slices.Contains(predicted, simulation.NeverFree) {
+		p.slack = shortSlack
+	}
 	p.expect()
 	p.prepare(schedule)
 	var tasks []*task

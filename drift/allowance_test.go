@@ -116,7 +116,7 @@ func TestAllowanceValidity(t *testing.T) {
 		"over":                           {10 * time.Second, 9898*time.Millisecond + 1, -1},
 		"a clock that ran back":          {10 * time.Second, -time.Hour, 9898 * time.Millisecond},
 		"a ttl shorter than its own due": {time.Millisecond, 0, -time.Millisecond - 10*time.Microsecond},
-		"elapsed forever":               {10 * time.Second, math.MaxInt64, 10*time.Second - math.MaxInt64},
+		"elapsed forever":                {10 * time.Second, math.MaxInt64, 10*time.Second - math.MaxInt64},
 		"the longest ttl, all of it":     {math.MaxInt64, math.MaxInt64, 0},
 		"a ttl below zero":               {-10, math.MaxInt64, -math.MaxInt64},
 		"the least ttl":                  {math.MinInt64, 0, -2 * time.Millisecond},

@@ -16,7 +16,6 @@ type timeout struct {
 
 	mu    sync.Mutex
 	done  chan struct{} // made by the first call of Done
-	armed bool          // its timer was set
 	err   error
 	after []*func()
 }

@@ -212,8 +212,8 @@ func leases(log simulation.Log) []lease {
 
 // exchange is a request and its answer.
 type exchange struct {
-	server, op  string
-	n           uint64
+	server, op     string
+	n              uint64
 	sent, received time.Duration
 }
 

@@ -53,7 +53,7 @@ var troubles = []trouble{
 	{"one server hangs", func(s []*quorumtest.Server) { s[0].Hang() }, []string{"RedlockServerSilent"}, false},
 	{"one server restarts empty", func(s []*quorumtest.Server) { s[0].Restart(false) }, []string{"RedlockServerInQuarantine"}, false},
 	{"two servers restart empty", func(s []*quorumtest.Server) { s[0].Restart(false); s[1].Restart(false) },
-		[]string{"RedlockMajorityInQuarantine", "RedlockRoundsFail", "RedlockReleaseNotHeld", "RedlockLeaseLost", "RedlockServerInQuarantine"}, false},
+		[]string{"RedlockMajorityInQuarantine", "RedlockReleaseNotHeld", "RedlockLeaseLost", "RedlockServerInQuarantine"}, false},
 	{"a clock is set forward", func(s []*quorumtest.Server) { s[2].StepClock(time.Hour) }, []string{"RedlockClockJumped", "RedlockServerInQuarantine"}, false},
 	{"somebody deletes the keys", func(s []*quorumtest.Server) {
 		for _, server := range s {
@@ -90,9 +90,14 @@ func TestAlerts(t *testing.T) {
 			data := watch(t, trouble)
 			var got []string
 			for _, rule := range rules(t) {
-				if data.fires(t, rule.Expr, time.Duration(rule.For), scrapeEvery) {
+				if !data.fires(t, rule.Expr, time.Duration(rule.For), scrapeEvery) {
+					continue
+				}
+				fired[rule.Alert] = true
+				// Those that wait for the end of a quarantine try so seldom that their failed
+				// rounds may or may not reach the rule's share.
+				if trouble.name != "two servers restart empty" || rule.Alert != "RedlockRoundsFail" {
 					got = append(got, rule.Alert)
-					fired[rule.Alert] = true
 				}
 			}
 			assert.ElementsMatch(t, trouble.alerts, got)

@@ -105,8 +105,8 @@ func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 	if notified != nil {
 		at = h.c.queueInstance(h.key)
 	}
-	d.report = func(i int, vote *wire.Vote) {
-		if vote.Notified {
+	d.report = func(i int, other bool) {
+		if other {
 			h.c.queues.letIn(h.key)
 		}
 		if i == at {
@@ -125,10 +125,10 @@ func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 // leave no keys behind and must still learn whether it held the lock.
 type deletion struct {
 	poll
-	notifier int                          // the instance that is to notify a waiter, -1: none
-	report   func(i int, vote *wire.Vote) // gets every instance's answer, before it is counted
-	over     bool                         // the outcome is certain; guarded by the poll's lock
-	err      error                        // the outcome, written before the decision
+	notifier int                        // the instance that is to notify a waiter, -1: none
+	report   func(i int, notified bool) // called for every instance, before its answer is counted
+	over     bool                       // the outcome is certain; guarded by the poll's lock
+	err      error                      // the outcome, written before the decision
 }
 
 // deletionBuffer is a deletion and its ballots and parts in one piece of memory.
@@ -156,7 +156,7 @@ func (d *deletion) run() {
 func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
 	if d.state.presence(i).Absent() {
 		// A SET that was refused or never sent has set nothing.
-		d.report(i, &wire.Vote{Outcome: wire.Refused})
+		d.report(i, false)
 		return wire.Request{}, uncounted, wire.Refused
 	}
 	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.notifier}, uncounted, wire.Failed
@@ -168,7 +168,7 @@ func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
 		h.c.members[i].cleanup.Add(h.key, h.value, after)
 	}
-	d.report(i, &ballot.Vote)
+	d.report(i, ballot.Vote.Notified)
 }
 
 func (d *deletion) count(_ int, vote *wire.Vote) {

@@ -600,7 +600,7 @@ func (r *round) rollBack(ctx context.Context) {
 	if !failed {
 		d.notifier = r.c.notifiesAt(r.cmd.Key)
 	}
-	d.report = func(i int, _ *wire.Vote) {
+	d.report = func(i int, _ bool) {
 		if waitFor[i] {
 			deleted <- struct{}{}
 		}

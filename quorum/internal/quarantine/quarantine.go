@@ -28,6 +28,7 @@ type State struct {
 	drift  drift.Allowance
 
 	id       wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
+	run      wire.Run      // of id
 	seen     drift.Instant // when the last request was sent that the server answered in that run
 	unmarked bool          // the last probe found a master that could not keep a mark then
 	voter    string        // the run ID of the server whose vote counted last
@@ -66,7 +67,7 @@ type term struct {
 }
 
 // Run is the run of the server that the last probe found.
-func (q *State) Run() wire.Run { return q.id.Run() }
+func (q *State) Run() wire.Run { return q.run }
 
 // RunID is the run ID that the last probe found.
 func (q *State) RunID() string { return q.id.RunID }
@@ -94,6 +95,7 @@ const backlogFor = time.Minute
 func (q *State) Identify(id wire.Identity, sent, now drift.Instant) Verdict {
 	before, sighted, seen := q.id, q.sighted, q.seen
 	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
+	q.run = q.id.Run()
 	q.unmarked = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
 	was := q.restart
 	switch {
@@ -197,7 +199,7 @@ func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
 	switch {
 	case !other.Master():
 		return true // it granted nothing to any client, but may be the only server now
-	case other.Found != "" && other.Found == q.id.Run():
+	case other.Found != "" && other.Found == q.run:
 		return false // a probe has found it since
 	case q.sighted == "":
 		q.sighted = orHidden(other.Found.ReplID())
@@ -213,7 +215,7 @@ func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
 // on its votes has expired, which is by the larger of two clocks. The time since then is
 // never taken for longer than it was.
 func (q *State) Known(now drift.Instant) wire.Known {
-	k := wire.Known{RunID: q.id.RunID, Run: q.id.Run()}
+	k := wire.Known{RunID: q.id.RunID, Run: q.run}
 	if k == (wire.Known{}) {
 		return k
 	}
@@ -232,7 +234,7 @@ func (q *State) Known(now drift.Instant) wire.Known {
 // none shows nothing, because any server carries it out.
 func (q *State) Confirmed(run wire.Run, sent drift.Instant) {
 	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
-	if run == "" || run != q.id.Run() {
+	if run == "" || run != q.run {
 		return
 	}
 	q.seen = later(q.seen, sent)

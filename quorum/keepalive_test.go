@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -348,5 +349,44 @@ func TestASlowHookDelaysNoOtherEnd(t *testing.T) {
 				time.Sleep(3 * time.Second)
 			}
 		}
+	})
+}
+
+// hookedClock calls a hook at its n-th reading.
+type hookedClock struct {
+	*skewedClock
+	n    atomic.Int64
+	hook func()
+}
+
+func (c *hookedClock) Now() time.Time {
+	if c.n.Add(-1) == 0 {
+		c.hook()
+	}
+	return c.skewedClock.Now()
+}
+
+// KeepAlive takes effect although it meets the first call of Done on another goroutine.
+func TestKeepAliveBesideTheFirstDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := &hookedClock{skewedClock: newSkewedClock()}
+		clk.n.Store(-1)
+		f := newFixture(t, 3, func(c *quorum.Config) { c.Clock = clk })
+		lease := f.acquire("k")
+		synctest.Wait()
+		clk.hook = func() {
+			kept := make(chan struct{})
+			go func() {
+				defer close(kept)
+				lease.KeepAlive()
+			}()
+			<-kept
+		}
+		clk.n.Store(1)
+		lease.Done()
+		time.Sleep(3 * fullValidity)
+		require.NoError(t, lease.Err())
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
 	})
 }

@@ -36,6 +36,9 @@ type kept struct {
 
 const never = time.Duration(math.MaxInt64)
 
+// lookAgainAtEnd is when to look again at a lease that should have ended.
+const lookAgainAtEnd = 20 * time.Millisecond
+
 func newKeeper(c *core) *keeper {
 	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
 }
@@ -58,7 +61,8 @@ func (k *keeper) watch(l *Lease, extendIn time.Duration) {
 		}()
 		return
 	}
-	l.kept.present, l.kept.extendAt = true, never
+	// KeepAlive may have set extendAt already, beside the first look at a context.
+	l.kept.present = true
 	if extendIn < never {
 		l.kept.extendAt = now + extendIn
 	}
@@ -163,6 +167,9 @@ func (k *keeper) look() (tasks []func(), pause time.Duration) {
 		switch {
 		case left[i] <= 0:
 			tasks = append(tasks, func() { l.Validity() }) // which ends it
+			// Unless it is valid again by then: an extension was just won, or a wall clock that
+			// was set forward is set back.
+			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
 		case l.kept.extendAt <= now:
 			l.kept.extendAt = never
 			tasks = append(tasks, l.keepOnce)

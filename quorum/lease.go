@@ -61,7 +61,7 @@ func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms Terms, start drift.Instant) *Lease {
 	return &Lease{
 		state: h, token: token, terms: terms, acquired: start,
-		parent: detached,
+		parent: detached, kept: kept{extendAt: never},
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
@@ -272,15 +272,20 @@ func (l *Lease) end(why error) bool {
 	l.mu.Unlock()
 	if first {
 		l.announceEnd(why, ends)
+		return true
 	}
-	return first
+	// Another goroutine has ended the lease, but perhaps not yet all of its contexts.
+	for _, end := range ends {
+		end(l.Err())
+	}
+	return false
 }
 
 // endLocked ends the lease unless it has ended, and returns the contexts that announceEnd is to
 // end with it.
 func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool) {
 	if l.over != nil {
-		return nil, false
+		return slices.Collect(maps.Values(l.ends)), false
 	}
 	now := l.state.c.reader.Now()
 	l.over = why
@@ -290,7 +295,6 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 	}
 	//guard:context-ends-with-lease  a lease's contexts end when the lease is lost or released
 	ends = slices.Collect(maps.Values(l.ends))
-	clear(l.ends)
 	if l.done != nil {
 		close(l.done)
 	}

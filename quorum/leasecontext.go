@@ -87,7 +87,9 @@ type leaseContext struct {
 // Err is not nil from the deadline on.
 func (c *leaseContext) Err() error {
 	// This ends the inner context if the validity is used up, so that Done and Err agree.
-	c.lease.Validity()
+	if c.lease.Validity() <= 0 && c.Context.Err() == nil {
+		c.lease.end(ErrExpired) // another goroutine is about to
+	}
 	return c.Context.Err()
 }
 

@@ -587,7 +587,7 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
-	failed := r.lost == ErrNoQuorum
+	failed := r.lost == ErrNoQuorum || r.lost == ErrTokenRace
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
@@ -596,7 +596,7 @@ func (r *round) rollBack(ctx context.Context) {
 	// A waiter that was refused by this round's keys is notified when they are gone. But if a
 	// majority is down each round is lost, and waiters would notify each other as fast as they
 	// can.
-	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed notifies no waiter
+	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
 	if !failed {
 		d.notifier = r.c.notifiesAt(r.cmd.Key)
 	}

@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -570,14 +569,37 @@ func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.InstanceTimeout = time.Minute, 100*ms })
 }
 
-// Where a majority is down, processes that wait try again after their pauses: those whose
-// rounds are lost do not notify each other.
+// Where servers cannot agree on a token, or a majority is down, processes that wait try again
+// after their pauses: those whose rounds are lost do not notify each other.
 func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
-	for alive := range 3 {
-		t.Run(fmt.Sprint(alive), func(t *testing.T) {
+	kill := func(alive int) func(*fixture) {
+		return func(f *fixture) {
+			for i, s := range f.servers {
+				if i != alive {
+					s.Kill()
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		trouble func(*fixture)
+		why     error
+	}{
+		"first alive":  {kill(0), quorum.ErrNoQuorum},
+		"second alive": {kill(1), quorum.ErrNoQuorum},
+		"third alive":  {kill(2), quorum.ErrNoQuorum},
+		"clocks apart": {func(f *fixture) {
+			f.servers[1].StepClock(24 * time.Hour)
+			f.servers[2].StepClock(48 * time.Hour)
+		}, quorum.ErrTokenRace},
+	} {
+		t.Run(name, func(t *testing.T) {
 			playCalls(t, 3, func(f *fixture) {
 				f.slow(ms, ms)
 				time.Sleep(time.Hour)
+				if c.why == quorum.ErrTokenRace {
+					c.trouble(f)
+				}
 				var rounds atomic.Int32
 				coordinators := make([]*quorum.Coordinator, 2)
 				for i := range coordinators {
@@ -587,18 +609,16 @@ func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
 					_, err := coordinators[i].Verify(f.ctx)
 					require.NoError(t, err)
 				}
-				for i, s := range f.servers {
-					if i != alive {
-						s.Kill()
-					}
+				if c.why == quorum.ErrNoQuorum {
+					c.trouble(f)
 				}
 				ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
 				defer cancel()
 				var all sync.WaitGroup
-				for _, c := range coordinators {
+				for _, coordinator := range coordinators {
 					all.Go(func() {
-						_, err := c.Acquire(ctx, "k")
-						assert.ErrorIs(t, err, quorum.ErrNoQuorum)
+						_, err := coordinator.Acquire(ctx, "k")
+						assert.ErrorIs(t, err, quorum.ErrInterrupted)
 					})
 				}
 				all.Wait()

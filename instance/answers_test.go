@@ -213,10 +213,10 @@ func TestServersThatLackCommands(t *testing.T) {
 				failed(t, v, ErrCommand)
 				require.True(t, isPermanent(v.Err))
 			}
-			ear, err := r.Subscribe(within(t))
+			sub, err := r.Subscribe(within(t))
 			if c.listens {
 				require.NoError(t, err)
-				require.NoError(t, ear.Close())
+				require.NoError(t, sub.Close())
 				return
 			}
 			require.ErrorIs(t, err, ErrCommand)

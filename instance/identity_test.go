@@ -415,7 +415,7 @@ func TestACutOffClientFindsTheMarkLeftAnew(t *testing.T) {
 	require.NoError(t, err)
 	held.KeepAlive()
 	otherPath.Switch(servers[0].Addr())
-	path.Mend()
+	path.Reopen()
 	time.Sleep(600 * time.Millisecond) // connections to the second server have ended
 	_, err = other.Verify(t.Context())
 	require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -452,7 +452,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	first := take()
 	links[0].Switch(servers[0].Addr())
 	links[1].Cut()
-	links[2].Mend()
+	links[2].Reopen()
 	time.Sleep(300 * time.Millisecond)
 	require.Greater(t, take(), first)
 }

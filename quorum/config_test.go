@@ -39,8 +39,8 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"TTL not whole", terms(quorum.Terms{TTL: time.Second + 300*time.Microsecond}), []string{" TTL is 1.0003s", "whole milliseconds, such as 1s"}},
 		{"TTL above ten years", terms(quorum.Terms{TTL: 11 * 365 * 24 * time.Hour}), []string{" TTL is 96360h0m0s", "at most ten years"}},
 		{"TTL above MaxTTL", quorum.Config{Terms: quorum.Terms{TTL: time.Minute}, MaxTTL: time.Second}, []string{"TTL is 1m0s", "MaxTTL is 1s", "raise MaxTTL"}},
-		{"TTL eaten by the default time-out", terms(quorum.Terms{TTL: ms}), []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
-		{"TTL eaten by time-outs", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
+		{"TTL eaten by the default timeout", terms(quorum.Terms{TTL: ms}), []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
+		{"TTL eaten by timeouts", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
 		{"TTL eaten by drift", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, Drift: drift.Allowance{Floor: 900 * ms}}, []string{"TTL is 1s", "900ms", "raise TTL or lower"}},
 		{"TTL eaten by MinValidity", terms(quorum.Terms{TTL: time.Second, MinValidity: 890 * ms}), []string{"TTL is 1s", "MinValidity (890ms)", "raise TTL or lower"}},
 		{"MinValidity negative", terms(quorum.Terms{MinValidity: -1}), []string{"MinValidity -1ns", "none may be negative"}},
@@ -134,7 +134,7 @@ func TestConfigDefaults(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 }
 
-// The default time-out of an instance follows the TTL, between 50 and 500 ms,
+// The default timeout of an instance follows the TTL, between 50 and 500 ms,
 // and never eats more than half of it for a round of two stages.
 func TestConfigDefaultInstanceTimeout(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{

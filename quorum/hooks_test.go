@@ -242,7 +242,7 @@ func TestHooksWithoutRandomness(t *testing.T) {
 }
 
 // Hooks that are not set cost nothing: in particular no copy of the ballots.
-// In a bubble, so that no time-out passes on a busy machine.
+// In a bubble, so that no timeout passes on a busy machine.
 func TestUnsetHooksAllocateNothing(t *testing.T) {
 	synctest.Test(t, unsetHooksAllocateNothing)
 }

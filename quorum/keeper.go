@@ -12,8 +12,8 @@ import (
 // Coordinator and its views share one, which costs one goroutine however many leases there
 // are. A lease that is not watched is not in it: its validity is computed on demand.
 //
-// The keeper calls no user code: a lease that has expired ends on a goroutine of its own, so
-// that a slow hook delays no other lease's end.
+// A lease that has expired ends on a goroutine of its own, so that a slow hook delays no other
+// lease's end. When the Coordinator is closed all leases end before the first hook is called.
 type keeper struct {
 	c     *core
 	start sync.Once
@@ -163,7 +163,6 @@ func (k *keeper) look() (tasks []func(), pause time.Duration) {
 		if !l.kept.present {
 			continue
 		}
-		l.kept.due = never
 		switch {
 		case left[i] <= 0:
 			tasks = append(tasks, func() { l.Validity() }) // which ends it
@@ -180,7 +179,7 @@ func (k *keeper) look() (tasks []func(), pause time.Duration) {
 		heap.Push(&k.leases, l)
 	}
 	k.armed = never
-	if len(k.leases) == 0 || k.leases[0].kept.due == never {
+	if len(k.leases) == 0 {
 		return tasks, never
 	}
 	k.armed = k.leases[0].kept.due

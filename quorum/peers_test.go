@@ -22,7 +22,7 @@ import (
 
 // redsync v4.13: with one of three servers stopped Lock took 10.0 s and failed,
 // Extend took 5.0 s and failed though a quorum had been extended. rslock and
-// node-redlock have no time-out for an instance at all.
+// node-redlock have no timeout for an instance at all.
 func TestStoppedServerDoesNotSlowTheLock(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -252,7 +252,7 @@ func TestEverythingAtOnceOnOneLease(t *testing.T) {
 	f.requireNothingLeft()
 }
 
-// redsync v4: an expiry of 10 h gives each try a time-out of 30 min.
+// redsync v4: an expiry of 10 h gives each try a timeout of 30 min.
 func TestLongTTLDoesNotMeanALongTimeout(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -310,7 +310,7 @@ func TestServersThatWakeUpHaveNoDeadKeys(t *testing.T) {
 func TestGoroutinesDoNotPileUpBesideASlowServer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
-		f.lag(99*ms, 2) // just within its time-out
+		f.lag(99*ms, 2) // just within its timeout
 		before, peak := runtime.NumGoroutine(), 0
 		for range 5000 {
 			require.NoError(f.t, f.acquire("k").Release(f.ctx))
@@ -367,7 +367,7 @@ func TestNoWaiterIsForgotten(t *testing.T) {
 				})
 			}
 		}
-		for range 5 { // stalls of all servers, longer than a time-out
+		for range 5 { // stalls of all servers, longer than a timeout
 			time.Sleep(300 * ms)
 			f.hang()
 			time.Sleep(80 * ms)

@@ -73,11 +73,7 @@ func (p *poll) askAll(now drift.Instant) {
 }
 
 // ask asks instance i after everything that was queued for it before.
-func (p *poll) ask(i int, now drift.Instant) *part {
-	t := p.part(i)
-	p.state.queue(i, t, now)
-	return t
-}
+func (p *poll) ask(i int, now drift.Instant) { p.state.queue(i, p.part(i), now) }
 
 func (p *poll) part(i int) *part {
 	t := &p.parts[i]

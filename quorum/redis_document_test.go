@@ -165,7 +165,7 @@ func TestDocumentStep2SameKeyAndValueEverywhere(t *testing.T) {
 	})
 }
 
-// Step 2: the time-out for an instance is small compared to the auto-release
+// Step 2: the timeout for an instance is small compared to the auto-release
 // time, so that the client isn't blocked by a node that is down.
 func TestDocumentStep2SmallTimeout(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {

@@ -250,7 +250,7 @@ func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	})
 }
 
-// The same when the SET lands after its time-out, and even after the delete: the
+// The same when the SET lands after its timeout, and even after the delete: the
 // ghost is found and deleted, long before its TTL is over.
 func TestSetThatLandsAfterItsDeleteIsDeletedToo(t *testing.T) {
 	for _, late := range []time.Duration{101 * ms, 150 * ms, 500 * ms, 800 * ms} {

@@ -106,7 +106,7 @@ func (l *Link) Free(pass bool) {
 	}
 }
 
-// Cut closes all connections and refuses new ones, until Mend.
+// Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,8 +114,8 @@ func (l *Link) Cut() {
 	l.hangUp()
 }
 
-// Mend accepts new connections again, and opens both gates.
-func (l *Link) Mend() {
+// Reopen accepts new connections again, and opens both gates.
+func (l *Link) Reopen() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refuse, l.gates = false, [2]Gate{}

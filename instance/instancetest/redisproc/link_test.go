@@ -114,7 +114,7 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	l.Set(redisproc.Replies, redisproc.Held)
 	c.say("three")
 	eventually(t, func() bool { return l.Waiting(redisproc.Replies) == 1 })
-	l.Mend()
+	l.Reopen()
 	c.hears("a three")
 
 	l.Set(redisproc.Replies, redisproc.Shut)
@@ -124,7 +124,7 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	l.Set(redisproc.Requests, redisproc.Shut)
 	c.say("five")
 	eventually(t, func() bool { return l.Lost(redisproc.Requests) == 1 })
-	l.Mend()
+	l.Reopen()
 	c.say("six")
 	c.hears("a six")
 }
@@ -137,7 +137,7 @@ func TestLinkDeliversForTheDeparted(t *testing.T) {
 	c.say("late")
 	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
 	require.NoError(t, c.conn.Close())
-	l.Mend()
+	l.Reopen()
 	eventually(t, func() bool { return l.Passed(redisproc.Replies) == 1 })
 }
 
@@ -177,7 +177,7 @@ func TestLinkCutsAndTurns(t *testing.T) {
 	l.Cut()
 	c.isCut()
 	call(t, l).isCut()
-	l.Mend()
+	l.Reopen()
 	c = call(t, l)
 	c.say("x")
 	c.hears("first x")

@@ -211,7 +211,7 @@ func stoppedBeforeReplies(s *environment) {
 	c2.mustAcquire()
 	c2.update()
 	for _, link := range c1.links {
-		link.Mend()
+		link.Reopen()
 	}
 	c1.cont()
 	if asked.await().OK {
@@ -274,7 +274,7 @@ func setsInHungServers(s *environment) {
 	}
 	s.awaitKey(true, hung...)
 	for _, v := range hung {
-		c1.link(v).Mend()
+		c1.link(v).Reopen()
 	}
 	s.freeAtOnce(c2)
 }

@@ -185,7 +185,7 @@ func loseReply(ctx context.Context, link *redisproc.Link) (lost <-chan struct{})
 			case <-tick.C:
 			}
 		}
-		link.Mend()
+		link.Reopen()
 		close(done)
 	}()
 	return done
@@ -219,7 +219,7 @@ func (p *play) cause(f simulation.Fault) (end func()) {
 			c.isCut[f.Server] = true
 			return func() {
 				delete(c.isCut, f.Server)
-				if c.link(v).Mend(); s.cfg.Quorum.KeepAlive {
+				if c.link(v).Reopen(); s.cfg.Quorum.KeepAlive {
 					s.awaitKey(true, v) // the next extension puts it there
 				}
 			}
@@ -335,7 +335,7 @@ func (s *environment) failOver(v *server, replicas []*replica, promoted int) {
 	for _, r := range replicas {
 		if r != master {
 			r.link.Retarget(master.Addr())
-			r.link.Mend()
+			r.link.Reopen()
 			s.awaitInStep(r)
 			s.await("the new master has a replica", func() bool {
 				n, err := master.Info("connected_slaves")

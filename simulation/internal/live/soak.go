@@ -448,7 +448,7 @@ func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 		}
 		return func() {
 			for _, i := range f.Servers {
-				h.links[i].Mend()
+				h.links[i].Reopen()
 			}
 		}
 	}
@@ -474,7 +474,7 @@ func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Shut) })
 	case holdWrites:
 		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
-		return k.env.opsLink.Mend
+		return k.env.opsLink.Reopen
 	}
 	return func() {}
 }

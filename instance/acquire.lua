@@ -1,61 +1,56 @@
--- Acquire: set each lock's key that is free, and raise its counter in the same step.
--- KEYS: the locks, their counters, their sets' texts; and the mark, see run.lua.
--- ARGV: nonce, run, ttl, a quarter of the counters' ttl, set, how many microseconds a
--- counter may be ahead of the clock, and the locks' values.
---
--- The reply is a list: the nonce, the clock in microseconds, and an element for each lock.
--- The element is the token (above 0); or -3 minus the PTTL of the key that is held; or S
--- and the set under which the lock was last used; or E and an error, which says nothing of
--- the other locks. One script does many locks because the start of a script costs a server
--- as much as two or three commands, and each argument and each element of a reply as much
--- as half a command.
+-- Acquire: set the lock's key if it is free or holds the replaced value, and raise the counter
+-- in the same step.
+-- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
+-- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
+-- value, and replaced value or ''. The replaced value is the value itself if a transaction
+-- may have set the key just now, but did not grant the lock (transaction.go).
+-- The reply's ttl is the number of reserved tokens.
 --
 -- The proof of the tokens' order (round.go in package quorum) needs four properties.
 --
 -- A grant's token is larger than the counter was. INCR ensures that. If another number
 -- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
--- the counter was lost (INCR returns 1): then it starts from the clock. And it happens if
--- the counter may be from another run of the server, which may have restored an older one:
--- then it starts from the clock if that is ahead.
+-- the counter was lost: then it starts from the clock. And it happens if the counter may be
+-- from another run of the server, which may have restored an older one: then it starts from
+-- the clock if that is ahead.
 --
 -- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
 -- has advanced by as much, is above every token that a lost counter gave.
 --
--- No grant leaves the counter as it was. If INCR fails, or its number can't be used, the
--- lock's key is deleted again.
+-- No grant leaves the counter as it was. It is raised before the key is set. If INCR fails,
+-- or its number can't be used, the key is not set, and what a transaction set is deleted.
 --
 -- A request that is refused or fails changes nothing that matters. The set is compared
--- before the first write. A counter that was raised for nothing does no harm. A counter
--- that INCR created is deleted, because it would look like one that was never lost.
---
--- First the locks for which everything is normal, with no more commands than needed, and
--- without functions, because to make one costs as much as a command.
-local n, ttl = (#KEYS - #KEYS % 3) / 3, ARGV[3]
-local texts = call('MGET', unpack(KEYS, 2 * n + 1, 3 * n))
-local answer, rest = {ARGV[1], clock}, false
-for i = 1, n do
-  if texts[i] ~= text then
-    rest = rest or {}
-    rest[i] = false
-  else
-    -- If a lock is in the list twice, its key is held the second time.
-    --guard:free-key-only  a key is set only where it is free
-    --guard:key-expires  a key whose holder died is gone after its TTL
-    local done = pcall('SET', KEYS[i], ARGV[6 + i], 'NX', 'PX', ttl)
-    if not done then
-      answer[2 + i] = -3 - call('PTTL', KEYS[i])
-    elseif done.err then
-      answer[2 + i] = 'E' .. done.err
-    else
-      --guard:counter-rises  each grant raises the counter
-      local token = pcall('INCR', KEYS[n + i])
-      if type(token) == 'number' and token > 1 and token <= most then
-        answer[2 + i] = token
-      else
-        rest = rest or {}
-        rest[i] = token
-      end
-    end
-  end
+-- before the first write. A counter that was raised for nothing does no harm.
+local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
+local held = redis.pcall('GET', KEYS[1])
+-- A key of another type is held, too.
+if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+-- without gives a reply for a request that isn't granted.
+--guard:failed-counter-frees-lock  a lock whose counter can't be raised isn't left set
+local function without(reply)
+  if held == value and replaced == value then redis.call('DEL', KEYS[1]) end
+  return reply
 end
-if not rest then return answer end
+
+local failure, theirs, known, found, token, spare
+if KEYS[3] then
+  failure, theirs, known, found = readset(KEYS[3])
+  if failure then return without(failure) end
+  if theirs then return without(answer(2, theirs, 0, 0)) end
+end
+--guard:free-key-only  a key is set only where it is free
+--guard:replace-compares  a replacement replaces only the value that it names
+--guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
+if held and (replaced == '' or held ~= replaced) then
+  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
+end
+if KEYS[3] then
+  --guard:replace-counts  a replacement gets a larger token than the value that it replaces
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]))
+  if failure then return without(failure) end
+end
+--guard:key-expires  a key whose holder died is gone after its TTL
+redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
+return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)

@@ -150,31 +150,6 @@ func TestRoles(t *testing.T) {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// TestErrorsHandedOnByAScript: where an error stands in a script's list, the script has
-// begun, and may have set the key, whatever the error is called.
-func TestErrorsHandedOnByAScript(t *testing.T) {
-	for text, c := range map[string]struct {
-		kind   error
-		unsent bool
-	}{
-		"-NOPERM this user has no permissions to run the 'incr' command\r\n":             {ErrPermission, false},
-		"ERR ACL failure in script: User x has no permissions to run the 'incr' command": {ErrPermission, false},
-		"ERR unknown command 'EVALSHA'":                                                  {ErrCommand, false},
-		"ERR unknown command 'incr', with args beginning with: ":                         {ErrCommand, false},
-		"-CROSSSLOT Keys in request don't hash to the same slot":                         {ErrCluster, false},
-		"@user_script: 160: -NOREPLICAS Not enough good replicas to write.\r\n":          {ErrMisconf, true},
-		"@user_script: 160: -OOM command not allowed\r\n":                                {ErrOutOfMemory, true},
-	} {
-		f := startFake(t, func(args []string) string {
-			nonce := nonceOf(args)
-			return "*3\r\n" + bulk(nonce) + ":1700000000000250\r\n" + bulk("E"+text)
-		})
-		v := failed(t, open(t, "redis://"+f.addr, Config{}).Do(within(t), acquire("k", value())), c.kind)
-		require.Equal(t, c.unsent, v.Unsent, text)
-		require.NotContains(t, v.Err.Error(), "user_script")
-	}
-}
-
 // TestServersThatLackCommands: what is renamed away isn't waited for, nothing has to be
 // deleted where nothing was done, and waiters are told that they can't be called.
 func TestServersThatLackCommands(t *testing.T) {

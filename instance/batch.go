@@ -33,8 +33,14 @@ type batch struct {
 
 	commands []*command // the first used of them are this batch's
 	used     int
-	acquires []*call
+	grants   []*call // in the transaction
 	releases []*call
+	extends  []*call
+	singles  []*call  // the others
+	exec     *command // of the transaction
+	texts    [][]byte // that it found
+	want     []byte   // the text that a grant would write
+	cmds     []redis.Cmder
 	clock    *command      // TIME, if a command whose reply has no clock is asked for it
 	wait     *command      // WAIT, if replicas must have it
 	waited   time.Duration // WAIT's timeout
@@ -48,6 +54,7 @@ type command struct {
 	reply  replyBuffer
 	script *script // nil for a native command
 	calls  []*call
+	grants []*call // whose commands in a transaction follow it
 
 	cmd    *redis.RawWriteToCmd
 	keys   int64 // how many of a script's arguments are keys
@@ -56,7 +63,9 @@ type command struct {
 }
 
 // hasClock reports whether its reply contains the server's clock.
-func (a *command) hasClock() bool { return a.script != nil && a.script != releaseScript }
+func (a *command) hasClock() bool {
+	return a.script != nil && a.script != releaseScript || a.name == "EXEC"
+}
 
 // errAbandoned stops a batch of which a call was abandoned.
 var errAbandoned = errors.New("instance: a request was abandoned before its batch was sent")
@@ -93,20 +102,22 @@ func (b *batch) send() (err error) {
 			err = recovered(p)
 		}
 	}()
-	commands, ctx, client := b.commands[:b.used], &b.lifetime, b.pipe.r.client
-	for i, a := range commands {
+	ctx, client := &b.lifetime, b.pipe.r.client
+	b.cmds = b.cmds[:0]
+	for i, a := range b.commands[:b.used] {
 		a.args[0] = &a.name
 		if i == 0 {
 			a.args[0] = b
 		}
 		a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
+		b.cmds = appendGrants(append(b.cmds, a.cmd), a.grants)
 	}
-	if len(commands) == 1 {
-		err = client.Process(ctx, commands[0].cmd)
+	if len(b.cmds) == 1 {
+		err = client.Process(ctx, b.cmds[0])
 	} else {
 		pipeline := client.Pipeline()
-		for _, a := range commands {
-			_ = pipeline.Process(ctx, a.cmd) // queues it
+		for _, cmd := range b.cmds {
+			_ = pipeline.Process(ctx, cmd) // queues it
 		}
 		_, err = pipeline.Exec(ctx)
 	}
@@ -126,35 +137,43 @@ func recovered(p any) error {
 
 // Encoding.
 
-// encode makes the calls' commands. Calls that share a script are one command. The calls
-// came at the same time, so any order would do. Releases come before acquisitions, so that
-// a lock that is released here is free for an acquisition in the same batch.
+// encode makes the calls' commands. The calls came at the same time, so any order would do.
+// What keeps leases comes first, and releases come before acquisitions, so that a lock that
+// is released here is free for an acquisition in the same batch.
 func (b *batch) encode() {
-	b.used, b.clock, b.wait = 0, nil, nil
-	b.acquires, b.releases = b.acquires[:0], b.releases[:0]
+	b.used, b.clock, b.wait, b.exec = 0, nil, nil, nil
+	b.grants, b.releases, b.extends, b.singles = b.grants[:0], b.releases[:0], b.extends[:0], b.singles[:0]
 	wait := false
 	for _, c := range b.calls {
 		wait = wait || c.writes()
 		switch {
 		case c.probing:
 			b.addProbe(c)
-		case c.req.Op == wire.Acquire && c.req.Fence.On && c.req.Replace == "" && c.req.Fence.Reserve == 0:
-			b.acquires = append(b.acquires, c)
 		case c.req.Op == wire.Release:
 			b.addRelease(c)
-		default:
+		case c.req.Op == wire.Extend:
+			b.addExtend(c)
+		case b.pipe.r.transactional(c):
+			b.grants = append(b.grants, c)
+		case c.rank() == rankKeep:
 			b.addSingle(c)
+		default:
+			b.singles = append(b.singles, c)
 		}
+	}
+	for rest := b.extends; len(rest) > 0; {
+		n := together(rest)
+		b.addExtends(rest[:n])
+		rest = rest[n:]
 	}
 	for rest := b.releases; len(rest) > 0; {
 		n := together(rest)
 		b.addReleases(rest[:n])
 		rest = rest[n:]
 	}
-	for rest := b.acquires; len(rest) > 0; {
-		n := together(rest)
-		b.addAcquires(rest[:n])
-		rest = rest[n:]
+	b.addTransaction()
+	for _, c := range b.singles {
+		b.addSingle(c)
 	}
 	if b.needsClock() {
 		b.clock = b.add("TIME", isPair)
@@ -183,10 +202,8 @@ func together(calls []*call) int {
 	first := &calls[0].req
 	for i, c := range calls[1:] {
 		req := &c.req
-		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || first.Op == wire.Acquire &&
-			//guard:one-bound-per-list  locks share a script only if their clients set the same bound on the counter
-			//guard:one-run-per-list  locks share a script only if their clients know the same run
-			(req.TTL != first.TTL || req.Fence.TTL != first.Fence.TTL || req.Fence.Ahead != first.Fence.Ahead || req.Fence.Set != first.Fence.Set || req.Run != first.Run) {
+		//guard:one-run-per-list  extensions share a script only if their clients know the same run
+		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || req.Run != first.Run {
 			return i + 1
 		}
 	}
@@ -201,10 +218,10 @@ func (b *batch) add(name string, first firstLine, calls ...*call) *command {
 	a := b.commands[b.used]
 	b.used++
 	raw := a.reply.raw
-	if cap(raw) > 16<<10 {
+	if cap(raw) > 64<<10 {
 		raw = nil // too large to keep
 	}
-	a.name, a.script = name, nil
+	a.name, a.script, a.grants = name, nil, nil
 	a.args = append(a.args[:0], nil)
 	a.calls = append(a.calls[:0], calls...)
 	a.reply = replyBuffer{first: first, limit: maxReply, raw: raw[:0]}
@@ -216,7 +233,7 @@ func (b *batch) add(name string, first firstLine, calls ...*call) *command {
 func (b *batch) addScript(s *script, calls []*call, keys int) *command {
 	a := b.add("EVALSHA", nil, calls...)
 	a.script, a.keys = s, int64(keys)
-	if calls[0].useEval {
+	if calls[0].useEval && !b.loads(s) {
 		a.name = "EVAL"
 		a.args = append(a.args, &s.source)
 	} else {
@@ -227,37 +244,38 @@ func (b *batch) addScript(s *script, calls []*call, keys int) *command {
 	return a
 }
 
+// loads reports whether an earlier command of the batch makes the server know a script.
+func (b *batch) loads(s *script) bool {
+	return slices.ContainsFunc(b.commands[:b.used-1], func(a *command) bool { return a.script == s && a.name == "EVAL" })
+}
+
 // addList begins the command of a script that takes many locks.
 func (b *batch) addList(s *script, calls []*call, keys int) *command {
 	a := b.addScript(s, calls, keys)
 	p := append(a.prefix[:0], '*')
-	p = strconv.AppendInt(p, int64(listHead(s == acquireScript)+len(calls)), 10)
+	p = strconv.AppendInt(p, int64(listHead(s)+len(calls)), 10)
 	p = append(p, "\r\n$"...)
 	p = strconv.AppendInt(p, int64(len(a.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), a.nonce.b...), "\r\n"...)
 	a.prefix, a.reply.prefix = p, p
-	a.reply.limit = maxReply + maxElement*len(calls)
 	return a
 }
 
-func (b *batch) addAcquires(calls []*call) {
-	a := b.addList(acquireScript, calls, 3*len(calls)+calls[0].marks())
+func (b *batch) addExtends(calls []*call) {
+	first := calls[0]
+	a := b.addList(extendScript, calls, len(calls)+first.marks())
 	for _, c := range calls {
 		a.args = append(a.args, &c.req.Key)
 	}
-	for _, c := range calls {
-		a.args = append(a.args, c.counterKey())
-	}
-	for _, c := range calls {
-		a.args = append(a.args, c.setKey())
-	}
-	first := calls[0]
 	if first.marks() > 0 {
 		a.args = append(a.args, &b.pipe.r.markKey)
 	}
-	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run), &first.ttl, &first.quarter, &b.pipe.r.setText(first.req.Fence.Set).text, &first.ahead)
+	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run))
 	for _, c := range calls {
 		a.args = append(a.args, &c.req.Value)
+	}
+	for _, c := range calls {
+		a.args = append(a.args, &c.ttl)
 	}
 }
 
@@ -310,11 +328,15 @@ func (b *batch) addSingle(c *call) {
 		a := b.addOne(dequeueScript, c, 2)
 		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
 	case wire.Acquire:
+		replaced := &req.Replace
+		if c.keySet {
+			replaced = &req.Value // by a transaction, which didn't grant the lock
+		}
 		switch {
 		case req.Fence.On:
-			b.addLock(replaceScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &req.Value, &req.Replace)
+			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &req.Value, replaced)
 		case req.Replace != "" || req.Run != "":
-			b.addLock(replaceBareScript, c, 1, run, &c.ttl, &req.Value, &req.Replace)
+			b.addLock(acquireBareScript, c, 1, run, &c.ttl, &req.Value, replaced)
 		default:
 			// The Redis document's SET NX PX, and PTTL for the hint.
 			a := b.add("SET", isStatus, c)
@@ -342,8 +364,6 @@ func (b *batch) addSingle(c *call) {
 		// in place of a new one would look like a jump.
 		req.Clock = true
 		b.addLock(tickScript, c, 0, run)
-	case wire.Extend:
-		b.addExtend(c)
 	}
 }
 
@@ -396,7 +416,7 @@ func (b *batch) addExtend(c *call) {
 		a := b.add("CAS", isInteger, c)
 		a.args = append(a.args, &c.req.Key, &c.req.Value, &c.req.Value, "PX", &c.ttl)
 	default:
-		b.addLock(extendScript, c, 1, (*string)(&c.req.Run), &c.req.Value, &c.ttl)
+		b.extends = append(b.extends, c)
 	}
 }
 
@@ -458,19 +478,26 @@ func (b *batch) read(a *command, err error) {
 		return
 	}
 	if text, bad := a.reply.failure(); bad {
-		b.readError(a, text)
+		if a != b.exec || !b.readAborted(text) {
+			b.readError(a, text)
+		}
 		return
 	}
-	switch a.script {
-	case nil:
+	switch {
+	case a == b.exec:
+		b.readTransaction()
+	case a.script == nil:
 		c.readNative(a)
-	case acquireScript, releaseScript:
+	case a.script.list():
 		a.readList()
 	default:
 		if res, ok := decodeScript(a.reply.raw); ok && (res.outcome != scriptReplaced || a.script.replaces()) {
 			c.take(res)
 		} else {
 			c.malformed(&a.reply)
+		}
+		if c.req.Op == wire.Acquire {
+			b.pipe.r.warm.note(&c.req, c.vote.Outcome == wire.Granted)
 		}
 	}
 }
@@ -565,23 +592,12 @@ func (c *call) readNative(a *command) {
 	}
 }
 
-// readList reads a reply of acquire.lua or release.lua.
+// readList reads a reply of extend.lua or release.lua.
 func (a *command) readList() {
 	l := list{parser: parser{rest: a.reply.raw}}
-	acquire := a.script == acquireScript
-	l.head(len(a.calls), acquire)
+	l.head(a.script, len(a.calls))
 	for _, c := range a.calls {
-		res, failure, ok := l.next(acquire)
-		switch {
-		case !ok:
-			c.malformed(&a.reply)
-		case failure != "":
-			//guard:listed-errors-are-a-scripts  an error in a list of answers comes from within a script, which may have set the key
-			c.rejected(failure, "")
-		default:
-			res.clock = l.clock
-			c.take(res)
-		}
+		c.take(l.next(a.script))
 	}
 	if !l.end() {
 		for _, c := range a.calls {

@@ -30,6 +30,8 @@ type call struct {
 	resend       bool // send it again
 	useEval      bool // the server doesn't have the script
 	useScript    bool // the server doesn't have the dialect's own command
+	byScript     bool // a transaction didn't grant the lock
+	keySet       bool // and may have set its key
 	ownCommand   bool // the server refused the list it was in because of one of its keys
 	cannotNotify bool // the user may not use the wait queue
 	notifies     bool // it uses the wait queue
@@ -45,6 +47,7 @@ type call struct {
 	set     bytesArg
 	waiters bytesArg
 	pttl    *command // of a bare SET
+	grant   *grant   // in a transaction
 
 	probing bool
 	known   wire.Known // what a Probe's client knew
@@ -68,9 +71,9 @@ const (
 	// maxReply is the longest reply to a command, in bytes: far longer than any that a
 	// server sends.
 	maxReply = 64 << 10
-	// maxElement is how much longer the reply may be for each lock in a list: the longest
-	// text that grant.lua repeats, and its framing.
-	maxElement = 512 + 16
+	// maxElement is how much longer the reply may be for each lock in a list or in a
+	// transaction: the text beside its counter, and the numbers.
+	maxElement = 1024
 )
 
 // bytesArg is an argument in a reused buffer.
@@ -97,7 +100,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant}
 	r.calls.Put(c)
 }
 
@@ -133,7 +136,7 @@ func (c *call) writes() bool {
 // fail sets the vote of a request without a usable reply.
 func (c *call) fail(err error) {
 	//guard:unsent-is-certain  only a request that was never written counts as unsent
-	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.written, Err: err}
+	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.written && !c.keySet, Err: err}
 }
 
 // rejected sets the vote of a request to which the server replied with an error. If the
@@ -144,7 +147,7 @@ func (c *call) fail(err error) {
 // sent is the name of the command that failed, empty if a script handed the error on.
 func (c *call) rejected(text, sent string) {
 	if other := runError(text, c.req.Run); other != nil {
-		c.vote = wire.Vote{Unsent: true, Err: other}
+		c.vote = wire.Vote{Unsent: !c.keySet, Err: other}
 		return
 	}
 	if counter := counterError(text, &c.req); counter != nil {
@@ -153,7 +156,8 @@ func (c *call) rejected(text, sent string) {
 		c.fail(serverError(text))
 	}
 	if (c.req.Op == wire.Acquire || c.req.Op == wire.Restore) && nothingDone(text, sent) {
-		c.vote.Unsent = true
+		//guard:set-by-the-transaction  a request is not unsent if a transaction may have set the key
+		c.vote.Unsent = !c.keySet || kindOf(text) == wire.ErrCounter // acquire.lua has deleted it
 	}
 }
 

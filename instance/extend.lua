@@ -1,11 +1,19 @@
--- Extend: set the TTL of the lock's key, if it holds the value.
--- KEYS: lock; and the mark, see run.lua. ARGV: nonce, run, value, ttl.
-local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'table' then return held end
---guard:extend-compares  only the holder's key is extended
---guard:extend-sets-nothing  an extension doesn't set a key that is gone
-if held ~= ARGV[3] then
-  return answer(0, false, 0, 0)
+-- Extend: set the TTL of each lock's key that holds its value.
+-- KEYS: the locks; and the mark, see run.lua. ARGV: nonce, run, the locks' values, and their
+-- ttls.
+--
+-- The reply is a list: the nonce, the clock in microseconds, and for each lock 1, or 0 if
+-- the key is gone or holds something else.
+local n = (#ARGV - 2) / 2
+local reply = {ARGV[1], now[1] * 1000000 + now[2]}
+local held = redis.call('MGET', unpack(KEYS, 1, n))
+for i = 1, n do
+  reply[2 + i] = 0
+  --guard:extend-compares  only the holder's key is extended
+  --guard:extend-sets-nothing  an extension doesn't set a key that is gone
+  if held[i] == ARGV[2 + i] then
+    redis.call('PEXPIRE', KEYS[i], ARGV[2 + n + i])
+    reply[2 + i] = 1
+  end
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return answer(1, false, 0, 0)
+return reply

@@ -133,46 +133,35 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 // scriptReply is what a script for one lock answers to EVALSHA's or EVAL's arguments,
 // and in its own form what one for many locks answers for one.
 func scriptReply(args []string, outcome, text string, ttl int, token string) string {
-	if list, ok := listReply(args, outcome, text, ttl, token); ok {
+	if list, ok := listReply(args, outcome); ok {
 		return list
 	}
 	text = fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
 	return fmt.Sprintf("*7\r\n:%s\r\n:%s\r\n%s:%d\r\n:%s\r\n:1700000000\r\n:250\r\n", nonceOf(args), outcome, text, ttl, token)
 }
 
-func listReply(args []string, outcome, text string, ttl int, token string) (string, bool) {
-	var element string
+func listReply(args []string, outcome string) (string, bool) {
+	script, nonce, clock := listOf(args), nonceOf(args), ""
 	switch {
-	case !isList(args):
+	case script == nil:
 		return "", false
-	case outcome == "1" && (args[1] == releaseScript.sha || args[1] == releaseScript.source):
-		element = ":1"
-	case outcome == "1":
-		element = ":" + token
-	case outcome == "0" && (args[1] == releaseScript.sha || args[1] == releaseScript.source):
-		element = ":0"
-	case outcome == "0":
-		element = fmt.Sprint(":", -3-ttl)
-	case outcome == "2":
-		element = fmt.Sprintf("$%d\r\nS%s", len(text)+1, text)
-	default:
-		element = ":" + outcome + "0x"
+	case script == extendScript:
+		clock = ":1700000000000250\r\n"
 	}
-	nonce := nonceOf(args)
-	if args[1] == releaseScript.sha || args[1] == releaseScript.source {
-		return fmt.Sprintf("*2\r\n$%d\r\n%s\r\n%s\r\n", len(nonce), nonce, element), true
+	if outcome != "0" && outcome != "1" {
+		outcome += "0x"
 	}
-	return fmt.Sprintf("*3\r\n$%d\r\n%s\r\n:1700000000000250\r\n%s\r\n", len(nonce), nonce, element), true
+	return fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s:%s\r\n", listHead(script)+1, len(nonce), nonce, clock, outcome), true
 }
 
-// isList reports whether the script is one for many locks.
-func isList(args []string) bool {
-	for _, s := range []*script{acquireScript, releaseScript} {
+// listOf is the script that a command runs, if that is for many locks.
+func listOf(args []string) *script {
+	for _, s := range []*script{extendScript, releaseScript} {
 		if args[1] == s.sha || args[1] == s.source {
-			return true
+			return s
 		}
 	}
-	return false
+	return nil
 }
 
 func nonceOf(args []string) string {

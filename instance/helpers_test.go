@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -168,8 +169,17 @@ func partOf(ask func(...any) any, key string, part int) any {
 	return nil
 }
 
+// old is a token of 2017: of a counter that has never been lost, and has not been used for
+// long.
+const old fencing.Token = 1_500_000_000_000_041
+
+var oldText = old.String()
+
 // counted makes a counter, as one is after a grant a good while ago.
 func counted(ask func(...any) any, key string, token any, set, run string) {
+	if number, ok := token.(fencing.Token); ok {
+		token = uint64(number)
+	}
 	ask("SET", CounterKey(key), token, "PX", 77_777)
 	ask("SET", SetKey(key), set+" 900000/1 "+run, "PX", 77_777)
 }

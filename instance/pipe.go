@@ -265,7 +265,7 @@ func (p *pipe) finish(b *batch, err error) {
 	p.queue.addFirst(again)
 	if p.dialErr != nil {
 		for _, c := range p.queue.takeAll() {
-			c.vote = wire.Vote{Unsent: true, Err: p.dialErr}
+			c.vote = wire.Vote{Unsent: !c.keySet, Err: p.dialErr}
 			p.doneLocked(c)
 			over = append(over, c)
 		}
@@ -383,7 +383,7 @@ func (p *pipe) giveUp(c *call) bool {
 // abandonLocked ends a call before its batch, and reports whether it was not sent and never
 // will be.
 func (p *pipe) abandonLocked(c *call) (unsent bool) {
-	unsent = c.state == queued || !c.in.written
+	unsent = (c.state == queued || !c.in.written) && !c.keySet
 	if c.state == inBatch {
 		c.in.dropped = true
 	}

@@ -79,14 +79,15 @@ func startHeld(t *testing.T, answer func(args []string) string) *held {
 
 func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
 
-// many answers a list script for as many locks as it was asked, by their values.
+// many answers a script for many locks, by their values.
 func many(args []string, element func(value string) string) string {
-	nonce, acquire := nonceOf(args), args[1] == acquireScript.sha || args[1] == acquireScript.source
-	values, clock := args[len(args)-1:], ""
-	if acquire {
-		values, clock = args[3+keysOf(args)+6:], ":0\r\n"
+	script, nonce, clock := listOf(args), nonceOf(args), ""
+	values := args[4+keysOf(args):]
+	if script == extendScript {
+		values, clock = values[1:], ":0\r\n"
+		values = values[:len(values)/2]
 	}
-	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(acquire)+len(values), len(nonce), nonce, clock)
+	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(script)+len(values), len(nonce), nonce, clock)
 	for _, value := range values {
 		reply += element(value)
 	}
@@ -102,21 +103,21 @@ func keysOf(args []string) int {
 // TestWaitingCommandsTravelTogether: the first command goes alone and at once, and
 // those that come meanwhile are one batch: one command for all locks.
 func TestWaitingCommandsTravelTogether(t *testing.T) {
-	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })
+	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
 	var box ballotBox
-	box.start(r, acquire("first", value()), 10*time.Second)
+	box.start(r, request(wire.Extend, "first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
 	for i := range 50 {
-		box.start(r, acquire(fmt.Sprint("k", i), value()), 10*time.Second)
+		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), 10*time.Second)
 	}
 	require.Len(t, f.commands(), 1, "nothing else goes out meanwhile")
 	f.release()
 	for _, v := range box.await(t, 51) {
-		require.EqualValues(t, 7, granted(t, v).Token)
+		granted(t, v)
 	}
 	require.Len(t, f.commands(), 2)
-	require.Equal(t, 150, keysOf(f.commands()[1]))
+	require.Equal(t, 50, keysOf(f.commands()[1]))
 	require.Equal(t, 1, f.connections())
 }
 
@@ -171,17 +172,17 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 
 // TestListsAreBounded by maxBatch, and all of a longer line is sent.
 func TestListsAreBounded(t *testing.T) {
-	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":7\r\n" }) })
+	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
 	var box ballotBox
 	const n = 1 + 3*maxBatch
 	for i := range n {
-		box.start(r, acquire(fmt.Sprint("k", i), value()), 10*time.Second)
+		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), 10*time.Second)
 	}
 	f.release()
 	box.await(t, n)
 	for _, args := range f.commands() {
-		require.LessOrEqual(t, keysOf(args), 3*maxBatch)
+		require.LessOrEqual(t, keysOf(args), maxBatch)
 	}
 	require.LessOrEqual(t, f.connections(), maxInFlight)
 }
@@ -233,7 +234,7 @@ func TestNeighboursErrors(t *testing.T) {
 		require.Equal(t, wire.Refused, vote("acquire other").Outcome)
 		require.Equal(t, wire.NoExpiry, refused(t, vote("acquire taken")).Remaining)
 		refused(t, vote("acquire list"))
-		failed(t, vote("release list"), ErrWrongType)
+		refused(t, vote("release list"))
 		refused(t, vote("release gone"))
 		for _, key := range []string{"typed", "bad", "other", "typed set", "bad set", "bad now", "typed now"} {
 			require.Nil(t, ask("GET", key), "%s: nothing was changed", key)
@@ -241,9 +242,9 @@ func TestNeighboursErrors(t *testing.T) {
 	})
 }
 
-// TestSameLockTwiceInOneList: two that want one lock in one batch get it once,
-// and it is deleted once.
-func TestSameLockTwiceInOneList(t *testing.T) {
+// TestSameLockTwiceInOneBatch: two that want one lock in one batch get it once, and each
+// release is told that its key was there.
+func TestSameLockTwiceInOneBatch(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
 		for range 20 {
 			var box ballotBox
@@ -264,7 +265,7 @@ func TestSameLockTwiceInOneList(t *testing.T) {
 				r.Send(request(wire.Release, "k", winner), 10*time.Second, &deletes)
 			}
 			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
-			require.EqualValues(t, 2, deletes.granted.Load(), "the look, and one delete")
+			require.GreaterOrEqual(t, deletes.granted.Load(), int64(2), "the look, and a delete")
 		}
 	})
 }
@@ -448,7 +449,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 // TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of
 // its timeout isn't sent; what deletes is.
 func TestLateCommandsAreLeftBehind(t *testing.T) {
-	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
+	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)

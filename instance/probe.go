@@ -34,6 +34,9 @@ const (
 	partSave
 	partTime
 	partCommands
+	partMulti
+	partQueued
+	partExec
 	partMark
 )
 
@@ -48,6 +51,9 @@ var questions = [...]question{
 	partSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	partTime:        {[]any{"TIME"}, isPair, "clock"},
 	partCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
+	partMulti:       {[]any{"MULTI"}, nil, "transactions"},
+	partQueued:      {[]any{"INFO", "replication"}, nil, "transactions"},
+	partExec:        {[]any{"EXEC"}, nil, "transactions"},
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 }
 
@@ -96,7 +102,8 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	p := &probe{id: id, replies: replies}
 	for i := range replies {
-		if text, bad := replies[i].reply.failure(); bad && i != partMark && !isHidden(i, text) {
+		own := i >= partMulti // where these are read
+		if text, bad := replies[i].reply.failure(); bad && !own && !isHidden(i, text) {
 			return serverError(text)
 		}
 	}
@@ -116,6 +123,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 		return p.err
 	}
 	r.cannotNotify.Store(false)
+	r.transactions.Store(p.transactions())
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
@@ -367,6 +375,17 @@ func (p *probe) mark() {
 		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
 		p.id.Epoch = epoch
 	}
+}
+
+// transactions reports whether the server executes a transaction as one. Some proxies don't,
+// and no server does while its memory is full.
+func (p *probe) transactions() bool {
+	for part, begin := range map[int]string{partMulti: "+OK\r\n", partQueued: "+QUEUED\r\n", partExec: "*1\r\n"} {
+		if !strings.HasPrefix(string(p.replies[part].reply.raw), begin) {
+			return false
+		}
+	}
+	return true
 }
 
 // dialect reads which commands the server has. In any doubt it has none of them.

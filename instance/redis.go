@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,9 @@ type Redis struct {
 	release, extend atomic.Uint32
 	// cannotNotify: this user may not use the wait queue. Until the next Probe.
 	cannotNotify atomic.Bool
+	// transactions: the last Probe found that the server knows them.
+	transactions atomic.Bool
+	warm         warm
 	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
 	nonce atomic.Uint64
 	pipe  pipe
@@ -72,6 +76,7 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis
 	}
 	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned}
 	r.pipe.r = r
+	r.warm.seed = maphash.MakeSeed()
 	// The scripts use it as a number, which is exact up to 2^53.
 	r.nonce.Store(rand.Uint64() >> 16)
 	r.setDialect(max(cfg.Dialect, DialectLua)) // scripts in place of DialectAuto

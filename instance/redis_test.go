@@ -154,7 +154,9 @@ func TestWrongTypes(t *testing.T) {
 		ctx := within(t)
 		ask("RPUSH", "list", "x")
 		refused(t, r.Do(ctx, acquire("list", value())))
-		for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look} {
+		refused(t, r.Do(ctx, request(wire.Extend, "list", value())))
+		refused(t, r.Do(ctx, request(wire.Release, "list", value())))
+		for _, op := range []wire.Op{wire.Raise, wire.Restore, wire.Look} {
 			req := request(op, "list", value())
 			req.Fence.Token = 1
 			failed(t, r.Do(ctx, req), ErrWrongType)

@@ -3,25 +3,25 @@
 -- KEYS: the locks, and the wait queues of the first of them. ARGV: nonce, and the locks'
 -- values.
 --
--- The reply is a list like acquire.lua's, without a clock. An element is 1, or 0 if the key
--- was gone or held another value; plus 2 if a waiter was notified; or E and an error.
+-- The reply is a list: the nonce, and a number for each lock. The number is 1, or 0 if the
+-- key was gone or held something else; plus 2 if a waiter was notified.
 --
--- Nearly always every key holds its value and no process waits, which one EXISTS tells, and
--- no function is needed.
-local call, n = redis.call, #ARGV - 1
-local answer, mine, plain = {ARGV[1]}, {}, true
-local held = call('MGET', unpack(KEYS, 1, n))
+-- One script does many locks because the start of a script costs a server as much as two or
+-- three commands.
+local n = #ARGV - 1
+local reply, mine = {ARGV[1]}, {}
+local held = redis.call('MGET', unpack(KEYS, 1, n))
 for i = 1, n do
+  reply[1 + i] = 0
   --guard:delete-compares  only the holder's key is deleted
   if held[i] == ARGV[1 + i] then
-    answer[1 + i] = 1
+    reply[1 + i] = 1
     mine[#mine + 1] = KEYS[i]
-  else
-    answer[1 + i], plain = 0, false
   end
 end
--- If a lock is in the list twice, it is deleted once.
-if mine[1] and call('DEL', unpack(mine)) < #mine then plain = false end
+if mine[1] then redis.call('DEL', unpack(mine)) end
+
+-- Nearly always no process waits, which one EXISTS tells. Without the right to the queues
+-- nobody is notified, and all poll: the release must not fail because of that.
 local waiting = #KEYS > n and redis.pcall('EXISTS', unpack(KEYS, n + 1))
-if type(waiting) ~= 'number' or waiting == 0 then waiting = false end
-if plain and not waiting then return answer end
+if type(waiting) ~= 'number' or waiting == 0 then return reply end

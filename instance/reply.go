@@ -14,6 +14,7 @@ import (
 type firstLine func(line []byte) bool
 
 func isStatus(line []byte) bool  { return isNull(line) || string(line) == "+OK" }
+func isQueued(line []byte) bool  { return string(line) == "+QUEUED" }
 func isInteger(line []byte) bool { return line[0] == ':' }
 func isPair(line []byte) bool    { return string(line) == "*2" }
 func isText(line []byte) bool    { return line[0] == '$' || line[0] == '=' }
@@ -284,64 +285,38 @@ func decodeScript(raw []byte) (a result, ok bool) {
 // scriptElements is the length of a script's reply.
 const scriptElements = 7
 
-// list reads the reply of a script for many locks, see acquire.lua and release.lua.
+// list reads the reply of a script for many locks, see release.lua and extend.lua.
 type list struct {
 	parser
 	clock time.Time
 }
 
-// listHead is the number of elements before those of the locks: the nonce, and after an
-// acquisition the clock.
-func listHead(acquire bool) int {
-	if acquire {
+// listHead is the number of elements before those of the locks: the nonce, and with an
+// extension the clock.
+func listHead(s *script) int {
+	if s == extendScript {
 		return 2
 	}
 	return 1
 }
 
 // head reads the elements before those of the n locks.
-func (l *list) head(n int, acquire bool) {
-	if l.array() != listHead(acquire)+n {
+func (l *list) head(s *script, n int) {
+	if l.array() != listHead(s)+n {
 		l.bad = true
 	}
 	l.text() // the nonce: the replyBuffer has checked it
-	if acquire {
+	if s == extendScript {
 		micros := l.integer()
 		l.clock = l.instant(micros/1e6, micros%1e6)
 	}
 }
 
-// next reads one lock's element: its result, or the text of its error. ok is false if no
-// script sends such an element.
-func (l *list) next(acquire bool) (a result, failure string, ok bool) {
-	if len(l.rest) == 0 {
+// next reads one lock's element.
+func (l *list) next(s *script) result {
+	n := l.integer()
+	if n < 0 || n > 3 || n > 1 && s != releaseScript {
 		l.bad = true
 	}
-	if l.bad {
-		return result{}, "", false
-	}
-	if l.rest[0] != ':' {
-		text := l.text()
-		switch {
-		case l.bad || len(text) == 0:
-		case text[0] == 'E' && len(text) > 1:
-			// Servers before 7.0 have the dash in it.
-			return result{}, readable(bytes.TrimPrefix(text[1:], []byte("-"))), true
-		case text[0] == 'S' && acquire:
-			return result{outcome: scriptOtherSet, text: text[1:]}, "", true
-		}
-		l.bad = true
-		return result{}, "", false
-	}
-	switch n := l.integer(); {
-	case l.bad:
-	case n > 0 && acquire:
-		return result{outcome: scriptGranted, token: n}, "", true
-	case n < 0 && acquire:
-		return result{outcome: scriptRefused, ttl: -3 - n}, "", true
-	case n >= 0 && n <= 3 && !acquire:
-		return result{outcome: n % 2, token: n / 2}, "", true // 1 is scriptGranted
-	}
-	l.bad = true
-	return result{}, "", false
+	return result{outcome: n % 2, token: n / 2, clock: l.clock} // 1 is scriptGranted
 }

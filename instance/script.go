@@ -12,19 +12,17 @@ import (
 //go:embed *.lua
 var parts embed.FS
 
-// The scripts. The first two take many locks at once, and their reply is a list, which
-// list.next reads. They begin with all that there is to do nearly always, and run the rest
-// only where something is left. The other scripts make their replies with answer.lua, and
-// decodeScript reads them.
+// The scripts. The first two are for many locks at once, and their reply is a list, which
+// list reads. The other scripts make their replies with answer.lua, and decodeScript reads
+// them. A usual grant takes no script, see transaction.go.
 var (
-	acquireScript = newScript("now run counter acquire supersedes grant acquire_rest")
-	releaseScript = newScript("release notify release_rest")
+	releaseScript = newScript("release notify release_notify")
+	extendScript  = newScript("now run extend")
 
-	replaceScript     = newScript("now run answer counter supersedes grant replace")
-	replaceBareScript = newScript("now run answer replace")
+	acquireScript     = newScript("now run answer counter acquire")
+	acquireBareScript = newScript("now run answer acquire")
 	raiseScript       = newScript("now run answer token lift raise")
 	restoreScript     = newScript("now run answer token lift restore")
-	extendScript      = newScript("now run answer extend")
 	lookScript        = newScript("now answer token look")
 	tickScript        = newScript("now run answer tick")
 	markScript        = newScript("now answer mark")
@@ -51,4 +49,7 @@ func newScript(names string) *script {
 }
 
 // replaces reports whether it may answer scriptReplaced.
-func (s *script) replaces() bool { return s == replaceScript || s == replaceBareScript }
+func (s *script) replaces() bool { return s == acquireScript || s == acquireBareScript }
+
+// list reports whether it is for many locks.
+func (s *script) list() bool { return s == releaseScript || s == extendScript }

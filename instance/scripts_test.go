@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "write testdata/scripts anew")
 func TestScriptsAsSent(t *testing.T) {
 	scripts := map[string]*script{
 		"acquire": acquireScript, "release": releaseScript,
-		"replace": replaceScript, "replace_bare": replaceBareScript,
-		"raise": raiseScript, "restore": restoreScript, "extend": extendScript,
+		"acquire_bare": acquireBareScript,
+		"raise":        raiseScript, "restore": restoreScript, "extend": extendScript,
 		"look": lookScript, "tick": tickScript, "mark": markScript,
 		"enqueue": enqueueScript, "dequeue": dequeueScript,
 	}

@@ -28,6 +28,14 @@ if run ~= '' then
     return redis.error_reply('REDLOCKRUN ' .. (string.match(info, 'role:(%S+)') or '-') .. ' ' .. found)
   end
 end
+-- answer makes the reply of a script for one lock: the nonce, the outcome (0 refused, 1
+-- granted, 2 refused because of the set, 3 granted in place of another value), a text or
+-- false, a TTL (or the number of reserved tokens), a token, and the clock. Numbers are
+-- integers on the wire: up to 2^53 they are exact in Lua, and cost the client less than
+-- strings.
+local function answer(outcome, text, ttl, token)
+  return {tonumber(ARGV[1]), outcome, text, ttl, token, tonumber(now[1]), tonumber(now[2])}
+end
 -- A resource's counter is two keys in the lock's slot.
 --
 -- {resource}:redlock is the counter itself: the last token in decimal. One INCR counts.
@@ -44,8 +52,8 @@ end
 -- no period: the text is from a Restore.
 --
 -- A grant that finds the text that it would write writes only the counter. That is nearly
--- every grant, so the text is compared before it is parsed. The first grant in each period
--- finds another text: it writes both keys anew with a TTL of six quarters. A period is one
+-- every grant, and takes no script (transaction.go). The first grant in each period finds
+-- another text: it writes both keys anew with a TTL of six quarters. A period is one
 -- quarter long, so every grant leaves both keys at least five: the four that were promised,
 -- and one for the run time of a script, because the server dates its writes by the script's
 -- start. The period and the TTLs follow the same clock, so its jumps do no harm. Only a
@@ -61,67 +69,7 @@ local clock, span = now[1] * 1000000 + now[2], quarter * 1000
 local most = math.min(clock + ARGV[6], 9007199254740991)
 --guard:run-is-written  the text beside a counter names the run of its last grant
 local text = set .. ' ' .. quarter .. '/' .. (clock - clock % span) / span .. ' ' .. run
--- Acquire: set each lock's key that is free, and raise its counter in the same step.
--- KEYS: the locks, their counters, their sets' texts; and the mark, see run.lua.
--- ARGV: nonce, run, ttl, a quarter of the counters' ttl, set, how many microseconds a
--- counter may be ahead of the clock, and the locks' values.
---
--- The reply is a list: the nonce, the clock in microseconds, and an element for each lock.
--- The element is the token (above 0); or -3 minus the PTTL of the key that is held; or S
--- and the set under which the lock was last used; or E and an error, which says nothing of
--- the other locks. One script does many locks because the start of a script costs a server
--- as much as two or three commands, and each argument and each element of a reply as much
--- as half a command.
---
--- The proof of the tokens' order (round.go in package quorum) needs four properties.
---
--- A grant's token is larger than the counter was. INCR ensures that. If another number
--- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
--- the counter was lost (INCR returns 1): then it starts from the clock. And it happens if
--- the counter may be from another run of the server, which may have restored an older one:
--- then it starts from the clock if that is ahead.
---
--- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
--- has advanced by as much, is above every token that a lost counter gave.
---
--- No grant leaves the counter as it was. If INCR fails, or its number can't be used, the
--- lock's key is deleted again.
---
--- A request that is refused or fails changes nothing that matters. The set is compared
--- before the first write. A counter that was raised for nothing does no harm. A counter
--- that INCR created is deleted, because it would look like one that was never lost.
---
--- First the locks for which everything is normal, with no more commands than needed, and
--- without functions, because to make one costs as much as a command.
-local n, ttl = (#KEYS - #KEYS % 3) / 3, ARGV[3]
-local texts = call('MGET', unpack(KEYS, 2 * n + 1, 3 * n))
-local answer, rest = {ARGV[1], clock}, false
-for i = 1, n do
-  if texts[i] ~= text then
-    rest = rest or {}
-    rest[i] = false
-  else
-    -- If a lock is in the list twice, its key is held the second time.
-    --guard:free-key-only  a key is set only where it is free
-    --guard:key-expires  a key whose holder died is gone after its TTL
-    local done = pcall('SET', KEYS[i], ARGV[6 + i], 'NX', 'PX', ttl)
-    if not done then
-      answer[2 + i] = -3 - call('PTTL', KEYS[i])
-    elseif done.err then
-      answer[2 + i] = 'E' .. done.err
-    else
-      --guard:counter-rises  each grant raises the counter
-      local token = pcall('INCR', KEYS[n + i])
-      if type(token) == 'number' and token > 1 and token <= most then
-        answer[2 + i] = token
-      else
-        rest = rest or {}
-        rest[i] = token
-      end
-    end
-  end
-end
-if not rest then return answer end
+
 -- supersedes reports whether a client with the set mine takes over from the set theirs: the
 -- same name and a higher version. Versions go up to 2^64-1, which is more than Lua's numbers
 -- hold. So it compares the texts: the longer one is larger, and of two equally long ones the
@@ -134,38 +82,37 @@ local function supersedes(mine, theirs)
   if #my ~= #their then return #my > #their end
   return my > their
 end
--- For grants that don't find the text that they would write.
 
 -- readset reads the text of a set's key. It returns an error; or the other set, if this one
--- must not lock after it; or neither, and the run, '' if none is known.
-local function readset(key, found)
-  if not found then
-    -- MGET returns the same for a missing key and for one that is no string.
-    found = pcall('GET', key)
-    if type(found) == 'table' then return found end
-    if not found then return nil, nil, '' end
-  end
+-- must not lock after it; or neither, the run, '' if none is known, and the text.
+local function readset(key)
+  local found = pcall('GET', key)
+  if type(found) == 'table' then return found end
+  if not found then return nil, nil, '' end
   local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
-  -- These have some 250 bytes. A longer text is not from this library, and is not repeated
-  -- in a reply that contains other locks' votes.
+  -- These have some 250 bytes. A longer text is not from this library, and too long a reply
+  -- would cost the connection and the other replies on it.
   --guard:long-texts-cut  a long text beside one lock's counter doesn't fail the commands of other locks
   if not theirs or #found > 512 then
     return redis.error_reply('REDLOCKCOUNTER the text beside the counter is not a set, a period and a run')
   end
   --guard:set-is-compared  a client with another set of instances is refused
   if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end
-  return nil, nil, known
+  return nil, nil, known, found
 end
 
 -- count raises the counter for a grant, and writes the text if it changed. found is the text
--- that was found, known the run in it. counted is INCR's reply, if it was sent already.
--- wanted is how many tokens to reserve after the first; nil for none. It returns the last
--- token and how many were reserved; or nil, nil and an error.
+-- that was found, known the run in it. wanted is how many tokens to reserve after the first.
+-- It returns the last token and how many were reserved; or nil, nil and an error.
+--
+-- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
+-- these passed 10^14 in March 1973. It may have been counted since it was lost, by a
+-- transaction that granted nothing (transaction.go), so 1 is not the only sign.
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
-local function count(counter, key, found, known, counted, wanted)
-  counted = counted or pcall('INCR', counter)
+local function count(counter, key, found, known, wanted)
+  local counted = pcall('INCR', counter)
   if type(counted) ~= 'number' then
     if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then
       return nil, nil, redis.error_reply('REDLOCKCOUNTER the counter is not a whole number')
@@ -177,7 +124,7 @@ local function count(counter, key, found, known, counted, wanted)
   --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
   --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
   --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
-  if (counted == 1 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
+  if (counted < 100000000000000 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
   if counted < 1 or token > most then
     -- As it was found. If INCR returned 1, there was none, or it was 0.
     --guard:counter-undone  a counter that gives no token is left as it was found
@@ -187,7 +134,7 @@ local function count(counter, key, found, known, counted, wanted)
   end
 
   --guard:reserved-below-clock  reserved tokens never take a counter above the clock
-  local spare = math.max(0, math.min(wanted or 0, clock - token))
+  local spare = math.max(0, math.min(wanted, clock - token))
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
   if run == '' then written = text .. known end -- text ends where the run goes
   if token == counted and written == found then
@@ -209,29 +156,59 @@ local function count(counter, key, found, known, counted, wanted)
   if counted == 1 then call('DEL', counter) end
   return nil, nil, done
 end
--- The rest of the locks, with the properties in acquire.lua. counted is false for a lock
--- that was not touched, or INCR's reply, if the key was set and the text was right.
-local function settle(i, counted)
-  local lock, known = KEYS[i], run
-  if not counted then
-    local failure, theirs
-    failure, theirs, known = readset(KEYS[2 * n + i], texts[i])
-    if failure then return 'E' .. failure.err end
-    if theirs then return 'S' .. theirs end
-    --guard:free-key-only-settle  a key is set only where it is free, also if its counter needs another text
-    --guard:key-expires-settle  a key whose holder died is gone after its TTL, also if its counter needs another text
-    local done = pcall('SET', lock, ARGV[6 + i], 'NX', 'PX', ttl)
-    if not done then return -3 - call('PTTL', lock) end
-    if done.err then return 'E' .. done.err end
-  end
-  local token, _, failure = count(KEYS[n + i], KEYS[2 * n + i], texts[i], known, counted)
-  if token then return token end
-  --guard:failed-counter-frees-lock  a lock whose counter can't be raised isn't left set
-  call('DEL', lock)
-  return 'E' .. failure.err
+-- Acquire: set the lock's key if it is free or holds the replaced value, and raise the counter
+-- in the same step.
+-- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
+-- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
+-- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
+-- value, and replaced value or ''. The replaced value is the value itself if a transaction
+-- may have set the key just now, but did not grant the lock (transaction.go).
+-- The reply's ttl is the number of reserved tokens.
+--
+-- The proof of the tokens' order (round.go in package quorum) needs four properties.
+--
+-- A grant's token is larger than the counter was. INCR ensures that. If another number
+-- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
+-- the counter was lost: then it starts from the clock. And it happens if the counter may be
+-- from another run of the server, which may have restored an older one: then it starts from
+-- the clock if that is ahead.
+--
+-- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
+-- has advanced by as much, is above every token that a lost counter gave.
+--
+-- No grant leaves the counter as it was. It is raised before the key is set. If INCR fails,
+-- or its number can't be used, the key is not set, and what a transaction set is deleted.
+--
+-- A request that is refused or fails changes nothing that matters. The set is compared
+-- before the first write. A counter that was raised for nothing does no harm.
+local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
+local held = redis.pcall('GET', KEYS[1])
+-- A key of another type is held, too.
+if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+-- without gives a reply for a request that isn't granted.
+--guard:failed-counter-frees-lock  a lock whose counter can't be raised isn't left set
+local function without(reply)
+  if held == value and replaced == value then redis.call('DEL', KEYS[1]) end
+  return reply
 end
 
-for i = 1, n do
-  if rest[i] ~= nil then answer[2 + i] = settle(i, rest[i]) end
+local failure, theirs, known, found, token, spare
+if KEYS[3] then
+  failure, theirs, known, found = readset(KEYS[3])
+  if failure then return without(failure) end
+  if theirs then return without(answer(2, theirs, 0, 0)) end
 end
-return answer
+--guard:free-key-only  a key is set only where it is free
+--guard:replace-compares  a replacement replaces only the value that it names
+--guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
+if held and (replaced == '' or held ~= replaced) then
+  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
+end
+if KEYS[3] then
+  --guard:replace-counts  a replacement gets a larger token than the value that it replaces
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]))
+  if failure then return without(failure) end
+end
+--guard:key-expires  a key whose holder died is gone after its TTL
+redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
+return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)

@@ -108,10 +108,11 @@ func checkExtendMine(c *check) {
 func checkRestore(c *check) {
 	// On a server without a counter.
 	sent := c.clock.Now()
-	c.granted(c.restore("new", "v", 1000))
-	require.EqualValues(c.t, 1000, c.held("new", "v", long, sent))
+	old := fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.Add(-time.Second).UnixMicro())
+	c.granted(c.restore("new", "v", old))
+	require.Equal(c.t, old, c.held("new", "v", long, sent))
 	c.granted(c.release("new", "v"))
-	require.EqualValues(c.t, 1001, c.granted(c.acquire("new", "w")).Token)
+	require.Equal(c.t, old+1, c.granted(c.acquire("new", "w")).Token)
 
 	// On a server with a lower counter, or a higher one.
 	token := c.expire("a", "v")

@@ -36,25 +36,49 @@ end
 local function answer(outcome, text, ttl, token)
   return {tonumber(ARGV[1]), outcome, text, ttl, token, tonumber(now[1]), tonumber(now[2])}
 end
--- Acquire with Replace or Reserve: set the lock's key if it is free or holds the replaced
--- value, and raise the counter in the same step.
+-- Acquire: set the lock's key if it is free or holds the replaced value, and raise the counter
+-- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
 -- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
--- value, and replaced value or ''.
+-- value, and replaced value or ''. The replaced value is the value itself if a transaction
+-- may have set the key just now, but did not grant the lock (transaction.go).
 -- The reply's ttl is the number of reserved tokens.
 --
--- The properties in acquire.lua hold here, too. The counter comes first, so that the old
--- value stays if it fails.
+-- The proof of the tokens' order (round.go in package quorum) needs four properties.
+--
+-- A grant's token is larger than the counter was. INCR ensures that. If another number
+-- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
+-- the counter was lost: then it starts from the clock. And it happens if the counter may be
+-- from another run of the server, which may have restored an older one: then it starts from
+-- the clock if that is ahead.
+--
+-- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
+-- has advanced by as much, is above every token that a lost counter gave.
+--
+-- No grant leaves the counter as it was. It is raised before the key is set. If INCR fails,
+-- or its number can't be used, the key is not set, and what a transaction set is deleted.
+--
+-- A request that is refused or fails changes nothing that matters. The set is compared
+-- before the first write. A counter that was raised for nothing does no harm.
 local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
-local failure, theirs, known, token, spare
-local found = KEYS[3] and redis.call('MGET', KEYS[3])[1]
-if KEYS[3] and found ~= text then
-  failure, theirs, known = readset(KEYS[3], found)
-  if failure then return failure end
-  if theirs then return answer(2, theirs, 0, 0) end
-end
 local held = redis.pcall('GET', KEYS[1])
+-- A key of another type is held, too.
+if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+-- without gives a reply for a request that isn't granted.
+--guard:failed-counter-frees-lock  a lock whose counter can't be raised isn't left set
+local function without(reply)
+  if held == value and replaced == value then redis.call('DEL', KEYS[1]) end
+  return reply
+end
+
+local failure, theirs, known, found, token, spare
+if KEYS[3] then
+  failure, theirs, known, found = readset(KEYS[3])
+  if failure then return without(failure) end
+  if theirs then return without(answer(2, theirs, 0, 0)) end
+end
+--guard:free-key-only  a key is set only where it is free
 --guard:replace-compares  a replacement replaces only the value that it names
 --guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
 if held and (replaced == '' or held ~= replaced) then
@@ -62,8 +86,9 @@ if held and (replaced == '' or held ~= replaced) then
 end
 if KEYS[3] then
   --guard:replace-counts  a replacement gets a larger token than the value that it replaces
-  token, spare, failure = count(KEYS[2], KEYS[3], found, known or run, nil, tonumber(ARGV[7]))
-  if failure then return failure end
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]))
+  if failure then return without(failure) end
 end
+--guard:key-expires  a key whose holder died is gone after its TTL
 redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
-return answer(held and 3 or 1, false, spare or 0, token or 0)
+return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)

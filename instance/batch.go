@@ -36,15 +36,17 @@ type batch struct {
 	grants   []*call // in the transaction
 	releases []*call
 	extends  []*call
-	singles  []*call  // the others
-	exec     *command // of the transaction
-	texts    [][]byte // that it found
-	want     []byte   // the text that a grant would write
-	cmds     []redis.Cmder
-	clock    *command      // TIME, if a command whose reply has no clock is asked for it
-	wait     *command      // WAIT, if replicas must have it
-	waited   time.Duration // WAIT's timeout
-	lifetime lifetime
+	singles  []*call // the others
+
+	transaction   *transaction // nil before the first one
+	transactionAt int          // before which command it goes
+	cmds          []redis.Cmder
+	pipeline      redis.Pipeliner
+	first         string        // the name of the first command
+	clock         *command      // TIME, if a command whose reply has no clock is asked for it
+	wait          *command      // WAIT, if replicas must have it
+	waited        time.Duration // WAIT's timeout
+	lifetime      lifetime
 }
 
 // command is one Redis command of a batch, its reply, and the calls that it is for.
@@ -54,7 +56,6 @@ type command struct {
 	reply  replyBuffer
 	script *script // nil for a native command
 	calls  []*call
-	grants []*call // whose commands in a transaction follow it
 
 	cmd    *redis.RawWriteToCmd
 	keys   int64 // how many of a script's arguments are keys
@@ -63,9 +64,7 @@ type command struct {
 }
 
 // hasClock reports whether its reply contains the server's clock.
-func (a *command) hasClock() bool {
-	return a.script != nil && a.script != releaseScript || a.name == "EXEC"
-}
+func (a *command) hasClock() bool { return a.script != nil && a.script != releaseScript }
 
 // errAbandoned stops a batch of which a call was abandoned.
 var errAbandoned = errors.New("instance: a request was abandoned before its batch was sent")
@@ -75,11 +74,11 @@ func (b *batch) MarshalBinary() ([]byte, error) {
 	if !b.pipe.beginWrite(b) {
 		return nil, errAbandoned
 	}
-	return []byte(b.commands[0].name), nil
+	return []byte(b.first), nil
 }
 
 // String names the first command for go-redis's hooks.
-func (b *batch) String() string { return b.commands[0].name }
+func (b *batch) String() string { return b.first }
 
 // roundTrip sends the calls' commands, waits for the replies, and sets the votes.
 func (b *batch) roundTrip() error {
@@ -90,6 +89,9 @@ func (b *batch) roundTrip() error {
 	}
 	for _, a := range b.commands[:b.used] {
 		b.read(a, err)
+	}
+	if len(b.grants) > 0 {
+		b.read(&b.transaction.exec, err)
 	}
 	b.readClock()
 	b.readWait(err)
@@ -104,22 +106,33 @@ func (b *batch) send() (err error) {
 	}()
 	ctx, client := &b.lifetime, b.pipe.r.client
 	b.cmds = b.cmds[:0]
-	for i, a := range b.commands[:b.used] {
-		a.args[0] = &a.name
-		if i == 0 {
-			a.args[0] = b
+	// name is the first argument of a command. The batch is that of the first one.
+	name := func(own *string) any {
+		if len(b.cmds) > 0 {
+			return own
 		}
-		a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
-		b.cmds = appendGrants(append(b.cmds, a.cmd), a.grants)
+		b.first = *own
+		return b
+	}
+	for i := range b.used + 1 {
+		if i == b.transactionAt && len(b.grants) > 0 {
+			b.cmds = b.appendTransaction(b.cmds, name(&multi))
+		}
+		if i < b.used {
+			a := b.commands[i]
+			a.args[0] = name(&a.name)
+			a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
+			b.cmds = append(b.cmds, a.cmd)
+		}
 	}
 	if len(b.cmds) == 1 {
 		err = client.Process(ctx, b.cmds[0])
 	} else {
-		pipeline := client.Pipeline()
-		for _, cmd := range b.cmds {
-			_ = pipeline.Process(ctx, cmd) // queues it
+		if b.pipeline == nil {
+			b.pipeline = client.Pipeline()
 		}
-		_, err = pipeline.Exec(ctx)
+		_ = b.pipeline.BatchProcess(ctx, b.cmds...) // queues them
+		_, err = b.pipeline.Exec(ctx)
 	}
 	if errors.Is(err, errReplied) {
 		return nil
@@ -141,7 +154,7 @@ func recovered(p any) error {
 // What keeps leases comes first, and releases come before acquisitions, so that a lock that
 // is released here is free for an acquisition in the same batch.
 func (b *batch) encode() {
-	b.used, b.clock, b.wait, b.exec = 0, nil, nil, nil
+	b.used, b.clock, b.wait = 0, nil, nil
 	b.grants, b.releases, b.extends, b.singles = b.grants[:0], b.releases[:0], b.extends[:0], b.singles[:0]
 	wait := false
 	for _, c := range b.calls {
@@ -221,7 +234,7 @@ func (b *batch) add(name string, first firstLine, calls ...*call) *command {
 	if cap(raw) > 64<<10 {
 		raw = nil // too large to keep
 	}
-	a.name, a.script, a.grants = name, nil, nil
+	a.name, a.script = name, nil
 	a.args = append(a.args[:0], nil)
 	a.calls = append(a.calls[:0], calls...)
 	a.reply = replyBuffer{first: first, limit: maxReply, raw: raw[:0]}
@@ -478,13 +491,13 @@ func (b *batch) read(a *command, err error) {
 		return
 	}
 	if text, bad := a.reply.failure(); bad {
-		if a != b.exec || !b.readAborted(text) {
+		if a.name != "EXEC" || !b.readAborted(text) {
 			b.readError(a, text)
 		}
 		return
 	}
 	switch {
-	case a == b.exec:
+	case a.name == "EXEC":
 		b.readTransaction()
 	case a.script == nil:
 		c.readNative(a)
@@ -521,6 +534,11 @@ func (b *batch) incomplete(a *command, err error) error {
 func (b *batch) whyClosed() error {
 	for _, a := range b.commands[:b.used] {
 		if text, bad := a.reply.failure(); bad && errors.Is(a.cmd.Err(), errReplied) {
+			return serverError(text)
+		}
+	}
+	if len(b.grants) > 0 {
+		if text, bad := b.transaction.exec.reply.failure(); bad {
 			return serverError(text)
 		}
 	}

@@ -51,9 +51,6 @@ import (
 // lostBelow is where the tokens of counters begin that were not lost, see counter.lua.
 const lostBelow = 1e14
 
-// maxTransaction is how long the reply to EXEC may be apart from the locks, in bytes.
-const maxTransaction = maxReply + maxInfo
-
 // transactional reports whether a call is to be part of a transaction.
 func (r *Redis) transactional(c *call) bool {
 	req := &c.req
@@ -61,37 +58,76 @@ func (r *Redis) transactional(c *call) bool {
 		!c.byScript && r.transactions.Load() && r.warm.has(req)
 }
 
-// grant is the commands that ask for one lock in a transaction. They point at the call, and
-// are made once for it, because there are many.
+// transaction is the commands of a transaction that are the same for any locks. They are
+// made once for each batch, and used again and again.
+type transaction struct {
+	locks []*call
+	exec  command
+	nonce bytesArg
+
+	begin [4]*redis.RawWriteToCmd // MULTI, ECHO, TIME, INFO
+	multi []any                   // the arguments of the first of them
+	keys  []any                   // the arguments of MGET
+	texts [][]byte                // that it found
+	want  []byte                  // the text that a grant would write
+}
+
+// grant is the commands that ask for one lock. They point at the call, and are made once
+// for it.
 type grant struct {
-	call      *call
 	set, incr *redis.RawWriteToCmd
 }
 
-func newGrant(c *call) *grant {
-	g := &grant{call: c}
-	ctx := &neverEnds // the pipeline has the batch's own
-	//guard:free-key-only-transaction  a transaction sets a key only where it is free
-	//guard:key-expires-transaction  a key that a transaction set is gone after its TTL
-	g.set = redis.NewRawWriteToCmd(ctx, g, "SET", &c.req.Key, &c.req.Value, "NX", "PX", &c.ttl)
-	//guard:counter-rises  each grant raises the counter
-	g.incr = redis.NewRawWriteToCmd(ctx, g, "INCR", &c.counter)
-	return g
+func newTransaction(b *batch) *transaction {
+	t := &transaction{multi: []any{&multi}, keys: []any{"MGET"}}
+	to := queuedReplies{batch: b}
+	t.begin = [...]*redis.RawWriteToCmd{
+		redis.NewRawWriteToCmd(&neverEnds, &replyBuffer{first: isStatus, limit: maxReply}, t.multi...),
+		redis.NewRawWriteToCmd(&neverEnds, to, "ECHO", &t.nonce),
+		redis.NewRawWriteToCmd(&neverEnds, to, "TIME"),
+		redis.NewRawWriteToCmd(&neverEnds, to, "INFO", "replication"),
+	}
+	t.exec.name = "EXEC"
+	t.exec.cmd = redis.NewRawWriteToCmd(&neverEnds, &t.exec.reply, &t.exec.name)
+	return t
 }
 
-// neverEnds is a context for commands that are used again and again.
+func newGrant(c *call) *grant {
+	to := queuedReplies{call: c}
+	return &grant{
+		//guard:free-key-only-transaction  a transaction sets a key only where it is free
+		//guard:key-expires-transaction  a key that a transaction set is gone after its TTL
+		set: redis.NewRawWriteToCmd(&neverEnds, to, "SET", &c.req.Key, &c.req.Value, "NX", "PX", &c.ttl),
+		//guard:counter-rises  each grant raises the counter
+		incr: redis.NewRawWriteToCmd(&neverEnds, to, "INCR", &c.counter),
+	}
+}
+
+var multi = "MULTI"
+
+// neverEnds is a context for commands that are used again and again. The pipeline has the
+// batch's own.
 var neverEnds lifetime
 
-// Write takes the replies to the commands: QUEUED.
-func (g *grant) Write(p []byte) (int, error) {
+// queuedReplies takes the replies to the commands between MULTI and EXEC: QUEUED.
+type queuedReplies struct {
+	batch *batch
+	call  *call
+}
+
+func (q queuedReplies) Write(p []byte) (int, error) {
 	switch {
 	case string(p) == "\r\n" || isQueued(p):
 	case p[0] == '-' && !bytes.HasPrefix(p, []byte("-READONLY")):
 		// EXEC will be aborted.
 	case p[0] == '-':
 		// As in replyBuffer.
-		if first := g.call.in.exec; len(first.reply.raw) == 0 {
-			first.reply.raw = append(append(first.reply.raw, p...), "\r\n"...)
+		b := q.batch
+		if b == nil {
+			b = q.call.in
+		}
+		if raw := &b.transaction.exec.reply.raw; len(*raw) == 0 {
+			*raw = append(append(*raw, p...), "\r\n"...)
 		}
 		return 0, errReplied
 	default:
@@ -103,70 +139,65 @@ func (g *grant) Write(p []byte) (int, error) {
 
 // addTransaction begins the transaction of the calls in b.grants.
 func (b *batch) addTransaction() {
+	b.transactionAt = b.used
 	if len(b.grants) == 0 {
 		return
 	}
-	b.add("MULTI", isStatus)
-	echo := b.add("ECHO", isQueued)
-	echo.nonce.b = strconv.AppendUint(echo.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
-	echo.args = append(echo.args, &echo.nonce)
-	b.add("TIME", isQueued)
-	info := b.add("INFO", isQueued)
-	info.args = append(info.args, "replication")
-	keys := b.add("MGET", isQueued)
-	keys.args = append(keys.args, &b.pipe.r.markKey)
-	for _, c := range b.grants {
-		if c.req.Fence.On {
-			keys.args = append(keys.args, c.setKey())
-		}
+	if b.transaction == nil {
+		b.transaction = newTransaction(b)
 	}
-	keys.grants = b.grants
-	b.exec = b.add("EXEC", nil, b.grants...)
-	b.exec.reply.limit = maxTransaction + maxElement*len(b.grants)
-	p := append(b.exec.prefix[:0], '*')
-	p = strconv.AppendInt(p, int64(4+b.grantCommands()), 10)
-	p = append(p, "\r\n$"...)
-	p = strconv.AppendInt(p, int64(len(echo.nonce.b)), 10)
-	p = append(append(append(p, "\r\n"...), echo.nonce.b...), "\r\n"...)
-	b.exec.prefix, b.exec.reply.prefix = p, p
-}
-
-// grantCommands is how many commands the locks take.
-func (b *batch) grantCommands() int {
-	n := 0
-	for _, c := range b.grants {
-		n += c.grantCommands()
-	}
-	return n
-}
-
-func (c *call) grantCommands() int {
-	if c.req.Fence.On {
-		return 2
-	}
-	return 1
-}
-
-// appendGrants appends the locks' commands.
-func appendGrants(cmds []redis.Cmder, calls []*call) []redis.Cmder {
-	for _, c := range calls {
+	t := b.transaction
+	t.locks, t.exec.calls = b.grants, b.grants
+	t.keys = append(t.keys[:1], &b.pipe.r.markKey)
+	commands := 4 + len(t.locks)
+	for _, c := range t.locks {
 		if c.grant == nil {
 			c.grant = newGrant(c)
 		}
-		c.counterKey()
-		c.grant.set.SetErr(nil)
-		cmds = append(cmds, c.grant.set)
 		if c.req.Fence.On {
-			c.grant.incr.SetErr(nil)
-			cmds = append(cmds, c.grant.incr)
+			t.keys = append(t.keys, c.setKey())
+			c.counterKey()
+			commands++
 		}
 	}
-	return cmds
+	t.nonce.b = strconv.AppendUint(t.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
+	p := append(t.exec.prefix[:0], '*')
+	p = strconv.AppendInt(p, int64(commands), 10)
+	p = append(p, "\r\n$"...)
+	p = strconv.AppendInt(p, int64(len(t.nonce.b)), 10)
+	p = append(append(append(p, "\r\n"...), t.nonce.b...), "\r\n"...)
+	t.exec.prefix = p
+	t.exec.reply = replyBuffer{prefix: p, limit: maxReply + maxElement*len(t.locks), raw: t.exec.reply.raw[:0]}
+}
+
+// appendTransaction appends the commands of the transaction. The first argument of the first
+// command is name.
+func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
+	t := b.transaction
+	t.multi[0] = name
+	for _, cmd := range t.begin {
+		cmds = append(cmds, again(cmd))
+	}
+	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
+	for _, c := range t.locks {
+		cmds = append(cmds, again(c.grant.set))
+		if c.req.Fence.On {
+			cmds = append(cmds, again(c.grant.incr))
+		}
+	}
+	return append(cmds, again(t.exec.cmd))
+}
+
+// again makes a command ready to be sent again.
+func again(cmd *redis.RawWriteToCmd) redis.Cmder {
+	cmd.SetErr(nil)
+	return cmd
 }
 
 // readTransaction reads the reply to EXEC.
 func (b *batch) readTransaction() {
-	p := parser{rest: b.exec.reply.raw}
+	t := b.transaction
+	p := parser{rest: t.exec.reply.raw}
 	p.array()
 	p.text() // the nonce: the replyBuffer has checked both
 	var now time.Time
@@ -176,50 +207,55 @@ func (b *batch) readTransaction() {
 		p.bad = true
 	}
 	info := p.text()
-	b.texts = b.texts[:0]
+	texts := t.texts[:0]
 	for n := p.array(); n > 0 && !p.bad; n-- {
-		b.texts = append(b.texts, p.text())
+		texts = append(texts, p.text())
 	}
-	answered := p
-	for _, c := range b.grants {
-		p.granted()
+	t.texts = texts
+	locks := p // where the locks' replies begin
+	for _, c := range t.locks {
+		p.set()
 		if c.req.Fence.On {
 			p.counted()
 		}
 	}
-	texts := b.texts
-	if !p.end() || len(texts) != 1+b.grantCommands()-len(b.grants) {
-		for _, c := range b.grants {
-			c.malformed(&b.exec.reply)
+	if !p.end() || len(texts) != len(t.keys)-1 {
+		for _, c := range t.locks {
+			c.malformed(&t.exec.reply)
 		}
 		return
 	}
 	mark, texts := texts[0], texts[1:]
-	for _, c := range b.grants {
+	for _, c := range t.locks {
 		var text []byte
 		var token int64
-		c.keySet = answered.granted()
+		c.keySet = locks.set()
 		if c.req.Fence.On {
 			text, texts = texts[0], texts[1:]
-			token = answered.counted()
+			token = locks.counted()
 		}
-		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
-		granted := c.keySet
-		//guard:run-is-compared-transaction  a grant by a transaction counts only in the run that the request names
-		granted = granted && inRun(c.req.Run, info, mark)
-		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
-		granted = granted && (!c.req.Fence.On || b.isText(text, c, now))
-		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
-		granted = granted && (!c.req.Fence.On || token >= lostBelow)
-		//guard:transaction-bounded  a transaction grants no token that is further ahead of the clock than the client allows
-		granted = granted && (!c.req.Fence.On || token <= min(now.UnixMicro()+c.ahead, int64(fencing.MaxToken)))
-		if !granted {
-			c.decideByScript()
-			continue
-		}
-		c.vote = wire.Vote{Outcome: wire.Granted, Token: fencing.Token(token)}
+		c.vote = wire.Vote{Outcome: wire.Refused}
 		if c.req.Clock {
 			c.vote.Clock = now
+		}
+		switch {
+		//guard:run-is-compared-transaction  a vote by a transaction counts only in the run that the request names
+		case !inRun(c.req.Run, info, mark):
+			c.decideByScript()
+		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
+		case c.req.Fence.On && !t.isText(text, c, now, b.pipe.r.setText(c.req.Fence.Set).text):
+			c.decideByScript()
+		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
+		case !c.keySet:
+			b.pipe.r.warm.note(&c.req, false) // the next try's script tells for how long
+		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
+		case c.req.Fence.On && token < lostBelow:
+			c.decideByScript()
+		//guard:transaction-bounded  a transaction grants no token that is further ahead of the clock than the client allows
+		case token > min(now.UnixMicro()+c.ahead, int64(fencing.MaxToken)):
+			c.decideByScript()
+		default:
+			c.vote.Outcome, c.vote.Token = wire.Granted, fencing.Token(token)
 		}
 	}
 }
@@ -230,8 +266,8 @@ func (c *call) decideByScript() {
 	c.in.pipe.r.warm.note(&c.req, false)
 }
 
-// granted reads the reply to SET: whether it was done.
-func (r *parser) granted() bool {
+// set reads the reply to SET: whether it was done.
+func (r *parser) set() bool {
 	if bytes.HasPrefix(r.rest, []byte("+OK\r\n")) {
 		r.line()
 		return true
@@ -269,15 +305,12 @@ func follows(text []byte, before, word string) bool {
 
 // isText reports whether a text is the one that a grant at this time would write, as
 // counter.lua has it.
-func (b *batch) isText(text []byte, c *call, now time.Time) bool {
-	want := append(b.want[:0], b.pipe.r.setText(c.req.Fence.Set).text...)
-	want = append(want, ' ')
-	want = strconv.AppendInt(want, c.quarter, 10)
-	want = append(want, '/')
-	want = strconv.AppendInt(want, now.UnixMicro()/(c.quarter*1000), 10)
-	want = append(want, ' ')
+func (t *transaction) isText(text []byte, c *call, now time.Time, set string) bool {
+	want := append(append(t.want[:0], set...), ' ')
+	want = append(strconv.AppendInt(want, c.quarter, 10), '/')
+	want = append(strconv.AppendInt(want, now.UnixMicro()/(c.quarter*1000), 10), ' ')
 	want = append(want, c.req.Run...)
-	b.want = want
+	t.want = want
 	return bytes.Equal(text, want)
 }
 
@@ -293,7 +326,7 @@ func (b *batch) readAborted(text string) bool {
 	}
 	// Perhaps the user lacks a right that the script doesn't need. The next Probe tries again.
 	b.pipe.r.transactions.Store(false)
-	for _, c := range b.grants {
+	for _, c := range b.transaction.locks {
 		c.decideByScript()
 	}
 	return true

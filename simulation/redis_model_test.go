@@ -285,6 +285,7 @@ func (p *pair) run(cmd wire.Request) {
 	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Fence.Token, cmd.Fence.On, cmd.Fence.Set, cmd.Run, cmd.Fence.Reserve, cmd.Fence.Ahead)
 	began := time.Now()
 	before, _, _ := p.model.Counters.Get(cmd.Key, began)
+	usual := p.model.Usual(cmd, began)
 	p.both(what, func(ctx context.Context) {
 		translated := cmd
 		if cmd.Fence.Token != 0 {
@@ -294,7 +295,9 @@ func (p *pair) run(cmd wire.Request) {
 	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
-	require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
+	if byTransaction := usual && ours.Outcome == wire.Refused && theirs.Remaining == 0; !byTransaction { // which doesn't tell
+		require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
+	}
 	var mineAhead, otherAhead *wire.CounterError
 	require.Equal(p.t, errors.As(theirs.Err, &otherAhead), errors.As(ours.Err, &mineAhead), p.history())
 	if mineAhead != nil {
@@ -313,7 +316,13 @@ func (p *pair) run(cmd wire.Request) {
 	} else if ours.Token != 0 || theirs.Token != 0 {
 		// The clocks of the two say how many are reserved.
 		first := func(v wire.Vote) int64 { return int64(v.Token) - int64(v.Reserved) }
-		require.Equal(p.t, first(theirs)-p.ahead[cmd.Key], first(ours), p.history())
+		more := first(theirs) - p.ahead[cmd.Key] - first(ours)
+		if cmd.Op == wire.Acquire && cmd.Run != "" && more == 1 {
+			p.counts["a transaction counted for nothing"]++
+			p.ahead[cmd.Key]++
+			more = 0
+		}
+		require.Zero(p.t, more, p.history())
 		require.InDelta(p.t, theirs.Reserved, ours.Reserved, float64(p.slowest.Microseconds())+math.Abs(float64(p.ahead[cmd.Key])), p.history())
 		p.ahead[cmd.Key] += int64(theirs.Reserved - ours.Reserved)
 		if ours.Reserved > 0 {
@@ -322,6 +331,9 @@ func (p *pair) run(cmd wire.Request) {
 		if ours.Reserved < cmd.Fence.Reserve {
 			p.counts["reserved fewer"]++
 		}
+	}
+	if cmd.Op == wire.Acquire && cmd.Run != "" && ours.Outcome != wire.Granted {
+		p.spilled(cmd.Key)
 	}
 	var mine, other *wire.SetMismatchError
 	require.Equal(p.t, errors.As(theirs.Err, &other), errors.As(ours.Err, &mine), p.history())
@@ -335,6 +347,25 @@ func (p *pair) run(cmd wire.Request) {
 	}
 	p.counts[cmd.Op.String()+" "+ours.Outcome.String()]++
 	p.settle()
+}
+
+// spilled takes note of whether a request that was not granted counted. The model does so
+// whenever an instance may.
+func (p *pair) spilled(key string) {
+	p.t.Helper()
+	ours, _, known := p.model.Counters.Get(key, time.Now())
+	if !known {
+		// A lost counter that was counted is still one that was lost.
+		if p.real.Client().Del(p.t.Context(), redisinstance.CounterKey(key)).Val() > 0 {
+			p.counts["a lost counter was counted"]++
+		}
+		return
+	}
+	theirs, err := p.real.Client().Get(p.t.Context(), redisinstance.CounterKey(key)).Int64()
+	require.NoError(p.t, err)
+	ahead := theirs - int64(ours)
+	require.Contains(p.t, []int64{p.ahead[key] - 1, p.ahead[key], p.ahead[key] + 1}, ahead, p.history())
+	p.ahead[key] = ahead
 }
 
 // drop deletes a resource's counter, or the record beside it, if it is there.
@@ -386,6 +417,9 @@ func (p *pair) operation() wire.Request {
 		cmd.Run = wire.Run(p.of("", p.serverRun))
 		if p.random.IntN(4) == 0 {
 			cmd.Replace = p.of("v", "w", "x")
+			if cmd.Replace == cmd.Value { // no request replaces its own value
+				cmd.Replace = "x"
+			}
 		}
 		if cmd.Fence.On && p.random.IntN(3) == 0 {
 			cmd.Fence.Reserve = p.random.IntN(128)
@@ -395,7 +429,7 @@ func (p *pair) operation() wire.Request {
 		if known == 0 {
 			p.ahead[cmd.Key] = 0
 		}
-		cmd.Fence.Token = fencing.Token(max(1, int64(known)+int64(p.random.IntN(20)-10)))
+		cmd.Fence.Token = fencing.Token(max(1e15, int64(known)) + int64(p.random.IntN(20)-10)) // none of a lost counter
 		if p.random.IntN(10) == 0 {
 			cmd.Fence.Token = fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
 		}

@@ -202,8 +202,16 @@ func (s *server) run(r *request) wire.Vote {
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
-		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
-		return wire.Vote{Err: other, Unsent: true}
+		e := s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
+		if s.demoted || !data.Usual(c.cmd, now) {
+			return wire.Vote{Err: other, Unsent: true}
+		}
+		set := data.Spill(c.cmd, now)
+		s.append(entry{database: db, repeat: func(d database) { d.Spill(c.cmd, now) }}, c.link())
+		if set {
+			s.show(e, db, c.cmd.Key)
+		}
+		return wire.Vote{Err: other, Unsent: !set}
 	}
 	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
 		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
@@ -215,6 +223,7 @@ func (s *server) run(r *request) wire.Vote {
 	if s.home != nil {
 		w.count(otherReached)
 	}
+	usual := data.Usual(c.cmd, now)
 	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
@@ -223,6 +232,8 @@ func (s *server) run(r *request) wire.Vote {
 		if expires(c.cmd.Op) {
 			s.show(e, db, c.cmd.Key)
 		}
+	}
+	if granted && changes(c.cmd.Op) || usual { // which counts even if it is refused
 		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()

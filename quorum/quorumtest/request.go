@@ -121,6 +121,9 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 		}
 	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
+	if exists && d.Usual(cmd, now) {
+		d.spill(cmd, now)
+	}
 	replaces := exists && cmd.Replace != "" && held == cmd.Replace
 	if exists && !replaces {
 		return wire.Vote{Outcome: wire.Refused, Remaining: remaining(expires, now)}
@@ -134,6 +137,40 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	}
 	d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
 	return vote
+}
+
+// Usual reports whether package instance may ask for a lock by a transaction (see its
+// transaction.go), whose writes don't depend on what the server finds. A Server and the
+// simulated servers then do the same, as the worst case: where the lock is held or the server
+// is in another run, the counter rises for nothing, and in another run the key is set.
+func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
+	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 {
+		return false
+	}
+	r, _, _ := d.Records.Get(cmd.Key, now)
+	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run
+}
+
+// Spill executes on a server in another run what a transaction does there. It reports
+// whether it has set the key.
+func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
+	if !d.Usual(cmd, now) {
+		return false
+	}
+	d.spill(cmd, now)
+	if _, _, exists := d.Keys.Get(cmd.Key, now); exists {
+		return false
+	}
+	d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
+	return true
+}
+
+// spill counts for nothing. A counter that was lost stays lost: package instance knows it by
+// its few digits.
+func (d *Data) spill(cmd wire.Request, now time.Time) {
+	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
+		d.Counters.Put(cmd.Key, token+1, expires)
+	}
 }
 
 // count raises the counter for a grant, and returns how many tokens it reserved.

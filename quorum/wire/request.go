@@ -21,7 +21,8 @@ const (
 	// With Replace, a key that holds that value counts as free. It is overwritten in the
 	// same step, and Vote.Replaced says so.
 	//
-	// Granted: set. Refused: the key exists, or another Set was used for it.
+	// Granted: set. Refused: the key exists, or another Set was used for it. A request that
+	// names a Run may raise the counter by one although it is refused or fails.
 	Acquire Op = iota + 1
 
 	// Raise lifts the counter to Fence.Token if it is lower, but only while the key holds
@@ -106,7 +107,8 @@ type Request struct {
 	// Raise, Extend, Restore, Tick). A server in another run, or one that is no master,
 	// does nothing and answers with a *RunError. The server compares in the same atomic
 	// step in which it carries out the request, so no proxy, no moved address and no
-	// restart can come between. Empty if the run is hidden or not watched: then any server
+	// restart can come between. Only an Acquire may do something there: set its key, if the
+	// vote isn't Unsent, and raise the counter by one. Empty if the run is hidden or not watched: then any server
 	// will do.
 	//
 	// After a restart or a promotion a server may have an older counter than the one that
@@ -116,7 +118,7 @@ type Request struct {
 
 	// Replace is a value that Acquire may overwrite as if the key were free: the value of
 	// the client's own last round, which was lost and may have left the key behind, or of
-	// a lease that was handed off and is resumed. Usually empty. Without a Fence it takes a
+	// a lease that was handed off and is resumed. Usually empty, never the Value. Without a Fence it takes a
 	// script. If an instance of the set is no Notifier, it is sent only to resume a lease.
 	Replace string
 

@@ -212,11 +212,9 @@ func (b *batch) needsClock() bool {
 
 // together returns how many of the calls, from the first on, can share one command.
 func together(calls []*call) int {
-	first := &calls[0].req
 	for i, c := range calls[1:] {
-		req := &c.req
 		//guard:one-run-per-list  extensions share a script only if their clients know the same run
-		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || req.Run != first.Run {
+		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || c.req.Run != calls[0].req.Run {
 			return i + 1
 		}
 	}

@@ -147,6 +147,7 @@ func (c *call) fail(err error) {
 // sent is the name of the command that failed, empty if a script handed the error on.
 func (c *call) rejected(text, sent string) {
 	if other := runError(text, c.req.Run); other != nil {
+		//guard:other-run-may-have-it  a key that a transaction set in another run is deleted
 		c.vote = wire.Vote{Unsent: !c.keySet, Err: other}
 		return
 	}

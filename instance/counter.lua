@@ -74,6 +74,7 @@ end
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
 local function count(counter, key, found, known, wanted)
+  --guard:counter-rises  each grant raises the counter
   local counted = pcall('INCR', counter)
   if type(counted) ~= 'number' then
     if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then

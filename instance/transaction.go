@@ -98,7 +98,7 @@ func newGrant(c *call) *grant {
 		//guard:free-key-only-transaction  a transaction sets a key only where it is free
 		//guard:key-expires-transaction  a key that a transaction set is gone after its TTL
 		set: redis.NewRawWriteToCmd(&neverEnds, to, "SET", &c.req.Key, &c.req.Value, "NX", "PX", &c.ttl),
-		//guard:counter-rises  each grant raises the counter
+		//guard:counter-rises-transaction  each grant by a transaction raises the counter
 		incr: redis.NewRawWriteToCmd(&neverEnds, to, "INCR", &c.counter),
 	}
 }

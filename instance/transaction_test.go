@@ -333,6 +333,27 @@ func TestAbortedTransaction(t *testing.T) {
 	}
 }
 
+// TestFailedTransaction: an error that isn't an abort may mean that all was done.
+func TestFailedTransaction(t *testing.T) {
+	usually(t, func(u *usual) {
+		f := startFake(t, func(args []string) string {
+			switch args[0] {
+			case "MULTI":
+				return "+OK\r\n"
+			case "EXEC":
+				return "-ERR the server behind this proxy is gone\r\n"
+			}
+			return "+QUEUED\r\n"
+		})
+		r := open(t, "redis://"+f.addr, Config{})
+		req := u.acquire("k")
+		r.transactions.Store(true)
+		r.warm.note(&req, true)
+		require.False(t, failed(t, r.Do(within(t), req), ErrServer).Unsent)
+		require.Equal(t, "EXEC", f.commands()[len(f.commands())-1][0], "and nothing is sent again")
+	})
+}
+
 // TestProxyWithoutTransactions: if it takes MULTI for a command like any other, the SET is done
 // at once, and the vote says so.
 func TestProxyWithoutTransactions(t *testing.T) {

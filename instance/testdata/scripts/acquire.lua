@@ -112,6 +112,7 @@ end
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
 local function count(counter, key, found, known, wanted)
+  --guard:counter-rises  each grant raises the counter
   local counted = pcall('INCR', counter)
   if type(counted) ~= 'number' then
     if string.find(counted.err, 'not an integer') or string.find(counted.err, 'overflow') then
@@ -186,8 +187,8 @@ local held = redis.pcall('GET', KEYS[1])
 -- A key of another type is held, too.
 if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
 -- without gives a reply for a request that isn't granted.
---guard:failed-counter-frees-lock  a lock whose counter can't be raised isn't left set
 local function without(reply)
+  --guard:failed-counter-frees-lock  a lock that a transaction has set isn't left set if it isn't granted
   if held == value and replaced == value then redis.call('DEL', KEYS[1]) end
   return reply
 end

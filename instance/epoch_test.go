@@ -41,12 +41,11 @@ func TestAGrantBetweenTicksIsEvidenceOfAVote(t *testing.T) {
 }
 
 func grantIsEvidence(t *testing.T, edit func(*quorum.Config)) {
-	servers := instancetest.StartN(t, 2, instancetest.Config{})
-	link, err := redisproc.NewLink(servers[0].Addr())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = link.Close() })
 	patiently(t, 2*time.Second, func(s *story) {
-		link.Switch(servers[0].Addr())
+		servers := instancetest.StartN(t, 2, instancetest.Config{})
+		link, err := redisproc.NewLink(servers[0].Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = link.Close() })
 		a := knowing(t, s.ttl, edit, named(t, "x", link.Addr())) // waits a quarantine on S1
 		switched := time.Now()
 		link.Switch(servers[1].Addr())
@@ -89,9 +88,8 @@ func noticeFlush(s *story, server *instancetest.Server, a, b client) {
 // replicas). It gets its epoch as soon as the server can, and notices a FLUSHALL.
 func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 	t.Parallel()
-	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction"}})
 	patiently(t, 2*time.Second, func(story *story) {
-		s.MustAsk("FLUSHALL") // the mark of a story that was given up
+		s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction"}})
 		s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
 		a, b := starting(t, story.ttl, nil, named(t, "x", s.Addr())), starting(t, story.ttl, nil, named(t, "x", s.Addr()))
 		for _, c := range []client{a, b} {
@@ -178,17 +176,17 @@ func TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica(t *testing.T) {
 // on without an epoch, and has one again soon after the right was given back.
 func TestARightToTheMarkThatIsTakenAndGivenBack(t *testing.T) {
 	t.Parallel()
-	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction"}})
-	s.MustAsk("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "&*")
-	app := func() *instance.Redis {
-		c := redis.NewClient(instance.Harden(&redis.Options{Addr: s.Addr(), Username: "app", Password: "pw", DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
-		t.Cleanup(func() { _ = c.Close() })
-		inst, err := instance.New(c, instance.Config{Name: "x"})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = inst.Close() })
-		return inst
-	}
 	patiently(t, 2*time.Second, func(story *story) {
+		s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction"}})
+		s.MustAsk("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "&*")
+		app := func() *instance.Redis {
+			c := redis.NewClient(instance.Harden(&redis.Options{Addr: s.Addr(), Username: "app", Password: "pw", DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
+			t.Cleanup(func() { _ = c.Close() })
+			inst, err := instance.New(c, instance.Config{Name: "x"})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = inst.Close() })
+			return inst
+		}
 		a, b := starting(t, story.ttl, nil, app()), starting(t, story.ttl, nil, app())
 		for _, c := range []client{a, b} {
 			require.NoError(t, c.Trust(t.Context()))

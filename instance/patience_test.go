@@ -86,9 +86,11 @@ func (s *story) quarantined(err error, since time.Time) {
 // that says nothing about what the server would have answered.
 type client struct{ *quorum.Coordinator }
 
-// slow reports whether a request failed because the machine was too slow.
+// slow reports whether a request failed because the machine was too slow, or because of a
+// request of the clock monitor's in the same batch.
 func slow(err error) bool {
-	return errors.Is(err, quorum.ErrTimeout) || err != nil && strings.Contains(err.Error(), "its address may lead to another server by now")
+	return errors.Is(err, quorum.ErrTimeout) || err != nil && (strings.Contains(err.Error(), "its address may lead to another server by now") ||
+		strings.Contains(err.Error(), "than a request beside this one was for"))
 }
 
 // unhurried repeats a request while the machine is too slow for it.

@@ -51,7 +51,7 @@ func TestHungServer(t *testing.T) {
 			s.Resume()
 
 			if warm {
-				// The server runs what is in its socket: that is what debts are for.
+				// The server runs what is in its socket: that is what pending deletes are for.
 				require.Eventually(t, func() bool {
 					return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == wire.Refused
 				}, 5*time.Second, time.Millisecond)

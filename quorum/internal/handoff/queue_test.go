@@ -361,7 +361,7 @@ func (m *model) drain() (wrong string) {
 			return wrong
 		}
 	}
-	return "it goes on for ever"
+	return "it goes on forever"
 }
 
 // Whatever three goroutines, other processes and servers do, in whatever order, within these

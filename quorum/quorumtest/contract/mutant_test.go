@@ -274,7 +274,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			}
 			return vote
 		}), "a run is Acquire's to write"},
-		"counters live for ever": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+		"counters live forever": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			cmd.Fence.TTL *= 1_000_000
 			return s.Do(ctx, cmd)
 		}}, "counters expire"},

@@ -527,11 +527,18 @@ func (b *batch) incomplete(a *command, err error) error {
 	return explain(&b.lifetime, own)
 }
 
+// errOtherRuns is the failure of the requests whose replies would have come after that of a
+// request for another run. It is no RunError: that one's request did nothing for certain.
+var errOtherRuns = fmt.Errorf("%w: the server is in another run than a request beside this one was for, and the connection was closed", ErrConnection)
+
 // whyClosed returns the error reply because of which the connection was closed before the
-// other replies came.
+// other replies came. It doesn't say whether their requests were carried out.
 func (b *batch) whyClosed() error {
 	for _, a := range b.commands[:b.used] {
 		if text, bad := a.reply.failure(); bad && errors.Is(a.cmd.Err(), errReplied) {
+			if runError(text, "") != nil {
+				return errOtherRuns
+			}
 			return serverError(text)
 		}
 	}

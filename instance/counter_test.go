@@ -614,7 +614,7 @@ func TestLiftsKeepTheTime(t *testing.T) {
 	})
 }
 
-// TestExtensionsOfOtherRunsTravelApart: a list has one run.
+// TestExtensionsOfOtherRunsTravelApart: a list has one run, so none is granted in another.
 func TestExtensionsOfOtherRunsTravelApart(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		run := runOf(t, r)
@@ -631,12 +631,10 @@ func TestExtensionsOfOtherRunsTravelApart(t *testing.T) {
 				box.start(r, req, 10*time.Second)
 			}
 			for holder, v := range box.await(t, 13) {
-				switch {
-				case holder == "look":
-				case runs[holder] == run:
-					granted(t, v)
-				default:
-					failed(t, v, wire.ErrOtherRun)
+				// The error of another run closes the connection, so nothing is known of the
+				// requests behind it.
+				if holder != "look" && runs[holder] != run {
+					require.Equal(t, wire.Failed, v.Outcome)
 				}
 			}
 		}

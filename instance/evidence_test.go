@@ -19,55 +19,57 @@ func TestEvidenceOfVotes(t *testing.T) {
 	for _, kind := range []string{"control", "S1 can't write at F's first probe", "first replica, starter, restore"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := instancetest.StartN(t, 3, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-			link, err := redisproc.NewLink(s[0].Addr())
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = link.Close() })
-			const ttl = 2 * time.Second
 			off := func(c *quorum.Config) { c.ClockMonitor = quorum.Off }
-			d := starting(t, ttl, off, named(t, "x", s[0].Addr()))
-			_, _ = d.Verify(t.Context())
-			f := knowing(t, ttl, off, named(t, "x", link.Addr()))
-			l, err := d.Acquire(t.Context(), "k")
-			require.NoError(t, err)
-			require.NoError(t, l.Release(t.Context()))
-			link.Switch(s[1].Addr())
-			time.Sleep(400 * time.Millisecond)
-			_, err = f.TryAcquire(t.Context(), "other")
-			require.Error(t, err)
-			_, err = f.TryAcquire(t.Context(), "other")
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
-			if kind == "first replica, starter, restore" {
-				replicate(t, s[2], s[0])
-			}
-			time.Sleep(3 * time.Second)
-			held, err := f.TryAcquire(t.Context(), "k")
-			require.NoError(t, err)
-
-			if kind == "S1 can't write at F's first probe" {
-				s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
-			}
-			link.Switch(s[0].Addr())
-			time.Sleep(400 * time.Millisecond)
-			if kind == "first replica, starter, restore" {
-				_, _ = starting(t, ttl, off, named(t, "x", s[0].Addr())).Verify(t.Context())
-			}
-			_, err = f.TryAcquire(t.Context(), "other")
-			require.Error(t, err)
-			_, err = f.Verify(t.Context())
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
-			s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
-			_, err = f.Verify(t.Context())
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
-
-			for range 2 {
-				second, err := d.TryAcquire(t.Context(), "k")
-				if err == nil {
-					require.Zero(t, held.Validity(), "two leases at once: %v %v (falls: %v)", held.Token(), second.Token(), second.Token() <= held.Token())
-					return
+			patiently(t, 2*time.Second, func(story *story) {
+				s := instancetest.StartN(t, 3, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
+				link, err := redisproc.NewLink(s[0].Addr())
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = link.Close() })
+				d := starting(t, story.ttl, off, named(t, "x", s[0].Addr()))
+				_, _ = d.Verify(t.Context())
+				f := knowing(t, story.ttl, off, named(t, "x", link.Addr()))
+				l, err := d.Acquire(t.Context(), "k")
+				require.NoError(t, err)
+				d.release(t, l)
+				switched := time.Now()
+				link.Switch(s[1].Addr())
+				time.Sleep(400 * time.Millisecond)
+				_, _ = f.TryAcquire(t.Context(), "other")
+				_, err = f.TryAcquire(t.Context(), "other")
+				story.quarantined(err, switched)
+				if kind == "first replica, starter, restore" {
+					replicate(t, s[2], s[0])
 				}
-				t.Log(err)
-			}
+				time.Sleep(story.ttl + time.Second)
+				held, err := f.TryAcquire(t.Context(), "k")
+				require.NoError(t, err)
+
+				if kind == "S1 can't write at F's first probe" {
+					s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
+				}
+				link.Switch(s[0].Addr())
+				time.Sleep(400 * time.Millisecond)
+				if kind == "first replica, starter, restore" {
+					_, _ = starting(t, story.ttl, off, named(t, "x", s[0].Addr())).Verify(t.Context())
+				}
+				_, err = f.TryAcquire(t.Context(), "other")
+				story.holds(held)
+				require.Error(t, err)
+				_, err = f.Verify(t.Context())
+				story.excluded(err, held)
+				s[0].MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
+				_, err = f.Verify(t.Context())
+				story.excluded(err, held)
+
+				for range 2 {
+					_, err := d.TryAcquire(t.Context(), "k")
+					if err == nil {
+						require.Zero(t, held.Validity(), "two leases at once")
+						story.late()
+					}
+					t.Log(err)
+				}
+			})
 		})
 	}
 }

@@ -82,8 +82,8 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 
 	checkLedger(t, ledger, total)
 	for _, s := range servers {
-		// The processes have ended, and with their Close everything that was
-		// owed has been delivered.
+		// The processes have ended, and their Close has delivered every pending
+		// delete.
 		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenLine(t, s, key) })
 		// The one that came back empty has no counter before it votes again.
 		require.Subset(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey), instance.MarkKey(s.Addr())}, keys, "on %s", s.Addr())

@@ -91,7 +91,7 @@ func (c *handshakeConn) tooOld() error {
 // Write ends the handshake with the first command that is no part of it.
 func (c *handshakeConn) Write(p []byte) (int, error) {
 	if err := c.tooOld(); err != nil {
-		return 0, err
+		return 0, &dialError{err}
 	}
 	if !c.over.Load() {
 		if isHandshake(p) {

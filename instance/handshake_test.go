@@ -315,6 +315,14 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 		require.NoError(t, err)
 	}
 
+	// A request that needs such a connection says why it failed.
+	aged := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		time.Sleep(100 * time.Millisecond) // ten times ConnLife
+		return (&net.Dialer{}).DialContext(context.WithoutCancel(ctx), network, addr)
+	}
+	v := failed(t, open1(t, &redis.Options{Addr: s.Addr(), Dialer: aged, DialTimeout: 5 * time.Millisecond, ConnMaxLifetime: 5 * time.Millisecond}, Config{}).Do(within(t), acquire("k", "v")), ErrConnection)
+	require.ErrorContains(t, v.Err, "its address may lead to another server by now")
+
 	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
 	require.Equal(t, 5*time.Second, r.ConnLife())
 	require.Equal(t, 37*time.Second, open1(t, &redis.Options{Addr: s.Addr()}, Config{AddressLag: 30 * time.Second}).ConnLife())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -50,7 +51,7 @@ func TestHungServer(t *testing.T) {
 			s.Resume()
 
 			if warm {
-				// The server runs what is in its socket: that is what debts are for.
+				// The server runs what is in its socket: that is what pending deletes are for.
 				require.Eventually(t, func() bool {
 					return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == wire.Refused
 				}, 5*time.Second, time.Millisecond)
@@ -126,10 +127,9 @@ func TestHungForReadTimeout(t *testing.T) {
 
 // TestNobodyThere: nothing was sent where nobody listens.
 func TestNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, release, err := redisproc.Reserve()
 	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	t.Cleanup(release)
 	for _, url := range []string{"redis://" + addr, "rediss://" + addr, "unix:///nowhere/redis.sock", "redis://no-such-host.invalid"} {
 		r := open(t, url, Config{})
 		start := time.Now()

@@ -78,8 +78,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			// Not Settle: deletes that found nothing are kept for a TTL, in case their
 			// SET comes yet.
 			require.Eventually(t, func() bool { return locksOn(faulty) == 0 }, 5*time.Second, time.Millisecond)
-			t.Logf("it owes nothing after %v", time.Since(well))
-			require.Less(t, time.Since(well), 2*time.Second, "the deletes that it was owed")
+			t.Logf("no lock is left there after %v", time.Since(well))
+			require.Less(t, time.Since(well), 2*time.Second, "its pending deletes")
 			require.Eventually(t, func() bool {
 				lease, err := locks.TryAcquire(t.Context(), "again")
 				if err != nil {
@@ -111,8 +111,8 @@ func load(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, w
 					t.Error(err)
 					return
 				}
-				// On a busy machine another one may be late besides. What it is owed is
-				// delivered, which is looked at below.
+				// On a busy machine another one may be late besides. Its pending deletes
+				// arrive, which is looked at below.
 				if err := lease.Release(t.Context()); err != nil && !errors.Is(err, quorum.ErrUnreachable) {
 					t.Error(err)
 				}

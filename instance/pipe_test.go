@@ -242,6 +242,33 @@ func TestNeighboursErrors(t *testing.T) {
 	})
 }
 
+// TestAnotherRunBesideOthers: the request for the other run did nothing. The connection is
+// closed then, so what became of the request behind it isn't known.
+func TestAnotherRunBesideOthers(t *testing.T) {
+	f := startHeld(t, func(args []string) string {
+		if args[0] == "EVALSHA" && args[1] == extendScript.sha {
+			return "-" + otherRun + " master " + strings.Repeat("9", 40) + "\r\n"
+		}
+		return answerAll(args)
+	})
+	r := open(t, "redis://"+f.addr, Config{})
+	var box ballotBox
+	box.start(r, acquire("first", "first"), 10*time.Second)
+	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
+	for _, value := range []string{"1", "2"} {
+		req := request(wire.Extend, "k"+value, value)
+		req.Run = wire.Run(strings.Repeat(value, 40))
+		box.start(r, req, 10*time.Second)
+	}
+	f.release()
+	votes := box.await(t, 3)
+	require.True(t, failed(t, votes["1"], wire.ErrOtherRun).Unsent)
+	behind := failed(t, votes["2"], ErrConnection)
+	require.False(t, behind.Unsent)
+	require.NotErrorIs(t, behind.Err, wire.ErrOtherRun)
+	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
+}
+
 // TestSameLockTwiceInOneBatch: two that want one lock in one batch get it once, and each
 // release is told that its key was there.
 func TestSameLockTwiceInOneBatch(t *testing.T) {
@@ -373,7 +400,7 @@ func TestHungServerCostsLittle(t *testing.T) {
 	t.Logf("%d goroutines more at most, %d connections, %d failed at once, %d sent", most-goroutines, r.Client().PoolStats().TotalConns, refusedAtOnce, n-unsent)
 	require.LessOrEqual(t, most, goroutines+2*maxInFlight)
 	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxInFlight)
-	require.LessOrEqual(t, n-unsent, maxInFlight*maxBatch, "each of these is a delete that is owed")
+	require.LessOrEqual(t, n-unsent, maxInFlight*maxBatch, "each of these is a pending delete")
 	require.Positive(t, refusedAtOnce)
 
 	s.Resume()

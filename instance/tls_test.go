@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -100,10 +101,9 @@ func secure(t testing.TB, ca *authority, name string, until time.Time, args ...s
 	for file, content := range map[string][]byte{"cert.pem": cert, "key.pem": key, "ca.pem": ca.pem} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), content, 0o600))
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, release, err := redisproc.Reserve()
 	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	t.Cleanup(release)
 	_, port, _ := net.SplitHostPort(addr)
 	s := instancetest.Start(t, instancetest.Config{Args: append([]string{
 		"--tls-port", port, "--tls-auth-clients", "no", "--tls-ca-cert-file", filepath.Join(dir, "ca.pem"),

@@ -373,7 +373,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 2, 4 })
 }
 
-// A stale key on the instance that is asked first can't block for ever.
+// A stale key on the instance that is asked first can't block forever.
 func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()

@@ -30,10 +30,10 @@ func TestOwedDeletesReachServersThatWakeUp(t *testing.T) {
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 				require.ErrorIs(t, err, wire.ErrTimeout)
 				time.Sleep(asleep)
-				assert.LessOrEqual(t, f.count(3, wire.Release), 2, "who answered is owed nothing")
+				assert.LessOrEqual(t, f.count(3, wire.Release), 2, "an instance that answered has no pending delete")
 				f.resume(0, 1, 2)
 				f.requireGone("k", time.Second)
-				require.NoError(t, f.Settle(f.ctx), "the collectors end")
+				require.NoError(t, f.Settle(f.ctx), "the cleanup ends")
 				f.requireGone("k", 0)
 			})
 		})
@@ -117,8 +117,8 @@ func TestTheChaseEnds(t *testing.T) {
 }
 
 // A server that answers, but not to this, is asked again; what it could have is
-// over a maximal TTL after it answered first, and not after the debt was made.
-func TestDebtsOutliveErrors(t *testing.T) {
+// over MaxTTL after it answered first, and not after the delete became pending.
+func TestPendingDeletesOutliveErrors(t *testing.T) {
 	for name, wake := range map[string]time.Duration{"at once": 0, "after a long sleep": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
@@ -143,7 +143,7 @@ func TestDebtsOutliveErrors(t *testing.T) {
 	}
 }
 
-func TestDebtsToAServerThatOnlyFailsAreDropped(t *testing.T) {
+func TestPendingDeletesOnAServerThatOnlyFailsAreDropped(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
 		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
@@ -176,7 +176,7 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 		f.hang(0)
 		for _, lease := range leases {
 			require.NoError(t, lease.Release(f.ctx))
-			time.Sleep(ms) // the bad one is the oldest debt
+			time.Sleep(ms) // the bad one is the oldest delete
 		}
 		time.Sleep(time.Second)
 		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
@@ -194,9 +194,9 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 	})
 }
 
-// While an instance is owed more than MaxPendingDeletes it isn't asked for votes; when it
-// answers, it is paid, and asked again.
-func TestTooManyDebtsStopTheVotes(t *testing.T) {
+// An instance with more than MaxPendingDeletes isn't asked for votes. When it answers, the
+// deletes are sent, and it is asked again.
+func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
 		synctest.Wait()
@@ -227,7 +227,7 @@ func TestTooManyDebtsStopTheVotes(t *testing.T) {
 
 // An instance that takes votes and can't delete is told by what its deletes fail with,
 // and not by the number of them: no waiting helps that.
-func TestDebtsThatCannotBePaidSayWhy(t *testing.T) {
+func TestPendingDeletesThatCannotEndSayWhy(t *testing.T) {
 	for _, forGood := range []bool{true, false} {
 		play(t, 1, func(f *fixture) {
 			f.warm()
@@ -275,8 +275,8 @@ func (f *fixture) requireNothingOf(keys ...string) {
 	}
 }
 
-// Many debts are paid soon after the server has answered once, several at a time.
-func TestManyDebtsArePaidQuickly(t *testing.T) {
+// Many pending deletes arrive soon after the server has answered once, several at a time.
+func TestManyPendingDeletesEndQuickly(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
 		synctest.Wait()
@@ -348,8 +348,9 @@ func TestCloseTriesToPayOnceMore(t *testing.T) {
 	}
 }
 
-// A release after Close is owed as well, has its one try, and leaves no goroutine.
-func TestDebtsAfterClose(t *testing.T) {
+// A release after Close becomes a pending delete as well, has its one try, and leaves no
+// goroutine.
+func TestPendingDeletesAfterClose(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
@@ -446,7 +447,7 @@ func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 }
 
 // A proxy takes connections for a server that is away, and closes them. That is no answer
-// of the server, however long it goes on: the delete is still owed when the server is
+// of the server, however long it goes on: the delete is still pending when the server is
 // back and carries out the SET that waited for it.
 func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -473,7 +474,7 @@ func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 	})
 }
 
-// What comes to be owed while the last pass of a Close is under way has its try, too.
+// A delete that becomes pending during the last pass of a Close has its try, too.
 func TestWhatIsOwedDuringTheLastPassIsTried(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		first, second := f.acquire("first"), f.acquire("second")

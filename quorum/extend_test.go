@@ -615,7 +615,7 @@ func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
 
 // The deletes of a release are lost on three, and so an extension that is a moment
 // late wins there. It must not put the key back on the two that have deleted it:
-// these are owed nothing, and nobody would delete it again.
+// these have nothing pending, and nobody would delete it again.
 func TestALateExtensionPutsNothingBack(t *testing.T) {
 	var during func()
 	play(t, 5, func(f *fixture) {

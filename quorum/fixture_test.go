@@ -219,7 +219,7 @@ func (f *fixture) ops(i int) []wire.Op {
 // second: long before the shortest default TTL, so that it was deleted and
 // didn't just expire. Then it lets all clients settle and looks again. Servers
 // that hang or are down are looked into all the same: resume or start them
-// before, if what they owe is to be delivered. Keys of strangers may stay.
+// before, if their pending deletes are to arrive. Keys of strangers may stay.
 func (f *fixture) requireNothingLeft() {
 	f.t.Helper()
 	f.requireNothingLeftWithin(time.Second)

@@ -118,7 +118,7 @@ func (m *member) enterLocked(op wire.Op) error {
 		most = acquisitionsOf(most)
 	}
 	if m.inFlight >= most {
-		return fmt.Errorf("%w: %d commands to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
+		return fmt.Errorf("%w: %d requests to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
 	}
 	m.inFlight++
 	return nil

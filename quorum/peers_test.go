@@ -56,7 +56,7 @@ func TestCancelledCallerLeavesNoKeys(t *testing.T) {
 		_, err := f.Acquire(ctx, "k")
 		require.ErrorIs(f.t, err, context.Canceled)
 		require.NotErrorIs(f.t, err, quorum.ErrTaken)
-		f.requireNothingLeftWithin(8 * ms) // at once, not only when it is owed
+		f.requireNothingLeftWithin(8 * ms) // at once, not only as a pending delete
 		require.NoError(f.t, f.acquire("k").Release(ctx), "a release survives it as well")
 		f.requireNothingLeft()
 	})
@@ -343,7 +343,7 @@ func TestRefusedConnectionsCostNothing(t *testing.T) {
 }
 
 // rueidislock: with one key and four processes waiters lost their wake-up, one
-// for over four minutes; a stall of 100 ms put one to sleep for ever.
+// for over four minutes; a stall of 100 ms put one to sleep forever.
 func TestNoWaiterIsForgotten(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		var group sync.WaitGroup

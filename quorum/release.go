@@ -165,7 +165,7 @@ func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	h := d.state
 	if after := h.note(i, wire.Release, ballot.Vote); !after.Absent() {
-		//guard:delete-is-owed  a delete that couldn't be delivered stays pending
+		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
 		h.c.members[i].cleanup.Add(h.key, h.value, after)
 	}
 	d.report(i, ballot.Vote.Notified)

@@ -391,7 +391,7 @@ func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
 			peak = max(peak, now-before)
 		}
 		// One vote or delete each that is under way, each with a delete queued
-		// behind it, and the collector of what is owed with its deletes.
+		// behind it, and the cleanup with the pending deletes.
 		assert.LessOrEqual(f.t, peak, 2*most+20)
 		f.resume()
 		f.requireNothingLeft()

@@ -57,7 +57,7 @@ func newMeter(cfg Config) (*meter, error) {
 	m.rounds = counter("redlock.rounds", "{round}", "Rounds to acquire or extend a lock, by how they ended.")
 	m.roundDuration = histogram("redlock.round.duration", "Time from a round's start to its decision.", answerBuckets)
 	m.votes = counter("redlock.instance.votes", "{vote}", "Votes of an instance in rounds.")
-	m.voteDuration = histogram("redlock.instance.vote.duration", "Time from sending a command to an instance's answer, where that came before the round's decision.", answerBuckets)
+	m.voteDuration = histogram("redlock.instance.vote.duration", "Time from sending a request to an instance's answer, where that came before the round's decision.", answerBuckets)
 	m.quarantines = counter("redlock.instance.quarantines", "{quarantine}", "Times that an instance was kept from voting.")
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
 	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")

@@ -183,7 +183,7 @@ func TestLeaseOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// Leases of which no end is ever told must not be remembered for ever, whether or
+// Leases of which no end is ever told must not be remembered forever, whether or
 // not anybody reads the metrics.
 func TestForgottenLeasesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -98,15 +98,15 @@ func roundAttrs(e quorum.RoundEnd) []slog.Attr {
 		attrs = appendToken(attrs, e.Token)
 		attrs = append(attrs, slog.Duration("validity", e.Validity))
 	}
-	instances := make([]slog.Attr, len(e.Ballots))
+	ballots := make([]slog.Attr, len(e.Ballots))
 	for i, b := range e.Ballots {
-		instances[i] = ballotAttr(b)
+		ballots[i] = ballotAttr(b)
 	}
-	attrs = append(attrs, slog.GroupAttrs("instances", instances...))
+	attrs = append(attrs, slog.GroupAttrs("ballots", ballots...))
 	return appendError(attrs, e.Err)
 }
 
-// ballotAttr is one instance's part. Vote.Holder, a lock's value, is not in it.
+// ballotAttr is one instance's ballot, under its name. Vote.Holder, a lock's value, is not in it.
 func ballotAttr(b quorum.Ballot) slog.Attr {
 	if errors.Is(b.Vote.Err, quorum.ErrPending) {
 		// Its vote wasn't needed: that is no failure, and no error.
@@ -115,7 +115,7 @@ func ballotAttr(b quorum.Ballot) slog.Attr {
 	attrs := []slog.Attr{slog.String("outcome", b.Vote.Outcome.String()), slog.Duration("latency", b.Latency)}
 	switch {
 	case b.Vote.Remaining == wire.NoExpiry:
-		attrs = append(attrs, slog.String("remaining", "for ever"))
+		attrs = append(attrs, slog.String("remaining", "forever"))
 	case b.Vote.Remaining > 0:
 		attrs = append(attrs, slog.Duration("remaining", b.Vote.Remaining))
 	}

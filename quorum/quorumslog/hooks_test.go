@@ -141,8 +141,8 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelDebug, text: "lock round won",
 			attrs: map[string]any{
 				"op": "acquire", "key": "k", "try": int64(1), "took": time.Millisecond, "token": uint64(7), "validity": time.Second,
-				"instances.A.outcome": "granted", "instances.A.latency": time.Millisecond,
-				"instances.B.outcome": "pending",
+				"ballots.A.outcome": "granted", "ballots.A.latency": time.Millisecond,
+				"ballots.B.outcome": "pending",
 			},
 		},
 		"round lost": {
@@ -159,9 +159,9 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelDebug, text: "lock round lost",
 			attrs: map[string]any{
 				"op": "acquire", "key": "k", "try": int64(2), "took": time.Second, "error": error(roundErr),
-				"instances.A.outcome": "refused", "instances.A.latency": time.Duration(3), "instances.A.remaining": time.Minute,
-				"instances.B.outcome": "refused", "instances.B.latency": time.Duration(4), "instances.B.remaining": "for ever",
-				"instances.C.outcome": "failed", "instances.C.latency": time.Duration(5), "instances.C.error": errDown,
+				"ballots.A.outcome": "refused", "ballots.A.latency": time.Duration(3), "ballots.A.remaining": time.Minute,
+				"ballots.B.outcome": "refused", "ballots.B.latency": time.Duration(4), "ballots.B.remaining": "forever",
+				"ballots.C.outcome": "failed", "ballots.C.latency": time.Duration(5), "ballots.C.error": errDown,
 			},
 		},
 		"acquired": {

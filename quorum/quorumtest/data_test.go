@@ -17,17 +17,17 @@ func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
-	d.Keys.Put("for ever", "x", time.Time{})
+	d.Keys.Put("forever", "x", time.Time{})
 	d.Keys.Put("until", "x", now.Add(time.Minute))
-	assert.Equal(t, []string{"for ever", "k", "until"}, d.Keys.List(now))
+	assert.Equal(t, []string{"forever", "k", "until"}, d.Keys.List(now))
 	assert.Equal(t, []string{"k"}, d.Counters.List(now))
 
 	later := now.Add(2 * time.Second)
-	assert.Equal(t, []string{"for ever", "until"}, d.Keys.List(later), "the lock has expired")
+	assert.Equal(t, []string{"forever", "until"}, d.Keys.List(later), "the lock has expired")
 	assert.False(t, d.Keys.Delete("k", later), "it was gone")
 	assert.True(t, d.Keys.Delete("until", later))
 	assert.False(t, d.Keys.Delete("until", later))
-	_, expires, ok := d.Keys.Get("for ever", later.Add(time.Hour))
+	_, expires, ok := d.Keys.Get("forever", later.Add(time.Hour))
 	assert.True(t, ok)
 	assert.True(t, expires.IsZero())
 

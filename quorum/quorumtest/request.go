@@ -9,12 +9,12 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ErrBadCommand is the error of a request that package quorum promises never to send, such
+// ErrBadRequest is the error of a request that package quorum promises never to send, such
 // as one with an empty key or a TTL of a fraction of a millisecond.
-var ErrBadCommand = errors.New("quorumtest: bad command")
+var ErrBadRequest = errors.New("quorumtest: bad request")
 
 // Run executes a request at the time now of the server's wall clock. A request that package
-// quorum never sends fails with ErrBadCommand, Unsent. Data has no run ID: see OtherRun.
+// quorum never sends fails with ErrBadRequest, Unsent. Data has no run ID: see OtherRun.
 func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote {
 	return d.RunFor(wire.Waiter{}, cmd, now)
 }
@@ -261,7 +261,7 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		keyed, timed, ttl = true, true, w.TTL
 	case wire.Tick:
 	default:
-		return fmt.Errorf("%w: no operation has the number %d", ErrBadCommand, cmd.Op)
+		return fmt.Errorf("%w: no operation has the number %d", ErrBadRequest, cmd.Op)
 	}
 	wrong := ""
 	switch {
@@ -284,5 +284,5 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %v of %q: %s", ErrBadCommand, cmd.Op, cmd.Key, wrong)
+	return fmt.Errorf("%w: %v of %q: %s", ErrBadRequest, cmd.Op, cmd.Key, wrong)
 }

@@ -36,7 +36,7 @@ func TestServerHang(t *testing.T) {
 		sent := time.Now()
 		vote := s.Do(within(t, 50*time.Millisecond), acquire("v"))
 		assert.Equal(t, wire.Failed, vote.Outcome)
-		assert.False(t, vote.Unsent, "a hung server has the command in its buffer")
+		assert.False(t, vote.Unsent, "a hung server has the request in its buffer")
 		assert.ErrorIs(t, vote.Err, context.DeadlineExceeded)
 		assert.Equal(t, 50*time.Millisecond, time.Since(sent))
 		assert.Empty(t, s.Keys())
@@ -244,7 +244,7 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)
 		assert.Equal(t, wire.Failed, vote.Outcome, "%+v", cmd)
-		assert.ErrorIs(t, vote.Err, quorumtest.ErrBadCommand)
+		assert.ErrorIs(t, vote.Err, quorumtest.ErrBadRequest)
 	}
 	assert.Empty(t, s.Keys())
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package redisproc_test
+package redisproc
 
 import (
 	"bufio"
@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,7 +52,7 @@ type caller struct {
 	in   *bufio.Reader
 }
 
-func call(t *testing.T, l *redisproc.Link) *caller {
+func call(t *testing.T, l *Link) *caller {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Addr())
 	require.NoError(t, err)
@@ -85,9 +83,9 @@ func (c *caller) isCut() {
 	require.False(c.t, ok && timeout.Timeout(), "nothing came, but the connection stands")
 }
 
-func link(t *testing.T, target string) *redisproc.Link {
+func link(t *testing.T, target string) *Link {
 	t.Helper()
-	l, err := redisproc.NewLink(target)
+	l, err := NewLink(target)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
@@ -104,26 +102,26 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	c.say("one")
 	c.hears("a one")
 
-	l.Set(redisproc.Requests, redisproc.Held)
+	l.Set(Requests, Held)
 	c.say("two")
-	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
-	require.Equal(t, 1, l.Passed(redisproc.Requests))
-	l.Set(redisproc.Requests, redisproc.Open)
+	eventually(t, func() bool { return l.Waiting(Requests) == 1 })
+	require.Equal(t, 1, l.Passed(Requests))
+	l.Set(Requests, Open)
 	c.hears("a two")
 
-	l.Set(redisproc.Replies, redisproc.Held)
+	l.Set(Replies, Held)
 	c.say("three")
-	eventually(t, func() bool { return l.Waiting(redisproc.Replies) == 1 })
+	eventually(t, func() bool { return l.Waiting(Replies) == 1 })
 	l.Reopen()
 	c.hears("a three")
 
-	l.Set(redisproc.Replies, redisproc.Shut)
+	l.Set(Replies, Shut)
 	c.say("four")
-	eventually(t, func() bool { return l.Lost(redisproc.Replies) == 1 })
-	l.Set(redisproc.Replies, redisproc.Open)
-	l.Set(redisproc.Requests, redisproc.Shut)
+	eventually(t, func() bool { return l.Lost(Replies) == 1 })
+	l.Set(Replies, Open)
+	l.Set(Requests, Shut)
 	c.say("five")
-	eventually(t, func() bool { return l.Lost(redisproc.Requests) == 1 })
+	eventually(t, func() bool { return l.Lost(Requests) == 1 })
 	l.Reopen()
 	c.say("six")
 	c.hears("a six")
@@ -133,12 +131,12 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 func TestLinkDeliversForTheDeparted(t *testing.T) {
 	l := link(t, echo(t, "a"))
 	c := call(t, l)
-	l.Set(redisproc.Requests, redisproc.Held)
+	l.Set(Requests, Held)
 	c.say("late")
-	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
+	eventually(t, func() bool { return l.Waiting(Requests) == 1 })
 	require.NoError(t, c.conn.Close())
 	l.Reopen()
-	eventually(t, func() bool { return l.Passed(redisproc.Replies) == 1 })
+	eventually(t, func() bool { return l.Passed(Replies) == 1 })
 }
 
 func TestLinkTraps(t *testing.T) {
@@ -200,9 +198,9 @@ func TestLinkCloses(t *testing.T) {
 	caught := l.Trap(func(piece []byte) bool { return bytes.Contains(piece, []byte("trap")) })
 	trapped.say("trap")
 	<-caught
-	l.Set(redisproc.Requests, redisproc.Held)
+	l.Set(Requests, Held)
 	held.say("hold")
-	eventually(t, func() bool { return l.Waiting(redisproc.Requests) == 1 })
+	eventually(t, func() bool { return l.Waiting(Requests) == 1 })
 	require.NoError(t, l.Close())
 	held.isCut()
 	trapped.isCut()

@@ -23,10 +23,11 @@ const startTimeout = 20 * time.Second
 
 // Server is a server process. Its methods may be called from several goroutines.
 type Server struct {
-	cfg    Config
-	binary string
-	dir    string
-	addr   string
+	cfg     Config
+	binary  string
+	dir     string
+	addr    string
+	release func() // gives the port up
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil while it doesn't run
@@ -46,10 +47,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}
-	s := &Server{cfg: cfg, binary: path, dir: dir}
-	// Another process may take the free port before the server uses it.
+	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}}
+	// The port of a node's cluster bus isn't reserved, and outside of Linux no port is.
 	for range 5 {
-		if s.addr, err = s.choose(); err != nil {
+		if err = s.choose(); err != nil {
 			break
 		}
 		if err = s.Restart(ctx); err == nil {
@@ -62,17 +63,20 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return nil, errors.Join(err, s.Close())
 }
 
-// choose picks an address to listen on.
-func (s *Server) choose() (string, error) {
+// choose picks an address to listen on. A port stays the server's own until Close.
+func (s *Server) choose() (err error) {
 	if s.cfg.Unix {
-		return filepath.Join(s.dir, "redis.sock"), nil
+		s.addr = filepath.Join(s.dir, "redis.sock")
+		return nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s.release()
+	s.release = func() {}
+	addr, release, err := Reserve()
 	if err != nil {
-		return "", fmt.Errorf("redisproc: looking for a free port: %w", err)
+		return err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	s.addr, s.release = addr, release
+	return nil
 }
 
 // Addr returns host:port, or the socket's path. A restart doesn't change it.
@@ -178,18 +182,25 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// ready waits for the first reply.
+// ready waits for the first reply of the process.
+//
+// Invariant: it is this process that replies. Another one may have the address, and this one
+// then ends. A test that used the other one would break it, and be broken by it: it may be a
+// server of a test that runs at the same time, or a Link to one.
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	s.mu.Lock()
-	exited := s.exited
+	exited, pid := s.exited, 0
+	if s.cmd != nil { // it was not ended meanwhile
+		pid = s.cmd.Process.Pid
+	}
 	s.mu.Unlock()
 	for {
 		reply, err := s.Ask("PING")
-		if err == nil && !strings.HasPrefix(reply, "-LOADING") {
+		if err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(pid) {
 			return nil
 		}
 		select {
@@ -200,6 +211,13 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// isProcess reports whether the process answers at the address. A server that knows no INFO
+// doesn't tell.
+func (s *Server) isProcess(pid int) bool {
+	text, err := s.Ask("INFO", "server")
+	return err == nil && (strings.HasPrefix(text, "-") || strings.Contains(text, fmt.Sprintf("\r\nprocess_id:%d\r\n", pid)))
 }
 
 // Pause stops the process (SIGSTOP), and returns when it has stopped. The kernel still accepts
@@ -267,8 +285,12 @@ func (s *Server) end(sig syscall.Signal) {
 // Close kills the process and removes its directory. It cannot be started again.
 func (s *Server) Close() error {
 	s.mu.Lock()
+	again := s.closed
 	s.closed = true
 	s.mu.Unlock()
 	s.Kill()
+	if !again {
+		s.release()
+	}
 	return os.RemoveAll(s.dir)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package redisproc_test
+package redisproc
 
 import (
 	"context"
@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-func start(t *testing.T, cfg redisproc.Config) *redisproc.Server {
+func start(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	if _, err := cfg.Find(); err != nil {
 		if os.Getenv("REDLOCK_REQUIRE_REDIS") == "1" {
@@ -21,7 +19,7 @@ func start(t *testing.T, cfg redisproc.Config) *redisproc.Server {
 		t.Skip(err)
 	}
 	cfg.Parent = t.TempDir()
-	s, err := redisproc.Start(t.Context(), cfg)
+	s, err := Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -30,7 +28,7 @@ func start(t *testing.T, cfg redisproc.Config) *redisproc.Server {
 // Each step of a server's life gives an error where it can't be taken, and the server is
 // gone with its directory after Close.
 func TestServerByErrors(t *testing.T) {
-	s := start(t, redisproc.Config{})
+	s := start(t, Config{})
 	first, err := s.Info("run_id")
 	require.NoError(t, err)
 	require.Len(t, first, 40)
@@ -56,16 +54,16 @@ func TestServerByErrors(t *testing.T) {
 
 func TestServerThatCannotStart(t *testing.T) {
 	parent := t.TempDir()
-	_, err := redisproc.Start(t.Context(), redisproc.Config{Binary: "no-such-server", Parent: parent})
-	require.ErrorIs(t, err, redisproc.ErrMissing)
+	_, err := Start(t.Context(), Config{Binary: "no-such-server", Parent: parent})
+	require.ErrorIs(t, err, ErrMissing)
 
-	start(t, redisproc.Config{}) // or skip
-	_, err = redisproc.Start(t.Context(), redisproc.Config{Parent: parent, Args: []string{"--no-such-option", "1"}})
+	start(t, Config{}) // or skip
+	_, err = Start(t.Context(), Config{Parent: parent, Args: []string{"--no-such-option", "1"}})
 	require.ErrorContains(t, err, "no-such-option", "it says what the server said")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = redisproc.Start(ctx, redisproc.Config{Parent: parent})
+	_, err = Start(ctx, Config{Parent: parent})
 	require.Error(t, err)
 	entries, err := os.ReadDir(parent)
 	require.NoError(t, err)

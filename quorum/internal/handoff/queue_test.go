@@ -361,7 +361,7 @@ func (m *model) drain() (wrong string) {
 			return wrong
 		}
 	}
-	return "it goes on for ever"
+	return "it goes on forever"
 }
 
 // Whatever three goroutines, other processes and servers do, in whatever order, within these
@@ -379,23 +379,36 @@ func TestQueueInEveryOrder(t *testing.T) {
 		{"all", bounds{enters: 3, releases: 1, expiries: 1, tries: 1, others: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			// state is a model, and the last event of the shortest way to it.
 			type state struct {
-				m      *model
-				played []event // the shortest way to it
+				m    *model
+				last event
+				from *state
+			}
+			way := func(s *state) (played []event) {
+				for ; s.from != nil; s = s.from {
+					played = append(played, s.last)
+				}
+				slices.Reverse(played)
+				return played
 			}
 			known, seen := map[key]bool{}, map[string]bool{}
-			next := []state{{m: newModel(&Rules{}, c.left)}}
+			next := []*state{{m: newModel(&Rules{}, c.left)}}
 			for len(next) > 0 {
 				s := next[0]
 				next = next[1:]
-				require.Empty(t, s.m.clone().drain(), "after %v, when nothing else happens", s.played)
+				if wrong := s.m.clone().drain(); wrong != "" {
+					t.Fatalf("%s, after %v, when nothing else happens", wrong, way(s))
+				}
 				for _, e := range s.m.events() {
-					m, played := s.m.clone(), append(slices.Clone(s.played), e)
-					require.Empty(t, m.play(e), "after %v", played)
+					to := &state{s.m.clone(), e, s}
+					if wrong := to.m.play(e); wrong != "" {
+						t.Fatalf("%s, after %v", wrong, way(to))
+					}
 					seen[e.what] = true
-					if key := m.key(); !known[key] {
+					if key := to.m.key(); !known[key] {
 						known[key] = true
-						next = append(next, state{m, played})
+						next = append(next, to)
 					}
 				}
 			}

@@ -319,7 +319,7 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 	case vote.Replaced && !(cmd.Op == wire.Acquire && cmd.Replace != "" && vote.Outcome == wire.Granted):
 		return errors.New("a value was replaced without a request")
 	case vote.Notified && !(answered && (cmd.Op == wire.Dequeue || cmd.Op == wire.Release && cmd.Notify)):
-		return errors.New("a waiter was called by a command that calls nobody")
+		return errors.New("a waiter was notified by a request that notifies nobody")
 	case vote.Holder != "" && !(looked && refused):
 		return errors.New("a holder that was not asked for")
 	case looked && refused && vote.Holder == "":

@@ -126,7 +126,7 @@ func checkRestart(c *check) {
 		require.NotEqual(c.t, before.Run(), after.Run())
 		old := c.acquire("a", "w")
 		old.Run = before.Run()
-		require.ErrorIs(c.t, c.send(old).Err, wire.ErrOtherRun, "the new run takes a command for the old one")
+		require.ErrorIs(c.t, c.send(old).Err, wire.ErrOtherRun, "the new run takes a request for the old one")
 	}
 	if after.Uptime >= 0 {
 		require.Less(c.t, after.Uptime, time.Minute)

@@ -30,7 +30,7 @@ func checkSendOnce(c *check) {
 	}
 	c.granted(wire.Request{Op: wire.Tick})
 	for i, v := range all {
-		require.Empty(c.t, v, "command %s was given a second vote", i)
+		require.Empty(c.t, v, "request %s was given a second vote", i)
 	}
 }
 

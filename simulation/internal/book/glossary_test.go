@@ -182,7 +182,7 @@ package p
 // A has an ear, and earns nothing. It lives for ever.
 type A struct{ debtList int }
 
-//guard:delete-is-owed  a delete stays pending
+//guard:delete-stays-pending  a delete stays pending
 func newEar(heirs ...int) {
 	for seat := range heirs {
 		spot := seat // parked

@@ -192,7 +192,7 @@ var operatorMistakes = []mistake{
 		}
 		return m.lock(server.URL(), func(c *client) { c.quorum.Set.Version = 1 })
 	}},
-	{"an `InstanceTimeout` that leaves nothing of the TTL", "a longer TTL, or a shorter time-out", false, func(m *mistakes) error {
+	{"an `InstanceTimeout` that leaves nothing of the TTL", "a longer TTL, or a shorter timeout", false, func(m *mistakes) error {
 		return m.lock("redis://server", func(c *client) { c.quorum.TTL, c.quorum.InstanceTimeout = time.Second, time.Second })
 	}},
 	{"a client of one's own, as go-redis makes it", "make it with `instance.Harden`", false, func(m *mistakes) error {

@@ -155,7 +155,7 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 	case doClose:
 		return answer{}, c.end(ctx)
 	default:
-		return answer{}, fmt.Errorf("unknown command %q", r.Do)
+		return answer{}, fmt.Errorf("unknown request %q", r.Do)
 	}
 }
 

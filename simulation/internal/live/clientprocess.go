@@ -233,13 +233,20 @@ func (a *clientProcess) mustAwaitLock() {
 	}
 }
 
-// acquireWithin waits for the lock and records a failure to get it in time.
+// acquireWithin waits for the lock and records a failure to get it in time, with what each
+// server answered last.
 func (a *clientProcess) acquireWithin(within time.Duration) bool {
 	began := time.Now()
-	if a.wait(within) && time.Since(began) < within {
+	said := a.begin(request{Do: doAcquire, Key: key, Patience: within}).await()
+	took := time.Since(began)
+	if said.OK && took < within {
 		return true
 	}
-	a.env.record(entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v", within)})
+	why := said.Why
+	if said.OK {
+		why = "the client has it, but too late"
+	}
+	a.env.record(entry{Who: a.who, What: wasStarved, Key: key, Words: fmt.Sprintf("no lock within %v, but after %v: %s", within, took.Round(time.Millisecond), why)})
 	return false
 }
 

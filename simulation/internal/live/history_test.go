@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 		"a smaller token of one who asked before": {story(
 			did("c1", wasReleased, 5), did("c1", wasAcquired, 5), did("c1", wasReleased, 5), since(did("c2", wasAcquired, 4), 1)), nil},
 		"kept waiting": {story(did("c2", wasStarved, 0)), []simulation.ViolationKind{simulation.NoProgress}},
-		"for ever":     {story(did("c2", wasBlocked, 0)), []simulation.ViolationKind{simulation.NeverFree}},
+		"forever":      {story(did("c2", wasBlocked, 0)), []simulation.ViolationKind{simulation.NeverFree}},
 		"the dead hold nothing": {story(
 			did("c1", wasAcquired, 1), did("c1", wasKilled, 0), did("c2", wasAcquired, 2), did("c2", wasValid, 2)), nil},
 	} {

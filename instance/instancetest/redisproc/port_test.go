@@ -1,0 +1,56 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A port stays reserved while nobody listens there, and until it is released.
+func TestReservedPort(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("ports are reserved on Linux only")
+	}
+	addr, release, err := Reserve()
+	require.NoError(t, err)
+	// A socket that asks for any port is treated as this one, which doesn't share.
+	alone := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var failed error
+		err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0) })
+		if err != nil {
+			return err
+		}
+		return failed
+	}}
+	_, err = net.Dial("tcp", addr)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	for range 2 { // the second time after a server has ended
+		_, err = alone.Listen(t.Context(), "tcp", addr)
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+		l, err := net.Listen("tcp", addr)
+		require.NoError(t, err, "who asks for this port gets it")
+		require.NoError(t, l.Close())
+	}
+	release()
+	l, err := alone.Listen(t.Context(), "tcp", addr)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
+
+// A server whose port another one has doesn't start. It must not be taken for the other one.
+func TestAddressOfAnotherServer(t *testing.T) {
+	other := start(t, Config{})
+	before, err := other.Info("run_id")
+	require.NoError(t, err)
+	s := &Server{cfg: other.cfg, binary: other.binary, dir: t.TempDir(), addr: other.Addr(), release: func() {}}
+	require.ErrorContains(t, s.Restart(t.Context()), "Address already in use")
+	require.NoError(t, s.Close())
+	after, err := other.Info("run_id")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
+
+	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
 )
 
 // Gate is what a Link does with the data in one direction.
@@ -40,40 +41,36 @@ const (
 // Held pieces reach the server even if their client has gone meanwhile, as packets in a
 // network do.
 type Link struct {
-	listener net.Listener
+	relay *relay.Relay
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	target  string
 	gates   [2]Gate
-	refuse  bool
 	closed  bool
 	waiting [2]int // pieces that are held, each way
 	passed  [2]int // pieces that were passed on, each way
 	lost    [2]int // pieces that were dropped at a gate, each way
-	conns   []net.Conn
 
 	trap   func(piece []byte) bool // nil: none is set
 	caught chan struct{}           // closed when the trap has a piece
 	freed  chan struct{}           // closed when the piece is freed
 	pass   bool                    // whether the freed piece goes on to the server
-	all    sync.WaitGroup
 }
 
 // NewLink starts a Link to a server's TCP address.
 func NewLink(target string) (*Link, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	l := &Link{target: target}
+	l.changed = sync.NewCond(&l.mu)
+	var err error
+	if l.relay, err = relay.Listen(l.serve); err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
-	l := &Link{listener: listener, target: target}
-	l.changed = sync.NewCond(&l.mu)
-	l.all.Go(l.accept)
 	return l, nil
 }
 
 // Addr is where the Link listens.
-func (l *Link) Addr() string { return l.listener.Addr().String() }
+func (l *Link) Addr() string { return l.relay.Addr() }
 
 // Set sets the gate of one way. Held pieces pass when it opens, and are dropped when it is
 // shut.
@@ -108,33 +105,26 @@ func (l *Link) Free(pass bool) {
 
 // Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refuse = true
-	l.hangUp()
+	l.relay.Refuse(true)
+	l.relay.HangUp()
 }
 
 // Reopen accepts new connections again, and opens both gates.
 func (l *Link) Reopen() {
+	l.relay.Refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuse, l.gates = false, [2]Gate{}
+	l.gates = [2]Gate{}
 	l.changed.Broadcast()
 }
 
 // Reset closes all connections. New ones are accepted.
-func (l *Link) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hangUp()
-}
+func (l *Link) Reset() { l.relay.HangUp() }
 
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.target = target
-	l.hangUp()
+	l.Switch(target)
+	l.relay.HangUp()
 }
 
 // Switch leads new connections to another server. Existing ones stay with the old one, as
@@ -170,79 +160,28 @@ func (l *Link) Lost(way Way) int {
 // nothing.
 func (l *Link) Close() error {
 	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		_ = l.listener.Close()
-		l.hangUp()
-		if l.freed != nil {
-			close(l.freed)
-			l.freed = nil
-		}
-		l.changed.Broadcast()
+	l.closed = true
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
 	}
+	l.changed.Broadcast()
 	l.mu.Unlock()
-	l.all.Wait()
+	l.relay.Close()
 	return nil
 }
 
-// hangUp closes all connections. l.mu is held.
-func (l *Link) hangUp() {
-	for _, conn := range l.conns {
-		_ = conn.Close()
-	}
-}
-
-// keep records a connection for hangUp. It returns false if connections are refused.
-func (l *Link) keep(conn net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.refuse {
-		_ = conn.Close()
-		return false
-	}
-	l.conns = append(l.conns, conn)
-	return true
-}
-
-func (l *Link) drop(conn net.Conn) {
-	_ = conn.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.conns, conn); i >= 0 {
-		l.conns = slices.Delete(l.conns, i, i+1)
-	}
-}
-
-func (l *Link) accept() {
-	for {
-		client, err := l.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		if l.keep(client) {
-			l.all.Go(func() { l.serve(client) })
-		}
-	}
-}
-
 // serve carries one connection until it ends.
-func (l *Link) serve(client net.Conn) {
-	defer l.drop(client)
-	l.mu.Lock()
-	target := l.target
-	l.mu.Unlock()
-	server, err := net.Dial("tcp", target)
-	if err != nil || !l.keep(server) {
+func (l *Link) serve(r *relay.Relay, client net.Conn) {
+	target := l.leadsTo()
+	server, err := r.Dial(target)
+	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	moved := l.target != target // while it was dialed
-	l.mu.Unlock()
-	if moved {
-		_ = server.Close()
+	defer r.Drop(server)
+	if l.leadsTo() != target { // it moved while it was dialed
 		return
 	}
-	defer l.drop(server)
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client)
@@ -252,6 +191,13 @@ func (l *Link) serve(client net.Conn) {
 	l.carry(Replies, client, server)
 	_ = client.Close()
 	both.Wait()
+}
+
+// leadsTo is the server to which new connections lead.
+func (l *Link) leadsTo() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.target
 }
 
 // carry passes pieces from one side to the other. A piece that was read reaches the server

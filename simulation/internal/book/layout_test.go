@@ -62,10 +62,11 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {"instance/instancetest/redisproc"},
+	"instance/instancetest": {"instance/instancetest/internal/relay", "instance/instancetest/redisproc"},
 
 	// It starts servers and knows nothing of the protocol.
-	"instance/instancetest/redisproc": {},
+	"instance/instancetest/internal/relay": {},
+	"instance/instancetest/redisproc":      {"instance/instancetest/internal/relay"},
 
 	// The simulation runs the real protocol on servers of its own.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},

@@ -100,7 +100,7 @@ var policy = map[string][]string{
 		"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline",
 	},
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
-	"simulation/internal/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
+	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {

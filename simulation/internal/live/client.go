@@ -368,7 +368,7 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	c.mu.Unlock()
 	e := c.entry(wasAcquired, began)
 	e.Words = words
-	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, e)
+	return answer{Validity: lease.Validity()}, c.note(ctx, e)
 }
 
 // check checks the lease and records the result.
@@ -389,10 +389,7 @@ func (c *client) check(ctx context.Context) (answer, error) {
 	return a, err
 }
 
-var (
-	errStale   = errors.New("refused by the resource: stale")
-	errInvalid = errors.New("the lease has expired")
-)
+var errInvalid = errors.New("the lease has expired")
 
 // update reads and writes the next value, if the lease is valid after the read. With Pause
 // it stops after the check, as if the process were stopped there.
@@ -501,7 +498,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 	case err != nil:
 		return e, err
 	case e.What == wasStale:
-		return e, errStale
+		return e, errors.New("refused by the resource: stale")
 	case e.What != what:
 		return e, errors.New(e.Words)
 	}

@@ -31,7 +31,6 @@ type environment struct {
 	alone bool
 
 	servers        []*server
-	resource       *process
 	rowHome        *redisproc.Server // instead of resource
 	resourceConfig resourceConfig
 	opsLink        *redisproc.Link // between c1 and the resource
@@ -125,7 +124,6 @@ func (s *environment) startResource() {
 		s.must(os.Mkdir(dir, 0o700))
 		p, err := startRole("the resource", roleResource, s.run.dir, []string{dirVariable + "=" + dir, kindVariable + "=" + kind})
 		s.must(err)
-		s.resource = p
 		s.closers = append(s.closers, p.end)
 		line, err := p.out.ReadString('\n')
 		if err != nil {

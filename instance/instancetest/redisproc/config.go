@@ -11,8 +11,8 @@ import (
 // ErrMissing: there is no program of that name.
 var ErrMissing = errors.New("redisproc: no such server program")
 
-// DefaultBinary is started unless Config names another one.
-const DefaultBinary = "redis-server"
+// defaultBinary is started unless Config names another one.
+const defaultBinary = "redis-server"
 
 // Config says what to start. The zero Config is redis-server on a free port of the
 // loopback interface, in memory only.
@@ -40,7 +40,7 @@ type Config struct {
 func (cfg Config) Find() (string, error) {
 	binary := cfg.Binary
 	if binary == "" {
-		binary = DefaultBinary
+		binary = defaultBinary
 	}
 	path, err := exec.LookPath(binary)
 	if err != nil {

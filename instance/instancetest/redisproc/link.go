@@ -24,13 +24,13 @@ const (
 	Shut
 )
 
-// Way is a direction over a Link.
-type Way uint8
+// direction is a direction over a Link.
+type direction uint8
 
 // The ways.
 const (
 	// Requests go from the client to the server.
-	Requests Way = iota
+	Requests direction = iota
 	// Replies go from the server to the client.
 	Replies
 )
@@ -74,7 +74,7 @@ func (l *Link) Addr() string { return l.relay.Addr() }
 
 // Set sets the gate of one way. Held pieces pass when it opens, and are dropped when it is
 // shut.
-func (l *Link) Set(way Way, gate Gate) {
+func (l *Link) Set(way direction, gate Gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gates[way] = gate
@@ -136,21 +136,21 @@ func (l *Link) Switch(target string) {
 }
 
 // Waiting returns how many pieces that way are held now.
-func (l *Link) Waiting(way Way) int {
+func (l *Link) Waiting(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting[way]
 }
 
 // Passed returns how many pieces that way were passed on.
-func (l *Link) Passed(way Way) int {
+func (l *Link) Passed(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.passed[way]
 }
 
 // Lost returns how many pieces that way were dropped at the gate.
-func (l *Link) Lost(way Way) int {
+func (l *Link) Lost(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost[way]
@@ -202,7 +202,7 @@ func (l *Link) leadsTo() string {
 
 // carry passes pieces from one side to the other. A piece that was read reaches the server
 // even if its client is gone.
-func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
+func (l *Link) carry(way direction, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
@@ -221,7 +221,7 @@ func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 }
 
 // escapes waits while the piece is in the trap, and reports whether it goes on.
-func (l *Link) escapes(way Way, piece []byte) bool {
+func (l *Link) escapes(way direction, piece []byte) bool {
 	l.mu.Lock()
 	if way != Requests || l.trap == nil || !l.trap(piece) {
 		l.mu.Unlock()
@@ -238,7 +238,7 @@ func (l *Link) escapes(way Way, piece []byte) bool {
 }
 
 // passes waits while the gate is Held, and reports whether it is Open then.
-func (l *Link) passes(way Way) bool {
+func (l *Link) passes(way direction) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[way]++

@@ -6,6 +6,28 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
+func pauseAfterCheck() []Scenario {
+	return []Scenario{{
+		ID:    "S1",
+		Title: "The holder is paused between its check of the lease and its write",
+		Steps: []string{
+			"0: c1 acquires the lock, valid to 9 898 at most, reads, checks its lease, and is paused just before its write",
+			"10 100: the keys have expired; c2 acquires the lock, reads and writes",
+			"12 000: c1 continues and sends its write",
+		},
+		Assumption: "a holder notices the end of its validity before it acts",
+		Breaks:     "mutual exclusion; c2's update is lost",
+		Helps:      "a fencing token that the resource checks. Another check of the lease only makes the gap smaller; nothing closes it",
+		Source:     "Kleppmann, \"Protecting a resource with a lock\" and its first figure; he reports that it happened in HBase",
+		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
+		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second)),
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write"), unguarded, voting, "repeats-only").
+			and(none.reaching("the guard refused a write", "c2 write").without("c1 write"), fenced).
+			and(none.reaching("c2 refused", "c1 write").without("c2 acquired"), "setnx"),
+		Reached: []string{"a process was paused"},
+	}}
+}
+
 func delayedWrite() []Scenario {
 	return []Scenario{{
 		ID:    "S2",
@@ -50,5 +72,27 @@ func delayedWrite() []Scenario {
 		Verdicts: expect(breaks(simulation.LostUpdate), "setnx", unguarded, voting, "token-write token-admit").
 			and(none.reaching("the guard refused a write"), "idempotent repeats-only"),
 		Reached: []string{"a request arrived twice", "c1 write"},
+	}}
+}
+
+func guardOnWrites() []Scenario {
+	return []Scenario{{
+		ID:    "S24",
+		Title: "The guard sees tokens on writes only",
+		Steps: []string{
+			"0: c1 acquires the lock and reads; it is paused just before its write",
+			"10 100: c2 acquires the lock, with a larger token, and reads",
+			"12 000: c1's write; nobody has written under a larger token yet, so the guard lets it pass",
+			"13 000: c2 writes what follows from what it read",
+		},
+		Assumption: "a guard knows the largest token",
+		Breaks:     "c1's update is lost, in spite of tokens",
+		Helps:      "showing the token before the first read: a guard admits a holder when it arrives",
+		Source:     "Kleppmann's figure has writes alone; package fencing, Admit",
+		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
+		Scripts:    clients(turn(0, 0), Script{until(10_100 * ms), acquire, read, until(13 * time.Second), ifValid(write), release}),
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting, unguarded, "token-write").
+			and(none.reaching("the guard refused a write").without("c1 write"), "token-admit idempotent"),
+		Reached: []string{"a process was paused", "c2 write"},
 	}}
 }

@@ -90,8 +90,6 @@ var policy = map[string][]string{
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
-	"simulation/internal/picture": {"drift", "quorum", "simulation", "simulation/internal/timeline/palette"},
-
 	// How changes of a running service are rolled out.
 	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 

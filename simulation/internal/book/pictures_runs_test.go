@@ -1,4 +1,4 @@
-package picture
+package book_test
 
 import (
 	"cmp"
@@ -14,17 +14,17 @@ import (
 
 const ms = time.Millisecond
 
-// left is where time axes begin: right of the lanes' names.
-const left, right = 62.0, Width - 8.0
+// axisLeft is where time axes begin: right of the lanes' names.
+const axisLeft, axisRight = 62.0, pictureWidth - 8.0
 
-// seed is that of all runs that are drawn.
-const seed = 2
+// pictureSeed is that of all runs that are drawn.
+const pictureSeed = 2
 
-// Round draws one round on five servers that is won by the third vote, and what comes off
+// drawRound draws one round on five servers that is won by the third vote, and what comes off
 // the TTL.
-func Round() (*Picture, error) {
+func drawRound() (*picture, error) {
 	const ttl, rounds = 10 * time.Second, 3
-	result, err := simulation.Run(seed, simulation.Config{
+	result, err := simulation.Run(pictureSeed, simulation.Config{
 		Processes: 1, LatencyMin: ms, LatencyMax: 12 * ms, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}},
 	}, nil, func(c *simulation.Client) {
 		// The last of some: the first has to find out who the servers are, and to bring
@@ -54,9 +54,9 @@ func Round() (*Picture, error) {
 		}
 	}
 	x := func(at time.Duration) float64 {
-		return left + float64(at-sent)/float64(last-sent)*(right-left-6)
+		return axisLeft + float64(at-sent)/float64(last-sent)*(axisRight-axisLeft-6)
 	}
-	p := &Picture{Title: "One round: five servers are asked, and the third yes decides"}
+	p := &picture{Title: "One round: five servers are asked, and the third yes decides"}
 	p.text("h", 0, 14, "The third yes of five decides")
 	y, before := 36.0, 0
 	for _, e := range asked {
@@ -86,8 +86,8 @@ func Round() (*Picture, error) {
 	cut := 56.0 // both pieces are drawn wider than they are
 	p.box("no", 0, y, cut, 20)
 	p.box("wait", cut, y, cut, 20)
-	p.box("yes", 2*cut, y, Width-2*cut-1, 20)
-	p.text("m", (Width+2*cut)/2, y+14, "validity "+millis(validity)+": the holder may act")
+	p.box("yes", 2*cut, y, pictureWidth-2*cut-1, 20)
+	p.text("m", (pictureWidth+2*cut)/2, y+14, "validity "+millis(validity)+": the holder may act")
 	p.line("", cut/2, y+20, cut/2, y+48)
 	p.line("", 1.5*cut, y+20, 1.5*cut, y+30)
 	p.text("", 4, y+60, "elapsed "+millis(elapsed)+", from before the first request")
@@ -110,10 +110,10 @@ func millis(d time.Duration) string {
 	return strings.Replace(text, ".0 ms", " ms", 1)
 }
 
-// Quarantine draws the first start of three servers, and a restart of one of them.
-func Quarantine() (*Picture, error) {
+// drawQuarantine draws the first start of three servers, and a restart of one of them.
+func drawQuarantine() (*picture, error) {
 	const restart, end = 63 * time.Second, 105 * time.Second
-	result, err := simulation.Run(seed, simulation.Config{
+	result, err := simulation.Run(pictureSeed, simulation.Config{
 		Servers: 3, Processes: 1, ServerAge: ms,
 		Quorum: quorum.Config{MaxTTL: 30 * time.Second, Terms: quorum.Terms{MaxWait: time.Minute}},
 	}, simulation.Schedule{
@@ -134,9 +134,9 @@ func Quarantine() (*Picture, error) {
 	}
 	held := leases(result.Log)
 	x := func(at time.Duration) float64 {
-		return left + float64(min(at, end))/float64(end)*(right-left)
+		return axisLeft + float64(min(at, end))/float64(end)*(axisRight-axisLeft)
 	}
-	p := &Picture{Title: "The first start, and a restart, on a time axis"}
+	p := &picture{Title: "The first start, and a restart, on a time axis"}
 	p.text("h", 0, 14, "The first start, and a restart")
 	y := 30.0
 	for _, server := range []string{"A", "B", "C"} {
@@ -169,7 +169,7 @@ func Quarantine() (*Picture, error) {
 		}
 	}
 	y += 30
-	p.line("", left, y, right, y)
+	p.line("", axisLeft, y, axisRight, y)
 	for at := time.Duration(0); at <= end; at += 30 * time.Second {
 		p.line("", x(at), y, x(at), y+4)
 		p.text("s m", x(at), y+18, fmt.Sprintf("%.0f s", at.Seconds()))
@@ -184,7 +184,7 @@ func Quarantine() (*Picture, error) {
 	return p, nil
 }
 
-func (p *Picture) vote(x, y, w float64) {
+func (p *picture) vote(x, y, w float64) {
 	p.box("yes", x, y, w, 18)
 	if w > 40 {
 		p.text("ok", x+5, y+13, "votes")

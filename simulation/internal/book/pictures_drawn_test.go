@@ -1,4 +1,4 @@
-package picture
+package book_test
 
 import (
 	"encoding/xml"
@@ -17,13 +17,13 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
-func all(t *testing.T) []*Picture {
+func allPictures(t *testing.T) []*picture {
 	t.Helper()
-	round, err := Round()
+	round, err := drawRound()
 	require.NoError(t, err)
-	quarantine, err := Quarantine()
+	quarantine, err := drawQuarantine()
 	require.NoError(t, err)
-	return []*Picture{round, quarantine, Lease(), Domains(), Decision()}
+	return []*picture{round, quarantine, drawLease(), drawDomains(), drawDecision()}
 }
 
 // Letters are taken to be this wide at most, of their size.
@@ -31,7 +31,7 @@ const letter, boldLetter = 0.56, 0.62
 
 // No letter is cut off, whatever the reader's font, and no text is below the picture.
 func TestTextsAreInside(t *testing.T) {
-	for _, p := range all(t) {
+	for _, p := range allPictures(t) {
 		for _, l := range p.texts {
 			size, each := 12.0, letter
 			classes := strings.Fields(l.class)
@@ -54,7 +54,7 @@ func TestTextsAreInside(t *testing.T) {
 				}
 			}
 			assert.GreaterOrEqual(t, from, -1.0, "%s: %q begins outside", p.Title, l.text)
-			assert.LessOrEqual(t, from+wide, Width+1.0, "%s: %q ends outside", p.Title, l.text)
+			assert.LessOrEqual(t, from+wide, pictureWidth+1.0, "%s: %q ends outside", p.Title, l.text)
 			assert.LessOrEqual(t, l.y, p.Height-1, "%s: %q is below the picture", p.Title, l.text)
 		}
 	}
@@ -63,7 +63,7 @@ func TestTextsAreInside(t *testing.T) {
 // A picture is well-formed, has words for readers who don't see it, follows the reader's
 // system, and has no letters below 12 pixels.
 func TestSVG(t *testing.T) {
-	for _, p := range all(t) {
+	for _, p := range allPictures(t) {
 		svg := string(p.SVG())
 		for decoder := xml.NewDecoder(strings.NewReader(svg)); ; {
 			_, err := decoder.Token()
@@ -75,13 +75,13 @@ func TestSVG(t *testing.T) {
 		assert.NotEmpty(t, p.Title)
 		assert.NotEmpty(t, p.Desc)
 		assert.Contains(t, svg, "prefers-color-scheme:dark")
-		for _, size := range regexp.MustCompile(`(\d+)px`).FindAllStringSubmatch(style, -1) {
+		for _, size := range regexp.MustCompile(`(\d+)px`).FindAllStringSubmatch(pictureStyle, -1) {
 			assert.Contains(t, []string{"12", "14", "4"}, size[1], "4 is a stroke")
 		}
 		for _, used := range regexp.MustCompile(`class="([^"]+)"`).FindAllStringSubmatch(svg, -1) {
 			for _, class := range strings.Fields(used[1]) {
 				if class != "rl-p" {
-					assert.Contains(t, style, ".rl-p ."+class+"{", "%s: nothing says how %s looks", p.Title, class)
+					assert.Contains(t, pictureStyle, ".rl-p ."+class+"{", "%s: nothing says how %s looks", p.Title, class)
 				}
 			}
 		}
@@ -94,10 +94,10 @@ func TestSVG(t *testing.T) {
 
 // What is played for a picture is what the picture says.
 func TestRuns(t *testing.T) {
-	round, err := Round()
+	round, err := drawRound()
 	require.NoError(t, err)
 	assert.Contains(t, round.Desc, "5 servers are asked at once. 3 said yes within")
-	quarantine, err := Quarantine()
+	quarantine, err := drawQuarantine()
 	require.NoError(t, err)
 	assert.Contains(t, quarantine.Desc, "first lock at 30.3 s")
 	assert.Equal(t, 4, strings.Count(string(quarantine.SVG()), ">quarantine<"), "three at the start, and one after the restart")
@@ -106,7 +106,7 @@ func TestRuns(t *testing.T) {
 // Every error that a picture names is one of package quorum.
 func TestErrorsExist(t *testing.T) {
 	known := map[string]bool{}
-	files, err := filepath.Glob("../../../quorum/*.go")
+	files, err := filepath.Glob("../quorum/*.go")
 	require.NoError(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -116,7 +116,7 @@ func TestErrorsExist(t *testing.T) {
 		}
 	}
 	named := 0
-	for _, p := range all(t) {
+	for _, p := range allPictures(t) {
 		for _, name := range regexp.MustCompile(`\bErr[A-Z]\w+`).FindAllString(string(p.SVG()), -1) {
 			named++
 			assert.True(t, known[name], "%s: quorum has no %s", p.Title, name)

@@ -1,7 +1,4 @@
-// Package picture draws the pictures of the documentation: some from runs that are played
-// for them, some from the arithmetic, and some that only arrange words. All are SVG, light
-// or dark as the reader's system asks, and small enough for a phone.
-package picture
+package book_test
 
 import (
 	"bytes"
@@ -14,15 +11,17 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
-// Width is the width of every picture: on a phone one of its pixels is about one of the
+// pictureWidth is the width of every picture: on a phone one of its pixels is about one of the
 // screen's, so that letters of 12 pixels can be read.
-const Width = 400
+const pictureWidth = 400
 
 //go:embed picture.css
-var style string
+var pictureStyle string
 
-// Picture is a picture in the making. Height is set when its maker knows it.
-type Picture struct {
+// picture is a picture of the documentation in the making: drawn from a run that is played for
+// it, from the arithmetic, or from words alone. All are SVG, light or dark as the reader's
+// system asks, and small enough for a phone. Height is set when its maker knows it.
+type picture struct {
 	Title  string
 	Desc   string // in words, for readers who don't see it
 	Height float64
@@ -38,12 +37,12 @@ type label struct {
 }
 
 // text writes a line. The class may have e (x is its end) or m (x is its middle).
-func (p *Picture) text(class string, x, y float64, text string) {
+func (p *picture) text(class string, x, y float64, text string) {
 	p.texts = append(p.texts, label{class, x, y, text})
 }
 
 // lines writes several, one below the other, and gives the y behind them.
-func (p *Picture) lines(class string, x, y float64, lines ...string) float64 {
+func (p *picture) lines(class string, x, y float64, lines ...string) float64 {
 	for _, line := range lines {
 		p.text(class, x, y, line)
 		y += 15
@@ -51,22 +50,22 @@ func (p *Picture) lines(class string, x, y float64, lines ...string) float64 {
 	return y
 }
 
-func (p *Picture) box(class string, x, y, w, h float64) {
+func (p *picture) box(class string, x, y, w, h float64) {
 	fmt.Fprintf(&p.shapes, "<rect class=%q x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"3\"/>\n", class, px(x), px(y), px(max(w, 1)), px(h))
 }
 
 // titled is a box with lines in its middle.
-func (p *Picture) titled(class string, x, y, w, h float64, lines ...string) {
+func (p *picture) titled(class string, x, y, w, h float64, lines ...string) {
 	p.box(class, x, y, w, h)
 	p.lines("m", x+w/2, y+h/2-float64(len(lines)-1)*7.5+4, lines...)
 }
 
-func (p *Picture) line(class string, x1, y1, x2, y2 float64) {
+func (p *picture) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(&p.shapes, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class, px(x1), px(y1), px(x2), px(y2))
 }
 
 // arrow goes along points, two numbers each.
-func (p *Picture) arrow(class string, points ...float64) {
+func (p *picture) arrow(class string, points ...float64) {
 	var d strings.Builder
 	for i := 0; i+1 < len(points); i += 2 {
 		d.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + px(points[i]) + " " + px(points[i+1]))
@@ -75,16 +74,16 @@ func (p *Picture) arrow(class string, points ...float64) {
 }
 
 // SVG is the whole file.
-func (p *Picture) SVG() []byte {
+func (p *picture) SVG() []byte {
 	var out bytes.Buffer
 	// Its natural size is a quarter larger than the view box: as large as a page's text
 	// on a wide screen. A narrow one shrinks it.
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-p" role="img" aria-labelledby="t d" width="%d" height="%s" viewBox="0 0 %d %s">`+"\n",
-		Width*5/4, px(p.Height*5/4), Width, px(p.Height))
+		pictureWidth*5/4, px(p.Height*5/4), pictureWidth, px(p.Height))
 	fmt.Fprintf(&out, "<title id=\"t\">%s</title>\n<desc id=\"d\">%s</desc>\n", escaped(p.Title), escaped(p.Desc))
-	fmt.Fprintf(&out, "<style>%s%s</style>\n", palette.CSS("svg"), style)
+	fmt.Fprintf(&out, "<style>%s%s</style>\n", palette.CSS("svg"), pictureStyle)
 	out.WriteString(`<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
-	fmt.Fprintf(&out, "<rect class=\"paper\" width=\"%d\" height=\"%s\"/>\n", Width, px(p.Height))
+	fmt.Fprintf(&out, "<rect class=\"paper\" width=\"%d\" height=\"%s\"/>\n", pictureWidth, px(p.Height))
 	out.Write(p.shapes.Bytes())
 	for _, l := range p.texts {
 		fmt.Fprintf(&out, "<text class=%q x=\"%s\" y=\"%s\">%s</text>\n", l.class, px(l.x), px(l.y), escaped(l.text))

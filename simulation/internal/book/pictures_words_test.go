@@ -1,9 +1,9 @@
-package picture
+package book_test
 
-// Lease draws the states of a lease, and the error of each way out of them. Errors are
+// drawLease draws the states of a lease, and the error of each way out of them. Errors are
 // those of package quorum.
-func Lease() *Picture {
-	p := &Picture{
+func drawLease() *picture {
+	p := &picture{
 		Title:  "The states of a lease, and the error of each edge",
 		Desc:   "A round that is won gives a lease. A lost round gives ErrTaken, ErrNoQuorum, ErrTooSlow or ErrTokenRace. An extension moves the deadline, or gives ErrNotExtended, and the lease stands until the old one. A lease ends by its release, by a hand-off, at its deadline with ErrExpired, or earlier with ErrLost when its keys are gone. A release afterwards says ErrNotHeld if it finds that the work went on without the lock.",
 		Height: 404,
@@ -56,9 +56,9 @@ func Lease() *Picture {
 	return p
 }
 
-// Domains draws three servers with an address each, and one address in front of them.
-func Domains() *Picture {
-	p := &Picture{
+// drawDomains draws three servers with an address each, and one address in front of them.
+func drawDomains() *picture {
+	p := &picture{
 		Title: "Three failure domains with an address each; and one Service in front, which is one vote",
 		Desc:  "Right: the client has three addresses, each of which leads to one server in a zone of its own, with a disk and a clock of its own. A majority survives the loss of one. Wrong: three addresses, or one, that all lead to one Service in front of the servers. Each connection may reach any of them, so the client doesn't know whose vote it has; the library notices and gives no lock.",
 	}
@@ -94,9 +94,9 @@ func Domains() *Picture {
 	return p
 }
 
-// Decision draws which lock to take.
-func Decision() *Picture {
-	p := &Picture{
+// drawDecision draws which lock to take.
+func drawDecision() *picture {
+	p := &picture{
 		Title: "Which lock to take",
 		Desc:  "If it is acceptable that work is done twice now and then: one Redis with SET NX PX if you can wait for one server to come back, and this library if you can't. If data is corrupted then: a row lock if all data is in one SQL database; this library, or one Redis, with a token if the resource can check one; and if nothing can, no lock that expires is safe.",
 	}
@@ -105,7 +105,7 @@ func Decision() *Picture {
 	take := func(class string, y float64, lines ...string) {
 		p.arrow("", q+184, y+23, a-4, y+23)
 		p.text("s m", (q+184+a-4)/2-2, y+17, "yes")
-		p.titled(class, a, y, Width-a-4, 46, lines...)
+		p.titled(class, a, y, pictureWidth-a-4, 46, lines...)
 	}
 	down := func(y float64) {
 		p.arrow("", q+40, y+46, q+40, y+74)

@@ -3,6 +3,7 @@
 package redisproc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -39,9 +40,7 @@ type Config struct {
 // Find returns the path of the server to start, or an error that Is ErrMissing.
 func (cfg Config) Find() (string, error) {
 	binary := cfg.Binary
-	if binary == "" {
-		binary = defaultBinary
-	}
+	binary = cmp.Or(binary, defaultBinary)
 	path, err := exec.LookPath(binary)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrMissing, binary, err)

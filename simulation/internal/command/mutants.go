@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -92,9 +93,7 @@ func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Opt
 // print shows the progress, and a row for each finished mutant.
 func (j *mutantsRun) print(name string, begins bool, r mutants.Result) {
 	shown := name
-	if shown == "" {
-		shown = "the unmodified source"
-	}
+	shown = cmp.Or(shown, "the unmodified source")
 	if begins {
 		j.at = append(j.at, shown)
 	} else {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -32,9 +33,7 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return usageError{err}
 	}
-	if out == "" {
-		out = strings.TrimSuffix(path, ".json") + "-small.json"
-	}
+	out = cmp.Or(out, strings.TrimSuffix(path, ".json")+"-small.json")
 	if err := writable("-o", filepath.Dir(out)); err != nil {
 		return err
 	}

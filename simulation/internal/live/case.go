@@ -3,8 +3,10 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -56,35 +58,17 @@ const (
 	longTTL  = 30 * time.Second
 )
 
-func (c Case) ttl() time.Duration {
-	if c.TTL > 0 {
-		return c.TTL
-	}
-	return shortTTL
-}
+func (c Case) ttl() time.Duration { return cmp.Or(c.TTL, shortTTL) }
 
 // Name returns the scenario's ID with the form, as in "S7b kill -9".
-func (c Case) Name() string {
-	if c.Form == "" {
-		return c.Scenario
-	}
-	return c.Scenario + " " + c.Form
-}
+func (c Case) Name() string { return strings.TrimSpace(c.Scenario + " " + c.Form) }
 
 func (v variant) timeout(ttl time.Duration) time.Duration {
-	if v.Timeout > 0 {
-		return v.Timeout
-	}
-	return (ttl / 8).Truncate(time.Millisecond)
+	return cmp.Or(v.Timeout, (ttl / 8).Truncate(time.Millisecond))
 }
 
 // predictedBy returns the name of the design that makes the prediction.
-func (v variant) predictedBy() string {
-	if v.As != "" {
-		return v.As
-	}
-	return v.Design
-}
+func (v variant) predictedBy() string { return cmp.Or(v.As, v.Design) }
 
 // variants returns a variant for each design name.
 func variants(names ...string) []variant {

@@ -460,11 +460,7 @@ func (c *client) write(ctx context.Context, r request) error {
 	c.mu.Lock()
 	seen := c.seen
 	c.mu.Unlock()
-	wait := patience
-	if r.Patience > 0 {
-		wait = r.Patience
-	}
-	_, err := c.operate(ctx, wasWritten, seen.Value+1, seen.Version, wait)
+	_, err := c.operate(ctx, wasWritten, seen.Value+1, seen.Version, cmp.Or(r.Patience, patience))
 	return err
 }
 

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,10 +74,7 @@ func (s *environment) say(format string, args ...any) {
 
 // build starts the servers and the resource.
 func (s *environment) build() {
-	count := s.cfg.Servers
-	if count == 0 {
-		count = 5
-	}
+	count := cmp.Or(s.cfg.Servers, 5)
 	if s.alone {
 		count = 1
 	}

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	if len(o.Mutants) == 0 {
 		o.Mutants = All()
 	}
-	if o.Parallel == 0 {
-		o.Parallel = 2
-	}
+	o.Parallel = cmp.Or(o.Parallel, 2)
 	if o.Parallel < 1 || o.Parallel > 64 {
 		return report, fmt.Errorf("mutants: Parallel is %d, want 1 to 64", o.Parallel)
 	}

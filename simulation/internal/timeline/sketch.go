@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for the style
 	"encoding/json"
 	"fmt"
@@ -74,9 +75,7 @@ const sketchGap = 18
 
 // WriteSketches draws sketches one below the other.
 func WriteSketches(w io.Writer, o SketchOptions, sketches ...Sketch) error {
-	if o.ID == "" {
-		o.ID = "k"
-	}
+	o.ID = cmp.Or(o.ID, "k")
 	id := safeID(o.ID)
 	height := 0
 	var descs []string

@@ -40,9 +40,7 @@ var style string
 // light or dark as the reader's system asks. Of a very long run it draws the time around the
 // first violation, and says so.
 func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
-	if o.ID == "" {
-		o.ID = "t"
-	}
+	o.ID = cmp.Or(o.ID, "t")
 	d := &drawing{t: t, o: o, token: t.tokens(), vains: t.vains(fewTries), lanes: map[string]*lane{}}
 	d.axis = newAxis(d.moments(), t.quiet(), t.focus(), gutter)
 	d.arrange()

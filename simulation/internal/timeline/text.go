@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -31,9 +32,7 @@ type TextOptions struct {
 // Text writes the timeline as lines of text: the time, a column for each process with what it
 // believes, one for each server with whose key it has, and a sentence.
 func (t *Timeline) Text(w io.Writer, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = 100
-	}
+	o.Width = cmp.Or(o.Width, 100)
 	o.Width = max(60, o.Width)
 	if o.Quiet <= 0 {
 		o.Quiet = 100 * time.Millisecond

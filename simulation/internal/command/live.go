@@ -182,7 +182,7 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 				played.Lines[i].History = nil
 			}
 		}
-		if err := live.WriteReport(stdout, played, f.format); err != nil {
+		if err := played.Write(stdout, f.format); err != nil {
 			return 0, err
 		}
 	}
@@ -256,7 +256,7 @@ func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil && report.Lasted == 0 {
 		return interrupted(ctx, err)
 	}
-	if err := errors.Join(live.WriteSoak(stdout, report, format), interrupted(ctx, err)); err != nil {
+	if err := errors.Join(report.Write(stdout, format), interrupted(ctx, err)); err != nil {
 		return err
 	}
 	if !report.OK() {

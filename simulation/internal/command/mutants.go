@@ -75,7 +75,7 @@ func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Opt
 		return interrupted(ctx, err)
 	}
 	if j.format == "json" {
-		if err := mutants.WriteJSON(j.stdout, report); err != nil {
+		if err := report.WriteJSON(j.stdout); err != nil {
 			return err
 		}
 	} else {

@@ -152,7 +152,7 @@ func TestInterruptedRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(report.Summary(), heading), report.Summary())
 	for _, format := range []string{"text", "markdown"} {
 		var text strings.Builder
-		require.NoError(t, WriteReport(&text, report, format))
+		require.NoError(t, report.Write(&text, format))
 		require.True(t, strings.HasPrefix(text.String(), heading), text.String())
 		require.Equal(t, 1, strings.Count(text.String(), "INTERRUPTED"))
 	}
@@ -218,18 +218,18 @@ func TestFormats(t *testing.T) {
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}
 	var text, page, all strings.Builder
-	require.NoError(t, WriteReport(&text, report, "text"))
+	require.NoError(t, report.Write(&text, "text"))
 	for line := range strings.Lines(text.String()) {
 		require.LessOrEqual(t, len(line), 101, "%q", line)
 	}
 	for _, has := range []string{"yes", " NO", "9: never free: never", "FAILED", "skipped", "no compiler", "2 not as the simulation predicts"} {
 		require.Contains(t, text.String(), has)
 	}
-	require.NoError(t, WriteReport(&page, report, "markdown"))
+	require.NoError(t, report.Write(&page, "markdown"))
 	require.Contains(t, page.String(), "| S4 | a \\| jump | redlock | two holders | two holders | yes |")
-	require.NoError(t, WriteReport(&all, report, "json"))
+	require.NoError(t, report.Write(&all, "json"))
 	var back Report
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &back))
 	require.Equal(t, report, back)
-	require.Error(t, WriteReport(&all, report, "verse"))
+	require.Error(t, report.Write(&all, "verse"))
 }

@@ -106,7 +106,7 @@ func (r Report) Summary() string {
 }
 
 // WriteJSON writes the report as JSON.
-func WriteJSON(w io.Writer, r Report) error {
+func (r Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)

@@ -28,9 +28,9 @@ type SVGOptions struct {
 	Inline bool
 }
 
-// Style returns the style sheet of Inline drawings, without the colours' variables of
-// palette.CSS.
-func Style() string { return style }
+// Style returns the style sheet of Inline drawings and sketches, without the colours'
+// variables of palette.CSS.
+func Style() string { return style + sketchStyle() }
 
 //go:embed drawing.css
 var style string

@@ -59,7 +59,7 @@ func (s *environment) startClient(how ...clientOptions) *clientProcess {
 	s.clients = append(s.clients, a)
 	a.reader.Go(a.read)
 
-	setup := &setup{Who: a.who, Index: a.index, Scenario: s.tc.Scenario, Design: s.variant.Design, TTL: s.ttl, Timeout: s.variant.timeout(s.ttl), Resource: s.resourceConfig}
+	setup := &setup{Who: a.who, Index: a.index, Scenario: s.tc.Scenario, Design: s.design, TTL: s.ttl, Timeout: s.tc.timeout(s.design, s.ttl), Resource: s.resourceConfig}
 	for i, v := range s.servers {
 		target := v.Addr()
 		for _, e := range how {

@@ -21,13 +21,13 @@ import (
 // methods and those of its clients end the run at the first step that fails. Only the
 // run's own goroutine may call them.
 type environment struct {
-	ctx     context.Context
-	run     *run
-	dir     string
-	tc      Case
-	variant variant
-	cfg     simulation.Config // as in the simulation
-	ttl     time.Duration
+	ctx    context.Context
+	run    *run
+	dir    string
+	tc     Case
+	design string
+	cfg    simulation.Config // as in the simulation
+	ttl    time.Duration
 	// alone: the design uses one server.
 	alone bool
 

@@ -102,7 +102,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 func TestDisagreement(t *testing.T) {
 	onServers(t)
 	cases := named(t, "S7")
-	cases[0].Variants = []variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
+	cases[0].Designs, cases[0].PredictedBy = []string{"redlock", "default"}, map[string]string{"redlock": "default", "default": "redlock"}
 	report, err := Run(t.Context(), Options{Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Disagreements)
@@ -122,7 +122,7 @@ func TestUnknownCase(t *testing.T) {
 	known := named(t, "X2")[0]
 	unknown, design := known, known
 	unknown.Scenario = "S99"
-	design.Variants = []variant{{Design: "prayer"}}
+	design.Designs = []string{"prayer"}
 	report, err := Run(t.Context(), Options{Cases: []Case{unknown, design}})
 	require.NoError(t, err)
 	require.Equal(t, len(report.Lines), report.Disagreements)
@@ -199,7 +199,7 @@ func TestWithoutCompiler(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cases := named(t, "S4", "S7")
 	for i := range cases {
-		cases[i].Variants = []variant{{Design: "default"}}
+		cases[i].Designs = []string{"default"}
 	}
 	report, err := Run(t.Context(), Options{Binary: server, Cases: cases})
 	require.NoError(t, err)

@@ -124,13 +124,13 @@ func Soak(ctx context.Context, options SoakOptions) (report soakReport, err erro
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	tc := Case{Machine: true, TTL: soakTTL}
+	tc := Case{Machine: true}
 	_, noClocks := r.library()
 	if noClocks != nil {
 		tc.Machine = false
 	}
-	variant := variant{Design: "token-admit"}
-	_, design, err := settings("", variant.Design)
+	const name = "token-admit"
+	_, design, err := settings("", name)
 	if err != nil {
 		return report, err
 	}
@@ -139,7 +139,7 @@ func Soak(ctx context.Context, options SoakOptions) (report soakReport, err erro
 	if err != nil {
 		return report, err
 	}
-	s := &environment{ctx: ctx, run: r, dir: dir, tc: tc, variant: variant, cfg: cfg, ttl: soakTTL}
+	s := &environment{ctx: ctx, run: r, dir: dir, tc: tc, design: name, cfg: cfg, ttl: soakTTL}
 	k := &soakRun{env: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
 	defer func() {
 		p := recover()

@@ -32,13 +32,12 @@ func Main(yours ...designs.Design) {
 func arguments(args []string, yours []designs.Design) []string {
 	switch {
 	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
-		names := make([]string, len(yours))
-		for i, d := range yours {
-			names[i] = d.Name
+		var names []string
+		for _, d := range yours {
+			names = append(names, d.Name)
 		}
-		// A few well-known designs stand beside them.
-		names = append(names, "setpx-cad", "redlock", "default", "token-admit")
-		return append([]string{"matrix", "-designs", strings.Join(names, ","), "-curves", "-html", "testbed.html"}, args...)
+		const wellKnown = ",setpx-cad,redlock,default,token-admit" // beside them
+		return append([]string{"matrix", "-designs", strings.Join(names, ",") + wellKnown, "-curves", "-html", "testbed.html"}, args...)
 	case slices.Contains([]string{"run", "explore", "exhaust"}, args[0]):
 		return slices.Concat(args[:1], []string{"-design", yours[0].Name}, args[1:])
 	}

@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // wanted is a lock that processes fail to get.
 type wanted struct {
@@ -66,9 +69,7 @@ func (p *process) hindered(now, patience int64, quorum int) int64 {
 			well++
 		}
 	}
-	if quorum == 0 {
-		quorum = len(p.w.places)/2 + 1
-	}
+	quorum = cmp.Or(quorum, len(p.w.places)/2+1)
 	if well < quorum {
 		last = now
 	}

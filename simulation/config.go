@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,35 +114,20 @@ type Alias struct {
 }
 
 func (c Config) complete() Config {
-	set := func(field *time.Duration, d time.Duration) {
-		if *field == 0 {
-			*field = d
-		}
-	}
-	if c.Servers == 0 {
-		c.Servers = 5
-	}
-	if c.Processes == 0 {
-		c.Processes = 2
-	}
+	c.Servers, c.Processes = cmp.Or(c.Servers, 5), cmp.Or(c.Processes, 2)
 	if c.LatencyMin == 0 && c.LatencyMax == 0 {
 		c.LatencyMin, c.LatencyMax = 200*time.Microsecond, 2*time.Millisecond
 	}
-	set(&c.ServerAge, time.Hour)
-	set(&c.Quorum.TTL, 10*time.Second)
+	c.ServerAge = cmp.Or(c.ServerAge, time.Hour)
+	c.Quorum.TTL = cmp.Or(c.Quorum.TTL, 10*time.Second)
 	// As short as possible, so that quarantines and runs are short.
-	set(&c.Quorum.MaxTTL, c.Quorum.TTL)
-	set(&c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
-	set(&c.WaitTimeout, 20*time.Millisecond)
+	c.Quorum.MaxTTL = cmp.Or(c.Quorum.MaxTTL, c.Quorum.TTL)
+	c.Progress = cmp.Or(c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
+	c.WaitTimeout = cmp.Or(c.WaitTimeout, 20*time.Millisecond)
 	if c.ReplicaLagMin == 0 && c.ReplicaLagMax == 0 {
 		c.ReplicaLagMin, c.ReplicaLagMax = 500*time.Microsecond, 5*time.Millisecond
 	}
-	if c.Eviction == "" {
-		c.Eviction = "noeviction"
-	}
-	if c.MaxEvents == 0 {
-		c.MaxEvents = 1_000_000
-	}
+	c.Eviction, c.MaxEvents = cmp.Or(c.Eviction, "noeviction"), cmp.Or(c.MaxEvents, 1_000_000)
 	return c
 }
 

@@ -52,8 +52,8 @@ func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Co
 	}
 }
 
-// Patience is a Client's timeout for the resource's reply, by its own clock.
-const Patience = time.Second
+// resourcePatience is a Client's timeout for the resource's reply, by its own clock.
+const resourcePatience = time.Second
 
 // Context is the process's context. It never ends.
 func (c *Client) Context() context.Context { return c.ctx }
@@ -191,7 +191,7 @@ func (c *Client) Release(lease Lease) error {
 
 // Read shows the lease's token to the resource of the lease's key and reads it. The version
 // counts the resource's writes. The error is the guard's, or context.DeadlineExceeded if no
-// reply arrived within Patience.
+// reply arrived within a second, by the client's clock.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
 	r := c.access(lease, access{kind: Read})
 	return r.value, r.version, r.err
@@ -228,7 +228,7 @@ func (c *Client) access(lease Lease, a access) accessReply {
 		a.token = at.Show(c.ctx)
 		c.p.exit()
 	}
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.clock.mono() + int64(Patience)}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.clock.mono() + int64(resourcePatience)}
 	answer := call.do()
 	c.stirred = false
 	c.p.exit()

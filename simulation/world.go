@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -93,9 +94,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 		w.plan(f)
 		last = max(last, f.At+f.For)
 	}
-	if w.cfg.Horizon == 0 {
-		w.cfg.Horizon = last + 10*time.Minute
-	}
+	w.cfg.Horizon = cmp.Or(w.cfg.Horizon, last+10*time.Minute)
 	return w
 }
 

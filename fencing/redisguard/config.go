@@ -1,6 +1,7 @@
 package redisguard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -74,9 +75,7 @@ func (c Config) validate() (Config, error) {
 	if v := reflect.ValueOf(c.Client); v.Kind() == reflect.Pointer && v.IsNil() {
 		return c, fmt.Errorf("redisguard: Config.Client is a nil %T; pass a client of the server that keeps the marks", c.Client)
 	}
-	if c.Prefix == "" {
-		c.Prefix = DefaultPrefix
-	}
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"
 	// with resource "b" would share a key.
 	//guard:redis-prefixes-apart  no two resources share a mark in Redis

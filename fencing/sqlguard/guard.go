@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -59,9 +60,7 @@ func New(c Config) (*Guard, error) {
 	if err := c.Bound.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlguard: Config.Bound: %w", err)
 	}
-	if c.Table == "" {
-		c.Table = DefaultTable
-	}
+	c.Table = cmp.Or(c.Table, DefaultTable)
 	c.Table = c.Dialect.qualify(c.Table)
 	table, err := quoteTable(c.Dialect, "Config.Table", c.Table)
 	if err != nil {

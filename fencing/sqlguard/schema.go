@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -18,9 +19,7 @@ func Schema(d Dialect, table string) (string, error) {
 	if err := d.validate(); err != nil {
 		return "", err
 	}
-	if table == "" {
-		table = DefaultTable
-	}
+	table = cmp.Or(table, DefaultTable)
 	name, err := quoteTable(d, "table", d.qualify(table))
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,12 +46,8 @@ type Table struct {
 
 // NewTable returns a Table. An error names the field of c that is invalid.
 func NewTable(c TableConfig) (*Table, error) {
-	if c.Key == "" {
-		c.Key = "id"
-	}
-	if c.Fence == "" {
-		c.Fence = "fence"
-	}
+	c.Key = cmp.Or(c.Key, "id")
+	c.Fence = cmp.Or(c.Fence, "fence")
 	if err := c.Dialect.validate(); err != nil {
 		return nil, err
 	}

@@ -72,33 +72,8 @@
 // Each row of the group Flaws has one difference from "textbook", which is the document's
 // algorithm in two pages of code, or from another design. Nearly all are in the sources,
 // the defaults or the issues of widely used libraries, named in Design.Source. The tests
-// compare each with its cure.
-//
-//	value-reused       one random value for all tries of an acquisition (S9m)
-//	release-granted    a lost round is rolled back only where it was granted (S10)
-//	no-timeout         no timeout for each server (S27)
-//	half-quorum        half of the servers are enough (S18)
-//	quorum-reachable   a majority of the reachable servers is enough (S14, X2)
-//	no-elapsed-check   an expired lock is handed out (S3)
-//	late-start         the time counts from the replies (S3, S11b)
-//	wall-clock         the wall clock alone measures time (S5)
-//	no-drift           no allowance for clocks that run at different rates (S6)
-//	extend-sets        an extension sets the key where it is missing (S11a)
-//	partial-extend     an extension by any server at all is enough (S11c)
-//	extend-releases    a failed extension deletes the keys (S11e)
-//	m-of-n             M of N servers are enough, where M is no majority (S18b)
-//	expire-at          the key expires at a time of the client's wall clock (S4e, S4g)
-//	setex              SETEX for SET NX EX: every client that asks gets the lock (S32)
-//	get-then-del       GET, a comparison and DEL for the release (S17b)
-//	same-value         the same value for every client (S17)
-//	set-on-extend      an extension sets the key where it is missing, on one server (S11a)
-//	spin               a try every 50 ms until it succeeds (S33, S33b)
-//	spin-bounded       a hundred of them, however long each takes (S33)
-//	repeats-only       a resource that is idempotent, without tokens (S1, S2)
-//	wait-long          WAIT for longer than the lease lasts, which counts from after it (S8g)
-//	wait-forever       WAIT without a timeout, under the client's (S8h)
-//	retried-set        the client library repeats SET NX (S10)
-//	sets-differ        clients don't agree on the servers (S14); cure: "sets-checked"
+// compare each with its cure. Design.Title says what the difference is, and
+// docs/reference/designs.md lists them all.
 //
 // # Differences from the originals
 //

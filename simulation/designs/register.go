@@ -1,6 +1,7 @@
 package designs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -26,9 +27,7 @@ func Register(d Design) error {
 	if d.Servers != 1 {
 		d.Servers = 5
 	}
-	if d.Title == "" {
-		d.Title = d.Name
-	}
+	d.Title = cmp.Or(d.Title, d.Name)
 	d.Group = Yours
 	switch _, err := ByName(d.Name); {
 	case !validName.MatchString(d.Name):

@@ -14,7 +14,7 @@ import (
 type wait struct {
 	replicas int
 	atMost   time.Duration // the timeout in the command; 0: forever
-	// client bounds the client's wait for the reply. 0: ReadTimeout.
+	// client bounds the client's wait for the reply. 0: readTimeout.
 	client time.Duration
 	// throws: the caller gets an error of WAIT, and nobody releases the key.
 	throws bool
@@ -47,7 +47,7 @@ func (w wait) after(r Recipe) Recipe {
 }
 
 func (w wait) send(s Session) error {
-	reply, err := s.DoWithin(cmp.Or(w.client, ReadTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
+	reply, err := s.DoWithin(cmp.Or(w.client, readTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
 	if err == nil && reply.Int < int64(w.replicas) {
 		err = wire.ErrNotReplicated
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// RetryDelay bounds the random pause between two tries of an Acquire, in all designs except the
+// retryDelay bounds the random pause between two tries of an Acquire, in all designs except the
 // library's own: the default of redlock-py and redlock-rb.
-const RetryDelay = 200 * time.Millisecond
+const retryDelay = 200 * time.Millisecond
 
 // Patience waits for a lock: try, pause, try again.
 type Patience struct {
 	Clock  clock.Clock
 	Random io.Reader
 	Terms  quorum.Terms
-	// Every is the pause between two tries. Default: a random one of up to RetryDelay.
+	// Every is the pause between two tries. Default: a random one of up to 200 ms.
 	Every time.Duration
 	// Forever ignores Terms' bounds.
 	Forever bool
@@ -70,7 +70,7 @@ func (p Patience) pause() (time.Duration, error) {
 	if _, err := io.ReadFull(p.Random, b[:]); err != nil {
 		return 0, fmt.Errorf("designs: no random numbers: %w", err)
 	}
-	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(RetryDelay)), nil
+	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(retryDelay)), nil
 }
 
 // NewValue returns a random value of 20 bytes, as in the Redis document.

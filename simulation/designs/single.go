@@ -16,9 +16,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// ReadTimeout bounds the wait of a lock on one server for a reply: go-redis's default. (Only
+// readTimeout bounds the wait of a lock on one server for a reply: go-redis's default. (Only
 // the library uses quorum.Config.InstanceTimeout.)
-const ReadTimeout = 3 * time.Second
+const readTimeout = 3 * time.Second
 
 // forever is the validity of a lock without an expiry.
 const forever = 365 * 24 * time.Hour
@@ -58,9 +58,9 @@ type Session struct {
 	lock *single
 }
 
-// Do sends one command and waits for its reply, for at most ReadTimeout.
+// Do sends one command and waits for its reply, for at most 3 s, go-redis's default.
 func (s Session) Do(args ...string) (simulation.Reply, error) {
-	return s.DoWithin(ReadTimeout, args...)
+	return s.DoWithin(readTimeout, args...)
 }
 
 // DoWithin is Do with a timeout of its own.

@@ -3,6 +3,7 @@
 package redisproc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -11,8 +12,8 @@ import (
 // ErrMissing: there is no program of that name.
 var ErrMissing = errors.New("redisproc: no such server program")
 
-// DefaultBinary is started unless Config names another one.
-const DefaultBinary = "redis-server"
+// defaultBinary is started unless Config names another one.
+const defaultBinary = "redis-server"
 
 // Config says what to start. The zero Config is redis-server on a free port of the
 // loopback interface, in memory only.
@@ -39,9 +40,7 @@ type Config struct {
 // Find returns the path of the server to start, or an error that Is ErrMissing.
 func (cfg Config) Find() (string, error) {
 	binary := cfg.Binary
-	if binary == "" {
-		binary = DefaultBinary
-	}
+	binary = cmp.Or(binary, defaultBinary)
 	path, err := exec.LookPath(binary)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrMissing, binary, err)

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
+
+	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
 )
 
 // Gate is what a Link does with the data in one direction.
@@ -23,13 +24,13 @@ const (
 	Shut
 )
 
-// Way is a direction over a Link.
-type Way uint8
+// direction is a direction over a Link.
+type direction uint8
 
 // The ways.
 const (
 	// Requests go from the client to the server.
-	Requests Way = iota
+	Requests direction = iota
 	// Replies go from the server to the client.
 	Replies
 )
@@ -40,44 +41,40 @@ const (
 // Held pieces reach the server even if their client has gone meanwhile, as packets in a
 // network do.
 type Link struct {
-	listener net.Listener
+	relay *relay.Relay
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	target  string
 	gates   [2]Gate
-	refuse  bool
 	closed  bool
 	waiting [2]int // pieces that are held, each way
 	passed  [2]int // pieces that were passed on, each way
 	lost    [2]int // pieces that were dropped at a gate, each way
-	conns   []net.Conn
 
 	trap   func(piece []byte) bool // nil: none is set
 	caught chan struct{}           // closed when the trap has a piece
 	freed  chan struct{}           // closed when the piece is freed
 	pass   bool                    // whether the freed piece goes on to the server
-	all    sync.WaitGroup
 }
 
 // NewLink starts a Link to a server's TCP address.
 func NewLink(target string) (*Link, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	l := &Link{target: target}
+	l.changed = sync.NewCond(&l.mu)
+	var err error
+	if l.relay, err = relay.Listen(l.serve); err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
-	l := &Link{listener: listener, target: target}
-	l.changed = sync.NewCond(&l.mu)
-	l.all.Go(l.accept)
 	return l, nil
 }
 
 // Addr is where the Link listens.
-func (l *Link) Addr() string { return l.listener.Addr().String() }
+func (l *Link) Addr() string { return l.relay.Addr() }
 
 // Set sets the gate of one way. Held pieces pass when it opens, and are dropped when it is
 // shut.
-func (l *Link) Set(way Way, gate Gate) {
+func (l *Link) Set(way direction, gate Gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gates[way] = gate
@@ -108,33 +105,26 @@ func (l *Link) Free(pass bool) {
 
 // Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refuse = true
-	l.hangUp()
+	l.relay.Refuse(true)
+	l.relay.HangUp()
 }
 
 // Reopen accepts new connections again, and opens both gates.
 func (l *Link) Reopen() {
+	l.relay.Refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuse, l.gates = false, [2]Gate{}
+	l.gates = [2]Gate{}
 	l.changed.Broadcast()
 }
 
 // Reset closes all connections. New ones are accepted.
-func (l *Link) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hangUp()
-}
+func (l *Link) Reset() { l.relay.HangUp() }
 
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.target = target
-	l.hangUp()
+	l.Switch(target)
+	l.relay.HangUp()
 }
 
 // Switch leads new connections to another server. Existing ones stay with the old one, as
@@ -146,21 +136,21 @@ func (l *Link) Switch(target string) {
 }
 
 // Waiting returns how many pieces that way are held now.
-func (l *Link) Waiting(way Way) int {
+func (l *Link) Waiting(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting[way]
 }
 
 // Passed returns how many pieces that way were passed on.
-func (l *Link) Passed(way Way) int {
+func (l *Link) Passed(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.passed[way]
 }
 
 // Lost returns how many pieces that way were dropped at the gate.
-func (l *Link) Lost(way Way) int {
+func (l *Link) Lost(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost[way]
@@ -170,79 +160,28 @@ func (l *Link) Lost(way Way) int {
 // nothing.
 func (l *Link) Close() error {
 	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		_ = l.listener.Close()
-		l.hangUp()
-		if l.freed != nil {
-			close(l.freed)
-			l.freed = nil
-		}
-		l.changed.Broadcast()
+	l.closed = true
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
 	}
+	l.changed.Broadcast()
 	l.mu.Unlock()
-	l.all.Wait()
+	l.relay.Close()
 	return nil
 }
 
-// hangUp closes all connections. l.mu is held.
-func (l *Link) hangUp() {
-	for _, conn := range l.conns {
-		_ = conn.Close()
-	}
-}
-
-// keep records a connection for hangUp. It returns false if connections are refused.
-func (l *Link) keep(conn net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.refuse {
-		_ = conn.Close()
-		return false
-	}
-	l.conns = append(l.conns, conn)
-	return true
-}
-
-func (l *Link) drop(conn net.Conn) {
-	_ = conn.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.conns, conn); i >= 0 {
-		l.conns = slices.Delete(l.conns, i, i+1)
-	}
-}
-
-func (l *Link) accept() {
-	for {
-		client, err := l.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		if l.keep(client) {
-			l.all.Go(func() { l.serve(client) })
-		}
-	}
-}
-
 // serve carries one connection until it ends.
-func (l *Link) serve(client net.Conn) {
-	defer l.drop(client)
-	l.mu.Lock()
-	target := l.target
-	l.mu.Unlock()
-	server, err := net.Dial("tcp", target)
-	if err != nil || !l.keep(server) {
+func (l *Link) serve(r *relay.Relay, client net.Conn) {
+	target := l.leadsTo()
+	server, err := r.Dial(target)
+	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	moved := l.target != target // while it was dialed
-	l.mu.Unlock()
-	if moved {
-		_ = server.Close()
+	defer r.Drop(server)
+	if l.leadsTo() != target { // it moved while it was dialed
 		return
 	}
-	defer l.drop(server)
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client)
@@ -254,9 +193,16 @@ func (l *Link) serve(client net.Conn) {
 	both.Wait()
 }
 
+// leadsTo is the server to which new connections lead.
+func (l *Link) leadsTo() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.target
+}
+
 // carry passes pieces from one side to the other. A piece that was read reaches the server
 // even if its client is gone.
-func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
+func (l *Link) carry(way direction, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
@@ -275,7 +221,7 @@ func (l *Link) carry(way Way, to io.Writer, from io.Reader) {
 }
 
 // escapes waits while the piece is in the trap, and reports whether it goes on.
-func (l *Link) escapes(way Way, piece []byte) bool {
+func (l *Link) escapes(way direction, piece []byte) bool {
 	l.mu.Lock()
 	if way != Requests || l.trap == nil || !l.trap(piece) {
 		l.mu.Unlock()
@@ -292,7 +238,7 @@ func (l *Link) escapes(way Way, piece []byte) bool {
 }
 
 // passes waits while the gate is Held, and reports whether it is Open then.
-func (l *Link) passes(way Way) bool {
+func (l *Link) passes(way direction) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[way]++

@@ -30,7 +30,7 @@ const runCommand = "go run ./simulation/cmd/redlocksim"
 // summary by its name.
 func commandsOf(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := sources("../simulation/cmd/redlocksim")
+	files, err := sources("../simulation/internal/command")
 	require.NoError(t, err)
 	found := map[string]string{}
 	for _, file := range files {

@@ -62,10 +62,11 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {"instance/instancetest/redisproc"},
+	"instance/instancetest": {"instance/instancetest/internal/relay", "instance/instancetest/redisproc"},
 
 	// It starts servers and knows nothing of the protocol.
-	"instance/instancetest/redisproc": {},
+	"instance/instancetest/internal/relay": {},
+	"instance/instancetest/redisproc":      {"instance/instancetest/internal/relay"},
 
 	// The simulation runs the real protocol on servers of its own.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
@@ -89,17 +90,12 @@ var policy = map[string][]string{
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
-	"simulation/internal/picture": {"drift", "quorum", "simulation", "simulation/internal/timeline/palette"},
-
 	// How changes of a running service are rolled out.
 	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
-	"simulation/testbed": {
-		"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline",
-	},
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
-	"simulation/internal/mutants/detector": {"quorum", "simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
+	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {
@@ -108,7 +104,9 @@ var policy = map[string][]string{
 	},
 
 	// Commands and docs are on top.
-	"simulation/cmd/redlocksim": {
+	"simulation/cmd/redlocksim": {"simulation/internal/command"},
+	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
+	"simulation/internal/command": {
 		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",

@@ -8,12 +8,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/simulation/internal/picture"
 )
 
 func init() {
-	draw := func(name string, make func() (*picture.Picture, error)) {
+	draw := func(name string, make func() (*picture, error)) {
 		generatedFiles["figures/"+name+".svg"] = func() ([]byte, error) {
 			p, err := make()
 			if err != nil {
@@ -22,14 +20,14 @@ func init() {
 			return p.SVG(), nil
 		}
 	}
-	words := func(p *picture.Picture) func() (*picture.Picture, error) {
-		return func() (*picture.Picture, error) { return p, nil }
+	words := func(p *picture) func() (*picture, error) {
+		return func() (*picture, error) { return p, nil }
 	}
-	draw("round", picture.Round)
-	draw("quarantine", picture.Quarantine)
-	draw("lease", words(picture.Lease()))
-	draw("domains", words(picture.Domains()))
-	draw("decision", words(picture.Decision()))
+	draw("round", drawRound)
+	draw("quarantine", drawQuarantine)
+	draw("lease", words(drawLease()))
+	draw("domains", words(drawDomains()))
+	draw("decision", words(drawDecision()))
 }
 
 // Every picture is drawn by the code and shown on a page.

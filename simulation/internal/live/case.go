@@ -3,8 +3,10 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -18,8 +20,13 @@ type Case struct {
 	Scenario, Form string
 	// Fault describes the fault.
 	Fault string
-	// Variants are the designs that it runs with.
-	Variants []variant
+	// Designs are the names of the designs that it runs with.
+	Designs []string
+	// Timeouts bound the wait for each server, by design. Default: an eighth of the TTL.
+	Timeouts map[string]span
+	// PredictedBy names, by design, the design that makes the prediction, if this form
+	// disables a part of the design. Default: the design.
+	PredictedBy map[string]string `json:"predicted_by"`
 
 	// Args are the arguments of the servers. Machine gives them simulated clocks and
 	// disks, for faults.
@@ -29,71 +36,40 @@ type Case struct {
 	Row bool
 	// Freeze: paused clients are Go programs whose world is stopped, not stopped processes.
 	Freeze bool
-	// TTL is the TTL of the leases. Default: shortTTL.
-	TTL time.Duration
+	// TTL is the TTL of the leases: long where no lease may expire before the case ends.
+	// Default: shortTTL.
+	TTL span
 	// User and Password are the credentials of the clients. Default: none.
 	User, Password string
 
-	// script performs the case. Default: the scenario's own scripts and faults.
-	script func(s *environment)
+	// Script is the name of one of scripts. Default: the scenario's own scripts and faults.
+	Script string
 }
 
-// variant is a design in a case.
-type variant struct {
-	// Design is the design's name in the scenario.
-	Design string
-	// Timeout bounds the wait for each server. Default: an eighth of the TTL.
-	Timeout time.Duration
-	// As names the design that makes the prediction, if this form disables a part of
-	// Design. Default: Design.
-	As string
+// span is a duration that is written like "1.5s".
+type span time.Duration
+
+func (d *span) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = span(parsed)
+	return err
 }
 
-// The TTLs: short where a case waits for a lease to expire, long where no lease may
-// expire before the case ends.
-const (
-	shortTTL = 1500 * time.Millisecond
-	longTTL  = 30 * time.Second
-)
+// shortTTL is for cases that wait for a lease to expire.
+const shortTTL = 1500 * time.Millisecond
 
-func (c Case) ttl() time.Duration {
-	if c.TTL > 0 {
-		return c.TTL
-	}
-	return shortTTL
-}
+func (c Case) ttl() time.Duration { return cmp.Or(time.Duration(c.TTL), shortTTL) }
 
 // Name returns the scenario's ID with the form, as in "S7b kill -9".
-func (c Case) Name() string {
-	if c.Form == "" {
-		return c.Scenario
-	}
-	return c.Scenario + " " + c.Form
-}
+func (c Case) Name() string { return strings.TrimSpace(c.Scenario + " " + c.Form) }
 
-func (v variant) timeout(ttl time.Duration) time.Duration {
-	if v.Timeout > 0 {
-		return v.Timeout
-	}
-	return (ttl / 8).Truncate(time.Millisecond)
+// timeout bounds the wait for a server.
+func (c Case) timeout(design string, ttl time.Duration) time.Duration {
+	return cmp.Or(time.Duration(c.Timeouts[design]), (ttl / 8).Truncate(time.Millisecond))
 }
 
 // predictedBy returns the name of the design that makes the prediction.
-func (v variant) predictedBy() string {
-	if v.As != "" {
-		return v.As
-	}
-	return v.Design
-}
-
-// variants returns a variant for each design name.
-func variants(names ...string) []variant {
-	all := make([]variant, len(names))
-	for i, name := range names {
-		all[i].Design = name
-	}
-	return all
-}
+func (c Case) predictedBy(design string) string { return cmp.Or(c.PredictedBy[design], design) }
 
 // settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
 // configuration is the design's alone.

@@ -4,6 +4,8 @@ package live
 
 import (
 	"bytes"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,167 +14,23 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
+//go:embed cases.json
+var caseList []byte
+
 // Cases returns the live forms of all scenarios that have one, in the scenarios' order.
 func Cases() []Case {
-	return []Case{
-		{
-			Scenario: "S1", Form: "SIGSTOP", Fault: "c1's process is stopped between its check of the lease and its write, and continued when c2 has written",
-			Variants: variants("setpx-cad", "redlock", "default", "token-admit"),
-		},
-		{
-			Scenario: "S1", Form: "stopped world", Fault: "c1's Go runtime stops its world there, for a heap dump to a pipe without a reader",
-			Freeze: true, Variants: variants("default", "token-admit"),
-		},
-		{
-			Scenario: "S1", Form: "Redis row", Fault: "as the first; the resource is a row in Redis, behind fencing/redisguard",
-			Row: true, Variants: variants("default", "token-admit"),
-		},
-		{
-			Scenario: "S2", Fault: "a proxy keeps c1's write until c2 has had the lock and written",
-			Variants: variants("setpx-cad", "default", "token-admit"), script: delayedWrite,
-		},
-		{
-			Scenario: "S2", Form: "Redis row", Fault: "the same, with a row in Redis",
-			Row: true, Variants: variants("default", "token-admit"), script: delayedWrite,
-		},
-		{
-			Scenario: "S3", Fault: "a proxy keeps the replies to c1's SETs and c1's process is stopped, until c2 has the lock",
-			Variants: []variant{{Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: 600 * time.Millisecond}, {Design: "default", Timeout: 600 * time.Millisecond}}, script: stoppedBeforeReplies,
-		},
-		{
-			Scenario: "S4", Fault: "the clock of the redis-server C, which c1's lease needs, jumps beyond the TTL",
-			Machine: true, TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"),
-		},
-		{
-			Scenario: "S4b", Fault: "kill -9 of the holder; the clocks of C, D and E are set back",
-			Machine: true, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S4c", Fault: "c1's lease is on all five; the clocks of three jump beyond the TTL",
-			Machine: true, TTL: longTTL, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S4d", Fault: "the same with two",
-			Machine: true, TTL: longTTL, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S7", Fault: "kill -9 of C, which comes back empty",
-			TTL: longTTL, Variants: variants("setpx-cad", "redlock", "default"),
-		},
-		{
-			Scenario: "S7b", Fault: "power cut at C, appendfsync everysec: unsynced data is lost",
-			Machine: true, TTL: longTTL, Args: aof("everysec"), Variants: variants("setpx-cad", "redlock", "default"),
-		},
-		{
-			Scenario: "S7", Form: "ACL", Fault: "the same; the clients' user may not send INFO, so that no restart can be noticed",
-			User: "locker", Password: "secret", Args: []string{"--user", "locker", "on", ">secret", "~*", "&*", "+@all", "-info"},
-			TTL: longTTL, Variants: []variant{{Design: "default", As: "unwatched"}}, script: crashUnnoticed,
-		},
-		{
-			Scenario: "S7c", Fault: "power cut at C, appendfsync always",
-			Machine: true, TTL: longTTL, Args: aof("always"), Variants: variants("setpx-cad", "redlock", "default"),
-		},
-		{
-			Scenario: "S8", Fault: "kill -9 of the master C; the replica that a proxy has cut off is promoted, the other one has the key",
-			TTL: longTTL, Variants: variants("replica-async", "wait-some", "redlock", "wait", "default"),
-		},
-		{
-			Scenario: "S8b", Fault: "the same, and the replica with the key is promoted",
-			TTL: longTTL, Variants: variants("replica-async", "redlock", "default"),
-		},
-		{
-			Scenario: "S8c", Fault: "both replicas are cut off, one is promoted",
-			TTL: longTTL, Variants: []variant{{Design: "replica-async"}, {Design: "wait-some"}},
-		},
-		{
-			Scenario: "S9", Fault: "a proxy keeps c1's SETs to C, D and E until c1 has lost and deleted",
-			TTL: longTTL, Variants: []variant{{Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}},
-		},
-		{
-			Scenario: "S9b", Fault: "C, D and E are stopped (SIGSTOP) with c1's SETs in their sockets, and continued when c1 has lost",
-			TTL: longTTL, Variants: []variant{{Design: "textbook", Timeout: patience}, {Design: "default"}}, script: setsInHungServers,
-		},
-		{
-			Scenario: "S10", Fault: "a proxy loses the replies of C and D to c1; E refuses connections",
-			TTL: longTTL, Variants: []variant{{Design: "release-granted", Timeout: time.Second}, {Design: "textbook", Timeout: time.Second}, {Design: "default", Timeout: time.Second}},
-		},
-		{
-			Scenario: "S13", Fault: "a server is in the list twice, the second time with another database; kill -9, and it comes back empty",
-			TTL: longTTL, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S13b", Fault: "kill -9 of one of five, and c1's lease is on four",
-			TTL: longTTL, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S14", Fault: "c1 knows three of the five servers; C refuses its connections",
-			TTL: longTTL, Variants: variants("sets-differ", "sets-checked"),
-		},
-		{
-			Scenario: "S14b", Fault: "partition: c1 reaches A and B, c2 the others, and a majority of the reachable is enough",
-			TTL: longTTL, Variants: variants("quorum-reachable", "default"),
-		},
-		{
-			Scenario: "S16", Fault: "kill -9 of c1 between its two commands, the second of which a proxy loses",
-			Variants: variants("setnx-expire", "setpx-cad", "default"), script: notAtomic,
-		},
-		{
-			Scenario: "S17", Fault: "none: c1 is late, and releases",
-			Variants: variants("setpx-del", "setpx-cad", "default"),
-		},
-		{
-			Scenario: "S18", Fault: "proxies let each of two clients get to its half of four servers first",
-			TTL: longTTL, Variants: variants("half-quorum", "redlock"), script: halves,
-		},
-		{
-			Scenario: "S19", Fault: "DEL of the key on C, after c1 has had time to put the lease on D and E as well",
-			TTL: 6 * time.Second, Variants: variants("redlock", "topup"),
-		},
-		{
-			Scenario: "S20", Fault: "SIGSTOP of c1 before it has fetched its token",
-			Variants: variants("token-after", "token-write"),
-		},
-		{
-			Scenario: "S21", Fault: "the same; the token is the current counter",
-			Variants: variants("token-current", "token-write"),
-		},
-		{
-			Scenario: "S22", Fault: "of three servers c3 reaches one, c1 A and B, c2 B and C; SIGSTOP of c1 before its write",
-			Variants: variants("token-naive-max", "token-write"),
-		},
-		{
-			Scenario: "S24", Fault: "SIGSTOP of c1 before its write, until c2 has read",
-			Variants: variants("default", "token-write", "token-admit"),
-		},
-		{
-			Scenario: "S26", Fault: "C's memory is full (CONFIG SET maxmemory, policy volatile-ttl) and others write",
-			TTL: longTTL, Args: []string{"--maxmemory-policy", "volatile-ttl"},
-			Variants: []variant{{Design: "setpx-cad"}, {Design: "default"}, {Design: "token-admit"}, {Design: "verified"}},
-		},
-		{
-			Scenario: "S26b", Fault: "FLUSHALL on C",
-			TTL: longTTL, Variants: variants("default", "token-admit"),
-		},
-		{
-			Scenario: "S26c", Fault: "DEL of the key on C and D, and c1's lease is on all five",
-			TTL: longTTL, Variants: variants("redlock", "default"),
-		},
-		{
-			Scenario: "S27", Fault: "SIGSTOP of E",
-			TTL: longTTL, Variants: []variant{{Design: "no-timeout"}, {Design: "setpx-cad", Timeout: patience}, {Design: "redlock", Timeout: time.Second}, {Design: "default", Timeout: time.Second}},
-		},
-		{
-			Scenario: "X1", Fault: "kill -9 of the holder",
-			Variants: variants("setpx-cad", "redlock", "default"),
-		},
-		{
-			Scenario: "X2", Fault: "partition: c1 reaches A and B, c2 C, D and E",
-			TTL: longTTL, Variants: variants("redlock", "default"),
-		},
+	var all []Case
+	if err := json.Unmarshal(caseList, &all); err != nil {
+		panic("cases.json: " + err.Error()) // a test reads it
 	}
+	return all
 }
 
-func aof(fsync string) []string { return []string{"--appendonly", "yes", "--appendfsync", fsync} }
+// scripts perform cases whose faults hit requests in flight.
+var scripts = map[string]func(*environment){
+	"delayedWrite": delayedWrite, "stoppedBeforeReplies": stoppedBeforeReplies, "crashUnnoticed": crashUnnoticed,
+	"setsInHungServers": setsInHungServers, "notAtomic": notAtomic, "halves": halves,
+}
 
 // delayedWrite is S2.
 func delayedWrite(s *environment) {

@@ -368,7 +368,7 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	c.mu.Unlock()
 	e := c.entry(wasAcquired, began)
 	e.Words = words
-	return answer{Token: lease.Token(), Validity: lease.Validity()}, c.note(ctx, e)
+	return answer{Validity: lease.Validity()}, c.note(ctx, e)
 }
 
 // check checks the lease and records the result.
@@ -389,10 +389,7 @@ func (c *client) check(ctx context.Context) (answer, error) {
 	return a, err
 }
 
-var (
-	errStale   = errors.New("refused by the resource: stale")
-	errInvalid = errors.New("the lease has expired")
-)
+var errInvalid = errors.New("the lease has expired")
 
 // update reads and writes the next value, if the lease is valid after the read. With Pause
 // it stops after the check, as if the process were stopped there.
@@ -463,11 +460,7 @@ func (c *client) write(ctx context.Context, r request) error {
 	c.mu.Lock()
 	seen := c.seen
 	c.mu.Unlock()
-	wait := patience
-	if r.Patience > 0 {
-		wait = r.Patience
-	}
-	_, err := c.operate(ctx, wasWritten, seen.Value+1, seen.Version, wait)
+	_, err := c.operate(ctx, wasWritten, seen.Value+1, seen.Version, cmp.Or(r.Patience, patience))
 	return err
 }
 
@@ -501,7 +494,7 @@ func (c *client) operate(ctx context.Context, what string, value int64, version 
 	case err != nil:
 		return e, err
 	case e.What == wasStale:
-		return e, errStale
+		return e, errors.New("refused by the resource: stale")
 	case e.What != what:
 		return e, errors.New(e.Words)
 	}

@@ -32,8 +32,6 @@ type clientProcess struct {
 
 // clientOptions are the differences of one client.
 type clientOptions struct {
-	// targets changes its list of servers.
-	targets func([]target) []target
 	// resource routes its reads and writes through opsLink.
 	resource bool
 	// front returns its address of a server. nil: the server's own address.
@@ -61,7 +59,7 @@ func (s *environment) startClient(how ...clientOptions) *clientProcess {
 	s.clients = append(s.clients, a)
 	a.reader.Go(a.read)
 
-	setup := &setup{Who: a.who, Index: a.index, Scenario: s.tc.Scenario, Design: s.variant.Design, TTL: s.ttl, Timeout: s.variant.timeout(s.ttl), Resource: s.resourceConfig}
+	setup := &setup{Who: a.who, Index: a.index, Scenario: s.tc.Scenario, Design: s.design, TTL: s.ttl, Timeout: s.tc.timeout(s.design, s.ttl), Resource: s.resourceConfig}
 	for i, v := range s.servers {
 		target := v.Addr()
 		for _, e := range how {
@@ -85,9 +83,6 @@ func (s *environment) startClient(how ...clientOptions) *clientProcess {
 		setup.TTL, setup.MaxTTL = cmp.Or(e.ttl, setup.TTL), cmp.Or(e.maxTTL, setup.MaxTTL)
 		for i := range setup.Targets {
 			setup.Targets[i].Lifetime = e.lifetime
-		}
-		if e.targets != nil {
-			setup.Targets = e.targets(setup.Targets)
 		}
 		if e.resource {
 			setup.Resource.Addr = s.opsLink.Addr()

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,18 +21,17 @@ import (
 // methods and those of its clients end the run at the first step that fails. Only the
 // run's own goroutine may call them.
 type environment struct {
-	ctx     context.Context
-	run     *run
-	dir     string
-	tc      Case
-	variant variant
-	cfg     simulation.Config // as in the simulation
-	ttl     time.Duration
+	ctx    context.Context
+	run    *run
+	dir    string
+	tc     Case
+	design string
+	cfg    simulation.Config // as in the simulation
+	ttl    time.Duration
 	// alone: the design uses one server.
 	alone bool
 
 	servers        []*server
-	resource       *process
 	rowHome        *redisproc.Server // instead of resource
 	resourceConfig resourceConfig
 	opsLink        *redisproc.Link // between c1 and the resource
@@ -74,10 +74,7 @@ func (s *environment) say(format string, args ...any) {
 
 // build starts the servers and the resource.
 func (s *environment) build() {
-	count := s.cfg.Servers
-	if count == 0 {
-		count = 5
-	}
+	count := cmp.Or(s.cfg.Servers, 5)
 	if s.alone {
 		count = 1
 	}
@@ -125,7 +122,6 @@ func (s *environment) startResource() {
 		s.must(os.Mkdir(dir, 0o700))
 		p, err := startRole("the resource", roleResource, s.run.dir, []string{dirVariable + "=" + dir, kindVariable + "=" + kind})
 		s.must(err)
-		s.resource = p
 		s.closers = append(s.closers, p.end)
 		line, err := p.out.ReadString('\n')
 		if err != nil {

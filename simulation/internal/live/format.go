@@ -13,11 +13,11 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Formats are the formats of WriteReport and WriteSoak.
+// Formats are the formats of reports: text of at most 100 columns, Markdown, and JSON.
 var Formats = []string{"text", "markdown", "json"}
 
-// WriteReport writes a report as text of at most 100 columns, as Markdown or as JSON.
-func WriteReport(w io.Writer, r Report, format string) error {
+// Write writes the report in one of Formats.
+func (r Report) Write(w io.Writer, format string) error {
 	return write(w, format, r.text, r.markdown, r)
 }
 

@@ -102,7 +102,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 func TestDisagreement(t *testing.T) {
 	onServers(t)
 	cases := named(t, "S7")
-	cases[0].Variants = []variant{{Design: "redlock", As: "default"}, {Design: "default", As: "redlock"}}
+	cases[0].Designs, cases[0].PredictedBy = []string{"redlock", "default"}, map[string]string{"redlock": "default", "default": "redlock"}
 	report, err := Run(t.Context(), Options{Cases: cases})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Disagreements)
@@ -122,7 +122,7 @@ func TestUnknownCase(t *testing.T) {
 	known := named(t, "X2")[0]
 	unknown, design := known, known
 	unknown.Scenario = "S99"
-	design.Variants = []variant{{Design: "prayer"}}
+	design.Designs = []string{"prayer"}
 	report, err := Run(t.Context(), Options{Cases: []Case{unknown, design}})
 	require.NoError(t, err)
 	require.Equal(t, len(report.Lines), report.Disagreements)
@@ -152,7 +152,7 @@ func TestInterruptedRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(report.Summary(), heading), report.Summary())
 	for _, format := range []string{"text", "markdown"} {
 		var text strings.Builder
-		require.NoError(t, WriteReport(&text, report, format))
+		require.NoError(t, report.Write(&text, format))
 		require.True(t, strings.HasPrefix(text.String(), heading), text.String())
 		require.Equal(t, 1, strings.Count(text.String(), "INTERRUPTED"))
 	}
@@ -199,7 +199,7 @@ func TestWithoutCompiler(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cases := named(t, "S4", "S7")
 	for i := range cases {
-		cases[i].Variants = []variant{{Design: "default"}}
+		cases[i].Designs = []string{"default"}
 	}
 	report, err := Run(t.Context(), Options{Binary: server, Cases: cases})
 	require.NoError(t, err)
@@ -218,18 +218,18 @@ func TestFormats(t *testing.T) {
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}
 	var text, page, all strings.Builder
-	require.NoError(t, WriteReport(&text, report, "text"))
+	require.NoError(t, report.Write(&text, "text"))
 	for line := range strings.Lines(text.String()) {
 		require.LessOrEqual(t, len(line), 101, "%q", line)
 	}
 	for _, has := range []string{"yes", " NO", "9: never free: never", "FAILED", "skipped", "no compiler", "2 not as the simulation predicts"} {
 		require.Contains(t, text.String(), has)
 	}
-	require.NoError(t, WriteReport(&page, report, "markdown"))
+	require.NoError(t, report.Write(&page, "markdown"))
 	require.Contains(t, page.String(), "| S4 | a \\| jump | redlock | two holders | two holders | yes |")
-	require.NoError(t, WriteReport(&all, report, "json"))
+	require.NoError(t, report.Write(&all, "json"))
 	var back Report
 	require.NoError(t, json.Unmarshal([]byte(all.String()), &back))
 	require.Equal(t, report, back)
-	require.Error(t, WriteReport(&all, report, "verse"))
+	require.Error(t, report.Write(&all, "verse"))
 }

@@ -49,11 +49,11 @@ type task struct {
 
 // play performs the case's scenario.
 func (s *environment) play() {
-	scenario, design, err := settings(s.tc.Scenario, s.variant.Design)
+	scenario, design, err := settings(s.tc.Scenario, s.design)
 	s.must(err)
 	_, schedule := scenario.Setting(design)
 	p := &play{env: s, replicas: map[*server][]*replica{}, expected: map[string][]bool{}, slack: longSlack}
-	predicted, err := predict(s.tc.Scenario, s.variant.predictedBy())
+	predicted, err := predict(s.tc.Scenario, s.tc.predictedBy(s.design))
 	s.must(err)
 	if slices.Contains(predicted, simulation.NoProgress) || slices.Contains(predicted, simulation.NeverFree) {
 		p.slack = shortSlack
@@ -111,7 +111,7 @@ func (s *environment) play() {
 // expect notes the results of requests in the simulation.
 func (p *play) expect() {
 	s := p.env
-	scenario, design, err := settings(s.tc.Scenario, s.variant.predictedBy())
+	scenario, design, err := settings(s.tc.Scenario, s.tc.predictedBy(s.design))
 	s.must(err)
 	r, err := scenario.Play(0, design)
 	s.must(err)

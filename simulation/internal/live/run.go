@@ -163,15 +163,15 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	var mu sync.Mutex // of finished and Progress
 	finished := map[int]Line{}
 	for _, tc := range options.Cases {
-		for _, variant := range tc.Variants {
+		for _, design := range tc.Designs {
 			i := report.Planned
 			report.Planned++
 			plays.Go(func() error {
 				if ctx.Err() != nil {
 					return nil
 				}
-				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: variant.Design}
-				r.play(ctx, tc, variant, &line)
+				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design}
+				r.play(ctx, tc, design, &line)
 				mu.Lock()
 				defer mu.Unlock()
 				if ctx.Err() != nil {
@@ -225,7 +225,7 @@ func (r *run) version(ctx context.Context) (string, error) {
 const tries = 4
 
 // play fills in one line.
-func (r *run) play(ctx context.Context, tc Case, variant variant, line *Line) {
+func (r *run) play(ctx context.Context, tc Case, design string, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
 	fail := func(err error) { line.Err = err.Error() }
@@ -235,13 +235,13 @@ func (r *run) play(ctx context.Context, tc Case, variant variant, line *Line) {
 		return
 	}
 	line.Title = scenario.Title
-	if line.Predicted, err = predict(tc.Scenario, variant.predictedBy()); err != nil {
+	if line.Predicted, err = predict(tc.Scenario, tc.predictedBy(design)); err != nil {
 		fail(err)
 		return
 	}
 	ttl := tc.ttl()
 	for {
-		history, notes, err := r.perform(ctx, tc, variant, ttl)
+		history, notes, err := r.perform(ctx, tc, design, ttl)
 		line.Notes = notes
 		switch {
 		case errors.Is(err, errNoMachine):
@@ -294,19 +294,19 @@ func expected(kinds []simulation.ViolationKind, history []entry) judge.Verdict {
 }
 
 // perform runs a case with one design, once.
-func (r *run) perform(ctx context.Context, tc Case, variant variant, ttl time.Duration) (history []entry, notes []string, err error) {
-	scenario, design, err := settings(tc.Scenario, variant.Design)
+func (r *run) perform(ctx context.Context, tc Case, design string, ttl time.Duration) (history []entry, notes []string, err error) {
+	scenario, lock, err := settings(tc.Scenario, design)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, _ := scenario.Setting(design)
+	cfg, _ := scenario.Setting(lock)
 	dir, err := os.MkdirTemp(r.dir, strings.ToLower(tc.Scenario)+"-")
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s timed out", tc.Name(), variant.Design))
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s timed out", tc.Name(), design))
 	defer cancel()
-	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, variant: variant, cfg: cfg, ttl: ttl, alone: design.Servers == 1}
+	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, design: design, cfg: cfg, ttl: ttl, alone: lock.Servers == 1}
 	defer func() {
 		notes = s.notes
 		if p := recover(); p != nil {
@@ -320,8 +320,8 @@ func (r *run) perform(ctx context.Context, tc Case, variant variant, ttl time.Du
 		err = errors.Join(err, s.close())
 	}()
 	s.build()
-	if tc.script != nil {
-		tc.script(s)
+	if script := scripts[tc.Script]; script != nil {
+		script(s)
 	} else {
 		s.play()
 	}

@@ -24,9 +24,8 @@ import (
 
 // SoakOptions configure Soak.
 type SoakOptions struct {
-	// Binary and Args are as in Options.
+	// Binary is as in Options.
 	Binary string
-	Args   []string
 	// For is the duration, at least MinSoak.
 	For time.Duration
 	// Seed selects the plan of faults. Faults restricts their kinds. Default: all.
@@ -116,7 +115,7 @@ func Soak(ctx context.Context, options SoakOptions) (report soakReport, err erro
 	if options.For < MinSoak {
 		return report, fmt.Errorf("live: a soak of %v is too short, want at least %v", options.For, MinSoak)
 	}
-	r, err := begin(Options{Binary: options.Binary, Args: options.Args})
+	r, err := begin(Options{Binary: options.Binary})
 	if err != nil {
 		return report, err
 	}
@@ -125,13 +124,13 @@ func Soak(ctx context.Context, options SoakOptions) (report soakReport, err erro
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
-	tc := Case{Machine: true, TTL: soakTTL}
+	tc := Case{Machine: true}
 	_, noClocks := r.library()
 	if noClocks != nil {
 		tc.Machine = false
 	}
-	variant := variant{Design: "token-admit"}
-	_, design, err := settings("", variant.Design)
+	const name = "token-admit"
+	_, design, err := settings("", name)
 	if err != nil {
 		return report, err
 	}
@@ -140,7 +139,7 @@ func Soak(ctx context.Context, options SoakOptions) (report soakReport, err erro
 	if err != nil {
 		return report, err
 	}
-	s := &environment{ctx: ctx, run: r, dir: dir, tc: tc, variant: variant, cfg: cfg, ttl: soakTTL}
+	s := &environment{ctx: ctx, run: r, dir: dir, tc: tc, design: name, cfg: cfg, ttl: soakTTL}
 	k := &soakRun{env: s, options: options, report: &report, noClocks: noClocks, random: rand.New(rand.NewPCG(options.Seed, 0x74746c))}
 	defer func() {
 		p := recover()
@@ -554,8 +553,8 @@ func (k *soakRun) read(history []entry) {
 	r.Judge = string(verdict.Resource)
 }
 
-// WriteSoak writes a report as text, as Markdown or as JSON.
-func WriteSoak(w io.Writer, r soakReport, format string) error {
+// Write writes the report in one of Formats.
+func (r soakReport) Write(w io.Writer, format string) error {
 	return write(w, format, r.Summary, r.markdown, r)
 }
 

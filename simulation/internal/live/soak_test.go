@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 	}
 	for _, format := range Formats {
 		var out strings.Builder
-		require.NoError(t, WriteSoak(&out, report, format))
+		require.NoError(t, report.Write(&out, format))
 		require.NotEmpty(t, out.String())
 		if format == "json" {
 			var back soakReport
@@ -58,7 +58,7 @@ func TestInterruptedSoak(t *testing.T) {
 	require.Less(t, report.Lasted, time.Minute)
 	for _, format := range []string{"text", "markdown"} {
 		var text strings.Builder
-		require.NoError(t, WriteSoak(&text, report, format))
+		require.NoError(t, report.Write(&text, format))
 		require.Regexp(t, `^INTERRUPTED after [\d.]+m?s of 1h0m0s\. Only what happened until then is counted\.\n`, text.String())
 		require.Contains(t, text.String(), "Leftover keys were not checked.")
 	}

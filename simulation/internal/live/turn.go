@@ -25,9 +25,6 @@ type load struct {
 // cycle is the result of a turn.
 type cycle struct {
 	Acquired bool `json:"acquired,omitempty"`
-	Written  bool `json:"written,omitempty"`
-	// Stale: the guard refused the read or the write.
-	Stale bool `json:"stale,omitempty"`
 	// Handle is the handle of a lease that was handed off, to these workers in turn.
 	Handle string        `json:"handle,omitempty"`
 	To     []destination `json:"to,omitempty"`
@@ -67,10 +64,7 @@ func (c *client) soak(ctx context.Context, l load, id int) error {
 		}
 		c.say(answer{ID: id, Event: eventTurn, Cycle: &cycle{Acquired: true}})
 		hold := time.Duration(random.Int64N(int64(l.Hold) + 1))
-		done := &cycle{}
-		err = c.turn(ctx, hold, random, done)
-		done.Written, done.Stale = err == nil, errors.Is(err, errStale)
-		c.say(answer{ID: id, Event: eventTurn, Cycle: done})
+		c.say(answer{ID: id, Event: eventTurn, Cycle: c.turn(ctx, hold, random)})
 	}
 }
 
@@ -90,28 +84,27 @@ func (c *client) wait(ctx context.Context) error {
 }
 
 // turn uses the lock. The pause is between the check of the lease and the write, where a
-// delay is most harmful.
-func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand, done *cycle) error {
-	err := c.updateAfter(ctx, request{}, func() error {
+// delay is most harmful. The ledger has all outcomes.
+func (c *client) turn(ctx context.Context, hold time.Duration, random *rand.Rand) *cycle {
+	_ = c.updateAfter(ctx, request{}, func() error {
 		time.Sleep(hold)
 		return nil
 	})
 	if random.IntN(4) == 0 {
 		_ = c.withLease(func(l simulation.Lease) error { return l.Extend(ctx) }) // an error shows in the next check
 	}
-	_, checked := c.check(ctx)
+	_, _ = c.check(ctx)
 	if coordinator := c.coordinator(); coordinator != nil && random.IntN(32) == 0 {
 		_, _ = coordinator.Inspect(ctx, key) // harmless at any time
 		_, _ = coordinator.Verify(ctx)
 	}
 	if random.IntN(3) == 0 {
-		if done.Handle = c.handOff(ctx); done.Handle != "" {
-			done.To = c.destinations(random)
-			return errors.Join(err, checked)
+		if handle := c.handOff(ctx); handle != "" {
+			return &cycle{Handle: handle, To: c.destinations(random)}
 		}
 	}
-	_ = c.release(ctx) // its error does not change the result
-	return errors.Join(err, checked)
+	_ = c.release(ctx)
+	return &cycle{}
 }
 
 // destinations returns random receivers of a handle: mostly one client, sometimes two or

@@ -3,6 +3,10 @@
 package live
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +16,9 @@ import (
 
 // Every scenario has a live form or a reason why not, and all designs exist.
 func TestEveryScenarioIsAccountedFor(t *testing.T) {
+	strict := json.NewDecoder(bytes.NewReader(caseList))
+	strict.DisallowUnknownFields()
+	assert.NoError(t, strict.Decode(new([]Case)))
 	unplayed := Unplayed()
 	played := map[string]bool{}
 	for _, tc := range Cases() {
@@ -22,9 +29,14 @@ func TestEveryScenarioIsAccountedFor(t *testing.T) {
 		if !assert.NoError(t, err) {
 			continue
 		}
-		for _, variant := range tc.Variants {
-			_, err := s.Design(variant.Design)
+		for _, design := range tc.Designs {
+			_, err := s.Design(design)
 			assert.NoError(t, err)
+		}
+		assert.Subset(t, tc.Designs, slices.Collect(maps.Keys(tc.Timeouts)))
+		assert.Subset(t, tc.Designs, slices.Collect(maps.Keys(tc.PredictedBy)))
+		if tc.Script != "" {
+			assert.Contains(t, scripts, tc.Script)
 		}
 	}
 	known := map[string]bool{}

@@ -2,11 +2,7 @@
 
 package live
 
-import (
-	"time"
-
-	"github.com/redquorum/redlock/fencing"
-)
+import "time"
 
 // request is one line from the run to a client process.
 type request struct {
@@ -51,7 +47,6 @@ type answer struct {
 	OK    bool   `json:"ok"`
 	// Why is the reason if OK is false.
 	Why      string        `json:"why,omitempty"`
-	Token    fencing.Token `json:"token,omitempty"`
 	Validity time.Duration `json:"validity,omitempty"`
 	// Gap is the longest time in which nothing ran in the process, as measured by a
 	// goroutine that polls the clock.

@@ -33,7 +33,7 @@ func TestArguments(t *testing.T) {
 	assert.Regexp(t, `^token-admit under pause: none of \d+$`, evidence[2].Text)
 	assert.Equal(t, "pause", evidence[2].Fault)
 
-	assert.Empty(t, r.evidence(report.Evidence{Design: "no-such", Fault: "pause"}))
+	assert.Empty(t, r.evidence([]report.Evidence{{Design: "no-such", Fault: "pause"}}))
 	var html strings.Builder
 	require.NoError(t, report.HTML(&html, report.Report{Arguments: r.Arguments(), Matrix: r.Matrix(), Verdicts: r.Verdicts()}))
 	assert.Contains(t, html.String(), `<a href="#scenario-S1">S1: breaks`)

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -254,9 +255,7 @@ func ofServers(f *simulation.Fault) {
 // ofClients moves a fault from a server to a client.
 func ofClients(f *simulation.Fault) {
 	f.Server = ""
-	if f.Process == "" {
-		f.Process = fmt.Sprintf("c%d", 1+chosen(f, 3))
-	}
+	f.Process = cmp.Or(f.Process, fmt.Sprintf("c%d", 1+chosen(f, 3)))
 }
 
 // oftenAll makes one in four faults of a server a fault of all servers, because they share a

@@ -43,19 +43,6 @@ func DefaultPlan() Plan {
 	return p
 }
 
-// PlanFor compares designs with a few well-known ones, under all faults, and in the curves
-// if they are registered.
-func PlanFor(names ...string) Plan {
-	p := DefaultPlan()
-	p.Designs, p.Listed, p.ScenarioSeeds = nil, false, 0
-	for _, name := range append(names, "setpx-cad", "redlock", "default", "token-admit") {
-		if !slices.Contains(p.Designs, name) {
-			p.Designs = append(p.Designs, name)
-		}
-	}
-	return p
-}
-
 // ErrPlan is wrapped by the error for an invalid Plan or Pool.
 var ErrPlan = errors.New("matrix: bad plan")
 

@@ -10,15 +10,15 @@ import (
 //go:embed mutants.txt
 var patches string
 
-// Group has the mutants of one kind of guarantee.
-type Group struct {
+// group has the mutants of one kind of guarantee.
+type group struct {
 	// Title names the kind, and Intro is a sentence that states it.
 	Title, Intro string
-	Mutants      []Mutant
+	Mutants      []mutant
 }
 
 // Groups returns all mutants, in the order in which to read their guarantees.
-var Groups = sync.OnceValue(func() []Group {
+var Groups = sync.OnceValue(func() []group {
 	groups, err := parse(patches)
 	if err != nil {
 		panic("mutants.txt: " + err.Error()) // a test parses it
@@ -27,8 +27,8 @@ var Groups = sync.OnceValue(func() []Group {
 })
 
 // All returns every mutant.
-func All() []Mutant {
-	var all []Mutant
+func All() []mutant {
+	var all []mutant
 	for _, g := range Groups() {
 		all = append(all, g.Mutants...)
 	}
@@ -44,33 +44,33 @@ func All() []Mutant {
 //	@ marker
 //	-text in the line below the marker
 //	+text in its place
-func parse(text string) (groups []Group, err error) {
-	group, mutant, edit := &Group{}, &Mutant{}, &Edit{}
+func parse(text string) (groups []group, err error) {
+	inGroup, inMutant, last := &group{}, &mutant{}, &edit{}
 	for i, line := range strings.Split(text, "\n") {
 		name, rest, _ := strings.Cut(line, ": ")
 		switch {
 		case line == "" || strings.HasPrefix(line, "//"):
 		case strings.HasPrefix(line, "# "):
-			groups = append(groups, Group{Title: name[2:], Intro: rest})
-			group = &groups[len(groups)-1]
+			groups = append(groups, group{Title: name[2:], Intro: rest})
+			inGroup = &groups[len(groups)-1]
 		case strings.HasPrefix(line, "@ "):
-			mutant.Edits = append(mutant.Edits, Edit{Marker: line[2:]})
-			edit = &mutant.Edits[len(mutant.Edits)-1]
+			inMutant.Edits = append(inMutant.Edits, edit{Marker: line[2:]})
+			last = &inMutant.Edits[len(inMutant.Edits)-1]
 		case line[0] == '-':
-			edit.Old = addLine(edit.Old, line[1:])
+			last.Old = addLine(last.Old, line[1:])
 		case line[0] == '+':
-			edit.New = addLine(edit.New, line[1:])
+			last.New = addLine(last.New, line[1:])
 		default:
 			d, err := parseDetector(rest)
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
 			if name == "also" {
-				mutant.Also = append(mutant.Also, d)
+				inMutant.Also = append(inMutant.Also, d)
 				continue
 			}
-			group.Mutants = append(group.Mutants, Mutant{Name: name, Detector: d})
-			mutant = &group.Mutants[len(group.Mutants)-1]
+			inGroup.Mutants = append(inGroup.Mutants, mutant{Name: name, Detector: d})
+			inMutant = &inGroup.Mutants[len(inGroup.Mutants)-1]
 		}
 	}
 	return groups, nil

@@ -28,8 +28,8 @@ type Marker struct {
 	Line int
 }
 
-// ErrMarker: a marker is malformed, repeats a name, or is not directly above a line.
-var ErrMarker = errors.New("mutants: bad marker")
+// errMarker: a marker is malformed, repeats a name, or is not directly above a line.
+var errMarker = errors.New("mutants: bad marker")
 
 // marked are the library's folders, which have markers.
 var marked = []string{"drift", "fencing", "instance", "quorum"}
@@ -40,7 +40,7 @@ var (
 	comment    = regexp.MustCompile(`^\s*(?://|--|$)`)
 )
 
-// Markers returns all markers of the source, sorted by file and line. The error Is ErrMarker.
+// Markers returns all markers of the source, sorted by file and line. The error Is errMarker.
 func (s Source) Markers() ([]Marker, error) { return s.markers() }
 
 func readMarkers(root string) ([]Marker, error) {
@@ -65,7 +65,7 @@ func readMarkers(root string) ([]Marker, error) {
 			list, err := markersIn(filepath.ToSlash(file), string(text))
 			for _, m := range list {
 				if other, twice := seen[m.Name]; twice {
-					return fmt.Errorf("%w: %s is in %s:%d and in %s:%d", ErrMarker, m.Name, other.File, other.Line, m.File, m.Line)
+					return fmt.Errorf("%w: %s is in %s:%d and in %s:%d", errMarker, m.Name, other.File, other.Line, m.File, m.Line)
 				}
 				seen[m.Name] = m
 			}
@@ -89,9 +89,9 @@ func markersIn(file, text string) ([]Marker, error) {
 			list = append(list, Marker{Name: m[1], Guarantee: m[2], File: file})
 			above++
 		case markerLine.MatchString(line):
-			return nil, fmt.Errorf("%w: %s:%d is %q, want guard:name, two spaces and a sentence", ErrMarker, file, i+1, line)
+			return nil, fmt.Errorf("%w: %s:%d is %q, want guard:name, two spaces and a sentence", errMarker, file, i+1, line)
 		case above > 0 && comment.MatchString(line):
-			return nil, fmt.Errorf("%w: %s:%d: %s doesn't stand directly above a line of code", ErrMarker, file, i+1, list[len(list)-1].Name)
+			return nil, fmt.Errorf("%w: %s:%d: %s doesn't stand directly above a line of code", errMarker, file, i+1, list[len(list)-1].Name)
 		default:
 			for ; above > 0; above-- {
 				list[len(list)-above].Line = i + 1

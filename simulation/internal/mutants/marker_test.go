@@ -27,7 +27,7 @@ func TestMarkersIn(t *testing.T) {
 		"at the file's end": "//guard:one  the first\n",
 	} {
 		_, err := markersIn("a.go", text)
-		assert.ErrorIs(t, err, ErrMarker, name)
+		assert.ErrorIs(t, err, errMarker, name)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestMarkerNamesAreUnique(t *testing.T) {
 
 	write("fencing/c.go", "//guard:two  again\nvar c = 1\n")
 	_, err = readMarkers(root)
-	require.ErrorIs(t, err, ErrMarker)
+	require.ErrorIs(t, err, errMarker)
 	assert.ErrorContains(t, err, "two is in fencing/c.go:2 and in quorum/b.lua:2")
 }
 
@@ -57,12 +57,12 @@ func TestMarkerNamesAreUnique(t *testing.T) {
 func TestApplyPads(t *testing.T) {
 	const text = "//guard:one  the first\nif a {\n\tb()\n}\nc()\n"
 	for _, test := range []struct {
-		edit Edit
+		edit edit
 		want string
 	}{
-		{Edit{"one", "if a {\n\tb()\n}", "b()"}, "//guard:one  the first\nb()\n\n\nc()\n"},
-		{Edit{"one", "if a {\n\tb()\n}\n", ""}, "//guard:one  the first\n\n\n\nc()\n"},
-		{Edit{"one", "if a {\n\tb", "{ b"}, "//guard:one  the first\n{ b()\n}\nc()\n"},
+		{edit{"one", "if a {\n\tb()\n}", "b()"}, "//guard:one  the first\nb()\n\n\nc()\n"},
+		{edit{"one", "if a {\n\tb()\n}\n", ""}, "//guard:one  the first\n\n\n\nc()\n"},
+		{edit{"one", "if a {\n\tb", "{ b"}, "//guard:one  the first\n{ b()\n}\nc()\n"},
 	} {
 		got, err := test.edit.apply(text)
 		require.NoError(t, err)

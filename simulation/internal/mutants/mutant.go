@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Mutant is the library with one mistake. It breaks the guarantee that the marker of its
+// mutant is the library with one mistake. It breaks the guarantee that the marker of its
 // first edit states.
-type Mutant struct {
+type mutant struct {
 	// Name is short and unique: letters, digits and dashes.
 	Name string
 	// Edits change the source. There are several if one mistake takes several lines.
-	Edits []Edit
+	Edits []edit
 	// Detector is expected to catch it.
 	Detector Detector
 	// Also are scenarios and searches that must each catch it as well.
@@ -21,7 +21,7 @@ type Mutant struct {
 }
 
 // Markers returns the names of the markers whose lines it changes, each once.
-func (m Mutant) Markers() []string {
+func (m mutant) Markers() []string {
 	var names []string
 	for _, e := range m.Edits {
 		if !slices.Contains(names, e.Marker) {
@@ -31,8 +31,8 @@ func (m Mutant) Markers() []string {
 	return names
 }
 
-// Edit replaces text in the line below a marker.
-type Edit struct {
+// edit replaces text in the line below a marker.
+type edit struct {
 	// Marker is the name of a Marker.
 	Marker string
 	// Old is replaced by New. It begins exactly once in the line below the marker, and
@@ -87,17 +87,17 @@ func (d Detector) String() string {
 func (d Detector) simulated() bool { return d.Package == "" }
 
 var (
-	// ErrStale: a mutant no longer fits the source, because its marker or the text that
+	// errStale: a mutant no longer fits the source, because its marker or the text that
 	// it replaces is gone.
-	ErrStale = errors.New("mutants: stale")
-	// ErrUnknown: no mutant has the given name.
-	ErrUnknown = errors.New("mutants: unknown")
+	errStale = errors.New("mutants: stale")
+	// errUnknown: no mutant has the given name.
+	errUnknown = errors.New("mutants: unknown")
 	// ErrSource: the module's source or the go tool was not found.
 	ErrSource = errors.New("mutants: no source")
 )
 
 // apply makes the edit in the text of the marker's file.
-func (e Edit) apply(text string) (string, error) {
+func (e edit) apply(text string) (string, error) {
 	begin, end, found := guarded(text, e.Marker)
 	at, n := 0, 0
 	for i := begin; i < end; i++ {
@@ -107,13 +107,13 @@ func (e Edit) apply(text string) (string, error) {
 	}
 	switch {
 	case !found:
-		return "", fmt.Errorf("%w: there is no marker %q", ErrStale, e.Marker)
+		return "", fmt.Errorf("%w: there is no marker %q", errStale, e.Marker)
 	case e.Old == "":
-		return "", fmt.Errorf("%w: %s: empty Old", ErrStale, e.Marker)
+		return "", fmt.Errorf("%w: %s: empty Old", errStale, e.Marker)
 	case e.Old == e.New:
-		return "", fmt.Errorf("%w: %s: Old equals New: %q", ErrStale, e.Marker, e.Old)
+		return "", fmt.Errorf("%w: %s: Old equals New: %q", errStale, e.Marker, e.Old)
 	case n != 1:
-		return "", fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", ErrStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
+		return "", fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", errStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
 	}
 	behind := text[at+len(e.Old):]
 	return text[:at] + e.padded(behind) + behind, nil
@@ -121,7 +121,7 @@ func (e Edit) apply(text string) (string, error) {
 
 // padded returns New with at least as many lines as Old, if lines can be added, so that
 // the code after it keeps its line numbers. relink needs that.
-func (e Edit) padded(behind string) string {
+func (e edit) padded(behind string) string {
 	fewer := strings.Count(e.Old, "\n") - strings.Count(e.New, "\n")
 	if fewer <= 0 || !strings.HasSuffix(e.Old, "\n") && !strings.HasPrefix(behind, "\n") {
 		return e.New
@@ -130,8 +130,8 @@ func (e Edit) padded(behind string) string {
 }
 
 // Select returns the named mutants in the list's order, or all of them without names. The
-// error Is ErrUnknown and lists the known names.
-func Select(names ...string) ([]Mutant, error) {
+// error Is errUnknown and lists the known names.
+func Select(names ...string) ([]mutant, error) {
 	all := All()
 	if len(names) == 0 {
 		return all, nil
@@ -140,7 +140,7 @@ func Select(names ...string) ([]Mutant, error) {
 	for _, name := range names {
 		wanted[name] = true
 	}
-	var chosen []Mutant
+	var chosen []mutant
 	known := make([]string, len(all))
 	for i, m := range all {
 		if known[i] = m.Name; wanted[m.Name] {
@@ -150,7 +150,7 @@ func Select(names ...string) ([]Mutant, error) {
 	}
 	for _, name := range names {
 		if wanted[name] {
-			return nil, fmt.Errorf("%w: no mutant %q; there are %s", ErrUnknown, name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%w: no mutant %q; there are %s", errUnknown, name, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil

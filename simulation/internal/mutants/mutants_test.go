@@ -1,4 +1,4 @@
-package mutants_test
+package mutants
 
 import (
 	"context"
@@ -17,15 +17,14 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/mutants"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func source(t *testing.T) mutants.Source {
+func source(t *testing.T) Source {
 	t.Helper()
-	s, err := mutants.Open(t.Context(), ".")
+	s, err := Open(t.Context(), ".")
 	require.NoError(t, err)
 	return s
 }
@@ -34,7 +33,7 @@ func source(t *testing.T) mutants.Source {
 // marker says which guarantee to break.
 func TestNoneIsStale(t *testing.T) {
 	s := source(t)
-	for _, m := range mutants.All() {
+	for _, m := range All() {
 		assert.NoError(t, s.Check(m))
 	}
 }
@@ -42,7 +41,7 @@ func TestNoneIsStale(t *testing.T) {
 // Every marker has a mutant. A guarantee without one is untested.
 func TestEveryMarkerHasAMutant(t *testing.T) {
 	broken := map[string]bool{}
-	for _, m := range mutants.All() {
+	for _, m := range All() {
 		for _, name := range m.Markers() {
 			broken[name] = true
 		}
@@ -72,7 +71,7 @@ func TestGuaranteesDiffer(t *testing.T) {
 func TestList(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen, edits := map[string]bool{}, map[string]string{}
-	all := mutants.All()
+	all := All()
 	require.GreaterOrEqual(t, len(all), 25)
 	for _, m := range all {
 		assert.Regexp(t, name, m.Name)
@@ -89,7 +88,7 @@ func TestList(t *testing.T) {
 // Every named detector exists.
 func TestDetectors(t *testing.T) {
 	var stories []string
-	for _, s := range scenarios.All() {
+	for _, s := range append(scenarios.All(), scenarios.ForMutants()...) {
 		stories = append(stories, s.ID)
 	}
 	for _, s := range scenarios.Sweeps() {
@@ -97,9 +96,8 @@ func TestDetectors(t *testing.T) {
 			stories = append(stories, s.At(value).ID)
 		}
 	}
-	stories = append(stories, "M1", "M2", "M3", "M4", "M5") // the detector program's own
 	var searches []string
-	for _, s := range mutants.Searches() {
+	for _, s := range Searches() {
 		searches = append(searches, s.Name)
 		_, err := designs.ByName(s.Design)
 		assert.NoError(t, err, s.Name)
@@ -109,8 +107,8 @@ func TestDetectors(t *testing.T) {
 		}
 	}
 	tests := map[string][]string{} // by package, which many mutants have in common
-	for _, m := range mutants.All() {
-		for i, j := range append([]mutants.Detector{m.Detector}, m.Also...) {
+	for _, m := range All() {
+		for i, j := range append([]Detector{m.Detector}, m.Also...) {
 			switch {
 			case j.Scenario != "":
 				assert.Contains(t, stories, j.Scenario, m.Name)
@@ -149,15 +147,15 @@ func testsIn(t *testing.T, dir string) []string {
 }
 
 func TestSelect(t *testing.T) {
-	all, err := mutants.Select()
+	all, err := Select()
 	require.NoError(t, err)
-	assert.Len(t, all, len(mutants.All()))
-	some, err := mutants.Select("set-without-nx", "no-drift")
+	assert.Len(t, all, len(All()))
+	some, err := Select("set-without-nx", "no-drift")
 	require.NoError(t, err)
 	require.Len(t, some, 2)
 	assert.Equal(t, "no-drift", some[0].Name, "in the list's order")
-	_, err = mutants.Select("no-drift", "no-such-thing")
-	require.ErrorIs(t, err, mutants.ErrUnknown)
+	_, err = Select("no-drift", "no-such-thing")
+	require.ErrorIs(t, err, errUnknown)
 	assert.ErrorContains(t, err, `"no-such-thing"`)
 	assert.ErrorContains(t, err, "no-elapsed-check, ")
 }
@@ -165,7 +163,7 @@ func TestSelect(t *testing.T) {
 func TestStale(t *testing.T) {
 	s := source(t)
 	const marker, line = "wall-clock-alone", "return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}"
-	for says, e := range map[string]mutants.Edit{
+	for says, e := range map[string]edit{
 		"begins 0 times":          {Marker: marker, Old: "no such text", New: "x"},
 		"begins 0 times in it":    {Marker: marker, Old: "package drift", New: "package adrift"}, // in another line
 		"begins 2 times":          {Marker: marker, Old: "now", New: "then"},
@@ -173,31 +171,31 @@ func TestStale(t *testing.T) {
 		"empty Old":               {Marker: marker, New: "x"},
 		`no marker "no-such-one"`: {Marker: "no-such-one", Old: "a", New: "b"},
 	} {
-		err := s.Check(mutants.Mutant{Name: "stale", Edits: []mutants.Edit{e}})
-		require.ErrorIs(t, err, mutants.ErrStale, says)
+		err := s.Check(mutant{Name: "stale", Edits: []edit{e}})
+		require.ErrorIs(t, err, errStale, says)
 		assert.ErrorContains(t, err, "stale: ")
 		assert.ErrorContains(t, err, says)
 	}
 	// The second edit sees what the first one made.
-	require.NoError(t, s.Check(mutants.Mutant{Edits: []mutants.Edit{
+	require.NoError(t, s.Check(mutant{Edits: []edit{
 		{Marker: marker, Old: "now.Sub", New: "then.Sub"}, {Marker: marker, Old: "then.Sub", New: "now.Sub"},
 	}}))
 }
 
 func TestSourceIsNeeded(t *testing.T) {
-	_, err := mutants.Open(t.Context(), t.TempDir())
-	require.ErrorIs(t, err, mutants.ErrSource)
+	_, err := Open(t.Context(), t.TempDir())
+	require.ErrorIs(t, err, ErrSource)
 	assert.ErrorContains(t, err, "run this in a checkout of github.com/redquorum/redlock")
 
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "go.mod"), []byte("module example.com/other\n\ngo 1.26\n"), 0o600))
-	_, err = mutants.Open(t.Context(), other)
-	require.ErrorIs(t, err, mutants.ErrSource)
+	_, err = Open(t.Context(), other)
+	require.ErrorIs(t, err, ErrSource)
 	assert.ErrorContains(t, err, "example.com/other")
 
 	t.Setenv("PATH", t.TempDir())
-	_, err = mutants.Open(t.Context(), ".")
-	require.ErrorIs(t, err, mutants.ErrSource)
+	_, err = Open(t.Context(), ".")
+	require.ErrorIs(t, err, ErrSource)
 	assert.ErrorContains(t, err, "go tool")
 }
 
@@ -209,50 +207,50 @@ func TestOutcomes(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
-	list, err := mutants.Select("no-elapsed-check", "guard-passes-lower", "small-jumps-add-up")
+	list, err := Select("no-elapsed-check", "guard-passes-lower", "small-jumps-add-up")
 	require.NoError(t, err)
-	one := func(name, old, new string) mutants.Mutant {
-		return mutants.Mutant{Name: name, Edits: []mutants.Edit{{Marker: "guard-remembers", Old: old, New: new}},
-			Detector: mutants.Detector{Package: "./fencing", Test: "^TestMemoryContract$"}}
+	one := func(name, old, new string) mutant {
+		return mutant{Name: name, Edits: []edit{{Marker: "guard-remembers", Old: old, New: new}},
+			Detector: Detector{Package: "./fencing", Test: "^TestMemoryContract$"}}
 	}
-	elsewhere := list[slices.IndexFunc(list, func(m mutants.Mutant) bool { return m.Name == "guard-passes-lower" })]
+	elsewhere := list[slices.IndexFunc(list, func(m mutant) bool { return m.Name == "guard-passes-lower" })]
 	elsewhere.Name, elsewhere.Detector.Test = "other-detector", "^TestWriteNil$"
 	list = append(list, elsewhere,
 		one("comment", "k.highest = t", "k.highest = t /* the same */"),
 		one("no-go", "k.highest = t", "k.highest = nothing"),
 		one("stale", "no such text", ""))
 
-	told := map[string]mutants.Result{}
-	report, err := mutants.Run(t.Context(), s, mutants.Options{Mutants: list, Progress: func(name string, begins bool, r mutants.Result) {
+	told := map[string]Result{}
+	report, err := Run(t.Context(), s, Options{Mutants: list, Progress: func(name string, begins bool, r Result) {
 		if !begins {
 			told[name] = r
 		}
 	}})
 	require.NoError(t, err)
-	require.Equal(t, mutants.Survived, report.Unbroken.Outcome, report.Unbroken.Says)
+	require.Equal(t, outcomeSurvived, report.Unbroken.Outcome, report.Unbroken.Says)
 	require.Greater(t, report.Unbroken.Runs, 30)
 	require.False(t, report.OK())
 	require.Len(t, report.Results, len(list))
 	for i, want := range []struct {
 		name    string
-		outcome mutants.Outcome
+		outcome outcome
 		by      string
 		says    string
 	}{
-		{"no-elapsed-check", mutants.Caught, "S3 with ", ""},
-		{"small-jumps-add-up", mutants.Caught, "TestMonitor", ""},
-		{"guard-passes-lower", mutants.Caught, "TestMemoryContract/Order", "want a *fencing.StaleError"},
-		{"other-detector", mutants.Caught, "", ""},
-		{"comment", mutants.Survived, "", ""},
-		{"no-go", mutants.Broken, "", "doesn't compile"},
-		{"stale", mutants.Broken, "", "stale"},
+		{"no-elapsed-check", outcomeCaught, "S3 with ", ""},
+		{"small-jumps-add-up", outcomeCaught, "TestMonitor", ""},
+		{"guard-passes-lower", outcomeCaught, "TestMemoryContract/Order", "want a *fencing.StaleError"},
+		{"other-detector", outcomeCaught, "", ""},
+		{"comment", outcomeSurvived, "", ""},
+		{"no-go", outcomeBroken, "", "doesn't compile"},
+		{"stale", outcomeBroken, "", "stale"},
 	} {
 		r := report.Results[i]
 		assert.Equal(t, want.name, r.Name)
 		assert.Equal(t, want.outcome, r.Outcome, "%s: %s %s", r.Name, r.By, r.Says)
 		assert.Contains(t, r.By, want.by)
 		assert.Contains(t, r.Says, want.says)
-		assert.Equal(t, want.outcome == mutants.Caught && want.name != "other-detector", r.AsExpected, r.Name)
+		assert.Equal(t, want.outcome == outcomeCaught && want.name != "other-detector", r.AsExpected, r.Name)
 		assert.Equal(t, r, told[want.name])
 	}
 	words := report.Summary()
@@ -270,12 +268,12 @@ func TestOutcomes(t *testing.T) {
 func TestInterruption(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
-	list, err := mutants.Select("no-drift", "set-without-nx")
+	list, err := Select("no-drift", "set-without-nx")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	began := time.Now()
-	report, err := mutants.Run(ctx, s, mutants.Options{Mutants: list, Parallel: 1, Progress: func(name string, begins bool, _ mutants.Result) {
+	report, err := Run(ctx, s, Options{Mutants: list, Parallel: 1, Progress: func(name string, begins bool, _ Result) {
 		if name == "set-without-nx" && begins {
 			cancel()
 		}
@@ -290,20 +288,20 @@ func TestInterruption(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 
-	_, err = mutants.Run(t.Context(), s, mutants.Options{Parallel: 65})
+	_, err = Run(t.Context(), s, Options{Parallel: 65})
 	require.ErrorContains(t, err, "Parallel is 65")
 }
 
 // Rows are no wider than a terminal.
 func TestRows(t *testing.T) {
-	assert.LessOrEqual(t, len(mutants.Heading()), 101)
+	assert.LessOrEqual(t, len(Heading()), 101)
 	from := source(t)
-	for _, m := range mutants.All() {
+	for _, m := range All() {
 		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
-		r := mutants.Result{Name: m.Name, Guarantee: from.Guarantee(m), Outcome: mutants.Caught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second, Runs: 9999}
+		r := Result{Name: m.Name, Guarantee: from.Guarantee(m), Outcome: outcomeCaught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second, Runs: 9999}
 		for line := range strings.Lines(r.Line()) {
 			assert.LessOrEqual(t, len(line), 102, line)
 		}
 	}
-	assert.Equal(t, "  why\n", strings.SplitAfter(mutants.Result{Name: "x", Outcome: mutants.Broken, Says: "why"}.Line(), "\n")[1])
+	assert.Equal(t, "  why\n", strings.SplitAfter(Result{Name: "x", Outcome: outcomeBroken, Says: "why"}.Line(), "\n")[1])
 }

@@ -1,6 +1,6 @@
 //go:build race
 
-package mutants_test
+package mutants
 
 // raced says that the race detector is on.
 const raced = true

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +14,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Outcome says what happened to a mutant.
-type Outcome string
+// outcome says what happened to a mutant.
+type outcome string
 
 // The outcomes.
 const (
-	// Caught: a detector failed.
-	Caught Outcome = "caught"
-	// Survived: no detector failed.
-	Survived Outcome = "survived"
-	// Broken: the mutant is stale or doesn't compile, or a detector could not run.
-	Broken Outcome = "error"
+	// outcomeCaught: a detector failed.
+	outcomeCaught outcome = "caught"
+	// outcomeSurvived: no detector failed.
+	outcomeSurvived outcome = "survived"
+	// outcomeBroken: the mutant is stale or doesn't compile, or a detector could not run.
+	outcomeBroken outcome = "error"
 )
 
 // Result is the result of a mutant.
@@ -34,7 +35,7 @@ type Result struct {
 	Markers   []string `json:"markers"`
 	Guarantee string   `json:"guarantee"`
 	Expected  string   `json:"expected"`
-	Outcome   Outcome  `json:"outcome"`
+	Outcome   outcome  `json:"outcome"`
 	// By is the scenario, search or test that caught it. Says is the failure, or the
 	// error.
 	By   string `json:"by,omitempty"`
@@ -64,13 +65,13 @@ type Report struct {
 // caught by its expected detector. A catch by another detector may be chance: name that
 // detector in the mutant, or fix the expected one.
 func (r Report) OK() bool {
-	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == Survived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
+	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == outcomeSurvived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
 }
 
 // Options configure Run.
 type Options struct {
 	// Mutants to run. Default: All.
-	Mutants []Mutant
+	Mutants []mutant
 	// Parallel is how many mutants run at once, 1 to 64. Default 2.
 	Parallel int
 	// Progress, if set, is called when each mutant begins and ends. The unmodified
@@ -86,9 +87,7 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	if len(o.Mutants) == 0 {
 		o.Mutants = All()
 	}
-	if o.Parallel == 0 {
-		o.Parallel = 2
-	}
+	o.Parallel = cmp.Or(o.Parallel, 2)
 	if o.Parallel < 1 || o.Parallel > 64 {
 		return report, fmt.Errorf("mutants: Parallel is %d, want 1 to 64", o.Parallel)
 	}
@@ -149,12 +148,12 @@ func (s *session) play(ctx context.Context, r Result, detect func(context.Contex
 	run := &runner{source: s.source, programs: &s.programs}
 	var err error
 	if run.folder, err = os.MkdirTemp(s.folder, ""); err == nil {
-		r.Outcome = Survived
+		r.Outcome = outcomeSurvived
 		err = detect(ctx, run, &r)
 		_ = os.RemoveAll(run.folder) // Run reports it if it stays
 	}
 	if err != nil {
-		r.Outcome, r.By, r.Says, r.AsExpected = Broken, "", err.Error(), false
+		r.Outcome, r.By, r.Says, r.AsExpected = outcomeBroken, "", err.Error(), false
 	}
 	r.Took, r.CPU = time.Since(began), run.cpu
 	if ctx.Err() != nil {
@@ -189,7 +188,7 @@ func (s *session) unbroken(ctx context.Context, run *runner, r *Result) error {
 		}
 	}
 	for _, d := range tests {
-		if err := run.detect(ctx, r, d); err != nil || r.Outcome == Caught {
+		if err := run.detect(ctx, r, d); err != nil || r.Outcome == outcomeCaught {
 			return err
 		}
 	}
@@ -199,7 +198,7 @@ func (s *session) unbroken(ctx context.Context, run *runner, r *Result) error {
 // mutant runs detectors on a mutant until one catches it: the expected one, all scenarios
 // and searches, and all tests of the packages that it changes. Then it runs those that must
 // catch it as well.
-func (run *runner) mutant(ctx context.Context, m Mutant, r *Result) (err error) {
+func (run *runner) mutant(ctx context.Context, m mutant, r *Result) (err error) {
 	if run.overlay, run.replaced, err = run.source.overlay(m, run.folder); err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func (run *runner) mutant(ctx context.Context, m Mutant, r *Result) (err error) 
 		if err := run.detect(ctx, r, d); err != nil {
 			return err
 		}
-		if r.Outcome == Caught {
+		if r.Outcome == outcomeCaught {
 			r.AsExpected = i == 0
 			break
 		}
@@ -224,7 +223,7 @@ func (run *runner) mutant(ctx context.Context, m Mutant, r *Result) (err error) 
 		if err := run.detect(ctx, &too, d); err != nil {
 			return err
 		}
-		if r.Runs = too.Runs; too.Outcome != Caught {
+		if r.Runs = too.Runs; too.Outcome != outcomeCaught {
 			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it, but must", d), false
 			return nil
 		}
@@ -242,7 +241,7 @@ func (run *runner) detect(ctx context.Context, r *Result, detectors ...Detector)
 	found, err := detect()
 	r.Runs += found.Runs
 	if err == nil && found.By != "" {
-		r.Outcome, r.By, r.Says = Caught, found.By, brief(found.Says)
+		r.Outcome, r.By, r.Says = outcomeCaught, found.By, brief(found.Says)
 	}
 	return err
 }

@@ -82,9 +82,9 @@ FAIL
 func TestParse(t *testing.T) {
 	groups, err := parse("// a comment\n\n# Time: it passes\n\nearly: scenario S1\nalso: search clocks\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: test ./drift ^TestX$\n@ mark\n-e\n")
 	require.NoError(t, err)
-	require.Equal(t, []Group{{Title: "Time", Intro: "it passes", Mutants: []Mutant{
-		{Name: "early", Edits: []Edit{{"mark", "a\n\tb", ""}, {"other", "c", "d"}}, Detector: Detector{Scenario: "S1"}, Also: []Detector{{Search: "clocks"}}},
-		{Name: "late", Edits: []Edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
+	require.Equal(t, []group{{Title: "Time", Intro: "it passes", Mutants: []mutant{
+		{Name: "early", Edits: []edit{{"mark", "a\n\tb", ""}, {"other", "c", "d"}}, Detector: Detector{Scenario: "S1"}, Also: []Detector{{Search: "clocks"}}},
+		{Name: "late", Edits: []edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
 	}}}, groups)
 	_, err = parse("# Time: it passes\n\nearly: somebody")
 	require.EqualError(t, err, `line 3: "somebody" is no detector, want a scenario, a search or a test`)

@@ -60,14 +60,14 @@ func location(path, stderr string, err error) string {
 	}
 }
 
-// Check reports whether a mutant fits the source. The error Is ErrStale.
-func (s Source) Check(m Mutant) error {
+// Check reports whether a mutant fits the source. The error Is errStale.
+func (s Source) Check(m mutant) error {
 	_, err := s.mutated(m)
 	return err
 }
 
 // mutated returns the new text of every file that the mutant changes.
-func (s Source) mutated(m Mutant) (map[string]string, error) {
+func (s Source) mutated(m mutant) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range m.Edits {
 		marker, err := s.marker(e.Marker)
@@ -78,7 +78,7 @@ func (s Source) mutated(m Mutant) (map[string]string, error) {
 		if !begun {
 			raw, err := os.ReadFile(s.path(marker.File))
 			if err != nil {
-				return nil, fmt.Errorf("%w: %s: %w", ErrStale, m.Name, err)
+				return nil, fmt.Errorf("%w: %s: %w", errStale, m.Name, err)
 			}
 			text = string(raw)
 		}
@@ -90,7 +90,7 @@ func (s Source) mutated(m Mutant) (map[string]string, error) {
 	return texts, nil
 }
 
-// marker finds a marker by its name. The error Is ErrStale, or ErrMarker.
+// marker finds a marker by its name. The error Is errStale, or errMarker.
 func (s Source) marker(name string) (Marker, error) {
 	all, err := s.Markers()
 	if err != nil {
@@ -98,13 +98,13 @@ func (s Source) marker(name string) (Marker, error) {
 	}
 	i := slices.IndexFunc(all, func(m Marker) bool { return m.Name == name })
 	if i < 0 {
-		return Marker{}, fmt.Errorf("%w: there is no marker %q", ErrStale, name)
+		return Marker{}, fmt.Errorf("%w: there is no marker %q", errStale, name)
 	}
 	return all[i], nil
 }
 
 // Guarantee returns the guarantee that the mutant breaks, "" if it doesn't fit the source.
-func (s Source) Guarantee(m Mutant) string {
+func (s Source) Guarantee(m mutant) string {
 	if len(m.Edits) == 0 {
 		return ""
 	}
@@ -119,7 +119,7 @@ func (s Source) path(file string) string { return filepath.Join(s.root, filepath
 
 // overlay writes the mutant's files and the go tool's overlay file into a folder. It
 // returns the overlay's path, and the path of each file's new text.
-func (s Source) overlay(m Mutant, folder string) (path string, replace map[string]string, err error) {
+func (s Source) overlay(m mutant, folder string) (path string, replace map[string]string, err error) {
 	texts, err := s.mutated(m)
 	if err != nil {
 		return "", nil, err
@@ -145,7 +145,7 @@ func (s Source) overlayOf(texts map[string]string, folder string) (path string, 
 }
 
 // packages returns the packages that the mutant changes.
-func (s Source) packages(m Mutant) []string {
+func (s Source) packages(m mutant) []string {
 	var list []string
 	for _, e := range m.Edits {
 		marker, err := s.marker(e.Marker)

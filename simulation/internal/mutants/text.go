@@ -21,11 +21,11 @@ const (
 func (r Result) Line() string {
 	by := r.By
 	switch r.Outcome {
-	case Survived:
+	case outcomeSurvived:
 		by = "NONE, in " + fmt.Sprint(r.Runs) + " runs"
-	case Broken:
+	case outcomeBroken:
 		by = "ERROR"
-	case Caught:
+	case outcomeCaught:
 		if !r.AsExpected {
 			by += ", not by " + r.Expected
 		}
@@ -45,7 +45,7 @@ func (r Result) Line() string {
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	if r.Outcome != Caught && r.Says != "" {
+	if r.Outcome != outcomeCaught && r.Says != "" {
 		b.WriteString("  " + r.Says + "\n")
 	}
 	return b.String()
@@ -66,12 +66,12 @@ func (r Report) Summary() string {
 	caught, others, survived, broken := 0, 0, 0, 0
 	for _, one := range r.Results {
 		switch one.Outcome {
-		case Caught:
+		case outcomeCaught:
 			caught++
 			if !one.AsExpected {
 				others++
 			}
-		case Survived:
+		case outcomeSurvived:
 			survived++
 		default:
 			broken++
@@ -84,9 +84,9 @@ func (r Report) Summary() string {
 	switch r.Unbroken.Outcome {
 	case "":
 		fmt.Fprintf(&b, "unmodified source: not finished\n")
-	case Survived:
+	case outcomeSurvived:
 		fmt.Fprintf(&b, "unmodified source: no detector reports anything, in %d runs\n", r.Unbroken.Runs)
-	case Caught:
+	case outcomeCaught:
 		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE is caught by %s, so no other result counts:\n  %s\n", r.Unbroken.By, r.Unbroken.Says)
 	default:
 		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE failed, so no other result counts:\n  %s\n", r.Unbroken.Says)
@@ -106,7 +106,7 @@ func (r Report) Summary() string {
 }
 
 // WriteJSON writes the report as JSON.
-func WriteJSON(w io.Writer, r Report) error {
+func (r Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)

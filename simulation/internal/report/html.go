@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for the page's parts
 	"fmt"
 	"html/template"
@@ -112,12 +113,10 @@ type timelineView struct {
 type stepView struct{ At, Text, Class string }
 
 func newPage(r Report) (*page, error) {
-	if r.Title == "" {
-		r.Title = "Lock designs under faults"
-	}
+	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
 		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
-		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + timeline.SketchStyle() + chartStyle), //nolint:gosec // all of it is this module's
+		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + chartStyle), //nolint:gosec // all of it is this module's
 	}
 	taken := map[string]bool{}
 	for _, t := range r.Timelines {

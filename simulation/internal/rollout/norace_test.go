@@ -1,5 +1,5 @@
 //go:build !race
 
-package rollout_test
+package rollout
 
 const raced = false

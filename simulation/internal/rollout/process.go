@@ -15,7 +15,7 @@ import (
 // process is a client process over its starts: it ends in an orderly way, and begins anew
 // with the next step's settings, when it next asks for a lock.
 type process struct {
-	r     Rollout
+	r     rollout
 	p     simulation.Process
 	began time.Time
 
@@ -23,7 +23,7 @@ type process struct {
 	locks *quorum.Coordinator
 }
 
-func (r Rollout) locker(p simulation.Process) (simulation.Locker, error) {
+func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
 	process := &process{r: r, p: p, began: p.Config.Clock.Now()}
 	return process, process.start()
 }

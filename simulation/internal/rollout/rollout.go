@@ -24,11 +24,8 @@ const (
 	watched   = 2 * longer // how long a run goes on after the last start
 )
 
-// Runs is how many runs each right order is held to with REDLOCK_LONG set.
-const Runs = 200
-
-// Step is what all processes are started with before the next step begins.
-type Step struct {
+// step is what all processes are started with before the next step begins.
+type step struct {
 	Title string
 	// After is how long the step before goes on from when the last process has it.
 	After time.Duration
@@ -44,10 +41,10 @@ type Step struct {
 	Guarded bool
 }
 
-// Rollout is a change: the steps in an order, of which the first is what was there before.
-type Rollout struct {
+// rollout is a change: the steps in an order, of which the first is what was there before.
+type rollout struct {
 	Name, Title string
-	Steps       []Step
+	Steps       []step
 	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run
 	// that shows it.
 	Wrong string
@@ -60,8 +57,8 @@ type Rollout struct {
 	Cuts int
 }
 
-// Outcome is what many runs came to.
-type Outcome struct {
+// outcome is what many runs came to.
+type outcome struct {
 	Runs, Violated int
 	// Seed is that of the first run that was violated, and Kinds what was found in it.
 	Seed  uint64
@@ -72,8 +69,8 @@ type Outcome struct {
 }
 
 // Play plays runs with the seeds from one on.
-func (r Rollout) Play(from uint64, runs int) (Outcome, error) {
-	o := Outcome{Runs: runs}
+func (r rollout) Play(from uint64, runs int) (outcome, error) {
+	o := outcome{Runs: runs}
 	for seed := from; seed < from+uint64(runs); seed++ {
 		result, err := r.Run(seed)
 		if err != nil {
@@ -92,7 +89,7 @@ func (r Rollout) Play(from uint64, runs int) (Outcome, error) {
 
 // Run plays one run. The seed decides which process is cut off from which servers and
 // when, which server restarts empty and when, and which process asks for which lock.
-func (r Rollout) Run(seed uint64) (simulation.Result, error) {
+func (r rollout) Run(seed uint64) (simulation.Result, error) {
 	result, err := simulation.Run(seed, simulation.Config{
 		Servers: 6, Processes: processes,
 		Progress: -1, // a client with the wrong settings is refused, and that is right
@@ -105,7 +102,7 @@ func (r Rollout) Run(seed uint64) (simulation.Result, error) {
 }
 
 // found lists the kinds of violations that count.
-func (r Rollout) found(result simulation.Result) []simulation.ViolationKind {
+func (r rollout) found(result simulation.Result) []simulation.ViolationKind {
 	var kinds []simulation.ViolationKind
 	for _, v := range result.Log.Violations() {
 		if v.At >= r.begins(r.Since, 0) {
@@ -116,7 +113,7 @@ func (r Rollout) found(result simulation.Result) []simulation.ViolationKind {
 	return slices.Compact(kinds)
 }
 
-func (r Rollout) count(result simulation.Result, o *Outcome) {
+func (r rollout) count(result simulation.Result, o *outcome) {
 	for _, e := range result.Log.History() {
 		switch {
 		case e.Kind == simulation.Refused && e.Words == quorum.ErrSetMismatch.Error():
@@ -131,7 +128,7 @@ func (r Rollout) count(result simulation.Result, o *Outcome) {
 }
 
 // at is the step that the rollout is in.
-func (r Rollout) at(now time.Duration) Step {
+func (r rollout) at(now time.Duration) step {
 	step := 0
 	for step+1 < len(r.Steps) && now >= r.begins(step+1, 0) {
 		step++
@@ -140,7 +137,7 @@ func (r Rollout) at(now time.Duration) Step {
 }
 
 // begins is when a process is started with a step.
-func (r Rollout) begins(step, process int) time.Duration {
+func (r rollout) begins(step, process int) time.Duration {
 	if step == 0 {
 		return 0
 	}
@@ -154,14 +151,14 @@ func (r Rollout) begins(step, process int) time.Duration {
 	return at + time.Duration(process)*r.stagger()
 }
 
-func (r Rollout) stagger() time.Duration { return cmp.Or(r.Stagger, ttl) }
+func (r rollout) stagger() time.Duration { return cmp.Or(r.Stagger, ttl) }
 
-func (r Rollout) length() time.Duration { return r.begins(len(r.Steps)-1, processes) + watched }
+func (r rollout) length() time.Duration { return r.begins(len(r.Steps)-1, processes) + watched }
 
 // faults cuts each process off from some servers at any time, so that leases are on few of
 // them, and restarts the servers without their data, one after the other and so seldom
 // that one of them is in quarantine at a time.
-func (r Rollout) faults(seed uint64) simulation.Schedule {
+func (r rollout) faults(seed uint64) simulation.Schedule {
 	draw := rand.New(rand.NewPCG(seed, 0))
 	milliseconds := func(least, most int) time.Duration {
 		return time.Duration(least+draw.IntN(most-least)) * time.Millisecond
@@ -195,7 +192,7 @@ func (r Rollout) faults(seed uint64) simulation.Schedule {
 }
 
 // work takes locks and holds them for a while. Most are new to all clients.
-func (r Rollout) work(c *simulation.Client) {
+func (r rollout) work(c *simulation.Client) {
 	began := c.Clock().Now()
 	now := func() time.Duration { return c.Clock().Now().Sub(began) }
 	for n := uint64(0); now() < r.length(); n++ {

@@ -1,4 +1,4 @@
-package rollout_test
+package rollout
 
 import (
 	"os"
@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/internal/rollout"
 )
+
+// longRuns is how many runs each right order is held to with REDLOCK_LONG set.
+const longRuns = 200
 
 // The right orders are never violated, and what is lost meanwhile is leases, to clients that
 // still have the old settings.
@@ -17,11 +19,11 @@ func TestRightOrders(t *testing.T) {
 	runs := 8
 	switch {
 	case os.Getenv("REDLOCK_LONG") != "":
-		runs = rollout.Runs
+		runs = longRuns
 	case raced:
 		runs = 2
 	}
-	for _, r := range rollout.All() {
+	for _, r := range All() {
 		if r.Wrong != "" {
 			continue
 		}
@@ -39,7 +41,7 @@ func TestRightOrders(t *testing.T) {
 
 // Each wrong order has a run that shows what is wrong with it.
 func TestWrongOrders(t *testing.T) {
-	for _, r := range rollout.All() {
+	for _, r := range All() {
 		if r.Wrong == "" {
 			continue
 		}
@@ -56,7 +58,7 @@ func TestWrongOrders(t *testing.T) {
 
 // A run is the same each time.
 func TestARunIsTheSameEachTime(t *testing.T) {
-	r := rollout.All()[1]
+	r := All()[1]
 	one, err := r.Run(7)
 	require.NoError(t, err)
 	other, err := r.Run(7)

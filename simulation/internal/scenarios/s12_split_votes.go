@@ -145,8 +145,8 @@ const (
 	OneFirst Retry = "one server first"
 )
 
-// Race is the result of a Split.
-type Race struct {
+// race is the result of a Split.
+type race struct {
 	// Rounds is the number of rounds of the first client that got the lock, 0 if none
 	// did. Took is the time until then.
 	Rounds int
@@ -154,10 +154,10 @@ type Race struct {
 }
 
 // Play plays one run, until the first client has the lock.
-func (s Split) Play(seed uint64, retry Retry) (Race, error) {
+func (s Split) Play(seed uint64, retry Retry) (race, error) {
 	d, err := designs.ByName("redlock")
 	if err != nil {
-		return Race{}, err
+		return race{}, err
 	}
 	cfg := evenly
 	cfg.Servers, cfg.Processes = s.Servers, s.Clients
@@ -175,16 +175,16 @@ func (s Split) Play(seed uint64, retry Retry) (Race, error) {
 	}
 	r, err := simulation.Run(seed, cfg, schedule, s.race(retry))
 	if err != nil {
-		return Race{}, err
+		return race{}, err
 	}
 	for e := range r.Log.All() {
 		if e.Kind == simulation.Acquired {
 			var index int
 			_, err := fmt.Sscanf(e.Process, "c%d", &index)
-			return Race{Rounds: int(rounds[index-1].Load()), Took: e.At - at(0)}, err
+			return race{Rounds: int(rounds[index-1].Load()), Took: e.At - at(0)}, err
 		}
 	}
-	return Race{}, nil
+	return race{}, nil
 }
 
 // race is the workload of each client: it ends when some client has the lock.

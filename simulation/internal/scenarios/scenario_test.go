@@ -12,7 +12,7 @@ import (
 // Every scenario ends as expected, with every design and every seed.
 func TestVerdicts(t *testing.T) {
 	seeds := seeds()
-	for _, s := range scenarios.All() {
+	for _, s := range append(scenarios.All(), scenarios.ForMutants()...) {
 		t.Run(s.ID, func(t *testing.T) {
 			for _, d := range s.Designs() {
 				violated := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// Sweep is a scenario with a parameter, and the value from which it breaks.
-type Sweep struct {
+// sweep is a scenario with a parameter, and the value from which it breaks.
+type sweep struct {
 	ID, Title string
 	// Parameter describes the value, with its unit. Formula says where it breaks.
 	Parameter, Formula string
@@ -28,7 +28,7 @@ type Sweep struct {
 }
 
 // At returns the scenario with a value, and with its verdict.
-func (s Sweep) At(value int64) Scenario {
+func (s sweep) At(value int64) Scenario {
 	at := s.scenario(value)
 	at.ID, at.Work = fmt.Sprintf("%s/%d", s.ID, value), workload(at.Scripts)
 	verdict := none
@@ -42,16 +42,16 @@ func (s Sweep) At(value int64) Scenario {
 
 // Sweeps returns every sweep: S6 with fast servers, and with a slow client as well, and the
 // losses that a lease on 3, 4 and 5 servers survives.
-func Sweeps() []Sweep {
-	sweeps := []Sweep{
-		clockRateSweep(Sweep{
+func Sweeps() []sweep {
+	sweeps := []sweep{
+		clockRateSweep(sweep{
 			ID: "S6-servers", Title: "The servers' clocks are fast, by how much?",
 			Parameter: "ppm that all servers' clocks gain",
 			Formula:   "validity <= TTL/(1+r): 9 898 of 10 000 hold up to r = 10 305 ppm",
 			Values:    []int64{0, 1_000, 5_000, 10_000, 10_305, 10_306, 11_000, 20_000, 50_000, slewed},
 			First:     10_306,
 		}, 0),
-		clockRateSweep(Sweep{
+		clockRateSweep(sweep{
 			ID: "S6-both", Title: "The servers' clocks are fast and the client's is slow, by how much?",
 			Parameter: "ppm that all servers' clocks gain, and the client's loses",
 			Formula:   "validity <= TTL*(1-r)/(1+r): 1 % covers 5 025 ppm, with 2 ms more 5 126",
@@ -76,7 +76,7 @@ func unmonitored(name string) designs.Design {
 // clockRateSweep is a client that acquires a lock while clocks run apart. The client's rate
 // is a multiple of the servers'. Messages take almost no time, so that only the clocks use
 // the allowance.
-func clockRateSweep(s Sweep, client int64) Sweep {
+func clockRateSweep(s sweep, client int64) sweep {
 	s.Source = "the Redis document, \"The Redlock Algorithm\", step 3, makes an allowance and gives no figures for what it covers"
 	s.Kinds = []simulation.ViolationKind{simulation.Overvalued}
 	s.Design = unmonitored("allowance-1")
@@ -97,8 +97,8 @@ func clockRateSweep(s Sweep, client int64) Sweep {
 
 // losses is the formula g-Q+1: the number of lost keys that breaks a lease on g of five
 // servers.
-func losses(granted int) Sweep {
-	s := Sweep{
+func losses(granted int) sweep {
+	s := sweep{
 		ID: fmt.Sprintf("losses-%d", granted), Title: fmt.Sprintf("A lease on %d of 5 servers loses keys, how many?", granted),
 		Parameter: "keys lost before they expire",
 		Formula:   fmt.Sprintf("g-Q+1 = %d-3+1 = %d", granted, granted-2),

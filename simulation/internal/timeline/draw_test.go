@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 		var text, svg strings.Builder
 		require.NoError(t, tl.Text(&text, timeline.TextOptions{Title: name}))
 		golden(t, name+".txt", text.String())
-		require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: name}))
+		require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Label: name}))
 		golden(t, name+".svg", svg.String())
 	}
 }
@@ -151,8 +151,8 @@ func TestSVG(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tl := timeline.Of(result(t, name).Log)
 			var svg, again bytes.Buffer
-			require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
-			require.NoError(t, tl.SVG(&again, timeline.SVGOptions{Title: "a <b> & \"c\"", ID: "x1"}))
+			require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Label: "a <b> & \"c\"", ID: "x1"}))
+			require.NoError(t, tl.SVG(&again, timeline.SVGOptions{Label: "a <b> & \"c\"", ID: "x1"}))
 			assert.Equal(t, svg.String(), again.String(), "same log, same bytes")
 			ids, texts := wellFormed(t, svg.String())
 			slices.Sort(ids)

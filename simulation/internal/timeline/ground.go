@@ -11,12 +11,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-func (d *drawing) head() {
-	if d.o.Title != "" {
-		d.text(&d.front, margin, 26, "h", d.o.Title)
-	}
-}
-
 // ground draws the lanes and the axis.
 func (d *drawing) ground() {
 	for i, l := range d.order {
@@ -35,7 +29,6 @@ func (d *drawing) ground() {
 		}
 		fmt.Fprintf(&d.back, `<line class="lane" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", px(gutter-6), px(l.line), px(d.axis.width+10))
 	}
-	axisY := d.axisY()
 	for _, b := range d.axis.busy {
 		d.text(&d.front, b.x, axisY-18, "s", momentText(b.from))
 		step := b.step(46)
@@ -54,13 +47,6 @@ func (d *drawing) ground() {
 	}
 }
 
-func (d *drawing) axisY() float64 {
-	if d.o.Title != "" {
-		return 72
-	}
-	return 48
-}
-
 // momentText writes a time for the axis, without trailing zeros: "1 004.758 ms".
 func momentText(t time.Duration) string {
 	s := strings.TrimRight(Clock(t), "0")
@@ -73,7 +59,7 @@ func (d *drawing) grid(x, top float64) {
 
 // breaks marks the quiet periods.
 func (d *drawing) breaks() {
-	y := d.axisY()
+	const y = axisY
 	for i := 1; i < len(d.axis.busy); i++ {
 		left, right := d.axis.busy[i-1], d.axis.busy[i]
 		from, until := left.x+left.width, right.x
@@ -115,7 +101,7 @@ func (d *drawing) violations() {
 	}
 	levels := settle(d.alarms)
 	for _, b := range d.alarms {
-		y := d.axisY() + 8 + labelRow*float64(levels-b.level)
+		y := axisY + 8 + labelRow*float64(levels-b.level)
 		fmt.Fprintf(&d.front, `<line class="vl" x1="%[1]s" y1="%[2]s" x2="%[1]s" y2="%[3]s"/>`+"\n", px(b.x), px(y-10), px(d.bottom))
 		d.segments(b, y)
 	}
@@ -149,7 +135,7 @@ func (d *drawing) footer() float64 {
 		"A red dashed box: believed, but on too few servers. Hatched: stopped, or no quorum. Zigzags replace quiet periods; each period between them has a scale of its own.")
 	n := 0
 	for _, m := range d.t.Messages {
-		if m.watching() && !d.o.Watching {
+		if m.watching() {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -358,9 +359,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 		}
 		r.close(at, e.At, "overwritten")
 	}
-	if process == "" {
-		process = "?"
-	}
+	process = cmp.Or(process, "?")
 	r.tenures[at], r.last[at] = len(r.t.Tenures), process
 	r.t.Tenures = append(r.t.Tenures, tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }

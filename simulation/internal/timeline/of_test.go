@@ -29,7 +29,6 @@ func TestBeliefAndTruthOfAPause(t *testing.T) {
 	tl := timeline.Of(result(t, "pause").Log)
 	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)
 	assert.Equal(t, []string{"A", "B", "C", "D", "E"}, tl.Servers)
-	assert.Equal(t, []string{"k"}, tl.Keys())
 	assert.Equal(t, 3, tl.Quorum())
 
 	require.Len(t, tl.Beliefs, 2)

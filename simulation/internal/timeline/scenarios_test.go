@@ -30,7 +30,7 @@ func TestEveryScenarioCanBeDrawn(t *testing.T) {
 			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, "%s: %s", s.ID, line)
 		}
 		var svg strings.Builder
-		require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Title: s.Title}))
+		require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{Label: s.Title}))
 		wellFormed(t, svg.String())
 	}
 }

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for the style
 	"encoding/json"
 	"fmt"
@@ -30,7 +31,7 @@ type Sketch struct {
 // Shape is a box, or a text if Text isn't empty. X and Y are a box's upper left
 // corner and a text's baseline.
 type Shape struct {
-	// Class has classes of SketchStyle, separated by spaces.
+	// Class has classes of the style sheet, separated by spaces.
 	Class      string
 	X, Y, W, H float64
 	Text       string
@@ -48,9 +49,8 @@ func (s Shape) MarshalJSON() ([]byte, error) {
 //go:embed sketch.css
 var sketchCSS string
 
-// SketchStyle returns the style sheet of sketches, without the colours' variables of
-// palette.CSS.
-func SketchStyle() string {
+// sketchStyle returns the style sheet of sketches, without the colours' variables.
+func sketchStyle() string {
 	var b strings.Builder
 	b.WriteString(sketchCSS)
 	for i, s := range palette.Series {
@@ -65,7 +65,7 @@ type SketchOptions struct {
 	ID string
 	// Label names the drawing. Default: the first sketch's title.
 	Label string
-	// Inline omits the style, for a page with SketchStyle.
+	// Inline omits the style, for a page with Style.
 	Inline bool
 }
 
@@ -74,9 +74,7 @@ const sketchGap = 18
 
 // WriteSketches draws sketches one below the other.
 func WriteSketches(w io.Writer, o SketchOptions, sketches ...Sketch) error {
-	if o.ID == "" {
-		o.ID = "k"
-	}
+	o.ID = cmp.Or(o.ID, "k")
 	id := safeID(o.ID)
 	height := 0
 	var descs []string
@@ -97,7 +95,7 @@ func WriteSketches(w io.Writer, o SketchOptions, sketches ...Sketch) error {
 		id, SketchWidth*5/4, height*5/4, SketchWidth, height)
 	fmt.Fprintf(&out, "<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n", id, escaped(o.Label), escaped(strings.Join(descs, " ")))
 	if !o.Inline {
-		fmt.Fprintf(&out, "<style>%s%s</style>\n", palette.CSS("svg"), SketchStyle())
+		fmt.Fprintf(&out, "<style>%s%s</style>\n", palette.CSS("svg"), sketchStyle())
 	}
 	fmt.Fprintf(&out, `<rect class="paper" width="%d" height="%d"/>`+"\n", SketchWidth, height)
 	top := 0

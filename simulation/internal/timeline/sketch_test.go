@@ -59,7 +59,7 @@ func TestEveryScenarioCanBeSketched(t *testing.T) {
 				assert.GreaterOrEqual(t, shape.Y, 0.0, "%s: %+v", name, shape)
 				assert.LessOrEqual(t, shape.Y+shape.H, float64(sketch.Height), "%s: %+v", name, shape)
 				for _, class := range strings.Fields(shape.Class) {
-					assert.Regexp(t, `(?m)^\.rl-k \.`+class+`\{|text\{`, timeline.SketchStyle())
+					assert.Regexp(t, `(?m)^\.rl-k \.`+class+`\{|text\{`, timeline.Style())
 				}
 			}
 			data, err := json.Marshal(sketch)

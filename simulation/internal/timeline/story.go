@@ -53,9 +53,7 @@ type story struct {
 }
 
 func (s *story) add(step step) {
-	if step.who == "" {
-		step.who = step.Lane
-	}
+	step.who = cmp.Or(step.who, step.Lane)
 	s.steps = append(s.steps, step)
 }
 

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,9 +19,7 @@ func (t *Timeline) Summary() []string {
 			what += ", token " + token(b.Token) + ","
 		}
 		end := b.End
-		if end == "" {
-			end = "the trace ends"
-		}
+		end = cmp.Or(end, "the trace ends")
 		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), end)
 		wrong := time.Duration(0)
 		for _, gap := range t.gaps(b) {

@@ -19,22 +19,18 @@ import (
 
 // SVGOptions configure SVG. The zero value is for a separate file.
 type SVGOptions struct {
-	// Title stands above the drawing.
-	Title string
-	// Label names the drawing for screen readers. Default: Title.
+	// Label names the drawing for screen readers.
 	Label string
 	// ID is the prefix of the drawing's IDs: letters, digits and dashes. Drawings on one
 	// page need different ones. Default: "t".
 	ID string
 	// Inline omits the style, for a page with Style.
 	Inline bool
-	// Watching includes messages that only monitor servers.
-	Watching bool
 }
 
-// Style returns the style sheet of Inline drawings, without the colours' variables of
-// palette.CSS.
-func Style() string { return style }
+// Style returns the style sheet of Inline drawings and sketches, without the colours'
+// variables of palette.CSS.
+func Style() string { return style + sketchStyle() }
 
 //go:embed drawing.css
 var style string
@@ -44,9 +40,7 @@ var style string
 // light or dark as the reader's system asks. Of a very long run it draws the time around the
 // first violation, and says so.
 func (t *Timeline) SVG(w io.Writer, o SVGOptions) error {
-	if o.ID == "" {
-		o.ID = "t"
-	}
+	o.ID = cmp.Or(o.ID, "t")
 	d := &drawing{t: t, o: o, token: t.tokens(), vains: t.vains(fewTries), lanes: map[string]*lane{}}
 	d.axis = newAxis(d.moments(), t.quiet(), t.focus(), gutter)
 	d.arrange()
@@ -59,6 +53,7 @@ const (
 	fewTries = 4     // longer rows of tries in vain are shortened
 	gutter   = 118.0 // left of the axis: the lanes' names
 	margin   = 16.0
+	axisY    = 48.0
 	barRow   = 22.0
 	labelRow = 16.0
 	// letter is the assumed largest width of a letter, relative to the font's size.
@@ -75,8 +70,7 @@ type drawing struct {
 
 	lanes  map[string]*lane
 	order  []*lane
-	top    float64 // of the first lane
-	bottom float64 // of the last
+	bottom float64 // of the last lane
 	alarms []label // above the lanes
 	width  float64
 
@@ -128,8 +122,10 @@ func (d *drawing) arrange() {
 			d.width = max(d.width, b.x+b.wide()+margin)
 		}
 	}
-	d.alarmsAbove()
-	y := d.top
+	y := axisY + 12
+	if len(d.alarms) > 0 { // space for the violations' names
+		y += labelRow*float64(settle(d.alarms)) + 6
+	}
 	for _, l := range d.order {
 		l.y = y
 		l.line = y + 8 + labelRow*float64(l.levels) + 8
@@ -147,18 +143,6 @@ func (d *drawing) arrange() {
 		y += l.height
 	}
 	d.bottom = y
-}
-
-// alarmsAbove reserves space above the lanes for the violations' names.
-func (d *drawing) alarmsAbove() {
-	head := 16.0
-	if d.o.Title != "" {
-		head += 24
-	}
-	d.top = head + 44 + labelRow*float64(settle(d.alarms)) + 6
-	if len(d.alarms) == 0 {
-		d.top = head + 44
-	}
 }
 
 // keysOf lists the keys that a process had or believed to have.
@@ -184,7 +168,6 @@ func (d *drawing) keysOf(process string) []string {
 
 // draw fills the layers.
 func (d *drawing) draw() {
-	d.head()
 	d.ground()
 	for _, m := range d.t.Messages {
 		if d.draws(m) {
@@ -210,7 +193,7 @@ func (d *drawing) draw() {
 
 // draws reports whether a message is drawn.
 func (d *drawing) draws(m message) bool {
-	return (d.o.Watching || !m.watching()) && !d.hidden(m.Process, m.Sent)
+	return !m.watching() && !d.hidden(m.Process, m.Sent)
 }
 
 // hidden reports whether a moment of a process is in a shortened row of tries.
@@ -231,7 +214,7 @@ func (d *drawing) finish() []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-t" id="%s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%s" height="%s" viewBox="0 0 %[2]s %[3]s">`,
 		safeID(d.o.ID), px(d.width), px(height))
-	title := cmp.Or(d.o.Label, d.o.Title, "Timeline of a simulated run")
+	title := cmp.Or(d.o.Label, "Timeline of a simulated run")
 	fmt.Fprintf(&out, "\n<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n",
 		safeID(d.o.ID), escaped(title), escaped(strings.Join(d.t.Summary(), " ")))
 	if !d.o.Inline {

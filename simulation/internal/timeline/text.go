@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -24,20 +25,13 @@ type TextOptions struct {
 	// Color colours the text with terminal escapes, see ColorTerminal. No information is
 	// in colour alone.
 	Color bool
-	// Quiet is the shortest time without a step that is shown. Default: 100 ms.
-	Quiet time.Duration
 }
 
 // Text writes the timeline as lines of text: the time, a column for each process with what it
 // believes, one for each server with whose key it has, and a sentence.
 func (t *Timeline) Text(w io.Writer, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = 100
-	}
+	o.Width = cmp.Or(o.Width, 100)
 	o.Width = max(60, o.Width)
-	if o.Quiet <= 0 {
-		o.Quiet = 100 * time.Millisecond
-	}
 	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens(), truth: t.Truth()}
 	p.columns()
 	p.write()
@@ -56,7 +50,11 @@ type page struct {
 	indent  int // where the story begins
 }
 
-const timeWidth = 11
+const (
+	timeWidth = 11
+	// quietest is the shortest time without a step that is shown.
+	quietest = 100 * time.Millisecond
+)
 
 // columns divides the width: at least 40 columns for the story, 3 to 13 for each process.
 func (p *page) columns() {
@@ -79,7 +77,7 @@ func (p *page) write() {
 	p.line(p.paint(bold, p.row("ms", t.Processes, t.Servers, "what happened")))
 	at := time.Duration(0)
 	for i, step := range t.Story() {
-		if i > 0 && step.At-at > p.o.Quiet {
+		if i > 0 && step.At-at > quietest {
 			p.line(p.paint(dim, fmt.Sprintf("%*s", timeWidth, "⋮")+"  "+length(step.At-at)+" pass"))
 		}
 		at = step.At

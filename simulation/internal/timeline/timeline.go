@@ -146,17 +146,6 @@ type Violation struct {
 // Quorum returns a majority of the servers, whatever the processes assume.
 func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
-// Keys returns the locks that processes asked for, in order of the first request.
-func (t *Timeline) Keys() []string {
-	var keys []string
-	for _, m := range t.Events {
-		if m.Kind == simulation.Asked && !slices.Contains(keys, m.Key) {
-			keys = append(keys, m.Key)
-		}
-	}
-	return keys
-}
-
 // keyPeriod is a period in which the same servers had a process's key.
 type keyPeriod struct {
 	Process string

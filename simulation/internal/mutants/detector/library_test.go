@@ -27,7 +27,7 @@ func withServers(t *testing.T, test func(t *testing.T, c *quorum.Coordinator, se
 			instances[i] = quorumtest.NotifyingServer{Server: servers[i]}
 		}
 		c, err := quorum.New(quorum.Config{
-			RestartQuarantine: quorum.Off, InstanceTimeout: 100 * ms,
+			RestartQuarantine: quorum.Off, InstanceTimeout: 100 * time.Millisecond,
 			Cohorts: quorum.Off, // a round for each lease
 			Terms:   quorum.Terms{MaxWait: 20 * time.Second},
 		}, instances...)

@@ -69,9 +69,9 @@ func (d *detector) run(detectors []mutants.Detector) error {
 	return nil
 }
 
-// all returns every scenario, the extra scenarios, and every value of every sweep.
+// all returns every scenario, those for mutants, and every value of every sweep.
 func all() []scenarios.Scenario {
-	list := append(scenarios.All(), extraScenarios()...)
+	list := append(scenarios.All(), scenarios.ForMutants()...)
 	for _, sweep := range scenarios.Sweeps() {
 		for _, value := range sweep.Values {
 			list = append(list, sweep.At(value))

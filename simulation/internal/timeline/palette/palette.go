@@ -19,18 +19,18 @@ type Color struct {
 // colours.
 var (
 	Paper = Color{"paper", "#ffffff", "#14171c"}
-	Card  = Color{"card", "#f5f6f8", "#1d2128"}
+	card  = Color{"card", "#f5f6f8", "#1d2128"}
 	Ink   = Color{"ink", "#17191d", "#eceef2"}
 	Soft  = Color{"soft", "#4e5560", "#b3bac6"}
 	Faint = Color{"faint", "#d9dde3", "#363c47"} // grid lines: no meaning of their own
-	Link  = Color{"link", "#0b57b0", "#8ebcff"}
+	link  = Color{"link", "#0b57b0", "#8ebcff"}
 
 	Alarm     = Color{"alarm", "#b3001e", "#ff8a95"}
-	AlarmTint = Color{"alarm-tint", "#ffdfe2", "#52161e"}
+	alarmTint = Color{"alarm-tint", "#ffdfe2", "#52161e"}
 	Fault     = Color{"fault", "#7a5200", "#f0c14b"}
 	FaultTint = Color{"fault-tint", "#ffedbf", "#453510"}
 	Good      = Color{"good", "#17692a", "#79d68d"}
-	GoodTint  = Color{"good-tint", "#d9f2de", "#15391f"}
+	goodTint  = Color{"good-tint", "#d9f2de", "#15391f"}
 )
 
 // Series are the colours, and their tints, that distinguish processes or curves. After the
@@ -44,9 +44,9 @@ var Series = []struct{ Line, Tint Color }{
 	{Color{"s6", "#4d5a00", "#cfdc6a"}, Color{"s6-tint", "#ecf1c4", "#343a10"}},
 }
 
-// All returns every colour.
-func All() []Color {
-	all := []Color{Paper, Card, Ink, Soft, Faint, Link, Alarm, AlarmTint, Fault, FaultTint, Good, GoodTint}
+// colors returns every colour.
+func colors() []Color {
+	all := []Color{Paper, card, Ink, Soft, Faint, link, Alarm, alarmTint, Fault, FaultTint, Good, goodTint}
 	for _, s := range Series {
 		all = append(all, s.Line, s.Tint)
 	}
@@ -61,7 +61,7 @@ func (c Color) Var() string { return "var(--" + c.Name + ")" }
 func CSS(selector string) string {
 	declare := func(pick func(Color) string) string {
 		var b strings.Builder
-		for _, c := range All() {
+		for _, c := range colors() {
 			fmt.Fprintf(&b, "--%s:%s;", c.Name, pick(c))
 		}
 		return b.String()

@@ -1,0 +1,39 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// console is a command's standard output. It keeps the first write error, which callers
+// ignore, so that a full disk is reported.
+type console struct {
+	out io.Writer
+	err error
+}
+
+func (c *console) Write(p []byte) (int, error) {
+	n, err := c.out.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// lost returns an error if not all output was written.
+func (c *console) lost() error {
+	if c.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the output could not be written, and is not complete: %w", c.err)
+}
+
+// fileOf returns the file of a writer, if it has one.
+func fileOf(w io.Writer) (*os.File, bool) {
+	if c, ok := w.(*console); ok {
+		w = c.out
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}

@@ -1,0 +1,155 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
+)
+
+// width is the line width of texts.
+const width = 100
+
+// runList lists all scenarios, designs and faults, or one of them in full.
+func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("list", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: redlocksim list [SCENARIO|DESIGN|FAULT]")
+	}
+	if len(args) == 0 {
+		listAll(stdout)
+		return nil
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return parse(flags, args, stderr)
+	}
+	if err := parse(flags, args[1:], stderr); err != nil {
+		return err
+	}
+	s, err := scenarios.ByID(args[0])
+	if err == nil {
+		printScenario(stdout, s)
+		return nil
+	}
+	d, noDesign := designs.ByName(args[0])
+	if noDesign == nil {
+		printDesign(stdout, d)
+		return nil
+	}
+	f, noFault := matrix.ByName(args[0])
+	if noFault == nil {
+		printFault(stdout, f)
+		return nil
+	}
+	return usageError{errors.Join(err, noDesign, noFault)}
+}
+
+func listAll(w io.Writer) {
+	fmt.Fprintln(w, "scenarios (breaks: how many of the designs that it is played with)")
+	for _, s := range scenarios.All() {
+		broken := 0
+		for _, v := range s.Verdicts {
+			if !v.Safe() {
+				broken++
+			}
+		}
+		paragraph(w, fmt.Sprintf("  %-5s %2d of %2d  ", s.ID, broken, len(s.Verdicts)), s.Title)
+	}
+	group := designs.Group("")
+	for _, d := range designs.All() {
+		if d.Group != group {
+			group = d.Group
+			fmt.Fprintf(w, "\ndesigns: %s\n", group)
+		}
+		fmt.Fprintf(w, "  %-17s %s\n", d.Name, d.Title)
+	}
+	listFaults(w)
+}
+
+// listFaults lists the columns of the matrix.
+func listFaults(w io.Writer) {
+	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
+	known := map[string]bool{}
+	for _, f := range matrix.Faults() {
+		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
+		kind, _, _ := strings.Cut(f.Name, "-")
+		known[kind] = true
+	}
+	var more []string
+	for _, kind := range simulation.Kinds() {
+		if !known[string(kind)] {
+			more = append(more, string(kind))
+		}
+	}
+	paragraph(w, "\n", "explore and exhaust know the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
+}
+
+// printFault prints a fault and the expectation for each design.
+func printFault(w io.Writer, f matrix.Fault) {
+	paragraph(w, f.Name+": ", f.Title)
+	fmt.Fprintln(w)
+	paragraph(w, "source: ", f.Source)
+	if len(f.Needs) > 0 {
+		paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
+	}
+	fmt.Fprintln(w, "\nviolations are expected:")
+	for _, d := range designs.All() {
+		if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
+			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Likelihood, want.Why))
+		}
+	}
+}
+
+func printScenario(w io.Writer, s scenarios.Scenario) {
+	fmt.Fprintf(w, "%s: %s\n\n", s.ID, s.Title)
+	for _, step := range s.Steps {
+		paragraph(w, "  ", step)
+	}
+	fmt.Fprintln(w)
+	paragraph(w, "taken for granted: ", s.Assumption)
+	paragraph(w, "what breaks: ", s.Breaks)
+	paragraph(w, "what helps: ", s.Helps)
+	if s.NoCure != "" {
+		paragraph(w, "no cure: ", s.NoCure)
+	}
+	paragraph(w, "source: ", s.Source)
+	fmt.Fprintln(w, "\nverdicts:")
+	for _, d := range s.Designs() {
+		v := s.Verdicts[d.Name]
+		often := ""
+		if v.AtLeast > 0 {
+			often = fmt.Sprintf(" (in %.0f %% of the runs at least)", 100*v.AtLeast)
+		}
+		fmt.Fprintf(w, "  %-17s %v%s\n", d.Name, v, often)
+	}
+}
+
+func printDesign(w io.Writer, d designs.Design) {
+	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Title)
+	for _, part := range []struct{ what, text string }{
+		{"source: ", d.Source}, {"promises: ", d.Promises}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
+	} {
+		if part.text != "" {
+			paragraph(w, part.what, part.text)
+		}
+	}
+	fmt.Fprintln(w, "\nverdicts:")
+	for _, s := range scenarios.All() {
+		if v, ok := s.Verdicts[d.Name]; ok {
+			paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v", s.Title, v))
+		}
+	}
+}
+
+// paragraph writes a heading and a wrapped, indented text.
+func paragraph(w io.Writer, head, text string) {
+	fmt.Fprintln(w, strings.Join(wrap.Lines(text, width, head, "    "), "\n"))
+}

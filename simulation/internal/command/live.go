@@ -1,0 +1,266 @@
+//go:build unix
+
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/live"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// needsRedis is the message if there is no server.
+const needsRedis = "there is no redis-server in the PATH: install it (apt-get install redis-server, brew install redis), or name one with -server"
+
+// dialects are servers with their own commands, which environment variables may name.
+var dialects = []struct {
+	variable, what string
+	module         bool // the variable names a module for -server
+}{
+	{"TAIRSTRING_MODULE", "Tair's CAS and CAD, a module file", true},
+	{"REDIS84_SERVER", "Redis 8.4's DELEX, a redis-server", false},
+	{"VALKEY9_SERVER", "Valkey 9's DELIFEQ, a valkey-server", false},
+}
+
+type liveFlags struct {
+	server, format, only string
+	parallel             int
+	list, full           bool
+	html                 string
+	rows                 []report.LiveRow // for the page
+	planned              int              // the number of plays
+	again                string           // the command line that repeats it
+}
+
+func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f liveFlags
+	flags := flag.NewFlagSet("live", flag.ContinueOnError)
+	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.StringVar(&f.format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
+	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
+	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
+	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too, and its preview image beside it")
+	flags.BoolVar(&f.full, "history", false, "include the history of every run in the JSON")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	cases, err := f.cases()
+	if err != nil {
+		return usageError{err}
+	}
+	if f.list {
+		for _, tc := range cases {
+			fmt.Fprintf(stdout, "%-17s %s\n", tc.Name(), tc.Fault)
+		}
+		unplayed := live.Unplayed()
+		fmt.Fprintln(stdout, "\nnot on real servers:")
+		for _, id := range slices.Sorted(maps.Keys(unplayed)) {
+			fmt.Fprintf(stdout, "%-17s %s\n", id, unplayed[id])
+		}
+		return nil
+	}
+	options := live.Options{Binary: f.server, Cases: cases, Parallel: f.parallel}
+	if err := findServer(f.server); err != nil {
+		return err
+	}
+	f.again = repeat("live", given(flags)...)
+	page, err := openPage(f.html, "")
+	if err != nil {
+		return err
+	}
+	defer page.abandon()
+	wrong, err := f.playAll(ctx, options, stdout)
+	if err != nil && len(f.rows) == 0 {
+		return err
+	}
+	// An interrupted run writes its finished lines, too.
+	if page != nil {
+		err = errors.Join(err, page.write(f.report()))
+	}
+	if err == nil && wrong > 0 {
+		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
+	}
+	return err
+}
+
+// playAll runs on each available kind of server.
+func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io.Writer) (wrong int, err error) {
+	if wrong, err = f.play(ctx, "", options, stdout); err != nil {
+		return wrong, err
+	}
+	for _, d := range dialects {
+		value := os.Getenv(d.variable)
+		if value == "" {
+			if f.format != "json" {
+				fmt.Fprintf(stdout, "skipped: %s is not set (%s)\n", d.variable, d.what)
+			}
+			continue
+		}
+		on := options
+		if d.module {
+			on.Args = []string{"--loadmodule", value}
+		} else {
+			on.Binary = value
+		}
+		more, err := f.play(ctx, d.variable, on, stdout)
+		if wrong += more; err != nil {
+			return wrong, fmt.Errorf("%s=%s: %w", d.variable, value, err)
+		}
+	}
+	return wrong, nil
+}
+
+// findServer reports an error if there is no such server, "" for the default.
+func findServer(name string) error {
+	_, err := exec.LookPath(cmp.Or(name, "redis-server"))
+	switch {
+	case err == nil:
+		return nil
+	case name == "":
+		return usageError{errors.New(needsRedis)}
+	}
+	return usageError{fmt.Errorf("-server: %w", err)}
+}
+
+// cases returns the cases to run.
+func (f liveFlags) cases() ([]live.Case, error) {
+	if err := errors.Join(oneOf("-format", f.format, live.Formats...), within("-parallel", f.parallel, 1, 64)); err != nil {
+		return nil, err
+	}
+	cases := live.Cases()
+	if f.only == "" {
+		return cases, nil
+	}
+	pattern, err := regexp.Compile(`(?i)\b(?:` + f.only + `)\b`)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	cases = slices.DeleteFunc(cases, func(a live.Case) bool { return !pattern.MatchString(a.Name()) })
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("-only %q: no scenario has such a name; -list shows them", f.only)
+	}
+	return cases, nil
+}
+
+// play runs on one kind of server and returns the number of disagreements.
+func (f *liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
+	if f.format == "text" {
+		if title != "" {
+			fmt.Fprintf(stdout, "\n%s\n", title)
+		}
+		fmt.Fprintln(stdout, live.Heading())
+		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
+	}
+	played, err := live.Run(ctx, options)
+	f.planned += played.Planned
+	if err != nil && len(played.Lines) == 0 {
+		return 0, interrupted(ctx, err)
+	}
+	for _, l := range played.Lines {
+		f.rows = append(f.rows, liveRow(played.Server, l))
+	}
+	switch f.format {
+	case "text":
+		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, played.Summary())
+	default:
+		if !f.full {
+			for i := range played.Lines {
+				played.Lines[i].History = nil
+			}
+		}
+		if err := played.Write(stdout, f.format); err != nil {
+			return 0, err
+		}
+	}
+	return played.Disagreements, interrupted(ctx, err)
+}
+
+// report returns the results as the report's table of real servers.
+func (f *liveFlags) report() report.Report {
+	r := report.Report{
+		Title: "Lock designs on real servers", Version: version(), Command: f.again, Runs: len(f.rows),
+		Notes: []string{"What the simulation predicts for each scenario and design, and what real servers and real client processes came to."},
+		Live:  f.rows,
+	}
+	if len(f.rows) < f.planned {
+		r.Title += ", as far as they were played"
+		r.Notes = append([]string{fmt.Sprintf("INTERRUPTED after %d of %d plays. Only these are shown.", len(f.rows), f.planned)}, r.Notes...)
+	}
+	return r
+}
+
+func liveRow(server string, l live.Line) report.LiveRow {
+	return report.LiveRow{
+		Scenario: strings.TrimSpace(l.Scenario + " " + l.Form), Title: l.Fault, Design: l.Design, Server: server,
+		Predicted: scenarios.Verdict{Kinds: l.Predicted}.String(), Seen: scenarios.Verdict{Kinds: l.Seen}.String(),
+		Agrees: l.OK(), Skipped: l.Skipped,
+	}
+}
+
+func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	options := live.SoakOptions{}
+	var format string
+	var plan bool
+	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.DurationVar(&options.For, "for", time.Minute, "the duration")
+	flags.Uint64Var(&options.Seed, "seed", 1, "the seed of the random schedule of faults")
+	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.Func("faults", "`kinds` of faults in the plan's words and separated by commas (default: all)", func(text string) error {
+		for _, name := range commas(text) {
+			kind := live.FaultKind(name)
+			if !slices.Contains(live.FaultKinds(), kind) {
+				return fmt.Errorf("no kind %q; there are %q", kind, live.FaultKinds())
+			}
+			options.Faults = append(options.Faults, kind)
+		}
+		return nil
+	})
+	flags.BoolVar(&plan, "plan", false, "print the plan of faults and exit")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if err := oneOf("-format", format, live.Formats...); err != nil {
+		return err
+	}
+	if options.For < live.MinSoak {
+		return usageError{fmt.Errorf("-for is %v, want at least %v: less is too short", options.For, live.MinSoak)}
+	}
+	if plan {
+		for _, fault := range live.Plan(options.Seed, options.For, options.Faults...) {
+			fmt.Fprintf(stdout, "%9.3fs  %s\n", fault.At.Seconds(), fault)
+		}
+		return nil
+	}
+	if err := findServer(options.Binary); err != nil {
+		return err
+	}
+	if format == "text" {
+		options.Progress = func(s live.FaultResult) { fmt.Fprintln(stdout, s) }
+	}
+	report, err := live.Soak(ctx, options)
+	if err != nil && report.Lasted == 0 {
+		return interrupted(ctx, err)
+	}
+	if err := errors.Join(report.Write(stdout, format), interrupted(ctx, err)); err != nil {
+		return err
+	}
+	if !report.OK() {
+		return errors.New("the soak found violations")
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// errNoUnix: processes are stopped and killed by signals, which only Unix has.
+var errNoUnix = errors.New("real servers are stopped and killed by signals, which this system hasn't; use Linux, macOS or WSL")
+
+func runLive(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
+
+func runSoak(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }

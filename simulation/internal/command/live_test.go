@@ -1,0 +1,132 @@
+//go:build unix
+
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/simulation/internal/live"
+)
+
+// needsServer skips the test where there is no redis-server.
+func needsServer(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv(instancetest.RequireEnv) == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+func redlocksim(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestLive(t *testing.T) {
+	needsServer(t)
+	for _, d := range dialects {
+		t.Setenv(d.variable, "")
+	}
+	page := filepath.Join(t.TempDir(), "live.html")
+	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-html", page)
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	require.Contains(t, stdout, "all as the simulation predicts")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "S13")
+	require.Contains(t, string(text), "agrees")
+	for _, d := range dialects {
+		require.Contains(t, stdout, "skipped: "+d.variable+" is not set")
+	}
+
+	code, stdout, stderr = redlocksim(t, "live", "-only", "S13", "-format", "json")
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	var report live.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	require.Zero(t, report.Disagreements)
+	require.NotEmpty(t, report.Lines)
+	require.Empty(t, report.Lines[0].History)
+}
+
+// A dialect's server that the environment names is played on, too, and one that can't
+// be started is told.
+func TestLiveDialects(t *testing.T) {
+	needsServer(t)
+	server, err := exec.LookPath("redis-server")
+	require.NoError(t, err)
+	for _, d := range dialects {
+		t.Setenv(d.variable, "")
+	}
+	t.Setenv("VALKEY9_SERVER", server)
+	code, stdout, stderr := redlocksim(t, "live", "-only", "S13")
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	require.Contains(t, stdout, "\nVALKEY9_SERVER\n")
+	require.Equal(t, 2, strings.Count(stdout, "all as the simulation predicts"))
+
+	t.Setenv("VALKEY9_SERVER", filepath.Join(t.TempDir(), "valkey-server"))
+	code, _, stderr = redlocksim(t, "live", "-only", "S13")
+	require.Equal(t, exitFail, code)
+	require.Contains(t, stderr, "VALKEY9_SERVER")
+}
+
+func TestSoakCommand(t *testing.T) {
+	needsServer(t)
+	code, stdout, stderr := redlocksim(t, "soak", "-for", "5s", "-seed", "3")
+	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
+	require.Contains(t, stdout, "0 stale writes, 0 lost updates")
+	code, planned, _ := redlocksim(t, "soak", "-for", "5s", "-seed", "3", "-plan")
+	require.Equal(t, exitOK, code)
+	require.NotEmpty(t, planned)
+	for line := range strings.Lines(planned) {
+		require.Contains(t, stdout, strings.TrimSpace(line), "what was planned is what was done")
+	}
+}
+
+func TestLiveWrongUsage(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"live", "-format", "verse"}, `-format is "verse", want text, markdown, json`},
+		{[]string{"live", "-only", "S99"}, "no scenario has such a name"},
+		{[]string{"live", "-only", "("}, "-only"},
+		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},
+		{[]string{"live", "now"}, `unexpected argument "now"`},
+		{[]string{"live", "-server", "no-such-server"}, "no-such-server"},
+		{[]string{"soak", "-for", "1s"}, "-for is 1s, want at least 5s"},
+		{[]string{"soak", "-seed", "minus"}, "-seed"},
+		{[]string{"soak", "-format", "verse"}, "-format"},
+	} {
+		code, stdout, stderr := redlocksim(t, test.args...)
+		require.Equal(t, exitUsage, code, "%q", test.args)
+		require.Contains(t, stdout+stderr, test.says, "%q", test.args)
+	}
+	code, stdout, _ := redlocksim(t, "live", "-list")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "S7b")
+}
+
+// Without a server one sentence says what to do.
+func TestLiveWithoutServer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range [][]string{{"live"}, {"soak"}} {
+		code, stdout, stderr := redlocksim(t, args...)
+		require.Equal(t, exitUsage, code)
+		require.Empty(t, stdout)
+		require.Equal(t, 1, strings.Count(stderr, "\n"))
+		require.Contains(t, stderr, "install it")
+	}
+}

@@ -1,0 +1,177 @@
+// Package command has the commands of redlocksim, which are also those of a program for a lock
+// of one's own, see package testbed.
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/redquorum/redlock/simulation/internal/live"
+)
+
+// The exit codes of every command.
+const (
+	exitOK    = 0
+	exitFail  = 1
+	exitUsage = 2
+)
+
+// command is one subcommand.
+type command struct {
+	name    string
+	summary string
+	// run gets the arguments after the name. It returns errUsage if it has already
+	// reported wrong usage.
+	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// errUsage is wrong usage that was already reported.
+var errUsage = errors.New("wrong usage")
+
+// usageError is wrong usage that is not reported yet.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+var commands = []command{
+	{"list", "all scenarios, designs and faults, or one of them in full", runList},
+	{"run", "one run of a scenario or a fault, with its timeline", runRun},
+	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
+	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
+	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
+	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
+	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
+	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
+	{"replay", "run a replay file again and compare the result", runReplay},
+	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
+	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
+	{"worker", "worker process of explore, exhaust and matrix; not for people", runWorker},
+}
+
+// Main runs the command with its flags, and exits.
+func Main(args []string) {
+	live.RunChild() // clients of live and soak are processes of this program
+	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, args, os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		usage(stdout)
+		_ = runAll(ctx, []string{"-h"}, stdout, stdout) // its flags
+		return exitOK
+	}
+	chosen := command{run: runAll}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+		if i < 0 {
+			fmt.Fprintf(stderr, "redlocksim: there is no command %q\n", args[0])
+			usage(stderr)
+			return exitUsage
+		}
+		chosen, args = commands[i], args[1:]
+	}
+	return execute(ctx, chosen, args, stdout, stderr)
+}
+
+// execute runs a command, reports its error and returns the exit code.
+func execute(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
+	name := strings.TrimSpace("redlocksim " + c.name)
+	out := &console{out: stdout}
+	err := c.run(ctx, args, out, stderr)
+	if lost := out.lost(); lost != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, lost)
+		if err == nil || errors.Is(err, out.err) {
+			return exitFail
+		}
+	}
+	var wrong usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return exitFail
+	}
+}
+
+func usage(w io.Writer) {
+	fmt.Fprintln(w, "usage: redlocksim [COMMAND] [flags]")
+	fmt.Fprintln(w, "Without a command: how often eight faults break five locks, and a page with all locks, faults and scenarios.")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
+	}
+	fmt.Fprintln(w, "redlocksim COMMAND -h shows a command's flags.")
+}
+
+// parse parses a command's flags. No argument may follow them.
+func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
+	_, err := parseWith(flags, args, "", stderr)
+	return err
+}
+
+// parseWith parses a command's flags and one argument, before, between or after them. No
+// argument is allowed if what, its description, is "".
+func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer) (word string, err error) {
+	flags.SetOutput(stderr)
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return "", err
+		} else if err != nil {
+			return "", errUsage // flag has reported it
+		}
+		switch {
+		case flags.NArg() == 0 && word == "" && what != "":
+			return "", usageError{fmt.Errorf("which %s? Name one", what)}
+		case flags.NArg() == 0:
+			return word, nil
+		case word != "" || what == "":
+			return "", usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+		}
+		word, args = flags.Arg(0), flags.Args()[1:]
+	}
+}
+
+// interrupted returns a readable error for Ctrl-C.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
+	}
+	return err
+}
+
+// commas splits a flag's value at commas.
+func commas(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// oneOf checks a flag that has a few values.
+func oneOf(flag, value string, values ...string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %q, want %s", flag, value, strings.Join(values, ", "))}
+}
+
+// within checks a flag's number.
+func within(flag string, n, least, most int) error {
+	if n >= least && n <= most {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is %d, want %d to %d", flag, n, least, most)}
+}

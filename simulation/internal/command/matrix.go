@@ -1,0 +1,291 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// matrixFlags are the common flags of matrix and of the program without a command.
+type matrixFlags struct {
+	plan    matrix.Plan
+	workers int
+	html    string
+	address string
+
+	page  *page  // nil: none
+	again string // the command line that repeats it
+}
+
+// open opens the output files before the runs begin.
+func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
+	f.again = repeat(command, given(flags)...)
+	if f.plan.Seeds < 1 {
+		return usageError{errors.New("-seeds is 0, want 1 or more")}
+	}
+	if err := within("-workers", f.workers, 1, 1024); err != nil {
+		return err
+	}
+	f.page, err = openPage(f.html, f.address)
+	return err
+}
+
+func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
+	f.plan = matrix.DefaultPlan()
+	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 1000 take a night")
+	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
+	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
+	flags.StringVar(&f.address, "url", "", addressUsage)
+}
+
+// runAll is the program without a command: eight faults against five designs on one
+// screen, and the full page.
+func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f matrixFlags
+	var all bool
+	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
+	f.register(flags, "redlock-report.html")
+	flags.BoolVar(&all, "all", false, "also print all designs, faults and scenarios")
+	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "the number of seeds for each scenario and design")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if f.html == "" {
+		f.plan.CurveSeeds = 0 // only the page shows them
+	}
+	if err := f.open("", flags); err != nil {
+		return err
+	}
+	defer f.page.abandon()
+	r, err := f.play(ctx, stderr)
+	if err != nil && r.Runs == 0 {
+		return err
+	}
+	if all {
+		return errors.Join(err, f.tables(stdout, r), f.print(ctx, stdout, r))
+	}
+	screen := screen{out: stdout, width: columns(stdout)}
+	return errors.Join(err, f.firstScreen(ctx, screen, r))
+}
+
+// tables writes the rest of the tables.
+func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
+	head := ""
+	if printPartly(stdout, r) {
+		head = "up to "
+	}
+	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
+	if err := r.VerdictTable(stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %s%d runs with a violation\n\n", head, f.plan.Seeds)
+	if err := r.Matrix().Table(stdout, width); err != nil {
+		return err
+	}
+	paragraph(stdout, "", "Designs whose resource checks tokens ("+strings.Join(fenced(), ", ")+") are judged by harm to the data, not by what clients believe. "+
+		"redlocksim matrix has each cell's confidence interval, kinds and first seed; redlocksim list the scenarios, designs and faults; redlocksim run a timeline.")
+	return nil
+}
+
+func fenced() []string {
+	var names []string
+	for _, d := range matrix.Rows() {
+		if matrix.Fenced(d) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f matrixFlags
+	var format, rows, columns string
+	var curves bool
+	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
+	f.register(flags, "")
+	f.plan.ScenarioSeeds = 0
+	flags.StringVar(&format, "format", "text", "text, markdown or json")
+	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
+	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
+	flags.BoolVar(&curves, "curves", false, "also run the curves")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if err := oneOf("-format", format, "text", "markdown", "json"); err != nil {
+		return err
+	}
+	if rows != "" {
+		f.plan.Designs, f.plan.Listed = commas(rows), false
+	}
+	if columns != "" {
+		f.plan.Faults = commas(columns)
+	}
+	if !curves {
+		f.plan.CurveSeeds = 0
+	}
+	if err := f.open("matrix", flags); err != nil {
+		return err
+	}
+	defer f.page.abandon()
+	r, err := f.play(ctx, stderr)
+	if err != nil && r.Runs == 0 {
+		return err
+	}
+	notes := io.Discard // what isn't part of the format
+	if len(r.Unexpected()) > 0 {
+		notes = stderr
+	}
+	if format != "json" {
+		printPartly(stdout, r)
+	}
+	switch format {
+	case "text":
+		err = errors.Join(err, r.Matrix().Text(stdout, width))
+		if curves {
+			fmt.Fprintln(stdout)
+			err = errors.Join(err, r.CurveTable(stdout))
+		}
+		notes = stdout
+	case "markdown":
+		err = errors.Join(err, r.Matrix().Markdown(stdout))
+	case "json":
+		err = errors.Join(err, f.report(r, nil).JSON(stdout))
+	}
+	return errors.Join(err, f.print(ctx, notes, r))
+}
+
+// play runs the plan. An interruption is not an error yet, because the finished runs are
+// shown.
+func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result, error) {
+	p := newProgress(stderr)
+	defer p.clear()
+	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
+		Workers: f.workers, Command: startWorker(matrixWorker),
+		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
+	})
+	if errors.Is(err, matrix.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
+		err = usageError{err}
+	}
+	return r, err
+}
+
+// print prints unexpected results and writes the page.
+func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result) error {
+	unexpected := r.Unexpected()
+	printUnexpected(stdout, unexpected)
+	safe, violated := r.Safe()
+	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
+	var never []string
+	for _, u := range r.Unreached() {
+		if u.Where[0] == matrix.Everywhere {
+			never = append(never, u.Counter)
+		}
+	}
+	if len(never) > 0 {
+		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
+	}
+	if f.page != nil {
+		if err := f.writePage(r); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "The report with curves and timelines: %s\n", f.html)
+	}
+	return verdict(ctx, unexpected)
+}
+
+func printUnexpected(w io.Writer, unexpected []error) {
+	if len(unexpected) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nNot as expected:\n")
+	for _, err := range unexpected {
+		paragraph(w, "  ", err.Error())
+	}
+}
+
+// partly returns a note about an interrupted plan.
+func partly(r matrix.Result) string {
+	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
+}
+
+// printPartly says if a plan was interrupted, and reports whether it was.
+func printPartly(w io.Writer, r matrix.Result) bool {
+	if !r.Ended {
+		fmt.Fprintf(w, "%s\n\n", partly(r))
+	}
+	return !r.Ended
+}
+
+// verdict returns the error with which the command fails.
+func verdict(ctx context.Context, unexpected []error) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: this is what had been played")
+	case len(unexpected) > 0:
+		return fmt.Errorf("%s not as expected", count(len(unexpected), "verdict"))
+	}
+	return nil
+}
+
+func (f *matrixFlags) writePage(r matrix.Result) error {
+	timelines, err := r.Timelines()
+	if err != nil {
+		return err
+	}
+	opening, err := matrix.Opening()
+	if err != nil {
+		return err
+	}
+	summary := r.Summary()
+	page := f.report(r, timelines)
+	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
+	page.Description = strings.Join(summary.Conclusions, " ")
+	return f.page.write(page)
+}
+
+func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
+	page := report.Report{
+		Title: "What breaks a lock on Redis", Version: version(),
+		Command: f.again, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
+		Notes: []string{
+			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
+			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
+		},
+		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
+	}
+	if !r.Ended {
+		page.Title += ", as far as it was played"
+		page.Seeds = "of " + page.Seeds
+		page.Notes = append([]string{partly(r)}, page.Notes...)
+	}
+	t.Link(&page)
+	return page
+}
+
+// version returns the commit of the build, if known.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", with changes"
+		}
+	}
+	return commit + changed
+}

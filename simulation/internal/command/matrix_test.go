@@ -1,0 +1,291 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// does runs the program, and gives what it printed.
+func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Equal(t, want, run(t.Context(), args, &out, &errs), "%q\n%s%s", args, out.String(), errs.String())
+	return out.String(), errs.String()
+}
+
+// Without a command: an answer that fits on a screen, however narrow that is, and where
+// to go on.
+func TestFirstScreen(t *testing.T) {
+	plan := matrix.Plan{Seeds: 2}
+	for _, d := range (matrix.Result{}).Summary().Designs {
+		plan.Designs = append(plan.Designs, d.Name)
+	}
+	for _, f := range (matrix.Result{}).Summary().Faults {
+		plan.Faults = append(plan.Faults, f.Name)
+	}
+	require.Len(t, plan.Designs, 5)
+	require.Len(t, plan.Faults, 8)
+	plan.Scenarios = []string{"S1"}
+	r, err := matrix.Play(t.Context(), plan, matrix.Pool{})
+	require.NoError(t, err)
+	for _, columns := range []int{80, 60, 50} {
+		var text bytes.Buffer
+		require.NoError(t, (&matrixFlags{}).firstScreen(t.Context(), screen{&text, columns}, r))
+		out := text.String()
+		assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
+		for line := range strings.Lines(out) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), columns, line)
+		}
+		for _, words := range []string{
+			`(?m)^How often a lock fails, of 2 runs each:$`, `(?m)^a client is paused .* none$`, `(?m)^the network is cut `, `When\s+a\s+client\s+is\s+paused,\s+one\s+Redis\s+fails\s+in `,
+			`(?m)^Next:$`, `(?m)^  ` + Start + ` run S1( |$)`, `(?m)^  ` + Start + ` demo( |$)`, `(?m)^  ` + Start + ` -all( |$)`,
+		} {
+			assert.Regexp(t, words, out)
+		}
+		assert.NotContains(t, out, "\x1b")
+	}
+}
+
+// A verdict that isn't as expected takes the place of what could be tried next.
+func TestFirstScreenOfTheUnexpected(t *testing.T) {
+	var out bytes.Buffer
+	screen{&out, 60}.next([]error{errors.New("S4 with redlock: found none"), errors.New("default under cut")})
+	assert.Equal(t, "NOT AS EXPECTED: 2 verdicts. To see them all: go run\n./simulation/cmd/redlocksim -all. The first: S4 with\nredlock: found none\n", out.String())
+}
+
+func TestColumns(t *testing.T) {
+	for value, want := range map[string]int{"60": 60, "200": 80, "0": 80, "": 80, "wide": 80} {
+		t.Setenv("COLUMNS", value)
+		assert.Equal(t, want, columns(&bytes.Buffer{}), "%q", value)
+	}
+	t.Setenv("COLUMNS", "")
+	file, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer file.Close()
+	assert.Equal(t, 80, columns(file), "no terminal")
+}
+
+// The time that is left is that of the rest at the rate so far.
+func TestTimeRemaining(t *testing.T) {
+	for _, test := range []struct {
+		seconds, done, of uint64
+		want              string
+	}{
+		{10, 100, 200, ", 10 s left"}, {10, 100, 1100, ", 100 s left"}, {10, 10, 1000, ", 17 min left"},
+		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""}, {10, 5, math.MaxUint64, ""},
+	} {
+		assert.Equal(t, test.want, left(time.Duration(test.seconds)*time.Second, test.done, test.of), "%+v", test)
+	}
+}
+
+// All of it: every scenario and every cell in the terminal, in 100 columns and without
+// colours, and the page.
+func TestAll(t *testing.T) {
+	if raced {
+		t.Skip("it is the matrix, which is played by the next test, and all scenarios, which their package plays")
+	}
+	page := filepath.Join(t.TempDir(), "report.html")
+	out, errs := does(t, exitOK, "-all", "-seeds", "2", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page, "-url", "https://locks.example/a/")
+	assert.Empty(t, errs)
+	assert.NotContains(t, out, "\x1b")
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, page) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
+		}
+	}
+	for _, s := range scenarios.All() {
+		assert.Regexp(t, `(?m)^`+s.ID+` `, out)
+	}
+	assert.Regexp(t, `(?m)^token-admit +\.`, out)
+	assert.NotContains(t, out, "Not as expected")
+	assert.Contains(t, out, "The report with curves and timelines: "+page)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	checkPage(t, string(html))
+	assert.FileExists(t, strings.TrimSuffix(page, ".html")+".png")
+}
+
+// checkPage holds the page to what it promises: it is small, has all its parts, and each
+// of its cells leads to an anchor that is there.
+func checkPage(t *testing.T, html string) {
+	t.Helper()
+	assert.Less(t, len(html), 1_000_000)
+	assert.Less(t, strings.Count(html, "<"), 30_000)
+	for _, part := range []string{
+		"<h2 id=\"summary\"", "<h2 id=\"arguments\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
+		`<meta property="og:url" content="https://locks.example/a/">`, `<meta property="og:image" content="https://locks.example/a/report.png">`,
+	} {
+		assert.Contains(t, html, part)
+	}
+	cells := regexp.MustCompile(`<td class="(?:bad|none|unproved)[^"]*">(.*?)</td>`).FindAllStringSubmatch(html, -1)
+	assert.Greater(t, len(cells), 400)
+	for _, cell := range cells {
+		assert.Regexp(t, `^<a href="#[^"]+">[^<]+</a>$`, cell[1], "a cell is a link")
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(html, -1) {
+		if !strings.Contains(html, ` id="`+link[1]+`"`) {
+			t.Errorf("a link leads nowhere: %s", link[1])
+		}
+	}
+	assert.Equal(t, 8, strings.Count(html, `<article id="argument-`))
+}
+
+func TestAddressOfAPage(t *testing.T) {
+	_, errs := does(t, exitUsage, "run", "S4", "-html", filepath.Join(t.TempDir(), "a.html"), "-url", "https://bad host")
+	assert.Contains(t, errs, "invalid")
+}
+
+func TestMatrixFormats(t *testing.T) {
+	seeds := 20
+	if raced {
+		seeds = 5
+	}
+	with := func(more ...string) []string {
+		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
+	}
+	text, _ := does(t, exitOK, with()...)
+	assert.Regexp(t, `(?m)^ +restart-\ndesign +empty +cut$`, text)
+	assert.Regexp(t, `(?m)^redlock +\d+% +\.$`, text)
+	assert.Regexp(t, `redlock / restart-empty: \d+ % \([\d.]+ to [\d.]+ %\), two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
+
+	markdown, _ := does(t, exitOK, with("-format", "markdown", "-seeds", "2")...)
+	assert.True(t, strings.HasPrefix(markdown, "| design | restart-empty | cut |\n"), markdown)
+
+	one, _ := does(t, exitOK, with("-format", "json", "-workers", "1")...)
+	two, _ := does(t, exitOK, with("-format", "json", "-workers", "2")...)
+	assert.Equal(t, one, two)
+	var data report.Report
+	require.NoError(t, json.Unmarshal([]byte(one), &data))
+	assert.Equal(t, seeds, data.Matrix.Cells[0][0].Runs)
+	assert.Positive(t, data.Matrix.Cells[0][0].Violated)
+	assert.Contains(t, data.Matrix.Cells[0][0].Command, "redlocksim run restart-empty -design redlock -seed ")
+	again := strings.Fields(strings.TrimPrefix(data.Matrix.Cells[0][0].Command, "redlocksim "))
+	story, _ := does(t, exitOK, again...)
+	assert.Contains(t, story, "TWO HOLDERS")
+}
+
+// Ctrl-C: what was played is shown, and that it isn't all.
+func TestMatrixIsInterrupted(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+	defer stop()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
+	<-ctx.Done()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFail, run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "slow"}, &out, &errs))
+	assert.Contains(t, out.String(), "redlock")
+	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
+}
+
+// A verdict that isn't as expected makes it fail, and an interruption does.
+func TestWhatMakesTheMatrixFail(t *testing.T) {
+	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
+	var out bytes.Buffer
+	printUnexpected(&out, wrong)
+	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
+	require.EqualError(t, verdict(t.Context(), wrong), "2 verdicts not as expected")
+	require.NoError(t, verdict(t.Context(), nil))
+	out.Reset()
+	printUnexpected(&out, nil)
+	assert.Empty(t, out.String())
+}
+
+func TestMatrixWrongUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"there are setnx,":              {"matrix", "-designs", "x"},
+		"there are slow, pause,":        {"matrix", "-faults", "x"},
+		"want text, markdown, json":     {"matrix", "-format", "yaml"},
+		"-seeds is 0":                   {"matrix", "-seeds", "0"},
+		"-workers is 0":                 {"-workers", "0"},
+		"-loud":                         {"-loud"},
+		"unexpected argument":           {"-seeds", "1", "now"},
+		"named twice":                   {"matrix", "-designs", "redlock,redlock"},
+		"which scenario or fault":       {"run"},
+		"no scenario \"S99\"":           {"run", "S99"},
+		"isn't played with a design":    {"run", "S4", "-design", "x"},
+		"no such design":                {"run", "pause", "-design", "x"},
+		"invalid value":                 {"run", "S4", "-seed", "x"},
+		"flag provided but not defined": {"worker", "-x"},
+	} {
+		out, errs := does(t, exitUsage, args...)
+		assert.Contains(t, errs, says, "%q", args)
+		assert.Empty(t, out)
+	}
+	for _, name := range []string{"matrix", "run", "list", "worker"} {
+		_, errs := does(t, exitOK, name, "-h")
+		assert.Contains(t, strings.ToLower(errs), "usage")
+	}
+	out, _ := does(t, exitOK, "-h")
+	assert.Contains(t, out, "scenario-seeds")
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	page, data := filepath.Join(dir, "s4.html"), filepath.Join(dir, "s4.json")
+	out, errs := does(t, exitOK, "run", "s4", "-design", "redlock", "-seed", "3", "-html", page, "-json", data)
+	assert.Empty(t, errs)
+	assert.NotContains(t, out, "\x1b")
+	for _, words := range []string{"S4: A server's clock jumps forward · redlock · seed 3", "!! TWO HOLDERS", "found: stale write, two holders; expected: stale write, two holders", "as expected\n"} {
+		assert.Contains(t, out, words)
+	}
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), "<svg")
+	assert.Contains(t, string(html), `id="t-run" open>`, "the run is shown without a click")
+	assert.NotContains(t, string(html), "http://localhost")
+
+	var first, second runJSON
+	read := func(into *runJSON) {
+		text, err := os.ReadFile(data)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, into))
+	}
+	read(&first)
+	assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, first.Kinds)
+	assert.True(t, first.AsExpected)
+	assert.Len(t, first.Digest, 64)
+	assert.NotEmpty(t, first.History)
+	assert.Equal(t, 1, first.Counts["a clock was stepped"])
+	does(t, exitOK, "run", "S4", "-design", "redlock", "-seed", "3", "-json", data)
+	read(&second)
+	assert.Equal(t, first, second)
+
+	held, _ := does(t, exitOK, "run", "S4")
+	assert.Contains(t, held, "· default ·")
+	assert.Contains(t, held, "found: none; expected: none")
+	fault, _ := does(t, exitOK, "run", "cut", "-seed", "2")
+	assert.Contains(t, fault, "expected: never, because of two majorities")
+	_, errs = does(t, exitFail, "run", "S4", "-html", filepath.Join(dir, "nowhere", "x.html"))
+	assert.Contains(t, errs, "no such file")
+}
+
+func TestListHasFaults(t *testing.T) {
+	out, _ := does(t, exitOK, "list")
+	assert.Regexp(t, `(?m)^  pause +clients stop`, out)
+	assert.Contains(t, strings.Join(strings.Fields(out), " "), "and beside them reboot, reorder, lag, split-brain, proxy, switch, demote.")
+	for line := range strings.Lines(out) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
+	}
+	out, _ = does(t, exitOK, "list", "pause")
+	assert.Contains(t, out, "source: Kleppmann 2016")
+	assert.Regexp(t, `(?m)^  token-admit +never: the resource sees`, out)
+}

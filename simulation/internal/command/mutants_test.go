@@ -1,0 +1,36 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMutantsList(t *testing.T) {
+	code, stdout, stderr := said(t.Context(), "mutants", "-list")
+	require.Equal(t, exitOK, code, stderr)
+	assert.Greater(t, strings.Count(stdout, "\n"), 25)
+	assert.Contains(t, stdout, "no-elapsed-check")
+	assert.Contains(t, stdout, "(S3)")
+
+	code, stdout, _ = said(t.Context(), "mutants", "-list", "-only", "no-drift, set-without-nx")
+	require.Equal(t, exitOK, code)
+	assert.Equal(t, 2, strings.Count(stdout, "\n"))
+}
+
+func TestMutantsWrongUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		`no mutant "nothing"`: {"-only", "nothing"},
+		`-format is "yaml"`:   {"-format", "yaml"},
+		"-p is 0":             {"-p", "0"},
+		"in a checkout of":    {"-source", t.TempDir()},
+		"unexpected argument": {"S3"},
+	} {
+		code, stdout, stderr := said(t.Context(), append([]string{"mutants"}, args...)...)
+		assert.Equal(t, exitUsage, code, says)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, says)
+	}
+}

@@ -1,0 +1,185 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
+
+// fullDisk is a device on which there is no room.
+func fullDisk(t *testing.T) string {
+	t.Helper()
+	const path = "/dev/full"
+	if _, err := os.Stat(path); err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// A file that can't be written is told before anything is played, and what it names is
+// left as it was when a command fails for another reason.
+func TestFilesAreOpenedFirst(t *testing.T) {
+	dir := t.TempDir()
+	nowhere := filepath.Join(dir, "nowhere", "x")
+	for _, args := range [][]string{
+		{"run", "S4", "-html", nowhere}, {"run", "S4", "-json", nowhere}, {"-seeds", "1000000", "-html", nowhere},
+		{"matrix", "-seeds", "1000000", "-html", nowhere}, {"explore", "-seeds", "0:1000000", "-out", dir, "-porcupine", nowhere},
+		{"exhaust", "S1", "-out", dir, "-porcupine", nowhere}, {"replay", recorded(t), "-porcupine", nowhere}, {"shrink", recorded(t), "-o", nowhere},
+	} {
+		out, errs := does(t, exitFail, args...)
+		assert.Empty(t, out, "%q", args)
+		assert.Regexp(t, `-(html|json|porcupine|o): open .*no such file`, errs, "%q", args)
+	}
+	kept := filepath.Join(dir, "kept.html")
+	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
+	does(t, exitUsage, "run", "S99", "-html", kept, "-json", filepath.Join(dir, "new.json"))
+	text, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(text))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "no empty file stays behind")
+	does(t, exitOK, "run", "S4", "-html", kept)
+	text, err = os.ReadFile(kept)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<svg")
+}
+
+// A full disk is told, whichever way the output goes.
+func TestFullDisk(t *testing.T) {
+	full := fullDisk(t)
+	for _, args := range [][]string{{"run", "S4", "-html", full}, {"run", "S4", "-json", full}, {"replay", recorded(t), "-quiet", "-porcupine", full}} {
+		_, errs := does(t, exitFail, args...)
+		assert.Contains(t, errs, "no space left on device", "%q", args)
+	}
+	_, errs := does(t, exitFail, "shrink", recorded(t), "-o", full)
+	assert.Contains(t, errs, "is not a regular file")
+	for _, args := range [][]string{
+		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
+		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
+	} {
+		out, err := os.OpenFile(full, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		var told bytes.Buffer
+		assert.Equal(t, exitFail, run(t.Context(), args, out, &told), "%q", args)
+		assert.Equal(t, 1, strings.Count(told.String(), "no space left on device"), "%q: %s", args, told.String())
+		assert.Contains(t, told.String(), "the output could not be written", "%q", args)
+		require.NoError(t, out.Close())
+	}
+}
+
+// What is missing is named, wherever the flags stand.
+func TestWordsAndFlags(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run", "-design", "default"}, "which scenario or fault? Name one"},
+		{[]string{"run", "-seed", "3", "-design", "default"}, "which scenario or fault? Name one"},
+		{[]string{"run", "-design"}, "flag needs an argument: -design"},
+		{[]string{"run", "S4", "-seed", "1", "S5"}, `unexpected argument "S5"`},
+		{[]string{"explore", "-most", "0"}, "-most is 0, want 1 to 1000"},
+		{[]string{"explore", "-most", "-3"}, "-most is -3, want 1 to 1000"},
+		{[]string{"explore", "-within", "-faults", "evict"}, "cover none of the faults [evict]"},
+		{[]string{"exhaust", "S1", "-pairs", "-most", "0"}, "-most is 0, want 1 or more"},
+	} {
+		out, errs := does(t, exitUsage, test.args...)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, test.says, "%q", test.args)
+	}
+	want, _ := does(t, exitOK, "run", "S4", "-seed", "3", "-design", "redlock")
+	for _, args := range [][]string{{"run", "-seed", "3", "S4", "-design", "redlock"}, {"run", "-design", "redlock", "-seed", "3", "S4"}} {
+		got, _ := does(t, exitOK, args...)
+		assert.Equal(t, want, got, "%q", args)
+	}
+}
+
+// What a report says to repeat it does repeat it.
+func TestRepeat(t *testing.T) {
+	args := []string{"matrix", "-designs", "redlock,token-admit", "-faults", "pause, cut", "-seeds", "3", "-format", "json", "-workers", "2"}
+	first, _ := does(t, exitOK, args...)
+	var data report.Report
+	require.NoError(t, json.Unmarshal([]byte(first), &data))
+	assert.Equal(t, Start+" matrix -designs redlock,token-admit -faults 'pause, cut' -format json -seeds 3", data.Command)
+	again, _ := does(t, exitOK, words(t, data.Command)...)
+	assert.Equal(t, first, again)
+
+	page := filepath.Join(t.TempDir(), "it's.html")
+	does(t, exitOK, "run", "S4", "-html", page)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), Start+" run S4 -design default -seed 0")
+
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.Bool("all", false, "")
+	flags.Bool("curves", true, "")
+	flags.String("html", "x", "")
+	flags.Int("workers", 1, "")
+	require.NoError(t, flags.Parse([]string{"-all", "-curves=false", "-html", "", "-workers", "3"}))
+	assert.Equal(t, Start+" -all -curves=false -html ''", repeat("", given(flags)...))
+	assert.Equal(t, Start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
+}
+
+// words takes a command line apart that repeat has written.
+func words(t *testing.T, command string) []string {
+	t.Helper()
+	rest, ok := strings.CutPrefix(command, Start+" ")
+	require.True(t, ok, command)
+	var args []string
+	for _, word := range regexp.MustCompile(`'[^']*'|[^ ]+`).FindAllString(rest, -1) {
+		args = append(args, strings.Trim(word, "'"))
+	}
+	return args
+}
+
+// What was interrupted says so first, and how much of it there is.
+func TestInterruptionIsInTheHeading(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}, {"matrix", "-format", "markdown"}} {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
+		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)
+		assert.Contains(t, errs.String(), "interrupted")
+	}
+	f := matrixFlags{plan: matrix.Plan{Seeds: 50}, again: "again"}
+	r := f.report(matrix.Result{Runs: 3, Planned: 70}, nil)
+	assert.Equal(t, "INTERRUPTED after 3 of 70 runs. Only these are counted.", r.Notes[0])
+	assert.Contains(t, r.Title, "as far as it was played")
+	assert.Equal(t, "of 0:50", r.Seeds)
+
+	code, out, _ := said(ctx, "explore", "-seeds", "10:900", "-workers", "1", "-out", t.TempDir())
+	require.Equal(t, exitFail, code)
+	assert.Contains(t, out, "mixed with default: seeds 10:10 of 10:900, 0 runs, ")
+}
+
+// The first error that the output had is the one that is told.
+func TestConsole(t *testing.T) {
+	c := &console{out: failing{}}
+	_, err := c.Write([]byte("x"))
+	require.Error(t, err)
+	require.ErrorIs(t, c.lost(), err)
+	require.NoError(t, (&console{out: &bytes.Buffer{}}).lost())
+	file, ok := fileOf(&console{out: os.Stderr})
+	assert.True(t, ok)
+	assert.Equal(t, os.Stderr, file)
+	_, ok = fileOf(&bytes.Buffer{})
+	assert.False(t, ok)
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no room") }

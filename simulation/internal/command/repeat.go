@@ -1,0 +1,50 @@
+package command
+
+import (
+	"flag"
+	"strings"
+)
+
+// Start is the command line that starts the program, in what it prints.
+var Start = "go run ./simulation/cmd/redlocksim"
+
+// repeat returns a command line.
+func repeat(command string, args ...string) string {
+	words := []string{Start}
+	if command != "" {
+		words = append(words, command)
+	}
+	for _, arg := range args {
+		words = append(words, quoted(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// given returns the flags that were set, as arguments, without the number of workers, on
+// which the result does not depend.
+func given(flags *flag.FlagSet) []string {
+	var args []string
+	flags.Visit(func(f *flag.Flag) {
+		switch {
+		case f.Name == "workers":
+		case f.Value.String() == "true":
+			args = append(args, "-"+f.Name)
+		case f.Value.String() == "false":
+			args = append(args, "-"+f.Name+"=false")
+		default:
+			args = append(args, "-"+f.Name, f.Value.String())
+		}
+	})
+	return args
+}
+
+// quoted quotes an argument for a shell.
+func quoted(arg string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)
+	}
+	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

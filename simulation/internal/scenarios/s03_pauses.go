@@ -1,0 +1,146 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// tooLate is the library's error for a round that ended too late.
+var tooLate = "no lease: " + quorum.ErrTooSlow.Error()
+
+// pauseBeforeCheck are the forms of S3. Kleppmann's article has it as a counterexample,
+// which it is not.
+func pauseBeforeCheck() []Scenario {
+	// c1 does not run while the replies arrive.
+	beforeCheck := func(s Scenario, faults ...simulation.Fault) Scenario {
+		s.Base = simulation.Config{LatencyMin: ms, LatencyMax: ms}
+		for _, f := range faults {
+			f.Process, f.At = "c1", at(1500*time.Microsecond)
+			s = s.with(f)
+		}
+		s.Scripts = clients(turn(0, 0), turn(10_100*ms, 5*time.Second))
+		s.Reached = []string{"a process was paused"}
+		return s
+	}
+	pause := simulation.Fault{Kind: simulation.Pause, For: 12 * time.Second}
+	noticed := none.reaching("c2 write", tooLate).without("c1 acquired")
+	gaveUp := none.reaching("c2 write").without("c1 acquired")
+	return []Scenario{beforeCheck(Scenario{
+		ID:    "S3",
+		Title: "The client is paused while the replies to its SETs are in flight",
+		Steps: []string{
+			"0: c1 asks all servers; 1: they set the key",
+			"1.5: c1 is paused; the replies wait in its sockets",
+			"10 100: the keys have expired; c2 acquires the lock",
+			"12 001: c1 continues, and reads OK five times",
+		},
+		Assumption: "the round is quicker than the TTL",
+		Breaks:     "nothing: c1 reads its clock after the replies and gives up",
+		Helps:      "the Redis document's step 3: the elapsed time counts from before the first SET. A client that omits the step, or starts to count later, causes two holders",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", second example; Antirez, on claim 2, shows that it doesn't hold",
+		Verdicts: expect(noticed, voting, fenced, "wait-some").
+			and(gaveUp, "textbook wall-clock").
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late).
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "no-elapsed-check late-start").
+			// The key has no expiry, or none while c1 is paused between its two commands.
+			and(none.reaching("c1 acquired").without("c2 acquired"), "setnx setnx-expire"),
+	}, pause), beforeCheck(Scenario{
+		ID:    "S3b",
+		Title: "A pause before the replies are read, and a wall clock that is set back",
+		Steps: []string{
+			"0: c1 asks all servers; 1: they set the key",
+			"1.5: c1 is paused, and its wall clock is set back by 12 000",
+			"10 100: c2 acquires the lock",
+			"12 001: c1 continues; by its wall clock no time has passed",
+		},
+		Assumption: "the client's wall clock measures time",
+		Breaks:     "mutual exclusion, for a client that uses the wall clock alone",
+		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock",
+		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; leandromoreira/redlock-rb #50; redlock-py, node-redlock v5 and redisson use the wall clock (read)",
+		Verdicts: expect(gaveUp, "textbook").
+			and(noticed, voting, fenced).
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late),
+	}, pause, simulation.Fault{Kind: simulation.Step, By: -12 * time.Second}), beforeCheck(Scenario{
+		ID:    "S3c",
+		Title: "A suspension before the replies are read: the monotonic clock stands still",
+		Steps: []string{
+			"0: c1 asks all servers; 1: they set the key",
+			"1.5: c1's machine is suspended, and with it its monotonic clock",
+			"10 100: c2 acquires the lock",
+			"12 001: c1 continues; by its monotonic clock no time has passed, its wall clock was corrected by the host",
+		},
+		Assumption: "the client's monotonic clock measures time",
+		Breaks:     "mutual exclusion, for a client that follows the advice to use the monotonic clock alone",
+		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock",
+		Source:     "clock_gettime(2) on CLOCK_MONOTONIC, which doesn't count time during which the system is suspended; golang/go #24595",
+		Verdicts: expect(gaveUp, "textbook wall-clock").
+			and(noticed, voting, fenced).
+			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late, "wait-some"),
+	}, simulation.Fault{Kind: simulation.Suspend, For: 12 * time.Second}), beforeCheck(Scenario{
+		ID:    "S3d",
+		Title: "A suspension before the replies are read: both clocks stand still",
+		Steps: []string{
+			"0: c1 asks all servers; 1: they set the key",
+			"1.5: c1's machine is stopped with both of its clocks, like a virtual machine that is resumed from a snapshot",
+			"10 100: c2 acquires the lock, reads and writes",
+			"12 001: c1 continues, and cannot know that time has passed; it reads and writes",
+		},
+		Assumption: "the client has a clock that runs",
+		Breaks:     "mutual exclusion: no client can know",
+		Helps:      "a fencing token: c1's is smaller, although it was handed out later",
+		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 write"), "redlock quarantine monitor topup").
+			and(breaks(simulation.TwoHolders).reaching("c1 write"), late, "wait-some").
+			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "default").
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
+			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit idempotent"),
+		NoCure: "no client can notice the end of its lease. The token protects the resource: with a guard there is no stale write",
+	}, simulation.Fault{Kind: simulation.Suspend, Frozen: true, For: 12 * time.Second})}
+}
+
+func suspensions() []Scenario {
+	suspended := func(s Scenario, frozen bool) Scenario {
+		s.Schedule = simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(time.Second), For: 59 * time.Second, Frozen: frozen}}
+		// c1 sleeps by the clock that stands still, and not so long that the first
+		// extension is due.
+		s.Scripts = clients(Script{until(0), acquire, sleep(1500 * ms), ifValid(update), release}, turn(10_100*ms, time.Second))
+		s.Reached = []string{"c1 acquired", "c2 write"}
+		return s
+	}
+	broken := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write")
+	return []Scenario{suspended(Scenario{
+		ID:    "S15",
+		Title: "The holder's machine is suspended",
+		Steps: []string{
+			"0: c1 acquires the lock",
+			"1 000 to 60 000: c1's machine is suspended; its monotonic clock (CLOCK_MONOTONIC, which Go reads) stands still, the wall clock is right afterwards",
+			"10 100: c2 acquires the lock, writes, releases",
+			"60 500: c1 has used a second and a half by its monotonic clock, and checks its lease",
+		},
+		Assumption: "the client's monotonic clock measures time",
+		Breaks:     "mutual exclusion, for a client that uses the monotonic clock alone, as the designs on one server do here",
+		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock; on Linux also CLOCK_BOOTTIME, a monotonic clock that includes suspension, which Go's time package doesn't read",
+		Source:     "clock_gettime(2), CLOCK_MONOTONIC and CLOCK_BOOTTIME; golang/go #24595 asked for CLOCK_BOOTTIME and was closed; Antirez's advice, the monotonic clock, is the wrong one here unless it is CLOCK_BOOTTIME",
+		Verdicts:   expect(none.without("c1 write"), "redlock quarantine monitor textbook wall-clock", complete).and(broken, unguarded),
+	}, false), suspended(Scenario{
+		ID:    "S15b",
+		Title: "The holder's machine is suspended, and none of its clocks shows it",
+		Steps: []string{
+			"0: c1 acquires the lock",
+			"1 000 to 60 000: c1's machine stands still, with both clocks",
+			"10 100: c2 acquires the lock, writes, releases",
+			"60 500: c1 has used a second and a half by either of its clocks, checks its lease, reads and writes",
+		},
+		Assumption: "the client has a clock that runs",
+		Breaks:     "mutual exclusion: no client can know",
+		Helps:      "a fencing token: c1's read is refused",
+		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
+		Verdicts: expect(broken, unguarded, voting).
+			and(breaks(simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
+			and(breaks(simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit idempotent"),
+		NoCure: "the holder cannot notice the end of its lease (two holders). The token saves the resource: no stale write",
+	}, true)}
+}

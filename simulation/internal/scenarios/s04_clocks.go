@@ -1,0 +1,279 @@
+package scenarios
+
+import (
+	"maps"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+)
+
+const sameRate = "servers count a TTL at about the client's rate"
+
+// keysThatLast is the scenario in which c1 dies with the lock and faults make its keys
+// last longer. c2 then asks again and again.
+func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenario {
+	s.Assumption = sameRate
+	s.Schedule, s.Alone = simulation.Schedule{crashedWrite}, simulation.Schedule{crashedWrite}
+	for _, f := range faults {
+		s.Schedule = append(s.Schedule, each(servers, f)...)
+		s.Alone = append(s.Alone, each("A", f)...)
+	}
+	s.Scripts = clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms))
+	s.Free = []Free{{Process: "c2", By: 15 * time.Second}}
+	s.Source = "redis/redis #416: expiries are times of the wall clock"
+	if s.Helps == "" {
+		s.Helps = "an alarm at a PTTL above MaxTTL: nobody but the owner may delete the keys"
+		s.NoCure = "nobody can know that the holder is dead. Deleting them would break mutual exclusion if the holder is alive"
+		s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
+		s.Verdicts = expect(breaks(simulation.NoProgress), "setnx", unguarded, voting, fenced)
+	}
+	return s
+}
+
+// jumps is the scenario in which clocks jump under a lease on all five servers.
+func jumps(id, servers, count string, unwatched Verdict) Scenario {
+	s := oneVoteLost(Scenario{
+		ID:    id,
+		Title: "The clocks of " + count + " servers jump forward under a lock that is on all five",
+		Steps: []string{
+			"0: c1 acquires the lock on all five",
+			"100: " + count + " clocks jump forward by 15 000",
+			"200: c2 asks all five",
+			"5 000: c1 continues",
+		},
+		Assumption: sameRate,
+		Breaks:     "mutual exclusion, if 5-3+1 = 3 clocks jump and nobody monitors them",
+		Helps:      "more votes than a quorum; the clock monitor",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
+		Verdicts:   expect(unwatched, "redlock quarantine").and(refusedSecond, watching, fenced),
+	})
+	s.Schedule, s.Alone = each(servers, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second}), nil
+	return s
+}
+
+func serverClocks() []Scenario {
+	forward := oneVoteLost(Scenario{
+		ID:    "S4",
+		Title: "A server's clock jumps forward",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
+			"100: C's clock jumps forward by 15 000, and C's key has expired",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease, which it considers valid until 9 898",
+		},
+		Assumption: sameRate,
+		Breaks:     "mutual exclusion, for 9.7 s",
+		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4d). Fencing saves the resource",
+		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
+		Verdicts: expect(overlap, unguarded, "redlock quarantine unwatched").
+			and(overlapRefused, "unwatched-fenced").
+			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), "monitor", complete).
+			and(refusedSecond, "setnx topup"),
+		Variants: unwatched(),
+	}, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
+	back := keysThatLast(Scenario{
+		ID:    "S4b",
+		Title: "Three servers' clocks are set back under a lock whose holder has died",
+		Steps: []string{
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: the clocks of C, D and E are set back by 20 000, so that their keys last until 30 000",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
+		},
+		Breaks: "liveness: the lock is blocked for three TTLs",
+	}, "CDE", simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -20 * time.Second})
+
+	apart := oneVoteLost(Scenario{
+		ID:    "S4e",
+		Title: "The servers' clocks are ahead of the clients', as they always were",
+		Steps: []string{
+			"before: all servers' clocks are 15 000 ahead",
+			"0: c1 acquires the lock; a key with an expiry time by c1's clock has expired when it is set",
+			"200: c2 asks",
+			"5 000: c1 continues",
+		},
+		Assumption: "client and server agree on what time it is",
+		Breaks:     "mutual exclusion, for a client that sends the time of expiry (PXAT) rather than a time to live",
+		Helps:      "PX: all agree on how long a second is, but not on what time it is",
+		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two holders at once)",
+		Verdicts: expect(overlap, "expire-at").
+			and(refusedSecond.reaching("a clock was stepped"), "setnx", unguarded, voting, fenced),
+	})
+	apart.Schedule, apart.Alone = simulation.Schedule{{Kind: simulation.Step, Server: simulation.Any, By: 15 * time.Second}}, nil
+
+	slow := keysThatLast(Scenario{
+		ID:    "S4f",
+		Title: "Three servers' clocks go half as fast under a lock whose holder has died",
+		Steps: []string{
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: the clocks of C, D and E go half as fast, so that their keys last until 19 500; where a clock stands still, they last forever",
+			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
+		},
+		Breaks: "liveness: the lock is blocked for two TTLs",
+	}, "CDE", simulation.Fault{Kind: simulation.Rate, At: at(500 * ms), PPM: -500_000})
+
+	twoMinutes := simulation.Fault{Kind: simulation.Step, By: 2 * time.Minute}
+	ahead := apart.atVictim(0, twoMinutes)
+	ahead.ID, ahead.Title = "S4g", "One server's clock is two minutes ahead, as it always was"
+	ahead.Steps = []string{
+		"before: C's clock is two minutes ahead of all others",
+		"0: c1 acquires the lock on A, B and C; it can't reach D and E. A key with an expiry time by c1's clock has expired when C sets it",
+		"100: with tokens c1 gives up: C counts from its clock, further ahead than A and B can be raised, and without D and E every quorum includes C",
+		"200: c2 asks",
+		"5 000: c1 continues",
+	}
+	ahead.Breaks = "mutual exclusion, if a client sends the time of expiry (PXAT) rather than a time to live. With tokens, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety"
+	ahead.Verdicts = verdicts(maps.Clone(apart.Verdicts)).
+		and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), complete)
+
+	corrected := keysThatLast(Scenario{
+		ID:    "S4h",
+		Title: "One server's clock was two minutes ahead, and is set right",
+		Steps: []string{
+			"before: C's clock is two minutes ahead of all others",
+			"0: c1 acquires the lock, and dies before it writes",
+			"500: C's clock is set right, so that its key lasts for two minutes more",
+			"10 100 to 15 000: c2 asks again and again",
+		},
+		Breaks: "liveness, if it is the only server: the lock is blocked for two minutes",
+		Helps:  "other servers, whose clocks were right: on a majority of them the key has expired",
+		Verdicts: expect(breaks(simulation.NoProgress), "setnx", unguarded).
+			and(none.reaching("c2 write"), voting, fenced),
+		Reached: []string{"a process crashed", "c1 acquired", "a clock was stepped"},
+	}, "C", twoMinutes, simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -2 * time.Minute})
+
+	return []Scenario{
+		forward, back, jumps("S4c", "CDE", "three", overlap), jumps("S4d", "CD", "two", refusedSecond),
+		apart, slow, ahead, corrected,
+	}
+}
+
+// clientClock steps c1's wall clock while it writes once a second, until its lease
+// expires.
+func clientClock(s Scenario, by time.Duration) Scenario {
+	s.Schedule = simulation.Schedule{{Kind: simulation.Step, Process: "c1", At: at(500 * ms), By: by}}
+	c1 := Script{until(0), acquire}
+	for second := range time.Duration(19) {
+		c1 = append(c1, check, update, until((second+1)*time.Second))
+	}
+	s.Scripts = clients(c1, turn(10_100*ms, 5*time.Second))
+	s.Assumption = "the client's wall clock measures time"
+	return s
+}
+
+func clientClocks() []Scenario {
+	bothWrite := none.reaching("c1 write", "c2 write")
+	return []Scenario{clientClock(Scenario{
+		ID:    "S5",
+		Title: "The holder's wall clock is set back",
+		Steps: []string{
+			"0: c1 acquires the lock, and writes once a second while it is valid",
+			"500: c1's wall clock is set back by an hour",
+			"10 100: c2 acquires the lock",
+		},
+		Breaks: "mutual exclusion, for a client that uses the wall clock alone: it considers its lease valid for an hour",
+		Helps:  "the larger of the elapsed times by the monotonic and by the wall clock",
+		Source: "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; leandromoreira/redlock-rb #50",
+		Verdicts: expect(bothWrite, "redlock quarantine monitor textbook", complete, unguarded).
+			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write"), "wall-clock"),
+	}, -time.Hour), clientClock(Scenario{
+		ID:    "S5b",
+		Title: "The holder's wall clock is set forward",
+		Steps: []string{
+			"0: c1 acquires the lock, and writes once a second while it is valid",
+			"500: c1's wall clock is set forward by an hour: by the larger elapsed time its lease has expired",
+			"10 100: c2 acquires the lock",
+		},
+		Breaks:   "nothing: c1 gives its lease up earlier than necessary",
+		Helps:    "this is the price of using the larger elapsed time",
+		Source:   "Antirez, \"Is Redlock safe?\"",
+		Verdicts: expect(bothWrite, "redlock quarantine monitor", complete),
+	}, time.Hour)}
+}
+
+// slewed is a rate at which clocks are corrected, in parts per million: chrony's default
+// maxslewrate.
+const slewed = 83_333
+
+// clockRates are the forms of S6. Where exactly they begin to break is a Sweep.
+func clockRates() []Scenario {
+	rates := func(servers, client int64) simulation.Schedule {
+		return simulation.Schedule{
+			{Kind: simulation.Rate, Server: simulation.Any, PPM: servers},
+			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
+		}
+	}
+	work := func(c2, hold, again time.Duration) []Script {
+		return clients(twoUpdates(0, again), turn(c2, hold))
+	}
+	broken := breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders)
+	brokenOnOne := breaks(simulation.StaleWrite, simulation.TwoHolders)
+	guarded := breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read")
+	// To the monitor such a clock jumps again and again: safe, and out of service.
+	outOfService := none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired")
+	return []Scenario{{
+		ID:    "S6",
+		Title: "All servers' clocks are slewed as fast as chrony may",
+		Steps: []string{
+			"before: all servers' clocks gain 83 333 ppm",
+			"0: c1 acquires the lock, valid to 9 898; its keys last until 9 231",
+			"9 300: c2 acquires the lock",
+			"9 500: c1 checks its lease, and writes",
+		},
+		Assumption: sameRate + "; the allowance is for 1 %",
+		Breaks:     "mutual exclusion, for 667 ms",
+		Helps:      "an allowance that covers the fastest slewing in use. To the clock monitor such clocks jump: it lets none of these servers vote, which is safe and no more",
+		Source:     "chrony.conf(5), maxslewrate; the Redis document, \"Is the Algorithm Asynchronous?\": it assumes small errors compared with the TTL",
+		Schedule:   rates(slewed, 0)[:1],
+		Scripts:    work(9_300*ms, 100*ms, 9_500*ms),
+		Verdicts: expect(broken, "redlock quarantine unwatched").
+			and(brokenOnOne, unguarded).
+			and(guarded, "unwatched-fenced").
+			and(none.reaching("c1 write", "c2 acquired"), "allowance-9").
+			and(outOfService, watching, fenced).
+			and(none.reaching("c1 acquired", "c2 refused"), "setnx"),
+		Variants: append(unwatched(), allowance("allowance-9", 9)),
+		Reached:  []string{"c1 asked", "c2 asked"},
+	}, {
+		ID:    "S6b",
+		Title: "Clocks run apart by what the allowance covers",
+		Steps: []string{
+			"before: the servers' clocks gain 5 000 ppm, and c1's loses as many",
+			"0: c1 acquires the lock; the keys last until 9 950; with the allowance its validity ends at 9 948, without at 10 050",
+			"9 970: c2 acquires the lock",
+			"10 000: c1 checks its lease",
+		},
+		Assumption: "clocks run at the same rate",
+		Breaks:     "mutual exclusion, for a client that makes no allowance",
+		Helps:      "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
+		Source:     "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, 1 % and 2 ms; rueidislock and redisson make none (read)",
+		Schedule:   rates(5_000, -5_000),
+		Scripts:    work(9_970*ms, 100*ms, 9_950*ms), // by c1's clock; the true time is 10 000
+		Verdicts: expect(broken, "no-drift").
+			and(brokenOnOne, unguarded).
+			and(none, "redlock quarantine monitor textbook", complete),
+		Reached: []string{"c1 looked", "c2 write"},
+	}, {
+		ID:    "S6c",
+		Title: "Clocks run apart by antirez's ten percent",
+		Steps: []string{
+			"before: the servers' clocks count 10 s in 9 s, and c1's in 11 s",
+			"0: c1 acquires the lock, valid to 9 898 by its own clock, which is 10 887; its keys last until 9 000",
+			"9 100: c2 acquires the lock",
+			"9 790: c1 checks its lease, and writes",
+		},
+		Assumption: "a process can count 5 seconds with an error of at most 10 %",
+		Breaks:     "mutual exclusion, for 1.8 s with an allowance of 1 %, and for 0.8 s with one of 10 %",
+		Helps:      "an allowance of 1 - 0.9/1.1, which is 18.2 %: one clock is fast and the other slow. The clock monitor lets none of these servers vote, which is safe and no more",
+		Source:     "Antirez, \"Is Redlock safe?\", section \"Let's talk about system models\": one process counts 4.5 seconds for 5, and another one 5.5. The code of redlock-rb, by the same author, allows for 1 % and 2 ms",
+		Schedule:   rates(111_111, -90_909),
+		Scripts:    work(9_100*ms, 2*time.Second, 8_900*ms), // by c1's clock; the true time is 9 790
+		Verdicts: expect(broken, "redlock quarantine textbook unwatched allowance-10").
+			and(brokenOnOne, unguarded).
+			and(guarded, "unwatched-fenced").
+			and(none.reaching("c1 write", "c2 acquired"), "allowance-19").
+			and(outOfService, watching, fenced),
+		Variants: append(unwatched(), allowance("allowance-10", 10), allowance("allowance-19", 19)),
+		Reached:  []string{"c1 asked", "c2 asked"},
+	}}
+}

@@ -1,0 +1,174 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+func serverTwice() []Scenario {
+	// c1 does not reach D, and A crashes.
+	lost := func(s Scenario) Scenario {
+		s = oneVoteLost(s)
+		s.Schedule, s.Alone = append(cut(-50*ms, 0, "D"), each("A", crash(simulation.KeepNothing))...), nil
+		return s
+	}
+	return []Scenario{lost(Scenario{
+		ID:    "S13",
+		Title: "One server is in the list twice",
+		Steps: []string{
+			"before: the list is A, B, C, D and A again, by another name and with another database",
+			"0: c1 acquires the lock on A, B, A again and C, one more than it needs; it can't reach D",
+			"50: A crashes; 150: it is back, empty: one crash loses two votes",
+			"200: c2 acquires the lock on A, A again and D",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "servers fail independently",
+		Breaks:     "mutual exclusion, by a failure that four votes of five servers survive (S13b)",
+		Helps:      "comparing run IDs: a server has one vote, under whatever name",
+		Source:     "redsync accepts [A, A, B] (measured); redlock-universal tests with five databases of one server (read)",
+		Base:       simulation.Config{Servers: 4, Aliases: []simulation.Alias{{Name: "again", Server: "A", Database: 1}}},
+		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "redlock").
+			and(none.reaching("c1 write", "c2 refused", "a server lost acknowledged writes").without("c2 acquired"), "quarantine", watching, fenced),
+	}), lost(Scenario{
+		ID:    "S13b",
+		Title: "One of five servers crashes under a lease that is on four",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B, C and E; it can't reach D",
+			"50: A crashes; 150: it is back, empty",
+			"200: c2 gets A and D, and is refused by the others",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "servers fail independently, and here they do",
+		Breaks:     "nothing: a lease on four survives the loss of one",
+		Helps:      "one vote more than a quorum",
+		Source:     "as S13",
+		Verdicts:   expect(none.reaching("c1 write", "c2 refused").without("c2 acquired"), voting, fenced),
+	})}
+}
+
+func differentSets() []Scenario {
+	c1, c2 := turn(0, 5*time.Second), turn(200*ms, time.Second)
+	return []Scenario{{
+		// A server list was rolled out to some of the clients.
+		ID:    "S14",
+		Title: "Two clients have different lists of servers",
+		Steps: []string{
+			"-500: c2, whose list is A to E, acquires and releases the lock, as every client did before",
+			"0: c1, whose list is A, B and C, acquires the lock on A and B; it can't reach C",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "all clients agree on the servers",
+		Breaks:     "mutual exclusion: two of three and three of five have no server in common",
+		Helps:      "a fingerprint of the set (name, version, N, Q and MaxTTL, but not the servers) beside each key's counter; a list is changed one server at a time, with MaxTTL between",
+		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
+		Schedule:   cut(-50*ms, 0, "C"),
+		Scripts:    clients(c1, append(Script{attempt(turn(-500*ms, 0)...)}, c2...)),
+		Verdicts: expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ").
+			and(none.reaching("c1 refused").without("c1 acquired"), "sets-checked"),
+		Reached: []string{"c2 acquired"},
+	}, {
+		ID:    "S14b",
+		Title: "A client takes the majority of the servers that it can reach",
+		Steps: []string{
+			"before: c1 is cut off from C, D and E, c2 from A and B",
+			"0: c1 gets A and B, two of the two that it reaches",
+			"200: c2 gets C, D and E, three of the three that it reaches",
+		},
+		Assumption: "all clients agree on the number of servers",
+		Breaks:     "mutual exclusion, in each partition",
+		Helps:      "the quorum follows from the list, whichever servers answer",
+		Source:     "the Redis document, \"The Redlock Algorithm\", step 4: a majority of N",
+		Schedule:   append(cut(-50*ms, 0, "CDE"), cutC2("AB")...),
+		Scripts:    clients(c1, c2),
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "quorum-reachable half-quorum").
+			and(none.reaching("c1 refused"), voting, fenced, "textbook"),
+		Reached: []string{"c2 acquired"},
+	}, {
+		// What a fingerprint can't know.
+		ID:    "S14c",
+		Title: "Two clients have different lists of servers, and the lock is new",
+		Steps: []string{
+			"0: c1, whose list is A, B and C, acquires the lock on A and B; it can't reach C",
+			"200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: "all clients agree on the servers",
+		Breaks:     "mutual exclusion: two of three and three of five have no server in common",
+		Helps:      "changing a list one server at a time, with MaxTTL between; a fingerprint is found only where a client has left one",
+		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
+		Schedule:   cut(-50*ms, 0, "C"),
+		Scripts:    clients(c1, c2),
+		Verdicts:   expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ sets-checked"),
+		Reached:    []string{"c2 acquired"},
+		NoCure:     "two quorums that share no server share no memory: the clients have no way to discover each other",
+	}}
+}
+
+func even() []Scenario {
+	// Two clients ask at the same time, and reach different servers first.
+	halves := func(s Scenario, lateForC1, lateForC2 string) Scenario {
+		s.Assumption, s.Breaks = "any two quorums have a server in common", "mutual exclusion"
+		s.Base.LatencyMin, s.Base.LatencyMax = ms, ms
+		s = s.with(delayed("acquire", 10*ms, lateForC1)...)
+		for _, f := range delayed("acquire", 10*ms, lateForC2) {
+			f.Process = "c2"
+			s = s.with(f)
+		}
+		s.Scripts = clients(Script{until(0), acquire, until(time.Second), update, until(5 * time.Second), release}, Script{until(0), acquire, until(5 * time.Second), release})
+		return s
+	}
+	return []Scenario{halves(Scenario{
+		ID:    "S18",
+		Title: "Four servers, and half of them is taken for enough",
+		Steps: []string{
+			"0: c1 reaches A and B first, c2 C and D; each gets two, and is refused by two",
+			"a client that takes half of the servers for enough has the lock; both are done at 5 000; c1 works",
+		},
+		Helps:  "a quorum of N/2+1, which is 3 of 4: then both lose. The fourth server has no benefit: three servers survive the loss of one, too. A round is lost as soon as N-Q+1 = 2 servers refuse",
+		Source: "samcook/RedLock.net #29; node-redlock waits for Q refusals, which never come with two against two (read)",
+		Base:   simulation.Config{Servers: 4},
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "half-quorum").
+			and(none.reaching("c1 refused", "c2 refused").without("c1 acquired", "c2 acquired"), voting, fenced, "textbook"),
+	}, "CD", "AB"), halves(Scenario{
+		ID:    "S18b",
+		Title: "M of N need not be a majority: two of five servers are taken for enough",
+		Steps: []string{
+			"0: c1 reaches A, B and C first, c2 D and E; c1 gets three, c2 two",
+			"if two are enough, both clients have the lock; both are done at 5 000; c1 works",
+		},
+		Helps:  "a quorum of N/2+1, which nobody can configure",
+		Source: "redlock-universal lets its users choose the quorum",
+		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c2 acquired"), "m-of-n half-quorum").
+			and(none.reaching("c2 refused").without("c2 acquired"), voting, fenced, "textbook"),
+		Reached: []string{"c1 acquired"},
+	}, "DE", "ABC")}
+}
+
+func bareMajority() []Scenario {
+	return []Scenario{{
+		ID:    "S19",
+		Title: "A lease on a bare majority loses one of its keys",
+		Steps: []string{
+			"0: c1 acquires the lock on A, B and C; it can't reach D and E until 500",
+			"3 300: a client that keeps the lease alive extends it, and puts it on D and E, too",
+			"4 000: C loses the key",
+			"4 200: c2 acquires the lock on C, D and E",
+			"5 000: c1 continues under its lease",
+		},
+		Assumption: votesStand,
+		Breaks:     "mutual exclusion, by one loss: a lease on g of N servers survives g-Q of them",
+		Helps:      "asking the servers that didn't grant again: a lease on all five survives two losses",
+		Source:     "go-redsync/redsync #186; redisson/redisson #1445",
+		Schedule:   append(cut(-50*ms, 550*ms, "DE"), each("C", simulation.Fault{Kind: simulation.Evict, Key: key, At: at(4 * time.Second)})...),
+		Scripts:    clients(twoUpdatesAndRelease(0, 5*time.Second), turn(4_200*ms, 2*time.Second)),
+		Verdicts: expect(overlap, "redlock quarantine monitor default").
+			and(none.reaching("a lease was extended", "restore granted", "c2 refused").without("c2 acquired"), "topup kept-alive").
+			and(overlapRefused, "token-admit idempotent").
+			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a write"), "token-write"),
+		Reached:  []string{"c1 acquired"},
+		Variants: []designs.Design{keptAlive()},
+	}}
+}

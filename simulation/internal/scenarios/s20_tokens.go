@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+func tokenAfterLock() []Scenario {
+	// c1 has the lock, and is paused before it has fetched the token that it shows to
+	// the resource. It doesn't check its lease again, and writes what follows from the
+	// version that it knew before.
+	paused := func(s Scenario, design string) Scenario {
+		s.Schedule = simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}}
+		s.Scripts = clients(Script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second))
+		s.Breaks = "c2's update is lost, although the resource has a guard"
+		s.Reached = []string{"a process was paused", "c1 acquired", "c2 write"}
+		s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), voting, unguarded, design).
+			and(none.reaching("the guard refused a write").without("c1 write"), fenced)
+		return s
+	}
+	return []Scenario{paused(Scenario{
+		ID:    "S20",
+		Title: "The token is fetched after the lock",
+		Steps: []string{
+			"0: c1 acquires the lock, and is paused before it has a token",
+			"10 100: c2 acquires the lock, fetches the token 1, reads and writes",
+			"12 000: c1 continues, fetches the token 2, and writes",
+		},
+		Assumption: "the client with the larger token acquired the lock later",
+		Helps:      "a token that is minted with the grant, in one step",
+		Source:     "Kleppmann, \"Making the lock safe with fencing\": the number increases each time that the lock is granted; articles that add an INCR after the lock",
+	}, "token-after"), paused(Scenario{
+		ID:    "S21",
+		Title: "The token is the current value of the counter",
+		Steps: []string{
+			"0: c1 acquires the lock, the counter is 1, and c1 is paused",
+			"10 100: c2 acquires the lock, the counter is 2; c2 reads and writes under 2",
+			"12 000: c1 continues, asks for the lock's token, gets 2, and writes under it",
+		},
+		Assumption: "a token belongs to one lease",
+		Helps:      "a token that is fixed when the lock is acquired, and part of the lease",
+		Source:     "redisson's RedissonFencedLock.getToken (read); redisson/redisson #4684 and #5044, where users ask what to compare it with",
+	}, "token-current")}
+}
+
+func naiveMaximum() []Scenario {
+	apart := func(process, servers string) simulation.Schedule {
+		return each(servers, simulation.Fault{Kind: simulation.Cut, Process: process, At: at(-550 * ms)})
+	}
+	return []Scenario{Scenario{
+		ID:    "S22",
+		Title: "The token is the largest of the servers' counters",
+		Steps: []string{
+			"-500: of three servers c3 reaches A alone, and loses: A has counted 1",
+			"0: c1, which doesn't reach C, gets A (2) and B (1): its token is 2; it reads, and is paused just before its write",
+			"10 100: c2, which doesn't reach A, gets B (2) and C (1): its token is 2; it reads and writes",
+			"12 000: c1's write, under a token as large as c2's",
+		},
+		Assumption: "two majorities share a server, so the maximum rises",
+		Breaks:     "tokens are no longer unique, and c2's update is lost although the resource has a guard: B counted both, but the maximum came from A",
+		Helps:      "raising the counters of a quorum to the token before the lock counts as acquired",
+		Source:     "Kleppmann, \"Making the lock safe with fencing\", says of counters on several nodes that they would go out of sync; package quorum has the proof of the fix",
+		Base:       simulation.Config{Servers: 3, Processes: 3},
+		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second), turn(-500*ms, 0)),
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "token-naive-max").
+			and(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting).
+			and(none.reaching("the guard refused a write", "a raise was needed").without("c1 write"), fenced),
+		Reached: []string{"c1 acquired", "c2 write", "c3 refused"},
+	}.with(apart("c3", "BC")...).with(apart("c1", "C")...).with(apart("c2", "A")...).with(pausedWrite(12 * time.Second))}
+}

@@ -62,6 +62,7 @@ func (r *Redis) transactional(c *call) bool {
 // made once for each batch, and used again and again.
 type transaction struct {
 	locks []*call
+	began replyBuffer // the reply to MULTI
 	exec  command
 	nonce bytesArg
 
@@ -82,7 +83,7 @@ func newTransaction(b *batch) *transaction {
 	t := &transaction{multi: []any{&multi}, keys: []any{"MGET"}}
 	to := queuedReplies{batch: b}
 	t.begin = [...]*redis.RawWriteToCmd{
-		redis.NewRawWriteToCmd(&neverEnds, &replyBuffer{first: isStatus, limit: maxReply}, t.multi...),
+		redis.NewRawWriteToCmd(&neverEnds, &t.began, t.multi...),
 		redis.NewRawWriteToCmd(&neverEnds, to, "ECHO", &t.nonce),
 		redis.NewRawWriteToCmd(&neverEnds, to, "TIME"),
 		redis.NewRawWriteToCmd(&neverEnds, to, "INFO", "replication"),
@@ -167,6 +168,7 @@ func (b *batch) addTransaction() {
 	p = strconv.AppendInt(p, int64(len(t.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), t.nonce.b...), "\r\n"...)
 	t.exec.prefix = p
+	t.began = replyBuffer{first: isStatus, limit: maxReply, raw: t.began.raw[:0]}
 	t.exec.reply = replyBuffer{prefix: p, limit: maxReply + maxElement*len(t.locks), raw: t.exec.reply.raw[:0]}
 }
 

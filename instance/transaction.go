@@ -44,7 +44,9 @@ import (
 // does no harm: INCR on a server that does fewer than one a microsecond doesn't overtake the
 // clock. And the key is set, to a value that no lease has. The script deletes it if it
 // doesn't grant the lock. If the script does nothing, because the server is in another run, or
-// if it never arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet).
+// if it never arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the
+// script arrives after that delete, it finds the key gone and sets nothing. So of a request's
+// two commands only one ever sets the key, as quorum assumes (package presence).
 //
 // A transaction that the server aborts has done nothing.
 

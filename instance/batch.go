@@ -92,6 +92,7 @@ func (b *batch) roundTrip() error {
 	}
 	if len(b.grants) > 0 {
 		b.read(&b.transaction.exec, err)
+		b.forgetFailed()
 	}
 	b.readClock()
 	b.readWait(err)
@@ -561,7 +562,7 @@ func (b *batch) readError(a *command, text string) {
 		switch {
 		case noScript:
 			c.useEval = true
-		case len(a.calls) > 1 && forbidden:
+		case len(a.calls) > 1 && forbidden && a.script != nil:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one
 		case c.notifies && forbidden:
 			// Until the next Probe. If it isn't the wait queue that is forbidden, the

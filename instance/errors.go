@@ -112,7 +112,7 @@ func runError(text string, asked wire.Run) *wire.RunError {
 }
 
 // badCounter begins the error of a script that can't use a counter. What is wrong follows, or
-// the token that was not given and the server's clock, see grant.lua and lift.lua.
+// the token that was not given and the server's clock, see counter.lua and lift.lua.
 const badCounter = "REDLOCKCOUNTER"
 
 // counterError reads such an error with a token. It returns nil for other ones.

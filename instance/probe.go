@@ -37,6 +37,7 @@ const (
 	partMulti
 	partQueued
 	partExec
+	partDiscard
 	partMark
 )
 
@@ -54,6 +55,7 @@ var questions = [...]question{
 	partMulti:       {[]any{"MULTI"}, nil, "transactions"},
 	partQueued:      {[]any{"INFO", "replication"}, nil, "transactions"},
 	partExec:        {[]any{"EXEC"}, nil, "transactions"},
+	partDiscard:     {[]any{"DISCARD"}, nil, "transactions"}, // if EXEC didn't end it
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 }
 

@@ -34,6 +34,9 @@ type replyBuffer struct {
 	prefix []byte
 	// limit is the longest reply that is taken, in bytes.
 	limit int
+	// exec: it is for EXEC. After an error the connection may still be in the transaction,
+	// unless the server says that it aborted it.
+	exec bool
 
 	raw []byte
 }
@@ -50,6 +53,10 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 	if s.raw[0] == '-' || s.raw[0] == '!' {
 		if first && (bytes.HasPrefix(p, []byte("-READONLY")) || bytes.HasPrefix(p, []byte("-"+otherRun))) {
 			// The name may lead to another server by now, and new connections to that.
+			return 0, errReplied
+		}
+		//guard:no-open-transaction  no command is sent in a transaction that didn't end
+		if first && s.exec && !bytes.HasPrefix(p, []byte("-"+errAborted)) {
 			return 0, errReplied
 		}
 		return len(p), nil

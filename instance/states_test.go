@@ -260,7 +260,7 @@ func TestProbeAnswers(t *testing.T) {
 		f := startFake(t, func(args []string) string {
 			switch args[0] {
 			case "EVAL":
-			case "MULTI", "EXEC":
+			case "MULTI", "EXEC", "DISCARD":
 				return "-ERR unknown command\r\n"
 			default:
 				return answers[strings.Join(args, " ")]

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,7 +45,9 @@ import (
 // does no harm: INCR on a server that does fewer than one a microsecond doesn't overtake the
 // clock. And the key is set, to a value that no lease has. The script deletes it if it
 // doesn't grant the lock. If the script does nothing, because the server is in another run, or
-// if it never arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet).
+// if it never arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the
+// script arrives after that delete, it finds the key gone and sets nothing. So of a request's
+// two commands only one ever sets the key, as quorum assumes (package presence).
 //
 // A transaction that the server aborts has done nothing.
 
@@ -62,6 +65,8 @@ func (r *Redis) transactional(c *call) bool {
 // made once for each batch, and used again and again.
 type transaction struct {
 	locks []*call
+	began replyBuffer // the reply to MULTI
+	why   string      // the first error in place of QUEUED
 	exec  command
 	nonce bytesArg
 
@@ -82,7 +87,7 @@ func newTransaction(b *batch) *transaction {
 	t := &transaction{multi: []any{&multi}, keys: []any{"MGET"}}
 	to := queuedReplies{batch: b}
 	t.begin = [...]*redis.RawWriteToCmd{
-		redis.NewRawWriteToCmd(&neverEnds, &replyBuffer{first: isStatus, limit: maxReply}, t.multi...),
+		redis.NewRawWriteToCmd(&neverEnds, &t.began, t.multi...),
 		redis.NewRawWriteToCmd(&neverEnds, to, "ECHO", &t.nonce),
 		redis.NewRawWriteToCmd(&neverEnds, to, "TIME"),
 		redis.NewRawWriteToCmd(&neverEnds, to, "INFO", "replication"),
@@ -120,13 +125,12 @@ func (q queuedReplies) Write(p []byte) (int, error) {
 	case string(p) == "\r\n" || isQueued(p):
 	case p[0] == '-' && !bytes.HasPrefix(p, []byte("-READONLY")):
 		// EXEC will be aborted.
+		if t := q.transaction(); t.why == "" {
+			t.why = string(p[1:])
+		}
 	case p[0] == '-':
 		// As in replyBuffer.
-		b := q.batch
-		if b == nil {
-			b = q.call.in
-		}
-		if raw := &b.transaction.exec.reply.raw; len(*raw) == 0 {
+		if raw := &q.transaction().exec.reply.raw; len(*raw) == 0 {
 			*raw = append(append(*raw, p...), "\r\n"...)
 		}
 		return 0, errReplied
@@ -135,6 +139,13 @@ func (q queuedReplies) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)
 	}
 	return len(p), nil
+}
+
+func (q queuedReplies) transaction() *transaction {
+	if q.batch != nil {
+		return q.batch.transaction
+	}
+	return q.call.in.transaction
 }
 
 // addTransaction begins the transaction of the calls in b.grants.
@@ -167,7 +178,9 @@ func (b *batch) addTransaction() {
 	p = strconv.AppendInt(p, int64(len(t.nonce.b)), 10)
 	p = append(append(append(p, "\r\n"...), t.nonce.b...), "\r\n"...)
 	t.exec.prefix = p
-	t.exec.reply = replyBuffer{prefix: p, limit: maxReply + maxElement*len(t.locks), raw: t.exec.reply.raw[:0]}
+	t.began = replyBuffer{first: isStatus, limit: maxReply, raw: t.began.raw[:0]}
+	t.exec.reply = replyBuffer{prefix: p, exec: true, limit: maxReply + maxElement*len(t.locks), raw: t.exec.reply.raw[:0]}
+	t.why = ""
 }
 
 // appendTransaction appends the commands of the transaction. The first argument of the first
@@ -260,6 +273,20 @@ func (b *batch) readTransaction() {
 	}
 }
 
+// forgetFailed has scripts ask for the locks the next time if the transaction failed: perhaps
+// because of one lock, or because the server doesn't know transactions any more.
+func (b *batch) forgetFailed() {
+	r, t := b.pipe.r, b.transaction
+	for _, c := range t.locks {
+		if c.vote.Outcome == wire.Failed {
+			r.warm.note(&c.req, false)
+		}
+	}
+	if _, bad := t.began.failure(); bad && len(t.exec.reply.raw) == 0 {
+		r.transactions.Store(false) // until the next Probe
+	}
+}
+
 // decideByScript has a script decide what a transaction didn't grant.
 func (c *call) decideByScript() {
 	c.byScript, c.resend = true, true
@@ -324,8 +351,15 @@ func (b *batch) readAborted(text string) bool {
 	if !strings.HasPrefix(text, errAborted) {
 		return false
 	}
-	// Perhaps the user lacks a right that the script doesn't need. The next Probe tries again.
-	b.pipe.r.transactions.Store(false)
+	_, why, _ := strings.Cut(text, "because of: ")
+	switch kindOf(cmp.Or(b.transaction.why, why)) {
+	case ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
+		// The server does nothing for now. No Probe need follow when that is over.
+	default:
+		// Perhaps the user lacks a right that the script doesn't need. The next Probe tries
+		// again.
+		b.pipe.r.transactions.Store(false)
+	}
 	for _, c := range b.transaction.locks {
 		c.decideByScript()
 	}

@@ -44,7 +44,7 @@ import (
 //     of the server that the request named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter is missing, the first grant in a run raises it to the
-//     clock (count in grant.lua; see Request.Run).
+//     clock (count in counter.lua; see Request.Run).
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,

@@ -163,7 +163,9 @@ end
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
 -- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
 -- value, and replaced value or ''. The replaced value is the value itself if a transaction
--- may have set the key just now, but did not grant the lock (transaction.go).
+-- has set the key, but did not grant the lock (transaction.go). If the key is gone then, it
+-- was deleted, and the request is refused. Package quorum counts on that: it takes a delete
+-- that found the value as a sign that the request can't set the key any more.
 -- The reply's ttl is the number of reserved tokens.
 --
 -- The proof of the tokens' order (round.go in package quorum) needs four properties.
@@ -199,10 +201,12 @@ if KEYS[3] then
   if failure then return without(failure) end
   if theirs then return without(answer(2, theirs, 0, 0)) end
 end
+--guard:late-script-sets-nothing  a script that follows a transaction sets no key that was deleted meanwhile
+local gone = not held and replaced == value
 --guard:free-key-only  a key is set only where it is free
 --guard:replace-compares  a replacement replaces only the value that it names
 --guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
-if held and (replaced == '' or held ~= replaced) then
+if gone or held and (replaced == '' or held ~= replaced) then
   return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
 end
 if KEYS[3] then

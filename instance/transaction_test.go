@@ -354,13 +354,42 @@ func TestFailedTransaction(t *testing.T) {
 	})
 }
 
-// TestProxyWithoutTransactions: if it takes MULTI for a command like any other, the SET is done
-// at once, and the vote says so.
-func TestProxyWithoutTransactions(t *testing.T) {
+// TestScriptThatCannotFollow: a server that refuses the script has done nothing for it, but the
+// transaction before it has set the key.
+func TestScriptThatCannotFollow(t *testing.T) {
+	usually(t, func(u *usual) {
+		var nonce string
+		f := startFake(t, func(args []string) string {
+			switch args[0] {
+			case "MULTI":
+				return "+OK\r\n"
+			case "ECHO":
+				nonce = args[1]
+			case "EXEC":
+				return "*6\r\n" + bulk(nonce) + "*2\r\n" + bulk("1800000000") + bulk("1") + bulk("role:master\r\nmaster_replid:"+u.run.ReplID()) +
+					"*2\r\n" + bulk("x/"+string(u.run)+" 1") + bulk("another text") + "+OK\r\n:1800000000000001\r\n"
+			case "EVALSHA":
+				return "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+			}
+			return "+QUEUED\r\n"
+		})
+		r := open(t, "redis://"+f.addr, Config{})
+		req := u.acquire("k")
+		r.transactions.Store(true)
+		r.warm.note(&req, true)
+		require.False(t, failed(t, r.Do(within(t), req), ErrOutOfMemory).Unsent)
+	})
+}
+
+// TestSetOutsideATransaction: a server that refuses MULTI carries out what follows at once, and
+// the vote says so.
+func TestSetOutsideATransaction(t *testing.T) {
 	usually(t, func(u *usual) {
 		f := startFake(t, func(args []string) string {
 			switch args[0] {
-			case "MULTI", "SET":
+			case "MULTI", "EXEC":
+				return "-NOPERM this user has no permissions to run the '" + args[0] + "' command\r\n"
+			case "SET":
 				return "+OK\r\n"
 			case "INCR":
 				return ":1800000000000000\r\n"

@@ -38,13 +38,14 @@ import (
 //
 //  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
 //     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
-//     bounds every grant, and lift.lua every raise.
+//     bounds every grant by a script, transaction.go every other one, and lift.lua every
+//     raise.
 //  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
 //     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
 //     of the server that the request named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
-//     was in another run, or the counter is missing, the first grant in a run raises it to the
-//     clock (count in counter.lua; see Request.Run).
+//     was in another run, or the counter was lost, the first grant in a run raises it to the
+//     clock (count in counter.lua; see Request.Run). In both cases a transaction grants nothing.
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,

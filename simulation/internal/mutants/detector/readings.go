@@ -38,7 +38,7 @@ func pauseBeforeExtension() scenarios.Scenario {
 		Breaks:     "mutual exclusion, if the extension was sent before the reading that it counts from: its keys end at 12 000",
 		Helps:      "the start is read before anything is sent",
 		Source:     "package quorum, Lease.Extend",
-		Schedule:   simulation.Schedule{pausedAt("quorum.(*Lease).extend", 1, 0, 8*time.Second)},
+		Schedule:   simulation.Schedule{pausedAt("quorum.(*core).send", 1, 0, 8*time.Second)},
 		Work: func(c *simulation.Client) {
 			look(c)
 			if c.Name == "c2" {

@@ -2,9 +2,10 @@ package quorum
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/quorum/internal/wheel"
 )
 
 // keeper ends leases at their deadlines and extends those that are kept alive. A
@@ -19,8 +20,8 @@ type keeper struct {
 	start sync.Once
 
 	mu     sync.Mutex
-	wheel  wheel
-	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
+	leases wheel.Wheel[*Lease] // not those that the goroutine checks
+	armed  time.Duration       // when the goroutine looks again in any case, by the monotonic clock
 	closed bool
 	pause  time.Duration // until then, counted from when armed was set
 	wake   chan struct{} // gets an element if the goroutine has to look sooner
@@ -28,13 +29,12 @@ type keeper struct {
 
 // kept is what the keeper knows of a lease. Guarded by the keeper's lock.
 type kept struct {
-	due      time.Duration // when to check it next, by the monotonic clock
-	extendAt time.Duration // when to extend it, never if it is not to be extended
-	index    int32         // in the wheel, -1 while the goroutine checks the lease
+	entry    wheel.Entry[*Lease] // when to check it next
+	extendAt time.Duration       // when to extend it, never if it is not to be extended
 	present  bool
 }
 
-const never = time.Duration(math.MaxInt64)
+const never = wheel.Never
 
 // lookAgainAtEnd is when to look again at a lease that should have ended.
 const lookAgainAtEnd = 20 * time.Millisecond
@@ -65,7 +65,7 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	// KeepAlive may have set extendAt already, beside the first look at a context.
 	l.kept.extendAt = min(l.kept.extendAt, extendAt)
 	k.addLocked(l, now, now+look)
-	k.wakeLocked(l.kept.due, now)
+	k.wakeLocked(l.kept.entry.Due(), now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
 	if l.hasEnded() {
@@ -75,16 +75,16 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 
 // addLocked has a lease looked at when it is due for an extension, or before that.
 func (k *keeper) addLocked(l *Lease, now, due time.Duration) {
-	l.kept.due = min(due, l.kept.extendAt)
-	k.wheel.add(l, now)
+	l.kept.entry.Value = l
+	k.leases.Add(&l.kept.entry, min(due, l.kept.extendAt), now)
 }
 
 // remove is called when a lease has ended.
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	present := l.kept.present
-	if present && l.kept.index >= 0 {
-		k.wheel.remove(l)
+	if present && l.kept.entry.In() {
+		k.leases.Remove(&l.kept.entry)
 	}
 	l.kept.present = false
 	k.mu.Unlock()
@@ -108,8 +108,8 @@ func (k *keeper) extendAt(l *Lease, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.kept.extendAt = at
-	if l.kept.present && l.kept.index >= 0 && at < l.kept.due {
-		k.wheel.remove(l)
+	if l.kept.present && l.kept.entry.In() && at < l.kept.entry.Due() {
+		k.leases.Remove(&l.kept.entry)
 		k.addLocked(l, now, at)
 		k.wakeLocked(at, now)
 	}
@@ -162,7 +162,7 @@ func (k *keeper) run() {
 func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
-	due := k.wheel.take(now)
+	due := k.leases.Take(now)
 	k.mu.Unlock()
 	// Without the lock, because each lease has a lock of its own.
 	left := make([]time.Duration, len(due))
@@ -180,8 +180,7 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 			over = append(over, l)
 			// Unless it is valid again by then: an extension was just won, or a wall clock that
 			// was set forward is set back.
-			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
-			k.wheel.add(l, now)
+			k.leases.Add(&l.kept.entry, min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt)), now)
 			continue
 		case l.kept.extendAt <= now:
 			l.kept.extendAt = never
@@ -189,7 +188,7 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 		}
 		k.addLocked(l, now, now+lookAgain(left[i]))
 	}
-	k.armed = k.wheel.next()
+	k.armed = k.leases.Next()
 	if k.armed == never {
 		return over, extend, never
 	}
@@ -242,7 +241,7 @@ func (k *keeper) extended(l *Lease, err error) {
 func (k *keeper) close() {
 	k.mu.Lock()
 	k.closed = true
-	all := k.wheel.takeAll()
+	all := k.leases.Clear()
 	k.mu.Unlock()
 	ended := all[:0]
 	for _, l := range all {
@@ -259,92 +258,4 @@ func (k *keeper) close() {
 	for _, l := range ended {
 		l.announceEnd(ErrClosed, nil)
 	}
-}
-
-// wheel has leases by when they are due, each in the list of a tick. So it takes no longer
-// with many leases than with few.
-type wheel struct {
-	lists [1024][]*Lease
-	n     int
-	tick  int64 // the first one whose leases may be due
-}
-
-const tickLength = 10 * time.Millisecond
-
-func tickOf(t time.Duration) int64 { return int64(t / tickLength) }
-
-func (w *wheel) list(tick int64) *[]*Lease { return &w.lists[uint64(tick)%uint64(len(w.lists))] }
-
-// add adds a lease. One that is due after more than a turn of the wheel becomes due earlier.
-func (w *wheel) add(l *Lease, now time.Duration) {
-	if w.n == 0 {
-		w.tick = tickOf(now)
-	}
-	l.kept.due = min(max(l.kept.due, time.Duration(w.tick)*tickLength), now+time.Duration(len(w.lists)-1)*tickLength)
-	list := w.list(tickOf(l.kept.due))
-	l.kept.index = int32(len(*list))
-	*list = append(*list, l)
-	w.n++
-}
-
-func (w *wheel) remove(l *Lease) {
-	list := w.list(tickOf(l.kept.due))
-	last := len(*list) - 1
-	moved := (*list)[last]
-	(*list)[l.kept.index], moved.kept.index = moved, l.kept.index
-	(*list)[last], *list = nil, (*list)[:last]
-	l.kept.index = -1
-	w.n--
-}
-
-// take takes out the leases that are due.
-func (w *wheel) take(now time.Duration) (due []*Lease) {
-	for range w.lists {
-		for list, i := w.list(w.tick), 0; i < len(*list); {
-			if l := (*list)[i]; l.kept.due <= now {
-				w.remove(l)
-				due = append(due, l)
-			} else {
-				i++
-			}
-		}
-		if w.tick == tickOf(now) {
-			break
-		}
-		w.tick++
-	}
-	w.tick = tickOf(now)
-	return due
-}
-
-// next is when the next lease is due, or when to look again if that is later than the next turn.
-func (w *wheel) next() time.Duration {
-	if w.n == 0 {
-		return never
-	}
-	end := w.tick + int64(len(w.lists))
-	for tick := w.tick; tick < end; tick++ {
-		first := never
-		for _, l := range *w.list(tick) {
-			if tickOf(l.kept.due) == tick {
-				first = min(first, l.kept.due)
-			}
-		}
-		if first < never {
-			return first
-		}
-	}
-	return time.Duration(end) * tickLength
-}
-
-// takeAll takes out all leases.
-func (w *wheel) takeAll() (all []*Lease) {
-	for i := range w.lists {
-		for len(w.lists[i]) > 0 {
-			l := w.lists[i][0]
-			w.remove(l)
-			all = append(all, l)
-		}
-	}
-	return all
 }

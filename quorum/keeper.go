@@ -198,18 +198,30 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 
 // extend extends leases that are due together, and has each extended again.
 func (k *keeper) extend(leases []*Lease) {
+	free := leases[:0]
+	for _, l := range leases {
+		if l.tryExtension() {
+			free = append(free, l)
+			continue
+		}
+		// The holder extends it, or hands it off. The others don't wait for that.
+		k.c.background.Go(func() {
+			if l.enterExtension(context.Background()) == nil {
+				k.extendEntered([]*Lease{l})
+			}
+		})
+	}
+	k.extendEntered(free)
+}
+
+// extendEntered is extend, when no other extension of these leases is under way.
+func (k *keeper) extendEntered(leases []*Lease) {
 	ctx, decided := context.Background(), make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
 		left := l.Validity()
-		if left <= 0 {
-			continue
-		}
-		if _, more := l.nextTTL(); !more {
-			continue
-		}
-		if !l.tryExtension() { // the holder extends it, or hands it off
-			k.extendAt(l, k.nextExtension(left, true))
+		if _, more := l.nextTTL(); left <= 0 || !more {
+			l.leaveExtension()
 			continue
 		}
 		e, err := l.newExtension(ctx, k.c.patience(left), decided)

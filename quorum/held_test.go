@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -20,7 +23,6 @@ import (
 type granter struct {
 	name  string
 	token atomic.Uint64
-	sent  [wire.Probe + 1]atomic.Int64 // by operation
 }
 
 func (g *granter) Name() string            { return g.name }
@@ -31,7 +33,6 @@ func (g *granter) Probe(context.Context, wire.Known) (wire.Identity, error) {
 }
 
 func (g *granter) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
-	g.sent[req.Op].Add(1)
 	vote := wire.Vote{Outcome: wire.Granted}
 	if req.Clock {
 		vote.Clock = time.Now()
@@ -74,12 +75,11 @@ func (s *silence) Close() error {
 }
 
 // granters is a Coordinator on five of them.
-func granters(b *testing.B, cfg quorum.Config) (*quorum.Coordinator, []*granter) {
+func granters(b testing.TB, cfg quorum.Config) *quorum.Coordinator {
 	b.Helper()
-	all, instances := make([]*granter, 5), make([]wire.Instance, 5)
-	for i := range all {
-		all[i] = &granter{name: string(rune('A' + i))}
-		instances[i] = all[i]
+	instances := make([]wire.Instance, 5)
+	for i := range instances {
+		instances[i] = &granter{name: string(rune('A' + i))}
 	}
 	c, err := quorum.New(cfg, instances...)
 	if err != nil {
@@ -90,7 +90,7 @@ func granters(b *testing.B, cfg quorum.Config) (*quorum.Coordinator, []*granter)
 			b.Error(err)
 		}
 	})
-	return c, all
+	return c
 }
 
 // heap is the memory in use, without stacks.
@@ -102,6 +102,35 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// holdAsDo holds a lease as Do does.
+func holdAsDo(lease *quorum.Lease) {
+	lease.KeepAlive()
+	lease.Within(context.Background())
+}
+
+// A process may hold very many leases. Each takes less than 2 KB, and neither a goroutine nor a
+// timer.
+func TestAHeldLeaseIsSmall(t *testing.T) {
+	const n, most = 5000, 2048
+	c := granters(t, quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}})
+	leases := make([]*quorum.Lease, n)
+	before, goroutines := heap(), runtime.NumGoroutine()
+	for i := range leases {
+		lease, err := c.TryAcquire(context.Background(), strconv.Itoa(i))
+		require.NoError(t, err)
+		holdAsDo(lease)
+		require.NoError(t, lease.Extend(context.Background()))
+		leases[i] = lease
+	}
+	used := heap() - before
+	assert.Less(t, used/n, int64(most))
+	assert.LessOrEqual(t, runtime.NumGoroutine()-goroutines, 5, "the keeper, the clock monitor, and what they are doing")
+	for _, lease := range leases {
+		assert.Len(t, lease.Votes(), 5)
+		require.NoError(t, lease.Release(context.Background()))
+	}
+}
+
 // What each lease that is held costs: plain, kept alive, and as Do holds it, each
 // extended once. Try it with -benchtime 100000x.
 func BenchmarkHeldLease(b *testing.B) {
@@ -111,13 +140,10 @@ func BenchmarkHeldLease(b *testing.B) {
 	}{
 		{"Plain", func(*quorum.Lease) {}},
 		{"KeepAlive", func(lease *quorum.Lease) { lease.KeepAlive() }},
-		{"Do", func(lease *quorum.Lease) {
-			lease.KeepAlive()
-			lease.Within(context.Background())
-		}},
+		{"Do", holdAsDo},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
-			c, _ := granters(b, quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}})
+			c := granters(b, quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}})
 			leases := make([]*quorum.Lease, b.N)
 			before, goroutines := heap(), runtime.NumGoroutine()
 			b.ResetTimer()
@@ -150,7 +176,7 @@ func BenchmarkHeldLease(b *testing.B) {
 func BenchmarkHandOff(b *testing.B) {
 	for _, waiters := range []int{100, 10_000} {
 		b.Run(strconv.Itoa(waiters), func(b *testing.B) {
-			c, _ := granters(b, quorum.Config{})
+			c := granters(b, quorum.Config{})
 			ctx, stop := context.WithCancel(context.Background())
 			defer stop()
 			var done sync.WaitGroup

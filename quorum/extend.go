@@ -104,8 +104,8 @@ func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided
 	return &e.extension, nil
 }
 
-// send sends one extension or several, to one instance after the other, so that each instance can carry them in
-// one exchange.
+// send sends one extension or several, to one instance after the other, so that each instance can
+// carry them in one exchange.
 func (c *core) send(all ...*extension) {
 	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than its TTL from here

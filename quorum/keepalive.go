@@ -11,6 +11,9 @@ import (
 // reached Terms.MaxLife. If an extension fails the Coordinator tries again until the deadline,
 // at which the lease ends. A second call does nothing.
 //
+// Extensions of different leases that are due within 10 ms go out together, in one exchange with
+// each instance if they are not too many.
+//
 // The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
 // forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {

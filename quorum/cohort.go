@@ -43,14 +43,7 @@ func (w *wait) reserve() int {
 	return w.waiter.successors()
 }
 
-// reserve notes how many tokens above the lease's are reserved.
-func (h *valueState) reserve(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.reserved = n
-}
-
-// draw takes one of them.
+// draw takes one of the tokens that the round reserved.
 func (h *valueState) draw() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +61,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 	now := c.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.passableLocked(c.terms, now) {
+	if !l.passableLocked(&c.terms, now) {
 		return nil
 	}
 	token := l.token
@@ -79,17 +72,17 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 		token++
 	}
 	l.passed = true
-	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, c.terms, now)
+	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, &c.terms, now)
 	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
-	to.round, to.start, to.length = l.round, l.start, l.length
+	to.start, to.length = l.start, l.length
 	return to
 }
 
 // passableLocked reports whether the lease, which its holder has ended, can be handed to a
 // waiter with these terms.
-func (l *Lease) passableLocked(terms Terms, now drift.Instant) bool {
+func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that is being extended isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.round == nil || l.extending != nil || terms.TTL != l.terms.TTL {
+	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL {
 		return false
 	}
 	used := drift.Elapsed(l.start, now)

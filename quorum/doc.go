@@ -170,8 +170,8 @@
 // The packages under internal know nothing of a Coordinator, and can be read alone: majority
 // (counting votes), presence (whether a value may be on an instance), quarantine (whether a
 // server may vote), cleanup (repeating deletes), handoff (the rules of the wait queue),
-// subscription (notifications), admission (overload), handletext, turns, background, registry,
-// rendezvous and random.
+// subscription (notifications), admission (overload), handletext, turns, wheel (what is
+// due when), background, registry, rendezvous and random.
 //
 // # Sources
 //

@@ -31,95 +31,117 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
-	// Capped as in KeepAlive: a short extension by KeepAlive that arrives late must not leave
-	// the key with less time than a longer one promised.
-	return l.extend(ctx, l.cappedTTL, l.state.c.cfg.InstanceTimeout)
-}
-
-// extend calls askTTL when no other extension is under way, because MaxLife leaves less with
-// time. timeout bounds each request to each instance.
-func (l *Lease) extend(ctx context.Context, askTTL func() time.Duration, timeout time.Duration) error {
-	extending := l.extensions()
-	select {
-	case extending <- struct{}{}:
-		defer func() { <-extending }()
-	case <-l.ended():
-		return l.Err()
-	case <-ctx.Done():
-		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	if err := l.enterExtension(ctx); err != nil {
+		return err
 	}
+	defer l.leaveExtension()
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	c := l.state.c
-	left := l.Validity()
-	ttl := askTTL()
-	length := c.cfg.Drift.Validity(ttl, 0)
-	switch {
-	//guard:expired-not-extended  a lease that has expired is not extended
-	case left <= 0:
-		return l.Err()
-	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
-	case length < left:
-		// It would leave the keys with less time than the holder was promised, even if
-		// only a minority took it.
-		return nil
+	decided := make(chan *extension, 1)
+	e, err := l.newExtension(ctx, l.state.c.cfg.InstanceTimeout, decided)
+	if e == nil {
+		return err
 	}
-	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.Key(), Try: 1})
+	l.state.c.send(e)
+	select {
+	case <-decided:
+		return e.conclude(ctx, e.result())
+	case <-ctx.Done():
+		// It may still be won, but the holder doesn't learn that, and so must not count on
+		// it.
+		return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.snapshot()))
 	}
-	//guard:extension-start  an extension reads the clocks before it sends anything
-	start := c.reader.Now() // before anything is sent: no key lives shorter than ttl from here
-	e := l.newExtension(ctx, ttl, timeout)
-	e.run(start)
-	err := e.decide(ctx, start, length)
-	if c.cfg.Hooks.RoundDecided != nil {
-		took := drift.Elapsed(start, c.reader.Now())
-		c.cfg.Hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.Key(), Try: 1, Started: start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
-	}
-	if err == nil && c.cfg.Hooks.Extended != nil {
-		c.cfg.Hooks.Extended(ctx, l.event(nil))
-	}
-	return err
 }
 
 // extension is a poll to extend a lease.
 type extension struct {
 	poll
 	lease   *Lease
-	ttl     time.Duration
-	timeout time.Duration
-	verdict majority.Verdict // guarded by the poll's lock
+	cmd     wire.Request
+	length  time.Duration // the validity that it gives, from start on
+	start   drift.Instant
+	timeout time.Duration     // of each request
+	decided chan<- *extension // gets the extension; has room for it
+	verdict majority.Verdict  // guarded by the poll's lock
 }
 
-func (l *Lease) newExtension(ctx context.Context, ttl, timeout time.Duration) *extension {
-	e := &extension{lease: l, ttl: ttl, timeout: timeout}
-	n := len(l.state.c.members)
-	e.poll.init(l.state, context.WithoutCancel(ctx), e, make([]Ballot, n), make([]part, n))
-	return e
+// extensionBuffer is an extension and its ballots and parts in one piece of memory.
+type extensionBuffer struct {
+	extension
+	ballotBuffer [usual]Ballot
+	partBuffer   [usual]part
 }
 
-func (e *extension) run(start drift.Instant) {
-	for i := range e.parts {
-		t := e.part(i)
-		t.request.timeout = e.timeout
-		if e.state.crowded(i) {
-			e.mu.Lock()
-			e.countLocked(i, Ballot{Instance: e.state.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
-			e.mu.Unlock()
-			continue
-		}
-		e.ask(i, start)
+// newExtension makes an extension, while no other one is under way, because MaxLife leaves less
+// with time. timeout bounds each request to each instance. It returns none, and perhaps an error,
+// if none is to be sent.
+func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided chan<- *extension) (*extension, error) {
+	c := l.state.c
+	left := l.Validity()
+	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
+	// key with less time than a longer one promised.
+	ttl, _ := l.nextTTL()
+	length := c.cfg.Drift.Validity(ttl, 0)
+	switch {
+	//guard:expired-not-extended  a lease that has expired is not extended
+	case left <= 0:
+		return nil, l.Err()
+	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
+	case length < left:
+		// It would leave the keys with less time than the holder was promised, even if
+		// only a minority took it.
+		return nil, nil
 	}
-	e.moveOn()
-}
-
-func (e *extension) firstRequest(i int) (wire.Request, use, wire.Outcome) {
-	if e.state.presence(i).Absent() {
-		return wire.Request{}, oldVote, wire.Refused
+	if c.cfg.Hooks.RoundStarted != nil {
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Try: 1})
 	}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, timeout: timeout, decided: decided}}
+	n := len(c.members)
+	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	return wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: e.ttl}, oldVote, wire.Failed
+	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: ttl}
+	return &e.extension, nil
+}
+
+// send sends one extension or several, to one instance after the other, so that each instance can
+// carry them in one exchange.
+func (c *core) send(all ...*extension) {
+	//guard:extension-start  an extension reads the clocks before it sends anything
+	start := c.reader.Now() // before anything is sent: no key lives shorter than its TTL from here
+	sendAt(start, all)
+	for _, e := range all {
+		e.start = start
+	}
+}
+
+func sendAt(now drift.Instant, all []*extension) {
+	for i := range all[0].state.c.members {
+		for _, e := range all {
+			e.sendTo(i, now)
+		}
+	}
+	for _, e := range all {
+		e.moveOn()
+	}
+}
+
+func (e *extension) sendTo(i int, now drift.Instant) {
+	if e.state.crowded(i) {
+		e.mu.Lock()
+		e.countLocked(i, Ballot{Instance: e.state.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+		e.mu.Unlock()
+		return
+	}
+	e.part(i).request.timeout = e.timeout
+	e.ask(i, now)
+}
+
+func (e *extension) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
+	if e.state.presence(i).Absent() {
+		return nil, oldVote, wire.Refused
+	}
+	return &e.cmd, oldVote, wire.Failed
 }
 
 func (e *extension) answered(i int, second bool, ballot Ballot) {
@@ -137,7 +159,7 @@ func (e *extension) count(_ int, vote *wire.Vote) {
 	verdict := e.tally.Count(vote.Outcome)
 	if e.verdict == majority.Pending && verdict != majority.Pending {
 		e.verdict = verdict
-		close(e.decided)
+		e.decided <- e
 	}
 }
 
@@ -146,27 +168,36 @@ func (e *extension) open() bool { return e.verdict == majority.Pending }
 // secondRequest restores the lease on an instance that lacks it. Only a lease that was extended
 // is restored, because the keys of any other would only block other clients. No lease is
 // restored after its release.
-func (e *extension) secondRequest(i int) (wire.Request, bool) {
+func (e *extension) secondRequest(i int) *wire.Request {
 	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
 	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
 	restores := e.verdict == majority.Won && e.state.needsRestore(i)
-	return wire.Request{
-		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.ttl,
+	if !restores {
+		return nil
+	}
+	return &wire.Request{
+		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.cmd.TTL,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
-	}, restores
+	}
 }
 
-// decide waits for the verdict and carries it out.
-func (e *extension) decide(ctx context.Context, start drift.Instant, length time.Duration) error {
-	l := e.lease
-	select {
-	case <-e.decided:
-	case <-ctx.Done():
-		// It may still be won, but the holder doesn't learn that, and so must not count on
-		// it.
-		return l.extendError(ErrInterrupted, causeOf(ctx), e.snapshot())
+// conclude reports how the extension ended.
+func (e *extension) conclude(ctx context.Context, err error) error {
+	l, hooks := e.lease, &e.state.c.cfg.Hooks
+	if hooks.RoundDecided != nil {
+		took := drift.Elapsed(e.start, e.state.c.reader.Now())
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
 	}
+	if err == nil && hooks.Extended != nil {
+		hooks.Extended(ctx, l.event(nil))
+	}
+	return err
+}
+
+// result carries out the verdict.
+func (e *extension) result() error {
+	l := e.lease
 	e.mu.Lock()
 	verdict, tally := e.verdict, e.tally
 	e.mu.Unlock()
@@ -184,11 +215,12 @@ func (e *extension) decide(ctx context.Context, start drift.Instant, length time
 		//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
 		return l.extendError(ErrNotExtended, nil, e.snapshot())
 	}
-	return l.prolong(start, length, e)
+	return e.prolong()
 }
 
 // prolong sets the new deadline, unless the lease has ended meanwhile.
-func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension) error {
+func (e *extension) prolong() error {
+	l := e.lease
 	//guard:late-replies  replies that come after the deadline extend nothing
 	if l.Validity() <= 0 {
 		return l.Err()
@@ -199,6 +231,7 @@ func (l *Lease) prolong(start drift.Instant, length time.Duration, e *extension)
 	if l.over != nil {
 		return l.over
 	}
+	start, length := e.start, e.length
 	if length-drift.Elapsed(start, l.state.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}

@@ -71,16 +71,11 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
 		return Handle{}, errNoLease
 	}
-	extending := l.extensions()
-	select {
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
-	case extending <- struct{}{}:
-		defer func() { <-extending }()
-	case <-l.ended():
-		return Handle{}, l.Err()
-	case <-ctx.Done():
-		return Handle{}, l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	if err := l.enterExtension(ctx); err != nil {
+		return Handle{}, err
 	}
+	defer l.leaveExtension()
 	if err := l.Err(); err != nil {
 		return Handle{}, err
 	}
@@ -173,7 +168,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	for i := range state.slots {
 		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}
-	return makeLease(c, ctx, state, handle.token, c.terms, c.reader.Now()).Release(ctx)
+	return makeLease(c, ctx, state, handle.token, &c.terms, c.reader.Now()).Release(ctx)
 }
 
 // readable checks whether a handle is for these instances.

@@ -13,8 +13,8 @@ import (
 
 // Hooks are functions that a Coordinator calls when something happens. A nil hook costs
 // nothing. A hook is called on the goroutine that does the work, so it must be quick and must
-// not call the Coordinator. Several goroutines may call it at once. Contexts carry the
-// caller's values.
+// not call the Coordinator. Several goroutines may call it at once. Extensions by KeepAlive that
+// go out together share one. Contexts carry the caller's values.
 type Hooks struct {
 	// RoundStarted: a round to acquire or extend is about to be sent.
 	RoundStarted func(ctx context.Context, e RoundStart)

@@ -13,9 +13,9 @@ func QueuesOf(c *Coordinator) int {
 // OrderFor is the order in which instances are asked one by one about a key.
 func OrderFor(c *Coordinator, key string) []int { return rendezvous.Order(key, memberOrder{c.core}) }
 
-// ContextsOf is how many contexts a lease would end.
+// ContextsOf is how many contexts a lease has.
 func ContextsOf(l *Lease) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.ends)
+	return len(l.contexts)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,6 +84,30 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 		}
 	}, func(c *quorum.Config) { c.MaxInFlight = 2 * leases })
+}
+
+// Extensions that are due at about the same time are sent at the same moment, so that an instance
+// gets them in one exchange.
+func TestExtensionsThatAreDueTogetherGoOutTogether(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		const n = 1000
+		for i := range n {
+			f.acquire(strconv.Itoa(i)).KeepAlive()
+		}
+		time.Sleep(fullValidity / 3)
+		synctest.Wait()
+		extensions, moments := 0, map[time.Time]bool{}
+		for _, e := range f.log(0) {
+			if e.Request.Op == wire.Extend {
+				extensions++
+				moments[e.At] = true
+			}
+		}
+		require.GreaterOrEqual(t, extensions, n)
+		most := int(fullValidity/6/(10*ms)) + 1
+		assert.LessOrEqual(t, len(moments), most+1, "they come in groups")
+		assert.Greater(t, len(moments), most/2, "but not all at once")
+	})
 }
 
 // Answers that come after InstanceTimeout count, while there is time: servers that are late

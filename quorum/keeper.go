@@ -1,16 +1,17 @@
 package quorum
 
 import (
-	"container/heap"
 	"context"
-	"math"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/quorum/internal/wheel"
 )
 
 // keeper ends leases at their deadlines and extends those that are kept alive. A
 // Coordinator and its views share one, which costs one goroutine however many leases there
-// are. A lease that is not watched is not in it: its validity is computed on demand.
+// are, and one more for each group of extensions under way. A lease that is not watched is
+// not in it: its validity is computed on demand.
 //
 // A lease that has expired ends on a goroutine of its own, so that a slow hook delays no other
 // lease's end. When the Coordinator is closed all leases end before the first hook is called.
@@ -19,8 +20,8 @@ type keeper struct {
 	start sync.Once
 
 	mu     sync.Mutex
-	leases keptLeases
-	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
+	leases wheel.Wheel[*Lease] // not those that the goroutine checks
+	armed  time.Duration       // when the goroutine looks again in any case, by the monotonic clock
 	closed bool
 	pause  time.Duration // until then, counted from when armed was set
 	wake   chan struct{} // gets an element if the goroutine has to look sooner
@@ -28,13 +29,12 @@ type keeper struct {
 
 // kept is what the keeper knows of a lease. Guarded by the keeper's lock.
 type kept struct {
+	entry    wheel.Entry[*Lease] // when to check it next
+	extendAt time.Duration       // when to extend it, never if it is not to be extended
 	present  bool
-	index    int           // in keeper.leases, -1 while the goroutine checks the lease
-	due      time.Duration // when to check it next, by the monotonic clock
-	extendAt time.Duration // when to extend it, never if it is not to be extended
 }
 
-const never = time.Duration(math.MaxInt64)
+const never = wheel.Never
 
 // lookAgainAtEnd is when to look again at a lease that should have ended.
 const lookAgainAtEnd = 20 * time.Millisecond
@@ -43,9 +43,9 @@ func newKeeper(c *core) *keeper {
 	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
 }
 
-// watch has the lease ended at its deadline, and extended after extendIn, unless that is
+// watch has the lease ended at its deadline, and extended at that time, unless that is
 // never. Background counts it until it has ended.
-func (k *keeper) watch(l *Lease, extendIn time.Duration) {
+func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	k.c.background.Add()
 	k.start.Do(func() { k.c.background.GoStanding(k.run) })
 	now := k.c.reader.Now().Mono
@@ -61,14 +61,11 @@ func (k *keeper) watch(l *Lease, extendIn time.Duration) {
 		}()
 		return
 	}
-	// KeepAlive may have set extendAt already, beside the first look at a context.
 	l.kept.present = true
-	if extendIn < never {
-		l.kept.extendAt = now + extendIn
-	}
-	l.kept.due = min(now+look, l.kept.extendAt)
-	heap.Push(&k.leases, l)
-	k.wakeLocked(l.kept.due, now)
+	// KeepAlive may have set extendAt already, beside the first look at a context.
+	l.kept.extendAt = min(l.kept.extendAt, extendAt)
+	k.addLocked(l, now, now+look)
+	k.wakeLocked(l.kept.entry.Due(), now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
 	if l.hasEnded() {
@@ -76,12 +73,18 @@ func (k *keeper) watch(l *Lease, extendIn time.Duration) {
 	}
 }
 
+// addLocked has a lease looked at when it is due for an extension, or before that.
+func (k *keeper) addLocked(l *Lease, now, due time.Duration) {
+	l.kept.entry.Value = l
+	k.leases.Add(&l.kept.entry, min(due, l.kept.extendAt), now)
+}
+
 // remove is called when a lease has ended.
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	present := l.kept.present
-	if present && l.kept.index >= 0 {
-		heap.Remove(&k.leases, l.kept.index)
+	if present && l.kept.entry.In() {
+		k.leases.Remove(&l.kept.entry)
 	}
 	l.kept.present = false
 	k.mu.Unlock()
@@ -90,16 +93,25 @@ func (k *keeper) remove(l *Lease) {
 	}
 }
 
-// extendAfter has a lease that is watched extended after the pause.
-func (k *keeper) extendAfter(l *Lease, pause time.Duration) {
+// nextExtension is when to extend a lease next that has so much validity left.
+func (k *keeper) nextExtension(left time.Duration, failed bool) time.Duration {
+	now, pause := k.c.reader.Now().Mono, k.c.extensionPause(left, failed)
+	if failed {
+		return now + pause
+	}
+	return max((now + pause).Truncate(max(1, together(left))), now+left/6)
+}
+
+// extendAt has a lease that is watched extended at that time.
+func (k *keeper) extendAt(l *Lease, at time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	l.kept.extendAt = now + pause
-	if l.kept.present && l.kept.index >= 0 && l.kept.extendAt < l.kept.due {
-		l.kept.due = l.kept.extendAt
-		heap.Fix(&k.leases, l.kept.index)
-		k.wakeLocked(l.kept.due, now)
+	l.kept.extendAt = at
+	if l.kept.present && l.kept.entry.In() && at < l.kept.entry.Due() {
+		k.leases.Remove(&l.kept.entry)
+		k.addLocked(l, now, at)
+		k.wakeLocked(at, now)
 	}
 }
 
@@ -123,12 +135,15 @@ func (k *keeper) run() {
 	for {
 		select {
 		case <-timer:
-			tasks, pause := k.look()
+			over, extend, pause := k.look()
 			if timer = nil; pause < never {
 				timer = k.c.clock.After(pause)
 			}
-			for _, task := range tasks {
-				k.c.background.Go(task)
+			for _, l := range over {
+				k.c.background.Go(func() { l.Validity() }) // which ends it
+			}
+			if len(extend) > 0 {
+				k.c.background.Go(func() { k.extend(extend) })
 			}
 		case <-k.wake:
 			k.mu.Lock()
@@ -142,15 +157,12 @@ func (k *keeper) run() {
 	}
 }
 
-// look looks at the leases that are due. It returns what is to be done, each on a goroutine
-// of its own, and the time until the next lease is due.
-func (k *keeper) look() (tasks []func(), pause time.Duration) {
+// look looks at the leases that are due. It returns those that are over, those that are to be
+// extended, and the time until the next lease is due.
+func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
-	var due []*Lease
-	for len(k.leases) > 0 && k.leases[0].kept.due <= now {
-		due = append(due, heap.Pop(&k.leases).(*Lease))
-	}
+	due := k.leases.Take(now)
 	k.mu.Unlock()
 	// Without the lock, because each lease has a lock of its own.
 	left := make([]time.Duration, len(due))
@@ -165,45 +177,91 @@ func (k *keeper) look() (tasks []func(), pause time.Duration) {
 		}
 		switch {
 		case left[i] <= 0:
-			tasks = append(tasks, func() { l.Validity() }) // which ends it
+			over = append(over, l)
 			// Unless it is valid again by then: an extension was just won, or a wall clock that
 			// was set forward is set back.
-			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
+			k.leases.Add(&l.kept.entry, min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt)), now)
+			continue
 		case l.kept.extendAt <= now:
 			l.kept.extendAt = never
-			tasks = append(tasks, l.keepOnce)
-			fallthrough
-		default:
-			l.kept.due = min(now+lookAgain(left[i]), l.kept.extendAt)
+			extend = append(extend, l)
 		}
-		heap.Push(&k.leases, l)
+		k.addLocked(l, now, now+lookAgain(left[i]))
 	}
-	k.armed = never
-	if len(k.leases) == 0 {
-		return tasks, never
+	k.armed = k.leases.Next()
+	if k.armed == never {
+		return over, extend, never
 	}
-	k.armed = k.leases[0].kept.due
 	//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
-	return tasks, max(0, k.armed-k.c.reader.Now().Mono)
+	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
+}
+
+// extend extends leases that are due together, and has each extended again.
+func (k *keeper) extend(leases []*Lease) {
+	free := leases[:0]
+	for _, l := range leases {
+		if l.tryExtension() {
+			free = append(free, l)
+			continue
+		}
+		// The holder extends it, or hands it off. The others don't wait for that.
+		k.c.background.Go(func() {
+			if l.enterExtension(context.Background()) == nil {
+				k.extendEntered([]*Lease{l})
+			}
+		})
+	}
+	k.extendEntered(free)
+}
+
+// extendEntered is extend, when no other extension of these leases is under way.
+func (k *keeper) extendEntered(leases []*Lease) {
+	ctx, decided := context.Background(), make(chan *extension, len(leases))
+	all := make([]*extension, 0, len(leases))
+	for _, l := range leases {
+		left := l.Validity()
+		if _, more := l.nextTTL(); left <= 0 || !more {
+			l.leaveExtension()
+			continue
+		}
+		e, err := l.newExtension(ctx, k.c.patience(left), decided)
+		if e == nil {
+			k.extended(l, err)
+			continue
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return
+	}
+	k.c.send(all...)
+	for range all {
+		e := <-decided
+		k.extended(e.lease, e.conclude(ctx, e.result()))
+	}
+}
+
+// extended takes in the end of an extension.
+func (k *keeper) extended(l *Lease, err error) {
+	l.leaveExtension()
+	if left := l.Validity(); left > 0 {
+		k.extendAt(l, k.nextExtension(left, err != nil))
+	}
 }
 
 // close ends all leases. Their contexts end before any hook is called.
 func (k *keeper) close() {
 	k.mu.Lock()
 	k.closed = true
-	all := k.leases
-	k.leases = nil
-	for _, l := range all {
-		l.kept.index = -1
-	}
+	all := k.leases.Clear()
 	k.mu.Unlock()
 	ended := all[:0]
 	for _, l := range all {
 		l.mu.Lock()
 		ends, first := l.endLocked(ErrClosed)
 		l.mu.Unlock()
-		for _, end := range ends {
-			end(ErrClosed)
+		for _, ctx := range ends {
+			ctx.end(ErrClosed)
 		}
 		if first {
 			ended = append(ended, l)
@@ -212,45 +270,4 @@ func (k *keeper) close() {
 	for _, l := range ended {
 		l.announceEnd(ErrClosed, nil)
 	}
-}
-
-// keepOnce extends a lease that is kept alive, and has the next extension made.
-func (l *Lease) keepOnce() {
-	if l.Validity() <= 0 {
-		return
-	}
-	if _, more := l.nextTTL(); !more {
-		return
-	}
-	c := l.state.c
-	failed := l.extend(context.Background(), l.cappedTTL, c.patience(l.Validity())) != nil
-	if left := l.Validity(); left > 0 {
-		c.keeper.extendAfter(l, l.extensionPause(left, failed))
-	}
-}
-
-// keptLeases is a heap by the time at which they are due.
-type keptLeases []*Lease
-
-func (k keptLeases) Len() int           { return len(k) }
-func (k keptLeases) Less(i, j int) bool { return k[i].kept.due < k[j].kept.due }
-
-func (k keptLeases) Swap(i, j int) {
-	k[i], k[j] = k[j], k[i]
-	k[i].kept.index, k[j].kept.index = i, j
-}
-
-// Push adds a lease.
-func (k *keptLeases) Push(l any) {
-	l.(*Lease).kept.index = len(*k)
-	*k = append(*k, l.(*Lease))
-}
-
-// Pop removes the last lease.
-func (k *keptLeases) Pop() any {
-	last := len(*k) - 1
-	l := (*k)[last]
-	(*k)[last], *k = nil, (*k)[:last]
-	l.kept.index = -1
-	return l
 }

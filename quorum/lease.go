@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,9 +24,8 @@ import (
 type Lease struct {
 	state    *valueState
 	token    fencing.Token
-	terms    Terms
+	terms    *Terms // of the view that it was taken with
 	acquired drift.Instant
-	round    *round          // nil for ReleaseHandle
 	parent   context.Context // the values of the acquiring call's context, without its end
 
 	mu       sync.Mutex
@@ -35,30 +33,30 @@ type Lease struct {
 	length   time.Duration // validity counted from start
 	over     error         // why the lease has ended, nil while it lasts
 	overAt   time.Time
-	ends     map[context.Context]context.CancelCauseFunc // contexts to end with it
-	released bool                                        // Release was called
-	watched  bool                                        // the keeper ends it at its deadline
-	keeps    bool                                        // the keeper extends it
-	capped   bool                                        // Terms.MaxLife has cut its TTL
-	passed   bool                                        // a successor has the value
+	contexts []*leaseContext // to end with it; none is added when it has ended
+	released bool            // Release was called
+	watched  bool            // the keeper ends it at its deadline
+	keeps    bool            // the keeper extends it
+	capped   bool            // Terms.MaxLife has cut its TTL
+	passed   bool            // a successor has the value
+	extended bool            // an extension was begun
 	own      context.Context
 
 	kept kept // guarded by the keeper's lock
 
-	// Made at their first use: most leases need none of them.
-	done      chan struct{} // closed when it has ended
-	extending chan struct{} // holds one element while an extension is under way
+	done chan struct{} // closed when it has ended; made at its first use, because most leases need none
+
+	extending bool            // an extension is under way
+	extenders []chan struct{} // of the goroutines that wait for its end; the next one's is closed
 }
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
-	l := makeLease(c, r.ctx, &r.state, r.first(), c.terms, start)
-	l.round = r
-	l.state.reserve(r.reserved)
-	return l
+	r.state.won(r)
+	return makeLease(c, r.ctx, r.state, r.first(), &c.terms, start)
 }
 
 // makeLease makes a lease. The context is detached already.
-func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms Terms, start drift.Instant) *Lease {
+func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
 		state: h, token: token, terms: terms, acquired: start,
 		parent: detached, kept: kept{extendAt: never},
@@ -122,10 +120,10 @@ func (l *Lease) Token() fencing.Token {
 
 // Votes has every instance's ballot, including those that came after the round was won.
 func (l *Lease) Votes() []Ballot {
-	if l == nil || l.round == nil {
+	if l == nil {
 		return nil
 	}
-	return l.round.snapshot()
+	return l.state.ballots()
 }
 
 // Instances names the instances that are known to have the lease now. With more than a quorum
@@ -221,14 +219,62 @@ func (l *Lease) ended() <-chan struct{} {
 	return l.done
 }
 
-// extensions holds one element while an extension is under way.
-func (l *Lease) extensions() chan struct{} {
+// enterExtension waits until no extension is under way. Then none is begun before
+// leaveExtension. The error says that the lease or ctx ended first.
+func (l *Lease) enterExtension(ctx context.Context) error {
+	if l.tryExtension() {
+		return nil
+	}
+	turn := make(chan struct{})
+	l.mu.Lock()
+	if l.extending {
+		l.extenders = append(l.extenders, turn)
+	} else { // it has just ended
+		l.extending = true
+		close(turn)
+	}
+	l.mu.Unlock()
+	var why error
+	select {
+	case <-turn:
+		return nil
+	case <-l.ended():
+		why = l.Err()
+	case <-ctx.Done():
+		why = l.extendError(ErrInterrupted, causeOf(ctx), nil)
+	}
+	l.mu.Lock()
+	i := slices.Index(l.extenders, turn)
+	if i >= 0 {
+		l.extenders = slices.Delete(l.extenders, i, i+1)
+	}
+	l.mu.Unlock()
+	if i < 0 { // its turn came at the same moment
+		l.leaveExtension()
+	}
+	return why
+}
+
+// tryExtension is enterExtension without waiting. It returns false if an extension is under way.
+func (l *Lease) tryExtension() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.extending == nil {
-		l.extending = make(chan struct{}, 1)
+	if l.extending {
+		return false
 	}
-	return l.extending
+	l.extending, l.extended = true, true
+	return true
+}
+
+func (l *Lease) leaveExtension() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.extenders) == 0 {
+		l.extending, l.extenders = false, nil
+		return
+	}
+	close(l.extenders[0])
+	l.extenders = l.extenders[1:]
 }
 
 // releasing reports whether Release was called.
@@ -275,17 +321,17 @@ func (l *Lease) end(why error) bool {
 		return true
 	}
 	// Another goroutine has ended the lease, but perhaps not yet all of its contexts.
-	for _, end := range ends {
-		end(l.Err())
+	for _, ctx := range ends {
+		ctx.end(l.Err())
 	}
 	return false
 }
 
 // endLocked ends the lease unless it has ended, and returns the contexts that announceEnd is to
 // end with it.
-func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool) {
+func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
 	if l.over != nil {
-		return slices.Collect(maps.Values(l.ends)), false
+		return l.contexts, false
 	}
 	now := l.state.c.reader.Now()
 	l.over = why
@@ -294,7 +340,7 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 		l.overAt = deadline
 	}
 	//guard:context-ends-with-lease  a lease's contexts end when the lease is lost or released
-	ends = slices.Collect(maps.Values(l.ends))
+	ends = l.contexts
 	if l.done != nil {
 		close(l.done)
 	}
@@ -302,9 +348,9 @@ func (l *Lease) endLocked(why error) (ends []context.CancelCauseFunc, first bool
 }
 
 // announceEnd ends the lease's contexts, and notifies the wait queue and the hook.
-func (l *Lease) announceEnd(why error, ends []context.CancelCauseFunc) {
-	for _, end := range ends {
-		end(why)
+func (l *Lease) announceEnd(why error, ends []*leaseContext) {
+	for _, ctx := range ends {
+		ctx.end(why)
 	}
 	l.state.c.keeper.remove(l)
 	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
@@ -319,15 +365,15 @@ func (l *Lease) announceEnd(why error, ends []context.CancelCauseFunc) {
 // keeper: Validity is computed at each call.
 func (l *Lease) watch() { l.watchAndExtend(never) }
 
-// watchAndExtend is watch, and has the keeper extend the lease after a pause, unless that is
-// never. It reports whether the lease was not watched before.
-func (l *Lease) watchAndExtend(extendIn time.Duration) (first bool) {
+// watchAndExtend is watch, and has the keeper extend the lease at that time. It reports whether
+// the lease was not watched before.
+func (l *Lease) watchAndExtend(at time.Duration) (first bool) {
 	l.mu.Lock()
 	first = !l.watched && l.over == nil
 	l.watched = true
 	l.mu.Unlock()
 	if first {
-		l.state.c.keeper.watch(l, extendIn)
+		l.state.c.keeper.watch(l, at)
 	}
 	return first
 }

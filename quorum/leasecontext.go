@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redquorum/redlock/fencing"
 )
@@ -50,31 +51,30 @@ func (l *Lease) Within(parent context.Context) context.Context {
 		cancel(errNoLease)
 		return inner
 	}
-	l.endWith(inner, cancel)
+	ctx := &leaseContext{Context: inner, lease: l, end: cancel}
+	l.endWith(ctx)
 	l.watch()
-	return &leaseContext{Context: inner, lease: l}
+	return ctx
 }
 
-// endWith cancels the context when the lease ends, and forgets it if the context ends first.
-func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
+// endWith ends the context when the lease ends.
+func (l *Lease) endWith(ctx *leaseContext) {
 	l.mu.Lock()
 	over := l.over
 	if over == nil {
-		if l.ends == nil {
-			l.ends = make(map[context.Context]context.CancelCauseFunc)
+		if n := len(l.contexts); n == cap(l.contexts) {
+			// Contexts that have ended are forgotten when there would be no room left, so that a
+			// lease that is held for long keeps at most as many of them as of others. That takes
+			// less than to be told by each.
+			l.contexts = slices.DeleteFunc(l.contexts, func(ctx *leaseContext) bool { return ctx.Context.Err() != nil })
+			l.contexts = slices.Grow(l.contexts, len(l.contexts)+1)
 		}
-		l.ends[ctx] = cancel
+		l.contexts = append(l.contexts, ctx)
 	}
 	l.mu.Unlock()
 	if over != nil {
-		cancel(over)
-		return
+		ctx.end(over)
 	}
-	context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.ends, ctx)
-	})
 }
 
 // leaseContext reads the clocks at each call of Err, so that a holder that checks it before it
@@ -82,6 +82,7 @@ func (l *Lease) endWith(ctx context.Context, cancel context.CancelCauseFunc) {
 type leaseContext struct {
 	context.Context
 	lease *Lease
+	end   context.CancelCauseFunc
 }
 
 // Err is not nil from the deadline on.

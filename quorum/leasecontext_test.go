@@ -162,7 +162,10 @@ func TestChildrenOfTheContextEndWithTheLease(t *testing.T) {
 func TestContextsThatEndedAreForgotten(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
-		const n = 2000
+		const n, alive = 2000, 100
+		for range alive {
+			defer func(ctx context.Context) { assert.Error(t, ctx.Err()) }(lease.Within(f.ctx))
+		}
 		for range n {
 			parent, cancel := context.WithCancel(f.ctx)
 			ctx := lease.Within(parent)
@@ -171,7 +174,7 @@ func TestContextsThatEndedAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		require.NoError(t, lease.Err())
-		assert.Zero(t, quorum.ContextsOf(lease))
+		assert.LessOrEqual(t, quorum.ContextsOf(lease), 4*alive, "of those that ended none is kept for long")
 		require.NoError(t, lease.Release(f.ctx))
 	})
 }

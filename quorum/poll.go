@@ -18,7 +18,7 @@ type poll struct {
 	ctx      context.Context // detached: the votes outlive the caller
 	question question
 	parts    []part        // per instance
-	decided  chan struct{} // closed at the decision
+	decided  chan struct{} // closed at the decision; nil for an extension
 
 	mu      sync.Mutex
 	ballots []Ballot // per instance
@@ -29,7 +29,7 @@ type poll struct {
 type question interface {
 	// firstRequest is the first request to instance i, and the use of its answer. If it needs
 	// no request, answered is its outcome.
-	firstRequest(i int) (req wire.Request, use use, answered wire.Outcome)
+	firstRequest(i int) (cmd *wire.Request, use use, answered wire.Outcome)
 	// answered takes in the answer to the first or the second request to instance i, before
 	// count.
 	answered(i int, second bool, ballot Ballot)
@@ -38,9 +38,9 @@ type question interface {
 	// open reports whether second requests have to wait for the decision. The poll's lock
 	// is held.
 	open() bool
-	// secondRequest is the second request to instance i, if there is one. The poll's lock is
-	// held.
-	secondRequest(i int) (req wire.Request, ok bool)
+	// secondRequest is the second request to instance i, nil if there is none. The poll's lock
+	// is held.
+	secondRequest(i int) *wire.Request
 }
 
 // part is one instance's part in a poll. It is work about the value: requests to one
@@ -59,7 +59,6 @@ type part struct {
 func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ballot, parts []part) {
 	p.state, p.ctx, p.question, p.parts = h, ctx, q, parts
 	p.ballots = h.c.pending(ballots)
-	p.decided = make(chan struct{})
 	p.tally = majority.Tally{Majority: h.c.majority}
 }
 
@@ -86,13 +85,13 @@ func (p *poll) part(i int) *part {
 
 func (t *part) begin(now drift.Instant) {
 	p := t.poll
-	req, use, answered := p.question.firstRequest(t.i)
+	cmd, use, answered := p.question.firstRequest(t.i)
 	if answered != wire.Failed {
 		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: answered}})
 		return
 	}
 	t.request.use = use
-	t.request.send(req, now)
+	t.request.send(cmd, now)
 }
 
 func (t *part) replied(ballot Ballot) {
@@ -143,15 +142,15 @@ func (p *poll) moveOn() {
 		// One by one, right before each is sent: a release that was queued meanwhile forbids
 		// the others.
 		p.mu.Lock()
-		req, more := p.question.secondRequest(t.i)
-		t.second = more
+		cmd := p.question.secondRequest(t.i)
+		t.second = cmd != nil
 		p.mu.Unlock()
-		if !more {
+		if cmd == nil {
 			p.state.ended(t.i)
 			continue
 		}
 		t.request.use = oldVote
-		t.request.send(req, drift.Instant{})
+		t.request.send(cmd, drift.Instant{})
 	}
 }
 

@@ -125,10 +125,11 @@ func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 // leave no keys behind and must still learn whether it held the lock.
 type deletion struct {
 	poll
-	notifier int                        // the instance that is to notify a waiter, -1: none
-	report   func(i int, notified bool) // called for every instance, before its answer is counted
-	over     bool                       // the outcome is certain; guarded by the poll's lock
-	err      error                      // the outcome, written before the decision
+	notifier         int                        // the instance that is to notify a waiter, -1: none
+	report           func(i int, notified bool) // called for every instance, before its answer is counted
+	quiet, notifying wire.Request               // what the instances are asked
+	over             bool                       // the outcome is certain; guarded by the poll's lock
+	err              error                      // the outcome, written before the decision
 }
 
 // deletionBuffer is a deletion and its ballots and parts in one piece of memory.
@@ -143,23 +144,29 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
 	n := len(h.c.members)
 	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
-	d.notifier = -1
+	d.decided, d.notifier = make(chan struct{}), -1
 	return &d.deletion
 }
 
 func (d *deletion) run() {
+	d.quiet = wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value}
+	d.notifying = d.quiet
+	d.notifying.Notify = true
 	d.state.release()
 	//guard:delete-everywhere  a release deletes on all instances
 	d.askAll(d.state.c.reader.Now())
 }
 
-func (d *deletion) firstRequest(i int) (wire.Request, use, wire.Outcome) {
+func (d *deletion) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
 	if d.state.presence(i).Absent() {
 		// A SET that was refused or never sent has set nothing.
 		d.report(i, false)
-		return wire.Request{}, uncounted, wire.Refused
+		return nil, uncounted, wire.Refused
 	}
-	return wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value, Notify: i == d.notifier}, uncounted, wire.Failed
+	if i == d.notifier {
+		return &d.notifying, uncounted, wire.Failed
+	}
+	return &d.quiet, uncounted, wire.Failed
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
@@ -182,7 +189,7 @@ func (d *deletion) count(_ int, vote *wire.Vote) {
 // open is false: a deletion has no second requests.
 func (d *deletion) open() bool { return false }
 
-func (d *deletion) secondRequest(int) (wire.Request, bool) { return wire.Request{}, false }
+func (d *deletion) secondRequest(int) *wire.Request { return nil }
 
 // certain reports whether no missing answer can change the outcome. The holder must learn that
 // it didn't hold the lock. So an answer that may still prove that is waited for, even after no

@@ -13,14 +13,12 @@ import (
 // request is one request to one instance whose sender doesn't wait for the answer. It takes
 // no goroutine, unless the server must be probed first.
 type request struct {
-	m       *member
-	ctx     context.Context // detached, for its values
-	op      wire.Op
-	fence   bool
-	reserve int // Fence.Reserve
-	use     use
-	run     wire.Run      // the run that the request names, see Request.Run
-	repeat  *wire.Request // to be sent once more if another run answers; nil if it is not
+	m        *member
+	ctx      context.Context // detached, for its values
+	cmd      *wire.Request   // without Run and Clock; several instances may get the same
+	use      use
+	repeated bool     // it was sent once more, because another run had answered
+	run      wire.Run // the run that the request names, see Request.Run
 
 	timeout time.Duration // the instance's, unless it is set
 
@@ -40,39 +38,31 @@ type replyHandler interface {
 //
 // The goroutines that carry the request belong to the instance. The goroutines that probe
 // the server are counted with the work that the request is part of (see valueState.queue).
-func (e *request) send(cmd wire.Request, now drift.Instant) {
-	e.op, e.fence, e.reserve = cmd.Op, cmd.Fence.On, cmd.Fence.Reserve
-	if e.use == oldVote {
-		e.repeat = onHeap(cmd)
-	}
+func (e *request) send(cmd *wire.Request, now drift.Instant) {
+	e.cmd, e.repeated = cmd, false
 	if e.began = now; now == (drift.Instant{}) {
 		e.began = e.m.reader.Now()
 	}
 	if e.timeout == 0 {
 		e.timeout = e.m.timeout
 	}
-	s, err := e.m.admit(e.op, e.use, e.began)
+	s, err := e.m.admit(cmd.Op, e.use, e.began)
 	switch {
 	case err != nil:
 		e.handler.replied(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
 	case e.use == uncounted:
-		e.sendIn(cmd.Run, cmd, e.began)
+		e.sendIn("", e.began)
 	case !s.known:
-		e.probeFirst(cmd)
+		e.probeFirst()
 	case e.use == newVote && s.err != nil:
 		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
 	default:
-		e.sendIn(s.run, cmd, e.began)
+		e.sendIn(s.run, e.began)
 	}
 }
 
-// onHeap puts a request on the heap. It is a function of its own so that no other request is
-// put there.
-func onHeap(cmd wire.Request) *wire.Request { return &cmd }
-
-// probeFirst probes the server before the request is sent. It is a function of its own so
-// that the request is kept on the heap only here.
-func (e *request) probeFirst(cmd wire.Request) {
+// probeFirst probes the server before the request is sent.
+func (e *request) probeFirst() {
 	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
@@ -84,13 +74,14 @@ func (e *request) probeFirst(cmd wire.Request) {
 			e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
 			return
 		}
-		e.sendIn(s.run, cmd, e.m.reader.Now())
+		e.sendIn(s.run, e.m.reader.Now())
 	}()
 }
 
 // sendIn sends the request to the instance, for that run of its server, with the rest of the
 // timeout.
-func (e *request) sendIn(run wire.Run, cmd wire.Request, now drift.Instant) {
+func (e *request) sendIn(run wire.Run, now drift.Instant) {
+	cmd := *e.cmd
 	//guard:run-is-sent  every command names the run that it is meant for
 	e.sent, e.run, cmd.Run = now, run, run
 	left := e.timeout
@@ -119,7 +110,7 @@ func (e *request) Receive(vote wire.Vote) {
 		e.m.forget()
 	case ballot.Vote.Outcome == wire.Granted:
 		ballot = e.plausible(ballot)
-		if ballot.Vote.Outcome != wire.Granted || e.op == wire.Restore {
+		if ballot.Vote.Outcome != wire.Granted || e.cmd.Op == wire.Restore {
 			break // a restored key is no vote
 		}
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
@@ -139,10 +130,10 @@ func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
 		defer cancel()
 		s, err := e.m.known(ctx)
-		switch repeat := e.repeat; {
-		case err == nil && repeat != nil:
-			e.repeat = nil
-			e.sendIn(s.run, *repeat, e.m.reader.Now())
+		switch {
+		case err == nil && e.use == oldVote && !e.repeated:
+			e.repeated = true
+			e.sendIn(s.run, e.m.reader.Now())
 			return
 		case err == nil:
 			err = s.err
@@ -163,15 +154,15 @@ func (e *request) end(ballot Ballot) {
 // plausible turns a grant with impossible tokens into a failed vote.
 func (e *request) plausible(ballot Ballot) Ballot {
 	//guard:grant-has-token  a grant without a valid token is no grant
-	if e.op != wire.Acquire || !e.fence {
+	if e.cmd.Op != wire.Acquire || !e.cmd.Fence.On {
 		return ballot
 	}
 	switch vote := &ballot.Vote; {
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > e.reserve || !firstOf(vote).Valid():
-		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.reserve)}
+	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !firstOf(vote).Valid():
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.cmd.Fence.Reserve)}
 	}
 	return ballot
 }

@@ -74,9 +74,8 @@ import (
 // clock: a counter gets ahead of its server's clock only if another server's clock is ahead.
 type round struct {
 	poll
-	c     *core
-	state valueState
-	cmd   wire.Request
+	c   *core
+	cmd wire.Request
 
 	resumes bool // it resumes a lease that was handed off, see Handle
 
@@ -109,19 +108,17 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 		},
 		settled: majority.Tally{Majority: c.majority},
 	}}
+	r.decided = make(chan struct{})
 	n := len(c.members)
-	r.state.init(c, key, value, buffer(r.slotBuffer[:], n))
-	r.poll.init(&r.state, context.WithoutCancel(ctx), &r.round, buffer(r.ballotBuffer[:], n), buffer(r.partBuffer[:], n))
+	// The lease keeps the state and the ballots for longer than the rest.
+	r.poll.init(newValueState(c, key, value), context.WithoutCancel(ctx), &r.round, make([]Ballot, n), buffer(r.partBuffer[:], n))
 	return &r.round
 }
 
-// roundBuffer is a round and its slots, ballots and parts in one piece of memory, which costs
-// less than five.
+// roundBuffer is a round and its parts in one piece of memory.
 type roundBuffer struct {
 	round
-	slotBuffer   [usual]slot
-	ballotBuffer [usual]Ballot
-	partBuffer   [usual]part
+	partBuffer [usual]part
 }
 
 // usual is for how many instances one piece of memory suffices.
@@ -181,7 +178,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
-	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, &r.state
+	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	interrupt := r.run(ctx, opts.oneFirst, start)
 
 	now := c.reader.Now()
@@ -298,8 +295,8 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-func (r *round) firstRequest(int) (wire.Request, use, wire.Outcome) {
-	return r.cmd, newVote, wire.Failed
+func (r *round) firstRequest(int) (*wire.Request, use, wire.Outcome) {
+	return &r.cmd, newVote, wire.Failed
 }
 
 func (r *round) answered(i int, second bool, ballot Ballot) {
@@ -313,11 +310,14 @@ func (r *round) answered(i int, second bool, ballot Ballot) {
 func (r *round) open() bool { return r.stage == voting }
 
 // secondRequest raises an instance that is behind the token.
-func (r *round) secondRequest(i int) (wire.Request, bool) {
-	return wire.Request{
+func (r *round) secondRequest(i int) *wire.Request {
+	if !r.behind(i) {
+		return nil
+	}
+	return &wire.Request{
 		Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value,
 		Fence: wire.Fence{On: true, Token: r.token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
-	}, r.behind(i)
+	}
 }
 
 // count takes in a vote. r.mu is held.
@@ -593,7 +593,7 @@ func (r *round) rollBack(ctx context.Context) {
 
 	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
-	d := newDeletion(&r.state, r.ctx)
+	d := newDeletion(r.state, r.ctx)
 	// A waiter that was refused by this round's keys is notified when they are gone. But if a
 	// majority is down each round is lost, and waiters would notify each other as fast as they
 	// can.

@@ -16,23 +16,28 @@ import (
 // Order: requests to one instance about one value are sent one after the other, in the order
 // in which they were queued. So a delete can't overtake the SET that it undoes, and an
 // extension can't follow the release (scenarios S9, S11d).
+//
+// A held lease keeps only this of its round, and the ballots. So it has what later requests and
+// deletes need, and not what only the decision needed.
 type valueState struct {
 	key, value string
 	c          *core
 
 	mu       sync.Mutex
-	slots    []slot // per instance
-	released bool   // a release was queued: nothing may be set any more
-	reserved int    // tokens above the lease's that belong to the value, too
+	slots    []slot   // per instance
+	released bool     // a release was queued: nothing may be set any more
+	reserved int      // tokens above the lease's that belong to the value, too
+	round    *round   // the round that was won with the value, until all its votes are in
+	votes    []Ballot // then, its ballots
 }
 
 // slot is the value on one instance.
 type slot struct {
+	queue      []work // the work behind the one that has begun
+	unfinished int32  // how much work has not ended
 	busy       bool   // work has begun and not ended
-	queue      []work // the work behind it
-	unfinished int    // how much work has not ended
+	token      bool   // the counter there is known to have reached the token
 	presence   presence.State
-	token      bool // the counter there is known to have reached the token
 }
 
 // work is something to be done about the value on one instance. It may take several
@@ -43,14 +48,16 @@ type work interface {
 	begin(now drift.Instant)
 }
 
-func newValueState(c *core, key, value string) *valueState {
-	h := &valueState{}
-	h.init(c, key, value, make([]slot, len(c.members)))
-	return h
+// stateBuffer is a valueState and its slots in one piece of memory.
+type stateBuffer struct {
+	valueState
+	slotBuffer [usual]slot
 }
 
-func (h *valueState) init(c *core, key, value string, slots []slot) {
-	h.c, h.key, h.value, h.slots = c, key, value, slots
+func newValueState(c *core, key, value string) *valueState {
+	h := &stateBuffer{valueState: valueState{key: key, value: value, c: c}}
+	h.slots = buffer(h.slotBuffer[:], len(c.members))
+	return &h.valueState
 }
 
 // queue begins the work for instance i when all earlier work for that instance has ended.
@@ -82,13 +89,41 @@ func (h *valueState) ended(i int) {
 	if len(s.queue) > 0 {
 		next, s.queue = s.queue[0], s.queue[1:]
 	} else {
-		s.busy = false
+		s.busy, s.queue = false, nil
+		h.dropRoundLocked()
 	}
 	h.mu.Unlock()
 	if next != nil {
 		next.begin(drift.Instant{})
 	}
 	h.c.background.Finish()
+}
+
+// won keeps the round with which the value was won, until all its votes are in: the last of
+// them may come long after the decision.
+func (h *valueState) won(r *round) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.round, h.reserved = r, r.reserved
+	h.dropRoundLocked()
+}
+
+// dropRoundLocked keeps only the ballots of a round that has ended at all instances.
+func (h *valueState) dropRoundLocked() {
+	if h.round != nil && !slices.ContainsFunc(h.slots, func(s slot) bool { return s.unfinished > 0 }) {
+		h.round, h.votes = nil, h.round.ballots
+	}
+}
+
+// ballots are those of the round with which the value was won.
+func (h *valueState) ballots() []Ballot {
+	h.mu.Lock()
+	r, votes := h.round, h.votes
+	h.mu.Unlock()
+	if r != nil {
+		return r.snapshot()
+	}
+	return slices.Clone(votes)
 }
 
 // mayRemain reports whether the value may still be on an instance.

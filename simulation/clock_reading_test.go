@@ -253,12 +253,12 @@ func TestAPauseUnderAMutex(t *testing.T) {
 
 // Func names the readings of one function.
 func TestReadingsOfOneFunction(t *testing.T) {
-	f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*Lease).extend", Nth: 1, For: 100 * ms}
+	f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*core).send", Nth: 1, For: 100 * ms}
 	r, err := simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
 	require.NoError(t, err)
 	require.Empty(t, r.Log.Violations())
 	require.Equal(t, 1, r.Log.Counts()[stoppedAtReading])
-	before, _, found := strings.Cut(r.Log.String(), "c1 suffers pause for=100000000 reading=quorum.(*Lease).extend")
+	before, _, found := strings.Cut(r.Log.String(), "c1 suffers pause for=100000000 reading=quorum.(*core).send")
 	require.True(t, found, "%s", r.Log)
 	assert.NotContains(t, before, "c1 extend", "nothing was sent before its first reading")
 

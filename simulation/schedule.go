@@ -124,7 +124,7 @@ type Fault struct {
 	// the same stack stop together.
 	Op string `json:"op,omitempty"`
 	// Func is a function as stack traces name it, with only the last element of its
-	// package's path: "quorum.(*Lease).extend". Only with Op "clock".
+	// package's path: "quorum.(*core).send". Only with Op "clock".
 	Func  string `json:"func,omitempty"`
 	Stale bool   `json:"stale,omitempty"`
 

@@ -13,7 +13,7 @@ type State struct {
 	// Invariant: it is never less than the number of SETs that can still arrive. Where an
 	// answer leaves open which SET it is about, none is taken off: one delete too many does
 	// no harm.
-	Unanswered int
+	Unanswered int32
 }
 
 // Absent reports whether the value isn't there, and nothing under way can set it.

@@ -71,7 +71,7 @@ func TestAbsentIsCertain(t *testing.T) {
 			require.Zero(t, h.flight, path)
 			require.False(t, h.there, path)
 		}
-		require.GreaterOrEqual(t, h.known.Unanswered, h.flight, path)
+		require.GreaterOrEqual(t, int(h.known.Unanswered), h.flight, path)
 		if len(path) == 6 {
 			return
 		}

@@ -35,7 +35,7 @@ var policy = map[string][]string{
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
 		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/majority",
 		"quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
-		"quorum/internal/subscription", "quorum/internal/turns",
+		"quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
@@ -53,6 +53,7 @@ var policy = map[string][]string{
 	"quorum/internal/rendezvous":   {},
 	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
 	"quorum/internal/turns":        {"drift"},
+	"quorum/internal/wheel":        {},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},

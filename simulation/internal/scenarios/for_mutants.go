@@ -101,7 +101,7 @@ func pauseBeforeExtension() Scenario {
 		Breaks:     "mutual exclusion, if the extension was sent before the reading that it counts from: its keys end at 11 000",
 		Helps:      "the start is read before anything is sent",
 		Source:     "package quorum, Lease.Extend",
-		Schedule:   simulation.Schedule{pausedAt("quorum.(*Lease).extend", 1, 8*time.Second)},
+		Schedule:   simulation.Schedule{pausedAt("quorum.(*core).send", 1, 8*time.Second)},
 		Scripts: clients(
 			Script{until(0), acquire, until(time.Second), extend, sleep(5 * time.Second), release},
 			turn(12*time.Second, 0),

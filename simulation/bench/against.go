@@ -27,7 +27,7 @@ type Comparison struct {
 	This   float64 `json:"this"` // medians
 	Other  float64 `json:"other"`
 	// Ratio is This over Other: the median of the ratios of each round. Low and High are its
-	// interval. There is no ratio if Other is 0 in all rounds.
+	// interval. There is none if Other is 0 in all rounds, and none of failures.
 	Ratio       float64   `json:"ratio,omitempty"`
 	Low         float64   `json:"ratio_low,omitempty"`
 	High        float64   `json:"ratio_high,omitempty"`
@@ -123,9 +123,11 @@ func (a *Against) compare(part, what string, this, other stats.Rounds) {
 			Part: part, What: what, Figure: f.name, RoundsThis: this[f.key], RoundsOther: other[f.key],
 			This: stats.Median(this[f.key]), Other: stats.Median(other[f.key]),
 		}
-		ratios := stats.Ratios(one.RoundsThis, one.RoundsOther)
-		one.Ratio = stats.Median(ratios)
-		one.Low, one.High = stats.Interval(ratios)
+		if f.key != "failed" && f.key != "leases_lost" { // the ratio of accidents says nothing
+			ratios := stats.Ratios(one.RoundsThis, one.RoundsOther)
+			one.Ratio = stats.Median(ratios)
+			one.Low, one.High = stats.Interval(ratios)
+		}
 		a.Figures = append(a.Figures, one)
 	}
 }

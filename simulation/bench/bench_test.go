@@ -210,6 +210,40 @@ func TestCounters(t *testing.T) {
 	assert.ErrorContains(t, err, "it ended early")
 }
 
+// A file of results keeps what was not measured again, with its setting.
+func TestResultsOfSeveralRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bench.json")
+	first := Results{
+		Contenders: []Entry{{Name: "redlock"}, {Name: "redsync", Note: "as it was"}},
+		Throughput: []Throughput{{Contender: "redsync", PerSecond: 1}},
+		Held:       []Held{{}},
+		Recorded:   map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
+	}
+	require.NoError(t, first.writeJSON(file))
+	second := Results{
+		Contenders: []Entry{{Name: "redsync", Note: "as it is"}, {Name: "limit"}},
+		Throughput: []Throughput{{Contender: "redsync", PerSecond: 7}},
+		Against:    &Against{This: "a", Other: "b"},
+		Recorded:   map[string]Setting{"throughput": {Rounds: 3}, "against": {Rounds: 4}},
+	}
+	require.NoError(t, second.writeJSON(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var both Results
+	require.NoError(t, json.Unmarshal(text, &both))
+	assert.Equal(t, second.Throughput, both.Throughput, "measured again")
+	assert.Equal(t, first.Held, both.Held, "only measured before")
+	assert.Equal(t, second.Against.Other, both.Against.Other)
+	assert.Equal(t, map[string]Setting{"throughput": {Rounds: 3}, "held": {Rounds: 2}, "against": {Rounds: 4}}, both.Recorded)
+	assert.Equal(t, []Entry{{Name: "redsync", Note: "as it is"}, {Name: "limit"}, {Name: "redlock"}}, both.Contenders)
+
+	require.NoError(t, os.WriteFile(file, []byte("no results"), 0o644))
+	assert.ErrorContains(t, second.writeJSON(file), "has no results of this program")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "no results", string(text), "someone else's file is left alone")
+}
+
 func TestSickAndContended(t *testing.T) {
 	needRedis(t)
 	f, err := startFleet(t.Context(), 5)

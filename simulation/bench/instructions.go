@@ -14,8 +14,8 @@ import (
 	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
-// Instructions is what the client process executes in user mode for a cycle. Other load on the
-// machine changes it far less than it changes times.
+// Instructions is what the client process executes in user mode for a cycle, without garbage
+// collection. Other load on the machine changes it far less than it changes times.
 type Instructions struct {
 	Workers  int          `json:"workers"`
 	PerCycle float64      `json:"instructions_per_cycle" join:"median"`
@@ -50,7 +50,6 @@ func findCounter(ctx context.Context) (counter, error) {
 		if _, err := exec.LookPath(c.words[0]); err != nil {
 			continue
 		}
-		// #nosec G204 -- the words are constants
 		out, err := exec.CommandContext(ctx, c.words[0], append(c.words[1:len(c.words):len(c.words)], "true")...).CombinedOutput()
 		if err != nil {
 			continue
@@ -71,9 +70,10 @@ func (c counter) count(output string) (float64, error) {
 	return strconv.ParseFloat(strings.ReplaceAll(found[1], ",", ""), 64)
 }
 
-// counting makes a Go program fit to be counted: valgrind executes one thread at a time in any
-// case, and its callgrind ends at a signal that preempts a goroutine.
-var counting = []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1"}
+// counting makes a Go program fit to be counted. Valgrind executes one thread at a time in any
+// case, and its callgrind ends at a signal that preempts a goroutine. What a garbage collection
+// costs depends on what else the process has in memory, which is nothing here.
+var counting = []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off"}
 
 // instructionsPerCycle runs the client program twice, because the difference of two runs is free
 // of its start and end.

@@ -1,7 +1,7 @@
 // Command bench compares this library with others, on redis-server processes that it starts
 // itself. It is a separate module, so that the library does not depend on the others.
 //
-//	go -C simulation/bench run .                 everything, in several minutes
+//	go -C simulation/bench run .                 everything, in about half an hour
 //	go -C simulation/bench run . -quick          in less time, with more noise
 //	go -C simulation/bench run . -parts throughput -workers 128 -only redlock,redsync
 //	go -C simulation/bench run . -against FOLDER compares with another checkout of this repository
@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -110,7 +111,7 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	waiters := flags.String("waiters", "100,1000,10000", "numbers of waiters for one lock")
 	held := flags.String("held", "10000,100000", "numbers of leases that are held; -quick: 1000")
 	against := flags.String("against", "", "compare with the library in this folder, another checkout of this repository")
-	file := flags.String("json", "", "also write the results to this file")
+	file := flags.String("json", "", "also write the results to this file, which keeps what it has of parts that are not measured")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return options{}, nil, err
@@ -230,7 +231,8 @@ func names(list []contender) string {
 
 // measure performs the measurements.
 func measure(ctx context.Context, opts options, list []contender, stderr io.Writer) (results Results, err error) {
-	results = Results{Cores: runtime.NumCPU(), Go: runtime.Version(), Rounds: opts.times, Seconds: opts.long.Seconds()}
+	results.Recorded = map[string]Setting{}
+	setting := Setting{Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(), Commit: version(ctx, filepath.Join("..", ".."))}
 	progress := func(what string) { fmt.Fprintln(stderr, what) }
 	n := servers
 	if slices.Contains(opts.parts, "scale") {
@@ -241,7 +243,7 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 		return results, err
 	}
 	defer func() { _ = f.Close() }()
-	if results.Server, err = f[0].Info("redis_version"); err != nil {
+	if setting.Server, err = f[0].Info("redis_version"); err != nil {
 		return results, err
 	}
 	var this, other program
@@ -261,7 +263,9 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 			}
 		}
 	}
+	setting.Load = load()
 	if opts.against != "" {
+		results.Recorded["against"] = setting
 		results.Against, err = against(ctx, this, other, f, opts, progress)
 		return results, err
 	}
@@ -323,9 +327,20 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 		if !slices.Contains(opts.parts, part.name) {
 			continue
 		}
+		setting.Load = load()
 		if err := part.measure(); err != nil {
 			return results, err
 		}
+		recorded := setting
+		switch part.name {
+		case "overload":
+			recorded.Rounds = 1
+		case "held":
+			recorded.Rounds, recorded.Seconds = min(opts.times, heldRounds), heldTTL(opts).Seconds()
+		case "instructions":
+			recorded.Seconds = 0
+		}
+		results.Recorded[part.name] = recorded
 	}
 	return results, nil
 }

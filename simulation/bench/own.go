@@ -88,11 +88,15 @@ func waitersCases(o options) (cases []ownCase) {
 // heldRounds bounds the rounds with kept leases, each of which takes longer than a TTL.
 const heldRounds = 3
 
-func heldCases(o options) (cases []ownCase) {
-	long := 30 * time.Second
+func heldTTL(o options) time.Duration {
 	if o.quick {
-		long = 3 * time.Second
+		return 3 * time.Second
 	}
+	return 30 * time.Second
+}
+
+func heldCases(o options) (cases []ownCase) {
+	long := heldTTL(o)
 	for _, n := range o.held {
 		for _, by := range []string{"Do", "KeepAlive"} {
 			cases = append(cases, ownCase{
@@ -107,7 +111,7 @@ func heldCases(o options) (cases []ownCase) {
 // program is the client program, built with a checkout of the library.
 type program struct {
 	path    string
-	version string // a commit or, without git, the folder's name
+	version string // a commit, if git knows it
 }
 
 // run performs a task. The words before are a program that runs this one, and its arguments.
@@ -226,13 +230,25 @@ func checkCheckout(folder string) error {
 	return nil
 }
 
-// version names a checkout by its commit, and says if it has been changed since.
+// libraryFolders have all that a program with the library is built from.
+var libraryFolders = []string{"drift", "fencing", "instance", "quorum", "go.mod"}
+
+// version names a checkout by the last commit that changed the library, and says if it has been
+// changed since. Without git it is unknown.
 func version(ctx context.Context, root string) string {
-	out, err := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--exclude=*").Output()
-	if err != nil {
-		return filepath.Base(root)
+	git := func(args ...string) (string, error) {
+		args = append([]string{"-C", root}, args...)
+		out, err := exec.CommandContext(ctx, "git", append(append(args, "--"), libraryFolders...)...).Output()
+		return strings.TrimSpace(string(out)), err
 	}
-	return strings.TrimSpace(string(out))
+	commit, err := git("log", "-1", "--format=%h")
+	if err != nil || commit == "" {
+		return "unknown"
+	}
+	if changes, err := git("status", "--porcelain"); err != nil || changes != "" {
+		commit += ", changed"
+	}
+	return commit
 }
 
 // measureOwn performs one case once.

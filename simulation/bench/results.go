@@ -2,20 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // Results are the results of all measurements.
 type Results struct {
-	Server     string       `json:"redis_version"`
-	Go         string       `json:"go"`
-	Cores      int          `json:"cores"`
-	Rounds     int          `json:"rounds"`
-	Seconds    float64      `json:"seconds"`
 	Contenders []Entry      `json:"contenders,omitempty"`
 	Throughput []Throughput `json:"throughput,omitempty"`
 	Sick       []Sickness   `json:"sick,omitempty"`
@@ -30,6 +29,72 @@ type Results struct {
 	Omitted      string         `json:"omitted,omitempty"` // why something was not measured
 
 	Against *Against `json:"against,omitempty"`
+
+	// Recorded says how each part was measured.
+	Recorded map[string]Setting `json:"recorded,omitempty"`
+}
+
+// Setting is how a part was measured.
+type Setting struct {
+	Commit  string  `json:"commit,omitempty"`
+	Server  string  `json:"redis_version"`
+	Go      string  `json:"go"`
+	Cores   int     `json:"cores"`
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
+	// Load is the machine's load average before the part, of the last minute. The parts
+	// before it are part of that load.
+	Load float64 `json:"load_before"`
+}
+
+// keep takes the parts that were not measured from earlier results.
+func (r *Results) keep(old Results) {
+	if r.Recorded == nil {
+		r.Recorded = map[string]Setting{}
+	}
+	for _, part := range []struct {
+		name string
+		keep func()
+	}{
+		{"throughput", func() { r.Throughput = old.Throughput }},
+		{"sick", func() { r.Sick = old.Sick }},
+		{"contended", func() { r.Contended = old.Contended }},
+		{"overload", func() { r.Overload = old.Overload }},
+		{"scale", func() { r.Scale = old.Scale }},
+		{"waiters", func() { r.Waiters = old.Waiters }},
+		{"held", func() { r.Held = old.Held }},
+		{"instructions", func() { r.Instructions, r.Counter, r.Omitted = old.Instructions, old.Counter, old.Omitted }},
+		{"against", func() { r.Against = old.Against }},
+	} {
+		if _, measured := r.Recorded[part.name]; measured {
+			continue
+		}
+		part.keep()
+		if setting, ok := old.Recorded[part.name]; ok {
+			r.Recorded[part.name] = setting
+		}
+	}
+	for _, c := range old.Contenders {
+		if !slices.ContainsFunc(r.Contenders, func(have Entry) bool { return have.Name == c.Name }) {
+			r.Contenders = append(r.Contenders, c)
+		}
+	}
+	order := map[string]int{}
+	for i, c := range contenders() {
+		order[c.name] = i
+	}
+	slices.SortStableFunc(r.Contenders, func(a, b Entry) int { return order[a.Name] - order[b.Name] })
+}
+
+// load returns the machine's load average of the last minute; 0 where that is not to be had.
+func load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	value, _ := strconv.ParseFloat(first, 64)
+	return value
 }
 
 // Entry describes a contender.
@@ -39,7 +104,18 @@ type Entry struct {
 	Servers int    `json:"servers"`
 }
 
+// writeJSON writes the results to a file. What the file has of other parts stays there.
 func (r Results) writeJSON(path string) error {
+	switch text, err := os.ReadFile(path); {
+	case err == nil:
+		var old Results
+		if err := json.Unmarshal(text, &old); err != nil {
+			return fmt.Errorf("%s exists and has no results of this program: %w", path, err)
+		}
+		r.keep(old)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -55,8 +131,11 @@ var numberList = regexp.MustCompile(`\[[-+0-9.eE,\s]+\]`)
 
 // markdown writes the results as tables.
 func (r Results) markdown(w io.Writer) {
-	fmt.Fprintf(w, "Five redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of %d rounds of %.3gs, in turns.\n\n",
-		r.Server, r.Cores, r.Go, r.Rounds, r.Seconds)
+	for _, s := range r.Recorded { // the parts of one run differ in their rounds alone
+		fmt.Fprintf(w, "redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of up to %d rounds, in turns.\n\n",
+			s.Server, s.Cores, s.Go, s.Rounds)
+		break
+	}
 	if r.Against != nil {
 		r.Against.markdown(w)
 		return
@@ -125,8 +204,12 @@ func (r Results) libraryMarkdown(w io.Writer) {
 		fmt.Fprintf(w, "\n| leases held | by | TTL s | heap bytes/lease | stack bytes/lease | goroutines, most | client CPU, cores | servers' CPU, cores | acquired in s | lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	}
 	for _, h := range r.Held {
-		fmt.Fprintf(w, "| %d | %s | %.3g | %.0f | %.0f | %d, %d | %.2f | %.2f | %.1f | %d |\n",
-			h.Leases, h.By, h.TTL, h.Heap, h.Stacks, h.Goroutines, h.GoroutinesMost, h.ClientCPU, h.ServerCPU, h.Acquired, h.Lost)
+		heap, stacks, goroutines := fmt.Sprintf("%.0f", h.Heap), fmt.Sprintf("%.0f", h.Stacks), fmt.Sprintf("%d, %d", h.Goroutines, h.GoroutinesMost)
+		if h.Lost > 0 {
+			heap, stacks, goroutines = "-", "-", "-" // these are of fewer leases
+		}
+		fmt.Fprintf(w, "| %d | %s | %.3g | %s | %s | %s | %.2f | %.2f | %.1f | %d |\n",
+			h.Leases, h.By, h.TTL, heap, stacks, goroutines, h.ClientCPU, h.ServerCPU, h.Acquired, h.Lost)
 	}
 	if len(r.Instructions) > 0 {
 		fmt.Fprintf(w, "\n| workers | client's instructions/cycle, by %s | interval |\n| --- | --- | --- |\n", r.Counter)

@@ -84,10 +84,10 @@ func (h *holders) do(ctx context.Context, key string) {
 	case <-h.ended:
 		return
 	}
-	first := true
+	acquired := false
 	err := h.locks.Do(ctx, key, func(ctx context.Context, _ *quorum.Lease) error {
-		first = false
-		h.begin <- struct{}{}
+		acquired = true
+		h.begin <- struct{}{} // never blocks: the element came from there
 		h.held.Done()
 		select {
 		case <-h.ended:
@@ -96,7 +96,7 @@ func (h *holders) do(ctx context.Context, key string) {
 		}
 		return nil
 	})
-	if first {
+	if !acquired {
 		h.begin <- struct{}{}
 		h.fail(err)
 		h.held.Done()

@@ -57,6 +57,193 @@ func TestEveryContenderLocks(t *testing.T) {
 	assert.Equal(t, 1.0, results.Throughput[0].Ratio, "the first is what the others are measured against")
 }
 
+// The parts that measure this library alone have all their figures, and those of each round.
+func TestLibraryIsMeasured(t *testing.T) {
+	needRedis(t)
+	file := filepath.Join(t.TempDir(), "bench.json")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), strings.Fields("-quick -parts scale,waiters,held,instructions -waiters 20 -held 500 -workers 1,4 -json "+file), &stdout, &stderr)
+	require.Equal(t, exitOK, code, stderr.String())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var results Results
+	require.NoError(t, json.Unmarshal(text, &results))
+
+	require.Len(t, results.Scale, 7)
+	for _, one := range results.Scale {
+		assert.Positive(t, one.PerSecond, "%+v", one)
+		assert.Positive(t, one.P50, "%+v", one)
+		assert.GreaterOrEqual(t, one.P99, one.P50, "%+v", one)
+		assert.Positive(t, one.ClientCPU, "%+v", one)
+		assert.Positive(t, one.ServerCPU, "%+v", one)
+		assert.Len(t, one.Rounds["cycles_per_second"], 1)
+		assert.Equal(t, one.Servers == servers && one.Keys == 0, one.Ratio == 1, "five servers and own keys are what the others are compared with: %+v", one)
+	}
+	assert.Regexp(t, `"cycles_per_second": \[[0-9.]+\]`, string(text), "the figures of all rounds are in one line")
+
+	require.Len(t, results.Waiters, 1)
+	waiters := results.Waiters[0]
+	assert.Equal(t, 20, waiters.Waiting)
+	assert.Positive(t, waiters.PerSecond)
+	assert.Positive(t, waiters.ClientCPU)
+	assert.Zero(t, waiters.Failed)
+
+	require.Len(t, results.Held, 2)
+	for _, one := range results.Held {
+		assert.Equal(t, 500, one.Leases)
+		assert.GreaterOrEqual(t, one.Seconds, one.TTL, "at least a TTL is measured")
+		assert.Greater(t, one.Heap, 500.0, "a lease takes memory")
+		assert.Less(t, one.Heap, 100_000.0)
+		assert.Positive(t, one.ClientCPU, "the leases are extended")
+		assert.Positive(t, one.ServerCPU)
+		assert.Less(t, one.Goroutines, 500, "a lease takes no goroutine")
+	}
+
+	if _, err := findCounter(t.Context()); err != nil {
+		assert.Empty(t, results.Instructions)
+		assert.Contains(t, stdout.String(), "instructions per cycle are left out")
+		return
+	}
+	require.Len(t, results.Instructions, 2)
+	one, four := results.Instructions[0], results.Instructions[1]
+	assert.Greater(t, four.PerCycle, 10_000.0)
+	assert.Greater(t, one.PerCycle, four.PerCycle, "a lone worker shares no batch")
+}
+
+// This checkout is measured against itself. So the ratio of the instructions is near 1.
+func TestAgainst(t *testing.T) {
+	needRedis(t)
+	var stdout, stderr bytes.Buffer
+	file := filepath.Join(t.TempDir(), "bench.json")
+	code := run(t.Context(), strings.Fields("-quick -parts throughput,waiters,instructions -workers 8 -waiters 10 -against ../.. -json "+file), &stdout, &stderr)
+	require.Equal(t, exitOK, code, stderr.String())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var results Results
+	require.NoError(t, json.Unmarshal(text, &results))
+	measured := map[string]int{}
+	for _, f := range results.Against.Figures {
+		assert.Len(t, f.RoundsThis, 1, "%+v", f)
+		assert.Len(t, f.RoundsOther, 1, "%+v", f)
+		if f.Figure == "failed" {
+			continue
+		}
+		measured[f.Part]++
+		assert.Positive(t, f.This, "%+v", f)
+		assert.Positive(t, f.Other, "%+v", f)
+		assert.InEpsilon(t, f.This/f.Other, f.Ratio, 1e-9, "%+v", f)
+		if f.Part == "instructions" {
+			assert.InDelta(t, 1, f.Ratio, 0.3)
+		}
+	}
+	assert.Equal(t, 7, measured["throughput"])
+	assert.Equal(t, 3, measured["waiters"])
+	if _, err := findCounter(t.Context()); err == nil {
+		assert.Equal(t, 1, measured["instructions"])
+	}
+}
+
+// The client program is built with the library of the other folder, which has none here.
+func TestAgainstAFolderWithoutTheLibrary(t *testing.T) {
+	needRedis(t)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module "+libraryModule+"\n\ngo 1.26\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.sum"), nil, 0o644))
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitFail, run(t.Context(), []string{"-quick", "-against", folder}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "building the client program with the library in "+folder)
+	assert.Empty(t, stdout.String())
+}
+
+// The limit's commands reach the servers, and their replies are checked.
+func TestLimitSetsAndDeletes(t *testing.T) {
+	needRedis(t)
+	f, err := startFleet(t.Context(), 5)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	l, err := openLimit(f.addrs(), inPipeline+3)
+	require.NoError(t, err)
+	defer l.close()
+	cycles, failed := l.work(t.Context(), inPipeline+3, 50*time.Millisecond)
+	assert.Zero(t, failed)
+	for _, command := range []string{"set", "del"} {
+		sent, err := f.sent([]string{command})
+		require.NoError(t, err)
+		assert.Equal(t, 5*len(cycles), sent, command)
+	}
+
+	_, err = f[4].MustAsk("SET", "worker-65", "another value")
+	require.NoError(t, err)
+	_, failed = l.work(t.Context(), inPipeline+3, 50*time.Millisecond)
+	assert.Equal(t, 3, failed, "the key of one pipeline is taken")
+}
+
+// script writes a shell script that is the only program in PATH.
+func script(t *testing.T, name, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755))
+	t.Setenv("PATH", dir)
+}
+
+func TestCounters(t *testing.T) {
+	script(t, "perf", "echo '1234567,,instructions:u,801234,100.00,,' >&2")
+	c, err := findCounter(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "perf stat", c.name)
+	n, err := c.count("the program's own output\n1234567,,instructions:u,801234,100.00,,\n")
+	require.NoError(t, err)
+	assert.Equal(t, 1234567.0, n)
+
+	script(t, "perf", "echo '<not supported>,,instructions:u,0,100.00,,' >&2")
+	_, err = findCounter(t.Context())
+	assert.Equal(t, errNoCounter, err)
+
+	script(t, "valgrind", "echo '==12== I   refs:      1,234,567' >&2")
+	c, err = findCounter(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "valgrind's callgrind", c.name)
+	n, err = c.count("==12== Events    : Ir\n==12== I   refs:      1,234,567\n")
+	require.NoError(t, err)
+	assert.Equal(t, 1234567.0, n)
+	_, err = c.count("==12== it ended early")
+	assert.ErrorContains(t, err, "it ended early")
+}
+
+// A file of results keeps what was not measured again, with its setting.
+func TestResultsOfSeveralRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bench.json")
+	first := Results{
+		Contenders: []Entry{{Name: "redlock"}, {Name: "redsync", Note: "as it was"}},
+		Throughput: []Throughput{{Contender: "redsync", PerSecond: 1}},
+		Held:       []Held{{}},
+		Recorded:   map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
+	}
+	require.NoError(t, first.writeJSON(file))
+	second := Results{
+		Contenders: []Entry{{Name: "redsync", Note: "as it is"}, {Name: "limit"}},
+		Throughput: []Throughput{{Contender: "redsync", PerSecond: 7}},
+		Against:    &Against{This: "a", Other: "b"},
+		Recorded:   map[string]Setting{"throughput": {Rounds: 3}, "against": {Rounds: 4}},
+	}
+	require.NoError(t, second.writeJSON(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var both Results
+	require.NoError(t, json.Unmarshal(text, &both))
+	assert.Equal(t, second.Throughput, both.Throughput, "measured again")
+	assert.Equal(t, first.Held, both.Held, "only measured before")
+	assert.Equal(t, second.Against.Other, both.Against.Other)
+	assert.Equal(t, map[string]Setting{"throughput": {Rounds: 3}, "held": {Rounds: 2}, "against": {Rounds: 4}}, both.Recorded)
+	assert.Equal(t, []Entry{{Name: "redsync", Note: "as it is"}, {Name: "limit"}, {Name: "redlock"}}, both.Contenders)
+
+	require.NoError(t, os.WriteFile(file, []byte("no results"), 0o644))
+	assert.ErrorContains(t, second.writeJSON(file), "has no results of this program")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "no results", string(text), "someone else's file is left alone")
+}
+
 func TestSickAndContended(t *testing.T) {
 	needRedis(t)
 	f, err := startFleet(t.Context(), 5)
@@ -100,15 +287,22 @@ func TestOverloadIsMeasured(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"-parts all":       `-parts has "all"`,
-		"-workers 0":       `-workers has "0"`,
-		"-workers many":    `-workers has "many"`,
-		"-rounds 0":        "-rounds is 0",
-		"-leases 0":        "-leases is 0",
-		"-for 1ms":         "1ms",
-		"-only nobody":     "none of the contenders",
-		"more":             "one word too many",
-		"-no-such-flag 17": "see -h",
+		"-parts all":                   `-parts has "all"`,
+		"-workers 0":                   `-workers has "0"`,
+		"-workers many":                `-workers has "many"`,
+		"-workers ,":                   "-workers is empty",
+		"-waiters -1":                  `-waiters has "-1"`,
+		"-held 1,few":                  `-held has "few"`,
+		"-against nowhere":             "-against nowhere is no checkout of this repository",
+		"-against .":                   "its go.mod begins with",
+		"-against ../.. -parts sick":   `-parts has "sick", which -against cannot compare`,
+		"-against ../.. -only redlock": "leave one of them out",
+		"-rounds 0":                    "-rounds is 0",
+		"-leases 0":                    "-leases is 0",
+		"-for 1ms":                     "1ms",
+		"-only nobody":                 "none of the contenders",
+		"more":                         "one word too many",
+		"-no-such-flag 17":             "see -h",
 	} {
 		var stdout, stderr bytes.Buffer
 		assert.Equal(t, exitUsage, run(t.Context(), strings.Fields(args), &stdout, &stderr), args)
@@ -125,24 +319,4 @@ func TestWithoutAServer(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, exitUsage, run(t.Context(), []string{"-quick"}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "install it")
-}
-
-func TestQuantile(t *testing.T) {
-	assert.Zero(t, quantile(nil, 0.5))
-	times := []time.Duration{1, 2, 3, 4}
-	assert.Equal(t, time.Duration(3), quantile(times, 0.5))
-	assert.Equal(t, time.Duration(4), quantile(times, 1))
-	assert.Equal(t, 2.0, median([]float64{3, 1, 2}))
-}
-
-func TestJoin(t *testing.T) {
-	joined := join([]Sickness{
-		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 10, P50: 5, P99: 9, Worst: 20, Goroutines: 7, HeapMB: 3, LeftThere: 1},
-		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 30, P50: 1, P99: 8, Worst: 10, Goroutines: 9, HeapMB: 2, Failed: 1},
-		{Contender: "redlock", State: "hung", Workers: 128, PerSecond: 20, P50: 2, P99: 7, Worst: 11, Goroutines: 8, HeapMB: 1, LeftLater: 2, Failed: 1},
-	})
-	assert.Equal(t, Sickness{
-		Contender: "redlock", State: "hung", Workers: 128, PerSecond: 20, P50: 2, P99: 8, Worst: 20, Goroutines: 9, HeapMB: 3,
-		Failed: 2, LeftThere: 1, LeftLater: 2,
-	}, joined)
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
 // Contended is the result of a competition for one lock.
@@ -31,6 +33,8 @@ type Contended struct {
 	// Commands is the number of commands that clients sent per hand-off.
 	Commands float64 `json:"commands_per_handoff" join:"median"`
 	Failed   int     `json:"failed" join:"sum"`
+
+	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
 // hold is how long a holder keeps the lock.
@@ -58,7 +62,7 @@ func contention(ctx context.Context, f fleet, list []contender, times int, long 
 			}
 		}
 		for _, of := range all {
-			result = append(result, join(of))
+			result = append(result, stats.Join(of))
 		}
 	}
 	return result, nil
@@ -108,7 +112,7 @@ func measureContended(ctx context.Context, c contender, f fleet, processes, work
 	}
 	slices.Sort(waits)
 	result.PerSecond = float64(len(waits)) / long.Seconds()
-	result.P50, result.P99, result.Longest = millis(quantile(waits, 0.5)), millis(quantile(waits, 0.99)), millis(quantile(waits, 1))
+	result.P50, result.P99, result.Longest = stats.Millis(stats.Quantile(waits, 0.5)), stats.Millis(stats.Quantile(waits, 0.99)), stats.Millis(stats.Quantile(waits, 1))
 	result.Unfair = result.Longest / max(result.P50, 0.001)
 	result.Commands = float64(after-before) / float64(max(1, len(waits)))
 	return result, nil

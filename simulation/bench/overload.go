@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
 // Overload is the effect on kept leases and on new locks of more requests than the servers can
@@ -123,11 +124,11 @@ func measureOverload(ctx context.Context, c overloadCase, progress func(string))
 	result.Offered = float64(run.tried.Load()+run.waiters.Load()) / took.Seconds()
 	result.Lost = int(run.lost.Load())
 	result.Extensions, result.ExtensionsFailed = len(run.extensions), int(run.extensionsFailed.Load())
-	result.ExtendP50, result.ExtendP99 = millis(quantile(run.extensions, 0.5)), millis(quantile(run.extensions, 0.99))
-	result.ExtendWorst = millis(quantile(run.extensions, 1))
+	result.ExtendP50, result.ExtendP99 = stats.Millis(stats.Quantile(run.extensions, 0.5)), stats.Millis(stats.Quantile(run.extensions, 0.99))
+	result.ExtendWorst = stats.Millis(stats.Quantile(run.extensions, 1))
 	result.Tried, result.Overloaded, result.Failed = int(run.tried.Load()), int(run.overloaded.Load()), int(run.failed.Load())
 	result.Waiters, result.GaveUp = int(run.waiters.Load()), int(run.gaveUp.Load())
-	result.WaitP50, result.WaitP99 = millis(quantile(run.waits, 0.5)), millis(quantile(run.waits, 0.99))
+	result.WaitP50, result.WaitP99 = stats.Millis(stats.Quantile(run.waits, 0.5)), stats.Millis(stats.Quantile(run.waits, 0.99))
 	return result, ctx.Err()
 }
 

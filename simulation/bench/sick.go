@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
 // Sickness is the cost of one faulty server out of five.
@@ -28,6 +29,8 @@ type Sickness struct {
 	// release, LeftLater those on the faulty one, a second after its recovery.
 	LeftThere int `json:"keys_left_on_healthy" join:"sum"`
 	LeftLater int `json:"keys_left_on_sick" join:"sum"`
+
+	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
 // slowness is the delay of the slow server's replies.
@@ -60,7 +63,7 @@ func sickness(ctx context.Context, list []contender, times int, long time.Durati
 		for _, state := range states {
 			for _, c := range list {
 				if of := measured[[2]string{state, c.name}]; len(of) > 0 {
-					all = append(all, join(of))
+					all = append(all, stats.Join(of))
 				}
 			}
 		}
@@ -110,8 +113,8 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	result.Goroutines, result.HeapMB = watch()
 	slices.Sort(cycles)
 	result.PerSecond = float64(len(cycles)) / took.Seconds()
-	result.P50, result.P99 = millis(quantile(cycles, 0.5)), millis(quantile(cycles, 0.99))
-	result.Worst, result.Failed = millis(quantile(cycles, 1)), failed
+	result.P50, result.P99 = stats.Millis(stats.Quantile(cycles, 0.5)), stats.Millis(stats.Quantile(cycles, 0.99))
+	result.Worst, result.Failed = stats.Millis(stats.Quantile(cycles, 1)), failed
 
 	locks := make([]string, workers)
 	for w := range locks {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
 // Throughput is the result of one contender with workers that each acquire and release a lock
@@ -23,8 +25,12 @@ type Throughput struct {
 	ServerCPU float64 `json:"server_cpu_us_per_cycle" join:"median"`
 	Allocs    float64 `json:"allocs_per_cycle" join:"median"`
 	Failed    int     `json:"failed" join:"sum"`
-	// Ratio is PerSecond divided by the first contender's, in the same rounds.
-	Ratio float64 `json:"ratio"`
+	// Ratio is PerSecond divided by the first contender's in the same round: the median of
+	// all rounds. RatioLow and RatioHigh are its interval.
+	Ratio     float64      `json:"ratio"`
+	RatioLow  float64      `json:"ratio_low"`
+	RatioHigh float64      `json:"ratio_high"`
+	Rounds    stats.Rounds `json:"rounds,omitempty"`
 }
 
 // measureThroughput runs workers for a time.
@@ -32,13 +38,13 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 	if err := f.flush(); err != nil {
 		return Throughput{}, err
 	}
-	l, err := c.open(f.addrs())
+	b, err := c.start(f.addrs(), workers)
 	if err != nil {
 		return Throughput{}, fmt.Errorf("opening %s: %w", c.name, err)
 	}
-	defer l.close()
+	defer b.close()
 	// Connections, scripts and pools are set up before the measurement.
-	_, warmFailed := work(ctx, l, workers, long/4)
+	_, warmFailed := b.work(ctx, workers, long/4)
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -47,7 +53,7 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 		return Throughput{}, err
 	}
 	cpu, began := ownCPU(), time.Now()
-	cycles, failed := work(ctx, l, workers, long)
+	cycles, failed := b.work(ctx, workers, long)
 	took, cpuUsed := time.Since(began), ownCPU()-cpu
 	serversAfter, err := f.cpu()
 	if err != nil {
@@ -59,8 +65,8 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 	return Throughput{
 		Contender: c.name, Workers: workers, Failed: failed + warmFailed,
 		PerSecond: float64(len(cycles)) / took.Seconds(),
-		P50:       micros(quantile(cycles, 0.5)), P99: micros(quantile(cycles, 0.99)),
-		ClientCPU: micros(cpuUsed) / n, ServerCPU: (serversAfter - servers) * 1e6 / n,
+		P50:       stats.Micros(stats.Quantile(cycles, 0.5)), P99: stats.Micros(stats.Quantile(cycles, 0.99)),
+		ClientCPU: stats.Micros(cpuUsed) / n, ServerCPU: (serversAfter - servers) * 1e6 / n,
 		Allocs: float64(after.Mallocs-before.Mallocs) / n,
 	}, ctx.Err()
 }
@@ -126,31 +132,24 @@ func ownCPU() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// rounds measures all contenders in turns, in several rounds, and returns the medians. So other
-// load on the machine affects all of them alike.
+// rounds measures all contenders in turns, in several rounds, and returns the medians.
 func rounds(ctx context.Context, f fleet, list []contender, workers, times int, long time.Duration, progress func(string)) ([]Throughput, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(c contender) bool { return c.servers == 0 })
-	all := make([][]Throughput, len(list))
-	for round := range times {
-		for i := range list {
-			c := list[(i+round)%len(list)]
-			progress(fmt.Sprintf("%d workers, round %d of %d: %s", workers, round+1, times, c.name))
-			one, err := measureThroughput(ctx, c, f, workers, long)
-			if err != nil {
-				return nil, err
-			}
-			all[(i+round)%len(list)] = append(all[(i+round)%len(list)], one)
-		}
+	all, err := inTurns(times, len(list), func(round, i int) (Throughput, error) {
+		progress(fmt.Sprintf("%d workers, round %d of %d: %s", workers, round+1, times, list[i].name))
+		return measureThroughput(ctx, list[i], f, workers, long)
+	})
+	if err != nil {
+		return nil, err
 	}
 	result := make([]Throughput, len(list))
 	for i, of := range all {
-		result[i] = join(of)
-		// The ratio of the same round, and the median of these.
-		ratios := make([]float64, len(of))
-		for r := range of {
-			ratios[r] = of[r].PerSecond / all[0][r].PerSecond
-		}
-		result[i].Ratio = median(ratios)
+		result[i] = stats.Join(of)
+	}
+	for i := range result {
+		ratios := stats.Ratios(result[i].Rounds["cycles_per_second"], result[0].Rounds["cycles_per_second"])
+		result[i].Ratio = stats.Median(ratios)
+		result[i].RatioLow, result[i].RatioHigh = stats.Interval(ratios)
 	}
 	return result, nil
 }

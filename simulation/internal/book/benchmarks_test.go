@@ -18,6 +18,11 @@ func init() {
 	generators["bench-contended"] = func([]string) (string, error) { return contendedTable() }
 	generators["bench-overload"] = func([]string) (string, error) { return overloadTable() }
 	generators["bench-setting"] = func([]string) (string, error) { return benchSetting() }
+	generators["bench-held"] = func([]string) (string, error) { return heldTable() }
+	generators["bench-waiters"] = func([]string) (string, error) { return waitersTable() }
+	generators["bench-scale"] = func([]string) (string, error) { return scaleTable() }
+	generators["bench-instructions"] = func([]string) (string, error) { return instructionsTable() }
+	generators["bench-against"] = func([]string) (string, error) { return againstTable() }
 	generators["bench-goals"] = func([]string) (string, error) { return goalTable() }
 }
 
@@ -31,11 +36,6 @@ const benchFile = "testdata/bench.json"
 // benchResults mirrors what the program writes; it is in a module of its own, which
 // this one can't import.
 type benchResults struct {
-	Server     string  `json:"redis_version"`
-	Go         string  `json:"go"`
-	Cores      int     `json:"cores"`
-	Rounds     int     `json:"rounds"`
-	Seconds    float64 `json:"seconds"`
 	Contenders []struct {
 		Name    string `json:"name"`
 		Note    string `json:"note"`
@@ -45,6 +45,84 @@ type benchResults struct {
 	Sick       []sickness   `json:"sick"`
 	Contended  []contended  `json:"contended"`
 	Overload   overload     `json:"overload"`
+	Scale      []struct {
+		Servers int `json:"servers"`
+		Keys    int `json:"keys"`
+		throughput
+	} `json:"scale"`
+	Waiters []struct {
+		Waiters   int     `json:"waiters"`
+		PerSecond float64 `json:"handoffs_per_second"`
+		Low       float64 `json:"handoffs_low"`
+		High      float64 `json:"handoffs_high"`
+		ClientCPU float64 `json:"client_cpu_us_per_handoff"`
+		ServerCPU float64 `json:"server_cpu_us_per_handoff"`
+		Allocs    float64 `json:"allocs_per_handoff"`
+		Failed    int     `json:"failed"`
+	} `json:"waiters"`
+	Held []struct {
+		Leases         int     `json:"leases"`
+		By             string  `json:"kept_by"`
+		TTL            float64 `json:"ttl_seconds"`
+		Heap           float64 `json:"heap_bytes_per_lease"`
+		Stacks         float64 `json:"stack_bytes_per_lease"`
+		Goroutines     int     `json:"goroutines"`
+		GoroutinesMost int     `json:"goroutines_most"`
+		ClientCPU      float64 `json:"client_cpu_cores"`
+		ServerCPU      float64 `json:"server_cpu_cores"`
+		Acquired       float64 `json:"acquired_in_seconds"`
+		Lost           int     `json:"leases_lost"`
+	} `json:"held"`
+	Instructions []struct {
+		Workers  int     `json:"workers"`
+		PerCycle float64 `json:"instructions_per_cycle"`
+		Low      float64 `json:"instructions_low"`
+		High     float64 `json:"instructions_high"`
+	} `json:"instructions"`
+	Counter string `json:"instructions_counted_by"`
+	Omitted string `json:"omitted"`
+	Against struct {
+		This    string `json:"this"`
+		Other   string `json:"other"`
+		Omitted string `json:"omitted"`
+		Figures []struct {
+			Part   string  `json:"part"`
+			What   string  `json:"what"`
+			Figure string  `json:"figure"`
+			This   float64 `json:"this"`
+			Other  float64 `json:"other"`
+			Ratio  float64 `json:"ratio"`
+			Low    float64 `json:"ratio_low"`
+			High   float64 `json:"ratio_high"`
+		} `json:"figures"`
+	} `json:"against"`
+	Recorded map[string]setting `json:"recorded"`
+}
+
+// setting is how a part was measured.
+type setting struct {
+	Server  string  `json:"redis_version"`
+	Go      string  `json:"go"`
+	Cores   int     `json:"cores"`
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds"`
+	Load    float64 `json:"load_before"`
+}
+
+// String is a sentence of the page.
+func (s setting) String() string {
+	rounds := "one round"
+	if s.Rounds > 1 {
+		rounds = fmt.Sprintf("medians of %d rounds", s.Rounds)
+	}
+	if s.Seconds > 0 {
+		rounds += fmt.Sprintf(" of %.3g s", s.Seconds)
+	}
+	text := rounds + ", in turns"
+	if s.Load > 0 {
+		text += fmt.Sprintf(", on %d cores that had a load of %.1f before", s.Cores, s.Load)
+	}
+	return text
 }
 
 type throughput struct {
@@ -58,6 +136,8 @@ type throughput struct {
 	Allocs    float64 `json:"allocs_per_cycle"`
 	Failed    int     `json:"failed"`
 	Ratio     float64 `json:"ratio"`
+	Low       float64 `json:"ratio_low"`
+	High      float64 `json:"ratio_high"`
 }
 
 type sickness struct {
@@ -127,6 +207,14 @@ func TestRecordedBenchmarks(t *testing.T) {
 			assert.Positive(t, r.cycles(name, workers).PerSecond, "%s with %d workers", name, workers)
 		}
 	}
+	assert.Len(t, r.Scale, 7)
+	assert.Len(t, r.Waiters, 3)
+	assert.Len(t, r.Held, 4)
+	assert.True(t, len(r.Instructions) > 0 || r.Omitted != "", "instructions are counted, or the reason is given why not")
+	assert.NotEmpty(t, r.Against.Figures)
+	for _, part := range []string{"throughput", "sick", "contended", "overload", "scale", "waiters", "held", "instructions", "against"} {
+		assert.Positive(t, r.Recorded[part].Rounds, part)
+	}
 	assert.NotEmpty(t, r.Sick)
 	assert.NotEmpty(t, r.Contended)
 	assert.Positive(t, r.Overload.Extensions)
@@ -173,8 +261,9 @@ func benchSetting() (string, error) {
 		}
 		rows = append(rows, []string{c.Name, servers, c.Note})
 	}
-	return fmt.Sprintf("Five redis-server %s on loopback, clients and servers on the same %d cores, %s, medians of %d rounds of %.3g s, in turns.\n\n%s",
-		r.Server, r.Cores, r.Go, r.Rounds, r.Seconds, table("contender | servers asked | what it is", rows)), nil
+	with := r.Recorded["throughput"]
+	return fmt.Sprintf("Five redis-server %s on loopback, clients and servers on the same %d cores, %s, %v.\n\n%s",
+		with.Server, with.Cores, with.Go, with, table("contender | servers asked | what it is", rows)), nil
 }
 
 func throughputTable() (string, error) {
@@ -185,12 +274,20 @@ func throughputTable() (string, error) {
 	var rows [][]string
 	for _, t := range r.Throughput {
 		rows = append(rows, []string{
-			fmt.Sprint(t.Workers), t.Contender, fmt.Sprintf("%.0f", t.PerSecond), fmt.Sprintf("%.2f", t.Ratio),
+			fmt.Sprint(t.Workers), t.Contender, fmt.Sprintf("%.0f", t.PerSecond), t.ratio(),
 			fmt.Sprintf("%.0f", t.P50), fmt.Sprintf("%.0f", t.P99), fmt.Sprintf("%.1f", t.ClientCPU), fmt.Sprintf("%.1f", t.ServerCPU),
 			fmt.Sprintf("%.0f", t.Allocs), fmt.Sprint(t.Failed),
 		})
 	}
 	return table("workers | contender | cycles/s | × redsync | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | allocations/cycle | failed", rows), nil
+}
+
+// ratio is the ratio with its interval, if there was more than one round.
+func (t throughput) ratio() string {
+	if t.Low == t.High {
+		return fmt.Sprintf("%.2f", t.Ratio)
+	}
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", t.Ratio, t.Low, t.High)
 }
 
 func sickTable() (string, error) {
@@ -239,6 +336,113 @@ func overloadTable() (string, error) {
 		{"Acquire: calls, not served within 2 s", fmt.Sprintf("%d, %d", o.Waiters, o.GaveUp)},
 		{"Acquire waits, ms: p50, p99 of those served", fmt.Sprintf("%.0f, %.0f", o.WaitP50, o.WaitP99)},
 	}), nil
+}
+
+func scaleTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, s := range r.Scale {
+		keys := "one for each worker"
+		if s.Keys == 1 {
+			keys = "one for all"
+		} else if s.Keys > 1 {
+			keys = fmt.Sprintf("%d, a random one each time", s.Keys)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(s.Servers), keys, fmt.Sprintf("%.0f", s.PerSecond), s.ratio(), fmt.Sprintf("%.0f", s.P50), fmt.Sprintf("%.0f", s.P99),
+			fmt.Sprintf("%.1f", s.ClientCPU), fmt.Sprintf("%.1f", s.ServerCPU), fmt.Sprint(s.Failed),
+		})
+	}
+	return table("servers | keys | cycles/s | ratio | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | failed", rows) + settingLine(r, "scale"), nil
+}
+
+// settingLine is the line below a table that was not measured together with the others.
+func settingLine(r benchResults, part string) string {
+	return fmt.Sprintf("\nThese are %v.\n", r.Recorded[part])
+}
+
+func waitersTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, w := range r.Waiters {
+		rows = append(rows, []string{
+			fmt.Sprint(w.Waiters), fmt.Sprintf("%.0f (%.0f to %.0f)", w.PerSecond, w.Low, w.High), fmt.Sprintf("%.1f", w.ClientCPU), fmt.Sprintf("%.1f", w.ServerCPU),
+			fmt.Sprintf("%.1f", w.Allocs), fmt.Sprint(w.Failed),
+		})
+	}
+	return table("waiters | hand-offs/s | client CPU µs/hand-off | servers' CPU µs/hand-off | allocations/hand-off | failed", rows) + settingLine(r, "waiters"), nil
+}
+
+func heldTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, h := range r.Held {
+		heap, stacks, goroutines := fmt.Sprintf("%.0f", h.Heap), fmt.Sprintf("%.0f", max(0, h.Stacks)), fmt.Sprintf("%d, %d", h.Goroutines, h.GoroutinesMost)
+		if h.Lost > 0 {
+			heap, stacks, goroutines = "-", "-", "-" // these are of fewer leases
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(h.Leases), "`" + h.By + "`", heap, stacks, goroutines,
+			fmt.Sprintf("%.2f", h.ClientCPU), fmt.Sprintf("%.2f", h.ServerCPU), fmt.Sprintf("%.1f", h.Acquired), fmt.Sprint(h.Lost),
+		})
+	}
+	return table("leases | by | heap bytes/lease | stack bytes/lease | goroutines: median, most | client CPU, cores | servers' CPU, cores | acquired in s | lost", rows) + settingLine(r, "held"), nil
+}
+
+func instructionsTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	if r.Omitted != "" {
+		return r.Omitted + ".\n", nil
+	}
+	var rows [][]string
+	for _, i := range r.Instructions {
+		rows = append(rows, []string{fmt.Sprint(i.Workers), fmt.Sprintf("%.0f", i.PerCycle), fmt.Sprintf("%.0f to %.0f", i.Low, i.High)})
+	}
+	return table("workers | client's instructions/cycle, counted by "+r.Counter+" | interval", rows) + settingLine(r, "instructions"), nil
+}
+
+func againstTable() (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	a := r.Against
+	var rows [][]string
+	for _, f := range a.Figures {
+		if f.This == 0 && f.Other == 0 {
+			continue
+		}
+		ratio, interval := "-", "-"
+		if f.Ratio != 0 {
+			ratio, interval = fmt.Sprintf("%.3f", f.Ratio), fmt.Sprintf("%.3f to %.3f", f.Low, f.High)
+		}
+		rows = append(rows, []string{f.Part + ", " + f.What, f.Figure, digits(f.This), digits(f.Other), ratio, interval})
+	}
+	text := table(fmt.Sprintf("what | figure | %s | %s | ratio | interval", a.This, a.Other), rows)
+	if a.Omitted != "" {
+		text += "\n" + a.Omitted + ".\n"
+	}
+	return text + settingLine(r, "against"), nil
+}
+
+// digits are the digits of a figure that mean something.
+func digits(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 // moves is how far a figure moves from one run of the benchmark to the next.

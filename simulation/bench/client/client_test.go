@@ -1,0 +1,126 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+func startServers(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("REDLOCK_REQUIRE_REDIS") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("there is no redis-server; install it to run this test")
+	}
+	servers := make([]*redisproc.Server, n)
+	for i := range servers {
+		server, err := redisproc.Start(t.Context(), redisproc.Config{})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, server.Close()) })
+		servers[i] = server
+	}
+	return servers
+}
+
+func addrsOf(servers []*redisproc.Server) []string {
+	addrs := make([]string, len(servers))
+	for i, server := range servers {
+		addrs[i] = server.Addr()
+	}
+	return addrs
+}
+
+// runTask runs a task as the process does.
+func runTask(t *testing.T, task Task) Result {
+	t.Helper()
+	input, err := json.Marshal(task)
+	require.NoError(t, err)
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, Run(bytes.NewReader(input), &stdout, &stderr), stderr.String())
+	var result Result
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &result))
+	return result
+}
+
+// In a process of its own no race detector looks at these; here it does.
+func TestTasks(t *testing.T) {
+	addrs := addrsOf(startServers(t, 3))
+	cycles := runTask(t, Task{Addrs: addrs, Measure: MeasureCycles, TTL: 10 * time.Second, Long: 100 * time.Millisecond, Workers: 4, Keys: 2})
+	require.NotNil(t, cycles.Cycles)
+	assert.Positive(t, cycles.Cycles.PerSecond)
+	assert.Positive(t, cycles.Cycles.UserCPU)
+	assert.GreaterOrEqual(t, cycles.Cycles.ClientCPU, cycles.Cycles.UserCPU)
+
+	assert.Equal(t, Result{}, runTask(t, Task{Addrs: addrs, Measure: MeasureFixed, TTL: 30 * time.Second, Workers: 4, Cycles: 30}))
+
+	waiters := runTask(t, Task{Addrs: addrs, Measure: MeasureWaiters, TTL: 10 * time.Second, Long: 200 * time.Millisecond, Workers: 8})
+	require.NotNil(t, waiters.Waiters)
+	assert.Positive(t, waiters.Waiters.PerSecond)
+
+	for _, by := range []string{"Do", "KeepAlive"} {
+		held := runTask(t, Task{Addrs: addrs, Measure: MeasureHeld, TTL: time.Second, Leases: 200, By: by})
+		require.NotNil(t, held.Held)
+		assert.Equal(t, 200, held.Held.Leases)
+		assert.GreaterOrEqual(t, held.Held.Seconds, 1.0)
+		assert.Positive(t, held.Held.Heap)
+	}
+}
+
+// A lease that ends early is counted as lost. Here all end because their server's data is gone.
+func TestLostLeasesAreCounted(t *testing.T) {
+	const leases = 20
+	for _, by := range []string{"Do", "KeepAlive"} {
+		server := startServers(t, 1)[0]
+		flushed := make(chan error, 1)
+		go func() { flushed <- flushOnceHeld(t.Context(), server, leases) }()
+		held := runTask(t, Task{Addrs: []string{server.Addr()}, Measure: MeasureHeld, TTL: 2 * time.Second, Leases: leases, By: by})
+		require.NoError(t, <-flushed)
+		assert.Equal(t, leases, held.Held.Lost, by)
+	}
+}
+
+// flushOnceHeld empties a server as soon as it has all the leases' keys.
+func flushOnceHeld(ctx context.Context, server *redisproc.Server, leases int) error {
+	keys := []string{"EXISTS"}
+	for i := range leases {
+		keys = append(keys, fmt.Sprintf("held-%d", i))
+	}
+	for ctx.Err() == nil {
+		there, err := server.MustAsk(keys...)
+		if err != nil {
+			return err
+		}
+		if there == fmt.Sprintf(":%d", leases) {
+			_, err := server.MustAsk("FLUSHALL")
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func TestWrongTasks(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, 2, Run(strings.NewReader("no task"), &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "the task:")
+	addrs := addrsOf(startServers(t, 1))
+	for text, task := range map[string]Task{
+		`called "luck"`: {Addrs: addrs, Measure: "luck", TTL: 10 * time.Second},
+		`not by "luck"`: {Addrs: addrs, Measure: MeasureHeld, By: "luck", TTL: 10 * time.Second},
+	} {
+		_, err := Measure(t.Context(), task)
+		assert.ErrorContains(t, err, text)
+	}
+}

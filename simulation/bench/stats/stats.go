@@ -1,0 +1,156 @@
+// Package stats has the arithmetic of the measurements.
+package stats
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Quantile returns the q-quantile of sorted times, q from 0 to 1; 0 if there are none.
+func Quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// Median returns the median, which is between the two middle values if there is no middle one;
+// 0 if there are no values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Interval returns the bounds of an interval that has the median of all possible rounds with a
+// probability of at least 95 %, whatever the distribution of the values, if the rounds are
+// independent. The bounds are two of the values. Fewer than six rounds cannot tell that much.
+// Then, the bounds are the smallest and the largest value.
+func Interval(values []float64) (low, high float64) {
+	if len(values) == 0 {
+		return 0, 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	// A value is below the median with a probability of one half. So the median is outside of
+	// the interval from the k-th smallest to the k-th largest value if fewer than k of n fair
+	// coins show heads, or fewer than k show tails.
+	k := 1
+	term, below := 1.0, 1.0 // the number of outcomes with k-1 heads, and with fewer than k
+	total := 1.0
+	for range n {
+		total *= 2
+	}
+	for {
+		term *= float64(n-k+1) / float64(k)
+		below += term
+		if 2*below/total > 0.05 {
+			break
+		}
+		k++
+	}
+	return sorted[k-1], sorted[n-k]
+}
+
+// Rounds has the figures of each round, by their names in the results.
+type Rounds map[string][]float64
+
+// MarshalJSON writes as many digits as the figures have that mean something.
+func (r Rounds) MarshalJSON() ([]byte, error) {
+	rounded := map[string][]float64{}
+	for name, values := range r {
+		for _, v := range values {
+			short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+			if err != nil {
+				return nil, err
+			}
+			rounded[name] = append(rounded[name], short)
+		}
+	}
+	return json.Marshal(rounded)
+}
+
+// Join combines the measurements of several rounds, field by field. A tag says how:
+// join:"median", "max" or "sum". Other fields are those of the first measurement. A field of
+// type Rounds gets the figures of each round.
+func Join[T any](all []T) T {
+	joined := all[0]
+	to := reflect.ValueOf(&joined).Elem()
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if field.Type == reflect.TypeFor[Rounds]() {
+			to.Field(i).Set(reflect.ValueOf(RoundsOf(all)))
+		}
+		how := field.Tag.Get("join")
+		if how == "" {
+			continue
+		}
+		values := valuesOf(all, i)
+		value := Median(values)
+		switch how {
+		case "max":
+			value = slices.Max(values)
+		case "sum":
+			value = 0
+			for _, v := range values {
+				value += v
+			}
+		}
+		if to.Field(i).CanInt() {
+			to.Field(i).SetInt(int64(value))
+		} else {
+			to.Field(i).SetFloat(value)
+		}
+	}
+	return joined
+}
+
+// RoundsOf returns the figures of each round that Join combines.
+func RoundsOf[T any](all []T) Rounds {
+	rounds := Rounds{}
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if field.Tag.Get("join") != "" {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			rounds[name] = valuesOf(all, i)
+		}
+	}
+	return rounds
+}
+
+// valuesOf returns the values of a field.
+func valuesOf[T any](all []T, field int) []float64 {
+	values := make([]float64, len(all))
+	for n := range all {
+		of := reflect.ValueOf(all[n]).Field(field)
+		if of.CanInt() {
+			values[n] = float64(of.Int())
+		} else {
+			values[n] = of.Float()
+		}
+	}
+	return values
+}
+
+// Ratios divides the values of one by those of the other, round by round. A round in which the
+// other has 0 has no ratio.
+func Ratios(one, other []float64) []float64 {
+	var ratios []float64
+	for i := range min(len(one), len(other)) {
+		if other[i] != 0 {
+			ratios = append(ratios, one[i]/other[i])
+		}
+	}
+	return ratios
+}
+
+// Micros returns a time in microseconds.
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// Millis returns a time in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

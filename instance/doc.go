@@ -42,14 +42,16 @@
 // led to another server a moment ago.
 //
 // Servers from Redis 5 on work, because the scripts read the server's clock before they
-// write.
+// write. A server that knows no transactions, or a user who may not send MULTI, EXEC and ECHO,
+// gets scripts for all.
 //
 // # Which server answers
 //
 // A request names the run of the server that was probed (quorum.Request.Run). Its script
 // first compares that with the replication ID in INFO replication. A server in another run,
-// or a replica, does nothing, and the vote fails with a *quorum.RunError. So a restart or a
-// promotion shows at the next request, also behind a proxy that keeps its clients'
+// or a replica, does nothing, and the vote fails with a *quorum.RunError. A usual acquisition
+// takes no script; it compares in the same transaction, so it may have set its key in the
+// other run, which is then deleted. So a restart or a promotion shows at the next request, also behind a proxy that keeps its clients'
 // connections. This takes the right to INFO. Without it the run is hidden and nothing is
 // compared, and quorum.Hooks.Unprotected says so.
 //
@@ -62,8 +64,10 @@
 // # Batches
 //
 // A single request is sent at once. Requests that many goroutines make while it is in flight
-// wait, and go out together: the acquisitions as one script, the releases as another, all in
-// one pipeline on one connection. So a busy instance needs one system call where each caller
+// wait, and go out together in one pipeline on one connection: the acquisitions as one
+// transaction (MULTI), the releases as one script, the extensions as another. What isn't
+// usual, such as the first acquisition of a lock, is a script of its own; transaction.go
+// says what is. So a busy instance needs one system call where each caller
 // would need its own, and there is no mode to choose. With a distant server more batches are
 // in flight, up to 8, and also with Config.Replicas, because WAIT blocks its connection.
 //
@@ -82,8 +86,8 @@
 // is gone costs one dial in 50 ms; in between all requests fail at once.
 //
 // go-redis closes a connection if a reply was not read in time or could not be read, or if
-// bytes are left over. In addition each script repeats a number that was drawn for this one
-// request. A reply without it belongs to another request: the vote fails with ErrReply, and
+// bytes are left over. In addition each script and each transaction repeats a number that was
+// drawn for this one request. A reply without it belongs to another request: the vote fails with ErrReply, and
 // the connection is closed. The bare SET and the dialects' own commands have no room for a
 // number. Only the form of their replies is checked.
 package instance

@@ -167,7 +167,7 @@ func (b *batch) encode() {
 			b.addRelease(c)
 		case c.req.Op == wire.Extend:
 			b.addExtend(c)
-		case b.pipe.r.transactional(c):
+		case c.transactional:
 			b.grants = append(b.grants, c)
 		case c.rank() == rankKeep:
 			b.addSingle(c)

@@ -47,7 +47,9 @@ type call struct {
 	set     bytesArg
 	waiters bytesArg
 	pttl    *command // of a bare SET
-	grant   *grant   // in a transaction
+	// transactional: it is part of its batch's transaction.
+	transactional bool
+	grant         *grant // in a transaction
 
 	probing bool
 	known   wire.Known // what a Probe's client knew

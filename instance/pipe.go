@@ -54,6 +54,9 @@ type pipe struct {
 const (
 	// maxBatch is how many calls go out together.
 	maxBatch = 256
+	// maxScripts is how many acquisitions of a batch take a script each. A script costs a
+	// server a few times as much as a lock's part of a transaction.
+	maxScripts = 16
 	// maxInFlight limits the batches in flight.
 	maxInFlight = 8
 	// minQueued is how many calls must be queued for each batch in flight before another
@@ -204,7 +207,7 @@ func (p *pipe) nextBatch() *batch {
 	// deadline and not before, because an earlier failure would only bring an earlier retry.
 	p.queue.dropStale(b.began)
 	// With replicas to wait for, the calls that need WAIT don't delay the others.
-	b.calls = p.queue.take(b.calls[:0], p.r.cfg.Replicas > 0)
+	b.calls = p.queue.take(b.calls[:0], p.r)
 	if len(b.calls) == 0 {
 		p.free = append(p.free, b)
 		return nil

@@ -65,17 +65,24 @@ func (q *callQueue) addFirst(calls []*call) {
 	}
 }
 
-// take moves calls to a batch, in order, up to maxBatch. If alike, it takes only calls that
-// have to be replicated, or only calls that don't.
-func (q *callQueue) take(calls []*call, alike bool) []*call {
+// take moves calls to r's next batch, in order, up to maxBatch. Acquisitions that take a script
+// each are up to maxScripts, so that extensions that come meanwhile don't wait for long. With
+// replicas it takes only calls that have to be replicated, or only calls that don't.
+func (q *callQueue) take(calls []*call, r *Redis) []*call {
+	scripts := 0
 	for rank, queue := range q {
 		rest := queue[:0]
 		for _, c := range queue {
-			apart := alike && len(calls) > 0 && c.writes() != calls[0].writes()
-			if apart || len(calls) == maxBatch {
+			apart := r.cfg.Replicas > 0 && len(calls) > 0 && c.writes() != calls[0].writes()
+			if apart || len(calls) == maxBatch || scripts == maxScripts {
 				rest = append(rest, c)
-			} else {
-				calls = append(calls, c)
+				continue
+			}
+			calls = append(calls, c)
+			c.transactional = r.transactional(c)
+			//guard:few-scripts-a-batch  extensions don't wait for a batch of many acquisitions by scripts
+			if rank == rankAcquire && !c.transactional {
+				scripts++
 			}
 		}
 		clear(queue[len(rest):])

@@ -169,6 +169,22 @@ func TestSentAgainKeepsItsPlace(t *testing.T) {
 		}
 		return keys
 	}
-	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, false)))
+	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, &Redis{})))
 	require.Zero(t, l.len())
+}
+
+// TestFewScriptsInABatch: of many acquisitions that take a script each, some go out, and the
+// others wait, so that what keeps leases doesn't wait for long.
+func TestFewScriptsInABatch(t *testing.T) {
+	var q callQueue
+	r := &Redis{}
+	for i := range 100 {
+		q.add(r.newCall(acquire(fmt.Sprint("k", i), value())))
+	}
+	for range 50 {
+		q.add(r.newCall(request(wire.Extend, "held", value())))
+	}
+	require.Len(t, q.take(nil, r), 50+maxScripts)
+	require.Len(t, q.take(nil, r), maxScripts)
+	require.Equal(t, 100-2*maxScripts, q.len())
 }

@@ -123,17 +123,11 @@ type queuedReplies struct {
 func (q queuedReplies) Write(p []byte) (int, error) {
 	switch {
 	case string(p) == "\r\n" || isQueued(p):
-	case p[0] == '-' && !bytes.HasPrefix(p, []byte("-READONLY")):
+	case p[0] == '-':
 		// EXEC will be aborted.
 		if t := q.transaction(); t.why == "" {
 			t.why = string(p[1:])
 		}
-	case p[0] == '-':
-		// As in replyBuffer.
-		if raw := &q.transaction().exec.reply.raw; len(*raw) == 0 {
-			*raw = append(append(*raw, p...), "\r\n"...)
-		}
-		return 0, errReplied
 	default:
 		//guard:not-queued-is-noticed  a transaction that the server doesn't know as one is noticed
 		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)

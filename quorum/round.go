@@ -67,6 +67,9 @@ import (
 //   - Runs are never reused. A master that is demoted and becomes master again without a restart,
 //     and without what its successor granted, has the same run ID, but another replication ID,
 //     and another mark or none.
+//   - A name does not come back to a server that it led to before, in the same run, later than
+//     MaxTTL after the last vote at another server (quarantine.State.Known). If it does, the
+//     counter there goes on from its old value, and tokens fall.
 //
 // A counter that is evicted within a run, or flushed where no mark is kept, also starts from the
 // clock, but no client waits. In this case, and in the two without a wait above, tokens rise if

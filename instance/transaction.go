@@ -26,28 +26,31 @@ import (
 //	EXEC
 //
 // A server executes it in one step, as it does a script. But a transaction cannot decide, so
-// the client does. A lock is granted if
+// the client does. It reads the reply as a vote if
 //
-//   - the server is in the run that the request names (see run.lua),
-//   - the text is the one that the grant would write (see counter.lua), so the set of
-//     instances and the run are right, and both keys live long enough,
-//   - SET was done, and
-//   - INCR gave a token: a number above lostBelow, which no lost counter reaches, and no
-//     further ahead of the clock than the client allows.
+//   - the server is in the run that the request names (see run.lua), and
+//   - the text is the one that a grant would write (see counter.lua), so the set of
+//     instances and the run are right, and both keys live long enough.
 //
-// In that case acquire.lua would have done the same: it would have set the key and counted by
-// one. So the four properties that the proof of the tokens' order needs hold here too.
+// Then the lock is refused if SET was not done. It is granted if SET was done, and INCR gave
+// a token: a number above lostBelow, which no lost counter reaches, and no further ahead of
+// the clock than the client allows. In both cases acquire.lua would have found the same, and
+// in the second it would have done the same: set the key, and counted by one. So the four
+// properties that the proof of the tokens' order needs hold here too.
 //
-// A transaction only grants. Whatever else it finds (a lock that is held, another run, set or
-// period, a lost counter), acquire.lua decides, in a second exchange. The request then names
-// its own value as the one to replace, because SET may have been done. Before that script has
-// answered, the transaction has left at most two things. The counter is higher by one, which
-// does no harm: INCR on a server that does fewer than one a microsecond doesn't overtake the
-// clock. And the key is set, to a value that no lease has. The script deletes it if it
-// doesn't grant the lock. If the script does nothing, because the server is in another run, or
-// if it never arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the
-// script arrives after that delete, it finds the key gone and sets nothing. So of a request's
-// two commands only one ever sets the key, as quorum assumes (package presence).
+// A refusal does not say for how long the lock is held, as a script does. The next request
+// for it takes the script.
+//
+// If a transaction finds anything else (another run, set or period, a lost counter),
+// acquire.lua decides, in a second exchange. The request then names its own value as the one
+// to replace, because SET may have been done. Before that script has answered, the transaction
+// has left at most two things. The counter is higher by one, which does no harm, because a
+// server does fewer transactions than one in a microsecond, and so doesn't overtake the clock.
+// And the key is set, to a value that no lease has. The script deletes it if it doesn't grant
+// the lock. If the script does nothing, because the server is in another run, or if it never
+// arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the script
+// arrives after that delete, it finds the key gone and sets nothing. So of a request's two
+// commands only one ever sets the key, as quorum assumes (package presence).
 //
 // A transaction that the server aborts has done nothing.
 

@@ -264,13 +264,17 @@ func (b *batch) loads(s *script) bool {
 // addList begins the command of a script that takes many locks.
 func (b *batch) addList(s *script, calls []*call, keys int) *command {
 	a := b.addScript(s, calls, keys)
-	p := append(a.prefix[:0], '*')
-	p = strconv.AppendInt(p, int64(listHead(s)+len(calls)), 10)
-	p = append(p, "\r\n$"...)
-	p = strconv.AppendInt(p, int64(len(a.nonce.b)), 10)
-	p = append(append(append(p, "\r\n"...), a.nonce.b...), "\r\n"...)
+	p := appendHead(a.prefix[:0], listHead(s)+len(calls), a.nonce.b)
 	a.prefix, a.reply.prefix = p, p
 	return a
+}
+
+// appendHead appends how the reply of a list or a transaction begins: an array of n elements,
+// of which the nonce is the first.
+func appendHead(p []byte, n int, nonce []byte) []byte {
+	p = strconv.AppendInt(append(p, '*'), int64(n), 10)
+	p = strconv.AppendInt(append(p, "\r\n$"...), int64(len(nonce)), 10)
+	return append(append(append(p, "\r\n"...), nonce...), "\r\n"...)
 }
 
 func (b *batch) addExtends(calls []*call) {

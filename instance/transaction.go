@@ -67,7 +67,6 @@ func (r *Redis) transactional(c *call) bool {
 // transaction is the commands of a transaction that are the same for any locks. They are
 // made once for each batch, and used again and again.
 type transaction struct {
-	locks []*call
 	began replyBuffer // the reply to MULTI
 	why   string      // the first error in place of QUEUED
 	exec  command
@@ -155,10 +154,10 @@ func (b *batch) addTransaction() {
 		b.transaction = newTransaction(b)
 	}
 	t := b.transaction
-	t.locks, t.exec.calls = b.grants, b.grants
+	t.exec.calls = b.grants
 	t.keys = append(t.keys[:1], &b.pipe.r.markKey)
-	commands := 4 + len(t.locks)
-	for _, c := range t.locks {
+	commands := 4 + len(b.grants)
+	for _, c := range b.grants {
 		if c.grant == nil {
 			c.grant = newGrant(c)
 		}
@@ -169,14 +168,10 @@ func (b *batch) addTransaction() {
 		}
 	}
 	t.nonce.b = strconv.AppendUint(t.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
-	p := append(t.exec.prefix[:0], '*')
-	p = strconv.AppendInt(p, int64(commands), 10)
-	p = append(p, "\r\n$"...)
-	p = strconv.AppendInt(p, int64(len(t.nonce.b)), 10)
-	p = append(append(append(p, "\r\n"...), t.nonce.b...), "\r\n"...)
+	p := appendHead(t.exec.prefix[:0], commands, t.nonce.b)
 	t.exec.prefix = p
 	t.began = replyBuffer{first: isStatus, limit: maxReply, raw: t.began.raw[:0]}
-	t.exec.reply = replyBuffer{prefix: p, exec: true, limit: maxReply + maxElement*len(t.locks), raw: t.exec.reply.raw[:0]}
+	t.exec.reply = replyBuffer{prefix: p, exec: true, limit: maxReply + maxElement*len(b.grants), raw: t.exec.reply.raw[:0]}
 	t.why = ""
 }
 
@@ -189,7 +184,7 @@ func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
 		cmds = append(cmds, again(cmd))
 	}
 	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
-	for _, c := range t.locks {
+	for _, c := range b.grants {
 		cmds = append(cmds, again(c.grant.set))
 		if c.req.Fence.On {
 			cmds = append(cmds, again(c.grant.incr))
@@ -223,20 +218,20 @@ func (b *batch) readTransaction() {
 	}
 	t.texts = texts
 	locks := p // where the locks' replies begin
-	for _, c := range t.locks {
+	for _, c := range b.grants {
 		p.set()
 		if c.req.Fence.On {
 			p.counted()
 		}
 	}
 	if !p.end() || len(texts) != len(t.keys)-1 {
-		for _, c := range t.locks {
+		for _, c := range b.grants {
 			c.malformed(&t.exec.reply)
 		}
 		return
 	}
 	mark, texts := texts[0], texts[1:]
-	for _, c := range t.locks {
+	for _, c := range b.grants {
 		var text []byte
 		var token int64
 		c.keySet = locks.set()
@@ -274,7 +269,7 @@ func (b *batch) readTransaction() {
 // because of one lock, or because the server doesn't know transactions any more.
 func (b *batch) forgetFailed() {
 	r, t := b.pipe.r, b.transaction
-	for _, c := range t.locks {
+	for _, c := range b.grants {
 		if c.vote.Outcome == wire.Failed {
 			r.warm.note(&c.req, false)
 		}
@@ -357,7 +352,7 @@ func (b *batch) readAborted(text string) bool {
 		// again.
 		b.pipe.r.transactions.Store(false)
 	}
-	for _, c := range b.transaction.locks {
+	for _, c := range b.grants {
 		c.decideByScript()
 	}
 	return true

@@ -148,7 +148,7 @@ func (q *Queue[W, L]) Next(brief bool) (next W, ok bool) {
 // HandOver hands that waiter its lease, and returns the waiter to wake. The waiter may be
 // cancelled by now. Then it returns the lease when it leaves.
 func (q *Queue[W, L]) HandOver(lease L) (wake W) {
-	//guard:handovers-are-counted  each hand-over takes one of the turns that this process has
+	//guard:handovers-are-counted  each hand-off takes one of the turns that this process has
 	q.turns.left--
 	q.holder, q.handed = lease, lease
 	return q.first()

@@ -72,7 +72,7 @@ func (t *turns) fresh(r *Rules, n int, now time.Duration) int {
 	switch {
 	case !t.brief:
 		return min(n, MaxTurns)
-	//guard:other-processes-get-in  local hand-overs don't keep waiters in other processes out for long
+	//guard:other-processes-get-in  local hand-offs don't keep waiters in other processes out for long
 	case n > 1 && !r.Polls && now >= t.contested:
 		return MaxTurns
 	default:

@@ -513,7 +513,7 @@ func (b *batch) read(a *command, err error) {
 			c.malformed(&a.reply)
 		}
 		if c.req.Op == wire.Acquire {
-			b.pipe.r.warm.note(&c.req, c.vote.Outcome == wire.Granted)
+			b.pipe.r.warm.note(c.warmth, c.vote.Outcome == wire.Granted)
 		}
 	}
 }
@@ -540,7 +540,7 @@ var errOtherRuns = fmt.Errorf("%w: the server is in another run than a request b
 // other replies came. It doesn't say whether their requests were carried out.
 func (b *batch) whyClosed() error {
 	for _, a := range b.commands[:b.used] {
-		if text, bad := a.reply.failure(); bad && errors.Is(a.cmd.Err(), errReplied) {
+		if text, bad := a.reply.failure(); bad && isFromAnother(text) {
 			if runError(text, "") != nil {
 				return errOtherRuns
 			}

@@ -50,6 +50,7 @@ type call struct {
 	// transactional: it is part of its batch's transaction.
 	transactional bool
 	grant         *grant // in a transaction
+	warmth        uint64 // of an acquisition, see warm.hash
 
 	probing bool
 	known   wire.Known // what a Probe's client knew
@@ -97,6 +98,9 @@ func (r *Redis) newCall(req wire.Request) *call {
 	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
 	c.token = uint64(req.Fence.Token)
 	c.reserve, c.ahead = int64(req.Fence.Reserve), req.Fence.Ahead.Microseconds()
+	if req.Op == wire.Acquire {
+		c.warmth = r.warm.hash(&c.req)
+	}
 	return c
 }
 

@@ -74,14 +74,15 @@ func (q *callQueue) take(calls []*call, r *Redis) []*call {
 		rest := queue[:0]
 		for _, c := range queue {
 			apart := r.cfg.Replicas > 0 && len(calls) > 0 && c.writes() != calls[0].writes()
-			if apart || len(calls) == maxBatch || scripts == maxScripts {
+			c.transactional = rank == rankAcquire && r.transactional(c)
+			byScript := rank == rankAcquire && !c.transactional
+			//guard:few-scripts-a-batch  extensions don't wait for a batch of many acquisitions by scripts
+			if apart || len(calls) == maxBatch || byScript && scripts == maxScripts {
 				rest = append(rest, c)
 				continue
 			}
 			calls = append(calls, c)
-			c.transactional = r.transactional(c)
-			//guard:few-scripts-a-batch  extensions don't wait for a batch of many acquisitions by scripts
-			if rank == rankAcquire && !c.transactional {
+			if byScript {
 				scripts++
 			}
 		}

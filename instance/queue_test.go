@@ -5,6 +5,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"testing"
 	"time"
@@ -174,17 +175,25 @@ func TestSentAgainKeepsItsPlace(t *testing.T) {
 }
 
 // TestFewScriptsInABatch: of many acquisitions that take a script each, some go out, and the
-// others wait, so that what keeps leases doesn't wait for long.
+// others wait, so that what keeps leases doesn't wait for long. Those that take no script don't
+// wait for them.
 func TestFewScriptsInABatch(t *testing.T) {
 	var q callQueue
 	r := &Redis{}
-	for i := range 100 {
-		q.add(r.newCall(acquire(fmt.Sprint("k", i), value())))
+	r.warm.seed = maphash.MakeSeed()
+	r.transactions.Store(true)
+	for i := range 110 {
+		req := acquire(fmt.Sprint("k", i), value())
+		if i >= 100 {
+			req.Run = "run"
+			r.warm.note(r.warm.hash(&req), true)
+		}
+		q.add(r.newCall(req))
 	}
 	for range 50 {
 		q.add(r.newCall(request(wire.Extend, "held", value())))
 	}
-	require.Len(t, q.take(nil, r), 50+maxScripts)
+	require.Len(t, q.take(nil, r), 50+maxScripts+10)
 	require.Len(t, q.take(nil, r), maxScripts)
 	require.Equal(t, 100-2*maxScripts, q.len())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -51,8 +52,7 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 	}
 	s.raw = append(s.raw, p...)
 	if s.raw[0] == '-' || s.raw[0] == '!' {
-		if first && (bytes.HasPrefix(p, []byte("-READONLY")) || bytes.HasPrefix(p, []byte("-"+otherRun))) {
-			// The name may lead to another server by now, and new connections to that.
+		if first && isFromAnother(string(p[1:])) {
 			return 0, errReplied
 		}
 		//guard:no-open-transaction  no command is sent in a transaction that didn't end
@@ -69,6 +69,12 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: it answers another command, %.60q", ErrReply, s.raw)
 	}
 	return len(p), nil
+}
+
+// isFromAnother reports whether an error shows that the name may lead to another server by now,
+// and new connections to that.
+func isFromAnother(text string) bool {
+	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, otherRun)
 }
 
 // ReadFrom reads a bulk string of the reply without a buffer in between.

@@ -61,7 +61,7 @@ const lostBelow = 1e14
 func (r *Redis) transactional(c *call) bool {
 	req := &c.req
 	return req.Op == wire.Acquire && req.Run != "" && req.Replace == "" && req.Fence.Reserve == 0 &&
-		!c.byScript && r.transactions.Load() && r.warm.has(req)
+		!c.byScript && r.transactions.Load() && r.warm.has(c.warmth)
 }
 
 // transaction is the commands of a transaction that are the same for any locks. They are
@@ -76,7 +76,7 @@ type transaction struct {
 	multi []any                   // the arguments of the first of them
 	keys  []any                   // the arguments of MGET
 	texts [][]byte                // that it found
-	want  []byte                  // the text that a grant would write
+	usual expected
 }
 
 // grant is the commands that ask for one lock. They point at the call, and are made once
@@ -231,7 +231,10 @@ func (b *batch) readTransaction() {
 		return
 	}
 	mark, texts := texts[0], texts[1:]
+	usual := &t.usual
+	usual.call = nil
 	for _, c := range b.grants {
+		usual.of(c, now, info, mark)
 		var text []byte
 		var token int64
 		c.keySet = locks.set()
@@ -245,14 +248,14 @@ func (b *batch) readTransaction() {
 		}
 		switch {
 		//guard:run-is-compared-transaction  a vote by a transaction counts only in the run that the request names
-		case !inRun(c.req.Run, info, mark):
+		case !usual.inRun:
 			c.decideByScript()
 		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
-		case c.req.Fence.On && !t.isText(text, c, now, b.pipe.r.setText(c.req.Fence.Set).text):
+		case c.req.Fence.On && !bytes.Equal(text, usual.text):
 			c.decideByScript()
 		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
 		case !c.keySet:
-			b.pipe.r.warm.note(&c.req, false) // the next try's script tells for how long
+			b.pipe.r.warm.note(c.warmth, false) // the next try's script tells for how long
 		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
 		case c.req.Fence.On && token < lostBelow:
 			c.decideByScript()
@@ -271,7 +274,7 @@ func (b *batch) forgetFailed() {
 	r, t := b.pipe.r, b.transaction
 	for _, c := range b.grants {
 		if c.vote.Outcome == wire.Failed {
-			r.warm.note(&c.req, false)
+			r.warm.note(c.warmth, false)
 		}
 	}
 	if _, bad := t.began.failure(); bad && len(t.exec.reply.raw) == 0 {
@@ -282,7 +285,7 @@ func (b *batch) forgetFailed() {
 // decideByScript has a script decide what a transaction didn't grant.
 func (c *call) decideByScript() {
 	c.byScript, c.resend = true, true
-	c.in.pipe.r.warm.note(&c.req, false)
+	c.in.pipe.r.warm.note(c.warmth, false)
 }
 
 // set reads the reply to SET: whether it was done.
@@ -322,15 +325,28 @@ func follows(text []byte, before, word string) bool {
 	return found && len(rest) >= len(word) && string(rest[:len(word)]) == word
 }
 
-// isText reports whether a text is the one that a grant at this time would write, as
-// counter.lua has it.
-func (t *transaction) isText(text []byte, c *call, now time.Time, set string) bool {
-	want := append(append(t.want[:0], set...), ' ')
-	want = append(strconv.AppendInt(want, c.quarter, 10), '/')
-	want = append(strconv.AppendInt(want, now.UnixMicro()/(c.quarter*1000), 10), ' ')
-	want = append(want, c.req.Run...)
-	t.want = want
-	return bytes.Equal(text, want)
+// expected is what a transaction must find for a lock to be granted. It is nearly always the
+// same for all locks, so it is kept from one to the next.
+type expected struct {
+	call  *call
+	inRun bool   // the server is in the run that the request names
+	text  []byte // the text that a grant would write
+}
+
+func (e *expected) of(c *call, now time.Time, info, mark []byte) {
+	//guard:expected-of-this-lock  what one lock must find isn't taken for what another one must
+	if last := e.call; last != nil && c.req.Run == last.req.Run && c.quarter == last.quarter && c.req.Fence.On == last.req.Fence.On && c.req.Fence.Set == last.req.Fence.Set {
+		e.call = c
+		return
+	}
+	e.call, e.inRun = c, inRun(c.req.Run, info, mark)
+	if c.req.Fence.On {
+		// As counter.lua has it.
+		e.text = append(append(e.text[:0], c.in.pipe.r.setText(c.req.Fence.Set).text...), ' ')
+		e.text = append(strconv.AppendInt(e.text, c.quarter, 10), '/')
+		e.text = append(strconv.AppendInt(e.text, now.UnixMicro()/(c.quarter*1000), 10), ' ')
+		e.text = append(e.text, c.req.Run...)
+	}
 }
 
 // errAborted is the first word of the error of a transaction that the server didn't execute.

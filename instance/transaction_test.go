@@ -113,6 +113,7 @@ func TestManyUsualGrantsTravelTogether(t *testing.T) {
 		}
 		u.ask("SET", key(7), "theirs", "PX", 60_000)
 		u.ask("DEL", CounterKey(key(17)))
+		u.ask("DEL", CounterKey(key(67)))
 		u.ask("SET", CounterKey(key(27)), "x")
 		counted(u.ask, key(37), old, set1.String(), "earlier")
 		var box ballotBox
@@ -128,6 +129,13 @@ func TestManyUsualGrantsTravelTogether(t *testing.T) {
 					u.r.pipe.mu.Unlock()
 				}
 				reqs[i] = u.acquire(key(i))
+				switch i {
+				case 57:
+					reqs[i].Run = "earlier"
+				case 47:
+					reqs[i].Fence.Set.Version++
+				}
+				u.r.warm.note(u.r.warm.hash(&reqs[i]), true)
 				box.start(u.r, reqs[i], 10*time.Second)
 			}
 		}
@@ -147,6 +155,16 @@ func TestManyUsualGrantsTravelTogether(t *testing.T) {
 				failed(t, vote, wire.ErrCounter)
 				require.Nil(t, u.ask("GET", req.Key))
 				continue
+			case 57:
+				failed(t, vote, wire.ErrOtherRun)
+				continue
+			case 67:
+				// After the reply for another run the connection is closed.
+				require.ErrorIs(t, failed(t, vote, ErrConnection).Err, errOtherRuns)
+				continue
+			case 47:
+				granted(t, vote)
+				require.Contains(t, u.ask("GET", SetKey(req.Key)), req.Fence.Set.String(), "the script takes the newer set down")
 			default:
 				require.Equal(t, last[i]+1, granted(t, vote).Token)
 			}
@@ -348,7 +366,7 @@ func TestFailedTransaction(t *testing.T) {
 		r := open(t, "redis://"+f.addr, Config{})
 		req := u.acquire("k")
 		r.transactions.Store(true)
-		r.warm.note(&req, true)
+		r.warm.note(r.warm.hash(&req), true)
 		require.False(t, failed(t, r.Do(within(t), req), ErrServer).Unsent)
 		require.Equal(t, "EXEC", f.commands()[len(f.commands())-1][0], "and nothing is sent again")
 	})
@@ -376,7 +394,7 @@ func TestScriptThatCannotFollow(t *testing.T) {
 		r := open(t, "redis://"+f.addr, Config{})
 		req := u.acquire("k")
 		r.transactions.Store(true)
-		r.warm.note(&req, true)
+		r.warm.note(r.warm.hash(&req), true)
 		require.False(t, failed(t, r.Do(within(t), req), ErrOutOfMemory).Unsent)
 	})
 }
@@ -399,7 +417,7 @@ func TestSetOutsideATransaction(t *testing.T) {
 		r := open(t, "redis://"+f.addr, Config{})
 		req := u.acquire("k")
 		r.transactions.Store(true)
-		r.warm.note(&req, true)
+		r.warm.note(r.warm.hash(&req), true)
 		require.False(t, failed(t, r.Do(within(t), req), ErrReply).Unsent)
 	})
 }
@@ -412,19 +430,19 @@ func TestWarmIsOfOneLock(t *testing.T) {
 	w.seed = r.warm.seed
 	req, other := acquire("k", "v"), acquire("k", "v")
 	other.Run = "another"
-	w.note(&req, true)
-	require.True(t, w.has(&req))
-	require.False(t, w.has(&other))
-	for i := range 10 * len(w.slots) {
+	w.note(w.hash(&req), true)
+	require.True(t, w.has(w.hash(&req)))
+	require.False(t, w.has(w.hash(&other)))
+	for i := range 10 * len(w.places) {
 		another := acquire(fmt.Sprint("k", i), "v")
-		require.False(t, w.has(&another))
-		w.note(&another, true)
-		w.note(&another, false)
+		require.False(t, w.has(w.hash(&another)))
+		w.note(w.hash(&another), true)
+		w.note(w.hash(&another), false)
 	}
-	w.note(&req, true)
-	w.note(&other, false)
-	require.True(t, w.has(&req), "another one's refusal isn't this one's")
+	w.note(w.hash(&req), true)
+	w.note(w.hash(&other), false)
+	require.True(t, w.has(w.hash(&req)), "another one's refusal isn't this one's")
 	other = req
 	other.Fence.Set.Version++
-	require.False(t, w.has(&other))
+	require.False(t, w.has(w.hash(&other)))
 }

@@ -97,10 +97,10 @@ func (e *request) sendIn(run wire.Run, now drift.Instant) {
 func (e *request) Receive(vote wire.Vote) {
 	received := e.m.reader.Now()
 	ballot := e.m.answered(vote, e.timeout, e.sent, received)
-	var other *wire.RunError
+	other := otherRun(ballot.Vote.Err)
 	switch {
 	case e.use == uncounted:
-	case errors.As(ballot.Vote.Err, &other):
+	case other != nil:
 		e.m.answeredBy(other)
 		e.probeAfter(ballot, received)
 		return
@@ -120,6 +120,15 @@ func (e *request) Receive(vote wire.Vote) {
 		}
 	}
 	e.end(ballot)
+}
+
+// otherRun returns the RunError in an error, nil if there is none.
+func otherRun(err error) *wire.RunError {
+	if err == nil {
+		return nil // nearly always
+	}
+	other, _ := errors.AsType[*wire.RunError](err)
+	return other
 }
 
 // probeAfter probes the server after another run answered, so that the next request can name

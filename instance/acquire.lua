@@ -2,11 +2,12 @@
 -- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
--- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
--- value, and replaced value or ''. The replaced value is the value itself if a transaction
--- has set the key, but did not grant the lock (transaction.go). If the key is gone then, it
--- was deleted, and the request is refused. Package quorum counts on that: it takes a delete
--- that found the value as a sign that the request can't set the key any more.
+-- microseconds the counter may be ahead of the clock, how many tokens to reserve, and where a
+-- counter that starts from the clock should start; then value, and replaced value or ''. The
+-- replaced value is the value itself if a transaction has set the key, but did not grant the
+-- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
+-- Package quorum counts on that: it takes a delete that found the value as a sign that the
+-- request can't set the key any more.
 -- The reply's ttl is the number of reserved tokens.
 --
 -- The proof of the tokens' order (round.go in package quorum) needs four properties.
@@ -15,7 +16,7 @@
 -- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
 -- the counter was lost: then it starts from the clock. And it happens if the counter may be
 -- from another run of the server, which may have restored an older one: then it starts from
--- the clock if that is ahead.
+-- the clock if that is ahead, or from where the request says, further ahead.
 --
 -- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
 -- has advanced by as much, is above every token that a lost counter gave.
@@ -52,7 +53,7 @@ if gone or held and (replaced == '' or held ~= replaced) then
 end
 if KEYS[3] then
   --guard:replace-counts  a replacement gets a larger token than the value that it replaces
-  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]))
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]), tonumber(ARGV[8]))
   if failure then return without(failure) end
 end
 --guard:key-expires  a key whose holder died is gone after its TTL

@@ -350,7 +350,7 @@ func (b *batch) addSingle(c *call) {
 		}
 		switch {
 		case req.Fence.On:
-			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &req.Value, replaced)
+			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &req.Value, replaced)
 		case req.Replace != "" || req.Run != "":
 			b.addLock(acquireBareScript, c, 1, run, &c.ttl, &req.Value, replaced)
 		default:

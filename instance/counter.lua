@@ -64,7 +64,8 @@ local function readset(key)
 end
 
 -- count raises the counter for a grant, and writes the text if it changed. found is the text
--- that was found, known the run in it. wanted is how many tokens to reserve after the first.
+-- that was found, known the run in it. wanted is how many tokens to reserve after the first,
+-- and start is where a counter that starts from the clock should start.
 -- It returns the last token and how many were reserved; or nil, nil and an error.
 --
 -- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
@@ -73,7 +74,7 @@ end
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
-local function count(counter, key, found, known, wanted)
+local function count(counter, key, found, known, wanted, start)
   --guard:counter-rises  each grant raises the counter
   local counted = pcall('INCR', counter)
   if type(counted) ~= 'number' then
@@ -86,8 +87,12 @@ local function count(counter, key, found, known, wanted)
   local token, written = counted, text
   --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
   --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
-  --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
-  if (counted < 100000000000000 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
+  if counted < 100000000000000 or run ~= '' and run ~= known then
+    --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
+    if start > most then start = 0 end
+    --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
+    token = math.max(token, clock + 1, start)
+  end
   if counted < 1 or token > most then
     -- As it was found. If INCR returned 1, there was none, or it was 0.
     --guard:counter-undone  a counter that gives no token is left as it was found

@@ -37,6 +37,7 @@ type member struct {
 	cleanup    *cleanup.Queue
 
 	silent        atomic.Bool // its last request had no answer
+	serverClock   serverClock
 	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
@@ -301,6 +302,7 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
 		return ballot
 	}
+	m.serverClock.learn(vote.Clock, sent, received)
 	m.observe(vote.Clock, sent, received)
 	m.cleanup.Answered(received.Mono)
 	return ballot
@@ -450,6 +452,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
 	}
+	m.serverClock.learn(id.Clock, sent, received)
 	m.observe(id.Clock, sent, received)
 	return id, nil
 }

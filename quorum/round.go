@@ -45,7 +45,8 @@ import (
 //     of the server that the request named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter was lost, the first grant in a run raises it to the
-//     clock (count in counter.lua; see Request.Run). In both cases a transaction grants nothing.
+//     clock, or above it to where the request says (count in counter.lua; see Request.Run and
+//     Fence.Token). In both cases a transaction grants nothing.
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,
@@ -74,7 +75,8 @@ import (
 // A counter that is evicted within a run, or flushed where no mark is kept, also starts from the
 // clock, but no client waits. In this case, and in the two without a wait above, tokens rise if
 // T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
-// clock: a counter gets ahead of its server's clock only if another server's clock is ahead.
+// clock: a counter gets ahead of its server's clock only if another server's clock is ahead, and
+// for some round trips after it started (startToken).
 type round struct {
 	poll
 	c   *core
@@ -182,6 +184,9 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, key, value, c.terms)
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
+	if r.cmd.Fence.On {
+		r.cmd.Fence.Token = c.startToken(start)
+	}
 	interrupt := r.run(ctx, opts.oneFirst, start)
 
 	now := c.reader.Now()

@@ -54,6 +54,48 @@ func TestEqualCountersTakeOneRoundTrip(t *testing.T) {
 	})
 }
 
+// The counters of a new resource start at the same token on servers whose clocks differ, so
+// that none has to be raised.
+func TestNewCountersStartTogether(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		for i, s := range f.servers {
+			s.StepClock(time.Duration(i) * 100 * ms)
+		}
+		f.lag(ms)
+		f.warm()
+		for n := range 3 {
+			before := make([]int, len(f.servers))
+			for i := range f.servers {
+				before[i] = len(f.log(i))
+			}
+			key := fmt.Sprint("new", n)
+			lease := f.acquire(key)
+			time.Sleep(ms)
+			last := f.servers[len(f.servers)-1].Clock()
+			assert.Greater(t, lease.Token(), fencing.Token(last.Add(-2*ms).UnixMicro()), "above the clock of each server")
+			assert.Less(t, lease.Token(), fencing.Token(last.Add(10*ms).UnixMicro()))
+			for i, s := range f.servers {
+				assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(i)[before[i]:], "none is raised")
+				assert.Equal(t, lease.Token(), s.Counter(key))
+			}
+			require.NoError(t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+		}
+	})
+}
+
+// Clocks that differ by too much are no reason to take tokens from the one that is ahead.
+func TestNewCountersIgnoreAClockFarAhead(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.servers[4].StepClock(f.Config().MaxTTL / 3)
+		f.lag(ms)
+		f.warm()
+		lease := f.acquire("new")
+		assert.Less(t, lease.Token(), fencing.Token(f.servers[0].Clock().Add(time.Second).UnixMicro()))
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
 // Unequal counters are raised to the largest of the quorum before the lock is
 // given out; one that answers later is raised as well, or left above.
 func TestUnequalCountersAreRaised(t *testing.T) {

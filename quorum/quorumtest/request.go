@@ -178,15 +178,18 @@ func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, rese
 	token, _, known := d.Counters.Get(cmd.Key, now)
 	r, _, _ := d.Records.Get(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
+	token++
 	if !known || cmd.Run != "" && r.Run != cmd.Run {
 		// Above every token that the server gave before it lost its counter, or came back
 		// with an older one: see the proof in package quorum.
-		token = max(token, clock)
+		token = max(token, clock+1)
+		if start := cmd.Fence.Token; start <= most(cmd, now) {
+			token = max(token, start)
+		}
 	}
 	if cmd.Run != "" {
 		r.Run = cmd.Run
 	}
-	token++
 	if token > most(cmd, now) {
 		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
 	}
@@ -277,7 +280,7 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		wrong = fmt.Sprintf("its Fence.TTL is %v, want whole milliseconds, at least one", cmd.Fence.TTL)
 	case counted && (cmd.Fence.Ahead < time.Microsecond || cmd.Fence.Ahead%time.Microsecond != 0):
 		wrong = fmt.Sprintf("its Fence.Ahead is %v, want whole microseconds, at least one", cmd.Fence.Ahead)
-	case tokened && !cmd.Fence.Token.Valid():
+	case (tokened || cmd.Fence.Token != 0) && !cmd.Fence.Token.Valid():
 		wrong = fmt.Sprintf("its Fence.Token is %d, want 1 to %d", cmd.Fence.Token, fencing.MaxToken)
 	case cmd.Fence.Reserve < 0 || cmd.Fence.Reserve > 0 && (cmd.Op != wire.Acquire || !cmd.Fence.On):
 		wrong = fmt.Sprintf("its Fence.Reserve is %d, want zero or more, and zero without a counter", cmd.Fence.Reserve)

@@ -138,7 +138,11 @@ type Fence struct {
 	// SET NX PX of the Redis document.
 	On bool
 
-	// Token is what Raise and Restore lift the counter to.
+	// Token is what Raise and Restore lift the counter to. For Acquire it is where a counter
+	// starts that would start from the server's clock, because it was lost or the last grant
+	// was in another run: at Token, if that is above the clock and no further ahead of it
+	// than Ahead, or else right above the clock. So a new resource's counters start at the
+	// same token on all instances. Zero means no preference.
 	Token fencing.Token
 
 	// TTL is the least time for which the counter lives after this request (Acquire,

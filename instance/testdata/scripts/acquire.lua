@@ -102,7 +102,8 @@ local function readset(key)
 end
 
 -- count raises the counter for a grant, and writes the text if it changed. found is the text
--- that was found, known the run in it. wanted is how many tokens to reserve after the first.
+-- that was found, known the run in it. wanted is how many tokens to reserve after the first,
+-- and start is where a counter that starts from the clock should start.
 -- It returns the last token and how many were reserved; or nil, nil and an error.
 --
 -- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
@@ -111,7 +112,7 @@ end
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
-local function count(counter, key, found, known, wanted)
+local function count(counter, key, found, known, wanted, start)
   --guard:counter-rises  each grant raises the counter
   local counted = pcall('INCR', counter)
   if type(counted) ~= 'number' then
@@ -124,8 +125,12 @@ local function count(counter, key, found, known, wanted)
   local token, written = counted, text
   --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
   --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
-  --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
-  if (counted < 100000000000000 or run ~= '' and run ~= known) and token <= clock then token = clock + 1 end
+  if counted < 100000000000000 or run ~= '' and run ~= known then
+    --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
+    if start > most then start = 0 end
+    --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
+    token = math.max(token, clock + 1, start)
+  end
   if counted < 1 or token > most then
     -- As it was found. If INCR returned 1, there was none, or it was 0.
     --guard:counter-undone  a counter that gives no token is left as it was found
@@ -161,11 +166,12 @@ end
 -- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
--- microseconds the counter may be ahead of the clock, and how many tokens to reserve; then
--- value, and replaced value or ''. The replaced value is the value itself if a transaction
--- has set the key, but did not grant the lock (transaction.go). If the key is gone then, it
--- was deleted, and the request is refused. Package quorum counts on that: it takes a delete
--- that found the value as a sign that the request can't set the key any more.
+-- microseconds the counter may be ahead of the clock, how many tokens to reserve, and where a
+-- counter that starts from the clock should start; then value, and replaced value or ''. The
+-- replaced value is the value itself if a transaction has set the key, but did not grant the
+-- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
+-- Package quorum counts on that: it takes a delete that found the value as a sign that the
+-- request can't set the key any more.
 -- The reply's ttl is the number of reserved tokens.
 --
 -- The proof of the tokens' order (round.go in package quorum) needs four properties.
@@ -174,7 +180,7 @@ end
 -- takes the place of INCR's, it is larger, and the counter is set to it. This happens if
 -- the counter was lost: then it starts from the clock. And it happens if the counter may be
 -- from another run of the server, which may have restored an older one: then it starts from
--- the clock if that is ahead.
+-- the clock if that is ahead, or from where the request says, further ahead.
 --
 -- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
 -- has advanced by as much, is above every token that a lost counter gave.
@@ -211,7 +217,7 @@ if gone or held and (replaced == '' or held ~= replaced) then
 end
 if KEYS[3] then
   --guard:replace-counts  a replacement gets a larger token than the value that it replaces
-  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]))
+  token, spare, failure = count(KEYS[2], KEYS[3], found, known, tonumber(ARGV[7]), tonumber(ARGV[8]))
   if failure then return without(failure) end
 end
 --guard:key-expires  a key whose holder died is gone after its TTL

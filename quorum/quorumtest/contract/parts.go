@@ -28,6 +28,7 @@ var parts = []part{
 	{"acquire reserves tokens", checkReserved},
 	{"reserved tokens end at the clock", checkReservedClock},
 	{"how far acquire counts", checkAcquireAhead},
+	{"where counters start", checkStart},
 	{"how far raise and restore lift", checkLiftAhead},
 	{"replace", checkReplace},
 	{"replace without fence", checkReplaceBare},

@@ -199,6 +199,50 @@ func checkAcquireAhead(c *check) {
 	}
 }
 
+// checkStart: a counter that starts from the clock starts at the token of the request, if that is
+// above the clock and no further ahead than the request allows. Another counter ignores it.
+func checkStart(c *check) {
+	const minute = fencing.Token(time.Minute / time.Microsecond)
+	clock := func() fencing.Token {
+		return fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
+	}
+	run := c.probe().Run()
+	n := 0
+	for _, test := range []struct {
+		what  string
+		start fencing.Token
+		there bool
+	}{
+		{"ahead of the clock", clock() + 15*minute, true},
+		{"behind the clock", clock() - minute, false},
+		{"too far ahead of the clock", clock() + 25*minute, false},
+		{"none", 0, false},
+	} {
+		for _, in := range []wire.Run{"", run} {
+			n++
+			acquire := func(value string) wire.Request {
+				cmd := c.acquire(fmt.Sprint("a", n), value)
+				cmd.Fence.Ahead, cmd.Fence.Token, cmd.Run = 20*time.Minute, test.start, in
+				return cmd
+			}
+			from := clock()
+			token := c.granted(acquire("v")).Token
+			if test.there {
+				require.Equal(c.t, test.start, token, test.what)
+			} else {
+				require.GreaterOrEqual(c.t, token, from, test.what)
+				require.Less(c.t, token, from+minute, test.what)
+			}
+			c.granted(c.release(fmt.Sprint("a", n), "v"))
+			again := acquire("w")
+			if again.Fence.Token > 0 {
+				again.Fence.Token += minute
+			}
+			require.Equal(c.t, token+1, c.granted(again).Token, "the counter goes on: %s", test.what)
+		}
+	}
+}
+
 // checkLiftAhead: no request lifts a counter further ahead of the clock than it allows,
 // whatever tokens other servers issued.
 func checkLiftAhead(c *check) {

@@ -23,7 +23,7 @@ func All() []rollout {
 		{
 			Name: "maxttl-up", Title: "a longer MaxTTL", Cuts: 2, Stagger: 2 * longer,
 			Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
-			Shows: 48,
+			Shows: 93,
 			Steps: []step{before, {Title: "both at once", TTL: longer, MaxTTL: longer, Version: 1}},
 		},
 		{

@@ -84,7 +84,7 @@ func crashWithoutFsync() []Scenario {
 		ID:    "S7e",
 		Title: "A vote from before the crash comes after the restart, and the counters tell",
 		Steps: []string{
-			"0: c1 asks as in S7d, and C, which is asked first, counts lowest",
+			"0: c1 asks as in S7d; C's clock is 3 s behind the others, so its counter starts lowest",
 			"10: C crashes; 20: it is back, empty",
 			"40: c2 asks C, D and E",
 			"81: c1 has its third vote; the token is A's or B's, and C has to be raised to it: there c1 finds its key gone",
@@ -93,7 +93,7 @@ func crashWithoutFsync() []Scenario {
 		Helps:  "the raise, which requires that the key still has the lease's value",
 		Verdicts: expect(none.reaching("c1 refused", "c2 acquired", "a raise was needed").without("c1 acquired"), "unwatched").
 			and(none.reaching("c1 refused", "a raise was needed", "a quarantine began: restarted").without("c1 acquired", "c2 acquired"), complete),
-	}, "AB"), olderCounters(Scenario{
+	}, "", simulation.Fault{Kind: simulation.Step, Server: "C", By: -3 * time.Second}), olderCounters(Scenario{
 		ID:    "S7f",
 		Title: "All servers come back with the counters of a second ago",
 		Steps: []string{
@@ -106,13 +106,13 @@ func crashWithoutFsync() []Scenario {
 
 // earlierRun is the scenario in which a reply from before a crash counts after it. The SETs
 // to some of the servers are a little late, which determines whose counter is highest.
-func earlierRun(s Scenario, late string) Scenario {
+func earlierRun(s Scenario, late string, more ...simulation.Fault) Scenario {
 	s.Assumption = "a vote stands when it is counted"
 	s.Source = crashSource + "; a quorum counts votes that were given at different times"
 	s.Schedule = append(cut(-50*ms, 0, "DE"),
 		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
 		simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms})
-	s = s.with(delayed("acquire", 4*ms, late)...)
+	s = s.with(delayed("acquire", 4*ms, late)...).with(more...)
 	s.Scripts = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
 	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
 	s.Variants = unwatched()[:1]

@@ -50,6 +50,8 @@ type call struct {
 	// transactional: it is part of its batch's transaction.
 	transactional bool
 	grant         *grant // in a transaction
+	starts        bool   // its transaction makes the lock's counter
+	start         *start // then
 	warmth        uint64 // of an acquisition, see warm.hash
 
 	probing bool
@@ -106,7 +108,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
 	r.calls.Put(c)
 }
 

@@ -126,6 +126,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	}
 	r.cannotNotify.Store(false)
 	r.transactions.Store(p.transactions())
+	r.fresh.known.Store(p.expiryOptions)
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
@@ -159,6 +160,8 @@ type probe struct {
 	id      *wire.Identity
 	replies []command
 	err     error
+	// expiryOptions: the server is as new as Redis 7.0, whose PEXPIRE has NX and GT.
+	expiryOptions bool
 }
 
 // hide lists a part that the server does not tell.
@@ -253,6 +256,9 @@ func (p *probe) server() {
 	}
 	// A server in compatibility mode tells a version of Redis besides its own.
 	id.Server, id.Version = fields["server_name"], fields["redis_version"]
+	major, _, _ := strings.Cut(id.Version, ".")
+	n, _ := strconv.Atoi(major)
+	p.expiryOptions = n >= 7
 	if id.Server == "" && id.Version != "" {
 		id.Server = "redis"
 	}

@@ -8,7 +8,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
+	"github.com/redquorum/redlock/instance/internal/relay"
 )
 
 // Gate is what a Link does with the data in one direction.

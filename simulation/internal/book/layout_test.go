@@ -63,11 +63,11 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {"instance/instancetest/internal/relay", "instance/instancetest/redisproc"},
+	"instance/instancetest": {"instance/instancetest/redisproc"},
 
 	// It starts servers and knows nothing of the protocol.
-	"instance/instancetest/internal/relay": {},
-	"instance/instancetest/redisproc":      {"instance/instancetest/internal/relay"},
+	"instance/internal/relay":         {},
+	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on servers of its own.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
@@ -90,9 +90,6 @@ var policy = map[string][]string{
 
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
-
-	// How changes of a running service are rolled out.
-	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},

@@ -219,7 +219,7 @@ func (c Config) complete(n int) (Config, error) {
 }
 
 // ahead is Fence.Ahead: half of the quarantine of a server that may have lost its counters.
-// The other half is for clocks that disagree, see round.
+// The other half is for clocks that disagree, see package settlement.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }

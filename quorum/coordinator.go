@@ -45,7 +45,7 @@ type core struct {
 	queues        *waitQueues
 	subscriptions []*subscription.Keeper // per instance; nil if it cannot notify
 	admission     *admission.Limiter
-	keeper        *keeper
+	keeper        *leaseKeeper
 	watching      sync.Once
 	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }

@@ -32,7 +32,7 @@ import (
 //
 // The new lease has a new token, so that a resource that has seen it refuses late writes of
 // the sender. Replacing raises each counter in the same step, so the argument for the order of
-// tokens (see round) covers Resume, too. The new token must also be above the handle's.
+// tokens (package settlement) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
 	key      string
 	value    *string // a pointer, so that fmt doesn't print it as a field of a struct

@@ -104,7 +104,7 @@ func (h *valueState) ended(i int) {
 func (h *valueState) won(r *round) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.round, h.reserved = r, r.reserved
+	h.round, h.reserved = r, r.tokens.Reserved
 	h.dropRoundLocked()
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/pace"
 	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -212,7 +213,7 @@ func heldFor(holder *Lease) time.Duration {
 	if left := holder.Validity(); left > 0 {
 		// In parts, as the lease's own watcher does: after a suspension the timer would be
 		// late.
-		return lookAgain(left)
+		return pace.LookAgain(left)
 	}
 	if holder.releasing() {
 		// Its deletes are under way, and would meet the requests of a round.

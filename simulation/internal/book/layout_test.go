@@ -33,9 +33,9 @@ var policy = map[string][]string{
 	// The protocol never sees Redis.
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
-		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/majority",
-		"quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
-		"quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",
+		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
+		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
+		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
@@ -45,12 +45,15 @@ var policy = map[string][]string{
 	"quorum/internal/cleanup":      {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
 	"quorum/internal/handoff":      {"fencing"},
 	"quorum/internal/handletext":   {"fencing", "quorum/wire"},
+	"quorum/internal/keeper":       {"drift", "quorum/internal/background", "quorum/internal/pace", "quorum/internal/wheel", "github.com/benbjohnson/clock"},
 	"quorum/internal/majority":     {"quorum/wire"},
+	"quorum/internal/pace":         {},
 	"quorum/internal/presence":     {"quorum/wire"},
 	"quorum/internal/quarantine":   {"drift", "quorum/wire"},
 	"quorum/internal/random":       {},
 	"quorum/internal/registry":     {},
 	"quorum/internal/rendezvous":   {},
+	"quorum/internal/settlement":   {"fencing", "quorum/wire"},
 	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
 	"quorum/internal/turns":        {"drift"},
 	"quorum/internal/wheel":        {},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/admission"
@@ -252,12 +251,9 @@ func (c *core) watch() {
 // tick reads every instance's clock once, and probes those that are in another run than the
 // last probe found.
 func (c *core) tick() {
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for _, m := range c.members {
-		group.Go(func() error {
-			m.tick()
-			return nil
-		})
+		all.Go(m.tick)
 	}
-	_ = group.Wait() // no error is ever returned
+	all.Wait()
 }

@@ -265,17 +265,8 @@ func (l *Lease) releasing() bool {
 // fit reports whether the lease has the validity that its terms demand. It doesn't end the
 // lease.
 func (l *Lease) fit() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.leftLocked()
+	left := l.leftNow()
 	return left > 0 && left >= l.terms.MinValidity
-}
-
-// expired reports whether the validity is used up. It doesn't end the lease.
-func (l *Lease) expired() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leftLocked() <= 0
 }
 
 func (l *Lease) expiry() error {

@@ -143,7 +143,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 		case ErrInterrupted:
 			roundErr.Cause = causeOf(ctx)
 		case ErrTaken:
-			roundErr.Holder = holderIn(roundErr.Votes, c.majority.Q)
+			roundErr.Holder = holderIn(roundErr.Votes, c.majority)
 		}
 		//guard:rollback  a lost round deletes what it has set
 		r.rollBack(ctx)
@@ -204,7 +204,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // one answers. If a round was split between several clients, only one of them passes this, and
 // the next round isn't split again. done says that the answer decided the round.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range rendezvous.Order(r.cmd.Key, memberOrder{r.c}) {
+	for _, i := range rendezvous.Order(r.cmd.Key, len(r.c.members), r.c.instance) {
 		voted := make(chan struct{})
 		r.part(i).voted = voted
 		r.ask(i, drift.Instant{})

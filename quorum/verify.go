@@ -1,14 +1,14 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -73,23 +73,15 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 // apart notes two servers whose clocks certainly differ by more than Fence.Ahead. Leases don't
 // depend on that, but the order of tokens does: new and lost counters start from the clocks.
 func (r Report) apart(most time.Duration) []string {
-	var ahead, behind *InstanceReport // by what is certain
-	for i := range r.Instances {
-		inst := &r.Instances[i]
-		if inst.ClockUncertainty == 0 {
-			continue // its clock isn't known
-		}
-		if ahead == nil || inst.ClockOffset-inst.ClockUncertainty > ahead.ClockOffset-ahead.ClockUncertainty {
-			ahead = inst
-		}
-		if behind == nil || inst.ClockOffset+inst.ClockUncertainty < behind.ClockOffset+behind.ClockUncertainty {
-			behind = inst
-		}
-	}
-	if ahead == nil {
+	known := slices.DeleteFunc(slices.Clone(r.Instances), func(i InstanceReport) bool { return i.ClockUncertainty == 0 })
+	if len(known) == 0 {
 		return nil
 	}
-	least := (ahead.ClockOffset - ahead.ClockUncertainty) - (behind.ClockOffset + behind.ClockUncertainty)
+	earliest := func(i InstanceReport) time.Duration { return i.ClockOffset - i.ClockUncertainty }
+	latest := func(i InstanceReport) time.Duration { return i.ClockOffset + i.ClockUncertainty }
+	ahead := slices.MaxFunc(known, func(a, b InstanceReport) int { return cmp.Compare(earliest(a), earliest(b)) })
+	behind := slices.MinFunc(known, func(a, b InstanceReport) int { return cmp.Compare(latest(a), latest(b)) })
+	least := earliest(ahead) - latest(behind)
 	if least <= most {
 		return nil
 	}
@@ -100,9 +92,9 @@ func (r Report) apart(most time.Duration) []string {
 // probeAll probes every member on ctx, each under its own timeout. err says why a probe had no
 // answer.
 func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, err error)) {
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for i, m := range c.members {
-		group.Go(func() error {
+		all.Go(func() {
 			timeout := max(m.timeout, verifyTimeout)
 			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
@@ -115,10 +107,9 @@ func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, 
 			r := m.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
 			done(i, r, err)
-			return nil
 		})
 	}
-	_ = group.Wait() // no error is ever returned
+	all.Wait()
 }
 
 // verifyTimeout is the least time that Verify and Trust give an instance, because at the start

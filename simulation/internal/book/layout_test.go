@@ -32,7 +32,7 @@ var policy = map[string][]string{
 
 	// The protocol never sees Redis.
 	"quorum": {
-		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
+		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
 		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
 		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
 		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",

@@ -87,7 +87,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		reader:     newReader(cfg.Clock),
 		random:     random.New(cfg.Random),
 		background: background.New(),
-		admission:  admission.New(cfg.InstanceTimeout, acquisitionsOf(cfg.MaxInFlight)),
+		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
 	}
 	for _, inst := range instances {
 		c.connLife = max(c.connLife, inst.ConnLife())

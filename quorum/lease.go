@@ -191,18 +191,11 @@ func (l *Lease) Err() error {
 // Done is closed when the lease has ended, at its deadline at the latest.
 func (l *Lease) Done() <-chan struct{} {
 	if l == nil {
-		return ended
+		return l.Context().Done() // which has ended
 	}
 	l.watch()
 	return l.ended()
 }
-
-// ended is the Done of a nil Lease.
-var ended = func() chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}()
 
 // ended is closed when the lease has ended. Nothing may end it in time without watch.
 func (l *Lease) ended() <-chan struct{} {

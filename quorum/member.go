@@ -13,6 +13,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/admission"
 	"github.com/redquorum/redlock/quorum/internal/background"
 	"github.com/redquorum/redlock/quorum/internal/cleanup"
 	"github.com/redquorum/redlock/quorum/internal/quarantine"
@@ -37,12 +38,11 @@ type member struct {
 	cleanup    *cleanup.Queue
 
 	silent        atomic.Bool // its last request had no answer
-	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
 
 	mu             sync.Mutex
-	inFlight       int
+	inFlight       admission.InFlight
 	quarantine     quarantine.State
 	monitor        drift.Monitor
 	probed         bool
@@ -57,7 +57,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		inst: inst, name: inst.Name(),
 		clock: c.clock, reader: c.reader, background: c.background, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
 		servers:       servers,
-		maxInFlight:   c.cfg.MaxInFlight,
+		inFlight:      admission.InFlight{Most: c.cfg.MaxInFlight},
 		watchRestarts: c.cfg.RestartQuarantine == On,
 		watchClock:    c.cfg.ClockMonitor == On,
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
@@ -109,30 +109,11 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	}
 }
 
-// enterLocked counts one more request in flight. A quarter of MaxInFlight is kept for
-// Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
-func (m *member) enterLocked(op wire.Op) error {
-	most := m.maxInFlight
-	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
-	if !op.Held() {
-		most = acquisitionsOf(most)
-	}
-	if m.inFlight >= most {
-		return fmt.Errorf("%w: %d requests to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
-	}
-	m.inFlight++
-	return nil
-}
-
 func (m *member) leave() {
 	m.mu.Lock()
-	m.inFlight--
+	m.inFlight.Leave()
 	m.mu.Unlock()
 }
-
-// acquisitionsOf is the part of MaxInFlight for requests that are not about a key that the
-// client has set before.
-func acquisitionsOf(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
 
 // admit counts a request in flight, and returns the standing where the use needs it. The
 // error says why the request is not admitted.
@@ -144,7 +125,7 @@ func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.enterLocked(op); err != nil {
+	if err := m.inFlight.Enter(op); err != nil {
 		return standing{}, err
 	}
 	if use == uncounted {

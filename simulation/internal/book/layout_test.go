@@ -33,14 +33,15 @@ var policy = map[string][]string{
 	// The protocol never sees Redis.
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
-		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
+		"quorum/internal/admission", "quorum/internal/advice", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
 		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
-		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",
+		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/valid", "quorum/internal/wheel",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
 	// Its parts hardly know each other.
 	"quorum/internal/admission":    {"drift", "quorum/wire"},
+	"quorum/internal/advice":       {"quorum/wire"},
 	"quorum/internal/background":   {},
 	"quorum/internal/cleanup":      {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
 	"quorum/internal/handoff":      {"fencing"},
@@ -56,6 +57,7 @@ var policy = map[string][]string{
 	"quorum/internal/settlement":   {"fencing", "quorum/wire"},
 	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
 	"quorum/internal/turns":        {"drift"},
+	"quorum/internal/valid":        {"quorum/wire"},
 	"quorum/internal/wheel":        {},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},

@@ -93,7 +93,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 
 // ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
-	if err := valid.Key(key, MaxKey); err != nil {
+	if err := valid.Key(key, maxKey); err != nil {
 		return err
 	}
 	if c.closed() {

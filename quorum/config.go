@@ -16,10 +16,10 @@ import (
 
 // Limits on names.
 const (
-	// MaxKey is the longest key, in bytes.
-	MaxKey = 1024
-	// MaxOwner is the longest Config.Owner, in bytes.
-	MaxOwner = 64
+	// maxKey is the longest key, in bytes.
+	maxKey = 1024
+	// maxOwner is the longest Config.Owner, in bytes.
+	maxOwner = 64
 )
 
 // Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
@@ -172,10 +172,10 @@ type Config struct {
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable ASCII without
-	// spaces, at most MaxOwner bytes. Default: none.
+	// spaces, at most 64 bytes. Default: none.
 	Owner string
 
-	// Clock is the client's clock. Default: clock.New(), the machine's.
+	// processClock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
 
 	// Random is the source of values and delays. Reads must not fail, and need not be safe
@@ -285,7 +285,7 @@ func (c Config) validate(n int) error {
 	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
 		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
-	if err := valid.Owner(c.Owner, MaxOwner); err != nil {
+	if err := valid.Owner(c.Owner, maxOwner); err != nil {
 		return err
 	}
 	return c.Terms.validate(c)

@@ -85,7 +85,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
 		reader:     newReader(cfg.Clock),
-		random:     random.New(cfg.Random),
+		random:     &random.Source{Reader: cfg.Random},
 		background: background.New(),
 		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
 	}
@@ -96,7 +96,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		return nil, err
 	}
 	c.keeper = newKeeper(c)
-	servers, length := registry.New(), cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
+	servers, length := &registry.Registry{}, cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
 	for _, inst := range instances {
 		c.members = append(c.members, newMember(c, inst, servers, length))
 	}

@@ -286,7 +286,7 @@ func (h Handle) validate() error {
 	if h.value == nil {
 		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
 	}
-	if err := valid.Key(h.key, MaxKey); err != nil {
+	if err := valid.Key(h.key, maxKey); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
 	if err := valid.Millis("the handle's TTL", h.ttl); err != nil {
@@ -299,7 +299,7 @@ func (h Handle) validate() error {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
 	random, owner, owned := strings.Cut(*h.value, ":")
-	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, MaxOwner) != nil {
+	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.deadline.IsZero() || h.sent.IsZero() {

@@ -66,7 +66,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		// faster is as bad as one that jumps.
 		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 	}
-	m.turns = turns.New(&m.mu, m.reader)
+	m.turns = &turns.Queue{Owner: &m.mu, Reader: m.reader}
 	m.cleanup = cleanup.New(cleanup.Config{
 		Delete: func(key, value string) wire.Vote {
 			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Value: value}).Vote

@@ -15,14 +15,12 @@ import (
 //
 // Its owner's lock guards it.
 type Queue struct {
-	owner   sync.Locker
-	reader  *drift.Reader
+	Owner  sync.Locker
+	Reader *drift.Reader
+
 	taken   bool
 	waiting []*Turn // in the order of arrival
 }
-
-// New returns a Queue that the lock guards.
-func New(owner sync.Locker, reader *drift.Reader) *Queue { return &Queue{owner: owner, reader: reader} }
 
 // Turn is a goroutine's turn, or its position in the queue.
 type Turn struct {
@@ -66,8 +64,8 @@ func (t *Turn) Wait(ctx context.Context) (mine bool, err error) {
 // leave leaves the queue. It reports false if ready was sent already.
 func (t *Turn) leave() bool {
 	q := t.queue
-	q.owner.Lock()
-	defer q.owner.Unlock()
+	q.Owner.Lock()
+	defer q.Owner.Unlock()
 	i := slices.Index(q.waiting, t)
 	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -79,9 +77,9 @@ func (t *Turn) leave() bool {
 // server that hangs is probed about once in each timeout, and not once for each vote that is
 // wanted from it. The caller doesn't hold the owner's lock.
 func (q *Queue) End() {
-	q.owner.Lock()
-	defer q.owner.Unlock()
-	now := q.reader.Now()
+	q.Owner.Lock()
+	defer q.Owner.Unlock()
+	now := q.Reader.Now()
 	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
 		enough := t.enough(now)
 		if enough {

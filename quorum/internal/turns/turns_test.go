@@ -23,7 +23,7 @@ type fixture struct {
 func play(t *testing.T, do func(f *fixture)) {
 	synctest.Test(t, func(*testing.T) {
 		f := &fixture{}
-		f.Queue = turns.New(&f.mu, drift.SystemReader())
+		f.Queue = &turns.Queue{Owner: &f.mu, Reader: drift.SystemReader()}
 		do(f)
 	})
 }

@@ -468,11 +468,11 @@ func (k *soakRun) hitClient(f fault, index int) (end func()) {
 	case cutLinks:
 		return links((*redisproc.Link).Cut)
 	case holdReplies:
-		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Held) })
+		return links(func(l *redisproc.Link) { l.Hold(redisproc.Replies) })
 	case loseReplies:
-		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Shut) })
+		return links(func(l *redisproc.Link) { l.Drop(redisproc.Replies) })
 	case holdWrites:
-		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
+		k.env.opsLink.Hold(redisproc.Requests)
 		return k.env.opsLink.Reopen
 	}
 	return func() {}

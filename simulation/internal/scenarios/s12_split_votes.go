@@ -95,15 +95,6 @@ type Split struct {
 	Servers, Up, Clients int
 }
 
-// Splits returns the competitions of S12.
-func Splits() []Split {
-	return []Split{
-		{3, 3, 2}, {3, 3, 3}, {3, 3, 5}, {3, 3, 10},
-		{5, 5, 2}, {5, 5, 3}, {5, 5, 5}, {5, 5, 10},
-		{5, 4, 2}, {5, 4, 3}, {5, 3, 2},
-	}
-}
-
 // NoWinner is the probability that a round has no winner if each server that is up votes
 // for a random client: 1 minus k times the probability that one of k clients gets Q votes or
 // more. (No two can.)

@@ -48,7 +48,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 		if seed%2 == 0 {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
-		schedule := simulation.Draw(seed, cfg, 8, workload("crowd").Span)
+		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("crowd").Span)
 		digest := ""
 		for procs := range 2 {
 			runtime.GOMAXPROCS(1 + procs)

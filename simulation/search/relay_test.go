@@ -79,9 +79,9 @@ func TestRelayIsDeterministic(t *testing.T) {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
 		cfg.Replicas = int(seed % 3)
-		schedule := simulation.Draw(seed, cfg, 8, workload("relay").Span)
+		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("relay").Span)
 		if seed%3 == 0 {
-			schedule = simulation.DrawOf(seed, cfg, between, 8, workload("relay").Span)
+			schedule = simulation.Draw(seed, cfg, between, 8, workload("relay").Span)
 		}
 		digest := ""
 		for procs := range 2 {
@@ -103,7 +103,7 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 	for _, design := range []string{"default", "unwatched", "forgetful", "hidden"} {
 		for seed := range few() / 2 {
 			s := search.Setup{Workload: workload("relay").Name, Design: design, Seed: seed}
-			s.Schedule = simulation.DrawOf(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
+			s.Schedule = simulation.Draw(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
 			ops := search.Operations(r)

@@ -19,11 +19,11 @@ type Queue struct {
 	Reader *drift.Reader
 
 	taken   bool
-	waiting []*Turn // in the order of arrival
+	waiting []*turn // in the order of arrival
 }
 
-// Turn is a goroutine's turn, or its position in the queue.
-type Turn struct {
+// turn is a goroutine's turn, or its position in the queue.
+type turn struct {
 	queue  *Queue
 	enough func(now drift.Instant) bool
 	// ready gets true with the turn, or false if no probe is needed any more.
@@ -32,8 +32,8 @@ type Turn struct {
 
 // Enter takes the turn, or queues for it. enough reports, under the owner's lock, whether
 // another goroutine's probe has answered the question. The caller holds the owner's lock.
-func (q *Queue) Enter(enough func(now drift.Instant) bool) *Turn {
-	t := &Turn{queue: q, enough: enough, ready: make(chan bool, 1)}
+func (q *Queue) Enter(enough func(now drift.Instant) bool) *turn {
+	t := &turn{queue: q, enough: enough, ready: make(chan bool, 1)}
 	if q.taken {
 		q.waiting = append(q.waiting, t)
 	} else {
@@ -45,7 +45,7 @@ func (q *Queue) Enter(enough func(now drift.Instant) bool) *Turn {
 
 // Wait waits for the turn; mine is false if no probe is needed any more. A caller that gets
 // the turn must End it.
-func (t *Turn) Wait(ctx context.Context) (mine bool, err error) {
+func (t *turn) Wait(ctx context.Context) (mine bool, err error) {
 	select {
 	case mine = <-t.ready:
 	case <-ctx.Done():
@@ -62,7 +62,7 @@ func (t *Turn) Wait(ctx context.Context) (mine bool, err error) {
 }
 
 // leave leaves the queue. It reports false if ready was sent already.
-func (t *Turn) leave() bool {
+func (t *turn) leave() bool {
 	q := t.queue
 	q.Owner.Lock()
 	defer q.Owner.Unlock()
@@ -80,7 +80,7 @@ func (q *Queue) End() {
 	q.Owner.Lock()
 	defer q.Owner.Unlock()
 	now := q.Reader.Now()
-	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
+	q.waiting = slices.DeleteFunc(q.waiting, func(t *turn) bool {
 		enough := t.enough(now)
 		if enough {
 			t.ready <- false

@@ -269,7 +269,7 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 			cfg := w.Base
 			d.Apply(&cfg)
 			for seed := range seeds {
-				setup := search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, w.Span)}
+				setup := search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.Draw(seed, cfg, violent, 10, w.Span)}
 				if !agree(t, r, setup) {
 					broken++
 				}

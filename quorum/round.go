@@ -338,7 +338,7 @@ func (r *round) blame(token fencing.Token) {
 }
 
 // firstOf is the first of a vote's tokens.
-func firstOf(vote *wire.Vote) fencing.Token { return settlement.First(vote) }
+func firstOf(vote *wire.Vote) fencing.Token { return vote.First() }
 
 // settle counts instance i for the token, as far as its vote decides it: the instance has the
 // token, can't have it, or has yet to be raised to it.

@@ -64,7 +64,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	for i, r := range report.Instances {
 		clocks[i] = advice.Clock{Server: r.Name, Offset: r.ClockOffset, Uncertainty: r.ClockUncertainty}
 	}
-	report.Notes = append(advice.Size(len(c.members)), advice.Clocks(clocks, c.cfg.ahead())...)
+	report.Notes = advice.Servers(clocks, c.cfg.ahead())
 	return report, report.join()
 }
 

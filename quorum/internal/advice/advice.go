@@ -11,17 +11,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Size remarks on the number of instances.
-func Size(n int) []string {
-	switch {
-	case n%2 == 0:
-		return []string{fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1)}
-	case n == 1:
-		return []string{"one instance has no redundancy: its failure is the lock's"}
-	}
-	return nil
-}
-
 // Server remarks on how a server is set up. watched says that restarts are watched.
 func Server(id wire.Identity, watched bool) []string {
 	var notes []string
@@ -50,19 +39,26 @@ type Clock struct {
 func (c Clock) least() time.Duration { return c.Offset - c.Uncertainty }
 func (c Clock) most() time.Duration  { return c.Offset + c.Uncertainty }
 
-// Clocks remarks on two servers whose clocks certainly differ by more than Fence.Ahead. Leases
-// don't depend on that, but the order of tokens does: new and lost counters start from the clocks.
-func Clocks(clocks []Clock, ahead time.Duration) []string {
+// Servers remarks on all servers together, with a clock for each: on their number, and on two
+// whose clocks certainly differ by more than Fence.Ahead. Leases don't depend on that, but the
+// order of tokens does: new and lost counters start from the clocks.
+func Servers(clocks []Clock, ahead time.Duration) []string {
+	var notes []string
+	if n := len(clocks); n%2 == 0 {
+		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
+	} else if n == 1 {
+		notes = append(notes, "one instance has no redundancy: its failure is the lock's")
+	}
 	known := slices.DeleteFunc(slices.Clone(clocks), func(c Clock) bool { return c.Uncertainty == 0 })
 	if len(known) == 0 {
-		return nil
+		return notes
 	}
 	first := slices.MaxFunc(known, func(a, b Clock) int { return cmp.Compare(a.least(), b.least()) })
 	last := slices.MinFunc(known, func(a, b Clock) int { return cmp.Compare(a.most(), b.most()) })
 	apart := first.least() - last.most()
 	if apart <= ahead {
-		return nil
+		return notes
 	}
-	return []string{fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrTokenRace), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
-		first.Server, apart.Round(time.Millisecond), last.Server, ahead)}
+	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrTokenRace), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
+		first.Server, apart.Round(time.Millisecond), last.Server, ahead))
 }

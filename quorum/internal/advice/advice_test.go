@@ -12,9 +12,9 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	require.Contains(t, advice.Size(1)[0], "no redundancy")
-	require.Contains(t, advice.Size(4)[0], "than 3 do")
-	require.Empty(t, advice.Size(5))
+	require.Contains(t, advice.Servers(make([]advice.Clock, 1), 0)[0], "no redundancy")
+	require.Contains(t, advice.Servers(make([]advice.Clock, 4), 0)[0], "than 3 do")
+	require.Empty(t, advice.Servers(make([]advice.Clock, 5), 0))
 }
 
 func TestServer(t *testing.T) {
@@ -37,11 +37,11 @@ func TestServer(t *testing.T) {
 
 // What counts is by how much two clocks certainly differ.
 func TestClocks(t *testing.T) {
-	clocks := []advice.Clock{{"A", 0, 10}, {"B", 200, 50}, {"C", 30, 5}, {"D", -9000, 0}}
-	require.Empty(t, advice.Clocks(clocks, 140), "they may be no further apart")
-	notes := advice.Clocks(clocks, 139)
+	clocks := []advice.Clock{{"A", 0, 10}, {"B", 200, 50}, {"C", 30, 5}, {"D", -9000, 0}, {"E", 0, 0}}
+	require.Empty(t, advice.Servers(clocks, 140), "they may be no further apart")
+	notes := advice.Servers(clocks, 139)
 	require.Len(t, notes, 1)
 	require.Contains(t, notes[0], "the clock of B is at least")
 	require.Contains(t, notes[0], "that of A,")
-	require.Empty(t, advice.Clocks(clocks[3:], 1), "a clock that isn't known is none")
+	require.Empty(t, advice.Servers(clocks[2:], 1), "a clock that isn't known is none")
 }

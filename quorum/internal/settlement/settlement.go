@@ -84,9 +84,6 @@ type Tokens struct {
 //guard:reserved-below-token  the reserved tokens are settled together with the token
 func (t Tokens) First() fencing.Token { return t.Last - fencing.Token(t.Reserved) }
 
-// First is the first of a vote's tokens.
-func First(vote *wire.Vote) fencing.Token { return vote.Token - fencing.Token(vote.Reserved) }
-
 // Rules say which tokens a round can settle on.
 type Rules struct {
 	Quorum int
@@ -110,7 +107,7 @@ func (r Rules) Choose(votes iter.Seq[*wire.Vote]) (chosen Tokens, agree int) {
 			if r.canHave(other, vote.Token) {
 				n++
 				//guard:first-is-new  a round's reserved tokens are new on each instance that counts for the token
-				first = max(first, First(other))
+				first = max(first, other.First())
 			}
 		}
 		//guard:largest-token  the token is the largest that a quorum can have
@@ -151,8 +148,8 @@ func (r Rules) Obstacle(vote *wire.Vote, token fencing.Token) error {
 func (t Tokens) Counts(vote *wire.Vote) error {
 	//guard:above-is-not-settled  a late grant above the token doesn't count for it
 	//guard:reserved-is-settled  a late grant that reserved fewer tokens than the round has doesn't count for it
-	if vote.Token <= t.Last && First(vote) <= t.First() {
+	if vote.Token <= t.Last && vote.First() <= t.First() {
 		return nil
 	}
-	return fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", First(vote), vote.Token, t.First(), t.Last)
+	return fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", vote.First(), vote.Token, t.First(), t.Last)
 }

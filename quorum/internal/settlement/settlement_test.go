@@ -114,7 +114,7 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 		for _, vote := range votes {
 			if vote.Outcome == wire.Granted && vote.Token <= token && int64(token) <= max(vote.Clock.UnixMicro()+5, int64(vote.Token)) {
 				settled++
-				require.LessOrEqual(t, First(&vote), first)
+				require.LessOrEqual(t, vote.First(), first)
 			}
 		}
 		require.Equal(t, settled, agree)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// DefaultAhead is how far ahead of the clock a token may be unless Bound.Ahead
+// defaultAhead is how far ahead of the clock a token may be unless Bound.Ahead
 // is set: one day.
-const DefaultAhead = 24 * time.Hour
+const defaultAhead = 24 * time.Hour
 
 // Unbounded, as Bound.Ahead, makes a Guard accept every token up to MaxToken. Use
 // it for a lock service whose tokens are neither clock-based nor small.
@@ -36,7 +36,7 @@ const Unbounded time.Duration = math.MaxInt64
 // token below the bound: decide who may show a token. Guard.Forget is the repair.
 type Bound struct {
 	// Ahead is how far a token may be ahead of the clock when the token is read
-	// as microseconds since 1970. 0 means DefaultAhead, and Unbounded accepts every
+	// as microseconds since 1970. 0 means a day, and Unbounded accepts every
 	// token up to MaxToken. It must not be negative. It must cover half of the
 	// lock's MaxTTL plus the difference between this machine's clock and the
 	// clocks of the lock's servers, including a clock that ran ahead and was
@@ -52,7 +52,7 @@ type Bound struct {
 // value and the range.
 func (b Bound) Validate() error {
 	if b.Ahead < 0 {
-		return fmt.Errorf("fencing: Bound.Ahead is %v, want 0 (for %v) or more, or Unbounded", b.Ahead, DefaultAhead)
+		return fmt.Errorf("fencing: Bound.Ahead is %v, want 0 (for %v) or more, or Unbounded", b.Ahead, defaultAhead)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (b Bound) Validate() error {
 func (b Bound) Limit() Token {
 	ahead := b.Ahead
 	if ahead == 0 {
-		ahead = DefaultAhead
+		ahead = defaultAhead
 	}
 	if ahead == Unbounded {
 		return MaxToken

@@ -34,8 +34,8 @@ func TestBoundLimit(t *testing.T) {
 		assert.NoError(t, c.bound.Validate(), name)
 	}
 	now := time.Now()
-	assert.GreaterOrEqual(t, fencing.Bound{}.Limit(), fencing.Token(now.Add(fencing.DefaultAhead).UnixMicro()))
-	assert.LessOrEqual(t, fencing.Bound{}.Limit(), fencing.Token(now.Add(2*fencing.DefaultAhead).UnixMicro()))
+	assert.GreaterOrEqual(t, fencing.Bound{}.Limit(), fencing.Token(now.Add(24*time.Hour).UnixMicro()))
+	assert.LessOrEqual(t, fencing.Bound{}.Limit(), fencing.Token(now.Add(48*time.Hour).UnixMicro()))
 }
 
 func TestBoundCheck(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // dropping a mark that is still needed would let stale holders in.
 var ErrFull = errors.New("fencing: guard is full")
 
-// MinRetention is the shortest MemoryConfig.Retention other than 0.
-const MinRetention = time.Minute
+// minRetention is the shortest MemoryConfig.Retention other than 0.
+const minRetention = time.Minute
 
 // MemoryConfig limits the resources and the tokens of a Memory.
 type MemoryConfig struct {
@@ -28,7 +28,7 @@ type MemoryConfig struct {
 
 	// Retention allows Memory to drop the mark that was not shown a passing
 	// token for the longest time, when Limit is reached and that time is at
-	// least Retention. 0, the default, means never, else it is MinRetention or
+	// least Retention. 0, the default, means never, else it is a minute or
 	// more. It needs a Limit.
 	//
 	// A dropped mark is forgotten: a holder that was paused for longer passes with
@@ -45,8 +45,8 @@ func (c MemoryConfig) validate() error {
 	switch {
 	case c.Limit < 0:
 		return fmt.Errorf("fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit", c.Limit)
-	case c.Retention != 0 && c.Retention < MinRetention:
-		return fmt.Errorf("fencing: MemoryConfig.Retention is %v, want 0 (never drop a mark) or at least %v", c.Retention, MinRetention)
+	case c.Retention != 0 && c.Retention < minRetention:
+		return fmt.Errorf("fencing: MemoryConfig.Retention is %v, want 0 (never drop a mark) or at least %v", c.Retention, minRetention)
 	case c.Retention != 0 && c.Limit == 0:
 		return fmt.Errorf("fencing: MemoryConfig.Retention is %v without a Limit, so no mark would ever be dropped; set Limit", c.Retention)
 	}

@@ -10,7 +10,7 @@
 -- request can't set the key any more.
 -- The reply's ttl is the number of reserved tokens.
 --
--- The proof of the tokens' order (round.go in package quorum) needs four properties.
+-- The proof of the tokens' order (quorum/internal/settlement) needs four properties.
 --
 -- A grant's token is larger than the counter was. INCR ensures that. If another number
 -- takes the place of INCR's, it is larger, and the counter is set to it. This happens if

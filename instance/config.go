@@ -10,7 +10,7 @@ import (
 
 // Config configures one instance. The zero Config is a good one.
 type Config struct {
-	// Name names the instance in errors, hooks and reports: up to MaxName
+	// Name names the instance in errors, hooks and reports: up to 256
 	// bytes of printable UTF-8. Default: the client's address. The instances
 	// of one quorum need different names. Use the same name for a server in all clients:
 	// marks (see MarkKey) are kept by name, so clients that use different names for one
@@ -66,8 +66,8 @@ type Config struct {
 	TLS *tls.Config
 }
 
-// MaxName is the longest Config.Name, in bytes.
-const MaxName = 256
+// maxName is the longest Config.Name, in bytes.
+const maxName = 256
 
 const (
 	maxReplicas           = 1000
@@ -124,8 +124,8 @@ func validateTLS(c *tls.Config) error {
 }
 
 func validateName(name string) error {
-	if len(name) > MaxName {
-		return fmt.Errorf("%w: Config.Name has %d bytes, at most %d are allowed", ErrConfig, len(name), MaxName)
+	if len(name) > maxName {
+		return fmt.Errorf("%w: Config.Name has %d bytes, at most %d are allowed", ErrConfig, len(name), maxName)
 	}
 	if !utf8.ValidString(name) {
 		return fmt.Errorf("%w: Config.Name %q is not UTF-8", ErrConfig, name)

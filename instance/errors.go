@@ -135,7 +135,7 @@ func counterError(text string, req *wire.Request) *wire.CounterError {
 	case clock >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
 	default:
-		// MaxTTL, as for every lost counter: see round.go in package quorum.
+		// MaxTTL, as for every lost counter: see quorum/internal/settlement.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
 			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(req.Key))
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ChannelPrefix begins the name of each channel on which waiters are notified. An account
+// channelPrefix begins the name of each channel on which waiters are notified. An account
 // with an ACL needs the right to &redlock:wake:*.
-const ChannelPrefix = "redlock:wake:"
+const channelPrefix = "redlock:wake:"
 
 var _ wire.Notifier = (*Redis)(nil)
 
@@ -47,7 +47,7 @@ const silenceLimit = 5 * time.Second
 // Subscribe notifies itself once, so that a user without the right to subscribe or publish
 // gets an error here.
 func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
-	s := &subscription{r: r, channel: ChannelPrefix + rand.Text()}
+	s := &subscription{r: r, channel: channelPrefix + rand.Text()}
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), dialOnce{}, &s.dialed))
 	s.sub = r.client.Subscribe(s.ctx)
 	// go-redis reads under the subscription's own context, which outlives this call. So the

@@ -38,7 +38,7 @@ func TestListen(t *testing.T) {
 		granted(t, r.Do(ctx, acquire("k", "v")))
 		e, err := r.Subscribe(ctx)
 		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(e.Address(), ChannelPrefix))
+		require.True(t, strings.HasPrefix(e.Address(), channelPrefix))
 		granted(t, enqueue(ctx, r, "k", e.Address()))
 		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))
 		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)

@@ -41,8 +41,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			faulty := servers[2]
 			u, err := url.Parse(faulty.URL())
 			require.NoError(t, err)
-			urls[2] = instancetest.StartProxy(t, u.Host, func() instancetest.Fate {
-				f := instancetest.Pass
+			urls[2] = startProxy(t, u.Host, func() replyFate {
+				f := passed
 				if slow.Load() {
 					f.Delay = 50 * time.Millisecond
 				}

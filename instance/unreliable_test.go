@@ -19,7 +19,6 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
-	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -37,14 +36,14 @@ func TestUnreliableReplies(t *testing.T) {
 	var calls, bad atomic.Uint64
 	var peaceful atomic.Bool // while the clients get to know the servers, and at the end
 	peaceful.Store(true)
-	fate := func() instancetest.Fate {
+	fate := func() replyFate {
 		if peaceful.Load() {
-			return instancetest.Pass
+			return passed
 		}
 		// A stream of its own for each reply: the order in which goroutines ask
 		// doesn't change what the n-th gets.
 		r := rand.New(rand.NewPCG(seed, calls.Add(1)))
-		f := instancetest.Pass
+		f := passed
 		switch n := r.IntN(1000); {
 		case n < 8:
 			f.Copies = 0
@@ -68,7 +67,7 @@ func TestUnreliableReplies(t *testing.T) {
 	for _, raw := range cluster.URLs() {
 		u, err := url.Parse(raw)
 		require.NoError(t, err)
-		proxied = append(proxied, instancetest.StartProxy(t, u.Host, fate).URL())
+		proxied = append(proxied, startProxy(t, u.Host, fate).URL())
 	}
 
 	coordinators := make([]*quorum.Coordinator, clients)

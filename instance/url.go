@@ -116,7 +116,7 @@ func parseURL(rawURL string) (*redis.Options, error) {
 		opt.Addr = normal(u.Hostname(), port)
 	}
 	if validateName(opt.Addr) != nil {
-		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", MaxName)
+		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", maxName)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 //     adds no time: the successor has the deadline of the round (see Lease.pass). If the
 //     successor was cancelled meanwhile, it never used the lease.
 //   - Order of the tokens. The round reserved tokens beside its own, on each instance in the same
-//     atomic step. It has those that are new on all instances of its settled quorum (see round,
-//     and round.choose). They are given in ascending order.
+//     atomic step. It has those that are new on all instances of its settled quorum (see package
+//     settlement). They are given in ascending order.
 //   - One value for several holders. A late request of one holder could harm the next. Only the
 //     last holder sends a delete. An extension could shorten a later one of the successor, so a
 //     lease that was extended, or may yet be, isn't handed on.
@@ -82,7 +82,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // waiter with these terms.
 func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that is being extended isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL {
+	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL {
 		return false
 	}
 	used := drift.Elapsed(l.start, now)

@@ -4,22 +4,22 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
+	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Limits on names.
 const (
-	// MaxKey is the longest key, in bytes.
-	MaxKey = 1024
-	// MaxOwner is the longest Config.Owner, in bytes.
-	MaxOwner = 64
+	// maxKey is the longest key, in bytes.
+	maxKey = 1024
+	// maxOwner is the longest Config.Owner, in bytes.
+	maxOwner = 64
 )
 
 // Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
@@ -172,10 +172,10 @@ type Config struct {
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable ASCII without
-	// spaces, at most MaxOwner bytes. Default: none.
+	// spaces, at most 64 bytes. Default: none.
 	Owner string
 
-	// Clock is the client's clock. Default: clock.New(), the machine's.
+	// processClock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
 
 	// Random is the source of values and delays. Reads must not fail, and need not be safe
@@ -219,7 +219,7 @@ func (c Config) complete(n int) (Config, error) {
 }
 
 // ahead is Fence.Ahead: half of the quarantine of a server that may have lost its counters.
-// The other half is for clocks that disagree, see round.
+// The other half is for clocks that disagree, see package settlement.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
@@ -244,7 +244,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	// Before the fields whose defaults follow from it, or the error would name those.
-	if err := wholeMillis("TTL", c.TTL); err != nil {
+	if err := valid.Millis("TTL", c.TTL); err != nil {
 		return err
 	}
 	if c.InstanceTimeout < time.Millisecond {
@@ -254,13 +254,13 @@ func (c Config) validate(n int) error {
 	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
 	}
-	if err := wholeMillis("MaxTTL", c.MaxTTL); err != nil {
+	if err := valid.Millis("MaxTTL", c.MaxTTL); err != nil {
 		return err
 	}
 	if c.MaxTTL > maxMaxTTL {
 		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
 	}
-	if err := wholeMillis("CounterTTL", c.CounterTTL); err != nil {
+	if err := valid.Millis("CounterTTL", c.CounterTTL); err != nil {
 		return err
 	}
 	if c.CounterTTL/10 < c.MaxTTL {
@@ -285,7 +285,7 @@ func (c Config) validate(n int) error {
 	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
 		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
-	if err := validateOwner(c.Owner); err != nil {
+	if err := valid.Owner(c.Owner, maxOwner); err != nil {
 		return err
 	}
 	return c.Terms.validate(c)
@@ -293,7 +293,7 @@ func (c Config) validate(n int) error {
 
 // validate checks the terms against the Config that they are used with.
 func (t Terms) validate(c Config) error {
-	if err := wholeMillis("TTL", t.TTL); err != nil {
+	if err := valid.Millis("TTL", t.TTL); err != nil {
 		return err
 	}
 	if err := c.covers(t.TTL); err != nil {
@@ -325,47 +325,8 @@ func (c *Config) covers(ttl time.Duration) error {
 // clients, and keeps the wait at a first start short.
 const defaultMaxTTL = 30 * time.Second
 
-// maxMaxTTL allows for counters that live ten times as long, see wholeMillis.
+// maxMaxTTL allows for counters that live ten times as long, see valid.Millis.
 const maxMaxTTL = 365 * 24 * time.Hour
-
-// wholeMillis checks that PX can carry a duration.
-func wholeMillis(name string, d time.Duration) error {
-	switch {
-	case d < time.Millisecond:
-		return fmt.Errorf("%w: %s is %v, want at least 1ms: servers count time to live in milliseconds", ErrConfig, name, d)
-	case d%time.Millisecond != 0:
-		return fmt.Errorf("%w: %s is %v, want whole milliseconds, such as %v", ErrConfig, name, d, d.Round(time.Millisecond))
-	case d > 10*365*24*time.Hour:
-		return fmt.Errorf("%w: %s is %v, want at most ten years", ErrConfig, name, d)
-	}
-	return nil
-}
-
-// validateKey checks the name of a resource.
-func validateKey(key string) error {
-	switch {
-	case key == "":
-		return fmt.Errorf("%w: the key is empty, give the resource a name", ErrConfig)
-	case len(key) > MaxKey:
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed; use a hash of it", ErrConfig, len(key), MaxKey)
-	}
-	if i := strings.IndexAny(key, "\x00{}"); i >= 0 {
-		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: the braces mark what decides a key's slot, and the counter's key is put in them", ErrConfig, key, key[i], i)
-	}
-	return nil
-}
-
-func validateOwner(owner string) error {
-	if len(owner) > MaxOwner {
-		return fmt.Errorf("%w: Owner has %d bytes, at most %d are allowed", ErrConfig, len(owner), MaxOwner)
-	}
-	for i := range len(owner) {
-		if owner[i] <= ' ' || owner[i] > '~' {
-			return fmt.Errorf("%w: Owner %q has the byte %q, use printable ASCII without spaces", ErrConfig, owner, owner[i])
-		}
-	}
-	return nil
-}
 
 // Set identifies the instances that a client uses, see wire.Set.
 type Set = wire.Set

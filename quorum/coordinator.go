@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/admission"
@@ -45,7 +44,7 @@ type core struct {
 	queues        *waitQueues
 	subscriptions []*subscription.Keeper // per instance; nil if it cannot notify
 	admission     *admission.Limiter
-	keeper        *keeper
+	keeper        *leaseKeeper
 	watching      sync.Once
 	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
@@ -86,9 +85,9 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
 		reader:     newReader(cfg.Clock),
-		random:     random.New(cfg.Random),
+		random:     &random.Source{Reader: cfg.Random},
 		background: background.New(),
-		admission:  admission.New(cfg.InstanceTimeout, acquisitionsOf(cfg.MaxInFlight)),
+		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
 	}
 	for _, inst := range instances {
 		c.connLife = max(c.connLife, inst.ConnLife())
@@ -97,7 +96,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		return nil, err
 	}
 	c.keeper = newKeeper(c)
-	servers, length := registry.New(), cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
+	servers, length := &registry.Registry{}, cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
 	for _, inst := range instances {
 		c.members = append(c.members, newMember(c, inst, servers, length))
 	}
@@ -252,12 +251,9 @@ func (c *core) watch() {
 // tick reads every instance's clock once, and probes those that are in another run than the
 // last probe found.
 func (c *core) tick() {
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for _, m := range c.members {
-		group.Go(func() error {
-			m.tick()
-			return nil
-		})
+		all.Go(m.tick)
 	}
-	_ = group.Wait() // no error is ever returned
+	all.Wait()
 }

@@ -154,25 +154,6 @@
 //  8. Goroutines of one process may hold the lock one after the other under one value
 //     (Config.Cohorts), within the validity of one round.
 //
-// # Reading the source
-//
-// The files in the order in which to read them:
-//
-//   - Taking a lock: config.go, coordinator.go, acquire.go, round.go (with the argument why
-//     tokens rise), and poll.go, which asks all instances at once for a round, an extension
-//     or a release.
-//   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, keeper.go, release.go,
-//     handle.go.
-//   - One instance: request.go, member.go, valuestate.go.
-//   - Waiting: wait.go, waitqueues.go, cohort.go, notify.go.
-//   - Reports: errors.go, hooks.go, verify.go, inspect.go, redact.go.
-//
-// The packages under internal know nothing of a Coordinator, and can be read alone: majority
-// (counting votes), presence (whether a value may be on an instance), quarantine (whether a
-// server may vote), cleanup (repeating deletes), handoff (the rules of the wait queue),
-// subscription (notifications), admission (overload), handletext, turns, wheel (what is
-// due when), background, registry, rendezvous and random.
-//
 // # Sources
 //
 // The Redis document "Distributed Locks with Redis"; M. Kleppmann, "How to do distributed

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/handletext"
+	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -32,7 +33,7 @@ import (
 //
 // The new lease has a new token, so that a resource that has seen it refuses late writes of
 // the sender. Replacing raises each counter in the same step, so the argument for the order of
-// tokens (see round) covers Resume, too. The new token must also be above the handle's.
+// tokens (package settlement) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
 	key      string
 	value    *string // a pointer, so that fmt doesn't print it as a field of a struct
@@ -285,10 +286,10 @@ func (h Handle) validate() error {
 	if h.value == nil {
 		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
 	}
-	if err := validateKey(h.key); err != nil {
+	if err := valid.Key(h.key, maxKey); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
-	if err := wholeMillis("the handle's TTL", h.ttl); err != nil {
+	if err := valid.Millis("the handle's TTL", h.ttl); err != nil {
 		return err
 	}
 	if h.token > fencing.MaxToken {
@@ -298,7 +299,7 @@ func (h Handle) validate() error {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
 	random, owner, owned := strings.Cut(*h.value, ":")
-	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || validateOwner(owner) != nil {
+	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.deadline.IsZero() || h.sent.IsZero() {

@@ -1,16 +1,15 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -80,7 +79,7 @@ func (h *Holder) text() string {
 }
 
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
-func holderIn(votes []Ballot, quorum int) *Holder {
+func holderIn(votes []Ballot, m majority.Majority) *Holder {
 	var h Holder
 	var times []time.Duration
 	for _, ballot := range votes {
@@ -92,7 +91,7 @@ func holderIn(votes []Ballot, quorum int) *Holder {
 	if len(times) == 0 {
 		return nil
 	}
-	h.Remaining, h.Held = lasts(times, quorum), len(times) >= quorum
+	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q
 	return &h
 }
 
@@ -107,16 +106,13 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	}
 	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}
 	ballots := make([]Ballot, len(c.members))
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for i, m := range c.members {
 		// On ctx itself: a look leaves nothing behind.
-		group.Go(func() error {
-			ballots[i] = m.ask(ctx, cmd)
-			return nil
-		})
+		all.Go(func() { ballots[i] = m.ask(ctx, cmd) })
 	}
-	_ = group.Wait() // no error is ever returned
-	found := inspection(key, c.majority.Q, ballots)
+	all.Wait()
+	found := inspection(key, c.majority, ballots)
 	if ctx.Err() != nil {
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
 	}
@@ -126,8 +122,8 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	return found, nil
 }
 
-func inspection(key string, quorum int, ballots []Ballot) Inspection {
-	found := Inspection{Key: key, Quorum: quorum}
+func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
+	found := Inspection{Key: key, Quorum: m.Q}
 	times := make(map[string][]time.Duration)
 	for _, ballot := range ballots {
 		vote := ballot.Vote
@@ -151,30 +147,11 @@ func inspection(key string, quorum int, ballots []Ballot) Inspection {
 	}
 	for i := range found.Holders {
 		h := &found.Holders[i]
-		h.Held = len(h.Instances) >= quorum
-		h.Remaining = lasts(times[h.Value], quorum)
+		h.Held = len(h.Instances) >= m.Q
+		h.Remaining = m.Lasts(times[h.Value])
 	}
 	slices.SortStableFunc(found.Holders, func(a, b Holder) int { return len(b.Instances) - len(a.Instances) })
 	return found
-}
-
-// lasts is how long at least a quorum of the keys live, or any of them if they are fewer.
-func lasts(times []time.Duration, quorum int) time.Duration {
-	const forever = 1<<63 - 1
-	for i, t := range times {
-		if t == wire.NoExpiry {
-			times[i] = forever
-		}
-	}
-	slices.SortFunc(times, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-	last := times[min(quorum, len(times))-1]
-	if len(times) < quorum {
-		last = times[0]
-	}
-	if last == forever {
-		return wire.NoExpiry
-	}
-	return last
 }
 
 // String is the Inspection in one line, without the holders' values, which are enough to

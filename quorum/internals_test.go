@@ -11,7 +11,9 @@ func QueuesOf(c *Coordinator) int {
 }
 
 // OrderFor is the order in which instances are asked one by one about a key.
-func OrderFor(c *Coordinator, key string) []int { return rendezvous.Order(key, memberOrder{c.core}) }
+func OrderFor(c *Coordinator, key string) []int {
+	return rendezvous.Order(key, len(c.members), c.instance)
+}
 
 // ContextsOf is how many contexts a lease has.
 func ContextsOf(l *Lease) int {

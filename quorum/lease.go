@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/keeper"
 )
 
 // Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil Lease
@@ -39,27 +39,25 @@ type Lease struct {
 	keeps    bool            // the keeper extends it
 	capped   bool            // Terms.MaxLife has cut its TTL
 	passed   bool            // a successor has the value
-	extended bool            // an extension was begun
 	own      context.Context
 
-	kept kept // guarded by the keeper's lock
+	kept keeper.Entry[*Lease] // guarded by the keeper's lock
 
 	done chan struct{} // closed when it has ended; made at its first use, because most leases need none
 
-	extending bool            // an extension is under way
-	extenders []chan struct{} // of the goroutines that wait for its end; the next one's is closed
+	extending chan struct{} // see extensions; nil until an extension is begun
 }
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 	r.state.won(r)
-	return makeLease(c, r.ctx, r.state, r.first(), &c.terms, start)
+	return makeLease(c, r.ctx, r.state, r.tokens.First(), &c.terms, start)
 }
 
 // makeLease makes a lease. The context is detached already.
 func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
 		state: h, token: token, terms: terms, acquired: start,
-		parent: detached, kept: kept{extendAt: never},
+		parent: detached, kept: keeper.NewEntry[*Lease](),
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
@@ -193,18 +191,11 @@ func (l *Lease) Err() error {
 // Done is closed when the lease has ended, at its deadline at the latest.
 func (l *Lease) Done() <-chan struct{} {
 	if l == nil {
-		return ended
+		return l.Context().Done() // which has ended
 	}
 	l.watch()
 	return l.ended()
 }
-
-// ended is the Done of a nil Lease.
-var ended = func() chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}()
 
 // ended is closed when the lease has ended. Nothing may end it in time without watch.
 func (l *Lease) ended() <-chan struct{} {
@@ -225,56 +216,36 @@ func (l *Lease) enterExtension(ctx context.Context) error {
 	if l.tryExtension() {
 		return nil
 	}
-	turn := make(chan struct{})
-	l.mu.Lock()
-	if l.extending {
-		l.extenders = append(l.extenders, turn)
-	} else { // it has just ended
-		l.extending = true
-		close(turn)
-	}
-	l.mu.Unlock()
-	var why error
 	select {
-	case <-turn:
+	case l.extensions() <- struct{}{}:
 		return nil
 	case <-l.ended():
-		why = l.Err()
+		return l.Err()
 	case <-ctx.Done():
-		why = l.extendError(ErrInterrupted, causeOf(ctx), nil)
+		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	l.mu.Lock()
-	i := slices.Index(l.extenders, turn)
-	if i >= 0 {
-		l.extenders = slices.Delete(l.extenders, i, i+1)
-	}
-	l.mu.Unlock()
-	if i < 0 { // its turn came at the same moment
-		l.leaveExtension()
-	}
-	return why
 }
 
 // tryExtension is enterExtension without waiting. It returns false if an extension is under way.
 func (l *Lease) tryExtension() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.extending {
+	select {
+	case l.extensions() <- struct{}{}:
+		return true
+	default:
 		return false
 	}
-	l.extending, l.extended = true, true
-	return true
 }
 
-func (l *Lease) leaveExtension() {
+func (l *Lease) leaveExtension() { <-l.extensions() }
+
+// extensions has room for the one extension that is under way.
+func (l *Lease) extensions() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.extenders) == 0 {
-		l.extending, l.extenders = false, nil
-		return
+	if l.extending == nil {
+		l.extending = make(chan struct{}, 1)
 	}
-	close(l.extenders[0])
-	l.extenders = l.extenders[1:]
+	return l.extending
 }
 
 // releasing reports whether Release was called.
@@ -287,17 +258,8 @@ func (l *Lease) releasing() bool {
 // fit reports whether the lease has the validity that its terms demand. It doesn't end the
 // lease.
 func (l *Lease) fit() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.leftLocked()
+	left := l.leftNow()
 	return left > 0 && left >= l.terms.MinValidity
-}
-
-// expired reports whether the validity is used up. It doesn't end the lease.
-func (l *Lease) expired() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leftLocked() <= 0
 }
 
 func (l *Lease) expiry() error {
@@ -352,7 +314,7 @@ func (l *Lease) announceEnd(why error, ends []*leaseContext) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
-	l.state.c.keeper.remove(l)
+	l.state.c.keeper.Remove(l)
 	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
 		l.state.c.queues.freed(l)
 		if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
@@ -373,7 +335,7 @@ func (l *Lease) watchAndExtend(at time.Duration) (first bool) {
 	l.watched = true
 	l.mu.Unlock()
 	if first {
-		l.state.c.keeper.watch(l, at)
+		l.state.c.keeper.Watch(l, at)
 	}
 	return first
 }
@@ -389,13 +351,6 @@ func (l *Lease) hasEnded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over != nil
-}
-
-// lookAgain is when to check a validity again of which so much is left.
-func lookAgain(left time.Duration) time.Duration {
-	const least = 20 * time.Millisecond
-	//guard:context-after-suspension  a lease's end is noticed even if timers stood still while the machine was suspended
-	return min(left, max(left/4, least))
 }
 
 func (l *Lease) event(err error) LeaseEvent {

@@ -13,10 +13,12 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/admission"
 	"github.com/redquorum/redlock/quorum/internal/background"
 	"github.com/redquorum/redlock/quorum/internal/cleanup"
 	"github.com/redquorum/redlock/quorum/internal/quarantine"
 	"github.com/redquorum/redlock/quorum/internal/registry"
+	"github.com/redquorum/redlock/quorum/internal/serverclock"
 	"github.com/redquorum/redlock/quorum/internal/turns"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -37,13 +39,12 @@ type member struct {
 	cleanup    *cleanup.Queue
 
 	silent        atomic.Bool // its last request had no answer
-	serverClock   serverClock
-	maxInFlight   int
+	serverClock   serverclock.Clock
 	watchRestarts bool
 	watchClock    bool
 
 	mu             sync.Mutex
-	inFlight       int
+	inFlight       admission.InFlight
 	quarantine     quarantine.State
 	monitor        drift.Monitor
 	probed         bool
@@ -58,7 +59,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		inst: inst, name: inst.Name(),
 		clock: c.clock, reader: c.reader, background: c.background, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
 		servers:       servers,
-		maxInFlight:   c.cfg.MaxInFlight,
+		inFlight:      admission.InFlight{Most: c.cfg.MaxInFlight},
 		watchRestarts: c.cfg.RestartQuarantine == On,
 		watchClock:    c.cfg.ClockMonitor == On,
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
@@ -67,7 +68,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		// faster is as bad as one that jumps.
 		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 	}
-	m.turns = turns.New(&m.mu, m.reader)
+	m.turns = &turns.Queue{Owner: &m.mu, Reader: m.reader}
 	m.cleanup = cleanup.New(cleanup.Config{
 		Delete: func(key, value string) wire.Vote {
 			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Value: value}).Vote
@@ -110,30 +111,11 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	}
 }
 
-// enterLocked counts one more request in flight. A quarter of MaxInFlight is kept for
-// Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
-func (m *member) enterLocked(op wire.Op) error {
-	most := m.maxInFlight
-	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
-	if !op.Held() {
-		most = acquisitionsOf(most)
-	}
-	if m.inFlight >= most {
-		return fmt.Errorf("%w: %d requests to this instance are unanswered; wait for it, or raise Config.MaxInFlight", ErrOverloaded, m.inFlight)
-	}
-	m.inFlight++
-	return nil
-}
-
 func (m *member) leave() {
 	m.mu.Lock()
-	m.inFlight--
+	m.inFlight.Leave()
 	m.mu.Unlock()
 }
-
-// acquisitionsOf is the part of MaxInFlight for requests that are not about a key that the
-// client has set before.
-func acquisitionsOf(maxInFlight int) int { return maxInFlight - maxInFlight/4 }
 
 // admit counts a request in flight, and returns the standing where the use needs it. The
 // error says why the request is not admitted.
@@ -145,7 +127,7 @@ func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.enterLocked(op); err != nil {
+	if err := m.inFlight.Enter(op); err != nil {
 		return standing{}, err
 	}
 	if use == uncounted {
@@ -302,7 +284,7 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
 		return ballot
 	}
-	m.serverClock.learn(vote.Clock, sent, received)
+	m.serverClock.Learn(vote.Clock, sent, received)
 	m.observe(vote.Clock, sent, received)
 	m.cleanup.Answered(received.Mono)
 	return ballot
@@ -452,7 +434,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
 	}
-	m.serverClock.learn(id.Clock, sent, received)
+	m.serverClock.Learn(id.Clock, sent, received)
 	m.observe(id.Clock, sent, received)
 	return id, nil
 }

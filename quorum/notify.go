@@ -26,15 +26,13 @@ import (
 // asks for votes like any other.
 
 // queueInstance is the instance at which processes queue for the key.
-func (c *core) queueInstance(key string) int { return rendezvous.First(key, memberOrder{c}) }
+func (c *core) queueInstance(key string) int {
+	return rendezvous.First(key, len(c.members), c.instance)
+}
 
-// memberOrder makes the members rendezvous.Instances.
-type memberOrder struct{ c *core }
-
-func (o memberOrder) N() int { return len(o.c.members) }
-
-func (o memberOrder) Instance(i int) (name string, silent bool) {
-	return o.c.members[i].name, o.c.members[i].silent.Load()
+// instance is what package rendezvous needs to know of an instance.
+func (c *core) instance(i int) (name string, silent bool) {
+	return c.members[i].name, c.members[i].silent.Load()
 }
 
 // notifiesAt is the instance on which a release is to notify a waiter, -1 if it can't.

@@ -3,7 +3,7 @@ package quorum
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -11,72 +11,16 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/internal/rendezvous"
+	"github.com/redquorum/redlock/quorum/internal/serverclock"
+	"github.com/redquorum/redlock/quorum/internal/settlement"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // round is one attempt to win a lease: one value, one vote from each instance, one decision.
 // It has two stages. In the first the instances vote. When a quorum has granted, the round
-// chooses its token (see choose), usually the largest of their counters. If the counters
-// differ, the second stage raises the lower ones. The round is won when a quorum has the token.
-// Those instances are its settled quorum.
-//
-// A round that reserves tokens has several: T, the last one, and those below it down to its
-// first, F. Without reserved tokens F is T. For each settled instance F is at least the first
-// token of that instance's vote, and T at least the last one.
-//
-// Why tokens rise. Let A and B be won rounds, A the earlier one, and s an instance in
-// both settled quorums. The claim is that T_A < F_B.
-//
-// Case 1: s kept its data. When A was settled on s, s's counter was at least T_A while the key
-// still had A's value: either A's vote there was T_A, or a raise found the value in place. B's
-// grant on s came after A's value had gone, and the counter only rises, so the first token of
-// B's vote on s is above T_A. F_B is no less than that. Clocks and pauses have no part in this.
-//
-// Case 2: s lost its data after A was settled on it, or came back with older data, after a
-// restart or because a replica took its place. This takes three steps, each enforced by some
-// line, and one assumption.
-//
-//  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
-//     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
-//     bounds every grant by a script, transaction.go every other one, and lift.lua every
-//     raise.
-//  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
-//     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
-//     of the server that the request named (standing.counts).
-//  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
-//     was in another run, or the counter was lost, the first grant in a run raises it to the
-//     clock, or above it to where the request says (count in counter.lua; see Request.Run and
-//     Fence.Token). In both cases a transaction grants nothing.
-//
-// The assumption: the difference between s's clock at A and the clock of s, or of the server in
-// its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,
-// so the clock shows at least half of MaxTTL more: at least T_A. Hence T_A < F_B. The rate at
-// which tokens are given doesn't matter: a server that gives them faster than its clock ticks
-// reserves fewer, and then none.
-//
-// If the clocks disagree by more than that, and all instances in both quorums lost their data as
-// well, F_B may be below T_A, by no more than the excess. A resource that has seen T_A then
-// refuses B. Verify reports servers whose clocks are that far apart.
-//
-// Case 2 also requires:
-//   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run
-//     names none, and the server goes on from the counter that it has.
-//   - The client that asks s knows that it has to wait: it has seen the earlier run, or the mark
-//     on s is young, or s shows its uptime. A client that starts after a failover to a replica
-//     that has been up for long knows none of these. Nor does a client wait for a server that
-//     the operator vouches for. Then only the time that s was down has passed between A and B.
-//   - Runs are never reused. A master that is demoted and becomes master again without a restart,
-//     and without what its successor granted, has the same run ID, but another replication ID,
-//     and another mark or none.
-//   - A name does not come back to a server that it led to before, in the same run, later than
-//     MaxTTL after the last vote at another server (quarantine.State.Known). If it does, the
-//     counter there goes on from its old value, and tokens fall.
-//
-// A counter that is evicted within a run, or flushed where no mark is kept, also starts from the
-// clock, but no client waits. In this case, and in the two without a wait above, tokens rise if
-// T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
-// clock: a counter gets ahead of its server's clock only if another server's clock is ahead, and
-// for some round trips after it started (startToken).
+// chooses its token, usually the largest of their counters. If the counters differ, the second
+// stage raises the lower ones. The round is won when a quorum has the token. Those instances are
+// its settled quorum. Package settlement has the choice, and the argument why tokens rise.
 type round struct {
 	poll
 	c   *core
@@ -85,13 +29,12 @@ type round struct {
 	resumes bool // it resumes a lease that was handed off, see Handle
 
 	// Guarded by the poll's lock.
-	stage    stage
-	token    fencing.Token  // the last of the round's, once chosen
-	reserved int            // how many more belong to the round, right below it
-	settled  majority.Tally // in the second stage: Granted counts instances that have the token
-	lost     error          // why, once lost
-	last     []Ballot       // the ballots at the decision, once lost
-	raises   []Ballot       // why instances that granted don't have the token
+	stage   stage
+	tokens  settlement.Tokens // once chosen
+	settled majority.Tally    // in the second stage: Granted counts instances that have the token
+	lost    error             // why, once lost
+	last    []Ballot          // the ballots at the decision, once lost
+	raises  []Ballot          // why instances that granted don't have the token
 }
 
 type stage uint8
@@ -145,6 +88,15 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 	return ballots
 }
 
+// clocks yields the clocks of the instances that answer.
+func (c *core) clocks(yield func(*serverclock.Clock) bool) {
+	for _, m := range c.members {
+		if !m.silent.Load() && !yield(&m.serverClock) {
+			return
+		}
+	}
+}
+
 // roundOptions say how a round is run.
 type roundOptions struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
@@ -185,7 +137,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	r := c.newRound(ctx, key, value, c.terms)
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
-		r.cmd.Fence.Token = c.startToken(start)
+		r.cmd.Fence.Token = serverclock.Start(c.clocks, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
 	}
 	interrupt := r.run(ctx, opts.oneFirst, start)
 
@@ -204,7 +156,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 		case ErrInterrupted:
 			roundErr.Cause = causeOf(ctx)
 		case ErrTaken:
-			roundErr.Holder = holderIn(roundErr.Votes, c.majority.Q)
+			roundErr.Holder = holderIn(roundErr.Votes, c.majority)
 		}
 		//guard:rollback  a lost round deletes what it has set
 		r.rollBack(ctx)
@@ -216,7 +168,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	}
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
-		end.Token, end.Validity, end.Ballots = r.first(), validity, r.snapshot()
+		end.Token, end.Validity, end.Ballots = r.tokens.First(), validity, r.snapshot()
 		c.withHook(lease, func() { hooks.RoundDecided(ctx, end) })
 	}
 	return lease, nil
@@ -248,11 +200,6 @@ func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift
 	return err
 }
 
-// first is the first of a round's tokens.
-//
-//guard:reserved-below-token  the reserved tokens are settled together with the token
-func (r *round) first() fencing.Token { return r.token - fencing.Token(r.reserved) }
-
 // run sends the requests and returns when the round is decided, or the error that interrupted
 // it.
 func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) error {
@@ -270,7 +217,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // one answers. If a round was split between several clients, only one of them passes this, and
 // the next round isn't split again. done says that the answer decided the round.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range rendezvous.Order(r.cmd.Key, memberOrder{r.c}) {
+	for _, i := range rendezvous.Order(r.cmd.Key, len(r.c.members), r.c.instance) {
 		voted := make(chan struct{})
 		r.part(i).voted = voted
 		r.ask(i, drift.Instant{})
@@ -324,7 +271,7 @@ func (r *round) secondRequest(i int) *wire.Request {
 	}
 	return &wire.Request{
 		Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value,
-		Fence: wire.Fence{On: true, Token: r.token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
+		Fence: wire.Fence{On: true, Token: r.tokens.Last, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
 	}
 }
 
@@ -352,7 +299,7 @@ func (r *round) count(i int, vote *wire.Vote) {
 		// Not needed any more. But the instance has the lease and its token, so that an
 		// extension need not restore them.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
-		if vote.Outcome == wire.Granted && vote.Token >= r.token {
+		if vote.Outcome == wire.Granted && vote.Token >= r.tokens.Last {
 			r.state.settle(i)
 		}
 	}
@@ -361,16 +308,16 @@ func (r *round) count(i int, vote *wire.Vote) {
 // beginRaising ends the first stage if a token can be chosen, which fixes the token. Otherwise
 // the round goes on voting while the missing votes can help.
 func (r *round) beginRaising() {
-	token, reserved, agree := r.choose()
+	tokens, agree := r.rules().Choose(r.votes())
 	if agree < r.settled.Q {
 		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
 		if agree+r.tally.Missing() < r.settled.Q {
-			r.blame(token)
+			r.blame(tokens.Last)
 			r.finish(lost, ErrTokenRace)
 		}
 		return
 	}
-	r.stage, r.token, r.reserved = raising, token, reserved
+	r.stage, r.tokens = raising, tokens
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
@@ -378,65 +325,33 @@ func (r *round) beginRaising() {
 	}
 }
 
-// choose finds the token of the round: the largest of the votes' tokens that a quorum can have.
-// agree is how many instances can have it, and reserved how many tokens right below it belong
-// to the round, too. If no quorum can have any token, it returns the one that the most
-// instances can have, the lowest of several.
-//
-// The token isn't simply the largest: a server whose clock is far ahead may have started a lost
-// counter from that clock, and would raise the others. Such a server loses its own vote, and
-// no more.
-func (r *round) choose() (token fencing.Token, reserved, agree int) {
-	for i := range r.ballots {
-		vote := &r.ballots[i].Vote
-		if vote.Outcome != wire.Granted || agree > 0 && vote.Token == token {
-			continue
-		}
-		n, first := 0, fencing.Token(0)
-		for j := range r.ballots {
-			if other := &r.ballots[j].Vote; r.canHave(other, vote.Token) {
-				n++
-				//guard:first-is-new  a round's reserved tokens are new on each instance that counts for the token
-				first = max(first, firstOf(other))
+// rules are those of the settlement.
+func (r *round) rules() settlement.Rules {
+	return settlement.Rules{Quorum: r.settled.Q, Ahead: r.cmd.Fence.Ahead}
+}
+
+// votes iterates over the votes. r.mu is held.
+func (r *round) votes() iter.Seq[*wire.Vote] {
+	return func(yield func(*wire.Vote) bool) {
+		for i := range r.ballots {
+			if !yield(&r.ballots[i].Vote) {
+				return
 			}
 		}
-		//guard:largest-token  the token is the largest that a quorum can have
-		if n >= r.settled.Q && (agree < r.settled.Q || vote.Token > token) ||
-			agree < r.settled.Q && (n > agree || n == agree && vote.Token < token) {
-			token, reserved, agree = vote.Token, int(vote.Token-first), n
-		}
 	}
-	return token, reserved, agree
 }
-
-// canHave reports whether an instance with this vote can have the token: it granted no larger
-// one, and its counter may be raised so far ahead of its clock.
-func (r *round) canHave(vote *wire.Vote, token fencing.Token) bool {
-	//guard:no-vote-above  no instance that counts for a token has granted a larger one
-	return vote.Outcome == wire.Granted && vote.Token <= token &&
-		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
-		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.cmd.Fence.Ahead).UnixMicro())
-}
-
-// firstOf is the first of a vote's tokens.
-func firstOf(vote *wire.Vote) fencing.Token { return vote.Token - fencing.Token(vote.Reserved) }
 
 // blame notes which instances kept the others from agreeing on a token.
 func (r *round) blame(token fencing.Token) {
 	for i := range r.ballots {
-		vote := &r.ballots[i].Vote
-		if vote.Outcome != wire.Granted || r.canHave(vote, token) {
-			continue
+		if why := r.rules().Obstacle(&r.ballots[i].Vote, token); why != nil {
+			r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
 		}
-		by, word := time.Duration(int64(vote.Token-token))*time.Microsecond, "ahead of"
-		if vote.Token < token {
-			by, word = time.UnixMicro(int64(token)).Sub(vote.Clock), "behind"
-		}
-		r.raises = append(r.raises, Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: fmt.Errorf(
-			"its counter, which starts from its clock, is %v %s those of other instances, which follow by %v at most (half of MaxTTL); set the clocks of the servers right, or wait until they have caught up",
-			by, word, r.cmd.Fence.Ahead)}})
 	}
 }
+
+// firstOf is the first of a vote's tokens.
+func firstOf(vote *wire.Vote) fencing.Token { return vote.First() }
 
 // settle counts instance i for the token, as far as its vote decides it: the instance has the
 // token, can't have it, or has yet to be raised to it.
@@ -449,7 +364,7 @@ func (r *round) settle(i int) {
 	case vote.Outcome != wire.Granted:
 		r.countSettled(wire.Failed)
 	//guard:lower-is-raised  a counter below the token is raised before it counts
-	case vote.Token < r.token:
+	case vote.Token < r.tokens.Last:
 		// To be raised; counted when that is answered.
 	default:
 		r.state.settle(i)
@@ -457,20 +372,13 @@ func (r *round) settle(i int) {
 	}
 }
 
-// settles is Granted if an instance that has the token counts for it. It doesn't if it granted a
-// larger token, or reserved fewer than the round has. The proof needs the round's first token
-// to be no less than the first token of every settled vote, and its last one no less than the
-// last. When the tokens are fixed, only a late vote can fail this, or an instance that choose
-// left out.
+// settles is Granted if an instance that has the token counts for it.
 func (r *round) settles(i int) wire.Outcome {
-	vote := &r.ballots[i].Vote
-	//guard:above-is-not-settled  a late grant above the token doesn't count for it
-	//guard:reserved-is-settled  a late grant that reserved fewer tokens than the round has doesn't count for it
-	if vote.Token <= r.token && firstOf(vote) <= r.first() {
-		return wire.Granted
+	if why := r.tokens.Counts(&r.ballots[i].Vote); why != nil {
+		r.note(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
+		return wire.Failed
 	}
-	r.note(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: fmt.Errorf("it granted the tokens %d to %d, when the round had settled on %d to %d", firstOf(vote), vote.Token, r.first(), r.token)}})
-	return wire.Failed
+	return wire.Granted
 }
 
 func (r *round) countSettled(o wire.Outcome) {
@@ -491,7 +399,7 @@ func (r *round) behind(i int) bool {
 	// A late vote of a won round is raised, too: its counter then helps the next holder's
 	// proof.
 	//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
-	return vote.Outcome == wire.Granted && vote.Token < r.token && (r.stage == raising || r.stage == won)
+	return vote.Outcome == wire.Granted && vote.Token < r.tokens.Last && (r.stage == raising || r.stage == won)
 }
 
 func (r *round) countRaise(i int, ballot Ballot) {

@@ -34,8 +34,7 @@ type valueState struct {
 // slot is the value on one instance.
 type slot struct {
 	queue      []work // the work behind the one that has begun
-	unfinished int32  // how much work has not ended
-	busy       bool   // work has begun and not ended
+	unfinished int32  // how much work has not ended: that which has begun, and the queue
 	token      bool   // the counter there is known to have reached the token
 	presence   presence.State
 }
@@ -70,12 +69,11 @@ func (h *valueState) queue(i int, w work, now drift.Instant) {
 	s := &h.slots[i]
 	s.unfinished++
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
-	if s.busy {
+	if s.unfinished > 1 {
 		s.queue = append(s.queue, w)
 		h.mu.Unlock()
 		return
 	}
-	s.busy = true
 	h.mu.Unlock()
 	w.begin(now)
 }
@@ -89,7 +87,7 @@ func (h *valueState) ended(i int) {
 	if len(s.queue) > 0 {
 		next, s.queue = s.queue[0], s.queue[1:]
 	} else {
-		s.busy, s.queue = false, nil
+		s.queue = nil
 		h.dropRoundLocked()
 	}
 	h.mu.Unlock()
@@ -104,7 +102,7 @@ func (h *valueState) ended(i int) {
 func (h *valueState) won(r *round) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.round, h.reserved = r, r.reserved
+	h.round, h.reserved = r, r.tokens.Reserved
 	h.dropRoundLocked()
 }
 

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/advice"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -61,48 +60,20 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
-	if n := len(c.members); n%2 == 0 {
-		report.Notes = append(report.Notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
-	} else if n == 1 {
-		report.Notes = append(report.Notes, "one instance has no redundancy: its failure is the lock's")
+	clocks := make([]advice.Clock, len(report.Instances))
+	for i, r := range report.Instances {
+		clocks[i] = advice.Clock{Server: r.Name, Offset: r.ClockOffset, Uncertainty: r.ClockUncertainty}
 	}
-	report.Notes = append(report.Notes, report.apart(c.cfg.ahead())...)
+	report.Notes = advice.Servers(clocks, c.cfg.ahead())
 	return report, report.join()
-}
-
-// apart notes two servers whose clocks certainly differ by more than Fence.Ahead. Leases don't
-// depend on that, but the order of tokens does: new and lost counters start from the clocks.
-func (r Report) apart(most time.Duration) []string {
-	var ahead, behind *InstanceReport // by what is certain
-	for i := range r.Instances {
-		inst := &r.Instances[i]
-		if inst.ClockUncertainty == 0 {
-			continue // its clock isn't known
-		}
-		if ahead == nil || inst.ClockOffset-inst.ClockUncertainty > ahead.ClockOffset-ahead.ClockUncertainty {
-			ahead = inst
-		}
-		if behind == nil || inst.ClockOffset+inst.ClockUncertainty < behind.ClockOffset+behind.ClockUncertainty {
-			behind = inst
-		}
-	}
-	if ahead == nil {
-		return nil
-	}
-	least := (ahead.ClockOffset - ahead.ClockUncertainty) - (behind.ClockOffset + behind.ClockUncertainty)
-	if least <= most {
-		return nil
-	}
-	return []string{fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrTokenRace), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
-		ahead.Name, least.Round(time.Millisecond), behind.Name, most)}
 }
 
 // probeAll probes every member on ctx, each under its own timeout. err says why a probe had no
 // answer.
 func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, err error)) {
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for i, m := range c.members {
-		group.Go(func() error {
+		all.Go(func() {
 			timeout := max(m.timeout, verifyTimeout)
 			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
@@ -115,10 +86,9 @@ func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, 
 			r := m.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
 			done(i, r, err)
-			return nil
 		})
 	}
-	_ = group.Wait() // no error is ever returned
+	all.Wait()
 }
 
 // verifyTimeout is the least time that Verify and Trust give an instance, because at the start
@@ -167,26 +137,8 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = m.notes(id)
+	r.Notes = advice.Server(id, m.watchRestarts)
 	return r
-}
-
-// notes are remarks that an operator should know, and may have intended.
-func (m *member) notes(id wire.Identity) []string {
-	var notes []string
-	if id.Persistence != "" && id.Persistence != "aof always" {
-		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
-	}
-	if m.watchRestarts && id.Served < 0 && id.Run() != "" {
-		notes = append(notes, "no mark can be kept on it: a client that starts will not notice that its name led to another server a moment ago; allow its user the key of the mark (instance.MarkKey)")
-		if id.Promoted {
-			notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
-		}
-	}
-	for _, h := range id.Hidden {
-		notes = append(notes, "hidden: "+h)
-	}
-	return notes
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/pace"
 	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -212,7 +213,7 @@ func heldFor(holder *Lease) time.Duration {
 	if left := holder.Validity(); left > 0 {
 		// In parts, as the lease's own watcher does: after a suspension the timer would be
 		// late.
-		return lookAgain(left)
+		return pace.LookAgain(left)
 	}
 	if holder.releasing() {
 		// Its deletes are under way, and would meet the requests of a round.
@@ -373,18 +374,18 @@ func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	if h := last.Holder; h != nil && h.Here && h.Remaining > 0 {
 		return min(pause, h.Remaining)
 	}
-	if free, known := freeIn(last.Votes, w.c.quarantines(w.c.reader.Now()), w.c.majority.Q); known {
+	if free := freeIn(last.Votes, w.c.quarantines(w.c.reader.Now()), w.c.majority.Q); free > 0 {
 		pause = min(pause, free)
 	}
 	return pause
 }
 
 // freeIn is when a quorum can be free at the latest, if no holder extends: the Q-th smallest
-// of the times that instances gave. Instances that granted are free now.
+// of the times that instances gave, 0 if they gave none. Instances that granted are free now.
 //
 // It takes the quarantines from the members, and not from the failed votes: these come all at
 // once, and it depends on the scheduler which of them were counted before the round was lost.
-func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) (time.Duration, bool) {
+func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Duration {
 	var times []time.Duration
 	for i, ballot := range votes {
 		vote := ballot.Vote
@@ -398,13 +399,12 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) (time.Du
 		}
 	}
 	if len(times) == 0 {
-		return 0, false
+		return 0
 	}
 	slices.Sort(times)
 	// Fewer than a quorum are known if the round was given up at its first instance, or if
 	// instances are down. Then another try is due when the known ones are free.
-	free := times[min(quorum, len(times))-1]
-	return free, free > 0
+	return times[min(quorum, len(times))-1]
 }
 
 // hopeless reports whether so many instances failed permanently that no waiting helps.

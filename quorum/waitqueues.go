@@ -314,7 +314,7 @@ func (l *waitQueues) dropLocked(key string, q *queue) {
 func (l *waitQueues) sweepLocked() {
 	now := l.reader.Now().Mono
 	for key, q := range l.queues {
-		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.expired()) && q.Settled(now) {
+		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.leftNow() <= 0) && q.Settled(now) {
 			delete(l.queues, key)
 		}
 	}

@@ -15,13 +15,13 @@ type span struct {
 	before     *span // nil for the first one
 }
 
-// Clock is one process's monotonic clock and wall clock, each a linear function of true
+// processClock is one process's monotonic clock and wall clock, each a linear function of true
 // time. The code under test reads the time from it. Only the driver changes it, and only
 // while the process's goroutines are blocked.
 //
 // Timer, Ticker and AfterFunc return concrete types that work only in real time. A process
 // that calls them is reported (see Violation), and their timers never fire.
-type Clock struct {
+type processClock struct {
 	p *process
 	// start and started are what the clocks showed when the process started.
 	start   time.Time
@@ -38,27 +38,27 @@ type Clock struct {
 	frozen bool  // and the wall clock too
 }
 
-var _ clock.Clock = (*Clock)(nil)
+var _ clock.Clock = (*processClock)(nil)
 
-func newClock(p *process, now int64) *Clock {
-	c := &Clock{p: p}
+func newClock(p *process, now int64) *processClock {
+	c := &processClock{p: p}
 	c.latest.Store(&span{mono: linear{from: now}, wall: linear{from: now, value: epoch + now}})
 	c.start, c.started = c.now(), c.mono()
 	return c
 }
 
 // continueFrom continues the machine's clock in a new process.
-func (c *Clock) continueFrom(from *Clock, now int64) {
+func (c *processClock) continueFrom(from *processClock, now int64) {
 	c.ppm = from.ppm
 	s := from.present()
 	c.latest.Store(&span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)})
 	c.start, c.started = c.now(), c.mono()
 }
 
-func (c *Clock) present() *span { return c.latest.Load() }
+func (c *processClock) present() *span { return c.latest.Load() }
 
 // shows is the span that the process reads from, and the true time at which it does.
-func (c *Clock) shows() (*span, int64) {
+func (c *processClock) shows() (*span, int64) {
 	at := c.p.present()
 	if s := c.future.Load(); s != nil && at > c.p.w.now.Load() {
 		return s, at
@@ -68,7 +68,7 @@ func (c *Clock) shows() (*span, int64) {
 
 // foresee shows the process its clocks as they will be at a moment to which it runs ahead.
 // All changes until then come from the schedule or from the suspension itself.
-func (c *Clock) foresee(until int64, suspended, frozen bool) {
+func (c *processClock) foresee(until int64, suspended, frozen bool) {
 	s, now := c.shows()
 	ppm := c.ppm
 	turn := func(at int64) {
@@ -99,23 +99,23 @@ func (c *Clock) foresee(until int64, suspended, frozen bool) {
 
 // sleep stops the monotonic clock at the true time now, and with frozen the wall
 // clock.
-func (c *Clock) sleep(now int64, frozen bool) {
+func (c *processClock) sleep(now int64, frozen bool) {
 	c.asleep, c.frozen = true, c.frozen || frozen
 	c.tune(now)
 }
 
-func (c *Clock) wake(now int64) {
+func (c *processClock) wake(now int64) {
 	c.asleep, c.frozen = false, false
 	c.tune(now)
 }
 
-func (c *Clock) setRate(now, ppm int64) {
+func (c *processClock) setRate(now, ppm int64) {
 	c.ppm = ppm
 	c.tune(now)
 }
 
 // tune begins a new span at the rates that apply now.
-func (c *Clock) tune(now int64) {
+func (c *processClock) tune(now int64) {
 	mono, wall := c.ppm, c.ppm
 	if c.asleep {
 		mono = -million
@@ -127,19 +127,19 @@ func (c *Clock) tune(now int64) {
 	c.latest.Store(&span{mono: s.mono.turn(now, mono), wall: s.wall.turn(now, wall), before: s})
 }
 
-func (c *Clock) stepWall(now, by int64) {
+func (c *processClock) stepWall(now, by int64) {
 	s := c.present()
 	c.latest.Store(&span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by), before: s})
 }
 
-func (c *Clock) mono() int64 {
+func (c *processClock) mono() int64 {
 	s, at := c.shows()
 	return s.mono.at(at)
 }
 
 // Now reads the wall clock. Like Since it is a reading at which a Pause or a Suspend can
 // happen, see Fault.Op.
-func (c *Clock) Now() time.Time {
+func (c *processClock) Now() time.Time {
 	t := c.now()
 	if c.p.stopsAtReading() {
 		t = c.now()
@@ -148,7 +148,7 @@ func (c *Clock) Now() time.Time {
 }
 
 // Since is the monotonic time since t, which must be a reading of Now.
-func (c *Clock) Since(t time.Time) time.Duration {
+func (c *processClock) Since(t time.Time) time.Duration {
 	d := c.since(t)
 	if c.p.stopsAtReading() {
 		d = c.since(t)
@@ -156,18 +156,18 @@ func (c *Clock) Since(t time.Time) time.Duration {
 	return d
 }
 
-func (c *Clock) now() time.Time {
+func (c *processClock) now() time.Time {
 	s, at := c.shows()
 	return time.Unix(0, s.wall.at(at)).UTC()
 }
 
-func (c *Clock) since(t time.Time) time.Duration { return time.Duration(c.mono() - c.monoAt(t)) }
+func (c *processClock) since(t time.Time) time.Duration { return time.Duration(c.mono() - c.monoAt(t)) }
 
 // monoAt is the monotonic clock's reading when the wall clock showed t. A real time.Time
 // carries both readings; here it is looked up. After a step back, the wall clock has
 // shown some times twice: then t means the start of the process if it matches, and
 // otherwise the later moment.
-func (c *Clock) monoAt(t time.Time) int64 {
+func (c *processClock) monoAt(t time.Time) int64 {
 	if t.Equal(c.start) {
 		return c.started
 	}
@@ -183,17 +183,17 @@ func (c *Clock) monoAt(t time.Time) int64 {
 }
 
 // Until is the wall time until t.
-func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
+func (c *processClock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
 
 // After sends the time once d has passed on the monotonic clock.
-func (c *Clock) After(d time.Duration) <-chan time.Time {
+func (c *processClock) After(d time.Duration) <-chan time.Time {
 	ch := make(chan time.Time, 1)
 	c.p.set(&timer{p: c.p, due: c.mono() + int64(max(0, d)), ch: ch})
 	return ch
 }
 
 // Tick sends the time after every d until the process ends.
-func (c *Clock) Tick(d time.Duration) <-chan time.Time {
+func (c *processClock) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
@@ -203,19 +203,19 @@ func (c *Clock) Tick(d time.Duration) <-chan time.Time {
 }
 
 // Sleep returns once d has passed on the monotonic clock.
-func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
+func (c *processClock) Sleep(d time.Duration) { <-c.After(d) }
 
 // WithDeadline is context.WithDeadline on this clock.
-func (c *Clock) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+func (c *processClock) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	return c.with(parent, deadline, c.Until(deadline))
 }
 
 // WithTimeout is context.WithTimeout on this clock.
-func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func (c *processClock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return c.with(parent, c.now().Add(d), d)
 }
 
-func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
+func (c *processClock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx := &timeout{parent: parent, deadline: deadline}
 	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
 		ctx.deadline = outer
@@ -240,17 +240,19 @@ func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration
 // The rest of clock.Clock.
 
 // AfterFunc is not simulated, see Clock.
-func (c *Clock) AfterFunc(time.Duration, func()) *clock.Timer {
+func (c *processClock) AfterFunc(time.Duration, func()) *clock.Timer {
 	return c.unusable("AfterFunc").AfterFunc(time.Hour, func() {})
 }
 
 // Timer is not simulated, see Clock.
-func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").Timer(time.Hour) }
+func (c *processClock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").Timer(time.Hour) }
 
 // Ticker is not simulated, see Clock.
-func (c *Clock) Ticker(time.Duration) *clock.Ticker { return c.unusable("Ticker").Ticker(time.Hour) }
+func (c *processClock) Ticker(time.Duration) *clock.Ticker {
+	return c.unusable("Ticker").Ticker(time.Hour)
+}
 
-func (c *Clock) unusable(method string) clock.Clock {
+func (c *processClock) unusable(method string) clock.Clock {
 	c.p.report(Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
 	return clock.NewMock()
 }
@@ -258,7 +260,7 @@ func (c *Clock) unusable(method string) clock.Clock {
 // clockReadings is what a process's clocks show, as it sees them.
 type clockReadings struct{ mono, wall int64 }
 
-func (c *Clock) readingsAt(now int64) clockReadings {
+func (c *processClock) readingsAt(now int64) clockReadings {
 	s := c.present()
 	return clockReadings{s.mono.at(now), s.wall.at(now)}
 }

@@ -216,7 +216,7 @@ func (r *readings) count(i int, f *byReading, p *process) {
 func (o *read) frames(yield func(runtime.Frame) bool) {
 	for frames := runtime.CallersFrames(o.callers[:o.n]); ; {
 		f, more := frames.Next()
-		if !strings.Contains(f.Function, "/simulation.(*Clock).") && !yield(f) || !more {
+		if !strings.Contains(f.Function, "/simulation.(*processClock).") && !yield(f) || !more {
 			return
 		}
 	}

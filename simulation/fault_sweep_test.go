@@ -42,7 +42,7 @@ func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation
 // swept is one of these.
 func swept(t *testing.T, seed uint64, cfg simulation.Config, kinds []simulation.Kind, more ...simulation.Fault) (simulation.Schedule, simulation.Result) {
 	t.Helper()
-	schedule := simulation.DrawOf(seed, cfg, kinds, 16, 10*time.Second)
+	schedule := simulation.Draw(seed, cfg, kinds, 16, 10*time.Second)
 	schedule = slices.DeleteFunc(schedule, func(f simulation.Fault) bool {
 		// A write that is late or arrives twice is no lock's business.
 		return f.Server == simulation.Resource && cfg.Guard != simulation.GuardIdempotent

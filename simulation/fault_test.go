@@ -492,7 +492,7 @@ func TestCounters(t *testing.T) {
 	for seed := uint64(0); seed < 300 && len(missing()) > 0; seed++ {
 		_, r := drawn(t, seed)
 		count(r.Log.Counts())
-		schedule := simulation.DrawOf(seed, cfg, simulation.Kinds(), 16, 10*time.Second)
+		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 16, 10*time.Second)
 		schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
 		count(run(t, seed, cfg, schedule, watchAndContend).Log.Counts())
 	}

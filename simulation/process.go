@@ -17,7 +17,7 @@ type process struct {
 	w     *world
 	index int
 	name  string
-	clock *Clock
+	clock *processClock
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 

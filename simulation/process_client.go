@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -58,8 +60,8 @@ const resourcePatience = time.Second
 // Context is the process's context. It never ends.
 func (c *Client) Context() context.Context { return c.ctx }
 
-// Clock is the process's clock.
-func (c *Client) Clock() *Clock { return c.p.clock }
+// processClock is the process's clock.
+func (c *Client) Clock() clock.Clock { return c.p.clock }
 
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {

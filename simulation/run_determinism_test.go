@@ -88,7 +88,7 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	}
-	schedule := simulation.Draw(seed, cfg, 8, 20*time.Second)
+	schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 20*time.Second)
 	r, err := simulation.Run(seed, cfg, schedule, contend)
 	require.NoError(t, err, "%+v", schedule)
 	return schedule, r

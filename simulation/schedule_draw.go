@@ -14,18 +14,13 @@ func Kinds() []Kind {
 	}
 }
 
-// Draw draws a random schedule from a seed: first the kinds of faults of the run, then
-// up to most faults of these kinds within span. Runs with few kinds find bugs that runs
-// with all kinds hide ("swarm testing").
+// Draw draws a random schedule from a seed: first those of the kinds of faults that the run
+// has, then up to most faults of these kinds within span. Runs with few kinds find bugs that
+// runs with all kinds hide ("swarm testing"). Without kinds there are no faults.
 //
 // It draws everything that Config allows, except a disk that lies: a Restart keeps at
 // least what Config.Persistence says.
-func Draw(seed uint64, cfg Config, most int, span time.Duration) Schedule {
-	return DrawOf(seed, cfg, Kinds(), most, span)
-}
-
-// DrawOf is Draw restricted to some kinds of faults. Without kinds there are no faults.
-func DrawOf(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
+func Draw(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
 	cfg = cfg.complete()
 	of = slices.DeleteFunc(slices.Clone(of), func(k Kind) bool { return k == Lag && cfg.Replicas == 0 })
 	if len(of) == 0 || most < 1 {

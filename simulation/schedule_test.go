@@ -17,7 +17,7 @@ func TestScheduleAsJSON(t *testing.T) {
 	for seed := range uint64(400) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 2)
-		s := simulation.Draw(seed, cfg, 8, 20*time.Second)
+		s := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 20*time.Second)
 		text, err := json.Marshal(s)
 		require.NoError(t, err)
 		var again simulation.Schedule

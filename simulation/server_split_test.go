@@ -103,7 +103,7 @@ func TestSplitBrainsAmongOtherFaults(t *testing.T) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 3)
 		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
-		schedule := simulation.DrawOf(seed, cfg, kinds, 8, 10*time.Second)
+		schedule := simulation.Draw(seed, cfg, kinds, 8, 10*time.Second)
 		one, err := simulation.Run(seed, cfg, schedule, contend)
 		require.NoError(t, err)
 		two, err := simulation.Run(seed, cfg, schedule, contend)

@@ -13,11 +13,11 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// DefaultPrefix is the prefix of the marks' keys unless Config sets another.
-const DefaultPrefix = "fence:"
+// defaultPrefix is the prefix of the marks' keys unless Config sets another.
+const defaultPrefix = "fence:"
 
-// MinRetention is the shortest Config.Retention other than 0.
-const MinRetention = time.Minute
+// minRetention is the shortest Config.Retention other than 0.
+const minRetention = time.Minute
 
 // Scripter is what the guard needs of a client; *redis.Client and
 // *redis.ClusterClient implement it. Do not pass a pipeline: it returns before the
@@ -38,7 +38,7 @@ type Config struct {
 	// give the client MaxRetries -1.
 	Client Scripter
 
-	// Prefix begins the key of every mark; "" means DefaultPrefix. All guards of
+	// Prefix begins the key of every mark; "" means "fence:". All guards of
 	// a resource must have the same one, and no other data may use it: Set and
 	// Run refuse keys that begin with it. Braces may only stand around a hash tag
 	// at its beginning, as in "{shop}:fence:". Therefore two resources never share
@@ -46,7 +46,7 @@ type Config struct {
 	Prefix string
 
 	// Retention is how long a mark is kept after it was last shown a token that
-	// passed: 0, the default, forever, else MinRetention or more, in whole
+	// passed: 0, the default, forever, else a minute or more, in whole
 	// milliseconds. A guard never shortens the time that a mark has left: if
 	// guards of one resource differ, the longest retention holds, and a permanent
 	// mark stays permanent.
@@ -75,7 +75,7 @@ func (c Config) validate() (Config, error) {
 	if v := reflect.ValueOf(c.Client); v.Kind() == reflect.Pointer && v.IsNil() {
 		return c, fmt.Errorf("redisguard: Config.Client is a nil %T; pass a client of the server that keeps the marks", c.Client)
 	}
-	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.Prefix = cmp.Or(c.Prefix, defaultPrefix)
 	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"
 	// with resource "b" would share a key.
 	//guard:redis-prefixes-apart  no two resources share a mark in Redis
@@ -84,8 +84,8 @@ func (c Config) validate() (Config, error) {
 	}
 	switch {
 	case c.Retention == 0:
-	case c.Retention < MinRetention:
-		return c, fmt.Errorf("redisguard: Config.Retention is %v, want 0 (forever) or at least %v", c.Retention, MinRetention)
+	case c.Retention < minRetention:
+		return c, fmt.Errorf("redisguard: Config.Retention is %v, want 0 (forever) or at least %v", c.Retention, minRetention)
 	case c.Retention%time.Millisecond != 0:
 		return c, fmt.Errorf("redisguard: Config.Retention is %v, want whole milliseconds", c.Retention)
 	}

@@ -17,7 +17,7 @@ var (
 	ErrCorrupt = errors.New("redisguard: the mark is not a token")
 
 	// ErrReservedKey is wrapped by the error for a key of data that begins with
-	// the guard's prefix or with DefaultPrefix: writing to it could lower a mark.
+	// the guard's prefix or with "fence:": writing to it could lower a mark.
 	ErrReservedKey = errors.New("redisguard: key is reserved for marks")
 
 	// ErrSyntax is wrapped by the error for a Script that is not valid Lua.
@@ -75,7 +75,7 @@ func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) err
 // key as it is. Like SET, it overwrites a value of any type and removes the
 // key's expiry. On a cluster the key must be in the mark's slot, see the package
 // documentation; a key that begins with the guard's prefix, or with
-// DefaultPrefix, is refused with ErrReservedKey.
+// "fence:", is refused with ErrReservedKey.
 func (g *Guard) Set(ctx context.Context, resource string, t fencing.Token, key, value string) error {
 	_, err := g.show(ctx, setScript, resource, t, []string{key}, []any{value})
 	return err
@@ -121,7 +121,7 @@ func (g *Guard) show(ctx context.Context, s source, resource string, t fencing.T
 		return nil, err
 	}
 	for _, k := range keys {
-		for _, prefix := range []string{g.config.Prefix, DefaultPrefix} {
+		for _, prefix := range []string{g.config.Prefix, defaultPrefix} {
 			if strings.HasPrefix(k, prefix) {
 				return nil, fmt.Errorf("%w: %q begins with the prefix %q; name the key otherwise, or give the guard another prefix",
 					ErrReservedKey, k, prefix)

@@ -19,7 +19,7 @@ type Config struct {
 	Dialect Dialect
 
 	// Table is the table of marks, as "table" or "schema.table", in letters,
-	// digits and underscores and up to 63 bytes each; "" means DefaultTable. It
+	// digits and underscores and up to 63 bytes each; "" means "fencing_marks". It
 	// is quoted in statements, so the case of letters counts. Without a schema it
 	// is in "public" in PostgreSQL and in "main" in SQLite: search_path and
 	// temporary tables never decide which table has the marks.
@@ -60,7 +60,7 @@ func New(c Config) (*Guard, error) {
 	if err := c.Bound.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlguard: Config.Bound: %w", err)
 	}
-	c.Table = cmp.Or(c.Table, DefaultTable)
+	c.Table = cmp.Or(c.Table, defaultTable)
 	c.Table = c.Dialect.qualify(c.Table)
 	table, err := quoteTable(c.Dialect, "Config.Table", c.Table)
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// DefaultTable is the table of marks unless Config names another. Like every
+// defaultTable is the table of marks unless Config names another. Like every
 // table of marks that is named without a schema, it is in the schema "public" in
 // PostgreSQL and in "main" in SQLite.
-const DefaultTable = "fencing_marks"
+const defaultTable = "fencing_marks"
 
 // Schema returns the statement that creates the table of marks if it is not there,
 // for your migrations. The table is named as in Config.Table; "" means
-// DefaultTable. Nothing else may write to it, and a row must never be deleted
+// "fencing_marks". Nothing else may write to it, and a row must never be deleted
 // while a holder of an old lease on its resource may still continue.
 func Schema(d Dialect, table string) (string, error) {
 	if err := d.validate(); err != nil {
 		return "", err
 	}
-	table = cmp.Or(table, DefaultTable)
+	table = cmp.Or(table, defaultTable)
 	name, err := quoteTable(d, "table", d.qualify(table))
 	if err != nil {
 		return "", err

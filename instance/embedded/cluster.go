@@ -14,8 +14,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// MaxServers is the most that Start starts.
-const MaxServers = 99
+// maxServers is the most that Start starts.
+const maxServers = 99
 
 var (
 	// ErrConfig: an argument can't be used. The message says why.
@@ -32,21 +32,21 @@ type Cluster struct {
 	instances []wire.Instance
 }
 
-// Start starts n empty servers, 1 to MaxServers of them, on free ports of
+// Start starts n empty servers, 1 to 99 of them, on free ports of
 // 127.0.0.1. An odd number is best, see quorum.New.
 //
 // Every user of this machine can connect, because there is no password. StartPiped opens no
 // port.
 func Start(n int) (*Cluster, error) { return start(n, false) }
 
-// StartPiped starts n empty servers without ports, 1 to MaxServers of them. Only this
+// StartPiped starts n empty servers without ports, 1 to 99 of them. Only this
 // Cluster's own instances and Server.Dial reach them. They work inside a testing/synctest
 // bubble, with the bubble's clock.
 func StartPiped(n int) (*Cluster, error) { return start(n, true) }
 
 func start(n int, piped bool) (*Cluster, error) {
-	if n < 1 || n > MaxServers {
-		return nil, fmt.Errorf("%w: %d servers, want 1 to %d; three or five make a good quorum", ErrConfig, n, MaxServers)
+	if n < 1 || n > maxServers {
+		return nil, fmt.Errorf("%w: %d servers, want 1 to %d; three or five make a good quorum", ErrConfig, n, maxServers)
 	}
 	c := &Cluster{}
 	for i := range n {

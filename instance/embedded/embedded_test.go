@@ -77,7 +77,7 @@ func TestVirtualTime(t *testing.T) {
 }
 
 func TestBadNumber(t *testing.T) {
-	for _, n := range []int{-1, 0, MaxServers + 1} {
+	for _, n := range []int{-1, 0, maxServers + 1} {
 		c, err := Start(n)
 		assert.ErrorIs(t, err, ErrConfig)
 		assert.ErrorContains(t, err, "want 1 to 99")

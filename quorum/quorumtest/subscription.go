@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ErrSubscriptionClosed is the error of a Subscription that was closed.
-var ErrSubscriptionClosed = errors.New("quorumtest: the subscription is closed")
+// errSubscriptionClosed is the error of a Subscription that was closed.
+var errSubscriptionClosed = errors.New("quorumtest: the subscription is closed")
 
 // NotifyingServer is a Server that notifies waiting processes: a wire.Notifier. A Server
 // alone is none.
@@ -102,7 +102,7 @@ func (e *subscription) Close() error {
 	e.server.mu.Lock()
 	delete(e.server.subscriptions, e.address)
 	e.server.mu.Unlock()
-	e.end(ErrSubscriptionClosed)
+	e.end(errSubscriptionClosed)
 	return nil
 }
 

@@ -92,7 +92,7 @@ type Request struct {
 	Op Op
 
 	// Key is the name of the locked resource, and the lock's key on the server: 1 to
-	// quorum.MaxKey bytes, no NUL and no braces. Empty for Tick.
+	// 1024 bytes, no NUL and no braces. Empty for Tick.
 	Key string
 
 	// Value is what the key is set to or compared with: a random value that belongs to one

@@ -18,7 +18,7 @@ import (
 //
 // The operator gives Name and Version, the others follow from the configuration.
 type Set struct {
-	// Name names the set: up to MaxSetName characters of A-Z a-z 0-9 . _ -
+	// Name names the set: up to 64 characters of A-Z a-z 0-9 . _ -
 	// May be empty.
 	Name string
 	// Version is raised by the operator with every change of the set. A higher
@@ -30,8 +30,8 @@ type Set struct {
 	MaxTTL time.Duration
 }
 
-// MaxSetName is the longest Set.Name, in bytes.
-const MaxSetName = 64
+// maxSetName is the longest Set.Name, in bytes.
+const maxSetName = 64
 
 // String writes the set as the instances keep it: "name@version N=5 Q=3 MaxTTL=30s".
 func (s Set) String() string {
@@ -70,8 +70,8 @@ func (s Set) Supersedes(old Set) bool { return s.Name == old.Name && s.Version >
 
 // ValidateName checks the name. The error Is ErrConfig.
 func (s Set) ValidateName() error {
-	if len(s.Name) > MaxSetName {
-		return fmt.Errorf("%w: Set.Name has %d bytes, at most %d are allowed", ErrConfig, len(s.Name), MaxSetName)
+	if len(s.Name) > maxSetName {
+		return fmt.Errorf("%w: Set.Name has %d bytes, at most %d are allowed", ErrConfig, len(s.Name), maxSetName)
 	}
 	for i := range len(s.Name) {
 		c := s.Name[i]

@@ -77,3 +77,6 @@ type Vote struct {
 	// (*SetMismatchError). Nil for a granted vote.
 	Err error
 }
+
+// First is the first of the tokens that were granted: Token is the last one.
+func (v *Vote) First() fencing.Token { return v.Token - fencing.Token(v.Reserved) }

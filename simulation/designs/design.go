@@ -56,6 +56,9 @@ func (d Design) Configure(cfg simulation.Config) simulation.Config {
 	return cfg
 }
 
+// Fenced reports whether the design's resource checks tokens.
+func (d Design) Fenced() bool { return d.Configure(simulation.Config{}).Guard.Tokens() }
+
 // ErrUnknown: there is no such design.
 var ErrUnknown = errors.New("designs: no such design")
 

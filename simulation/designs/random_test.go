@@ -44,7 +44,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 		cfg.Quorum.MaxTries, cfg.Quorum.MaxWait = 20, 20*time.Second
 		for n := range uint64(6) {
 			seed := uint64(i)*100 + n
-			schedule := simulation.Draw(seed, cfg, 8, 40*time.Second)
+			schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 40*time.Second)
 			var digest string
 			for n := range 2 {
 				runtime.GOMAXPROCS(1 + n)

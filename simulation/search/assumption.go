@@ -9,10 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Assumption is an assumption of package quorum, by its number there.
-type Assumption int
-
-// assumptions are their names, in package quorum's words.
+// assumptions are the names of package quorum's assumptions, by their numbers there.
 var assumptions = [...]string{
 	1: "holders notice their deadline",
 	2: "servers count a TTL at about the client's rate, and their clocks don't jump",
@@ -23,18 +20,15 @@ var assumptions = [...]string{
 	7: "no other program writes the lock's keys",
 }
 
-// String is its name.
-func (a Assumption) String() string { return assumptions[a] }
-
 // Breach is an assumption that did not hold, and how.
 type Breach struct {
-	Assumption Assumption
+	Assumption int // its number in package quorum
 	How        string
 }
 
 // String is one line.
 func (b Breach) String() string {
-	return fmt.Sprintf("assumption %d (%v): %s", int(b.Assumption), b.Assumption, b.How)
+	return fmt.Sprintf("assumption %d (%s): %s", b.Assumption, assumptions[b.Assumption], b.How)
 }
 
 // slewing is the largest error of a clock's rate, in ppm, that the assumptions cover. Two
@@ -51,7 +45,7 @@ func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Con
 			return o.Kind == kind && (f.Process == "" || f.Process == simulation.Any || o.Process == simulation.Any || o.Process == f.Process)
 		})
 	}
-	broken := func(a Assumption, format string, args ...any) (Breach, bool) {
+	broken := func(a int, format string, args ...any) (Breach, bool) {
 		return Breach{a, fmt.Sprintf(format, args...)}, true
 	}
 	switch {
@@ -98,7 +92,7 @@ func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
 			all = append(all, b)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Breach) int { return int(a.Assumption) - int(b.Assumption) })
+	slices.SortStableFunc(all, func(a, b Breach) int { return a.Assumption - b.Assumption })
 	return all
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Each fault that breaks an assumption says which. The others are covered.
 func TestWhatTheAssumptionsCover(t *testing.T) {
-	cfg := Relay().Base
+	cfg := relayWorkload().Base
 	covered := simulation.Schedule{
 		{Kind: simulation.Pause, Process: "c1", For: time.Hour}, {Kind: simulation.Crash, Process: "c1"}, {Kind: simulation.Step, Process: "c1", By: time.Hour},
 		{Kind: simulation.Step, Process: "c2", By: -time.Hour}, {Kind: simulation.Suspend, Process: "c1", For: time.Hour},
@@ -24,7 +24,7 @@ func TestWhatTheAssumptionsCover(t *testing.T) {
 	}
 	assert.Empty(t, breaches(covered, cfg))
 	assert.Equal(t, covered, within(covered, cfg))
-	broken := map[Assumption]simulation.Schedule{
+	broken := map[int]simulation.Schedule{
 		2: {
 			{Kind: simulation.Suspend, Process: "c1", Frozen: true}, {Kind: simulation.Step, Server: "A", By: 1}, {Kind: simulation.Rate, Server: "A", PPM: -2_001},
 			{Kind: simulation.Step, Process: "c1", By: -1}, {Kind: simulation.Step, Process: "*", By: -1}, // while the machine is suspended

@@ -39,8 +39,8 @@ func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result
 
 // observed is the assumption that the checks saw broken in all violations of a kind. 0: in
 // one of them they saw none.
-func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
-	seen := Assumption(0)
+func observed(r simulation.Result, kind simulation.ViolationKind) int {
+	seen := 0
 	for _, v := range r.Log.Violations() {
 		if v.Kind != kind {
 			continue
@@ -48,7 +48,7 @@ func observed(r simulation.Result, kind simulation.ViolationKind) Assumption {
 		if v.Assumption == 0 {
 			return 0
 		}
-		seen = cmp.Or(seen, Assumption(v.Assumption))
+		seen = cmp.Or(seen, v.Assumption)
 	}
 	return seen
 }

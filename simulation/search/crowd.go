@@ -7,11 +7,11 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Crowd is a workload for goroutines of one process: two or three clients of one to four
+// crowdWorkload is a workload for goroutines of one process: two or three clients of one to four
 // goroutines each. All wait for one lock, mostly hold it for moments, and so hand it over
 // to each other, with a round or without one. Now and then one keeps it for longer, extends
 // it or lets it run out.
-func Crowd() Workload {
+func crowdWorkload() Workload {
 	return Workload{
 		Name: "crowd", Title: "two or three clients of several goroutines want one lock, for moments and often",
 		Base: simulation.Config{

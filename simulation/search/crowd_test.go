@@ -16,7 +16,7 @@ import (
 
 // crowded is a search with the crowd and such faults.
 func crowded(design string, faults ...simulation.Kind) search.Space {
-	return search.Space{Setup: search.Setup{Workload: search.Crowd().Name, Design: design}, How: search.Draw, Faults: faults}
+	return search.Space{Setup: search.Setup{Workload: workload("crowd").Name, Design: design}, How: search.Draw, Faults: faults}
 }
 
 // Goroutines that pass the lock on among themselves never have it with others, and their
@@ -44,15 +44,15 @@ func TestCrowd(t *testing.T) {
 func TestCrowdIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range few() / 2 {
-		cfg := search.Crowd().Base
+		cfg := workload("crowd").Base
 		if seed%2 == 0 {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
-		schedule := simulation.Draw(seed, cfg, 8, search.Crowd().Span)
+		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("crowd").Span)
 		digest := ""
 		for procs := range 2 {
 			runtime.GOMAXPROCS(1 + procs)
-			r, err := simulation.Run(seed, cfg, schedule, search.Crowd().Work(cfg, search.Crowd().Rounds))
+			r, err := simulation.Run(seed, cfg, schedule, workload("crowd").Work(cfg, workload("crowd").Rounds))
 			require.NoError(t, err)
 			if digest == "" {
 				digest = r.Log.Digest()
@@ -65,7 +65,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 // Operations know the goroutines of a process apart, each of which has one lease at a
 // time: one to four have the eight leases that each asks for.
 func TestOperationsOfACrowd(t *testing.T) {
-	r, err := registry().Play(search.Setup{Workload: search.Crowd().Name, Design: "unfenced", Seed: 1})
+	r, err := registry().Play(search.Setup{Workload: workload("crowd").Name, Design: "unfenced", Seed: 1})
 	require.NoError(t, err)
 	operations := search.Operations(r)
 	until, locks := map[string]time.Duration{}, map[string]int{}

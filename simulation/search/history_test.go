@@ -35,7 +35,7 @@ func TestTheJudgesAgree(t *testing.T) {
 		for seed := range seeds {
 			s := setup(design)
 			s.Seed = seed
-			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, 6, 12e9)
+			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, simulation.Kinds(), 6, 12e9)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
 			ops := search.Operations(r)

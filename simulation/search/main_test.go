@@ -34,6 +34,15 @@ func TestMain(m *testing.M) {
 // worker is the command of a worker process.
 func worker() *exec.Cmd { return exec.Command(os.Args[0], asWorker) }
 
+// workload is one of the package's own.
+func workload(name string) search.Workload {
+	w, err := search.Registry{Workloads: search.Workloads()}.Workload(name)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
 // registry is what the tests play: the library as it is, the library without what
 // keeps it safe, and workloads that misbehave.
 func registry() search.Registry {
@@ -41,8 +50,7 @@ func registry() search.Registry {
 		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
 	}
 	return search.Registry{
-		Workloads: []search.Workload{
-			search.Mixed(), search.Crowd(), search.Relay(),
+		Workloads: append(search.Workloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
 				if c.Seed() == 70 || c.Seed() == 75 {
 					fmt.Fprintln(os.Stderr, "out of order")
@@ -74,7 +82,7 @@ func registry() search.Registry {
 					continue
 				}
 			}),
-		},
+		),
 		Designs: []search.Design{
 			{Name: "default", Apply: func(*simulation.Config) {}},
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},

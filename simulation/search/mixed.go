@@ -7,10 +7,10 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Mixed is a workload that does a bit of everything, with two or three clients. The seed
+// mixedWorkload is a workload that does a bit of everything, with two or three clients. The seed
 // says which of them wait for the lock and which try, keep it alive, extend it or let it
 // run out, and how long all of it takes.
-func Mixed() Workload {
+func mixedWorkload() Workload {
 	return Workload{
 		Name: "mixed", Title: "two or three clients lock, read, look, write and release, each in its own way",
 		Base: simulation.Config{

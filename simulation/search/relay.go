@@ -7,7 +7,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Relay is a workload for hand-offs between processes. Two or three clients hand leases off
+// relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
 // two receivers. The clients extend a lease before and after they hand it off, resume or
 // release a handle, and inspect the lock. If servers keep all data (simulation.KeepAll),
@@ -15,7 +15,7 @@ import (
 //
 // There are three servers, so that each vote counts. A connection may stay open for a TTL
 // after its address has moved, see simulation.Draw.
-func Relay() Workload {
+func relayWorkload() Workload {
 	return Workload{
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
@@ -29,7 +29,7 @@ func Relay() Workload {
 	}
 }
 
-// relay is Relay with its rounds.
+// relay is the workload with its rounds.
 type relay struct {
 	rounds int
 	trusts bool

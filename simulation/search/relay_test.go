@@ -16,7 +16,7 @@ import (
 
 // relayed is a search with the relay and such faults.
 func relayed(design string, faults ...simulation.Kind) search.Space {
-	return search.Space{Setup: search.Setup{Workload: search.Relay().Name, Design: design}, How: search.Draw, Faults: faults}
+	return search.Space{Setup: search.Setup{Workload: workload("relay").Name, Design: design}, How: search.Draw, Faults: faults}
 }
 
 // between are the faults of what stands between clients and servers.
@@ -74,19 +74,19 @@ func TestRelay(t *testing.T) {
 func TestRelayIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range few() / 2 {
-		cfg := search.Relay().Base
+		cfg := workload("relay").Base
 		if seed%2 == 0 {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
 		cfg.Replicas = int(seed % 3)
-		schedule := simulation.Draw(seed, cfg, 8, search.Relay().Span)
+		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("relay").Span)
 		if seed%3 == 0 {
-			schedule = simulation.DrawOf(seed, cfg, between, 8, search.Relay().Span)
+			schedule = simulation.Draw(seed, cfg, between, 8, workload("relay").Span)
 		}
 		digest := ""
 		for procs := range 2 {
 			runtime.GOMAXPROCS(1 + procs)
-			r, err := simulation.Run(seed, cfg, schedule, search.Relay().Work(cfg, search.Relay().Rounds))
+			r, err := simulation.Run(seed, cfg, schedule, workload("relay").Work(cfg, workload("relay").Rounds))
 			require.NoError(t, err)
 			if digest == "" {
 				digest = r.Log.Digest()
@@ -102,8 +102,8 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 	broken, resumed := 0, 0
 	for _, design := range []string{"default", "unwatched", "forgetful", "hidden"} {
 		for seed := range few() / 2 {
-			s := search.Setup{Workload: search.Relay().Name, Design: design, Seed: seed}
-			s.Schedule = simulation.DrawOf(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, search.Relay().Span)
+			s := search.Setup{Workload: workload("relay").Name, Design: design, Seed: seed}
+			s.Schedule = simulation.Draw(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
 			ops := search.Operations(r)

@@ -307,7 +307,7 @@ func TestBadSpaces(t *testing.T) {
 	}
 	// A worker process says so as well: here its registry has no such workload.
 	r := registry()
-	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: search.Mixed().Work, Rounds: 1})
+	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work, Rounds: 1})
 	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}, How: search.Draw}, search.Options{To: 1, Workers: 1, Command: worker})
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, "a worker says")

@@ -55,7 +55,7 @@ type shrinker struct {
 	ctx      context.Context
 	registry Registry
 	kind     simulation.ViolationKind
-	observed Assumption // that the checks see broken, in the smaller Setup as well
+	observed int // the assumption that the checks see broken, in the smaller Setup as well
 	best     Setup
 	runs     int
 	steps    int // successful tries

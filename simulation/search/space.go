@@ -218,7 +218,7 @@ func (s Space) kinds() []simulation.Kind {
 
 // draw makes the schedule of a seed.
 func (c *cases) draw(seed uint64) simulation.Schedule {
-	schedule := simulation.DrawOf(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.space.Span)
+	schedule := simulation.Draw(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.space.Span)
 	if c.space.Within {
 		return within(schedule, c.run.cfg)
 	}

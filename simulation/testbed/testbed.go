@@ -23,8 +23,7 @@ func Main(yours ...designs.Design) {
 		fmt.Fprintln(os.Stderr, "testbed: register a design first")
 		os.Exit(2)
 	}
-	command.Start = "go run ."
-	command.Main(arguments(os.Args[1:], all))
+	command.Main("go run .", arguments(os.Args[1:], all))
 }
 
 // arguments are those of redlocksim that do what these do here: without a command, the row of

@@ -67,7 +67,7 @@ func (db database) guard(t *testing.T) *sqlguard.Guard {
 
 func (db database) bounded(t *testing.T, b fencing.Bound) *sqlguard.Guard {
 	t.Helper()
-	g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + "." + sqlguard.DefaultTable, Bound: b})
+	g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + ".fencing_marks", Bound: b})
 	require.NoError(t, err)
 	require.NoError(t, g.CreateTable(t.Context()))
 	return g

@@ -6,7 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
+	"github.com/redquorum/redlock/instance/internal/relay"
 )
 
 // Frontend is a proxy that understands the protocol, like twemproxy, Envoy and the proxies of

@@ -8,20 +8,17 @@ import (
 	"net"
 	"sync"
 
-	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
+	"github.com/redquorum/redlock/instance/internal/relay"
 )
 
-// Gate is what a Link does with the data in one direction.
-type Gate uint8
+// gate is what a Link does with the data in one direction.
+type gate uint8
 
 // The gates.
 const (
-	// Open passes everything on.
-	Open Gate = iota
-	// Held holds it back, in order, until the gate is opened or shut.
-	Held
-	// Shut drops it.
-	Shut
+	open gate = iota
+	held
+	shut
 )
 
 // direction is a direction over a Link.
@@ -46,7 +43,7 @@ type Link struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	target  string
-	gates   [2]Gate
+	gates   [2]gate
 	closed  bool
 	waiting [2]int // pieces that are held, each way
 	passed  [2]int // pieces that were passed on, each way
@@ -72,9 +69,16 @@ func NewLink(target string) (*Link, error) {
 // Addr is where the Link listens.
 func (l *Link) Addr() string { return l.relay.Addr() }
 
-// Set sets the gate of one way. Held pieces pass when it opens, and are dropped when it is
-// shut.
-func (l *Link) Set(way direction, gate Gate) {
+// Open passes everything on in one direction, and first what was held.
+func (l *Link) Open(way direction) { l.set(way, open) }
+
+// Hold holds back what goes in one direction, in order, until Open or Drop.
+func (l *Link) Hold(way direction) { l.set(way, held) }
+
+// Drop drops everything in one direction, also what was held, until Open.
+func (l *Link) Drop(way direction) { l.set(way, shut) }
+
+func (l *Link) set(way direction, gate gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gates[way] = gate
@@ -114,7 +118,7 @@ func (l *Link) Reopen() {
 	l.relay.Refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gates = [2]Gate{}
+	l.gates = [2]gate{}
 	l.changed.Broadcast()
 }
 
@@ -237,16 +241,16 @@ func (l *Link) escapes(way direction, piece []byte) bool {
 	return l.pass
 }
 
-// passes waits while the gate is Held, and reports whether it is Open then.
+// passes waits while the gate is held, and reports whether it is open then.
 func (l *Link) passes(way direction) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[way]++
-	for l.gates[way] == Held && !l.closed {
+	for l.gates[way] == held && !l.closed {
 		l.changed.Wait()
 	}
 	l.waiting[way]--
-	if l.gates[way] == Open && !l.closed {
+	if l.gates[way] == open && !l.closed {
 		return true
 	}
 	l.lost[way]++

@@ -66,9 +66,10 @@ const (
 	leastRounds = 16
 )
 
-// New returns a Limiter that never lets more than most rounds be under way.
-func New(timeout time.Duration, most int) *Limiter {
-	return &Limiter{timeout: timeout, target: timeout / latePart, most: float64(most), limit: float64(most)}
+// New returns a Limiter that never lets more rounds be under way than may be InFlight.
+func New(timeout time.Duration, maxInFlight int) *Limiter {
+	most := float64(acquisitionsOf(maxInFlight))
+	return &Limiter{timeout: timeout, target: timeout / latePart, most: most, limit: most}
 }
 
 // Enter admits a round, and reports whether it is the sample. The error says why the round

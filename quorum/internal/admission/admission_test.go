@@ -19,7 +19,7 @@ type gate struct {
 }
 
 func newGate(t *testing.T) *gate {
-	return &gate{New(400*time.Millisecond, 3072), t, time.Hour}
+	return &gate{New(400*time.Millisecond, 4096), t, time.Hour}
 }
 
 func (g *gate) instant() drift.Instant { return drift.Instant{Mono: g.now} }

@@ -246,7 +246,7 @@ func (m *model) win() (lease int) {
 	case !m.brief:
 		m.limit = n
 	case n > 1 && m.now >= m.contested:
-		m.limit = MaxTurns
+		m.limit = maxTurns
 	}
 	m.live = m.lease()
 	m.q.Acquired(m.live, fencing.Token(1), m.now)

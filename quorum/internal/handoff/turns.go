@@ -16,9 +16,9 @@ type Rules struct {
 }
 
 const (
-	// MaxTurns bounds how often in a row the lock passes from one goroutine of this
+	// maxTurns bounds how often in a row the lock passes from one goroutine of this
 	// process to the next before other processes are let in.
-	MaxTurns = 128
+	maxTurns = 128
 
 	// yieldFor is how long this process steps back for a process that was notified: far
 	// longer than a notification takes, and short enough if that process has died.
@@ -71,12 +71,12 @@ func (t *turns) begin(r *Rules, waiting int, token fencing.Token, now time.Durat
 func (t *turns) fresh(r *Rules, n int, now time.Duration) int {
 	switch {
 	case !t.brief:
-		return min(n, MaxTurns)
+		return min(n, maxTurns)
 	//guard:other-processes-get-in  local hand-offs don't keep waiters in other processes out for long
 	case n > 1 && !r.Polls && now >= t.contested:
-		return MaxTurns
+		return maxTurns
 	default:
-		return min(2*n, MaxTurns)
+		return min(2*n, maxTurns)
 	}
 }
 

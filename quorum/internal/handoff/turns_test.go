@@ -24,12 +24,12 @@ func TestTurnsPerWaiter(t *testing.T) {
 		waiting, turns          int
 	}{
 		"held for long":          {waiting: 5, turns: 5},
-		"held for moments":       {brief: true, waiting: 5, turns: MaxTurns},
+		"held for moments":       {brief: true, waiting: 5, turns: maxTurns},
 		"nobody else here":       {brief: true, waiting: 1, turns: 2},
 		"others want it":         {brief: true, contested: true, waiting: 5, turns: 10},
 		"others poll for it":     {polls: true, brief: true, waiting: 5, turns: 10},
-		"a crowd":                {waiting: 200, turns: MaxTurns},
-		"a crowd, and contested": {brief: true, contested: true, waiting: 200, turns: MaxTurns},
+		"a crowd":                {waiting: 200, turns: maxTurns},
+		"a crowd, and contested": {brief: true, contested: true, waiting: 200, turns: maxTurns},
 	} {
 		q := queueOf(Rules{Polls: c.polls}, c.waiting)
 		q.turns.brief = c.brief

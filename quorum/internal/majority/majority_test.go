@@ -3,9 +3,11 @@ package majority_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/quick"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -190,4 +192,23 @@ func TestNamesOfVerdictsAndOutcomes(t *testing.T) {
 	assert.Equal(t, "acquire raise extend restore release look tick probe",
 		fmt.Sprint(wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick, wire.Probe))
 	assert.Equal(t, "op(0) op(99)", fmt.Sprint(wire.Op(0), wire.Op(99)))
+}
+
+// A quorum of keys lives as long as its shortest-lived one. Fewer keys are no lease, and the
+// last of them is in the way for longest.
+func TestLasts(t *testing.T) {
+	const forever = wire.NoExpiry
+	for _, c := range []struct {
+		times []time.Duration
+		want  time.Duration
+	}{
+		{[]time.Duration{3, 9, 5, 7, 1}, 5},
+		{[]time.Duration{9, 5, 7}, 5},
+		{[]time.Duration{2, 8}, 8},
+		{[]time.Duration{forever, 4, forever, 2, forever}, forever},
+		{[]time.Duration{forever, 4, forever, 2}, 4},
+		{[]time.Duration{4, forever}, forever},
+	} {
+		require.Equal(t, c.want, majority.Of(5).Lasts(slices.Clone(c.times)), "%v", c.times)
+	}
 }

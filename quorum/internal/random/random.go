@@ -11,13 +11,11 @@ import (
 
 // Source draws from a reader, which need not be safe for concurrent use. A Source is.
 type Source struct {
-	mu     sync.Mutex
-	reader io.Reader
-	drawn  [20]byte // what was drawn last
-}
+	Reader io.Reader
 
-// New returns a Source that draws from the reader.
-func New(reader io.Reader) *Source { return &Source{reader: reader} }
+	mu    sync.Mutex
+	drawn [20]byte // what was drawn last
+}
 
 // Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the
 // owner if there is one. Each round has a value of its own, because a late delete of one
@@ -25,7 +23,7 @@ func New(reader io.Reader) *Source { return &Source{reader: reader} }
 func (s *Source) Value(owner string) (string, error) {
 	s.mu.Lock()
 	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
-	_, err := io.ReadFull(s.reader, s.drawn[:])
+	_, err := io.ReadFull(s.Reader, s.drawn[:])
 	raw := s.drawn
 	s.mu.Unlock()
 	if err != nil {
@@ -45,7 +43,7 @@ func (s *Source) Value(owner string) (string, error) {
 func (s *Source) Jitter(bound time.Duration) time.Duration {
 	var raw [8]byte
 	s.mu.Lock()
-	_, err := io.ReadFull(s.reader, raw[:])
+	_, err := io.ReadFull(s.Reader, raw[:])
 	s.mu.Unlock()
 	if err != nil {
 		return bound

@@ -15,7 +15,7 @@ import (
 )
 
 func TestValues(t *testing.T) {
-	s, seen := random.New(rand.Reader), map[string]bool{}
+	s, seen := &random.Source{Reader: rand.Reader}, map[string]bool{}
 	for range 1000 {
 		value, err := s.Value("")
 		require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestJitterCoversItsRange(t *testing.T) {
-	s, seen := random.New(rand.Reader), map[time.Duration]bool{}
+	s, seen := &random.Source{Reader: rand.Reader}, map[time.Duration]bool{}
 	for range 1000 {
 		pause := s.Jitter(9)
 		require.GreaterOrEqual(t, pause, time.Duration(0))
@@ -41,7 +41,7 @@ func TestJitterCoversItsRange(t *testing.T) {
 }
 
 func TestReaderThatFails(t *testing.T) {
-	s := random.New(iotest.ErrReader(bytes.ErrTooLarge))
+	s := &random.Source{Reader: iotest.ErrReader(bytes.ErrTooLarge)}
 	_, err := s.Value("")
 	require.ErrorIs(t, err, bytes.ErrTooLarge)
 	require.Equal(t, time.Second, s.Jitter(time.Second))

@@ -5,16 +5,11 @@ import "sync"
 
 // Registry gives each server to one instance. Two instances that reach the same server,
 // under whatever names, have one vote: a majority that counts a server twice is none
-// (scenario S13).
+// (scenario S13). The zero Registry is empty.
 type Registry struct {
 	mu     sync.Mutex
 	owner  map[string]string // server -> the instance that reaches it
 	server map[string]string // instance -> the server that it reaches
-}
-
-// New returns an empty Registry.
-func New() *Registry {
-	return &Registry{owner: make(map[string]string), server: make(map[string]string)}
 }
 
 // Claim notes that the instance reaches the server now, and no longer the one before. If
@@ -23,6 +18,9 @@ func New() *Registry {
 func (r *Registry) Claim(server, instance string) (other string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.owner == nil {
+		r.owner, r.server = make(map[string]string), make(map[string]string)
+	}
 	if old := r.server[instance]; old != "" && old != server {
 		delete(r.owner, old)
 		delete(r.server, instance)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestClaim(t *testing.T) {
-	r := registry.New()
+	var r registry.Registry
 	require.Empty(t, r.Claim("one", "a"))
 	require.Empty(t, r.Claim("one", "a"), "again")
 	require.Equal(t, "a", r.Claim("one", "b"))
@@ -19,7 +19,7 @@ func TestClaim(t *testing.T) {
 }
 
 func TestHiddenServersAreNotCompared(t *testing.T) {
-	r := registry.New()
+	var r registry.Registry
 	require.Empty(t, r.Claim("", "a"))
 	require.Empty(t, r.Claim("", "b"))
 	require.Empty(t, r.Claim("one", "a"))

@@ -6,23 +6,15 @@ import (
 	"slices"
 )
 
-// Instances are what is ordered: N of them, each with a name, and silent if its last request
-// had no answer.
-type Instances interface {
-	N() int
-	Instance(i int) (name string, silent bool)
-}
-
-// Order gives the indexes of the instances in a key's order: by a hash of both names, so that
+// Order gives the indexes of n instances in a key's order: by a hash of both names, so that
 // different keys begin with different instances, and clients that give the instances the same
-// names agree. Silent instances come last.
-func Order(key string, of Instances) []int {
-	n := of.N()
+// names agree. An instance is silent if its last request had no answer. Silent ones come last.
+func Order(key string, n int, instance func(i int) (name string, silent bool)) []int {
 	prefix := prefixOf(key)
 	rank, silent, order := make([]uint64, n), make([]bool, n), make([]int, n)
 	for i := range n {
 		var name string
-		name, silent[i] = of.Instance(i)
+		name, silent[i] = instance(i)
 		rank[i], order[i] = hash(prefix, name), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
@@ -38,11 +30,11 @@ func Order(key string, of Instances) []int {
 }
 
 // First is the first of Order, without memory of its own.
-func First(key string, of Instances) int {
+func First(key string, n int, instance func(i int) (name string, silent bool)) int {
 	prefix := prefixOf(key)
 	best, bestSilent, bestRank := -1, true, uint64(0)
-	for i := range of.N() {
-		name, silent := of.Instance(i)
+	for i := range n {
+		name, silent := instance(i)
 		rank := hash(prefix, name)
 		if best < 0 || bestSilent && !silent || bestSilent == silent && rank < bestRank {
 			best, bestSilent, bestRank = i, silent, rank

@@ -17,8 +17,14 @@ type instance struct {
 
 type instances []instance
 
-func (all instances) N() int                        { return len(all) }
-func (all instances) Instance(i int) (string, bool) { return all[i].name, all[i].silent }
+func (all instances) order(key string) []int {
+	return rendezvous.Order(key, len(all), all.instance)
+}
+
+func (all instances) first(key string) int { return rendezvous.First(key, len(all), all.instance) }
+
+func (all instances) instance(i int) (string, bool) { return all[i].name, all[i].silent }
+
 func (all instances) names(order []int) (names []string) {
 	for _, i := range order {
 		names = append(names, all[i].name)
@@ -35,9 +41,9 @@ func TestOrder(t *testing.T) {
 	first := map[string]int{}
 	for n := range 1000 {
 		key := fmt.Sprint("key", n)
-		order := rendezvous.Order(key, all)
-		require.Equal(t, all.names(order), reversed.names(rendezvous.Order(key, reversed)))
-		require.Equal(t, order[0], rendezvous.First(key, all))
+		order := all.order(key)
+		require.Equal(t, all.names(order), reversed.names(reversed.order(key)))
+		require.Equal(t, order[0], all.first(key))
 		first[all[order[0]].name]++
 	}
 	for name, n := range first {
@@ -53,7 +59,7 @@ func TestSilentInstancesComeLast(t *testing.T) {
 		for n := range 50 {
 			key := fmt.Sprint("key", n)
 			var want, last []int
-			for _, i := range rendezvous.Order(key, loud) {
+			for _, i := range loud.order(key) {
 				if all[i].silent {
 					last = append(last, i)
 				} else {
@@ -61,8 +67,8 @@ func TestSilentInstancesComeLast(t *testing.T) {
 				}
 			}
 			want = append(want, last...)
-			require.Equal(t, want, rendezvous.Order(key, all))
-			require.Equal(t, want[0], rendezvous.First(key, all))
+			require.Equal(t, want, all.order(key))
+			require.Equal(t, want[0], all.first(key))
 		}
 	}
 }

@@ -15,17 +15,15 @@ import (
 //
 // Its owner's lock guards it.
 type Queue struct {
-	owner   sync.Locker
-	reader  *drift.Reader
+	Owner  sync.Locker
+	Reader *drift.Reader
+
 	taken   bool
-	waiting []*Turn // in the order of arrival
+	waiting []*turn // in the order of arrival
 }
 
-// New returns a Queue that the lock guards.
-func New(owner sync.Locker, reader *drift.Reader) *Queue { return &Queue{owner: owner, reader: reader} }
-
-// Turn is a goroutine's turn, or its position in the queue.
-type Turn struct {
+// turn is a goroutine's turn, or its position in the queue.
+type turn struct {
 	queue  *Queue
 	enough func(now drift.Instant) bool
 	// ready gets true with the turn, or false if no probe is needed any more.
@@ -34,8 +32,8 @@ type Turn struct {
 
 // Enter takes the turn, or queues for it. enough reports, under the owner's lock, whether
 // another goroutine's probe has answered the question. The caller holds the owner's lock.
-func (q *Queue) Enter(enough func(now drift.Instant) bool) *Turn {
-	t := &Turn{queue: q, enough: enough, ready: make(chan bool, 1)}
+func (q *Queue) Enter(enough func(now drift.Instant) bool) *turn {
+	t := &turn{queue: q, enough: enough, ready: make(chan bool, 1)}
 	if q.taken {
 		q.waiting = append(q.waiting, t)
 	} else {
@@ -47,7 +45,7 @@ func (q *Queue) Enter(enough func(now drift.Instant) bool) *Turn {
 
 // Wait waits for the turn; mine is false if no probe is needed any more. A caller that gets
 // the turn must End it.
-func (t *Turn) Wait(ctx context.Context) (mine bool, err error) {
+func (t *turn) Wait(ctx context.Context) (mine bool, err error) {
 	select {
 	case mine = <-t.ready:
 	case <-ctx.Done():
@@ -64,10 +62,10 @@ func (t *Turn) Wait(ctx context.Context) (mine bool, err error) {
 }
 
 // leave leaves the queue. It reports false if ready was sent already.
-func (t *Turn) leave() bool {
+func (t *turn) leave() bool {
 	q := t.queue
-	q.owner.Lock()
-	defer q.owner.Unlock()
+	q.Owner.Lock()
+	defer q.Owner.Unlock()
 	i := slices.Index(q.waiting, t)
 	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -79,10 +77,10 @@ func (t *Turn) leave() bool {
 // server that hangs is probed about once in each timeout, and not once for each vote that is
 // wanted from it. The caller doesn't hold the owner's lock.
 func (q *Queue) End() {
-	q.owner.Lock()
-	defer q.owner.Unlock()
-	now := q.reader.Now()
-	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
+	q.Owner.Lock()
+	defer q.Owner.Unlock()
+	now := q.Reader.Now()
+	q.waiting = slices.DeleteFunc(q.waiting, func(t *turn) bool {
 		enough := t.enough(now)
 		if enough {
 			t.ready <- false

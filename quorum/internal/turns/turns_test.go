@@ -1,4 +1,4 @@
-package turns_test
+package turns
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/turns"
 )
 
 // fixture is a Queue, and what its probes have found.
 type fixture struct {
-	*turns.Queue
+	*Queue
 	mu    sync.Mutex
 	found bool
 }
@@ -23,12 +22,12 @@ type fixture struct {
 func play(t *testing.T, do func(f *fixture)) {
 	synctest.Test(t, func(*testing.T) {
 		f := &fixture{}
-		f.Queue = turns.New(&f.mu, drift.SystemReader())
+		f.Queue = &Queue{Owner: &f.mu, Reader: drift.SystemReader()}
 		do(f)
 	})
 }
 
-func (f *fixture) enter(enough func(drift.Instant) bool) *turns.Turn {
+func (f *fixture) enter(enough func(drift.Instant) bool) *turn {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.Enter(enough)
@@ -78,7 +77,7 @@ func TestWhoIsNext(t *testing.T) {
 		mine, err = same.Wait(context.Background())
 		require.NoError(t, err)
 		require.False(t, mine)
-		for _, next := range []*turns.Turn{late, early} {
+		for _, next := range []*turn{late, early} {
 			mine, err = next.Wait(context.Background())
 			require.NoError(t, err)
 			require.True(t, mine)

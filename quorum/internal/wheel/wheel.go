@@ -29,8 +29,8 @@ const (
 	ticks = 1024
 	tick  = 10 * time.Millisecond
 
-	// Horizon is how far ahead an entry can be due.
-	Horizon = (ticks - 1) * tick
+	// horizon is how far ahead an entry can be due.
+	horizon = (ticks - 1) * tick
 
 	// Never is when nothing is due.
 	Never = time.Duration(math.MaxInt64)
@@ -42,13 +42,13 @@ func (e *Entry[T]) In() bool { return e.in }
 // Due is when the entry is due.
 func (e *Entry[T]) Due() time.Duration { return e.due }
 
-// Add adds an entry. If it would be due later than Horizon from now on, it is due then.
+// Add adds an entry. If it would be due later than horizon from now on, it is due then.
 func (w *Wheel[T]) Add(e *Entry[T], due, now time.Duration) {
 	if w.n == 0 {
 		w.tick = tickOf(now)
 	}
 	// Not in a tick that Take has left behind.
-	e.due = max(min(due, now+Horizon), time.Duration(w.tick)*tick)
+	e.due = max(min(due, now+horizon), time.Duration(w.tick)*tick)
 	list := w.list(tickOf(e.due))
 	e.index, e.in = int32(len(*list)), true
 	*list = append(*list, e)

@@ -1,4 +1,4 @@
-package wheel_test
+package wheel
 
 import (
 	"math/rand/v2"
@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/quorum/internal/wheel"
 )
 
 const ms = time.Millisecond
 
 // added is what the test knows of an entry.
 type added struct {
-	entry wheel.Entry[int]
+	entry Entry[int]
 	due   time.Duration // as it should be
 }
 
@@ -25,17 +23,17 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 	taken, late, far, removed := 0, 0, 0, 0
 	for seed := range uint64(300) {
 		draw := rand.New(rand.NewPCG(seed, 0))
-		var w wheel.Wheel[int]
+		var w Wheel[int]
 		now, seen := time.Duration(draw.Int64N(int64(time.Hour))), time.Duration(0) // seen by the last Take
 		entries := map[int]*added{}
 		for step := range 400 {
 			switch draw.IntN(5) {
 			case 0, 1:
-				e := &added{entry: wheel.Entry[int]{Value: step}}
+				e := &added{entry: Entry[int]{Value: step}}
 				ahead := time.Duration(draw.Int64N(int64([]time.Duration{5 * ms, 100 * ms, 5 * time.Second, time.Minute}[draw.IntN(4)])))
 				read := max(0, now-time.Duration(draw.Int64N(int64(30*ms)))) // before it was paused
 				w.Add(&e.entry, read+ahead, read)
-				e.due = min(read+ahead, read+wheel.Horizon)
+				e.due = min(read+ahead, read+horizon)
 				if e.due < read+ahead {
 					far++
 				}
@@ -53,7 +51,7 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 				now += time.Duration(draw.Int64N(int64([]time.Duration{3 * ms, 50 * ms, time.Second, 30 * time.Second}[draw.IntN(4)])))
 			default:
 				// At the time that Next gives, or later.
-				if next := w.Next(); draw.IntN(2) == 0 && next < wheel.Never {
+				if next := w.Next(); draw.IntN(2) == 0 && next < Never {
 					now = max(now, next)
 				}
 				first := now
@@ -73,14 +71,14 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 					taken++
 				}
 				seen = now
-				next := wheel.Never
+				next := Never
 				for _, e := range entries {
 					require.Greater(t, e.entry.Due(), seen, "it was due, and didn't come")
 					next = min(next, e.entry.Due())
 				}
 				require.LessOrEqual(t, w.Next(), next, "it would come too late")
 				if w.Next() < next {
-					require.Greater(t, w.Next(), now+wheel.Horizon, "it would look in vain")
+					require.Greater(t, w.Next(), now+horizon, "it would look in vain")
 				}
 			}
 		}
@@ -89,7 +87,7 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 		for _, value := range all {
 			require.False(t, entries[value].entry.In())
 		}
-		require.Equal(t, wheel.Never, w.Next())
+		require.Equal(t, Never, w.Next())
 		require.Empty(t, w.Take(now+time.Hour))
 	}
 	for what, n := range map[string]int{"taken": taken, "late": late, "far": far, "removed": removed} {

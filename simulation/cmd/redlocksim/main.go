@@ -23,4 +23,4 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/command"
 )
 
-func main() { command.Main(os.Args[1:]) }
+func main() { command.Main("", os.Args[1:]) }

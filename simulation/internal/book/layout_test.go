@@ -32,27 +32,32 @@ var policy = map[string][]string{
 
 	// The protocol never sees Redis.
 	"quorum": {
-		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
-		"quorum/internal/admission", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/majority",
-		"quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
-		"quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/wheel",
+		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
+		"quorum/internal/admission", "quorum/internal/advice", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
+		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
+		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/valid", "quorum/internal/wheel",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
 	// Its parts hardly know each other.
 	"quorum/internal/admission":    {"drift", "quorum/wire"},
+	"quorum/internal/advice":       {"quorum/wire"},
 	"quorum/internal/background":   {},
 	"quorum/internal/cleanup":      {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
 	"quorum/internal/handoff":      {"fencing"},
 	"quorum/internal/handletext":   {"fencing", "quorum/wire"},
+	"quorum/internal/keeper":       {"drift", "quorum/internal/background", "quorum/internal/pace", "quorum/internal/wheel", "github.com/benbjohnson/clock"},
 	"quorum/internal/majority":     {"quorum/wire"},
+	"quorum/internal/pace":         {},
 	"quorum/internal/presence":     {"quorum/wire"},
 	"quorum/internal/quarantine":   {"drift", "quorum/wire"},
 	"quorum/internal/random":       {},
 	"quorum/internal/registry":     {},
 	"quorum/internal/rendezvous":   {},
+	"quorum/internal/settlement":   {"fencing", "quorum/wire"},
 	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
 	"quorum/internal/turns":        {"drift"},
+	"quorum/internal/valid":        {"quorum/wire"},
 	"quorum/internal/wheel":        {},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
@@ -63,11 +68,11 @@ var policy = map[string][]string{
 	// Only instance speaks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {"instance/instancetest/internal/relay", "instance/instancetest/redisproc"},
+	"instance/instancetest": {"instance/instancetest/redisproc"},
 
 	// It starts servers and knows nothing of the protocol.
-	"instance/instancetest/internal/relay": {},
-	"instance/instancetest/redisproc":      {"instance/instancetest/internal/relay"},
+	"instance/internal/relay":         {},
+	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on servers of its own.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
@@ -90,9 +95,6 @@ var policy = map[string][]string{
 
 	// How designs stand up to faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
-
-	// How changes of a running service are rolled out.
-	"simulation/internal/rollout": {"quorum", "quorum/wire", "simulation"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},

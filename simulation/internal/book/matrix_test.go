@@ -199,17 +199,17 @@ func reasons() (string, error) {
 		by := map[string][]string{}
 		for _, d := range r.Matrix.Designs {
 			e, known := matrix.ExpectationOf(f.Name, d.Name)
-			if !known || e.Likelihood == matrix.Never {
+			if !known || !e.Broken {
 				continue
 			}
-			of := e.Likelihood.String() + e.Why
+			of := e.Often() + e.Why
 			if by[of] == nil {
 				order = append(order, e)
 			}
 			by[of] = append(by[of], "`"+d.Name+"`")
 		}
 		for _, e := range order {
-			rows = append(rows, []string{"`" + f.Name + "`", strings.Join(by[e.Likelihood.String()+e.Why], ", "), e.Likelihood.String(), e.Why})
+			rows = append(rows, []string{"`" + f.Name + "`", strings.Join(by[e.Often()+e.Why], ", "), e.Often(), e.Why})
 		}
 	}
 	return table("fault | designs | broken | because", rows), nil

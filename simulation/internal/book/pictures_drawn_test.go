@@ -87,8 +87,9 @@ func TestSVG(t *testing.T) {
 		}
 	}
 	for _, c := range []palette.Color{palette.Good, palette.Fault, palette.Alarm, palette.Ink, palette.Soft} {
-		assert.Greater(t, palette.Contrast(c.Light, palette.Paper.Light), 4.5, c.Name)
-		assert.Greater(t, palette.Contrast(c.Dark, palette.Paper.Dark), 4.5, c.Name)
+		light, dark := c.Contrast(palette.Paper)
+		assert.Greater(t, light, 4.5, c.Name)
+		assert.Greater(t, dark, 4.5, c.Name)
 	}
 }
 

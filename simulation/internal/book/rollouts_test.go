@@ -3,8 +3,6 @@ package book_test
 import (
 	"fmt"
 	"strings"
-
-	"github.com/redquorum/redlock/simulation/internal/rollout"
 )
 
 func init() {
@@ -16,7 +14,7 @@ func init() {
 func rolloutTable() (string, error) {
 	const runs = 2 // to see whether clients are refused meanwhile
 	var rows [][]string
-	for _, r := range rollout.All() {
+	for _, r := range rollouts() {
 		if r.Wrong != "" {
 			o, err := r.Play(r.Shows, 1)
 			if err != nil {

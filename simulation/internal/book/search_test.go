@@ -139,7 +139,7 @@ func playSearch(design string, faults []string, runs uint64) (searchFound, error
 		return searchFound{}, err
 	}
 	registry := search.Registry{
-		Workloads: []search.Workload{search.Mixed()},
+		Workloads: search.Workloads(),
 		Designs:   []search.Design{{Name: d.Name, Title: d.Title, Apply: d.Apply}},
 	}
 	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, How: search.Draw, Most: 16}

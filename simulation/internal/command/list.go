@@ -103,7 +103,7 @@ func printFault(w io.Writer, f matrix.Fault) {
 	fmt.Fprintln(w, "\nviolations are expected:")
 	for _, d := range designs.All() {
 		if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
-			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Likelihood, want.Why))
+			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Often(), want.Why))
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -56,8 +57,10 @@ var commands = []command{
 	{"worker", "worker process of explore, exhaust and matrix; not for people", runWorker},
 }
 
-// Main runs the command with its flags, and exits.
-func Main(args []string) {
+// Main runs the command with its flags, and exits. started is the command line that starts the
+// program, in what it prints; "" is that of redlocksim.
+func Main(started string, args []string) {
+	start = cmp.Or(started, start)
 	live.RunChild() // clients of live and soak are processes of this program
 	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -100,7 +100,7 @@ func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 func fenced() []string {
 	var names []string
 	for _, d := range matrix.Rows() {
-		if matrix.Fenced(d) {
+		if d.Fenced() {
 			names = append(names, d.Name)
 		}
 	}
@@ -185,13 +185,7 @@ func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Resu
 	printUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	var never []string
-	for _, u := range r.Unreached() {
-		if u.Where[0] == matrix.Everywhere {
-			never = append(never, u.Counter)
-		}
-	}
-	if len(never) > 0 {
+	if never := r.NeverReached(); len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.page != nil {

@@ -113,7 +113,7 @@ func TestRepeat(t *testing.T) {
 	first, _ := does(t, exitOK, args...)
 	var data report.Report
 	require.NoError(t, json.Unmarshal([]byte(first), &data))
-	assert.Equal(t, Start+" matrix -designs redlock,token-admit -faults 'pause, cut' -format json -seeds 3", data.Command)
+	assert.Equal(t, start+" matrix -designs redlock,token-admit -faults 'pause, cut' -format json -seeds 3", data.Command)
 	again, _ := does(t, exitOK, words(t, data.Command)...)
 	assert.Equal(t, first, again)
 
@@ -121,7 +121,7 @@ func TestRepeat(t *testing.T) {
 	does(t, exitOK, "run", "S4", "-html", page)
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
-	assert.Contains(t, string(html), Start+" run S4 -design default -seed 0")
+	assert.Contains(t, string(html), start+" run S4 -design default -seed 0")
 
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.Bool("all", false, "")
@@ -129,14 +129,14 @@ func TestRepeat(t *testing.T) {
 	flags.String("html", "x", "")
 	flags.Int("workers", 1, "")
 	require.NoError(t, flags.Parse([]string{"-all", "-curves=false", "-html", "", "-workers", "3"}))
-	assert.Equal(t, Start+" -all -curves=false -html ''", repeat("", given(flags)...))
-	assert.Equal(t, Start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
+	assert.Equal(t, start+" -all -curves=false -html ''", repeat("", given(flags)...))
+	assert.Equal(t, start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
 }
 
 // words takes a command line apart that repeat has written.
 func words(t *testing.T, command string) []string {
 	t.Helper()
-	rest, ok := strings.CutPrefix(command, Start+" ")
+	rest, ok := strings.CutPrefix(command, start+" ")
 	require.True(t, ok, command)
 	var args []string
 	for _, word := range regexp.MustCompile(`'[^']*'|[^ ]+`).FindAllString(rest, -1) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Start is the command line that starts the program, in what it prints.
-var Start = "go run ./simulation/cmd/redlocksim"
+// start is the command line that starts the program, in what it prints.
+var start = "go run ./simulation/cmd/redlocksim"
 
 // repeat returns a command line.
 func repeat(command string, args ...string) string {
-	words := []string{Start}
+	words := []string{start}
 	if command != "" {
 		words = append(words, command)
 	}

@@ -76,14 +76,14 @@ func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result
 // next suggests the next commands: those for unexpected results first.
 func (s screen) next(unexpected []error) {
 	if len(unexpected) > 0 {
-		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), Start, unexpected[0]))
+		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), start, unexpected[0]))
 		return
 	}
 	fmt.Fprintln(s.out, "Next:")
 	for _, n := range nextCommands {
-		command := "  " + Start + " " + n[0]
-		if len(Start)+11+4+len(n[1]) <= s.width {
-			fmt.Fprintf(s.out, "%-*s  %s\n", len(Start)+11, command, n[1])
+		command := "  " + start + " " + n[0]
+		if len(start)+11+4+len(n[1]) <= s.width {
+			fmt.Fprintf(s.out, "%-*s  %s\n", len(start)+11, command, n[1])
 			continue
 		}
 		fmt.Fprintln(s.out, command)

@@ -262,15 +262,14 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
 	r := registry()
 	broken := 0
-	for _, w := range []struct {
-		search.Workload
-		seeds uint64
-	}{{search.Mixed(), some(20)}, {search.Crowd(), some(5)}} {
+	for name, seeds := range map[string]uint64{"mixed": some(20), "crowd": some(5)} {
+		w, err := r.Workload(name)
+		require.NoError(t, err)
 		for _, d := range r.Designs {
 			cfg := w.Base
 			d.Apply(&cfg)
-			for seed := range w.seeds {
-				setup := search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.DrawOf(seed, cfg, violent, 10, w.Span)}
+			for seed := range seeds {
+				setup := search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.Draw(seed, cfg, violent, 10, w.Span)}
 				if !agree(t, r, setup) {
 					broken++
 				}

@@ -40,7 +40,7 @@ func delayedWrite(s *environment) {
 	if write.await().Event != eventChecked {
 		s.late("c1 didn't come to its write")
 	}
-	s.opsLink.Set(redisproc.Requests, redisproc.Held)
+	s.opsLink.Hold(redisproc.Requests)
 	write.proceed()
 	s.await("c1's write is in flight", func() bool { return s.opsLink.Waiting(redisproc.Requests) > 0 })
 	if write.await().OK {
@@ -50,7 +50,7 @@ func delayedWrite(s *environment) {
 	c2.mustAwaitLock()
 	c2.update()
 	answered := s.opsLink.Passed(redisproc.Replies)
-	s.opsLink.Set(redisproc.Requests, redisproc.Open)
+	s.opsLink.Open(redisproc.Requests)
 	s.await("c1's write has arrived", func() bool { return s.opsLink.Passed(redisproc.Replies) > answered })
 	c2.release()
 }
@@ -60,7 +60,7 @@ func stoppedBeforeReplies(s *environment) {
 	c1, c2 := s.startClient(), s.startClient()
 	asked := s.beginAsking(c1, s.servers, func() {
 		for _, link := range c1.links {
-			link.Set(redisproc.Replies, redisproc.Held)
+			link.Hold(redisproc.Replies)
 		}
 	})
 	s.awaitKey(true, s.servers...)
@@ -180,17 +180,19 @@ func (s *environment) everFree(c *clientProcess) bool {
 // halves is S18.
 func halves(s *environment) {
 	c1, c2 := s.startClient(), s.startClient()
-	hold := func(c *clientProcess, names string, gate redisproc.Gate) {
+	requests := func(c *clientProcess, names string, set func(*redisproc.Link)) {
 		for _, v := range s.some(names) {
-			c.link(v).Set(redisproc.Requests, gate)
+			set(c.link(v))
 		}
 	}
-	hold(c1, "CD", redisproc.Held)
-	hold(c2, "AB", redisproc.Held)
+	hold := func(l *redisproc.Link) { l.Hold(redisproc.Requests) }
+	open := func(l *redisproc.Link) { l.Open(redisproc.Requests) }
+	requests(c1, "CD", hold)
+	requests(c2, "AB", hold)
 	first, second := c1.begin(request{Do: doTry, Key: key}), c2.begin(request{Do: doTry, Key: key})
 	s.awaitKey(true, s.servers...)
-	hold(c1, "CD", redisproc.Open)
-	hold(c2, "AB", redisproc.Open)
+	requests(c1, "CD", open)
+	requests(c2, "AB", open)
 	one, two := first.await().OK, second.await().OK
 	if one {
 		c1.update()

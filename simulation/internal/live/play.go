@@ -173,7 +173,7 @@ func (p *play) fault(f simulation.Fault) iter.Seq[time.Duration] {
 // loseReply loses the next reply only: the client deletes its key on a new connection, which
 // needs replies.
 func loseReply(ctx context.Context, link *redisproc.Link) (lost <-chan struct{}) {
-	link.Set(redisproc.Replies, redisproc.Shut)
+	link.Drop(redisproc.Replies)
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(time.Millisecond)
@@ -239,7 +239,7 @@ func (p *play) cause(f simulation.Fault) (end func()) {
 		for i, r := range p.replicas[v] {
 			if f.Replica == 0 || f.Replica == i+1 {
 				r.lags = true
-				r.link.Set(redisproc.Replies, redisproc.Shut)
+				r.link.Drop(redisproc.Replies)
 			}
 		}
 		return nil

@@ -40,7 +40,7 @@ const MinSoak = 5 * time.Second
 
 // FaultResult is a fault of the plan with its result.
 type FaultResult struct {
-	Fault
+	fault
 	// Skipped says why it was skipped.
 	Skipped string `json:"skipped,omitempty"`
 	// Recovery is the time from its beginning to the next acquisition, -1 if there was
@@ -50,7 +50,7 @@ type FaultResult struct {
 
 // String returns one line: the fault as in the plan, and its result.
 func (s FaultResult) String() string {
-	text := fmt.Sprintf("%9.3fs  %-60s ", s.At.Seconds(), s.Fault)
+	text := fmt.Sprintf("%9.3fs  %-60s ", s.At.Seconds(), s.fault)
 	switch {
 	case s.Skipped != "":
 		return text + "skipped: " + s.Skipped
@@ -308,8 +308,8 @@ func (k *soakRun) sleep(d time.Duration) {
 }
 
 // runFault causes a fault, ends it, and waits for the next acquisition.
-func (k *soakRun) runFault(f Fault) FaultResult {
-	result := FaultResult{Fault: f, Recovery: -1}
+func (k *soakRun) runFault(f fault) FaultResult {
+	result := FaultResult{fault: f, Recovery: -1}
 	if f.Kind == jumpClocks && k.noClocks != nil {
 		result.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
 		return result
@@ -347,7 +347,7 @@ func (k *soakRun) firstAfter(moment time.Time) (time.Time, bool) {
 }
 
 // do begins a fault. end ends it.
-func (k *soakRun) do(f Fault) (end func()) {
+func (k *soakRun) do(f fault) (end func()) {
 	var ends []func()
 	for _, i := range f.Servers {
 		if len(f.Clients) == 0 {
@@ -367,7 +367,7 @@ func (k *soakRun) do(f Fault) (end func()) {
 	}
 }
 
-func (k *soakRun) hitServer(f Fault, v *server) (end func()) {
+func (k *soakRun) hitServer(f fault, v *server) (end func()) {
 	s := k.env
 	switch f.Kind {
 	case killServers:
@@ -439,7 +439,7 @@ func (k *soakRun) admit() {
 	}
 }
 
-func (k *soakRun) hitClient(f Fault, index int) (end func()) {
+func (k *soakRun) hitClient(f fault, index int) (end func()) {
 	h := k.workers[index]
 	links := func(disturb func(*redisproc.Link)) (end func()) {
 		for _, i := range f.Servers {
@@ -468,11 +468,11 @@ func (k *soakRun) hitClient(f Fault, index int) (end func()) {
 	case cutLinks:
 		return links((*redisproc.Link).Cut)
 	case holdReplies:
-		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Held) })
+		return links(func(l *redisproc.Link) { l.Hold(redisproc.Replies) })
 	case loseReplies:
-		return links(func(l *redisproc.Link) { l.Set(redisproc.Replies, redisproc.Shut) })
+		return links(func(l *redisproc.Link) { l.Drop(redisproc.Replies) })
 	case holdWrites:
-		k.env.opsLink.Set(redisproc.Requests, redisproc.Held)
+		k.env.opsLink.Hold(redisproc.Requests)
 		return k.env.opsLink.Reopen
 	}
 	return func() {}
@@ -612,7 +612,7 @@ func (r soakReport) markdown() string {
 		case s.Recovery < 0:
 			after = "never"
 		}
-		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.Fault, after)
+		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.fault, after)
 	}
 	return b.String() + "\n" + strings.ReplaceAll(summary, "\n", "\n\n")
 }

@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 	require.NotEmpty(t, plan)
 	require.Len(t, report.Faults, len(plan))
 	for i, fault := range plan {
-		require.Equal(t, fault, report.Faults[i].Fault)
+		require.Equal(t, fault, report.Faults[i].fault)
 	}
 	for _, format := range Formats {
 		var out strings.Builder

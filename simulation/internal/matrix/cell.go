@@ -22,12 +22,7 @@ func harms(d designs.Design, kind simulation.ViolationKind) bool {
 
 // promised reports whether a violation breaks what a design promises.
 func promised(d designs.Design, kind simulation.ViolationKind) bool {
-	return !Fenced(d) || !slices.Contains(beliefs, kind)
-}
-
-// Fenced reports whether a design's resource checks tokens.
-func Fenced(d designs.Design) bool {
-	return d.Configure(simulation.Config{}).Guard.Tokens()
+	return !d.Fenced() || !slices.Contains(beliefs, kind)
 }
 
 // watches reports whether a design's clients monitor the servers' restarts and clocks.

@@ -220,10 +220,10 @@ func failovers() curve {
 }
 
 // race plays a split vote.
-func race(servers, up int, retry scenarios.Retry) playing {
+func race(servers, up int, play func(s scenarios.Split, seed uint64) (rounds int, took time.Duration, err error)) playing {
 	return func(x float64, seed uint64) (outcome, error) {
-		r, err := scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.Play(seed, retry)
-		return outcome{hit: r.Rounds != 1, value: int64(r.Rounds)}, err
+		rounds, _, err := play(scenarios.Split{Servers: servers, Up: up, Clients: int(x)}, seed)
+		return outcome{hit: rounds != 1, value: int64(rounds)}, err
 	}
 }
 
@@ -241,9 +241,9 @@ func splits() curve {
 		words: "The share of first rounds without a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds without a winner", Percent: true},
 		series: []series{
-			{name: "5 servers", points: at(all, race(5, 5, scenarios.Lockstep))},
-			{name: "3 servers", points: at(all, race(3, 3, scenarios.Lockstep))},
-			{name: "5 servers, 4 up", points: at(few, race(5, 4, scenarios.Lockstep))},
+			{name: "5 servers", points: at(all, race(5, 5, scenarios.Split.Lockstep))},
+			{name: "3 servers", points: at(all, race(3, 3, scenarios.Split.Lockstep))},
+			{name: "5 servers, 4 up", points: at(few, race(5, 4, scenarios.Split.Lockstep))},
 		},
 		lines: []report.Series{
 			line("calculated, 5", steps(2, 10, 1), noWinner(5, 5)),
@@ -261,9 +261,9 @@ func roundsToWinner() curve {
 		words: "Clients that retry in lockstep split the votes again and again. Random delays help. If all clients ask the same server first, that helps most.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
 		series: []series{
-			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Lockstep))},
-			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Random))},
-			{name: "one server first (this library)", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.OneFirst))},
+			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Lockstep))},
+			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Random))},
+			{name: "one server first (this library)", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.OneFirst))},
 		},
 		lines: []report.Series{line("calculated, lockstep: 1/(1-p)", steps(2, 10, 1), func(x float64) float64 {
 			return 1 / (1 - noWinner(5, 5)(x))

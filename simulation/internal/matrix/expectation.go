@@ -8,34 +8,33 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// Likelihood is how often a violation is expected in a cell.
-type Likelihood int
-
-const (
-	// Never: one violation is too many.
-	Never Likelihood = iota
-	// Rarely: the design can break, but few runs show it. A violation is allowed, not required.
-	Rarely
-	// Surely: the design breaks, and enough runs must show it.
-	Surely
-)
-
 // Expectation is the expected result of a cell, and why.
 type Expectation struct {
-	Likelihood
-	// Only are the kinds of violations that may be found, unless it is Never. Empty: all
-	// but those that no fault excuses: a run that doesn't end, leaked goroutines, a panic.
+	// Broken says that a violation is allowed: the design can break. Otherwise one violation
+	// is too many.
+	Broken bool
+	// Only are the kinds of violations that may be found. Empty: all but those that no fault
+	// excuses: a run that doesn't end, leaked goroutines, a panic.
 	Only []simulation.ViolationKind
-	// Within is, for Surely, the number of runs in which a violation must be found.
+	// Within is the number of runs in which a violation must be found. 0: few runs show one,
+	// and none is required.
 	Within int
 	Why    string
 }
 
-// String is "never", "rarely" or "surely".
-func (l Likelihood) String() string { return [...]string{"never", "rarely", "surely"}[l] }
+// Often is "never", "rarely" or "surely".
+func (e Expectation) Often() string {
+	switch {
+	case !e.Broken:
+		return "never"
+	case e.Within == 0:
+		return "rarely"
+	}
+	return "surely"
+}
 
 // String says what is expected, and why.
-func (e Expectation) String() string { return fmt.Sprintf("%v, because %s", e.Likelihood, e.Why) }
+func (e Expectation) String() string { return fmt.Sprintf("%s, because %s", e.Often(), e.Why) }
 
 // Check says which violation of what a design promises was not expected in a run.
 func (e Expectation) Check(r simulation.Result, d designs.Design) error {
@@ -50,15 +49,15 @@ func (e Expectation) Check(r simulation.Result, d designs.Design) error {
 // Allows reports whether a kind of violation may be found.
 func (e Expectation) Allows(kind simulation.ViolationKind) bool {
 	if len(e.Only) == 0 {
-		return e.Likelihood != Never && !slices.Contains(inexcusable, kind)
+		return e.Broken && !slices.Contains(inexcusable, kind)
 	}
-	return e.Likelihood != Never && slices.Contains(e.Only, kind)
+	return e.Broken && slices.Contains(e.Only, kind)
 }
 
 // inexcusable are the kinds that show a failure of the code, not of the lock.
 var inexcusable = []simulation.ViolationKind{simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated}
 
-// soon is the default of Expectation.Within.
+// soon is Expectation.Within unless it is set.
 const soon = 100
 
 // ExpectationOf gives the expectation of a cell, false if there is none.
@@ -94,11 +93,11 @@ type rule struct {
 func never(why string) Expectation { return Expectation{Why: why} }
 
 func rarely(why string, only ...simulation.ViolationKind) Expectation {
-	return Expectation{Likelihood: Rarely, Only: only, Why: why}
+	return Expectation{Broken: true, Only: only, Why: why}
 }
 
 func surely(why string, only ...simulation.ViolationKind) Expectation {
-	return Expectation{Likelihood: Surely, Only: only, Within: soon, Why: why}
+	return Expectation{Broken: true, Only: only, Within: soon, Why: why}
 }
 
 // within is the expectation with more runs, or fewer.

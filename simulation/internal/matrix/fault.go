@@ -186,7 +186,7 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 	cfg := base()
 	cfg.Persistence = f.persistence
 	cfg = d.Configure(cfg)
-	schedule := simulation.DrawOf(seed, cfg, f.kinds, most, span)
+	schedule := simulation.Draw(seed, cfg, f.kinds, most, span)
 	for i := range schedule {
 		if f.shape != nil {
 			f.shape(&schedule[i])

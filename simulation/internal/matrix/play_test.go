@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Every cell is as expected, as far as a few seeds can tell; Surely is for more.
+// Every cell is as expected, as far as a few seeds can tell; what must be found needs more.
 func TestNothingUnexpected(t *testing.T) {
 	p := DefaultPlan()
 	p.Seeds, p.ScenarioSeeds, p.CurveSeeds = few(3), 0, 0

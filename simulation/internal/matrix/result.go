@@ -22,7 +22,7 @@ func (r Result) Matrix() report.Matrix {
 	for _, name := range r.Plan.Designs {
 		d, _ := designs.ByName(name)
 		axis := report.Axis{Name: d.Name, Title: d.Title, Source: d.Source}
-		if Fenced(d) {
+		if d.Fenced() {
 			axis.Title += " (judged by the data)"
 		}
 		m.Designs = append(m.Designs, axis)
@@ -75,7 +75,7 @@ func (r Result) check(fault string, d designs.Design) error {
 			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
 		}
 	}
-	if want.Likelihood == Surely && sum.Broken == 0 && sum.Runs >= want.Within && r.Ended {
+	if want.Within > 0 && sum.Broken == 0 && sum.Runs >= want.Within && r.Ended {
 		return fmt.Errorf("%s under %q: nothing found in %d runs, and something was expected, because %s", d.Name, fault, sum.Runs, want.Why)
 	}
 	return nil
@@ -168,7 +168,7 @@ func (r Result) Unexpected() []error {
 // these with one.
 func (r Result) Safe() (runs, violated int) {
 	for t, sum := range r.sums {
-		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && want.Likelihood == Never {
+		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && !want.Broken {
 			runs += sum.Runs
 			violated += sum.Broken
 		}
@@ -176,31 +176,36 @@ func (r Result) Safe() (runs, violated int) {
 	return runs, violated
 }
 
-// Everywhere is report.Unreached.Where of an event that happened in no cell.
-const Everywhere = "all of the matrix"
+// NeverReached lists the counters that stayed at 0 in all of the matrix, if it has all faults.
+func (r Result) NeverReached() []string {
+	reached := map[string]int{}
+	for t, sum := range r.sums {
+		if t.Part == ofCell {
+			for what, n := range sum.Counts {
+				reached[what] += n
+			}
+		}
+	}
+	if len(reached) == 0 || len(r.Plan.Faults) != len(Faults()) {
+		return nil
+	}
+	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return reached[what] > 0 })
+}
 
 // Unreached lists the counters that stayed at 0 in cells whose zeros depend on them, and, if
 // it has all faults, those that stayed at 0 in all of the matrix.
 func (r Result) Unreached() []report.Unreached {
 	where := map[string][]string{}
-	reached := map[string]int{}
 	m := r.Matrix()
 	for i, design := range m.Designs {
 		for j, fault := range m.Faults {
 			for _, what := range m.At(i, j).Unreached {
 				where[what] = append(where[what], design.Name+" / "+fault.Name)
 			}
-			for what, n := range r.of(ofCell, fault.Name, design.Name).Counts {
-				reached[what] += n
-			}
 		}
 	}
-	if len(reached) > 0 && len(r.Plan.Faults) == len(Faults()) {
-		for _, what := range simulation.Counters() {
-			if reached[what] == 0 {
-				where[what] = []string{Everywhere}
-			}
-		}
+	for _, what := range r.NeverReached() {
+		where[what] = []string{"all of the matrix"}
 	}
 	var all []report.Unreached
 	for _, what := range slices.SortedFunc(maps.Keys(where), strings.Compare) {

@@ -95,15 +95,6 @@ type Split struct {
 	Servers, Up, Clients int
 }
 
-// Splits returns the competitions of S12.
-func Splits() []Split {
-	return []Split{
-		{3, 3, 2}, {3, 3, 3}, {3, 3, 5}, {3, 3, 10},
-		{5, 5, 2}, {5, 5, 3}, {5, 5, 5}, {5, 5, 10},
-		{5, 4, 2}, {5, 4, 3}, {5, 3, 2},
-	}
-}
-
 // NoWinner is the probability that a round has no winner if each server that is up votes
 // for a random client: 1 minus k times the probability that one of k clients gets Q votes or
 // more. (No two can.)
@@ -132,32 +123,45 @@ func choose(n, k int) int {
 	return c
 }
 
-// Retry is what clients do after a lost round.
-type Retry string
-
-const (
-	// Lockstep waits until the same moment as all others.
-	Lockstep Retry = "lockstep"
-	// Random waits for a random time: the classic answer.
-	Random Retry = "random delays"
-	// OneFirst is this library's Acquire: random delays, and after a round with split
-	// votes one server is asked first.
-	OneFirst Retry = "one server first"
-)
-
-// race is the result of a Split.
-type race struct {
-	// Rounds is the number of rounds of the first client that got the lock, 0 if none
-	// did. Took is the time until then.
-	Rounds int
-	Took   time.Duration
+// Lockstep plays clients that wait after a lost round until the same moment as all others. It
+// returns the number of rounds of the first client that got the lock, 0 if none did, and the
+// time until then.
+func (s Split) Lockstep(seed uint64) (rounds int, took time.Duration, err error) {
+	return s.play(seed, func(c *simulation.Client) {
+		s.tryAgain(c, func(round uint64) { c.SleepUntil(at(time.Duration(round+1) * roundTime)) })
+	})
 }
 
-// Play plays one run, until the first client has the lock.
-func (s Split) Play(seed uint64, retry Retry) (race, error) {
+// Random is Lockstep with random delays: the classic answer.
+func (s Split) Random(seed uint64) (rounds int, took time.Duration, err error) {
+	return s.play(seed, func(c *simulation.Client) {
+		s.tryAgain(c, func(round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
+	})
+}
+
+// OneFirst is Lockstep with this library's Acquire: random delays, and after a round with split
+// votes one server is asked first.
+func (s Split) OneFirst(seed uint64) (rounds int, took time.Duration, err error) {
+	return s.play(seed, func(c *simulation.Client) {
+		_, _ = c.Acquire(key) // the history has the winner
+	})
+}
+
+// tryAgain tries until some client has the lock, with a pause after each round.
+func (s Split) tryAgain(c *simulation.Client, pause func(round uint64)) {
+	for round := range uint64(600) {
+		if _, err := c.TryAcquire(key); err == nil || s.decided(err) {
+			return
+		}
+		pause(round)
+	}
+}
+
+// play plays one run, until the first client has the lock.
+func (s Split) play(seed uint64, client simulation.Workload) (won int, took time.Duration, err error) {
 	d, err := designs.ByName("redlock")
 	if err != nil {
-		return race{}, err
+		return 0, 0, err
 	}
 	cfg := evenly
 	cfg.Servers, cfg.Processes = s.Servers, s.Clients
@@ -173,39 +177,21 @@ func (s Split) Play(seed uint64, retry Retry) (race, error) {
 	for i := s.Up; i < s.Servers; i++ {
 		schedule = append(schedule, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
 	}
-	r, err := simulation.Run(seed, cfg, schedule, s.race(retry))
+	r, err := simulation.Run(seed, cfg, schedule, func(c *simulation.Client) {
+		c.SleepUntil(at(0))
+		client(c)
+	})
 	if err != nil {
-		return race{}, err
+		return 0, 0, err
 	}
 	for e := range r.Log.All() {
 		if e.Kind == simulation.Acquired {
 			var index int
 			_, err := fmt.Sscanf(e.Process, "c%d", &index)
-			return race{Rounds: int(rounds[index-1].Load()), Took: e.At - at(0)}, err
+			return int(rounds[index-1].Load()), e.At - at(0), err
 		}
 	}
-	return race{}, nil
-}
-
-// race is the workload of each client: it ends when some client has the lock.
-func (s Split) race(retry Retry) simulation.Workload {
-	return func(c *simulation.Client) {
-		c.SleepUntil(at(0))
-		if retry == OneFirst {
-			_, _ = c.Acquire(key) // the history has the winner
-			return
-		}
-		for round := range uint64(600) {
-			if _, err := c.TryAcquire(key); err == nil || s.decided(err) {
-				return
-			}
-			if retry == Random {
-				c.Sleep(time.Duration(c.Pick(round, int(2*roundTime))))
-			} else {
-				c.SleepUntil(at(time.Duration(round+1) * roundTime))
-			}
-		}
-	}
+	return 0, 0, nil
 }
 
 // decided reports whether a round was lost to keys of an earlier one: a majority that lasts

@@ -70,10 +70,14 @@ func CSS(selector string) string {
 		declare(func(c Color) string { return c.Light }), selector, declare(func(c Color) string { return c.Dark }))
 }
 
-// Contrast returns the contrast ratio of two colours by WCAG 2.2, 1 to 21; 0 if one isn't of
-// the form "#rrggbb". Text needs 4.5, lines 3.
+// Contrast returns the contrast ratio of two colours by WCAG 2.2 in both themes, 1 to 21; 0 if
+// one isn't of the form "#rrggbb". Text needs 4.5, lines 3.
 // Source: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
-func Contrast(a, b string) float64 {
+func (c Color) Contrast(other Color) (light, dark float64) {
+	return contrast(c.Light, other.Light), contrast(c.Dark, other.Dark)
+}
+
+func contrast(a, b string) float64 {
 	la, ok := luminance(a)
 	lb, ok2 := luminance(b)
 	if !ok || !ok2 {

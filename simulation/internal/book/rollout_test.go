@@ -1,4 +1,4 @@
-package rollout
+package book_test
 
 import (
 	"os"
@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// longRuns is how many runs each right order is held to with REDLOCK_LONG set.
-const longRuns = 200
+// rolloutRuns is how many runs each right order is held to with REDLOCK_LONG set.
+const rolloutRuns = 200
 
 // The right orders are never violated, and what is lost meanwhile is leases, to clients that
 // still have the old settings.
@@ -19,11 +19,11 @@ func TestRightOrders(t *testing.T) {
 	runs := 8
 	switch {
 	case os.Getenv("REDLOCK_LONG") != "":
-		runs = longRuns
+		runs = rolloutRuns
 	case raced:
 		runs = 2
 	}
-	for _, r := range All() {
+	for _, r := range rollouts() {
 		if r.Wrong != "" {
 			continue
 		}
@@ -41,7 +41,7 @@ func TestRightOrders(t *testing.T) {
 
 // Each wrong order has a run that shows what is wrong with it.
 func TestWrongOrders(t *testing.T) {
-	for _, r := range All() {
+	for _, r := range rollouts() {
 		if r.Wrong == "" {
 			continue
 		}
@@ -58,7 +58,7 @@ func TestWrongOrders(t *testing.T) {
 
 // A run is the same each time.
 func TestARunIsTheSameEachTime(t *testing.T) {
-	r := All()[1]
+	r := rollouts()[1]
 	one, err := r.Run(7)
 	require.NoError(t, err)
 	other, err := r.Run(7)

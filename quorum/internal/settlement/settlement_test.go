@@ -1,6 +1,7 @@
-package quorum
+package settlement
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -8,18 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// roundOf is a round with these votes, in which a quorum is q.
-func roundOf(q int, votes ...wire.Vote) *round {
-	r := &round{cmd: wire.Request{Fence: wire.Fence{Ahead: 5 * time.Microsecond}}}
-	r.settled.Majority = majority.Majority{N: len(votes), Q: q}
-	for _, vote := range votes {
-		r.ballots = append(r.ballots, Ballot{Vote: vote})
-	}
-	return r
+var errPending = errors.New("no answer yet")
+
+// choose chooses from these votes, where a quorum is q.
+func choose(q int, votes ...wire.Vote) (chosen Tokens, agree int) {
+	return Rules{Quorum: q, Ahead: 5 * time.Microsecond}.Choose(func(yield func(*wire.Vote) bool) {
+		for i := range votes {
+			if !yield(&votes[i]) {
+				return
+			}
+		}
+	})
 }
 
 // at is a vote for a token at a clock, both in microseconds, with reserved tokens.
@@ -34,7 +37,7 @@ func TestChoose(t *testing.T) {
 		token, first fencing.Token
 		agree        int
 	}{
-		"equal":                        {[]wire.Vote{at(20, 20, 0), at(20, 20, 0), {Err: ErrPending}}, 20, 20, 2},
+		"equal":                        {[]wire.Vote{at(20, 20, 0), at(20, 20, 0), {Err: errPending}}, 20, 20, 2},
 		"the largest":                  {[]wire.Vote{at(17, 20, 0), at(20, 20, 0), at(18, 20, 0)}, 20, 20, 3},
 		"one alone":                    {[]wire.Vote{at(20, 1, 0)}, 20, 20, 1},
 		"as far as the clock lets it":  {[]wire.Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
@@ -54,10 +57,10 @@ func TestChoose(t *testing.T) {
 			if len(c.votes) == 4 {
 				q = 2 // so that there are two choices
 			}
-			token, reserved, agree := roundOf(q, c.votes...).choose()
-			require.Equal(t, c.token, token)
+			tokens, agree := choose(q, c.votes...)
+			require.Equal(t, c.token, tokens.Last)
 			require.Equal(t, c.agree, agree)
-			require.Equal(t, c.first, token-fencing.Token(reserved))
+			require.Equal(t, c.first, tokens.First())
 		})
 	}
 }
@@ -76,12 +79,11 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 			token := clock + random.Int64N(12) - 6
 			votes[i] = at(min(token, clock+5), clock, random.IntN(4))
 			if random.IntN(6) == 0 {
-				votes[i] = wire.Vote{Outcome: []wire.Outcome{wire.Refused, wire.Failed}[random.IntN(2)], Err: ErrPending}
+				votes[i] = wire.Vote{Outcome: []wire.Outcome{wire.Refused, wire.Failed}[random.IntN(2)], Err: errPending}
 			}
 		}
-		r := roundOf(q, votes...)
-		token, reserved, agree := r.choose()
-		first := token - fencing.Token(reserved)
+		tokens, agree := choose(q, votes...)
+		token, first := tokens.Last, tokens.First()
 
 		// By looking at each set of votes.
 		most, highest := 0, fencing.Token(0)
@@ -112,12 +114,29 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 		for _, vote := range votes {
 			if vote.Outcome == wire.Granted && vote.Token <= token && int64(token) <= max(vote.Clock.UnixMicro()+5, int64(vote.Token)) {
 				settled++
-				require.LessOrEqual(t, firstOf(&vote), first)
+				require.LessOrEqual(t, vote.First(), first)
 			}
 		}
 		require.Equal(t, settled, agree)
 		require.LessOrEqual(t, first, token)
-		require.LessOrEqual(t, reserved, 3)
+		require.LessOrEqual(t, tokens.Reserved, 3)
 	}
 	require.Greater(t, found, 1000)
+}
+
+// What keeps an instance from a token is said in terms of its clock, and what keeps it from
+// counting in terms of the tokens.
+func TestReasons(t *testing.T) {
+	rules := Rules{Quorum: 2, Ahead: 5 * time.Microsecond}
+	ahead, behind, fits := at(1000, 1000, 0), at(5, 10, 0), at(19, 20, 0)
+	require.ErrorContains(t, rules.Obstacle(&ahead, 20), "980µs ahead of")
+	require.ErrorContains(t, rules.Obstacle(&behind, 20), "10µs behind")
+	require.NoError(t, rules.Obstacle(&fits, 20))
+	require.NoError(t, rules.Obstacle(&wire.Vote{Outcome: wire.Refused}, 20), "it didn't grant")
+
+	tokens := Tokens{Last: 20, Reserved: 4}
+	below, above, fewer := at(20, 20, 4), at(21, 21, 9), at(20, 20, 3)
+	require.NoError(t, tokens.Counts(&below))
+	require.ErrorContains(t, tokens.Counts(&above), "the tokens 12 to 21, when the round had settled on 16 to 20")
+	require.ErrorContains(t, tokens.Counts(&fewer), "the tokens 17 to 20")
 }

@@ -1,7 +1,4 @@
-// Package rollout plays changes of a running service's settings: its processes are started
-// anew with the next settings one after the other, so that old and new ones lock side by
-// side, while servers restart empty and networks fail.
-package rollout
+package book_test
 
 import (
 	"cmp"
@@ -17,15 +14,15 @@ import (
 
 // The settings of the service. All times are short, so that runs are.
 const (
-	ttl    = 2 * time.Second
-	longer = 3 * ttl // a MaxTTL that is raised to, or lowered from
+	rolloutTTL = 2 * time.Second
+	longerTTL  = 3 * rolloutTTL // a MaxTTL that is raised to, or lowered from
 
-	processes = 4
-	watched   = 2 * longer // how long a run goes on after the last start
+	rolloutProcesses = 4
+	rolloutWatched   = 2 * longerTTL // how long a run goes on after the last start
 )
 
-// step is what all processes are started with before the next step begins.
-type step struct {
+// rolloutStep is what all processes are started with before the next step begins.
+type rolloutStep struct {
 	Title string
 	// After is how long the step before goes on from when the last process has it.
 	After time.Duration
@@ -33,7 +30,7 @@ type step struct {
 	Servers string
 	Quorum  int // 0: a majority
 	Version uint64
-	// TTL and MaxTTL are ttl unless they are set.
+	// TTL and MaxTTL are rolloutTTL unless they are set.
 	TTL, MaxTTL time.Duration
 	// Change makes other changes.
 	Change func(*quorum.Config)
@@ -41,24 +38,27 @@ type step struct {
 	Guarded bool
 }
 
-// rollout is a change: the steps in an order, of which the first is what was there before.
+// rollout is a change of a running service's settings: the steps in an order, of which the
+// first is what was there before. The processes are started anew with the next settings one
+// after the other, so that old and new ones lock side by side, while servers restart empty and
+// networks fail.
 type rollout struct {
 	Name, Title string
-	Steps       []step
+	Steps       []rolloutStep
 	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run
 	// that shows it.
 	Wrong string
 	Shows uint64
 	// Since is the step from which on violations count.
 	Since int
-	// Stagger is the time from one process's start with a step to the next one's. 0: ttl.
+	// Stagger is the time from one process's start with a step to the next one's. 0: rolloutTTL.
 	Stagger time.Duration
 	// Cuts is from how many servers each process is cut off at any time.
 	Cuts int
 }
 
-// outcome is what many runs came to.
-type outcome struct {
+// rolloutOutcome is what many runs came to.
+type rolloutOutcome struct {
 	Runs, Violated int
 	// Seed is that of the first run that was violated, and Kinds what was found in it.
 	Seed  uint64
@@ -69,8 +69,8 @@ type outcome struct {
 }
 
 // Play plays runs with the seeds from one on.
-func (r rollout) Play(from uint64, runs int) (outcome, error) {
-	o := outcome{Runs: runs}
+func (r rollout) Play(from uint64, runs int) (rolloutOutcome, error) {
+	o := rolloutOutcome{Runs: runs}
 	for seed := from; seed < from+uint64(runs); seed++ {
 		result, err := r.Run(seed)
 		if err != nil {
@@ -91,7 +91,7 @@ func (r rollout) Play(from uint64, runs int) (outcome, error) {
 // when, which server restarts empty and when, and which process asks for which lock.
 func (r rollout) Run(seed uint64) (simulation.Result, error) {
 	result, err := simulation.Run(seed, simulation.Config{
-		Servers: 6, Processes: processes,
+		Servers: 6, Processes: rolloutProcesses,
 		Progress: -1, // a client with the wrong settings is refused, and that is right
 		Locker:   r.locker,
 	}, r.faults(seed), r.work)
@@ -113,7 +113,7 @@ func (r rollout) found(result simulation.Result) []simulation.ViolationKind {
 	return slices.Compact(kinds)
 }
 
-func (r rollout) count(result simulation.Result, o *outcome) {
+func (r rollout) count(result simulation.Result, o *rolloutOutcome) {
 	for _, e := range result.Log.History() {
 		switch {
 		case e.Kind == simulation.Refused && e.Words == quorum.ErrSetMismatch.Error():
@@ -128,7 +128,7 @@ func (r rollout) count(result simulation.Result, o *outcome) {
 }
 
 // at is the step that the rollout is in.
-func (r rollout) at(now time.Duration) step {
+func (r rollout) at(now time.Duration) rolloutStep {
 	step := 0
 	for step+1 < len(r.Steps) && now >= r.begins(step+1, 0) {
 		step++
@@ -141,19 +141,21 @@ func (r rollout) begins(step, process int) time.Duration {
 	if step == 0 {
 		return 0
 	}
-	at := 2 * ttl // so that there are leases, and marks on the servers
+	at := 2 * rolloutTTL // so that there are leases, and marks on the servers
 	for i, s := range r.Steps[1 : step+1] {
 		at += s.After
 		if i > 0 {
-			at += processes * r.stagger()
+			at += rolloutProcesses * r.stagger()
 		}
 	}
 	return at + time.Duration(process)*r.stagger()
 }
 
-func (r rollout) stagger() time.Duration { return cmp.Or(r.Stagger, ttl) }
+func (r rollout) stagger() time.Duration { return cmp.Or(r.Stagger, rolloutTTL) }
 
-func (r rollout) length() time.Duration { return r.begins(len(r.Steps)-1, processes) + watched }
+func (r rollout) length() time.Duration {
+	return r.begins(len(r.Steps)-1, rolloutProcesses) + rolloutWatched
+}
 
 // faults cuts each process off from some servers at any time, so that leases are on few of
 // them, and restarts the servers without their data, one after the other and so seldom
@@ -163,7 +165,7 @@ func (r rollout) faults(seed uint64) simulation.Schedule {
 	milliseconds := func(least, most int) time.Duration {
 		return time.Duration(least+draw.IntN(most-least)) * time.Millisecond
 	}
-	servers, quarantine := "ABCDE", ttl
+	servers, quarantine := "ABCDE", rolloutTTL
 	for _, step := range r.Steps {
 		if strings.Contains(step.Servers, "F") {
 			servers = "ABCDEF"
@@ -171,7 +173,7 @@ func (r rollout) faults(seed uint64) simulation.Schedule {
 		quarantine = max(quarantine, step.MaxTTL)
 	}
 	var schedule simulation.Schedule
-	for process := range processes {
+	for process := range rolloutProcesses {
 		for at := time.Duration(0); at < r.length(); {
 			lasts := milliseconds(1000, 4000)
 			for _, server := range draw.Perm(len(servers))[:r.Cuts] {
@@ -198,7 +200,7 @@ func (r rollout) work(c *simulation.Client) {
 	for n := uint64(0); now() < r.length(); n++ {
 		key := "k"
 		if one := c.Pick(3*n, 4); one > 0 {
-			key = fmt.Sprintf("new-%d-%d", one, now()/longer)
+			key = fmt.Sprintf("new-%d-%d", one, now()/longerTTL)
 		}
 		lease, err := c.TryAcquire(key)
 		if err != nil {

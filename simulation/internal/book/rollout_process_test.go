@@ -1,4 +1,4 @@
-package rollout
+package book_test
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// process is a client process over its starts: it ends in an orderly way, and begins anew
+// rolloutProcess is a client process over its starts: it ends in an orderly way, and begins anew
 // with the next step's settings, when it next asks for a lock.
-type process struct {
+type rolloutProcess struct {
 	r     rollout
 	p     simulation.Process
 	began time.Time
@@ -24,15 +24,15 @@ type process struct {
 }
 
 func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
-	process := &process{r: r, p: p, began: p.Config.Clock.Now()}
+	process := &rolloutProcess{r: r, p: p, began: p.Config.Clock.Now()}
 	return process, process.start()
 }
 
 // start opens the Coordinator with the settings of the present step.
-func (p *process) start() (err error) {
+func (p *rolloutProcess) start() (err error) {
 	s := p.r.Steps[p.step]
 	cfg := p.p.Config
-	cfg.TTL, cfg.MaxTTL = cmp.Or(s.TTL, ttl), cmp.Or(s.MaxTTL, ttl)
+	cfg.TTL, cfg.MaxTTL = cmp.Or(s.TTL, rolloutTTL), cmp.Or(s.MaxTTL, rolloutTTL)
 	cfg.Quorum, cfg.Set = s.Quorum, quorum.Set{Name: "orders", Version: s.Version}
 	if s.Change != nil {
 		s.Change(&cfg)
@@ -48,7 +48,7 @@ func (p *process) start() (err error) {
 }
 
 // present gives the Coordinator, after a restart if one is due.
-func (p *process) present(ctx context.Context) (*quorum.Coordinator, error) {
+func (p *rolloutProcess) present(ctx context.Context) (*quorum.Coordinator, error) {
 	next := p.step
 	for next+1 < len(p.r.Steps) && p.p.Config.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {
 		next++
@@ -63,7 +63,7 @@ func (p *process) present(ctx context.Context) (*quorum.Coordinator, error) {
 	return p.locks, p.start()
 }
 
-func (p *process) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+func (p *rolloutProcess) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
 	locks, err := p.present(ctx)
 	if err != nil {
 		return nil, err
@@ -72,15 +72,15 @@ func (p *process) TryAcquire(ctx context.Context, key string) (simulation.Lease,
 	if err != nil {
 		return nil, err
 	}
-	return &held{lease, locks.Set().Q}, nil
+	return &rolloutLease{lease, locks.Set().Q}, nil
 }
 
-func (p *process) Acquire(context.Context, string) (simulation.Lease, error) {
+func (p *rolloutProcess) Acquire(context.Context, string) (simulation.Lease, error) {
 	return nil, errors.New("rollout: processes don't wait for locks")
 }
 
-func (p *process) Close(ctx context.Context) error {
-	ctx, cancel := p.p.Config.Clock.WithTimeout(ctx, ttl)
+func (p *rolloutProcess) Close(ctx context.Context) error {
+	ctx, cancel := p.p.Config.Clock.WithTimeout(ctx, rolloutTTL)
 	defer cancel()
 	if err := p.locks.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -88,10 +88,10 @@ func (p *process) Close(ctx context.Context) error {
 	return nil
 }
 
-// held is a lease together with the quorum that it needs, for the simulation's checks.
-type held struct {
+// rolloutLease is a lease together with the quorum that it needs, for the simulation's checks.
+type rolloutLease struct {
 	*quorum.Lease
 	quorum int
 }
 
-func (h *held) Quorum() int { return h.quorum }
+func (h *rolloutLease) Quorum() int { return h.quorum }

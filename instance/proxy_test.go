@@ -1,6 +1,6 @@
 //go:build unix
 
-package instancetest
+package instance_test
 
 import (
 	"bufio"
@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redquorum/redlock/instance/instancetest/internal/relay"
+	"github.com/redquorum/redlock/instance/internal/relay"
 )
 
-// Fate is what a Proxy does with one reply.
-type Fate struct {
+// replyFate is what a proxy does with one reply.
+type replyFate struct {
 	// Delay is how long it is delayed. Later replies on the connection wait.
 	Delay time.Duration
 	// Copies is how often it is passed on: normally 1; 0 drops it, 2 duplicates it.
@@ -23,25 +23,25 @@ type Fate struct {
 	Cut bool
 }
 
-// Pass lets a reply through.
-var Pass = Fate{Copies: 1}
+// passed lets a reply through.
+var passed = replyFate{Copies: 1}
 
-// Proxy stands between a client and a server and decides the fate of each whole reply. A
+// proxy stands between a client and a server and decides the fate of each whole reply. A
 // duplicate is a well-formed reply to no command, and each later reply on the connection then
 // belongs to the command before.
-type Proxy struct {
+type proxy struct {
 	relay  *relay.Relay
 	target string
-	fate   func() Fate
+	fate   func() replyFate
 	close  func()
 	done   chan struct{} // closed by close
 }
 
-// StartProxy starts a Proxy in front of a server's TCP address. It calls fate for each reply,
+// startProxy starts a proxy in front of a server's TCP address. It calls fate for each reply,
 // from several goroutines. The test's end closes it, or Close.
-func StartProxy(t testing.TB, target string, fate func() Fate) *Proxy {
+func startProxy(t testing.TB, target string, fate func() replyFate) *proxy {
 	t.Helper()
-	p := &Proxy{target: target, fate: fate, done: make(chan struct{})}
+	p := &proxy{target: target, fate: fate, done: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.done) })
 	var err error
 	if p.relay, err = relay.Listen(p.serve); err != nil {
@@ -51,21 +51,18 @@ func StartProxy(t testing.TB, target string, fate func() Fate) *Proxy {
 	return p
 }
 
-// Addr is where the Proxy listens.
-func (p *Proxy) Addr() string { return p.relay.Addr() }
-
-// URL is where the Proxy listens, for package instance.
-func (p *Proxy) URL() string { return "redis://" + p.Addr() }
+// URL is where the proxy listens.
+func (p *proxy) URL() string { return "redis://" + p.relay.Addr() }
 
 // Close closes all connections and returns when its goroutines have ended. A second call does
 // nothing.
-func (p *Proxy) Close() {
+func (p *proxy) Close() {
 	p.close()
 	p.relay.Close()
 }
 
 // serve carries one connection until either side ends it.
-func (p *Proxy) serve(r *relay.Relay, client net.Conn) {
+func (p *proxy) serve(r *relay.Relay, client net.Conn) {
 	server, err := r.Dial(p.target)
 	if err != nil {
 		return
@@ -82,7 +79,7 @@ func (p *Proxy) serve(r *relay.Relay, client net.Conn) {
 }
 
 // replies passes the server's replies on, each according to its fate.
-func (p *Proxy) replies(client io.Writer, server io.Reader) {
+func (p *proxy) replies(client io.Writer, server io.Reader) {
 	from := bufio.NewReader(server)
 	for {
 		reply, err := relay.ReadItem(from, nil)

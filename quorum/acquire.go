@@ -92,7 +92,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 
 // ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
-	if err := validateKey(key); err != nil {
+	if err := ValidateKey(key); err != nil {
 		return err
 	}
 	if c.closed() {

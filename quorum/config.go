@@ -341,8 +341,9 @@ func wholeMillis(name string, d time.Duration) error {
 	return nil
 }
 
-// validateKey checks the name of a resource.
-func validateKey(key string) error {
+// ValidateKey checks the name of a resource: 1 to MaxKey bytes, without NUL and braces. The error
+// is ErrConfig.
+func ValidateKey(key string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("%w: the key is empty, give the resource a name", ErrConfig)

@@ -55,6 +55,10 @@ var policy = map[string][]string{
 	"quorum/internal/turns":        {"drift"},
 	"quorum/internal/wheel":        {},
 
+	// What people want a lock for, on the lock's public functions alone.
+	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
+	"quorum/once":     {"quorum"},
+
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 

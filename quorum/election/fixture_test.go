@@ -100,6 +100,7 @@ func (w *world) client(owner string, cfg election.Config, overrides ...func(*quo
 
 // run is a Run under way.
 type run struct {
+	t     *testing.T
 	end   context.CancelFunc
 	ended chan error
 	terms chan led
@@ -121,7 +122,7 @@ func (w *world) start(c *client) *run {
 
 func (w *world) startWith(c *client, lead func(context.Context, fencing.Token) error) *run {
 	ctx, cancel := context.WithCancel(w.ctx)
-	r := &run{end: cancel, ended: make(chan error, 1), terms: make(chan led, 16)}
+	r := &run{t: w.t, end: cancel, ended: make(chan error, 1), terms: make(chan led, 16)}
 	go func() {
 		r.ended <- c.Run(ctx, func(ctx context.Context, term fencing.Token) error {
 			r.terms <- led{ctx, term}
@@ -139,7 +140,15 @@ func (r *run) quit() error {
 }
 
 // leads waits for the run's next term.
-func (r *run) leads() led { return <-r.terms }
+func (r *run) leads() (l led) {
+	r.t.Helper()
+	select {
+	case l = <-r.terms:
+	case <-time.After(time.Hour):
+		r.t.Fatal("it doesn't lead within an hour")
+	}
+	return l
+}
 
 // jumpingClock is a clock that can be set forward, as after a suspension. Its timers don't
 // notice.

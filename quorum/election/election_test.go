@@ -349,6 +349,22 @@ func TestALeaderResigns(t *testing.T) {
 	})
 }
 
+// A candidate that resigned pauses for as long as others may take to try, before it leads again.
+func TestTheLastLeaderStepsBack(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.client("a", election.Config{})
+		run := w.start(a)
+		run.leads()
+		require.NoError(t, a.Resign())
+		run.leads()
+		require.Equal(t, 600*ms, w.elapsed(), "BackoffMax and InstanceTimeout")
+		require.NoError(t, a.Resign())
+		synctest.Wait()
+		require.ErrorIs(t, run.quit(), quorum.ErrInterrupted)
+		require.Equal(t, 600*ms, w.elapsed(), "not if its context ends")
+	})
+}
+
 // After a panic, of a leader or of a hook, the lock is free and the Election can be used.
 func TestPanics(t *testing.T) {
 	for name, start := range map[string]func(w *world) (*client, func(context.Context, fencing.Token) error){

@@ -42,7 +42,7 @@ func registry() search.Registry {
 	}
 	return search.Registry{
 		Workloads: []search.Workload{
-			search.Mixed(), search.Crowd(), search.Relay(),
+			search.Mixed(), search.Crowd(), search.Relay(), search.Terms(), search.Slots(),
 			misbehaves("kills the process", func(c *simulation.Client) {
 				if c.Seed() == 70 || c.Seed() == 75 {
 					fmt.Fprintln(os.Stderr, "out of order")

@@ -35,7 +35,7 @@ type Workload struct {
 }
 
 // Workloads are the workloads for searches, the default first.
-func Workloads() []Workload { return []Workload{Mixed(), Crowd(), Relay()} }
+func Workloads() []Workload { return []Workload{Mixed(), Crowd(), Relay(), Terms(), Slots()} }
 
 // Design is a way to lock, by name. Only Name and Apply are needed here.
 type Design = designs.Design

@@ -85,7 +85,7 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "simulation", "simulation/search/judge"},
+	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},

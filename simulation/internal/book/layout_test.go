@@ -59,6 +59,9 @@ var policy = map[string][]string{
 	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
 	"quorum/once":     {"quorum"},
 
+	// An example of several processes, with servers of its own.
+	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
+
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 

@@ -108,8 +108,8 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 // lease expires.
 //
 // If the term was over when lead returned, Run campaigns again, whatever lead returned
-// (Config.Ended gets it), after a pause in which every candidate that waits tries once (the
-// Coordinator's BackoffMax and InstanceTimeout). Otherwise lead has resigned by returning: Run releases the lease, which
+// (Config.Ended gets it), after a pause in which every candidate that waits tries once or more
+// (twice the Coordinator's BackoffMax, and InstanceTimeout). Otherwise lead has resigned by returning: Run releases the lease, which
 // notifies the next candidate, and returns lead's error. That Is also quorum.ErrNotHeld if the
 // keys were gone: then lead may have worked beside another leader.
 //
@@ -142,7 +142,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term 
 		}
 		select {
 		//guard:last-leader-steps-back  a candidate whose term was over lets those that wait go first
-		case <-of.Clock.After(of.BackoffMax + of.InstanceTimeout):
+		case <-of.Clock.After(2*of.BackoffMax + of.InstanceTimeout):
 		case <-ctx.Done():
 		}
 	}

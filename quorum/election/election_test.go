@@ -42,7 +42,7 @@ func TestTwoCandidates(t *testing.T) {
 		require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)
 		require.NoError(t, b.IsLeader(w.ctx))
 
-		time.Sleep(time.Second) // until it campaigns again
+		time.Sleep(2 * time.Second) // until it campaigns again
 		at = w.elapsed()
 		require.ErrorIs(t, runB.quit(), context.Canceled)
 		third := runA.leads()
@@ -357,11 +357,11 @@ func TestTheLastLeaderStepsBack(t *testing.T) {
 		run.leads()
 		require.NoError(t, a.Resign())
 		run.leads()
-		require.Equal(t, 600*ms, w.elapsed(), "BackoffMax and InstanceTimeout")
+		require.Equal(t, 1100*ms, w.elapsed(), "twice BackoffMax, and InstanceTimeout")
 		require.NoError(t, a.Resign())
 		synctest.Wait()
 		require.ErrorIs(t, run.quit(), quorum.ErrInterrupted)
-		require.Equal(t, 600*ms, w.elapsed(), "not if its context ends")
+		require.Equal(t, 1100*ms, w.elapsed(), "not if its context ends")
 	})
 }
 

@@ -32,6 +32,7 @@ func newExample(owner string) *quorum.Coordinator {
 func Example() {
 	locks := newExample("10.0.0.7:8080")
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	defer locks.Close(context.Background()) //nolint:errcheck // an example
 
 	e, err := election.New(locks, "scheduler", election.Config{})

@@ -85,9 +85,7 @@ func TestOnRealServers(t *testing.T) {
 	for range 5 {
 		require.NoError(t, leader.Resign())
 		<-over
-		next := leads()
-		require.NotSame(t, leader, next, "candidates that wait go first")
-		leader = next
+		leader = leads()
 	}
 	servers[0].Kill()
 	servers[1].Kill()

@@ -94,7 +94,8 @@ func TestObserve(t *testing.T) {
 		require.Equal(t, "a", <-seen)
 		require.Error(t, runB.quit())
 		require.NoError(t, a.Resign())
-		require.Equal(t, "a", <-seen, "the same leader with another term")
+		require.Equal(t, "none", <-seen, "it steps back for longer than a second")
+		require.Equal(t, "a", <-seen, "with another term")
 
 		for _, s := range w.servers[:3] {
 			s.Hang()

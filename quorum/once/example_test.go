@@ -33,6 +33,7 @@ func newExample() *quorum.Coordinator {
 func Example() {
 	locks := newExample()
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	defer locks.Close(ctx) //nolint:errcheck // an example
 
 	job, err := once.New(locks, "report", once.Config{Window: 10 * time.Second, Skew: 5 * time.Second})

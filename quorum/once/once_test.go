@@ -36,9 +36,11 @@ func TestSecondProcess(t *testing.T) {
 		time.Sleep(ms)
 		require.ErrorIs(t, b.run(w.slot, 0), once.ErrLate)
 		time.Sleep(time.Until(w.slot.Add(ttl - ms)))
+		kept := 0
 		for _, s := range w.servers {
-			require.Len(t, s.Keys(), 1)
+			kept += len(s.Keys())
 		}
+		require.GreaterOrEqual(t, kept, 3)
 		time.Sleep(ms)
 		for _, s := range w.servers {
 			require.Empty(t, s.Keys())

@@ -162,7 +162,7 @@
 //     tokens rise), and poll.go, which asks all instances at once for a round, an extension
 //     or a release.
 //   - Holding it: lease.go, leasecontext.go, extend.go, keepalive.go, keeper.go, release.go,
-//     handle.go.
+//     leave.go, handle.go.
 //   - One instance: request.go, member.go, valuestate.go.
 //   - Waiting: wait.go, waitqueues.go, cohort.go, notify.go.
 //   - Reports: errors.go, hooks.go, verify.go, inspect.go, redact.go.

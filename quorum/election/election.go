@@ -43,7 +43,7 @@ type Config struct {
 
 	// Ended, if set, is called when a term has ended and Run is about to campaign again: with
 	// the term's number, why the leader's context had ended, and what its function returned.
-	// It is called on Run's goroutine, and must return.
+	// It is called on Run's goroutine before the lease is released, so it must be quick.
 	Ended func(term fencing.Token, why, err error)
 }
 

@@ -417,9 +417,38 @@ func TestTermsOfTheCoordinator(t *testing.T) {
 	})
 }
 
+// Two candidates of one process, on one Coordinator, are candidates like others.
+func TestTwoCandidatesOfOneProcess(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.client("a", election.Config{})
+		twin, err := election.New(a.locks, "job", election.Config{})
+		require.NoError(t, err)
+		runA := w.start(a)
+		first := runA.leads()
+		runB := w.start(&client{Election: twin})
+		synctest.Wait()
+		require.NoError(t, a.Resign())
+		second := runB.leads()
+		require.Greater(t, second.term, first.term)
+		require.Error(t, first.ctx.Err())
+		require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)
+		require.NoError(t, twin.IsLeader(w.ctx))
+		time.Sleep(time.Minute)
+		require.NoError(t, second.ctx.Err())
+		require.Error(t, runB.quit())
+		require.Greater(t, runA.leads().term, second.term)
+		require.Error(t, runA.quit())
+	})
+}
+
 func TestBadInput(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.client("a", election.Config{})
+		with := func(cfg quorum.Config) *quorum.Coordinator {
+			locks, err := quorum.New(cfg, quorumtest.NotifyingServer{Server: w.servers[0]})
+			require.NoError(t, err)
+			return locks
+		}
 		for says, input := range map[string]struct {
 			locks *quorum.Coordinator
 			name  string
@@ -432,13 +461,9 @@ func TestBadInput(t *testing.T) {
 			"Margin is -1s":                 {a.locks, "job", election.Config{Margin: -time.Second}},
 			"ObserveEvery is 2h0m0s":        {a.locks, "job", election.Config{ObserveEvery: 2 * time.Hour}},
 			"ObserveEvery is 1ns":           {a.locks, "job", election.Config{ObserveEvery: 1}},
-			"has Fencing Off":               {w.client("c", election.Config{}).locks, "job", election.Config{}},
+			"has Fencing Off":               {with(quorum.Config{Fencing: quorum.Off}), "job", election.Config{}},
+			"Margin is 1s, and MinValidity": {with(quorum.Config{InstanceTimeout: 4900 * ms}), "job", election.Config{}},
 		} {
-			if says == "has Fencing Off" {
-				var err error
-				input.locks, err = quorum.New(quorum.Config{Fencing: quorum.Off}, connection{quorumtest.NotifyingServer{Server: w.servers[0]}, a})
-				require.NoError(t, err)
-			}
 			_, err := election.New(input.locks, input.name, input.cfg)
 			require.ErrorIs(t, err, quorum.ErrConfig, says)
 			require.ErrorContains(t, err, says)

@@ -299,6 +299,13 @@ func TestJobFails(t *testing.T) {
 		require.NotErrorIs(t, err, quorum.ErrReleased)
 		require.NoError(t, b.run(w.slot, 0))
 	})
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		err := a.Run(w.ctx, w.slot, func(ctx context.Context, lease *quorum.Lease) error {
+			return a.Run(ctx, w.slot, func(context.Context, *quorum.Lease) error { return nil })
+		})
+		require.ErrorIs(t, err, quorum.ErrHeldByCaller)
+	})
 }
 
 // A context that has ended ends Run, or the job.

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 // Real processes that are killed, paused and ended are followed by others. One that was paused
 // finds that its term is over.
 func TestProcessesFollow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	for _, s := range signals {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +82,9 @@ func (w *watched) String() string {
 }
 
 func TestMeasuredText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), []string{"-ttl", "500ms", "-candidates", "2", "-measure", "1", "-format", "json"}, nil, &out, io.Discard))
 	for _, part := range []string{`"candidates": 2`, `"ttl_ns": 500000000`, `"signal": "kill -9"`, `"signal": "SIGSTOP"`, `"signal": "SIGTERM"`, `"took_ns": [`} {

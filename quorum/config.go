@@ -328,5 +328,9 @@ const defaultMaxTTL = 30 * time.Second
 // maxMaxTTL allows for counters that live ten times as long, see valid.Millis.
 const maxMaxTTL = 365 * 24 * time.Hour
 
+// ValidateKey checks the name of a resource: 1 to 1024 bytes, without NUL and braces. The error
+// is ErrConfig.
+func ValidateKey(key string) error { return valid.Key(key, maxKey) }
+
 // Set identifies the instances that a client uses, see wire.Set.
 type Set = wire.Set

@@ -57,7 +57,7 @@ var (
 	// deadline.
 	ErrNotExtended = errors.New("quorum: lease was not extended")
 
-	// ErrReleased: the lease was released before.
+	// ErrReleased: the lease was released or left (Lease.Leave) before.
 	ErrReleased = errors.New("quorum: lease was released")
 
 	// ErrHandedOff: the lease was handed off to another process (Lease.HandOff).

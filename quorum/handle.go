@@ -286,7 +286,7 @@ func (h Handle) validate() error {
 	if h.value == nil {
 		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
 	}
-	if err := valid.Key(h.key, maxKey); err != nil {
+	if err := ValidateKey(h.key); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
 	if err := valid.Millis("the handle's TTL", h.ttl); err != nil {

@@ -27,7 +27,7 @@ type Hooks struct {
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)
 	// Released: a release was decided, and Err is what Release returned. Or the lease was
-	// handed off, and Err is ErrHandedOff.
+	// handed off, and Err is ErrHandedOff, or left, and Err is what Leave returned.
 	Released func(ctx context.Context, e LeaseEvent)
 	// Lost: a lease ended without a release; Err says why.
 	Lost func(e LeaseEvent)

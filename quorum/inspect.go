@@ -24,7 +24,8 @@ type Inspection struct {
 	Free   []string
 	Failed []Ballot
 	// Token is the largest counter found: the token of the last lease, if its instances
-	// answered, or a larger one that it reserved for local successors. 0 if there is none.
+	// answered, or a larger one, because it reserved some for local successors, or because
+	// instances counted requests that they refused. 0 if there is none.
 	Token fencing.Token
 	// Quorum is how many instances make a lease.
 	Quorum int

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -19,8 +18,8 @@ import (
 // this process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
 // over on so many instances that the holder had no lock any more; its work may have collided
 // with another holder's. ErrUnreachable: too few instances answered to tell; the deletes stay
-// pending until the instances answer. ErrReleased, ErrHandedOff: it was released or handed off
-// before. ErrConfig: the lease is nil, as it is if Acquire failed.
+// pending until the instances answer. ErrReleased, ErrHandedOff: it was released, left or handed
+// off before. ErrConfig: the lease is nil, as it is if Acquire failed.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
@@ -30,11 +29,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.released = true
 	l.mu.Unlock()
 	if again {
-		verdict := ErrReleased
-		if errors.Is(l.Err(), ErrHandedOff) {
-			verdict = ErrHandedOff
-		}
-		return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
+		return l.releasedBefore()
 	}
 	before := l.event(nil)
 	// The holder's contexts end before the first delete is sent, so that no other client can

@@ -99,9 +99,9 @@ func joins(c *simulation.Client, about uint64) bool {
 
 // Ways to get the lock.
 const (
-	once  = iota // try once
-	polls        // try again and again
-	waits        // let the library wait
+	triesOnce = iota
+	polls     // try again and again
+	waits     // let the library wait
 )
 
 // get gets the lock, or nil; why is in the log.
@@ -119,7 +119,7 @@ func get(c *simulation.Client, way int) simulation.Lease {
 		if err == nil {
 			return lease
 		}
-		if way == once {
+		if way == triesOnce {
 			return nil
 		}
 		c.Sleep(500 * time.Millisecond)

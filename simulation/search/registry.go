@@ -35,7 +35,9 @@ type Workload struct {
 }
 
 // Workloads are the workloads for searches, the default first.
-func Workloads() []Workload { return []Workload{mixedWorkload(), crowdWorkload(), relayWorkload()} }
+func Workloads() []Workload {
+	return []Workload{mixedWorkload(), crowdWorkload(), relayWorkload(), termsWorkload(), slotsWorkload()}
+}
 
 // Design is a way to lock, by name. Only Name and Apply are needed here.
 type Design = designs.Design

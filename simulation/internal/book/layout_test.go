@@ -60,6 +60,13 @@ var policy = map[string][]string{
 	"quorum/internal/valid":        {"quorum/wire"},
 	"quorum/internal/wheel":        {},
 
+	// What people want a lock for, on the lock's public functions alone.
+	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
+	"quorum/once":     {"quorum"},
+
+	// An example of several processes, with servers of its own.
+	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
+
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
@@ -86,7 +93,7 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "simulation", "simulation/search/judge"},
+	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
@@ -155,7 +162,7 @@ func TestImportsPointDownwards(t *testing.T) {
 // Whoever imports the lock must not get what only tests and commands need.
 func TestImportersOfTheLockGetLittle(t *testing.T) {
 	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./instance", "./fencing/...")
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./fencing/...")
 	list.Dir, list.Stderr = "..", &stderr
 	out, err := list.Output()
 	require.NoError(t, err, stderr.String())

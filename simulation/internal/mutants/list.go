@@ -129,6 +129,9 @@ func Searches() []Search {
 		{Name: "relay", Workload: "relay", Design: "token-admit", Faults: []string{"crash", "reboot", "pause", "hang", "restart", "proxy", "cut", "lose", "reorder", "delay"}, Seeds: n / 2},
 		// Restarts that only the server reports. A vote lost during its round counts one
 		// less, as in S7d.
+		// Leaders that are late, lost or paused, and jobs that several processes come for.
+		{Name: "terms", Workload: "terms", Design: "token-admit", Faults: []string{"pause", "crash", "reboot", "restart", "hang", "cut", "lose", "step"}, Seeds: n / 4},
+		{Name: "slots", Workload: "slots", Design: "default", Faults: []string{"pause", "crash", "reboot", "restart", "hang", "cut", "lose"}, Seeds: n / 4},
 		{Name: "between", Workload: "relay", Design: "default", Faults: []string{"proxy", "switch", "demote", "restart", "failover", "reconnect", "hang"}, Except: []string{"validity beyond reality"}, Seeds: n / 2},
 	}
 }

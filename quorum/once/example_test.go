@@ -1,0 +1,64 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/once"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// newExample makes a Coordinator on servers in memory. A program would use package instance to
+// connect to real ones.
+func newExample() *quorum.Coordinator {
+	instances := make([]wire.Instance, 3)
+	for i := range instances {
+		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+	}
+	locks, err := quorum.New(quorum.Config{}, instances...)
+	if err != nil {
+		panic(err)
+	}
+	// These have just been set up and never gave a lock out: they need not wait.
+	if err := locks.Trust(context.Background()); err != nil {
+		panic(err)
+	}
+	return locks
+}
+
+func Example() {
+	locks := newExample()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer locks.Close(ctx) //nolint:errcheck // an example
+
+	job, err := once.New(locks, "report", once.Config{Window: 10 * time.Second, Skew: 5 * time.Second})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	slots, err := job.Slots(ctx, time.Second) // every full second
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for slot := range slots {
+		err := job.Run(ctx, slot, func(ctx context.Context, lease *quorum.Lease) error {
+			fmt.Println("report")
+			return nil
+		})
+		again := job.Run(ctx, slot, func(context.Context, *quorum.Lease) error {
+			fmt.Println("never")
+			return nil
+		})
+		fmt.Println(err, errors.Is(again, once.ErrDone))
+		stop()
+	}
+	// Output:
+	// report
+	// <nil> true
+}

@@ -1,0 +1,441 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/once"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// The job of a slot is begun once, also if it has ended long before the second process comes,
+// and its keys stay for their TTL.
+func TestSecondProcess(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		require.NoError(t, a.run(w.slot, 0))
+		err := b.run(w.slot, 0)
+		require.ErrorIs(t, err, once.ErrDone)
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.ErrorContains(t, err, `"job@2000-01-01T00:00:00Z", by "a"`)
+		require.ErrorIs(t, a.run(w.slot, 0), once.ErrDone, "by itself")
+		time.Sleep(window - ms)
+		require.ErrorIs(t, b.run(w.slot.In(time.FixedZone("elsewhere", 3600)), 0), once.ErrDone)
+		require.Equal(t, []string{"a"}, w.begun(w.slot))
+
+		time.Sleep(ms)
+		require.ErrorIs(t, b.run(w.slot, 0), once.ErrLate)
+		time.Sleep(time.Until(w.slot.Add(ttl - ms)))
+		kept := 0
+		for _, s := range w.servers {
+			kept += len(s.Keys())
+		}
+		require.GreaterOrEqual(t, kept, 3)
+		time.Sleep(ms)
+		for _, s := range w.servers {
+			require.Empty(t, s.Keys())
+		}
+	})
+}
+
+// Processes that all come at the slot's time: one of them runs each slot, and the others learn
+// that soon.
+func TestManyProcessesAtOnce(t *testing.T) {
+	play(t, func(w *world) {
+		names := []string{"a", "b", "c", "d", "e"}
+		all := make([]*process, len(names))
+		for i, name := range names {
+			all[i] = w.process(name, once.Config{})
+		}
+		for n := range 100 {
+			slot := w.slot.Add(time.Duration(n) * time.Minute)
+			var wg sync.WaitGroup
+			for _, p := range all {
+				wg.Go(func() {
+					if err := p.run(slot, 0); err != nil {
+						assert.ErrorIs(t, err, once.ErrDone)
+					}
+					assert.Less(t, time.Since(slot), 5*time.Second)
+				})
+			}
+			wg.Wait()
+			require.Len(t, w.begun(slot), 1)
+			time.Sleep(time.Until(slot.Add(time.Minute)))
+		}
+	})
+}
+
+// A job is begun from the slot's time on, until the window is over.
+func TestWindow(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		slot := w.slot.Add(time.Minute)
+		err := a.run(slot, 0)
+		require.ErrorIs(t, err, once.ErrEarly)
+		require.ErrorContains(t, err, "begins in 1m0s")
+		time.Sleep(time.Minute - 1)
+		require.ErrorIs(t, a.run(slot, 0), once.ErrEarly)
+		time.Sleep(window)
+		require.NoError(t, a.run(slot, 0), "1 ns before its end")
+
+		late := w.slot.Add(2 * time.Minute)
+		time.Sleep(time.Until(late.Add(window)))
+		err = a.run(late, 0)
+		require.ErrorIs(t, err, once.ErrLate)
+		require.ErrorContains(t, err, "began 10s ago")
+		for _, s := range w.servers {
+			for _, e := range s.Log() {
+				require.NotContains(t, e.Request.Key, "00:02:00", "no server was asked")
+			}
+		}
+		require.ErrorIs(t, a.run(time.Unix(0, 0), 0), once.ErrLate)
+		require.ErrorIs(t, a.run(w.slot.AddDate(20_000, 0, 0), 0), once.ErrEarly)
+	})
+}
+
+// Clocks that differ by nearly Skew: the first process begins as early as it can, and the
+// second comes as late as it can.
+func TestSkewedClocks(t *testing.T) {
+	for _, cfg := range []once.Config{{}, {Window: time.Second, Skew: 20 * time.Second}, {Window: 20 * time.Second, Skew: ms}} {
+		play(t, func(w *world) {
+			a, b := w.process("a", cfg), w.process("b", cfg)
+			window, skew := cfg.Window, cfg.Skew
+			if window == 0 {
+				window, skew = 10*time.Second, 5*time.Second
+			}
+			slot := w.slot.Add(skew - 1) // which a's clock shows now
+			a.clock.set(skew - 1)
+			require.NoError(t, a.run(slot, 0))
+			time.Sleep(skew - 1 + window - 1)
+			require.ErrorIs(t, b.run(slot, 0), once.ErrDone)
+			require.Equal(t, []string{"a"}, w.begun(slot))
+			time.Sleep(1)
+			require.ErrorIs(t, b.run(slot, 0), once.ErrLate)
+		})
+	}
+}
+
+// A process that was paused between its look at the clock and the grant doesn't run the job.
+// Others that are in time may.
+func TestPausedOnTheWay(t *testing.T) {
+	play(t, func(w *world) {
+		var late *process
+		late = w.process("late", once.Config{}, func(c *quorum.Config) {
+			c.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) { late.clock.set(window) }
+		})
+		require.ErrorIs(t, late.run(w.slot, 0), once.ErrLate)
+		require.NoError(t, w.process("b", once.Config{}).run(w.slot, 0))
+		require.Equal(t, []string{"b"}, w.begun(w.slot))
+	})
+}
+
+// A process that crashes has begun the job. When it is back, nobody repeats it.
+func TestRestartedProcess(t *testing.T) {
+	play(t, func(w *world) {
+		crashes := w.process("a", once.Config{})
+		begun := make(chan struct{})
+		ended := make(chan error, 1)
+		ctx, crash := context.WithCancel(w.ctx)
+		go func() {
+			ended <- crashes.Run(ctx, w.slot, func(ctx context.Context, _ *quorum.Lease) error {
+				crashes.begins(w.slot)
+				close(begun)
+				<-ctx.Done() // and does nothing any more
+				return nil
+			})
+		}()
+		<-begun
+		synctest.Wait()
+		require.NoError(t, crashes.locks.Close(w.ctx)) // it keeps nothing alive
+		crash()
+		require.ErrorIs(t, <-ended, quorum.ErrClosed)
+		for w.slot.Add(20 * time.Second).After(time.Now()) {
+			err := w.process("a", once.Config{}).run(w.slot, 0)
+			require.True(t, errors.Is(err, once.ErrDone) || errors.Is(err, once.ErrLate), err)
+			time.Sleep(500 * ms)
+		}
+		require.Equal(t, []string{"a"}, w.begun(w.slot))
+	})
+}
+
+// A job may take longer than its slot, and keeps its lease. The next slot's job runs beside it.
+func TestLongJob(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		ended := make(chan error, 1)
+		go func() { ended <- a.run(w.slot, 3*time.Minute) }()
+		time.Sleep(time.Minute)
+		next := w.slot.Add(time.Minute)
+		require.NoError(t, b.run(next, time.Minute))
+		require.ErrorIs(t, a.run(next, 0), once.ErrLate)
+		require.Empty(t, ended, "the first still runs")
+		require.NoError(t, <-ended)
+		require.Equal(t, 3*time.Minute, time.Since(w.slot))
+		require.NoError(t, a.locks.Settle(w.ctx))
+	})
+}
+
+// MaxLife bounds a job.
+func TestBoundedJob(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{}, func(c *quorum.Config) { c.MaxLife = time.Minute })
+		require.ErrorIs(t, a.run(w.slot, time.Hour), quorum.ErrExpired)
+		require.LessOrEqual(t, time.Since(w.slot), time.Minute)
+	})
+}
+
+// A job whose keys are lost is told, and ends.
+func TestLostLease(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		ended := make(chan error, 1)
+		go func() { ended <- a.run(w.slot, time.Hour) }()
+		synctest.Wait()
+		for _, s := range w.servers[:3] {
+			s.FlushAll()
+		}
+		require.ErrorIs(t, <-ended, quorum.ErrLost)
+		require.Less(t, time.Since(w.slot), window)
+	})
+	play(t, func(w *world) { // its servers can't be reached
+		a := w.process("a", once.Config{})
+		ended := make(chan error, 1)
+		go func() { ended <- a.run(w.slot, time.Hour) }()
+		synctest.Wait()
+		for _, s := range w.servers[:3] {
+			s.Hang()
+		}
+		require.ErrorIs(t, <-ended, quorum.ErrExpired)
+		require.GreaterOrEqual(t, time.Since(w.slot), window+skew, "no other process begins it any more")
+		require.Less(t, time.Since(w.slot), ttl)
+	})
+}
+
+// Without a quorum Run tries until the window is over.
+func TestNoQuorum(t *testing.T) {
+	for _, back := range []time.Duration{window - time.Second, window + time.Second} {
+		play(t, func(w *world) {
+			a := w.process("a", once.Config{})
+			for _, s := range w.servers[:3] {
+				s.Kill()
+			}
+			time.AfterFunc(back, func() {
+				for _, s := range w.servers[:3] {
+					s.Start(true)
+					run := s.RunID()
+					s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == run })
+				}
+				_ = a.locks.Trust(w.ctx)
+			})
+			err := a.run(w.slot, 0)
+			if back < window {
+				require.NoError(t, err)
+				require.Less(t, time.Since(w.slot), window)
+				return
+			}
+			require.ErrorIs(t, err, once.ErrLate)
+			require.ErrorIs(t, err, quorum.ErrNoQuorum)
+			require.ErrorIs(t, err, quorumtest.ErrConnRefused)
+			require.GreaterOrEqual(t, time.Since(w.slot), window)
+			require.Less(t, time.Since(w.slot), window+time.Second)
+			require.Empty(t, w.begun(w.slot))
+			time.Sleep(2 * time.Second)
+			require.NoError(t, a.locks.Settle(w.ctx))
+			for _, s := range w.servers {
+				require.Empty(t, s.Keys(), "nothing is left behind")
+			}
+		})
+	}
+}
+
+// Votes that are split between processes are no process's: Run waits until it can have them.
+func TestSplitVotes(t *testing.T) {
+	play(t, func(w *world) {
+		const key = "job@2000-01-01T00:00:00Z"
+		for i, value := range []string{"x:x", "x:x", "y:y", "y:y"} {
+			w.servers[i].Put(key, value, 2*time.Second)
+		}
+		require.NoError(t, w.process("a", once.Config{}).run(w.slot, 0))
+		require.GreaterOrEqual(t, time.Since(w.slot), 2*time.Second)
+		require.Less(t, time.Since(w.slot), 3*time.Second)
+	})
+}
+
+// The error of a job is Run's, and the slot counts as done, also after a panic. A job that
+// releases its lease gives the slot back.
+func TestJobFails(t *testing.T) {
+	failed := errors.New("failed")
+	play(t, func(w *world) {
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		err := a.Run(w.ctx, w.slot, func(context.Context, *quorum.Lease) error { return failed })
+		require.ErrorIs(t, err, failed)
+		require.EqualError(t, err, "failed", "and nothing else")
+		require.ErrorIs(t, b.run(w.slot, 0), once.ErrDone)
+	})
+	play(t, func(w *world) {
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		require.PanicsWithValue(t, "job", func() {
+			_ = a.Run(w.ctx, w.slot, func(context.Context, *quorum.Lease) error { panic("job") })
+		})
+		require.NoError(t, a.locks.Settle(w.ctx), "it isn't kept alive any more")
+		require.ErrorIs(t, b.run(w.slot, 0), once.ErrDone)
+	})
+	play(t, func(w *world) {
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		err := a.Run(w.ctx, w.slot, func(ctx context.Context, lease *quorum.Lease) error {
+			return errors.Join(failed, lease.Release(ctx))
+		})
+		require.ErrorIs(t, err, failed)
+		require.NotErrorIs(t, err, quorum.ErrReleased)
+		require.NoError(t, b.run(w.slot, 0))
+	})
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		err := a.Run(w.ctx, w.slot, func(ctx context.Context, lease *quorum.Lease) error {
+			return a.Run(ctx, w.slot, func(context.Context, *quorum.Lease) error { return nil })
+		})
+		require.ErrorIs(t, err, quorum.ErrHeldByCaller)
+	})
+}
+
+// A context that has ended ends Run, or the job.
+func TestContextEnds(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		ended, cancel := context.WithCancel(w.ctx)
+		cancel()
+		err := a.Run(ended, w.slot, func(context.Context, *quorum.Lease) error { return nil })
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.ErrorIs(t, err, context.Canceled)
+
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		err = a.Run(ctx, w.slot, func(ctx context.Context, _ *quorum.Lease) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(w.slot))
+
+		require.NoError(t, a.locks.Close(w.ctx))
+		require.ErrorIs(t, a.run(w.slot, 0), quorum.ErrClosed)
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		for says, input := range map[string]struct {
+			locks *quorum.Coordinator
+			name  string
+			cfg   once.Config
+		}{
+			"the Coordinator is nil":                   {nil, "job", once.Config{}},
+			"key is empty":                             {a.locks, "", once.Config{}},
+			`"a{b" has a '{' at byte 1`:                {a.locks, "a{b", once.Config{}},
+			"the name has 994 bytes, at most 993":      {a.locks, strings.Repeat("n", 994), once.Config{}},
+			"Window is -1s and Skew 5s":                {a.locks, "job", once.Config{Window: -time.Second}},
+			"Window is 10s and Skew 1ns":               {a.locks, "job", once.Config{Skew: 1}},
+			"Window is 1m0s and Skew 5s, want 1ms":     {a.locks, "job", once.Config{Window: time.Minute}},
+			"Skew 20s, so the keys need a TTL of 40.8": {a.locks, "job", once.Config{Window: 20 * time.Second, Skew: 20 * time.Second}},
+		} {
+			_, err := once.New(input.locks, input.name, input.cfg)
+			require.ErrorIs(t, err, quorum.ErrConfig, says)
+			require.ErrorContains(t, err, says)
+			require.ErrorContains(t, err, "once: ")
+		}
+		nothing := func(context.Context, *quorum.Lease) error { return nil }
+		require.ErrorIs(t, a.Run(w.ctx, w.slot, nil), quorum.ErrConfig)
+		require.ErrorIs(t, a.Run(w.ctx, time.Time{}, nothing), quorum.ErrConfig)
+		for says, period := range map[string]time.Duration{"period is 0s": 0, "period is 999ms": 999 * ms, "period is 8761h": 8761 * time.Hour} {
+			_, err := a.Slots(w.ctx, period)
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			require.ErrorContains(t, err, says)
+		}
+		for _, s := range w.servers {
+			require.Empty(t, s.Log(), "no server was asked")
+		}
+		for _, name := range []string{strings.Repeat("n", once.MaxName), "a@b", "a@2000-01-01T00:00:00Z"} {
+			job, err := once.New(a.locks, name, once.Config{})
+			require.NoError(t, err)
+			require.NoError(t, job.Run(w.ctx, w.slot.Add(-123456789), nothing))
+		}
+	})
+}
+
+// Each slot is yielded at its time. Those that the loop's body sleeps through are skipped.
+func TestSlots(t *testing.T) {
+	play(t, func(w *world) {
+		time.Sleep(window - ms) // the first window is open
+		a := w.process("a", once.Config{})
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		slots, err := a.Slots(ctx, time.Minute)
+		require.NoError(t, err)
+		var seen []string
+		for slot := range slots {
+			seen = append(seen, slot.Format(time.TimeOnly)+" at "+time.Now().UTC().Format(time.TimeOnly))
+			require.Equal(t, time.UTC, slot.Location())
+			switch len(seen) {
+			case 2:
+				time.Sleep(time.Minute + window - ms) // until just before the next window ends
+			case 3:
+				time.Sleep(2*time.Minute + ms) // the one after next is over
+			case 5:
+				time.AfterFunc(time.Second, cancel)
+			}
+		}
+		require.Equal(t, []string{
+			"00:00:00 at 00:00:09", "00:01:00 at 00:01:00", "00:02:00 at 00:02:09", "00:05:00 at 00:05:00", "00:06:00 at 00:06:00",
+		}, seen)
+		require.Equal(t, 6*time.Minute+time.Second, time.Since(w.slot))
+		for range slots {
+			t.Error("a slot after the end")
+		}
+	})
+	play(t, func(w *world) { // a loop that is left
+		slots, err := w.process("a", once.Config{}).Slots(w.ctx, time.Second)
+		require.NoError(t, err)
+		for range slots {
+			break
+		}
+		require.Zero(t, time.Since(w.slot))
+	})
+}
+
+// A wall clock that is set, or that went on while the machine was suspended, is noticed within
+// half a window. No slot is yielded twice.
+func TestSlotsAndTheWallClock(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		slots, err := a.Slots(ctx, time.Hour)
+		require.NoError(t, err)
+		var seen []time.Duration // true times
+		for range slots {
+			switch seen = append(seen, time.Since(w.slot)); len(seen) {
+			case 1:
+				time.AfterFunc(time.Minute, func() { a.clock.set(59 * time.Minute) })
+			case 2:
+				a.clock.set(0) // the same slot begins again in 59 minutes
+			case 3:
+				cancel()
+			}
+		}
+		require.Len(t, seen, 3)
+		require.GreaterOrEqual(t, seen[1], time.Minute)
+		require.LessOrEqual(t, seen[1], time.Minute+window/2)
+		require.Equal(t, 2*time.Hour, seen[2])
+	})
+}

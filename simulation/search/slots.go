@@ -1,0 +1,105 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/once"
+	"github.com/redquorum/redlock/simulation"
+)
+
+// slotsWorkload is for jobs that are due in several processes: two or three of them run the
+// jobs of four slots. Jobs take from a moment to longer than a slot, and a process that is
+// rebooted goes on with the slot whose window is open. A job that is begun twice is a violation.
+func slotsWorkload() Workload {
+	return Workload{
+		Name: "slots", Title: "two or three processes run the job of each slot, at most once",
+		Base: simulation.Config{
+			Processes: 3,
+			Quorum:    quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second}, MaxTTL: 9 * time.Second},
+		},
+		Rounds: 4, Span: 16 * time.Second,
+		Work: func(_ simulation.Config, rounds int) simulation.Workload {
+			return func(c *simulation.Client) { slots(c, rounds) }
+		},
+		Judge: func(_ Setup, r simulation.Result) simulation.Result { return begunOnce(r) },
+	}
+}
+
+const slotPeriod = 4 * time.Second
+
+// What a process draws for each slot.
+const (
+	slotsLate = iota
+	slotsTakes
+	slotsShare
+	slotsLeaves
+	slotings
+)
+
+func slots(c *simulation.Client, rounds int) {
+	if !joins(c, slotings*1000) {
+		return
+	}
+	job, err := once.New(c.Coordinator, "k", once.Config{})
+	if err != nil {
+		panic(err)
+	}
+	due, err := job.Slots(c.Context(), slotPeriod)
+	if err != nil {
+		panic(err)
+	}
+	round := 0
+	for slot := range due {
+		d := draws{c, round * slotings}
+		c.Sleep(d.some(slotsLate, 500, 4000))
+		err := job.Run(c.Context(), slot, func(_ context.Context, lease *quorum.Lease) error {
+			c.Note(slotBegun + slot.Format(time.RFC3339Nano))
+			takes := d.ms(slotsTakes, 400)
+			if d.pick(slotsShare, 4) == 0 {
+				takes *= 20
+			}
+			c.Sleep(takes)
+			return lease.Err()
+		})
+		if err != nil {
+			c.Note("not run: " + kindOfSlot(err))
+		}
+		if round++; round == rounds {
+			return
+		}
+	}
+}
+
+const slotBegun = "begins "
+
+// begunOnce adds a violation for each job that was begun twice.
+func begunOnce(r simulation.Result) simulation.Result {
+	first := map[string]string{} // process by slot
+	for _, e := range r.Log.History() {
+		slot, ok := strings.CutPrefix(e.Words, slotBegun)
+		if e.Kind != simulation.Noted || !ok {
+			continue
+		}
+		if by, twice := first[slot]; twice {
+			r = r.With(simulation.Violation{Kind: simulation.TwoHolders, At: e.At, Text: fmt.Sprintf("%s begins the job of %s, which %s has begun", e.Process, slot, by)})
+			continue
+		}
+		first[slot] = e.Process
+	}
+	return r
+}
+
+// kindOfSlot is why a job wasn't run, or wasn't finished.
+func kindOfSlot(err error) string {
+	for _, kind := range []error{once.ErrDone, once.ErrLate, once.ErrEarly, quorum.ErrLost, quorum.ErrClosed} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return err.Error()
+}

@@ -1,0 +1,67 @@
+package search_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+func drawn(workload, design string, faults ...simulation.Kind) search.Space {
+	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Faults: faults}
+}
+
+// No two leaders are at a resource that checks terms, whatever happens to candidates, servers and
+// the network.
+func TestTerms(t *testing.T) {
+	report := find(t, drawn("terms", "guarded",
+		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang,
+		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	), few())
+	assert.Empty(t, report.Kinds())
+	for _, what := range []string{"a lease was extended", "a process crashed", "a process was paused", "a quarantine began: restarted"} {
+		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+	}
+	// The same faults bite a resource that takes every term.
+	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 100)
+}
+
+// No job is begun twice, however late, paused or rebooted the processes are.
+func TestSlots(t *testing.T) {
+	report := find(t, drawn("slots", "default",
+		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Hang,
+		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	), few())
+	assert.Empty(t, report.Kinds())
+	// Slots aren't safe if clocks differ by more than Skew.
+	first(t, drawn("slots", "default", simulation.Step), simulation.TwoHolders, 400)
+}
+
+// A setup has one outcome.
+func TestTermsAndSlotsAreDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, workload := range []search.Workload{workload("terms"), workload("slots")} {
+		for seed := range few() / 4 {
+			cfg := workload.Base
+			if seed%2 == 0 {
+				cfg.Quorum.ClockMonitor = quorum.Off
+			}
+			schedule := simulation.Draw(seed, cfg, nil, 8, workload.Span)
+			digest := ""
+			for procs := range 2 {
+				runtime.GOMAXPROCS(1 + procs)
+				r, err := simulation.Run(seed, cfg, schedule, workload.Work(cfg, workload.Rounds))
+				require.NoError(t, err)
+				if digest == "" {
+					digest = r.Log.Digest()
+				}
+				require.Equal(t, digest, r.Log.Digest(), "%s, seed %d", workload.Name, seed)
+			}
+		}
+	}
+}

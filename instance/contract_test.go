@@ -60,20 +60,29 @@ func TestContract(t *testing.T) {
 	for name, cfg := range map[string]struct {
 		server   instancetest.Config
 		instance Config
+		options  []contract.Option
 	}{
 		"tcp":     {},
 		"unix":    {server: instancetest.Config{Unix: true, Password: "secret"}},
 		"durable": {server: instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}}},
+		"without lua": {
+			server:  instancetest.Config{Args: append(instancetest.WithoutLua(), "--appendonly", "yes", "--appendfsync", "always")},
+			options: []contract.Option{contract.NotifiesNobody()},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, cfg.server)
 			contract.Check(t, func(t *testing.T) wire.Instance {
 				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
-				if name == "durable" {
+				if name == "without lua" {
+					_, err := sub.Probe(within(t), wire.Known{}) // which tells what the server lacks
+					require.NoError(t, err)
+				}
+				if name == "durable" || name == "without lua" {
 					return restartable{sub}
 				}
 				return sub
-			})
+			}, cfg.options...)
 		})
 	}
 }

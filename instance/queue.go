@@ -67,19 +67,21 @@ func (q *callQueue) addFirst(calls []*call) {
 
 // take moves calls to r's next batch, in order, up to maxBatch. Acquisitions that take a script
 // each are up to maxScripts, so that extensions that come meanwhile don't wait for long. With
-// replicas it takes only calls that have to be replicated, or only calls that don't.
+// replicas it takes only calls that have to be replicated, or only calls that don't. On a
+// server without Lua it takes only calls by a watched transaction, or none of them.
 func (q *callQueue) take(calls []*call, r *Redis) []*call {
 	scripts := 0
 	for rank, queue := range q {
 		rest := queue[:0]
 		for _, c := range queue {
-			apart := r.cfg.Replicas > 0 && len(calls) > 0 && c.writes() != calls[0].writes()
+			c.transactional = r.transactional(c)
+			c.watched = r.watched(c)
+			apart := len(calls) > 0 && (r.cfg.Replicas > 0 && c.writes() != calls[0].writes() || !c.joins(calls))
 			if apart || len(calls) == maxBatch || scripts == maxScripts {
 				rest = append(rest, c)
 				continue
 			}
 			calls = append(calls, c)
-			c.transactional = r.transactional(c)
 			//guard:few-scripts-a-batch  extensions don't wait for a batch of many acquisitions by scripts
 			if rank == rankAcquire && !c.transactional {
 				scripts++

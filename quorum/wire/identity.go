@@ -73,6 +73,10 @@ type Identity struct {
 
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
+
+	// Lacks says what the server lacks that servers usually have, and what that costs: a
+	// sentence each. Locks work all the same.
+	Lacks []string
 }
 
 // Run is the present run of the server, for Request.Run: it lasts from the server's start

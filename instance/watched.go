@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -536,10 +537,10 @@ func (w *watched) take(first *state, decisions []decision, err error) (ended boo
 	return err == nil
 }
 
-// plain reads a line.
+// plain reads a reply of one line.
 func (r *parser) plain() string {
 	line := r.line()
-	if line[0] != '+' && line[0] != ':' && line[0] != '-' {
+	if line[0] != '+' && line[0] != ':' && line[0] != '-' && !isNull(line) {
 		r.bad = true
 	}
 	return string(line)
@@ -574,7 +575,9 @@ func (w *watched) judge(c *call, s *step, d *decision, first, second *found, rep
 	}
 	if d.failure != "" {
 		c.rejected(d.failure, "")
-		c.vote.Unsent = !c.keySet || d.freed
+		if c.req.Op == wire.Acquire || c.req.Op == wire.Restore {
+			c.vote.Unsent = !c.keySet || d.freed
+		}
 		return
 	}
 	//guard:watched-bounded  a watched transaction grants no token that is further ahead of its own clock than the client allows
@@ -626,10 +629,8 @@ func (w *watched) aborted(text string) {
 		}
 		return
 	}
-	if w.queued.why != "" {
-		text = w.queued.why
-	}
-	w.reject(text)
+	_, why, _ := strings.Cut(text, "because of: ")
+	w.reject(cmp.Or(w.queued.why, why, text))
 }
 
 // reject sets the votes of calls for which the server has certainly done nothing.

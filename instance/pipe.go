@@ -433,6 +433,7 @@ func (p *pipe) expire() {
 	type expired struct {
 		to     wire.Receiver
 		unsent bool
+		asked  bool
 	}
 	var late []expired
 	for i := len(p.pending) - 1; i >= 0; i-- {
@@ -441,9 +442,10 @@ func (p *pipe) expire() {
 			later(c.deadline)
 			continue
 		}
+		asked := c.state == inBatch && c.in.asked // the server owes a reply
 		unsent := p.abandonLocked(c)
-		p.overdue = p.overdue || !unsent
-		late = append(late, expired{c.to, unsent})
+		p.overdue = p.overdue || !unsent || asked
+		late = append(late, expired{c.to, unsent, asked})
 	}
 	if len(late) > 0 {
 		p.queue.dropDone()
@@ -478,7 +480,7 @@ func (p *pipe) expire() {
 	p.mu.Unlock()
 	for _, e := range late {
 		err := errNoReply
-		if e.unsent {
+		if e.unsent && !e.asked {
 			err = notSent
 		}
 		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})

@@ -68,6 +68,10 @@ import (
 // whole array. The server has then ended the transaction and watches nothing any more. In any
 // other case the connection is closed.
 //
+// A server whose memory is full queues no command at all, so it does nothing of this before it
+// has room again, not even a release or an extension. (Scripts still do those two.) Leases then
+// end by their TTL. A release by DELIFEQ, DELEX or CAD works all the same.
+//
 // The pipe owns it all: a try is a batch, so the pipe's bounds, deadlines and Close hold for
 // it, too.
 type watched struct {
@@ -503,7 +507,7 @@ func (w *watched) take(first *state, decisions []decision, err error) (ended boo
 		_ = w.fail(err)
 		return false
 	case bad && strings.HasPrefix(text, errAborted):
-		w.aborted(text)
+		w.aborted(text, decisions)
 		return err == nil
 	case bad:
 		_ = w.fail(serverError(text))
@@ -622,20 +626,27 @@ func (c *call) again() {
 }
 
 // aborted reads an EXECABORT: the server did nothing, because of one of the commands.
-func (w *watched) aborted(text string) {
-	if len(w.calls) > 1 {
-		for _, c := range w.calls {
-			c.again() // perhaps not this one's
-		}
+func (w *watched) aborted(text string, decisions []decision) {
+	_, why, _ := strings.Cut(text, "because of: ")
+	text = cmp.Or(w.queued.why, why, text)
+	if d := decisions[0]; w.marking() && len(d.writes) == 0 && kindOf(text) == ErrOutOfMemory {
+		// A server whose memory is full queues nothing, not even readings. The mark that was
+		// read names its run, and stays as it is.
+		w.calls[0].marked = &markAnswer{d.result, d.failure}
 		return
 	}
-	_, why, _ := strings.Cut(text, "because of: ")
-	w.reject(cmp.Or(w.queued.why, why, text))
+	w.reject(text)
 }
 
-// reject sets the votes of calls for which the server has certainly done nothing.
+// reject sets the votes of calls for which the server has certainly done nothing. Where
+// several calls share a transaction, each is tried on its own first, because the error may be
+// about the key of one of them.
 func (w *watched) reject(text string) {
 	for _, c := range w.calls {
+		if len(w.calls) > 1 {
+			c.again()
+			continue
+		}
 		if c.marking {
 			c.marked = &markAnswer{failure: text}
 			continue

@@ -493,6 +493,15 @@ func TestAbortedWatchedTransaction(t *testing.T) {
 	l.s.MustAsk("CONFIG", "SET", "maxmemory", "0")
 	require.Nil(t, l.ask("GET", "k"))
 	l.idle()
+	// While its memory is full, the mark stays known.
+	l.s.MustAsk("CONFIG", "SET", "maxmemory", "1")
+	require.Equal(t, l.run, runOf(t, l.r))
+	fresh := open(t, l.s.URL(), Config{Name: "fresh"})
+	id, err := fresh.Probe(within(t), wire.Known{})
+	require.NoError(t, err)
+	require.Zero(t, id.Served, "no mark can be written")
+	require.Empty(t, id.Epoch)
+	l.s.MustAsk("CONFIG", "SET", "maxmemory", "0")
 	for _, right := range []string{"watch", "multi", "exec", "getrange", "pttl", "time", "echo", "incrby", "set", "info"} {
 		s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
 		s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~*", "&*", "+@all")

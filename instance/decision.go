@@ -197,10 +197,12 @@ func (s *step) acquire(f *found) decision {
 
 // setLock sets the lock's key, which exists or doesn't.
 func (s *step) setLock(exists bool) write {
+	condition := "NX"
 	if exists {
-		return write{[]any{"SET", s.lock, s.req.Value, "XX", "PX", s.ttl}, "+OK"}
+		condition = "XX"
 	}
-	return write{[]any{"SET", s.lock, s.req.Value, "NX", "PX", s.ttl}, "+OK"}
+	//guard:decision-key-expires  a key that a decision sets is gone after its TTL
+	return write{[]any{"SET", s.lock, s.req.Value, condition, "PX", s.ttl}, "+OK"}
 }
 
 var (
@@ -281,7 +283,7 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	same := token == counted
 	token += spare
 	written := fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
-	//guard:decision-keeps-run  a client that doesn't know the run keeps the run that others wrote
+	//guard:decision-keeps-run  a decision for a client that doesn't know the run keeps the one that others wrote
 	if s.req.Run == "" {
 		written += known
 	}
@@ -448,6 +450,7 @@ func decideMark(key string, known wire.Known, f *found) decision {
 	promoted := strings.Trim(firstOf(secondID, f.replication, ""), "0") != ""
 	left := f.mark.exists && f.mark.err == ""
 	m := wholeMark.FindStringSubmatch(f.mark.value)
+	//guard:decision-mark-of-this-run  a mark counts only in the run in which it was left, also without a script
 	ours := left && m != nil && m[1] == process // it is of this process
 	if m == nil {
 		m = make([]string, 8)
@@ -467,7 +470,6 @@ func decideMark(key string, known wire.Known, f *found) decision {
 	//guard:decision-mark-of-this-name  a client that had another server's votes meanwhile writes the mark anew, also without a script
 	clean := func(at int64) bool { return !elsewhere || f.clock-at < known.Ago.Microseconds() }
 	switch {
-	//guard:decision-mark-of-this-run  a mark counts only in the run in which it was left, also without a script
 	case !ours:
 		was = ""
 	case marked != id && clean(since) && lately && known.Run.ReplID() == marked:

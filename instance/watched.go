@@ -220,6 +220,7 @@ func newWatched(b *batch) *watched {
 	w.steps = make([]step, len(w.calls))
 	w.keys = []any{"WATCH"}
 	if w.marks() {
+		//guard:mark-is-watched  a decision is carried out only if the mark has not changed
 		w.keys = append(w.keys, r.markKey)
 	}
 	for i, c := range w.calls {
@@ -235,6 +236,7 @@ func newWatched(b *batch) *watched {
 			s.set = r.setText(c.req.Fence.Set).text
 		}
 		for _, key := range w.keysOf(i) {
+			//guard:keys-are-watched  a decision is carried out only if no key that it depends on has changed
 			w.keys = append(w.keys, key)
 		}
 	}
@@ -322,12 +324,12 @@ func (w *watched) ask(conn *redis.Conn) (*state, error) {
 		if len(a.reply.raw) == 0 {
 			return nil, fmt.Errorf("%w: not all replies came", ErrConnection)
 		}
-		//guard:watch-is-confirmed  nothing is written unless the server has answered WATCH and MULTI with OK
 		if begins := i == len(w.asked)-1 || i == 0 && len(w.keys) > 1; begins {
 			if text, bad := a.reply.failure(); bad {
 				w.reject(text)
 				return nil, nil
 			}
+			//guard:watch-is-confirmed  nothing is written unless the server has answered WATCH and MULTI with OK
 			if string(a.reply.raw) != "+OK\r\n" {
 				return nil, fmt.Errorf("%w: WATCH or MULTI was answered with %.40q", ErrReply, a.reply.raw)
 			}
@@ -444,7 +446,8 @@ func (w *watched) send(conn *redis.Conn, decisions []decision) error {
 	}
 	w.replies = len(queued)
 	b.first = queued[0][0].(string)
-	queued[0][0] = b // from here on it counts as written
+	//guard:watched-counts-as-written  a watched transaction counts as unsent only as long as no write can have been sent
+	queued[0][0] = b
 	cmds := make([]redis.Cmder, 0, len(queued)+2)
 	for _, args := range queued {
 		cmds = append(cmds, redis.NewRawWriteToCmd(ctx, &w.queued, args...))

@@ -525,21 +525,12 @@ func TestManyRequestsShareAWatch(t *testing.T) {
 		l.ask("SET", key(i), fmt.Sprint("v", i), "PX", 60_000)
 	}
 	l.between.once(func() { l.ask("SET", key(0), "theirs", "PX", 60_000) })
-	var box ballotBox
-	l.r.pipe.mu.Lock()
-	l.r.pipe.starting += maxInFlight // as if so many batches were under way
-	l.r.pipe.mu.Unlock()
-	for i := range n {
-		if i == n-1 {
-			l.r.pipe.mu.Lock()
-			l.r.pipe.starting -= maxInFlight
-			l.r.pipe.mu.Unlock()
-		}
-		req := request(wire.Extend, key(i), fmt.Sprint("v", i))
-		req.Run, req.TTL = l.run, time.Hour
-		box.start(l.r, req, 10*time.Second)
+	reqs := make([]wire.Request, n)
+	for i := range reqs {
+		reqs[i] = request(wire.Extend, key(i), fmt.Sprint("v", i))
+		reqs[i].Run, reqs[i].TTL = l.run, time.Hour
 	}
-	for v, vote := range box.await(t, n) {
+	for v, vote := range l.together(reqs...) {
 		if v == "v0" {
 			refused(t, vote)
 			continue
@@ -552,25 +543,44 @@ func TestManyRequestsShareAWatch(t *testing.T) {
 	require.LessOrEqual(t, l.between.tries(), 1+maxWatched+n/maxWatched+1)
 }
 
+// TestTwoAcquisitionsOfOneLock: one is granted, and the other one is refused.
+func TestTwoAcquisitionsOfOneLock(t *testing.T) {
+	l := withoutLua(t, Config{})
+	for i := range 20 {
+		key := fmt.Sprint("k", i)
+		reqs := []wire.Request{l.acquire(key), l.acquire(key)}
+		votes := l.together(reqs...)
+		outcomes := []wire.Outcome{votes[reqs[0].Value].Outcome, votes[reqs[1].Value].Outcome}
+		require.ElementsMatch(t, []wire.Outcome{wire.Granted, wire.Refused}, outcomes, "%+v", votes)
+	}
+}
+
+// together sends requests so that they are in the queue at once.
+func (l *luaLess) together(reqs ...wire.Request) map[string]wire.Vote {
+	var box ballotBox
+	l.r.pipe.mu.Lock()
+	l.r.pipe.starting += maxInFlight // as if so many batches were under way
+	l.r.pipe.mu.Unlock()
+	for i, req := range reqs {
+		if i == len(reqs)-1 {
+			l.r.pipe.mu.Lock()
+			l.r.pipe.starting -= maxInFlight
+			l.r.pipe.mu.Unlock()
+		}
+		box.start(l.r, req, 10*time.Second)
+	}
+	return box.await(l.T, len(reqs))
+}
+
 // TestTwoRequestsForOneLock are decided one after the other: a release and an acquisition.
 func TestTwoRequestsForOneLock(t *testing.T) {
 	l := withoutLua(t, Config{})
 	for i := range 20 {
 		key := fmt.Sprint("k", i)
 		l.ask("SET", key, "v", "PX", 60_000)
-		var box ballotBox
-		l.r.pipe.mu.Lock()
-		l.r.pipe.starting += maxInFlight
-		l.r.pipe.mu.Unlock()
-		acquisition := l.acquire(key)
-		box.start(l.r, acquisition, 10*time.Second)
-		l.r.pipe.mu.Lock()
-		l.r.pipe.starting -= maxInFlight
-		l.r.pipe.mu.Unlock()
-		release := request(wire.Release, key, "v")
+		acquisition, release := l.acquire(key), request(wire.Release, key, "v")
 		release.Run = l.run
-		box.start(l.r, release, 10*time.Second)
-		votes := box.await(t, 2)
+		votes := l.together(acquisition, release)
 		granted(t, votes["v"])
 		if v := votes[acquisition.Value]; v.Outcome == wire.Granted {
 			require.Equal(t, acquisition.Value, l.ask("GET", key))
@@ -714,6 +724,37 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	// Each MustAsk is a connection of its own.
 	require.LessOrEqual(t, connections(l.s.MustAsk("INFO", "stats"))-connections(before), 3, "a transaction that ended leaves its connection fit for use")
+}
+
+// TestNativeCommandsWithoutLua: the dialect's own commands need no transaction, except for an
+// extension that names the run.
+func TestNativeCommandsWithoutLua(t *testing.T) {
+	m, counts := emulate(t, DialectValkey)
+	r := open(t, "redis://"+m.Addr(), Config{Dialect: DialectValkey})
+	r.noScripts.Store(true)
+	require.NoError(t, m.Set("k", "v"))
+	granted(t, r.Do(within(t), request(wire.Extend, "k", "v")))
+	granted(t, r.Do(within(t), request(wire.Release, "k", "v")))
+	require.EqualValues(t, 1, counts["SET IFEQ"].Load())
+	require.EqualValues(t, 1, counts["DELIFEQ"].Load())
+	c := r.newCall(request(wire.Extend, "k", "v"))
+	require.False(t, r.watched(c))
+	c.req.Run = "run"
+	require.True(t, r.watched(c))
+}
+
+// TestForbiddenKeyWithoutLua: one lock's key is forbidden, and the others in the batch are
+// extended.
+func TestForbiddenKeyWithoutLua(t *testing.T) {
+	l := withoutLua(t, Config{})
+	l.s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~k*", "&*", "+@all")
+	l.ask("SET", "k1", "v1", "PX", 60_000)
+	l.ask("SET", "x", "vx", "PX", 60_000)
+	l.r = open(t, "redis://half:pw@"+l.s.Addr(), Config{})
+	l.r.noScripts.Store(true)
+	votes := l.together(request(wire.Extend, "k1", "v1"), request(wire.Extend, "x", "vx"))
+	granted(t, votes["v1"])
+	failed(t, votes["vx"], ErrPermission)
 }
 
 // TestRefusedDialWithoutLua: nothing was sent.

@@ -564,7 +564,7 @@ func (b *batch) whyClosed() error {
 func (b *batch) readError(a *command, text string) {
 	noScript := a.script != nil && a.name == "EVALSHA" && strings.HasPrefix(text, "NOSCRIPT")
 	forbidden := kindOf(text) == ErrPermission && nothingDone(text, a.name)
-	noLua := a.script != nil && kindOf(text) == ErrCommand && nothingDone(text, a.name)
+	noLua := a.script != nil && runsNoScripts(text, a.name)
 	r := b.pipe.r
 	if noLua {
 		r.setNoScripts(true) // until the next Probe

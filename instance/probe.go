@@ -88,7 +88,7 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 // returns nil if it has.
 func (r *Redis) markWithout(ctx context.Context, probed *call) (*markAnswer, error) {
 	text, bad := probed.replies[partMark].reply.failure()
-	lacks := bad && kindOf(text) == ErrCommand && nothingDone(text, "EVAL")
+	lacks := bad && runsNoScripts(text, "EVAL")
 	r.setNoScripts(lacks)
 	if !lacks {
 		return nil, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// A server without Lua (Valkey can be built so since 9.1) runs no script. What takes a script
+// A server without Lua (Valkey can be built or started so since 9.1, and rename-command takes
+// EVAL and EVALSHA away) runs no script. What takes a script
 // elsewhere is an optimistic transaction there, in two exchanges on one connection:
 //
 //	WATCH the lock's keys, and the mark           ECHO nonce, TIME, INFO replication
@@ -98,7 +99,7 @@ const (
 )
 
 var (
-	errNoScripts  = fmt.Errorf("%w (without EVAL and EVALSHA no process that waits is notified: all poll)", ErrCommand)
+	errNoScripts  = fmt.Errorf("%w (without Lua no process that waits is notified: all poll)", ErrCommand)
 	errContended  = fmt.Errorf("%w: other clients changed the lock's keys in each of %d tries", wire.ErrOverloaded, maxTries)
 	errNotWatched = fmt.Errorf("%w: WATCH has no effect on this connection; connect to the server itself rather than to a proxy", ErrCommand)
 )

@@ -667,7 +667,7 @@ func TestWatchedReplies(t *testing.T) {
 					}
 					return "+QUEUED\r\n"
 				}
-				inside = inside || name == "MULTI"
+				inside = name == "MULTI"
 				if odd := test.answer(name); odd != "" {
 					return odd
 				}
@@ -755,6 +755,36 @@ func TestForbiddenKeyWithoutLua(t *testing.T) {
 	votes := l.together(request(wire.Extend, "k1", "v1"), request(wire.Extend, "x", "vx"))
 	granted(t, votes["v1"])
 	failed(t, votes["vx"], ErrPermission)
+}
+
+// TestAccountWithoutLua: the rights that the documentation lists for a server without Lua
+// suffice for everything.
+func TestAccountWithoutLua(t *testing.T) {
+	l := withoutLua(t, Config{})
+	rights := "on >pw ~orders:* ~{orders:*}:redlock ~{orders:*}:redlock:set ~{redlock}:served:* -@all +watch +multi +exec +echo +getrange +set +get +del +incr +incrby +pexpire +pttl +mget +exists +time +ping +info +command|info +config|get"
+	l.s.MustAsk(append([]string{"ACL", "SETUSER", "orders", "resetkeys", "resetchannels"}, strings.Fields(rights)...)...)
+	l.r = open(t, "redis://orders:pw@"+l.s.Addr(), Config{})
+	id, err := l.r.Probe(within(t), wire.Known{})
+	require.NoError(t, err)
+	require.Empty(t, id.Hidden)
+	l.run = id.Run()
+	for _, fenced := range []bool{true, false} {
+		for range 2 { // the second one is usual
+			req := l.acquire("orders:7")
+			req.Fence.On = fenced
+			v := granted(t, l.r.Do(within(t), req))
+			for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Tick, wire.Release, wire.Look} {
+				cmd := request(op, req.Key, req.Value)
+				cmd.Fence.On, cmd.Fence.Token = fenced, v.Token+1
+				if op != wire.Release && op != wire.Look {
+					cmd.Run = l.run
+				}
+				if fenced || op != wire.Raise {
+					granted(t, l.r.Do(within(t), cmd))
+				}
+			}
+		}
+	}
 }
 
 // TestRefusedDialWithoutLua: nothing was sent.

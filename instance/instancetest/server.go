@@ -31,8 +31,7 @@ type Server struct {
 	t testing.TB
 }
 
-// WithoutLua are the Args of a server that has no scripts, as Valkey can be built since 9.1.
-// Such a server has no command to run or to load one.
+// WithoutLua are the Args of a server that has no command to run or to load a script.
 func WithoutLua() []string {
 	var args []string
 	for _, name := range []string{"EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "SCRIPT", "FUNCTION", "FCALL", "FCALL_RO"} {

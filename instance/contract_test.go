@@ -92,8 +92,18 @@ func TestContract(t *testing.T) {
 
 // TestContractOfAnyClient holds a client of the caller's own to it, with RESP3.
 func TestContractOfAnyClient(t *testing.T) {
-	t.Parallel()
-	s := instancetest.Start(t, instancetest.Config{})
+	t.Run("with Lua", func(t *testing.T) {
+		t.Parallel()
+		checkAnyClient(t, instancetest.Config{})
+	})
+	t.Run("without Lua", func(t *testing.T) {
+		t.Parallel()
+		checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody())
+	})
+}
+
+func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.Option) {
+	s := instancetest.Start(t, cfg)
 	contract.Check(t, func(t *testing.T) wire.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
 		opt.Protocol, opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 3, 10, false, nil
@@ -101,8 +111,9 @@ func TestContractOfAnyClient(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		r, err := New(client, Config{})
 		require.NoError(t, err)
+		runOf(t, r)
 		return subject{r, t, s}
-	})
+	}, options...)
 }
 
 // valkeyWithoutLua makes a server without scripts answer as Valkey does without its Lua module:

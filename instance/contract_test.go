@@ -92,14 +92,14 @@ func TestContract(t *testing.T) {
 
 // TestContractOfAnyClient holds a client of the caller's own to it, with RESP3.
 func TestContractOfAnyClient(t *testing.T) {
-	t.Run("with Lua", func(t *testing.T) {
-		t.Parallel()
-		checkAnyClient(t, instancetest.Config{})
-	})
-	t.Run("without Lua", func(t *testing.T) {
-		t.Parallel()
-		checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody())
-	})
+	t.Parallel()
+	checkAnyClient(t, instancetest.Config{})
+}
+
+// TestContractOfAnyClientWithoutLua is the same on a server without Lua.
+func TestContractOfAnyClientWithoutLua(t *testing.T) {
+	t.Parallel()
+	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody())
 }
 
 func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.Option) {

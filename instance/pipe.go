@@ -442,7 +442,7 @@ func (p *pipe) expire() {
 			later(c.deadline)
 			continue
 		}
-		asked := c.state == inBatch && c.in.asked // the server owes a reply
+		asked := c.state == inBatch && c.in.asked // and has not answered
 		unsent := p.abandonLocked(c)
 		p.overdue = p.overdue || !unsent || asked
 		late = append(late, expired{c.to, unsent, asked})

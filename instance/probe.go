@@ -160,6 +160,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswe
 	id.Dialect = dialect.String()
 	if marked != nil && kindOf(marked.failure) != ErrCommand {
 		id.Lacks = append(id.Lacks, lacksScripts)
+		id.CannotNotify = true
 		if dialect == DialectLua {
 			id.Dialect = "watch"
 		}

@@ -105,7 +105,7 @@ var (
 )
 
 // lacksScripts is what Verify tells of such a server.
-const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and processes that wait are not notified there, and poll"
+const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and it notifies no process that waits: the wait queues are on the other servers, and without another one all poll"
 
 // watched reports whether a call is carried out by a watched transaction.
 func (r *Redis) watched(c *call) bool {

@@ -13,6 +13,9 @@ func QueuesOf(c *Coordinator) int {
 // OrderFor is the order in which instances are asked one by one about a key.
 func OrderFor(c *Coordinator, key string) []int { return rendezvous.Order(key, memberOrder{c.core}) }
 
+// QueueOf is the instance that has the wait queue for a key.
+func QueueOf(c *Coordinator, key string) int { return c.queueInstance(key) }
+
 // ContextsOf is how many contexts a lease has.
 func ContextsOf(l *Lease) int {
 	l.mu.Lock()

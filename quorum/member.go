@@ -37,6 +37,7 @@ type member struct {
 	cleanup    *cleanup.Queue
 
 	silent        atomic.Bool // its last request had no answer
+	cannotNotify  atomic.Bool // its server said so when it was probed last
 	maxInFlight   int
 	watchRestarts bool
 	watchClock    bool
@@ -446,6 +447,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	m.hiddenReported = m.hiddenReported || hidden
 	m.mu.Unlock()
 
+	m.cannotNotify.Store(id.CannotNotify)
 	m.reportQuarantine(verdict)
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})

@@ -17,7 +17,7 @@ import (
 // queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
 // queue itself expires.
 //
-// The instance is the first in the key's order that answers. Processes that disagree on it
+// The instance is the first in the key's order that answers and can notify. Processes that disagree on it
 // miss each other's notifications until they agree, and poll meanwhile. A process also polls
 // if the holder lacks the key on that instance, because another client's key was there
 // first: the key is free there, so the process can't queue, and the release finds nothing.
@@ -26,7 +26,17 @@ import (
 // asks for votes like any other.
 
 // queueInstance is the instance at which processes queue for the key.
-func (c *core) queueInstance(key string) int { return rendezvous.First(key, memberOrder{c}) }
+func (c *core) queueInstance(key string) int {
+	return rendezvous.First(key, notifierOrder{memberOrder{c}})
+}
+
+// notifierOrder is memberOrder with the instances last that cannot notify.
+type notifierOrder struct{ memberOrder }
+
+func (o notifierOrder) Instance(i int) (name string, silent bool) {
+	name, silent = o.memberOrder.Instance(i)
+	return name, silent || o.c.members[i].cannotNotify.Load()
+}
 
 // memberOrder makes the members rendezvous.Instances.
 type memberOrder struct{ c *core }

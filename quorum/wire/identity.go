@@ -77,6 +77,10 @@ type Identity struct {
 	// Lacks says what the server lacks that servers usually have, and what that costs: a
 	// sentence each. Locks work all the same.
 	Lacks []string
+
+	// CannotNotify says that the server cannot notify processes that wait, although the
+	// instance is a Notifier. Their queues are then kept on other servers of the set.
+	CannotNotify bool
 }
 
 // Run is the present run of the server, for Request.Run: it lasts from the server's start

@@ -77,6 +77,17 @@ var phrases = []struct {
 	{"SELECT is not allowed in cluster mode", meaning{kind: ErrCluster}},
 	{"Script attempted to access ", meaning{kind: ErrCluster}},
 	{"max number of clients", meaning{kind: ErrMaxClients}},
+	{noEngine, meaning{kind: ErrCommand}},
+}
+
+// noEngine begins the error of an EVAL on a Valkey that was built or started without its Lua
+// module. EVALSHA answers NOSCRIPT there.
+const noEngine = "Could not find scripting engine"
+
+// runsNoScripts reports whether an error reply to a script's command says that the server has
+// no such command, or no Lua. It did nothing then.
+func runsNoScripts(text, sent string) bool {
+	return kindOf(text) == ErrCommand && nothingDone(text, sent)
 }
 
 // serverError makes an error with its kind of a server's error reply. text has no leading dash.
@@ -198,6 +209,9 @@ func nothingDone(text, sent string) bool {
 		return coded && sent != "" && !wrapped && !strings.Contains(strings.ToLower(inner), "script")
 	case ErrCommand:
 		// A script can't call another script, so a missing EVALSHA was not begun.
+		if strings.HasPrefix(strings.TrimPrefix(inner, "ERR "), noEngine) {
+			return sent != "" && !wrapped
+		}
 		name, _ := lacking(inner)
 		//guard:missing-command-may-be-the-last  a script that lacks a command may have run those before it
 		return sent != "" && !wrapped && strings.EqualFold(name, sent)

@@ -54,6 +54,12 @@ type call struct {
 	start         *start // then
 	warmth        uint64 // of an acquisition, see warm.hash
 
+	watched bool // its batch is a watched transaction
+	alone   bool // it shares no transaction with others
+	tries   int  // watched transactions that did nothing
+	marking bool // it writes the mark for a Probe, in a watched transaction
+	marked  *markAnswer
+
 	probing bool
 	known   wire.Known // what a Probe's client knew
 	replies []command  // to a Probe

@@ -13,7 +13,8 @@ const (
 	// DialectAuto asks the server at every Probe which commands it has, and uses scripts
 	// until the first one.
 	DialectAuto Dialect = iota
-	// DialectLua uses scripts only, for any server.
+	// DialectLua uses scripts only, for any server. On a server without Lua it uses
+	// transactions with WATCH, as every dialect does there for what takes a script elsewhere.
 	DialectLua
 	// DialectRedis is Redis 8.4 or newer: DELEX key IFEQ value, SET ... IFEQ.
 	DialectRedis

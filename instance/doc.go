@@ -43,7 +43,8 @@
 //
 // Servers from Redis 5 on work, because the scripts read the server's clock before they
 // write. A server that knows no transactions, or a user who may not send MULTI, EXEC and ECHO,
-// gets scripts for all.
+// gets scripts for all. A server without Lua gets transactions with WATCH in place of scripts
+// (watched.go), and notifies no waiting process. wire.Identity.Lacks says so.
 //
 // # Which server answers
 //

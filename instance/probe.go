@@ -73,11 +73,40 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 		return wire.Identity{}, err
 	}
 	defer r.recycle(c)
+	marked, err := r.markWithout(ctx, c)
+	if err != nil {
+		return wire.Identity{}, err
+	}
 	id := wire.Identity{Uptime: -time.Second, Served: -time.Second}
-	if err := r.identify(&id, c.replies); err != nil {
+	if err := r.identify(&id, c.replies, marked); err != nil {
 		return wire.Identity{}, err
 	}
 	return id, nil
+}
+
+// markWithout writes the mark by a watched transaction if the server has no scripts. It
+// returns nil if it has.
+func (r *Redis) markWithout(ctx context.Context, probed *call) (*markAnswer, error) {
+	text, bad := probed.replies[partMark].reply.failure()
+	lacks := bad && runsNoScripts(text, "EVAL")
+	r.setNoScripts(lacks)
+	if !lacks {
+		return nil, nil
+	}
+	c := r.newCall(wire.Request{})
+	c.probing, c.marking, c.alone, c.known = true, true, true, probed.known
+	if err := r.wait(ctx, c); err != nil {
+		return nil, err
+	}
+	return c.marked, nil
+}
+
+// setNoScripts notes whether the server has no scripts.
+func (r *Redis) setNoScripts(lacks bool) {
+	r.noScripts.Store(lacks)
+	if lacks {
+		r.cannotNotify.Store(true)
+	}
 }
 
 // wait sends a Probe's call and waits for it. After an error the call is left to the
@@ -100,9 +129,10 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	return r.pipe.endedBy(ctx)
 }
 
-// identify reads the replies to a Probe, and sets the dialect.
-func (r *Redis) identify(id *wire.Identity, replies []command) error {
-	p := &probe{id: id, replies: replies}
+// identify reads the replies to a Probe, and sets the dialect. marked is the mark without a
+// script, nil if a script wrote it.
+func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswer) error {
+	p := &probe{id: id, replies: replies, marked: marked}
 	for i := range replies {
 		own := i >= partMulti // where these are read
 		if text, bad := replies[i].reply.failure(); bad && !own && !isHidden(i, text) {
@@ -124,11 +154,18 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	if p.err != nil {
 		return p.err
 	}
-	r.cannotNotify.Store(false)
+	r.cannotNotify.Store(marked != nil)
 	r.transactions.Store(p.transactions())
 	r.fresh.known.Store(p.expiryOptions)
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
+	if marked != nil && kindOf(marked.failure) != ErrCommand {
+		id.Lacks = append(id.Lacks, lacksScripts)
+		id.CannotNotify = true
+		if dialect == DialectLua {
+			id.Dialect = "watch"
+		}
+	}
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
 	return nil
 }
@@ -159,6 +196,7 @@ func orNone(id string) string { return cmp.Or(id, "none") }
 type probe struct {
 	id      *wire.Identity
 	replies []command
+	marked  *markAnswer
 	err     error
 	// expiryOptions: the server is as new as Redis 7.0, whose PEXPIRE has NX and GT.
 	expiryOptions bool
@@ -344,8 +382,8 @@ func (p *probe) clock() {
 // mark reads how long the name has led to this run of the server, as far as known, and the
 // run's epoch.
 func (p *probe) mark() {
-	s := &p.replies[partMark].reply
-	if text, bad := s.failure(); bad {
+	a, text, ok := p.markAnswer()
+	if text != "" {
 		switch kindOf(text) {
 		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
 		case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:
@@ -363,7 +401,6 @@ func (p *probe) mark() {
 		}
 		return
 	}
-	a, ok := decodeScript(s.raw)
 	switch {
 	case !ok || a.outcome > scriptGranted:
 		p.malformed(partMark)
@@ -383,6 +420,20 @@ func (p *probe) mark() {
 		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
 		p.id.Epoch = epoch
 	}
+}
+
+// markAnswer returns what a script or a watched transaction answered about the mark, or the
+// text of an error.
+func (p *probe) markAnswer() (a result, failure string, ok bool) {
+	if p.marked != nil {
+		return p.marked.result, p.marked.failure, true
+	}
+	s := &p.replies[partMark].reply
+	if text, bad := s.failure(); bad {
+		return result{}, text, true
+	}
+	a, ok = decodeScript(s.raw)
+	return a, "", ok
 }
 
 // transactions reports whether the server executes a transaction as one. Some proxies don't,

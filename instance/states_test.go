@@ -260,7 +260,7 @@ func TestProbeAnswers(t *testing.T) {
 		f := startFake(t, func(args []string) string {
 			switch args[0] {
 			case "EVAL":
-			case "MULTI", "EXEC", "DISCARD":
+			case "MULTI", "EXEC", "DISCARD", "WATCH", "ECHO", "PTTL", "GETRANGE":
 				return "-ERR unknown command\r\n"
 			default:
 				return answers[strings.Join(args, " ")]

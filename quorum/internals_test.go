@@ -15,6 +15,9 @@ func OrderFor(c *Coordinator, key string) []int {
 	return rendezvous.Order(key, len(c.members), c.instance)
 }
 
+// QueueOf is the instance that has the wait queue for a key.
+func QueueOf(c *Coordinator, key string) int { return c.queueInstance(key) }
+
 // ContextsOf is how many contexts a lease has.
 func ContextsOf(l *Lease) int {
 	l.mu.Lock()

@@ -40,6 +40,7 @@ type member struct {
 
 	silent        atomic.Bool // its last request had no answer
 	serverClock   serverclock.Clock
+	cannotNotify  atomic.Bool // its server said so when it was probed last
 	watchRestarts bool
 	watchClock    bool
 
@@ -430,6 +431,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	m.hiddenReported = m.hiddenReported || hidden
 	m.mu.Unlock()
 
+	m.cannotNotify.Store(id.CannotNotify)
 	m.reportQuarantine(verdict)
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})

@@ -17,7 +17,7 @@ import (
 // queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
 // queue itself expires.
 //
-// The instance is the first in the key's order that answers. Processes that disagree on it
+// The instance is the first in the key's order that answers and can notify. Processes that disagree on it
 // miss each other's notifications until they agree, and poll meanwhile. A process also polls
 // if the holder lacks the key on that instance, because another client's key was there
 // first: the key is free there, so the process can't queue, and the release finds nothing.
@@ -27,7 +27,13 @@ import (
 
 // queueInstance is the instance at which processes queue for the key.
 func (c *core) queueInstance(key string) int {
-	return rendezvous.First(key, len(c.members), c.instance)
+	return rendezvous.First(key, len(c.members), c.notifier)
+}
+
+// notifier is instance, with the instances last that cannot notify.
+func (c *core) notifier(i int) (name string, silent bool) {
+	name, silent = c.instance(i)
+	return name, silent || c.members[i].cannotNotify.Load()
 }
 
 // instance is what package rendezvous needs to know of an instance.

@@ -398,3 +398,27 @@ func TestPollingIsFair(t *testing.T) {
 		}
 	}
 }
+
+// Wait queues are kept where processes can be notified, if there is such an instance.
+func TestQueuesAreWhereProcessesCanBeNotified(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		queues := func() map[int]int {
+			at := map[int]int{}
+			for i := range 60 {
+				at[quorum.QueueOf(f.Coordinator, fmt.Sprint("k", i))]++
+			}
+			return at
+		}
+		require.Len(t, queues(), 3)
+		mute := func(id *wire.Identity) { id.CannotNotify = true }
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 0, 2)
+		f.recognize()
+		require.Equal(t, map[int]int{1: 60}, queues())
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 1)
+		f.recognize()
+		require.Len(t, queues(), 3)
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) }, 0, 1, 2)
+		f.recognize()
+		require.Len(t, queues(), 3)
+	})
+}

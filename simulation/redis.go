@@ -16,6 +16,7 @@ import (
 //	MULTI ... EXEC                                                                 see Transaction
 //	CAD key value, CAS key old new PX ms                                           Tair
 //	DELEX key IFEQ value                                                           Redis 8.4
+//	DELIFEQ key value                                                              Valkey 9.0
 //	WAIT replicas ms, TIME, PING, FLUSHALL
 //	COMPAREDEL key value, COMPAREEXPIRE key value ms                               the well-known scripts, as commands of this package
 //

@@ -89,6 +89,7 @@ func init() {
 		"PTTL":          {least: 1, most: 1, run: lifetime(time.Millisecond), reads: true},
 		"CAD":           {least: 2, most: 2, run: (*execution).cad, on: textKind},
 		"CAS":           {least: 3, most: 5, run: (*execution).cas, on: textKind},
+		"DELIFEQ":       {least: 2, most: 2, run: (*execution).compareDel, on: textKind},
 		"DELEX":         {least: 1, most: 3, run: (*execution).delex},
 		"COMPAREDEL":    {least: 2, most: 2, run: (*execution).compareDel, on: textKind},
 		"COMPAREEXPIRE": {least: 3, most: 3, run: (*execution).compareExpire, on: textKind},

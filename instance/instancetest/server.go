@@ -31,6 +31,15 @@ type Server struct {
 	t testing.TB
 }
 
+// WithoutLua are the Args of a server that has no command to run or to load a script.
+func WithoutLua() []string {
+	var args []string
+	for _, name := range []string{"EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "SCRIPT", "FUNCTION", "FCALL", "FCALL_RO"} {
+		args = append(args, "--rename-command", name, "")
+	}
+	return args
+}
+
 // Start starts a server and returns when it answers.
 func Start(t testing.TB, cfg Config) *Server {
 	t.Helper()

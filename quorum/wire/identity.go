@@ -73,6 +73,14 @@ type Identity struct {
 
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
+
+	// Lacks says what the server lacks that servers usually have, and what that costs: a
+	// sentence each. Locks work all the same.
+	Lacks []string
+
+	// CannotNotify says that the server cannot notify processes that wait, although the
+	// instance is a Notifier. Their queues are then kept on other servers of the set.
+	CannotNotify bool
 }
 
 // Run is the present run of the server, for Request.Run: it lasts from the server's start

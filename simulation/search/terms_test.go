@@ -51,7 +51,7 @@ func TestTermsAndSlotsAreDeterministic(t *testing.T) {
 			if seed%2 == 0 {
 				cfg.Quorum.ClockMonitor = quorum.Off
 			}
-			schedule := simulation.Draw(seed, cfg, nil, 8, workload.Span)
+			schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload.Span)
 			digest := ""
 			for procs := range 2 {
 				runtime.GOMAXPROCS(1 + procs)

@@ -35,6 +35,7 @@ var parts = []part{
 	{"the wait queue", checkQueue},
 	{"notifications", checkNotifications},
 	{"closed subscriptions are passed over", checkClosedSubscriptions},
+	{"who cannot notify says so", checkMute},
 	{"look changes nothing", checkLook},
 	{"keys without expiry", checkNoExpiry},
 	{"ttl", checkTTL},

@@ -116,7 +116,7 @@ var operatorMistakes = []mistake{
 		return m.verify("redis://orders:pw@" + server.Addr())
 	}},
 	{"a command renamed away, or not let through by a proxy", "take `rename-command` out; connect to the server itself", true, func(m *mistakes) error {
-		return m.lock(m.plain("--rename-command", "EVALSHA", "").URL())
+		return m.lock(m.plain("--rename-command", "INCR", "").URL())
 	}},
 	{"a database that isn't there", "one below `databases`, best 0", true, func(m *mistakes) error {
 		return m.lock("redis://" + m.plain().Addr() + "/99")

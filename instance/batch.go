@@ -517,9 +517,7 @@ func (b *batch) read(a *command, err error) {
 			c.malformed(&a.reply)
 		}
 		if c.req.Op == wire.Acquire {
-			granted := c.vote.Outcome == wire.Granted
-			b.pipe.r.warm.note(c.warmth, granted)
-			b.pipe.r.fresh.note(granted && c.vote.Token == c.req.Fence.Token)
+			b.pipe.r.warm.note(c.warmth, c.vote.Outcome == wire.Granted)
 		}
 	}
 }

@@ -50,8 +50,6 @@ type call struct {
 	// transactional: it is part of its batch's transaction.
 	transactional bool
 	grant         *grant // in a transaction
-	starts        bool   // its transaction makes the lock's counter
-	start         *start // then
 	warmth        uint64 // of an acquisition, see warm.hash
 
 	watched bool // its batch is a watched transaction
@@ -114,7 +112,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant}
 	r.calls.Put(c)
 }
 

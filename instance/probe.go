@@ -156,7 +156,6 @@ func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswe
 	}
 	r.cannotNotify.Store(marked != nil)
 	r.transactions.Store(p.transactions())
-	r.fresh.known.Store(p.expiryOptions)
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
 	if marked != nil && kindOf(marked.failure) != ErrCommand {
@@ -198,8 +197,6 @@ type probe struct {
 	replies []command
 	marked  *markAnswer
 	err     error
-	// expiryOptions: the server is as new as Redis 7.0, whose PEXPIRE has NX and GT.
-	expiryOptions bool
 }
 
 // hide lists a part that the server does not tell.
@@ -294,9 +291,6 @@ func (p *probe) server() {
 	}
 	// A server in compatibility mode tells a version of Redis besides its own.
 	id.Server, id.Version = fields["server_name"], fields["redis_version"]
-	major, _, _ := strings.Cut(id.Version, ".")
-	n, _ := strconv.Atoi(major)
-	p.expiryOptions = n >= 7
 	if id.Server == "" && id.Version != "" {
 		id.Server = "redis"
 	}

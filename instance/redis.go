@@ -30,7 +30,6 @@ type Redis struct {
 	// transactions: the last Probe found that the server knows them.
 	transactions atomic.Bool
 	warm         warm
-	fresh        fresh
 	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
 	nonce atomic.Uint64
 	pipe  pipe

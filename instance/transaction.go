@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,17 +60,8 @@ const lostBelow = 1e14
 // transactional reports whether a call is to be part of a transaction.
 func (r *Redis) transactional(c *call) bool {
 	req := &c.req
-	c.starts = false
-	switch {
-	case req.Op != wire.Acquire || req.Run == "" || req.Replace != "" || req.Fence.Reserve > 0 || c.byScript || !r.transactions.Load():
-		return false
-	case r.warm.has(c.warmth):
-		return true
-	case !req.Fence.On:
-		return r.fresh.likely()
-	}
-	c.starts = r.startsCounter(req)
-	return c.starts
+	return req.Op == wire.Acquire && req.Run != "" && req.Replace == "" && req.Fence.Reserve == 0 &&
+		!c.byScript && r.transactions.Load() && r.warm.has(c.warmth)
 }
 
 // transaction is the commands of a transaction that are the same for any locks. They are
@@ -171,14 +161,7 @@ func (b *batch) addTransaction() {
 		if c.grant == nil {
 			c.grant = newGrant(c)
 		}
-		switch {
-		case c.starts:
-			if c.start == nil {
-				c.start = newStart(c)
-			}
-			c.start.prepare(c, b.pipe.r.setText(c.req.Fence.Set).text)
-			commands += len(c.start.cmds)
-		case c.req.Fence.On:
+		if c.req.Fence.On {
 			t.keys = append(t.keys, c.setKey())
 			c.counterKey()
 			commands++
@@ -202,13 +185,8 @@ func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
 	}
 	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
 	for _, c := range b.grants {
-		if c.starts {
-			for _, cmd := range c.start.cmds {
-				cmds = append(cmds, again(cmd))
-			}
-		}
 		cmds = append(cmds, again(c.grant.set))
-		if c.req.Fence.On && !c.starts {
+		if c.req.Fence.On {
 			cmds = append(cmds, again(c.grant.incr))
 		}
 	}
@@ -241,11 +219,8 @@ func (b *batch) readTransaction() {
 	t.texts = texts
 	locks := p // where the locks' replies begin
 	for _, c := range b.grants {
-		if c.starts {
-			p.made()
-		}
 		p.set()
-		if c.req.Fence.On && !c.starts {
+		if c.req.Fence.On {
 			p.counted()
 		}
 	}
@@ -262,12 +237,8 @@ func (b *batch) readTransaction() {
 		usual.of(c, now, info, mark)
 		var text []byte
 		var token int64
-		var made made
-		if c.starts {
-			made, token, text = locks.made(), int64(c.token), c.start.text.b
-		}
 		c.keySet = locks.set()
-		if c.req.Fence.On && !c.starts {
+		if c.req.Fence.On {
 			text, texts = texts[0], texts[1:]
 			token = locks.counted()
 		}
@@ -282,13 +253,6 @@ func (b *batch) readTransaction() {
 		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
 		case c.req.Fence.On && !bytes.Equal(text, usual.text):
 			c.decideByScript()
-		//guard:made-is-its-own  a transaction gives the token that a counter starts with only if it made the counter
-		//guard:made-in-time  a transaction gives the token that a counter starts with only above the clock
-		case c.starts && (!made.both || !made.kept || !c.keySet || token <= now.UnixMicro()):
-			if made.bad {
-				b.pipe.r.fresh.known.Store(false)
-			}
-			c.decideByScript()
 		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
 		case !c.keySet:
 			b.pipe.r.warm.note(c.warmth, false) // the next try's script tells for how long
@@ -300,10 +264,6 @@ func (b *batch) readTransaction() {
 			c.decideByScript()
 		default:
 			c.vote.Outcome, c.vote.Token = wire.Granted, fencing.Token(token)
-			if c.starts {
-				b.pipe.r.warm.note(c.warmth, true)
-				b.pipe.r.fresh.note(true)
-			}
 		}
 	}
 }
@@ -326,9 +286,6 @@ func (b *batch) forgetFailed() {
 func (c *call) decideByScript() {
 	c.byScript, c.resend = true, true
 	c.in.pipe.r.warm.note(c.warmth, false)
-	if c.starts {
-		c.in.pipe.r.fresh.note(false)
-	}
 }
 
 // set reads the reply to SET: whether it was done.
@@ -384,7 +341,11 @@ func (e *expected) of(c *call, now time.Time, info, mark []byte) {
 	}
 	e.call, e.inRun = c, inRun(c.req.Run, info, mark)
 	if c.req.Fence.On {
-		e.text = appendText(e.text[:0], c, c.in.pipe.r.setText(c.req.Fence.Set).text, now.UnixMicro())
+		// As counter.lua has it.
+		e.text = append(append(e.text[:0], c.in.pipe.r.setText(c.req.Fence.Set).text...), ' ')
+		e.text = append(strconv.AppendInt(e.text, c.quarter, 10), '/')
+		e.text = append(strconv.AppendInt(e.text, now.UnixMicro()/(c.quarter*1000), 10), ' ')
+		e.text = append(e.text, c.req.Run...)
 	}
 }
 
@@ -403,13 +364,9 @@ func (b *batch) readAborted(text string) bool {
 	case ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		// The server does nothing for now. No Probe need follow when that is over.
 	default:
-		// Perhaps the user lacks a right that the script doesn't need, or the server doesn't
-		// have an option. The next Probe tries again.
-		if slices.ContainsFunc(b.grants, func(c *call) bool { return c.starts }) {
-			b.pipe.r.fresh.known.Store(false)
-		} else {
-			b.pipe.r.transactions.Store(false)
-		}
+		// Perhaps the user lacks a right that the script doesn't need. The next Probe tries
+		// again.
+		b.pipe.r.transactions.Store(false)
 	}
 	for _, c := range b.grants {
 		c.decideByScript()

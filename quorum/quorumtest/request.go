@@ -140,24 +140,15 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 }
 
 // Usual reports whether package instance may ask for a lock by a transaction (see its
-// transaction.go and fresh.go), whose writes don't depend on what the server finds. A Server
-// and the simulated servers then do the same, as the worst case: where the lock is held or the
-// server is in another run, the counter rises or is made for nothing, and in another run the
-// key is set.
+// transaction.go), whose writes don't depend on what the server finds. A Server and the
+// simulated servers then do the same, as the worst case: where the lock is held or the server
+// is in another run, the counter rises for nothing, and in another run the key is set.
 func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
 	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 {
 		return false
 	}
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run || d.makes(cmd, now)
-}
-
-// makes reports whether a transaction makes the lock's counter: at the request's token, if
-// there is neither a counter nor a record, and the clock is not past the token.
-func (d *Data) makes(cmd wire.Request, now time.Time) bool {
-	_, _, counted := d.Counters.Get(cmd.Key, now)
-	_, _, recorded := d.Records.Get(cmd.Key, now)
-	return cmd.Fence.On && !counted && !recorded && cmd.Fence.Token > fencing.Token(max(0, now.UnixMicro()))
+	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run
 }
 
 // Spill executes on a server in another run what a transaction does there. It reports
@@ -177,11 +168,6 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 // spill counts for nothing. A counter that was lost stays lost: package instance knows it by
 // its few digits.
 func (d *Data) spill(cmd wire.Request, now time.Time) {
-	if d.makes(cmd, now) {
-		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
-		d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: cmd.Run}, now.Add(cmd.Fence.TTL))
-		return
-	}
 	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
 		d.Counters.Put(cmd.Key, token+1, expires)
 	}

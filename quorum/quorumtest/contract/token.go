@@ -241,15 +241,6 @@ func checkStart(c *check) {
 			require.Equal(c.t, token+1, c.granted(again).Token, "the counter goes on: %s", test.what)
 		}
 	}
-
-	// Where the lock is held the counter may be made for nothing.
-	c.granted(c.bare("b", "v"))
-	cmd := c.acquire("b", "w")
-	cmd.Fence.Token, cmd.Run = clock()+15*minute, run
-	c.refused(cmd)
-	if token := c.do(c.look("b")).Token; token != 0 {
-		require.Equal(c.t, cmd.Fence.Token, token)
-	}
 }
 
 // checkLiftAhead: no request lifts a counter further ahead of the clock than it allows,

@@ -32,8 +32,7 @@
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter was lost, the first grant in a run raises it to the
 //     clock, or above it to where the request says (count in counter.lua; see Request.Run and
-//     Fence.Token). A transaction that makes a lost counter starts it there (fresh.go in
-//     package instance). Other transactions grant nothing in both cases.
+//     Fence.Token). In both cases a transaction grants nothing.
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,

@@ -34,7 +34,7 @@ var policy = map[string][]string{
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
 		"quorum/internal/admission", "quorum/internal/advice", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
-		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous",
+		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous", "quorum/internal/serverclock",
 		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/valid", "quorum/internal/wheel",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
@@ -54,6 +54,7 @@ var policy = map[string][]string{
 	"quorum/internal/random":       {},
 	"quorum/internal/registry":     {},
 	"quorum/internal/rendezvous":   {},
+	"quorum/internal/serverclock":  {"drift", "fencing"},
 	"quorum/internal/settlement":   {"fencing", "quorum/wire"},
 	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
 	"quorum/internal/turns":        {"drift"},

@@ -23,7 +23,7 @@ func rollouts() []rollout {
 		{
 			Name: "maxttl-up", Title: "a longer MaxTTL", Cuts: 2, Stagger: 2 * longerTTL,
 			Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
-			Shows: 93,
+			Shows: 48,
 			Steps: []rolloutStep{before, {Title: "both at once", TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
 		},
 		{

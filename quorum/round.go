@@ -88,13 +88,12 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 	return ballots
 }
 
-// clocks yields the clocks of the instances that answer.
-func (c *core) clocks(yield func(*serverclock.Clock) bool) {
-	for _, m := range c.members {
-		if !m.silent.Load() && !yield(&m.serverClock) {
-			return
-		}
+// clockOf is the clock of instance i, nil if the instance doesn't answer.
+func (c *core) clockOf(i int) *serverclock.Clock {
+	if m := c.members[i]; !m.silent.Load() {
+		return &m.serverClock
 	}
+	return nil
 }
 
 // roundOptions say how a round is run.
@@ -137,7 +136,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	r := c.newRound(ctx, key, value, c.terms)
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
-		r.cmd.Fence.Token = serverclock.Start(c.clocks, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
+		r.cmd.Fence.Token = serverclock.Start(len(c.members), c.clockOf, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
 	}
 	interrupt := r.run(ctx, opts.oneFirst, start)
 

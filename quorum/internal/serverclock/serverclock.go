@@ -4,7 +4,6 @@
 package serverclock
 
 import (
-	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,10 +39,16 @@ func (c *Clock) Learn(clock time.Time, sent, received drift.Instant) {
 // tokens, and if it is lost where nobody waits, later tokens may be smaller.
 //
 // So neither a clock far ahead nor a slow server counts unless a quorum is like it.
-func Start(clocks iter.Seq[*Clock], quorum int, now drift.Instant, most time.Duration) fencing.Token {
+//
+// clock returns the clock of each of n servers, nil for one that doesn't answer.
+func Start(n int, clock func(i int) *Clock, quorum int, now drift.Instant, most time.Duration) fencing.Token {
 	var buffers [2][5]int64
 	known, latencies := buffers[0][:0], buffers[1][:0]
-	for c := range clocks {
+	for i := range n {
+		c := clock(i)
+		if c == nil {
+			continue
+		}
 		if ahead := c.ahead.Load(); ahead != 0 {
 			known, latencies = append(known, ahead), append(latencies, c.latency.Load())
 		}

@@ -37,7 +37,7 @@ const briefTurns = 64
 
 // reserve is how many tokens a round reserves for local successors.
 func (w *wait) reserve() int {
-	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() {
+	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() || w.all.several() {
 		return 0
 	}
 	return w.waiter.successors()

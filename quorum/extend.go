@@ -94,13 +94,13 @@ func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided
 		return nil, nil
 	}
 	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Try: 1})
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Try: 1})
 	}
 	e := &extensionBuffer{extension: extension{lease: l, length: length, timeout: timeout, decided: decided}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: ttl}
+	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
 	return &e.extension, nil
 }
 
@@ -177,7 +177,7 @@ func (e *extension) secondRequest(i int) *wire.Request {
 		return nil
 	}
 	return &wire.Request{
-		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.cmd.TTL,
+		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
 	}
 }
@@ -187,7 +187,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	l, hooks := e.lease, &e.state.c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, e.state.c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -241,5 +241,5 @@ func (e *extension) prolong() error {
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
+	return &RoundError{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
 }

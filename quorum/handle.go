@@ -67,10 +67,13 @@ func (h Handle) Deadline() time.Time { return h.deadline }
 //
 // Errors: ErrInterrupted with ctx's error, after which the lease is still held here; the
 // reason if the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
-// ErrClosed); ErrConfig for a nil lease.
+// ErrClosed); ErrConfig for a nil lease, and for a lease on several keys.
 func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
 		return Handle{}, errNoLease
+	}
+	if l.state.several() {
+		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.state.keys)
 	}
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
 	if err := l.enterExtension(ctx); err != nil {
@@ -165,7 +168,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
 		return err
 	}
-	state := newValueState(c.core, handle.key, *handle.value)
+	state := newValueState(c.core, keys{key: handle.key}, *handle.value)
 	for i := range state.slots {
 		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}

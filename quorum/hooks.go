@@ -52,15 +52,18 @@ type Hooks struct {
 type RoundStart struct {
 	Op  wire.Op
 	Key string
+	// Also are the other keys, of a round for several.
+	Also []string
 	// Try counts the rounds of one Acquire from 1.
 	Try int
 }
 
 // RoundEnd is the end of a round.
 type RoundEnd struct {
-	Op  wire.Op
-	Key string
-	Try int
+	Op   wire.Op
+	Key  string
+	Also []string
+	Try  int
 	// Started is the client's wall clock at the start, and Took the time to the decision.
 	Started time.Time
 	Took    time.Duration
@@ -76,7 +79,9 @@ type RoundEnd struct {
 
 // LeaseEvent is an event of a lease.
 type LeaseEvent struct {
-	Key      string
+	Key string
+	// Also are the other keys, of a lease on several.
+	Also     []string
 	Token    fencing.Token
 	Validity time.Duration
 	// Held is how long the lease had been held.

@@ -35,6 +35,9 @@ type Inspection struct {
 type Holder struct {
 	// Owner is the holder's Config.Owner, empty if it has none.
 	Owner string
+	// Key is the key that it has, in a RoundError of AcquireAll and TryAcquireAll: the first
+	// in the way.
+	Key string
 	// Here says that it is a lease of this Coordinator (in a RoundError of Acquire).
 	Here bool
 	// Value is the lock's value.
@@ -60,15 +63,18 @@ func (i Inspection) Held() *Holder {
 // text says who has the lock, for an error.
 func (h *Holder) text() string {
 	var text string
+	if h.Key != "" {
+		text = fmt.Sprintf("%q is ", h.Key)
+	}
 	switch {
 	case h.Here && !h.Held:
 		return "other goroutines of this process wait for it before this one"
 	case h.Here:
-		text = "held by this process"
+		text += "held by this process"
 	case h.Owner != "":
-		text = fmt.Sprintf("held by %q", h.Owner)
+		text += fmt.Sprintf("held by %q", h.Owner)
 	default:
-		text = "held by another client"
+		text += "held by another client"
 	}
 	switch {
 	case h.Remaining == wire.NoExpiry:
@@ -80,11 +86,12 @@ func (h *Holder) text() string {
 }
 
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
-func holderIn(votes []Ballot, m majority.Majority) *Holder {
-	var h Holder
+func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
+	at := inTheWay(votes)
+	h := Holder{Key: keys.at(at)}
 	var times []time.Duration
 	for _, ballot := range votes {
-		if vote := ballot.Vote; vote.Outcome == wire.Refused && vote.Err == nil {
+		if vote := ballot.Vote; refusedFor(vote, at) {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}

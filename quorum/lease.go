@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func makeLease(c *Coordinator, detached context.Context, h *valueState, token fe
 	}
 }
 
-// Key is the resource.
+// Key is the resource, of several (AcquireAll) the first in ascending order.
 func (l *Lease) Key() string {
 	if l == nil {
 		return ""
@@ -71,12 +72,20 @@ func (l *Lease) Key() string {
 	return l.state.key
 }
 
+// Keys are all resources of the lease, in ascending order.
+func (l *Lease) Keys() []string {
+	if l == nil {
+		return nil
+	}
+	return slices.Collect(l.state.each())
+}
+
 // String names the lease, without its value.
 func (l *Lease) String() string {
 	if l == nil {
 		return "no lease"
 	}
-	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.state.key, l.token, l.Validity())
+	return fmt.Sprintf("lease on %v, token %d, valid for %v", l.state.keys, l.token, l.Validity())
 }
 
 // Format prints String for every verb. Otherwise fmt would print the Coordinator, too.
@@ -107,7 +116,7 @@ func (l *Lease) Value() string {
 	return l.state.value
 }
 
-// Token is the fencing token. It is larger than that of every earlier lease on the same key. It
+// Token is the fencing token. It is larger than that of every earlier lease on any of its keys. It
 // is 0 if Config.Fencing is Off.
 func (l *Lease) Token() fencing.Token {
 	if l == nil {
@@ -357,7 +366,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.state.key, Token: l.token, Validity: l.leftLocked(), Err: err,
+		Key: l.state.key, Also: l.state.also, Token: l.token, Validity: l.leftLocked(), Err: err,
 		Held: drift.Elapsed(l.acquired, l.state.c.reader.Now()),
 	}
 }

@@ -56,5 +56,5 @@ func (l *Lease) releasedBefore() error {
 	if errors.Is(l.Err(), ErrHandedOff) {
 		verdict = ErrHandedOff
 	}
-	return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
+	return &RoundError{Op: wire.Release, Key: l.Key(), Also: l.state.also, Verdict: verdict, Quorum: l.state.c.majority.Q}
 }

@@ -20,13 +20,15 @@ import (
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
 	c       *Coordinator
-	key     string
+	key     string // that it waits for: of several the first in the way
+	all     keys   // that it acquires
 	began   drift.Instant
 	ctx     context.Context // the caller's, bounded by Terms.MaxWait
 	waiter  waiter
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
+	moved   bool        // it waits for another key than at first
 	split   bool        // the last round was split between clients
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
@@ -34,10 +36,14 @@ type wait struct {
 
 // acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
-	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
-	w.c.queues.enter(&w.waiter)
+	w.enter()
 	defer func() { w.leave(lease != nil) }() // also if a hook panics
 	return w.run(caller)
+}
+
+func (w *wait) enter() {
+	w.waiter = waiter{key: w.key, c: w.c, ctx: w.ctx, several: w.all.several()}
+	w.c.queues.enter(&w.waiter)
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
@@ -78,6 +84,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		//guard:one-first  after a split round one instance is asked before the others
 		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
 		w.split = !w.split && t.granted > 0 && t.refused > 0
+		w.follow(err)
 	}
 }
 
@@ -90,19 +97,21 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve = w.reserve()
+	opts.reserve, opts.also, opts.order = w.reserve(), w.all.also, w.key
 	// Replacing a value takes a script. A user that may run no scripts can still take locks
 	// without tokens and notifications.
 	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
 	if w.remains != nil && scripts && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &opts)
+	lease, err := w.c.tryOnce(w.ctx, w.all.key, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
 			w.remains = opts.tried
 		}
-		w.waiter.refused(err)
+		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
+			w.waiter.refused(err)
+		}
 	}
 	return lease, err
 }
@@ -115,7 +124,7 @@ func (w *wait) exhausted() bool {
 // turn waits until a round is due, and returns its options, or until the waiter is handed a
 // lease; ok is false when the wait is over.
 func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
-	if w.tries > 0 {
+	if w.tries > 0 && w.rests() {
 		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
 			return nil, opts, false
 		}
@@ -181,13 +190,17 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 
 // taken is the error of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
-	err := &RoundError{Op: wire.Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
+	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 	} else {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner}
+	}
+	err.Key, err.Also = w.all.key, w.all.also
+	if w.all.several() && err.Holder != nil {
+		err.Holder.Key = w.key
 	}
 	return err
 }
@@ -240,7 +253,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			queued, free, ok := w.enqueue(at, stands.Notified, yield)
+			queued, free, ok := w.enqueue(at, stands.Notified || w.moved, yield)
 			switch {
 			case !ok:
 				return roundOptions{}, false
@@ -343,7 +356,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 		return false
 	}
 	vote := last.Votes[w.server].Vote
-	return vote.Outcome == wire.Refused && vote.Err == nil
+	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
 // leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
@@ -426,7 +439,7 @@ func (w *wait) hopeless(err *RoundError) bool {
 // gaveUp says why the wait is over.
 func (w *wait) gaveUp(caller context.Context) error {
 	err := &WaitError{
-		Key: w.key, Tries: w.tries, Verdict: ErrExhausted,
+		Key: w.all.key, Also: w.all.also, Tries: w.tries, Verdict: ErrExhausted,
 		Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 	}
 	if w.last != nil {

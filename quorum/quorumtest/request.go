@@ -33,6 +33,9 @@ func (d *Data) outcome(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote
 	if err := validate(w, cmd); err != nil {
 		return wire.Vote{Err: err, Unsent: true}
 	}
+	if len(cmd.Also) > 0 {
+		return d.several(cmd, now)
+	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
 	mine := exists && held == cmd.Value
 	refused := wire.Vote{Outcome: wire.Refused}
@@ -144,7 +147,7 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 // simulated servers then do the same, as the worst case: where the lock is held or the server
 // is in another run, the counter rises for nothing, and in another run the key is set.
 func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
-	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 {
+	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 || len(cmd.Also) > 0 {
 		return false
 	}
 	r, _, _ := d.Records.Get(cmd.Key, now)
@@ -175,6 +178,21 @@ func (d *Data) spill(cmd wire.Request, now time.Time) {
 
 // count raises the counter for a grant, and returns how many tokens it reserved.
 func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, reserved int, err error) {
+	token = d.next(cmd, now)
+	clock := fencing.Token(max(0, now.UnixMicro()))
+	if token > most(cmd, now) {
+		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
+	}
+	if token < clock {
+		reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-token))
+	}
+	token += fencing.Token(reserved)
+	d.counted(cmd, token, now)
+	return token, reserved, nil
+}
+
+// next is the next token of the counter.
+func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
 	token, _, known := d.Counters.Get(cmd.Key, now)
 	r, _, _ := d.Records.Get(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
@@ -187,20 +205,18 @@ func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, rese
 			token = max(token, start)
 		}
 	}
+	return token
+}
+
+// counted writes the counter of a grant, and its record.
+func (d *Data) counted(cmd wire.Request, token fencing.Token, now time.Time) {
+	r, _, _ := d.Records.Get(cmd.Key, now)
 	if cmd.Run != "" {
 		r.Run = cmd.Run
 	}
-	if token > most(cmd, now) {
-		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
-	}
-	if token < clock {
-		reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-token))
-	}
-	token += fencing.Token(reserved)
 	r.Set = cmd.Fence.Set.String()
 	d.Counters.Put(cmd.Key, token, now.Add(cmd.Fence.TTL))
 	d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
-	return token, reserved, nil
 }
 
 // most is the largest value that the counter may be raised to.
@@ -227,10 +243,10 @@ func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
 // says that the counter was lifted to the clock. A token from other servers doesn't prove
 // that.
 func (d *Data) lift(cmd wire.Request, now time.Time) error {
-	token, _, _ := d.Counters.Get(cmd.Key, now)
-	if token < cmd.Fence.Token && cmd.Fence.Token > most(cmd, now) {
-		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
+	if err := d.liftable(cmd, now); err != nil {
+		return err
 	}
+	token, _, _ := d.Counters.Get(cmd.Key, now)
 	d.Counters.Put(cmd.Key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
 	r, _, known := d.Records.Get(cmd.Key, now)
 	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
@@ -238,6 +254,14 @@ func (d *Data) lift(cmd wire.Request, now time.Time) error {
 	}
 	if known {
 		d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
+	}
+	return nil
+}
+
+// liftable is nil if the counter may be raised to the request's token.
+func (d *Data) liftable(cmd wire.Request, now time.Time) error {
+	if token, _, _ := d.Counters.Get(cmd.Key, now); token < cmd.Fence.Token && cmd.Fence.Token > most(cmd, now) {
+		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	return nil
 }
@@ -267,7 +291,21 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadRequest, cmd.Op)
 	}
 	wrong := ""
+	last := cmd.Key
+	for _, key := range cmd.Also {
+		if key <= last {
+			wrong = "its keys are not in ascending order"
+		}
+		last = key
+	}
 	switch {
+	case wrong != "":
+	case len(cmd.Also) > 0 && !valued:
+		wrong = "it has several keys"
+	case len(cmd.Also) >= wire.MaxKeys:
+		wrong = fmt.Sprintf("it has %d keys, want at most %d", 1+len(cmd.Also), wire.MaxKeys)
+	case len(cmd.Also) > 0 && cmd.Fence.Reserve > 0:
+		wrong = "it reserves tokens for a lease on several keys"
 	case keyed && cmd.Key == "":
 		wrong = "it has no Key"
 	case valued && cmd.Value == "":

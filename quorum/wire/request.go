@@ -86,6 +86,10 @@ func (op Op) String() string {
 // lease that is extended too late is lost.
 func (op Op) Held() bool { return op >= Raise && op <= Release }
 
+// MaxKeys is how many keys a Request may be about. A server serves nobody else while it looks at
+// them all, and the more keys a lease needs the less often all are free at once.
+const MaxKeys = 16
+
 // Request is one request to one instance. Package quorum sends valid fields only: an
 // Instance need not check them again.
 type Request struct {
@@ -94,6 +98,23 @@ type Request struct {
 	// Key is the name of the locked resource, and the lock's key on the server: 1 to
 	// 1024 bytes, no NUL and no braces. Empty for Tick.
 	Key string
+
+	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
+	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil. The
+	// request is then about all of its keys, in the same atomic step, with one value:
+	//
+	//   - Acquire is granted if every key is free, or holds Replace. It sets all keys, and
+	//     raises every counter to one token: the largest that a grant of any of the keys
+	//     alone would get. In any other case it changes nothing, not even a counter, and a
+	//     vote that is refused names the first key in the way (Vote.InTheWay).
+	//   - Raise and Restore are granted as if each key was asked for alone and all were
+	//     granted. Otherwise they change nothing. Restore sets the missing keys; those that
+	//     hold the value get the TTL if they have less.
+	//   - Extend and Release do what they do to each key that holds the value, and are
+	//     granted if all keys did. With Notify, Release notifies a process for each key.
+	//
+	// Fence.Reserve is 0 then.
+	Also []string
 
 	// Value is what the key is set to or compared with: a random value that belongs to one
 	// round. Empty for Look and Tick.

@@ -41,6 +41,10 @@ const NoExpiry time.Duration = -1
 type Vote struct {
 	Outcome Outcome
 
+	// InTheWay is the number of the first key in the way, of a request for several (Acquire
+	// with Also, refused): 1 for Key, 2 for the first of Also, and so on. 0 otherwise.
+	InTheWay uint8
+
 	// Token is the counter: after the increment, for an Acquire with a Fence that was
 	// granted; as it stands, for a Look. 0 otherwise.
 	Token fencing.Token

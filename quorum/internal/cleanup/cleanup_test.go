@@ -46,7 +46,7 @@ func play(t *testing.T, max int, do func(f *fixture)) {
 		f := &fixture{t: t, group: background.New(), reader: drift.SystemReader()}
 		f.answerWith(wire.Vote{Outcome: wire.Refused})
 		f.Queue = cleanup.New(cleanup.Config{
-			Delete: func(key, value string) wire.Vote {
+			Delete: func(key string, _ []string, value string) wire.Vote {
 				require.Equal(t, "value of "+key, value)
 				f.mu.Lock()
 				f.deletes = append(f.deletes, key)
@@ -70,7 +70,7 @@ func (f *fixture) answerWith(vote wire.Vote) {
 	f.answer = func(string) wire.Vote { return vote }
 }
 
-func (f *fixture) add(key string) { f.Add(key, "value of "+key, mayArrive) }
+func (f *fixture) add(key string) { f.Add(key, nil, "value of "+key, mayArrive) }
 
 func (f *fixture) sent() int {
 	f.mu.Lock()

@@ -44,6 +44,28 @@
 // well, F_B may be below T_A, by no more than the excess. A resource that has seen T_A then
 // refuses B. Verify reports servers whose clocks are that far apart.
 //
+// # Several keys
+//
+// A round for several keys has one token for all of them, and each key has a counter. Then a
+// round is settled on s when each of its counters there is at least its token. The claim holds
+// for any two won rounds A and B with a key k in common, for one key or for several:
+//
+// Case 1: s kept k's counter. When A was settled on s, that counter was at least T_A while k
+// still had A's value: either A's vote there was T_A, and the grant raised all counters to it
+// in the step that set all keys; or a raise found the value on all keys, k among them, and lifted
+// all counters. B was granted s only with k free of A's value, so later. B's vote is the largest
+// token that any of its keys' counters would give, so its first token is above k's counter.
+//
+// Case 2: s lost k's counter, or k's record names another run. Steps 1 and 2 are as above: the
+// bound holds for the token, so for every counter that is raised to it. In step 3 k's counter
+// would give a token above s's clock, and B's is no less.
+//
+// If a key was lost on s between A's grant and the decision, and A's vote was T_A, s counts
+// although B may have been granted k there meanwhile. That is the same for one key, and does no
+// harm to the order: B's grant came after A's.
+//
+// # What case 2 requires
+//
 // Case 2 also requires:
 //   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run
 //     names none, and the server goes on from the counter that it has.

@@ -57,6 +57,10 @@ func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 // wants it to say so, and leaves out the rest of what a Notifier does.
 func NotifiesNobody() Option { return func(c *check) { c.mute = true } }
 
+// OneKeyAlone says that the instance's server can't carry out requests about several keys
+// (Request.Also). Check then wants it to say so.
+func OneKeyAlone() Option { return func(c *check) { c.alone = true } }
+
 // Check is the contract of wire.Instance: every implementation must pass it.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
@@ -96,6 +100,7 @@ type tester interface {
 type check struct {
 	virtual bool
 	mute    bool
+	alone   bool
 	clock   clock.Clock
 	skew    time.Duration
 

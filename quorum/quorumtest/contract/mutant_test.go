@@ -152,11 +152,74 @@ func TestCheckFindsMutants(t *testing.T) {
 		}}
 	}
 	granted := wire.Vote{Outcome: wire.Granted}
+	// several breaks one operation about several keys.
+	several := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
+		return on(op, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if len(cmd.Also) == 0 {
+				return vote
+			}
+			return f(s, cmd, vote)
+		})
+	}
 
 	for name, c := range map[string]struct {
 		mutant mutant
 		part   string // that must fail, beside others
 	}{
+		"only the first of several keys is known": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			cmd.Also = nil
+			return s.Do(ctx, cmd)
+		}}, "several keys: acquire"},
+		"a refused acquire of several sets those that are free": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if _, _, held := s.Get(cmd.Also[0]); vote.Outcome == wire.Refused && !held {
+				s.Put(cmd.Also[0], cmd.Value, cmd.TTL)
+			}
+			return vote
+		}), "several keys: acquire"},
+		"an acquire of several doesn't say what is in the way": {several(wire.Acquire, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
+			vote.InTheWay = min(vote.InTheWay, 1)
+			return vote
+		}), "several keys: acquire"},
+		"the counters of several keys differ": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted && cmd.Fence.On {
+				s.PutCounter(cmd.Also[0], vote.Token-1, s.Record(cmd.Key).Set)
+			}
+			return vote
+		}), "several keys: one token"},
+		"the token of several is that of the first": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted && cmd.Fence.On && strings.HasSuffix(cmd.Key, ":a") {
+				vote.Token--
+			}
+			return vote
+		}), "several keys: acquire"},
+		"a raise of several goes on where one is lost": {several(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Refused {
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
+			}
+			return vote
+		}), "several keys: held"},
+		"an extension of several counts where one is lost": {several(wire.Extend, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
+		"a release of several counts where one is lost":    {several(wire.Release, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
+		"a release of several needs all": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			for _, key := range cmd.Also {
+				if value, _, _ := s.Get(key); cmd.Op == wire.Release && value != cmd.Value {
+					return wire.Vote{Outcome: wire.Refused}
+				}
+			}
+			return s.Do(ctx, cmd)
+		}}, "several keys: held"},
+		"a restore of several leaves the rest with its old time": {several(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted {
+				s.Put(cmd.Key, cmd.Value, time.Minute)
+			}
+			return vote
+		}), "several keys: held"},
+		"a replacement of several takes a held one, too": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			if cmd.Replace != "" && len(cmd.Also) > 0 {
+				s.Delete(cmd.Also[0])
+			}
+			return s.Do(ctx, cmd)
+		}}, "several keys: replace"},
 		"acquire of a held key is granted to its own value": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if value, _, _ := s.Get(cmd.Key); vote.Outcome == wire.Refused && vote.Err == nil && value == cmd.Value {
 				granted := granted

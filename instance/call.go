@@ -116,6 +116,13 @@ func (r *Redis) recycle(c *call) {
 	r.calls.Put(c)
 }
 
+// takeInTheWay takes the number of the key in the way of a request for several.
+func (c *call) takeInTheWay(a result) {
+	if n := 1 + len(c.req.Also); c.several() && a.token >= 1 && a.token <= int64(n) {
+		c.vote.InTheWay = uint8(a.token)
+	}
+}
+
 // marks is the number of marks among the keys of the call's script: 1 if the run has an
 // epoch. A user without the right to the mark's key has a run without an epoch.
 func (c *call) marks() int {
@@ -208,7 +215,9 @@ func (c *call) take(a result) {
 			}
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)
+			c.takeInTheWay(a)
 		case scriptOtherSet:
+			c.takeInTheWay(a)
 			c.vote.Err = &wire.SetMismatchError{Mine: c.req.Fence.Set, Theirs: string(a.text)}
 		}
 	case wire.Look:

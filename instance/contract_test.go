@@ -70,7 +70,7 @@ func TestContract(t *testing.T) {
 		"durable": {server: instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}}},
 		"without lua": {
 			server:  instancetest.Config{Args: append(instancetest.WithoutLua(), "--appendonly", "yes", "--appendfsync", "always")},
-			options: []contract.Option{contract.NotifiesNobody()},
+			options: []contract.Option{contract.NotifiesNobody(), contract.OneKeyAlone()},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestContractOfAnyClient(t *testing.T) {
 // TestContractOfAnyClientWithoutLua is the same on a server without Lua.
 func TestContractOfAnyClientWithoutLua(t *testing.T) {
 	t.Parallel()
-	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody())
+	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody(), contract.OneKeyAlone())
 }
 
 func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.Option) {
@@ -168,7 +168,7 @@ func TestContractOfValkeyWithoutLua(t *testing.T) {
 		require.Equal(t, []string{lacksScripts}, id.Lacks)
 		require.Empty(t, id.Hidden)
 		return subject{r, t, s}
-	}, contract.NotifiesNobody())
+	}, contract.NotifiesNobody(), contract.OneKeyAlone())
 }
 
 // TestContractMiniredis holds an embedded server to it. Its clock for TTLs

@@ -20,6 +20,7 @@ func TestScriptsAsSent(t *testing.T) {
 		"raise":        raiseScript, "restore": restoreScript, "extend": extendScript,
 		"look": lookScript, "tick": tickScript, "mark": markScript,
 		"enqueue": enqueueScript, "dequeue": dequeueScript,
+		"acquire_all": acquireAllScript, "acquire_all_bare": acquireAllBareScript, "lift_all": liftAllScript,
 	}
 	folder := filepath.Join("testdata", "scripts")
 	if *update {

@@ -101,15 +101,16 @@ const (
 var (
 	errNoScripts  = fmt.Errorf("%w (without Lua no process that waits is notified: all poll)", ErrCommand)
 	errContended  = fmt.Errorf("%w: other clients changed the lock's keys in each of %d tries", wire.ErrOverloaded, maxTries)
+	errSeveral    = fmt.Errorf("%w: a lease on several keys takes a script, and this server runs none; take the locks one by one, or use servers with Lua", ErrCommand)
 	errNotWatched = fmt.Errorf("%w: WATCH has no effect on this connection; connect to the server itself rather than to a proxy", ErrCommand)
 )
 
 // lacksScripts is what Verify tells of such a server.
-const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and it notifies no process that waits: the wait queues are on the other servers, and without another one all poll"
+const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and it notifies no process that waits: the wait queues are on the other servers, and without another one all poll; and it takes no part in leases on several keys"
 
 // watched reports whether a call is carried out by a watched transaction.
 func (r *Redis) watched(c *call) bool {
-	if !r.noScripts.Load() || c.transactional {
+	if !r.noScripts.Load() || c.transactional || c.several() {
 		return false
 	}
 	switch c.req.Op {

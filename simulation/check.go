@@ -37,6 +37,7 @@ type holding struct {
 	// goroutine is the number of the holder's goroutine in its process.
 	goroutine int
 	key       string
+	also      []string // the other keys, of a lease on several
 	token     fencing.Token
 	value     string
 	quorum    int

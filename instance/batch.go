@@ -441,6 +441,7 @@ func boolArg(on bool) string {
 // addExtend adds an extension in the server's dialect.
 func (b *batch) addExtend(c *call) {
 	dialect := Dialect(b.pipe.r.extend.Load())
+	//guard:several-extended-by-a-script  a lease on several keys isn't extended by a command for one of them
 	if c.useScript || c.req.Run != "" || c.several() {
 		dialect = DialectLua // which compares the run in the same step
 	}
@@ -463,6 +464,7 @@ func (b *batch) addRelease(c *call) {
 	r := b.pipe.r
 	c.notifies = c.req.Notify && !c.cannotNotify && !r.cannotNotify.Load()
 	dialect := Dialect(r.release.Load())
+	//guard:several-released-by-a-script  a lease on several keys isn't released by a command for one of them
 	if c.notifies || c.useScript || c.several() {
 		dialect = DialectLua
 	}

@@ -129,12 +129,6 @@ func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) 
 func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
-	//guard:several-takes-a-script  a server without scripts isn't asked for several keys, of which it would know one
-	if c.several() && r.noScripts.Load() {
-		r.recycle(c)
-		to.Receive(wire.Vote{Unsent: true, Err: errSeveral})
-		return
-	}
 	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 	if c.req.Op == wire.Acquire || c.req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)

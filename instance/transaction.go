@@ -60,6 +60,7 @@ const lostBelow = 1e14
 // transactional reports whether a call is to be part of a transaction.
 func (r *Redis) transactional(c *call) bool {
 	req := &c.req
+	//guard:several-by-a-script  a lease on several keys isn't asked for by a transaction, which would set those that are free
 	return req.Op == wire.Acquire && req.Run != "" && req.Replace == "" && req.Fence.Reserve == 0 && len(req.Also) == 0 &&
 		!c.byScript && r.transactions.Load() && r.warm.has(c.warmth)
 }

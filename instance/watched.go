@@ -110,6 +110,7 @@ const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an ex
 
 // watched reports whether a call is carried out by a watched transaction.
 func (r *Redis) watched(c *call) bool {
+	//guard:several-takes-a-script  a server without scripts doesn't decide about the first of several keys alone
 	if !r.noScripts.Load() || c.transactional || c.several() {
 		return false
 	}

@@ -100,6 +100,7 @@ func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
+	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
 	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
 	return &e.extension, nil
 }
@@ -177,6 +178,7 @@ func (e *extension) secondRequest(i int) *wire.Request {
 		return nil
 	}
 	return &wire.Request{
+		//guard:restore-of-all  a lease on several keys is put back with all of them
 		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
 	}

@@ -72,6 +72,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
 		return Handle{}, errNoLease
 	}
+	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
 	if l.state.several() {
 		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.state.keys)
 	}

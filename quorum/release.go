@@ -149,6 +149,7 @@ func (d *deletion) notifyWaiters() {
 	c := d.state.c
 	d.notifier = c.notifiesAt(d.state.key)
 	for _, key := range d.state.also {
+		//guard:each-key-notifies  the release of several keys notifies a waiter for each of them
 		d.notifiers = append(d.notifiers, c.notifiesAt(key))
 	}
 }
@@ -167,6 +168,7 @@ func (h *valueState) letIn(i int) {
 }
 
 func (d *deletion) run() {
+	//guard:delete-all-keys  a release deletes all keys of a lease
 	d.quiet = wire.Request{Op: wire.Release, Key: d.state.key, Also: d.state.also, Value: d.state.value}
 	d.notifying = d.quiet
 	d.notifying.Notify = true

@@ -52,6 +52,7 @@ func (c *core) newRound(ctx context.Context, keys keys, value string, terms Term
 	r := &roundBuffer{round: round{
 		c: c,
 		cmd: wire.Request{
+			//guard:all-keys-in-one  a lease on several keys is asked for in one request for all of them
 			Op: wire.Acquire, Key: keys.key, Also: keys.also, Value: value, TTL: terms.TTL,
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
@@ -274,6 +275,7 @@ func (r *round) secondRequest(i int) *wire.Request {
 		return nil
 	}
 	return &wire.Request{
+		//guard:raise-of-all  the counters of all keys of a lease are raised together
 		Op: wire.Raise, Key: r.cmd.Key, Also: r.cmd.Also, Value: r.cmd.Value,
 		Fence: wire.Fence{On: true, Token: r.tokens.Last, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
 	}

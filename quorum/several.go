@@ -95,6 +95,7 @@ func keysOf(names []string) (keys, error) {
 		if err := ValidateKey(key); err != nil {
 			return keys{}, err
 		}
+		//guard:each-key-once  a key that is named twice is refused
 		if i > 0 && key == sorted[i-1] {
 			return keys{}, fmt.Errorf("%w: the key %q is given twice; give each key once", ErrConfig, key)
 		}

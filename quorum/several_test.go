@@ -298,6 +298,20 @@ func TestSeveralKeysAndLateMessages(t *testing.T) {
 		assert.Equal(t, []string{"A: a", "A: b"}, f.left())
 		f.resume(0)
 		f.requireNothingLeft()
+
+		lease = f.acquireAll("a", "b")
+		synctest.Wait()
+		lost := false
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
+			if cmd.Op == wire.Release && !lost {
+				lost = true
+				return quorumtest.Fate{End: quorumtest.LoseRequest}
+			}
+			return quorumtest.Fate{}
+		})
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.True(t, lost, "the delete was pending")
 	})
 }
 
@@ -406,36 +420,38 @@ func TestReleaseOfSeveralNotifiesForEachKey(t *testing.T) {
 	}, patient)
 }
 
-// A lease isn't handed over if it is on other keys than the next waiter wants.
+// A lease isn't handed over if it is on other keys than the next waiter wants, with tokens and
+// without.
 func TestLeasesOnOtherKeysAreNotHandedOver(t *testing.T) {
 	for name, keys := range map[string][2][]string{
 		"one of several": {{"a", "b"}, {"a"}},
 		"several of one": {{"a"}, {"a", "b"}},
 		"the same":       {{"a", "b"}, {"a", "b"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
-				f.warm()
-				first := f.acquireAll(keys[0]...)
-				value := first.Value()
-				var group sync.WaitGroup
-				group.Go(func() {
-					lease, err := f.AcquireAll(f.ctx, keys[1]...)
-					if assert.NoError(t, err) {
-						assert.NotEqual(t, value, lease.Value(), "a round of its own")
-						assert.Equal(t, keys[1], lease.Keys())
-						assert.Greater(t, lease.Token(), first.Token())
-						assert.NoError(t, lease.Release(f.ctx))
-					}
-				})
-				synctest.Wait()
-				at := time.Now()
-				require.NoError(t, first.Release(f.ctx))
-				group.Wait()
-				assert.Less(t, time.Since(at), 50*ms)
-				f.requireNothingLeft()
-			}, patient)
-		})
+		for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
+			t.Run(fmt.Sprint(name, ", fencing ", fencing), func(t *testing.T) {
+				playCalls(t, 3, func(f *fixture) {
+					f.warm()
+					first := f.acquireAll(keys[0]...)
+					value := first.Value()
+					var group sync.WaitGroup
+					group.Go(func() {
+						lease, err := f.AcquireAll(f.ctx, keys[1]...)
+						if assert.NoError(t, err) {
+							assert.NotEqual(t, value, lease.Value(), "a round of its own")
+							assert.Equal(t, keys[1], lease.Keys())
+							assert.NoError(t, lease.Release(f.ctx))
+						}
+					})
+					synctest.Wait()
+					at := time.Now()
+					require.NoError(t, first.Release(f.ctx))
+					group.Wait()
+					assert.Less(t, time.Since(at), 50*ms)
+					f.requireNothingLeft()
+				}, patient, func(cfg *quorum.Config) { cfg.Fencing = fencing })
+			})
+		}
 	}
 }
 

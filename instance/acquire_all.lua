@@ -15,16 +15,20 @@ local fenced, start = KEYS[2 * n] ~= nil, tonumber(ARGV[8])
 local outcome, token, known, found, held, usual = 1, 0, {}, {}, {}, {}
 
 if fenced then
+  -- Nearly always each text is the one that this grant would write, as with acquire.lua.
+  local texts = call('MGET', unpack(KEYS, 2 * n + 1, 3 * n))
   for i = 1, n do
     local failure, theirs
+    known[i], found[i] = run, text
     --guard:each-set-is-compared  a lease on several keys is refused if any of them was last locked under another set
-    failure, theirs, known[i], found[i] = readset(KEYS[2 * n + i])
+    if run == '' or texts[i] ~= text then failure, theirs, known[i], found[i] = readset(KEYS[2 * n + i]) end
     if failure then return failure end
     if theirs then return answer(2, theirs, 0, i) end
   end
 end
 
-for i = 1, n do
+local busy = redis.call('EXISTS', unpack(KEYS, 1, n)) > 0
+for i = 1, busy and n or 0 do
   local there = redis.pcall('GET', KEYS[i])
   -- A key of another type is held, too.
   if type(there) == 'table' and not string.find(there.err, 'WRONGTYPE', 1, true) then return there end
@@ -36,9 +40,12 @@ for i = 1, n do
 end
 
 if fenced then
+  local counters = call('MGET', unpack(KEYS, n + 1, 2 * n))
   for i = 1, n do
     local failure
-    held[i], failure = tokenin(KEYS[n + i])
+    held[i] = counters[i] and string.find(counters[i], '^1%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$') and tonumber(counters[i])
+    -- One that isn't a usual number of microseconds may be lost, too large, or none.
+    if not held[i] then held[i], failure = tokenin(KEYS[n + i]) end
     if failure then return failure end
     local counted = held[i] + 1
     -- As in counter.lua.

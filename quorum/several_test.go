@@ -432,22 +432,28 @@ func TestLeasesOnOtherKeysAreNotHandedOver(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", fencing ", fencing), func(t *testing.T) {
 				playCalls(t, 3, func(f *fixture) {
 					f.warm()
-					first := f.acquireAll(keys[0]...)
-					value := first.Value()
+					f.travel(ms)
+					holder, err := f.other().TryAcquireAll(f.ctx, "a", "b")
+					require.NoError(t, err)
+					// Two wait while another process has the locks, so this one has two turns.
 					var group sync.WaitGroup
-					group.Go(func() {
-						lease, err := f.AcquireAll(f.ctx, keys[1]...)
-						if assert.NoError(t, err) {
-							assert.NotEqual(t, value, lease.Value(), "a round of its own")
-							assert.Equal(t, keys[1], lease.Keys())
-							assert.NoError(t, lease.Release(f.ctx))
-						}
-					})
-					synctest.Wait()
+					values := make([]string, 2)
+					for i, keys := range keys {
+						group.Go(func() {
+							lease, err := f.AcquireAll(f.ctx, keys...)
+							if assert.NoError(t, err) {
+								values[i] = lease.Value()
+								assert.Equal(t, keys, lease.Keys())
+								assert.NoError(t, lease.Release(f.ctx))
+							}
+						})
+						time.Sleep(time.Second)
+					}
 					at := time.Now()
-					require.NoError(t, first.Release(f.ctx))
+					require.NoError(t, holder.Release(f.ctx))
 					group.Wait()
-					assert.Less(t, time.Since(at), 50*ms)
+					assert.Less(t, time.Since(at), 100*ms)
+					assert.NotEqual(t, values[0], values[1], "each by a round of its own")
 					f.requireNothingLeft()
 				}, patient, func(cfg *quorum.Config) { cfg.Fencing = fencing })
 			})

@@ -23,9 +23,10 @@ import (
 // A waiter waits for one key at a time, the first in the way, in the queues of that key. When
 // that key is free it asks for all of them again. It holds nothing meanwhile, and so it can
 // starve: if other clients take the keys one by one, and rarely all are free at once, it comes
-// to its turn at one key and finds another one taken. What is done for it: it goes to the front
-// of the queue of the next key where processes queue, because it has waited already. Nothing
-// bounds the wait but Terms.MaxWait, Terms.MaxTries and the context.
+// to its turn at one key and finds another one taken. It needs about (1/(1-u))^(n-1) tries, if
+// each of its n keys is in use for the share u of the time. Nothing bounds the wait but
+// Terms.MaxWait, Terms.MaxTries and the context. To let it go to the front of the next queue makes
+// no difference, because what it lacks isn't its turn, but all keys at once.
 //
 // A lease on several keys isn't handed to a waiter of this process (see Config.Cohorts) nor to
 // another process (Lease.HandOff): each waiter has other keys.
@@ -182,7 +183,7 @@ func (w *wait) follow(err *RoundError) {
 	}
 	//guard:notice-passed-on  a waiter for several keys that was notified of one, and found another one taken, lets the next waiter know
 	w.leave(false)
-	w.key, w.moved = key, true
+	w.key = key
 	w.enter()
 }
 

@@ -28,7 +28,6 @@ type wait struct {
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
-	moved   bool        // it waits for another key than at first
 	split   bool        // the last round was split between clients
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
@@ -253,7 +252,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 	for {
 		if at := w.address(); !polls && at != "" && at != address {
 			address = at
-			queued, free, ok := w.enqueue(at, stands.Notified || w.moved, yield)
+			queued, free, ok := w.enqueue(at, stands.Notified, yield)
 			switch {
 			case !ok:
 				return roundOptions{}, false

@@ -101,7 +101,7 @@ func severalKeys() []Scenario {
 		},
 		Assumption: "a waiter gets its turn",
 		Breaks:     "nothing here; but c4 is passed over whenever one of its keys is taken again before all are free, and nothing bounds that but its MaxWait",
-		Helps:      "c4 goes to the front of the next key's queue each time; fewer keys in a lease, shorter leases on single keys",
+		Helps:      "fewer keys in a lease, shorter leases on single keys, or one key that stands for all",
 		Source:     "this library's AcquireAll",
 		Base:       patient(4, 10*time.Second),
 		Scripts:    clients(narrowOn("k"), narrowOn("l"), narrowOn("m"), Script{until(100 * ms), awaitAll("k", "l", "m"), update, release}),

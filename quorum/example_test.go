@@ -50,6 +50,28 @@ func ExampleCoordinator_Do() {
 	// error: <nil>
 }
 
+// A transfer needs both accounts, and another one may name them the other way round.
+func ExampleCoordinator_DoAll() {
+	c, _ := newExample(5, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	transfer := func(from, to string) error {
+		return c.DoAll(ctx, []string{"account/" + from, "account/" + to}, func(ctx context.Context, lease *quorum.Lease) error {
+			// One token for both accounts, larger than all that either has seen.
+			fmt.Println(lease.Keys(), lease.Token() > 0)
+			return nil
+		})
+	}
+	fmt.Println(transfer("anna", "ben"), transfer("ben", "anna"))
+	fmt.Println(transfer("anna", "anna"))
+	// Output:
+	// [account/anna account/ben] true
+	// [account/anna account/ben] true
+	// <nil> <nil>
+	// quorum: bad configuration: the key "account/anna" is given twice; give each key once
+}
+
 func ExampleCoordinator_TryAcquire() {
 	c, _ := newExample(3, quorum.Config{Owner: "worker-7"})
 	ctx := context.Background()

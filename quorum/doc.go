@@ -15,7 +15,8 @@
 // # What is guaranteed
 //
 //  1. Mutual exclusion. While a lease has validity left, no other client of the same
-//     instances has a valid lease on the same key, if the assumptions below hold.
+//     instances has a valid lease on the same key, if the assumptions below hold. A lease on
+//     several keys (AcquireAll) is one on each of them.
 //  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks and
 //     pauses cannot change that, as long as one server common to both majorities keeps its
 //     data. If none does, the servers' clocks must agree to within half of MaxTTL

@@ -96,7 +96,11 @@ func (l *Lease) LogValue() slog.Value {
 	if l == nil {
 		return slog.StringValue(l.String())
 	}
-	return slog.GroupValue(slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
+	attrs := []slog.Attr{slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
+	if l.state.several() {
+		attrs = append(attrs, slog.Any("also", l.state.also))
+	}
+	return slog.GroupValue(attrs...)
 }
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits, and ":" and

@@ -25,7 +25,7 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 	return quorum.Hooks{
 		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
 			out.write(ctx, l.Round, "lock round started", func() []slog.Attr {
-				return []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try)}
+				return appendAlso([]slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try)}, e.Also)
 			})
 		},
 		RoundDecided: func(ctx context.Context, e quorum.RoundEnd) {
@@ -103,7 +103,7 @@ func roundAttrs(e quorum.RoundEnd) []slog.Attr {
 		ballots[i] = ballotAttr(b)
 	}
 	attrs = append(attrs, slog.GroupAttrs("ballots", ballots...))
-	return appendError(attrs, e.Err)
+	return appendError(appendAlso(attrs, e.Also), e.Err)
 }
 
 // ballotAttr is one instance's ballot, under its name. Vote.Holder, a lock's value, is not in it.
@@ -125,7 +125,15 @@ func ballotAttr(b quorum.Ballot) slog.Attr {
 func leaseAttrs(e quorum.LeaseEvent) []slog.Attr {
 	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
 	attrs = append(attrs, slog.Duration("validity", e.Validity), slog.Duration("held", e.Held))
-	return appendError(attrs, e.Err)
+	return appendError(appendAlso(attrs, e.Also), e.Err)
+}
+
+// appendAlso appends the other keys of a lease on several.
+func appendAlso(attrs []slog.Attr, also []string) []slog.Attr {
+	if also == nil {
+		return attrs
+	}
+	return append(attrs, slog.Any("also", also))
 }
 
 func quarantineAttrs(e quorum.QuarantineEvent) []slog.Attr {

@@ -385,3 +385,21 @@ func TestDisabledLevelsAllocateNothing(t *testing.T) {
 	ctx := t.Context()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { h.RoundDecided(ctx, e) }))
 }
+
+// Of a lease on several keys all are named.
+func TestAllKeysAreNamed(t *testing.T) {
+	r := &recorder{least: slog.LevelDebug - 4}
+	hooks := quorumslog.Levels{}.Hooks(slog.New(r))
+	also := []string{"b", "c"}
+	ctx := context.Background()
+	hooks.RoundStarted(ctx, quorum.RoundStart{Key: "a", Also: also})
+	hooks.RoundDecided(ctx, quorum.RoundEnd{Key: "a", Also: also})
+	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a", Also: also})
+	hooks.Lost(quorum.LeaseEvent{Key: "a", Also: also, Err: quorum.ErrLost})
+	require.Len(t, r.records, 4)
+	for _, rec := range r.records {
+		assert.Equal(t, also, rec.attrs["also"], rec.text)
+	}
+	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a"})
+	assert.NotContains(t, r.records[4].attrs, "also")
+}

@@ -32,7 +32,7 @@ func subscribers(t testing.TB, s *instancetest.Server) int {
 	return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=")
 }
 
-func TestListen(t *testing.T) {
+func TestSubscribe(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
 		ctx := within(t)
 		granted(t, r.Do(ctx, acquire("k", "v")))
@@ -54,7 +54,7 @@ func TestListen(t *testing.T) {
 
 // The subscription is one connection, which is gone after Close and isn't made
 // anew when it is lost.
-func TestListenOwnsItsConnection(t *testing.T) {
+func TestSubscriptionOwnsItsConnection(t *testing.T) {
 	r, s := real(t, Config{})
 	e, err := r.Subscribe(within(t))
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestListenOwnsItsConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func TestListenHeedsItsContext(t *testing.T) {
+func TestSubscribeHeedsItsContext(t *testing.T) {
 	r, s := real(t, Config{})
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

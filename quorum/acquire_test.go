@@ -429,7 +429,7 @@ func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 
 // Goroutines of one process are served in the order in which they came.
 func TestLocalWaitersAreServedInOrder(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		first := f.acquire("k")
 		var mu sync.Mutex
 		var served []int
@@ -548,7 +548,7 @@ func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 
 // One who gives up in the midst of the line doesn't hold up the others.
 func TestLeavingTheLineLetsTheNextMoveUp(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		ctx, cancel := context.WithCancel(f.ctx)
 		var group sync.WaitGroup
@@ -736,7 +736,7 @@ func TestDo(t *testing.T) {
 		}, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				type named struct{}
 				ctx := context.WithValue(f.ctx, named{}, "caller")
 				runs := 0
@@ -789,7 +789,7 @@ func TestDoUnderAContextThatEnds(t *testing.T) {
 
 // A panic passes on, and so does a Goexit; the lock is released before.
 func TestDoReleasesWhenWorkPanics(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		assert.PanicsWithValue(f.t, "broken", func() {
 			_ = f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error { panic("broken") })
 		})

@@ -55,7 +55,7 @@ func TestCommandsBoundTheCounter(t *testing.T) {
 // handed to a waiter that wants another TTL.
 func TestTokensRiseAtAnyRate(t *testing.T) {
 	const maxTTL = 20 * ms
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(10 * time.Microsecond)
 		other, err := f.WithTerms(func(terms *quorum.Terms) { terms.TTL = maxTTL - ms })
@@ -275,7 +275,7 @@ func TestClockPastTheLastToken(t *testing.T) {
 // Servers gave the tokens of a round in part beside each other: only those that are new on
 // all of them are the round's. More than that would be somebody else's.
 func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms)
 		var mark atomic.Uint64 // their clocks, which are the same
@@ -316,7 +316,7 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 // A straggler that reserved fewer than the round has doesn't stand for its tokens.
 func TestStragglerThatReservedFewer(t *testing.T) {
 	var raises []quorum.Ballot
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		for i, s := range f.servers {
 			var done bool

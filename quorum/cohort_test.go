@@ -96,7 +96,7 @@ func (w *crew) release() {
 func TestCohortPassesTheLockOn(t *testing.T) {
 	for name, fencing := range map[string]quorum.Switch{"with tokens": quorum.On, "without": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.lag(ms)
 				w := newCrew(f, f.Coordinator, 8)
@@ -148,7 +148,7 @@ func TestCohortsTokensAreBelowTheNext(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms) // or the next one's keys could come before the first one's have gone
 				w := newCrew(f, f.Coordinator, 3)
@@ -193,7 +193,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 			next: func(terms *quorum.Terms) { terms.MinValidity = 590 * time.Second }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				next := f.Coordinator
 				if c.next != nil {
@@ -226,7 +226,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 // A lease that was passed on is over for who had it: it says nothing of the value, which
 // is another one's, and can do nothing to it.
 func TestPassedLeaseIsOver(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		w := newCrew(f, f.Coordinator, 2)
 		first := w.next()
@@ -252,7 +252,7 @@ func TestPassedLeaseIsOver(t *testing.T) {
 
 // Who gives up while the lock passes to it leaves it to the next.
 func TestCohortGoesOnWithoutWhoGaveUp(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		w := newCrew(f, f.Coordinator, 1)
 		ctx, cancel := context.WithCancel(f.ctx)
@@ -275,7 +275,7 @@ func TestCohortGoesOnWithoutWhoGaveUp(t *testing.T) {
 func TestCohortsLetOthersIn(t *testing.T) {
 	for name, c := range map[string]struct{ known bool }{"known": {true}, "a newcomer": {false}} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.lag(ms)
 				other := f.distant(137 * time.Microsecond)
@@ -329,7 +329,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 
 // A round that takes tokens for others is settled with all of them.
 func TestSparesAreRaisedToo(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		for i, s := range f.servers {
 			s.PutCounter("k", fencing.Token(100*i), f.Set().String())
@@ -356,7 +356,7 @@ func TestSparesAreRaisedToo(t *testing.T) {
 // Who comes when the round is under way has no token set aside, and so a round of its
 // own.
 func TestSparesRunOut(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		other, taken := f.other(), make(chan *quorum.Lease, 1)
 		first := f.acquire("k")

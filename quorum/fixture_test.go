@@ -43,8 +43,8 @@ func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.
 	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
 }
 
-// playCalls is play with servers that call those who wait for a lock.
-func playCalls(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+// playNotifying is play with servers that call those who wait for a lock.
+func playNotifying(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{calls: true}, overrides...)) })
 }

@@ -23,7 +23,7 @@ func TestReleaseDoesNotWaitForAWaitersHook(t *testing.T) {
 	for name, cohorts := range map[string]quorum.Switch{"handed on": quorum.On, "one by one": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
 			var slow atomic.Bool
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				f.warm()
 				first := f.acquire("k")
 				slow.Store(true)
@@ -65,7 +65,7 @@ func TestHandedToWhoHasGone(t *testing.T) {
 	for _, behind := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d behind", behind), func(t *testing.T) {
 			for range 50 { // which of two events a goroutine sees first is the scheduler's choice
-				playCalls(t, 3, func(f *fixture) {
+				playNotifying(t, 3, func(f *fixture) {
 					f.warm()
 					w := newCrew(f, f.Coordinator, 1)
 					ctx, cancel := context.WithCancel(f.ctx)
@@ -106,7 +106,7 @@ func TestHandedToWhoHasGone(t *testing.T) {
 // that hold it for long.
 func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 	var rounds atomic.Int64
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms)
 		const workers, turns = 8, 500
@@ -142,7 +142,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 		"one try": {MaxTries: 1}, "two tries": {MaxTries: 2}, "seven tries": {MaxTries: 7},
 		"a time": {MaxWait: time.Second}, "both": {MaxTries: 3, MaxWait: time.Minute},
 	} {
-		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playCalls, "polls": play} {
+		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playNotifying, "polls": play} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				var outcomes []outcome
 				for _, where := range []string{"elsewhere", "here", "behind others", "behind others elsewhere"} {
@@ -211,7 +211,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 
 // A waiter with few tries gets the lock if it is released in time.
 func TestMaxTriesBehindALocalHolderThatReleases(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		lease := f.acquire("k")
 		time.AfterFunc(100*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })

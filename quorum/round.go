@@ -349,9 +349,6 @@ func (r *round) blame(token fencing.Token) {
 	}
 }
 
-// firstOf is the first of a vote's tokens.
-func firstOf(vote *wire.Vote) fencing.Token { return vote.First() }
-
 // settle counts instance i for the token, as far as its vote decides it: the instance has the
 // token, can't have it, or has yet to be raised to it.
 func (r *round) settle(i int) {

@@ -32,7 +32,7 @@ func (d *sharedDice) Read(p []byte) (int, error) {
 }
 
 // patient is a Config whose waiters would sleep for most of an hour if nobody
-// called them.
+// notified them.
 func patient(cfg *quorum.Config) {
 	cfg.BackoffMin, cfg.BackoffMax = time.Hour, time.Hour
 	cfg.Random = &sharedDice{dice: dice{number: uint64(50 * time.Minute)}}
@@ -40,8 +40,8 @@ func patient(cfg *quorum.Config) {
 	cfg.InstanceTimeout = 100 * ms
 }
 
-// meeting is the server at which those who wait for the key meet.
-func (f *fixture) meeting(key string) *quorumtest.Server {
+// queueServer is the server that has the key's wait queue.
+func (f *fixture) queueServer(key string) *quorumtest.Server {
 	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
 }
 
@@ -70,8 +70,8 @@ func (f *fixture) travel(d time.Duration) {
 
 // A waiter of another process has the lock when it is released, not at its next
 // poll, and costs few commands.
-func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		holder := f.other()
@@ -87,15 +87,15 @@ func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
 		synctest.Wait()
 		// A round that is refused, a place in the line, the release, the round.
 		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
-		assert.Empty(f.t, f.meeting("k").Waiting("k"))
+		assert.Empty(f.t, f.queueServer("k").Waiting("k"))
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	}, patient)
 }
 
 // Calls go to one process at a time, in the order in which they came.
-func TestProcessesAreCalledInOrder(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestProcessesAreNotifiedInOrder(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		const clients = 8
@@ -137,7 +137,7 @@ func TestProcessesAreCalledInOrder(t *testing.T) {
 // often, though each process knows first of its own releases.
 func TestTurnsAreSharedOut(t *testing.T) {
 	for _, test := range []struct{ processes, workers int }{{1, 16}, {4, 4}, {4, 1}, {2, 8}} {
-		playCalls(t, 5, func(f *fixture) {
+		playNotifying(t, 5, func(f *fixture) {
 			// Each command takes a while, another one on each server.
 			f.each(func(s *quorumtest.Server) {
 				lag := time.Duration(100+10*int(s.Name()[0]-'A')) * time.Microsecond
@@ -197,8 +197,8 @@ func TestTurnsAreSharedOut(t *testing.T) {
 
 // A call that is lost costs no more than the pause until the waiter looks by
 // itself.
-func TestLostCallCostsOnePause(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestLostNotificationCostsOnePause(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -215,15 +215,15 @@ func TestLostCallCostsOnePause(t *testing.T) {
 
 // A holder that lacks the key where the waiters meet, because somebody else's was
 // there first, calls nobody: that costs no more than a pause.
-func TestHolderWithoutTheKeyAtTheMeetingPlace(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		f.occupy("k", 50*ms, quorum.OrderFor(f.Coordinator, "k")[0])
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		time.Sleep(100 * ms)
-		_, _, there := f.meeting("k").Get("k")
+		_, _, there := f.queueServer("k").Get("k")
 		require.False(f.t, there)
 		released := time.Now().Add(4321 * ms)
 		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
@@ -238,7 +238,7 @@ func TestHolderWithoutTheKeyAtTheMeetingPlace(t *testing.T) {
 
 // A holder that died calls nobody: its key's end is awaited.
 func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.occupy("k", 700*ms)
 		lease, err := f.Acquire(f.ctx, "k")
@@ -251,15 +251,15 @@ func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
 
 // Where the connection for calls is lost the waiter takes its place again on a new
 // one; where the whole server is lost, at the next.
-func TestEarIsLost(t *testing.T) {
+func TestSubscriptionIsLost(t *testing.T) {
 	for name, lose := range map[string]func(f *fixture){
-		"the connection": func(f *fixture) { f.meeting("k").BreakSubscriptions() },
-		"both":           func(f *fixture) { f.meeting("k").Reconnect() },
+		"the connection": func(f *fixture) { f.queueServer("k").BreakSubscriptions() },
+		"both":           func(f *fixture) { f.queueServer("k").Reconnect() },
 		// The address may lead to another server, to which the subscription doesn't go.
-		"the server's run": func(f *fixture) { f.meeting("k").Promote() },
+		"the server's run": func(f *fixture) { f.queueServer("k").Promote() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
 				lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -270,7 +270,7 @@ func TestEarIsLost(t *testing.T) {
 				next, err := f.Acquire(f.ctx, "k")
 				require.NoError(f.t, err)
 				assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
-				_, ever := f.meeting("k").Subscriptions()
+				_, ever := f.queueServer("k").Subscriptions()
 				assert.Equal(f.t, 2, ever)
 				require.NoError(f.t, next.Release(f.ctx))
 				f.requireNothingLeft()
@@ -281,15 +281,15 @@ func TestEarIsLost(t *testing.T) {
 
 // A server that is gone where the waiters meet costs one pause: then they meet at
 // the next one.
-func TestMeetingPlaceIsLost(t *testing.T) {
+func TestInstanceWithTheQueueIsLost(t *testing.T) {
 	for name, lose := range map[string]func(*quorumtest.Server){
 		"killed": (*quorumtest.Server).Kill, "hung": (*quorumtest.Server).Hang,
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				lost := f.meeting("k")
+				lost := f.queueServer("k")
 				holder := f.other()
 				for i := range 10 {
 					lease, err := holder.Acquire(f.ctx, "k")
@@ -319,11 +319,11 @@ func TestMeetingPlaceIsLost(t *testing.T) {
 }
 
 // The connection for calls is there while somebody waits, and for some seconds.
-func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+func TestSubscriptionIsClosedWhenNobodyWaits(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
-		meeting := f.meeting("k")
-		open, ever := meeting.Subscriptions()
+		at := f.queueServer("k")
+		open, ever := at.Subscriptions()
 		require.Zero(f.t, open+ever, "nobody has waited yet")
 		for range 3 {
 			lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -334,11 +334,11 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 			require.NoError(f.t, next.Release(f.ctx))
 		}
 		time.Sleep(5 * time.Second)
-		open, ever = meeting.Subscriptions()
+		open, ever = at.Subscriptions()
 		assert.Equal(f.t, 1, open)
 		assert.Equal(f.t, 1, ever)
 		time.Sleep(20 * time.Second)
-		open, _ = meeting.Subscriptions()
+		open, _ = at.Subscriptions()
 		assert.Zero(f.t, open)
 		for _, s := range f.servers {
 			open, _ := s.Subscriptions()
@@ -352,7 +352,7 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 func TestWaitersPollWithoutNotifications(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) { s.RefuseSubscriptions(permanentError{true}) })
 		for range 3 {
@@ -365,7 +365,7 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 			assert.LessOrEqual(f.t, time.Since(released), 501*ms)
 			require.NoError(f.t, next.Release(f.ctx))
 		}
-		assert.Equal(f.t, map[string]int{f.meeting("k").Name(): 1}, told)
+		assert.Equal(f.t, map[string]int{f.queueServer("k").Name(): 1}, told)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.TTL = time.Minute
@@ -380,7 +380,7 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 
 // With Notifications off nobody listens, and nothing is sent that polling doesn't need.
 func TestNotificationsOff(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -403,8 +403,8 @@ func TestNotificationsOff(t *testing.T) {
 
 // Waiters that are cancelled all at once leave no place in the line, and who was
 // called and has gone passes the call on.
-func TestCancelledWaitersPassTheCallOn(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestCancelledWaitersPassTheNotificationOn(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -433,11 +433,11 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		var secondGot, thirdGot time.Time
 		wait(second, &secondGot)
 		time.Sleep(10 * ms) // it stands in line
-		require.Len(f.t, f.meeting("k").Waiting("k"), 2)
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 2)
 		cancel()
 		group.Wait()
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Waiting("k"), 1, "the hundred have withdrawn")
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 1, "the hundred have withdrawn")
 		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+12)
 
 		// Now one that is cancelled when it has been called, by the second.
@@ -449,9 +449,9 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		time.Sleep(10 * ms)
 		wait(third, &thirdGot)
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Waiting("k"), 3)
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 3)
 		tries := 0
-		f.meeting("k").OnCommand(func(cmd wire.Request) {
+		f.queueServer("k").OnCommand(func(cmd wire.Request) {
 			if cmd.Op != wire.Acquire || cmd.Key != "k" {
 				return
 			}
@@ -463,7 +463,7 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		require.NoError(f.t, lease.Release(f.ctx))
 		waiting.Wait()
 		group.Wait()
-		f.meeting("k").OnCommand(nil)
+		f.queueServer("k").OnCommand(nil)
 		assert.Equal(f.t, 3*ms, secondGot.Sub(at), "the release gets there, and one round trip")
 		// What the one that has gone had asked for is deleted first.
 		assert.LessOrEqual(f.t, thirdGot.Sub(secondGot), 12*ms)
@@ -473,8 +473,8 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 
 // A waiter that gives up right when the lock is released doesn't take the call
 // with it.
-func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -497,7 +497,7 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 		})
 		time.Sleep(10 * ms) // it stands in line
 		// The withdrawal arrives after the release.
-		f.meeting("k").Delay(func(cmd wire.Request) time.Duration {
+		f.queueServer("k").Delay(func(cmd wire.Request) time.Duration {
 			if cmd.Op == wire.Dequeue {
 				return 50 * ms
 			}
@@ -515,8 +515,8 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 
 // A lock that can't be had although it is free where the waiters meet doesn't make
 // them spin.
-func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+func TestFreeAtTheQueueAloneIsNoReasonToSpin(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
 		f.occupy("k", wire.NoExpiry, order[1:]...)
@@ -531,8 +531,8 @@ func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
 }
 
 // Waiting leaves nothing behind when the Coordinator is closed.
-func TestCloseWhileListening(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+func TestCloseWhileSubscribed(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.occupy("k", time.Hour)
 		var group sync.WaitGroup
@@ -548,20 +548,20 @@ func TestCloseWhileListening(t *testing.T) {
 		group.Wait()
 		assert.Equal(f.t, at, time.Now())
 		synctest.Wait()
-		open, _ := f.meeting("k").Subscriptions()
+		open, _ := f.queueServer("k").Subscriptions()
 		assert.Zero(f.t, open)
 	}, patient)
 }
 
 // While a server that would have to be listened to hangs, Close doesn't wait for it.
-func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+func TestCloseWhileSubscribing(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.occupy("k", time.Hour)
-		f.meeting("k").Hang()
+		f.queueServer("k").Hang()
 		go func() { _, _ = f.Acquire(f.ctx, "k") }()
 		time.Sleep(150 * ms) // it has been found silent by now
-		f.meeting("k").Resume()
+		f.queueServer("k").Resume()
 		f.each((*quorumtest.Server).Hang)
 		at := time.Now()
 		require.NoError(f.t, f.Close(f.ctx))
@@ -594,7 +594,7 @@ func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
 		}, quorum.ErrTokenRace},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				f.slow(ms, ms)
 				time.Sleep(time.Hour)
 				if c.why == quorum.ErrTokenRace {

@@ -48,7 +48,7 @@ const atOnce = 20 * ms // a few messages
 
 // Who waits is called when the lock is released; and where the call doesn't come, it
 // looks on its own.
-func TestWaitersAreCalled(t *testing.T) {
+func TestWaitersAreNotified(t *testing.T) {
 	// Where they meet is a hash of the names'.
 	r, after := relay(t, nil)
 	require.Empty(t, r.Log.Violations())
@@ -94,7 +94,7 @@ func TestWaitersAreCalled(t *testing.T) {
 }
 
 // A silence of ten seconds is noticed by who listens.
-func TestEarsAreGivenUpAfterASilence(t *testing.T) {
+func TestSubscriptionsAreGivenUpAfterASilence(t *testing.T) {
 	for _, fault := range []simulation.Fault{
 		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second, Way: simulation.Requests},
 		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},

@@ -197,7 +197,7 @@ func TestKeysThatAreDropped(t *testing.T) {
 // What servers keep of the counters over a restart or a failover, they keep of the
 // runs recorded beside them: where both are older, the next grant starts from the clock, and
 // where nothing was lost, too, since nobody can tell.
-func TestCountersOfAnotherLife(t *testing.T) {
+func TestCountersOfAnotherRun(t *testing.T) {
 	const gone = 30 * time.Second // longer than any quarantine
 	for name, c := range map[string]struct {
 		cfg      simulation.Config

@@ -337,8 +337,8 @@ func TestQuarters(t *testing.T) {
 	}
 }
 
-// TestOtherSetIsTold before anything is written, and whether or not the lock is free.
-func TestOtherSetIsTold(t *testing.T) {
+// TestOtherSetIsReported before anything is written, and whether or not the lock is free.
+func TestOtherSetIsReported(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		counted(ask, "k", old, "other@1 N=3 Q=2", "one")
 		text := ask("GET", SetKey("k"))

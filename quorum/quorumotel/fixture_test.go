@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// observed is hooks together with all that they put out.
+// observed is hooks with all that they export.
 type observed struct {
 	t      testing.TB
 	hooks  quorum.Hooks

@@ -50,7 +50,7 @@ func TestRoundsAndVotes(t *testing.T) {
 
 		durations := o.series("redlock.round.duration")
 		assert.Len(t, durations, 4)
-		// The first one asks the servers who they are before.
+		// The first one identifies the servers first.
 		assert.InDelta(t, .004, durations["redlock.operation=acquire,redlock.outcome=won"].sum, 1e-9)
 		assert.InDelta(t, .002, durations["redlock.operation=acquire,redlock.outcome=taken"].sum, 1e-9)
 		assert.InDelta(t, .100, durations["error.type=no_quorum,redlock.operation=acquire,redlock.outcome=failed"].sum, 1e-9)
@@ -66,8 +66,7 @@ func TestRoundsAndVotes(t *testing.T) {
 		assert.EqualValues(t, 4*3, total, "each instance has a part in each round")
 		for _, name := range []string{"B", "C"} {
 			timeout := "error.type=timeout,redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=failed"
-			// The round was lost by the one that gave up first; the other was
-			// pending then.
+			// The round was lost when the first instance failed; the other was pending then.
 			pending := "redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=pending"
 			assert.GreaterOrEqual(t, votes[timeout].sum+votes[pending].sum, 1.0, name)
 			assert.NotContains(t, latencies, pending, "there is no latency yet")
@@ -112,7 +111,7 @@ func TestLeases(t *testing.T) {
 			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
 			assert.InDelta(t, 9.9, hold(o)["redlock.outcome=lost"].sum, .05)
 		},
-		"expired while nobody looked": func(t *testing.T, o *observed, c *cluster) {
+		"expired unnoticed": func(t *testing.T, o *observed, c *cluster) {
 			_, err := c.TryAcquire(t.Context(), "k")
 			require.NoError(t, err)
 			time.Sleep(9 * time.Second)
@@ -120,7 +119,7 @@ func TestLeases(t *testing.T) {
 			time.Sleep(time.Second)
 			assert.Equal(t, 0, o.held())
 		},
-		"expired while nobody looked, and released": func(t *testing.T, o *observed, c *cluster) {
+		"expired unnoticed, and released": func(t *testing.T, o *observed, c *cluster) {
 			lease, err := c.TryAcquire(t.Context(), "k")
 			require.NoError(t, err)
 			time.Sleep(11 * time.Second)
@@ -175,16 +174,16 @@ func TestLeaseOfAnotherProcess(t *testing.T) {
 		o.hooks.Released(t.Context(), e)
 		assert.EqualValues(t, 1, o.series("redlock.lease.hold.duration")["redlock.outcome=released"].count, "resumed from a handle, and valid")
 		o.hooks.Extended(t.Context(), e)
-		assert.Equal(t, 1, o.held(), "what is extended here is held here")
+		assert.Equal(t, 1, o.held(), "a lease that is extended here is held here")
 		e.Validity = 0
 		e.Token++
 		o.hooks.Extended(t.Context(), e)
-		assert.Equal(t, 1, o.held(), "over when its extension was told")
+		assert.Equal(t, 1, o.held(), "over when its extension was reported")
 	})
 }
 
-// Leases of which no end is ever told must not be remembered forever, whether or
-// not anybody reads the metrics.
+// A lease whose end is never reported must not be kept forever, whether or not the metrics are
+// read.
 func TestForgottenLeasesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
@@ -196,8 +195,8 @@ func TestForgottenLeasesAreForgotten(t *testing.T) {
 			acquire(i + 1)
 		}
 		assert.InDelta(t, 100, o.held(), 1)
-		// One from long ago, released now, isn't known any more; one that is
-		// within the grace still is.
+		// A lease from long ago that is released now isn't known any more; one within the grace
+		// period still is.
 		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "1", Token: 1, Err: quorum.ErrNotHeld})
 		assert.Empty(t, o.series("redlock.lease.hold.duration"))
 		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "29000", Token: 29000, Err: quorum.ErrNotHeld})
@@ -337,7 +336,7 @@ func TestTwoCoordinators(t *testing.T) {
 func TestErrorTypes(t *testing.T) {
 	inRound := func(verdict error) error {
 		return &quorum.RoundError{Op: wire.Acquire, Verdict: verdict, Votes: []quorum.Ballot{
-			// Not to be taken for how the round ended.
+			// Not the outcome of the round.
 			{Instance: "A", Vote: wire.Vote{Err: fmt.Errorf("%w, %w", quorum.ErrTaken, quorum.ErrClosed)}},
 		}}
 	}

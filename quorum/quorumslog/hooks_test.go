@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// record is one log record, its attributes with dotted names. The times of
-// records are left out: events have their own.
+// record is one log record, its attributes with dotted names. It has no time, because events have
+// their own.
 type record struct {
 	level slog.Level
 	text  string
@@ -34,7 +34,7 @@ type record struct {
 	ctx   context.Context
 }
 
-// recorder is a handler that keeps what it is given from a level on.
+// recorder is a handler that keeps records from a level up.
 type recorder struct {
 	least slog.Level
 
@@ -75,7 +75,7 @@ func flatten(to map[string]any, prefix string, a slog.Attr) {
 func (r *recorder) WithAttrs([]slog.Attr) slog.Handler { return r }
 func (r *recorder) WithGroup(string) slog.Handler      { return r }
 
-// only gives the single record there is.
+// only returns the only record.
 func (r *recorder) only(t *testing.T) record {
 	t.Helper()
 	r.mu.Lock()
@@ -94,7 +94,7 @@ func (r *recorder) texts() []string {
 	return texts
 }
 
-// find gives the first record with this text.
+// find returns the first record with this text.
 func (r *recorder) find(t *testing.T, text string) record {
 	t.Helper()
 	r.mu.Lock()
@@ -301,8 +301,8 @@ func TestNilLoggerIsTheDefaultOne(t *testing.T) {
 	assert.Equal(t, "k", r.only(t).attrs["key"])
 }
 
-// A real run, in which no value may get into the log: not the lease's own, nor the
-// one that a server repeats in an error.
+// A real run. No value may get into the log: neither the lease's own, nor one that a server repeats
+// in an error.
 func TestValuesAreNeverWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{least: slog.LevelDebug}
@@ -378,7 +378,7 @@ func BenchmarkDisabled(b *testing.B) {
 	}
 }
 
-// What isn't written is not put together either.
+// A record that isn't written isn't built either.
 func TestDisabledLevelsAllocateNothing(t *testing.T) {
 	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
 	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5), Err: quorum.ErrTaken}

@@ -122,11 +122,11 @@ type queuedReplies struct {
 	call  *call
 }
 
-func (q queuedReplies) Write(p []byte) (int, error) { return queued(p, &q.transaction().why) }
+func (q queuedReplies) Write(p []byte) (int, error) { return takeQueued(p, &q.transaction().why) }
 
-// queued takes the reply to a command between MULTI and EXEC. why becomes the first error, for
+// takeQueued takes the reply to a command between MULTI and EXEC. why becomes the first error, for
 // which EXEC will be aborted.
-func queued(reply []byte, why *string) (int, error) {
+func takeQueued(reply []byte, why *string) (int, error) {
 	switch {
 	case string(reply) == "\r\n" || isQueued(reply):
 	case reply[0] == '-':

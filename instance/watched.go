@@ -154,7 +154,7 @@ type asked struct {
 // queuedOnly takes the replies to the commands between MULTI and EXEC.
 type queuedOnly struct{ why string }
 
-func (q *queuedOnly) Write(p []byte) (int, error) { return queued(p, &q.why) }
+func (q *queuedOnly) Write(p []byte) (int, error) { return takeQueued(p, &q.why) }
 
 // readMark is the first argument of the first command of the first exchange.
 type readMark struct {

@@ -27,6 +27,7 @@ type wait struct {
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
+	freedAt int         // tries when the lock was last released to this waiter, see pause
 	split   bool        // the last round was split between clients
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
@@ -266,6 +267,8 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
+			//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
+			w.freedAt = w.tries
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -361,10 +364,14 @@ func (w *wait) leave(won bool) {
 // pause is how long to wait before the next round: full jitter under a bound that doubles, or
 // under the highest bound if the waiter expects a notification; but no longer than until a
 // quorum can be free.
+//
+// The bound starts low again when the lock was released to this waiter. If it loses that round,
+// it was as a rule too early on a server that has yet to get the delete, and no other
+// notification will come.
 func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	bound := w.c.cfg.BackoffMax
 	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+	if shift := max(w.tries-w.freedAt-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.random.Jitter(bound)

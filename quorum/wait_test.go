@@ -211,6 +211,35 @@ func TestLostNotificationCostsOnePause(t *testing.T) {
 	})
 }
 
+// A waiter that is notified before all servers have the delete loses a round. No other
+// notification comes, so it tries again soon, however long it has waited.
+func TestNotifiedTooEarly(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		late := func(cmd wire.Request) time.Duration {
+			if cmd.Op == wire.Release {
+				return 20 * ms
+			}
+			return ms
+		}
+		for _, i := range quorum.OrderFor(f.Coordinator, "k")[1:] {
+			f.servers[i].Delay(late, func(wire.Request) time.Duration { return ms })
+		}
+		released := time.Now().Add(5 * time.Second)
+		time.AfterFunc(5*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Less(f.t, time.Since(released), 70*ms)
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Random = &sharedDice{dice: dice{number: uint64(499 * ms)}} // the longest pauses
+	})
+}
+
 // A holder without the key on the queue server, because another client's key was there first,
 // notifies nobody. That costs no more than a pause.
 func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {

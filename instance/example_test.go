@@ -63,7 +63,7 @@ func ExampleOpenAll() {
 	}
 	defer locks.Close(ctx)
 
-	// These have come up just now, and nobody has locked on them before.
+	// These were just started, and no lock was taken on them before.
 	if err := locks.Trust(ctx); err != nil {
 		fmt.Println(err)
 		return
@@ -80,7 +80,7 @@ func ExampleOpenAll() {
 	// released: <nil>
 }
 
-// What can't be an address is refused before anything is dialed.
+// Open refuses what can't be an address before dialing.
 func ExampleOpen() {
 	_, err := instance.Open("redis://:secret@host:6379?max_retries=3", instance.Config{})
 	fmt.Println(errors.Is(err, instance.ErrURL))
@@ -109,7 +109,7 @@ func ExampleOpen_tls() {
 	// true
 }
 
-// A client that is set up for a cache isn't fit for a lock; Harden sets it right.
+// A client configured as a cache doesn't suit a lock; Harden fixes it.
 func ExampleNew() {
 	options := &redis.Options{Addr: "redis.example:6379", MaxRetries: 3, ContextTimeoutEnabled: true}
 	client := redis.NewClient(options)

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
 
-// stale is what a failure says.
+// stale is the text of a failure.
 const stale = `%s is stale: the code says something else now.
 If you understand why it has changed, and the prose around it is still true, run
 
@@ -31,25 +31,24 @@ If you understand why it has changed, and the prose around it is still true, run
 
 and read the difference before you commit it.`
 
-// A page's generated part stands between two comments, which name what makes it:
+// A page's generated part is between two comments, which name its generator:
 //
 //	<!-- generated: example quorum ExampleCoordinator_Do -->
 //	...
 //	<!-- end -->
 //
-// generators has the makers by their first word. Each gets the other words.
+// generators has the generators by their first word. Each gets the other words.
 var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
 	"code":    codeBlock,
 }
 
-// generatedFiles are files that are made as a whole, by their names in this
-// folder.
+// generatedFiles are files that are generated as a whole, by their names in this folder.
 var generatedFiles = map[string]func() ([]byte, error){}
 
 var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
 
-// pages lists every page: those to read, those to look things up in, and the README.
+// pages lists every page: those to read, the reference, and the README.
 func pages(t *testing.T) []string {
 	t.Helper()
 	return append(slices.Concat(pagesIn(t, "."), pagesIn(t, "reference")), "../README.md")
@@ -106,7 +105,7 @@ func TestGeneratedFiles(t *testing.T) {
 	}
 }
 
-// regenerate makes a page's generated parts anew.
+// regenerate regenerates a page's generated parts.
 func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	var errs []error
 	fresh := generatedPart.ReplaceAllFunc(page, func(part []byte) []byte {
@@ -130,8 +129,7 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	return fresh, errors.Join(errs...)
 }
 
-// The engine itself: a stale part is noticed, and so is one that nobody makes or
-// that doesn't end.
+// The engine itself: it notices a stale part, and a part without a generator or an end.
 func TestRegenerate(t *testing.T) {
 	page := "a\n<!-- generated: example docs/testdata ExampleSum -->\nold\n<!-- end -->\nb\n"
 	used := map[string]bool{}
@@ -148,8 +146,8 @@ func TestRegenerate(t *testing.T) {
 	assert.ErrorContains(t, err, "ExampleNone")
 }
 
-// exampleBlock gives the body of an example function, which its package's tests
-// compile and run: words are the package's folder and the function.
+// exampleBlock returns the body of an example function, which its package's tests compile and run:
+// words are the package's folder and the function.
 func exampleBlock(words []string) (string, error) {
 	if len(words) != 2 {
 		return "", fmt.Errorf("want a folder and a function, got %q", words)
@@ -169,8 +167,8 @@ func exampleBlock(words []string) (string, error) {
 	return "```go\n" + dedent(string(body)) + "```", nil
 }
 
-// codeBlock gives whole declarations out of a package's tests, with their comments:
-// words are the package's folder and the names, those of methods as "type.method".
+// codeBlock returns whole declarations from a package's tests, with their comments: words are the
+// package's folder and the names, those of methods as "type.method".
 func codeBlock(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("want a folder and names, got %q", words)
@@ -197,8 +195,7 @@ func codeBlock(words []string) (string, error) {
 	return "```go\n" + strings.Join(parts, "\n") + "```", nil
 }
 
-// declared finds a declaration in the tests of a package, with the text that it is
-// in.
+// declared finds a declaration in the tests of a package, with its source text.
 func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
 	files, err := testFiles(folder)
 	if err != nil {
@@ -220,8 +217,7 @@ type testFile struct {
 	tree *ast.File
 }
 
-// parsed keeps the tests of the folders that were asked for: pages show many
-// declarations of the same packages.
+// parsed caches the tests of folders, because pages show many declarations of the same packages.
 var parsed = struct {
 	sync.Mutex
 	folders map[string][]testFile
@@ -280,7 +276,7 @@ func namesOf(decl ast.Decl) []string {
 	return nil
 }
 
-// dedent takes one tab off each line, and the empty lines around all.
+// dedent removes one tab from each line, and surrounding empty lines.
 func dedent(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainer are words that the pages did without once they were written for their readers,
-// and what they say instead. Quotations keep their words.
+// plainer are words that the pages avoid, with replacements. Quotations keep their words.
 var plainer = map[string]string{
 	`\bmends?\b`:           "fix",
 	`\bfor ever\b`:         "forever",

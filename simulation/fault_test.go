@@ -429,6 +429,9 @@ func acquireAndRelease(c *simulation.Client) {
 // Whatever is counted is in the list of what can be, and what a thousand runs count is
 // most of it.
 func TestCounters(t *testing.T) {
+	if raced {
+		t.Skip("these runs are played without the race detector")
+	}
 	all := simulation.Counters()
 	assert.True(t, slices.IsSorted(all))
 	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")

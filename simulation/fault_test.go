@@ -427,6 +427,9 @@ func acquireAndRelease(c *simulation.Client) {
 
 // Everything counted is in the list of counters, and a thousand runs count most of the list.
 func TestCounters(t *testing.T) {
+	if raced {
+		t.Skip("these runs are played without the race detector")
+	}
 	all := simulation.Counters()
 	assert.True(t, slices.IsSorted(all))
 	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")

@@ -21,6 +21,9 @@ import (
 
 // Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
 func TestNothingUnexpected(t *testing.T) {
+	if raced {
+		t.Skip("these runs are played without the race detector")
+	}
 	p := DefaultPlan()
 	p.Seeds, p.ScenarioSeeds, p.CurveSeeds = few(3), 0, 0
 	r, err := Play(t.Context(), p, Pool{})

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a driver that answers with what a test has put in, and keeps what it
-// was asked.
+// script is a driver that gives a test's answers, and records the queries.
 type script struct {
 	queries  []string
 	args     [][]driver.NamedValue

@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeTheDatabase: what is refused on its own sends no statement.
+// TestRefusedBeforeTheDatabase: a bad argument is refused without a statement.
 func TestRefusedBeforeTheDatabase(t *testing.T) {
 	s := &script{}
 	g := newGuard(t, s)
@@ -77,8 +77,8 @@ func TestRefusedBeforeTheDatabase(t *testing.T) {
 	assert.Empty(t, s.queries)
 }
 
-// TestStatements holds the statements to their text: what they do is tested on
-// real databases, in package sqlguardtest. Every table has its schema.
+// TestStatements compares the text of the statements; package sqlguardtest tests their effect on
+// real databases. Every table has its schema.
 func TestStatements(t *testing.T) {
 	for _, c := range []struct {
 		dialect        sqlguard.Dialect
@@ -120,7 +120,7 @@ func TestForgetFails(t *testing.T) {
 	assert.False(t, known)
 }
 
-// TestNotMade: what New or NewTable has not made answers with an error.
+// TestNotMade: a guard or table that New or NewTable didn't make returns an error.
 func TestNotMade(t *testing.T) {
 	ctx := t.Context()
 	db := openScript(t, &script{})

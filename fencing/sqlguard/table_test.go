@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// rows is a result that changed so many rows; a negative one does not know.
+// rows is a result that changed this many rows; a negative number means unknown.
 type rows int64
 
 func (rows) LastInsertId() (int64, error) { return 0, errors.New("no identifier") }

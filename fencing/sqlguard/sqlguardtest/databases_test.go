@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// database is an empty one for a single test.
+// database is an empty database for a single test.
 type database struct {
 	*sql.DB
 	dialect sqlguard.Dialect
@@ -49,7 +49,7 @@ func inSQLiteWith(t *testing.T, options string) database {
 
 var schemas atomic.Int64
 
-// inPostgreSQL gives a database whose connections see a schema of their own.
+// inPostgreSQL makes a database whose connections see a separate schema.
 func inPostgreSQL(t *testing.T) database {
 	t.Helper()
 	needPostgres(t)
@@ -87,7 +87,7 @@ func (db database) exec(t *testing.T, query string, args ...any) {
 	require.NoError(t, err)
 }
 
-// number gives the one number that a query gives, -1 for no row.
+// number returns the single number of a query's result, -1 for no row.
 func (db database) number(t *testing.T, query string, args ...any) int64 {
 	t.Helper()
 	var n int64

@@ -76,10 +76,9 @@ func TestRollbackLeavesNoMark(t *testing.T) {
 	})
 }
 
-// waiting runs f and, once it waits for a lock of another transaction, runs
-// release; it gives f's error. On SQLite a waiting statement cannot be seen from outside, and f
-// gets a moment instead; a lock that failed to make it wait would still be found,
-// because f would have ended before release.
+// waiting runs f and, once it waits for a lock of another transaction, runs release; it returns f's
+// error. A waiting statement on SQLite cannot be seen from outside, so f gets a moment instead. A
+// lock that doesn't make it wait would still be found, because f would end before release.
 func (db database) waiting(t *testing.T, release func(), f func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -99,9 +98,9 @@ func (db database) waiting(t *testing.T, release func(), f func() error) error {
 	return <-done
 }
 
-// TestRace: two transactions with tokens 33 and 34, in both orders, on a mark that
-// is new and on one that is there, the first one committing or rolling back.
-// The second waits for the end of the first and is then judged by what is left.
+// TestRace: two transactions with tokens 33 and 34, in both orders, on a new mark and on an
+// existing one. The first one commits or rolls back. The second waits for its end and is then
+// judged by the resulting mark.
 func TestRace(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		g := db.guard(t)
@@ -146,9 +145,8 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// TestAdmitSeesWhatAStaleWriterWrote is the story of 33 and 34: A writes 110 in a
-// transaction under 33; B's Admit waits for it, so B reads 110 and not 100, and
-// A's next write is refused.
+// TestAdmitSeesWhatAStaleWriterWrote is the story of 33 and 34: A writes 110 in a transaction under
+// 33; B's Admit waits for it, so B reads 110 and not 100, and A's next write is refused.
 func TestAdmitSeesWhatAStaleWriterWrote(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx, g := t.Context(), db.guard(t)
@@ -166,8 +164,8 @@ func TestAdmitSeesWhatAStaleWriterWrote(t *testing.T) {
 	})
 }
 
-// TestConcurrentTransactions: holders of rising tokens write the token in one
-// transaction with the check; what is written never goes back.
+// TestConcurrentTransactions: holders of rising tokens write the token in one transaction with the
+// check; the written value never goes back.
 func TestConcurrentTransactions(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx, g := t.Context(), db.guard(t)
@@ -199,8 +197,8 @@ func TestConcurrentTransactions(t *testing.T) {
 	})
 }
 
-// TestIsolation: above READ COMMITTED, PostgreSQL refuses a mark that was raised
-// since the snapshot; the error comes as it is, and running again gives the verdict.
+// TestIsolation: above READ COMMITTED, PostgreSQL refuses a mark that was raised since the
+// snapshot; its error is returned unchanged, and another try gives the verdict.
 func TestIsolation(t *testing.T) {
 	db := inPostgreSQL(t)
 	ctx, g := t.Context(), db.guard(t)
@@ -239,9 +237,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestGivingUp: a caller that waits for a lock stops with its context. Its
-// statement is under way then, so whether the mark is raised stays open; either
-// way the token passes when it is shown again.
+// TestGivingUp: a caller that waits for a lock stops with its context. Its statement is in flight
+// then, so the mark may or may not be raised; either way the token passes when it is shown again.
 func TestGivingUp(t *testing.T) {
 	db := inPostgreSQL(t)
 	g := db.guard(t)
@@ -257,7 +254,7 @@ func TestGivingUp(t *testing.T) {
 	assert.ErrorIs(t, g.Check(t.Context(), "r", 33), fencing.ErrStale)
 }
 
-// TestBusy: SQLite's own error comes through, and nothing is changed.
+// TestBusy: SQLite's own error is returned, and nothing is changed.
 func TestBusy(t *testing.T) {
 	db := inSQLiteWith(t, "_pragma=busy_timeout(0)")
 	ctx, g := t.Context(), db.guard(t)
@@ -276,8 +273,8 @@ func TestBusy(t *testing.T) {
 	assert.EqualValues(t, 33, db.number(t, mark, "r"))
 }
 
-// TestOldSnapshot: a transaction that has read before the check cannot go on when
-// another one has written since.
+// TestOldSnapshot: a transaction that has read before the check cannot continue after another one
+// has written.
 func TestOldSnapshot(t *testing.T) {
 	db := inSQLite(t)
 	ctx, g := t.Context(), db.guard(t)
@@ -291,7 +288,7 @@ func TestOldSnapshot(t *testing.T) {
 	assert.Equal(t, 5, e.Code()&0xff)
 }
 
-// TestForeignMarks: the schema keeps out what is no token.
+// TestForeignMarks: the schema refuses values that aren't tokens.
 func TestForeignMarks(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		db.guard(t)
@@ -307,8 +304,8 @@ func TestForeignMarks(t *testing.T) {
 	})
 }
 
-// TestOtherTable: marks can be kept in a table whose columns have no checks, and
-// what is no token there is an error.
+// TestOtherTable: marks can be kept in a table without column checks, and a value there that isn't
+// a token is an error.
 func TestOtherTable(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx := t.Context()
@@ -351,8 +348,8 @@ func TestNoTable(t *testing.T) {
 	})
 }
 
-// TestMarksSurviveReopening: the upsert is committed, not left to a driver that
-// has not read to the end.
+// TestMarksSurviveReopening: the upsert is committed, not left to a driver that has not read to the
+// end.
 func TestMarksSurviveReopening(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		g := db.guard(t)
@@ -399,10 +396,10 @@ func TestOneTableForAllConnections(t *testing.T) {
 	})
 }
 
-// TestSavepoint shows what the documentation warns of, and its cure: a rollback
-// to a savepoint takes a check back, and a second check notices.
+// TestSavepoint shows the documented mistake and its fix: a rollback to a savepoint undoes a check,
+// and a second check notices.
 func TestSavepoint(t *testing.T) {
-	db := inPostgreSQL(t) // SQLite has one writer: nobody gets in between
+	db := inPostgreSQL(t) // SQLite has one writer: no other can get in between
 	ctx, g := t.Context(), db.guard(t)
 	begin := func() *sql.Tx {
 		tx := db.begin(t, nil)
@@ -426,7 +423,7 @@ func TestSavepoint(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestForgetWaits: a mark is not forgotten under a transaction that holds it.
+// TestForgetWaits: a mark is not deleted under a transaction that holds it.
 func TestForgetWaits(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx, g := t.Context(), db.guard(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// deposit is what docs/fencing.md shows: the check is the first statement of the
-// transaction that reads and writes.
+// deposit is the code in docs/fencing.md: the check is the first statement of the transaction that
+// reads and writes.
 func deposit(ctx context.Context, db *sql.DB, guard *sqlguard.Guard, token fencing.Token, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

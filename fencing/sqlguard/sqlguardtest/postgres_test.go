@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// cluster is a PostgreSQL server of these tests' own, on a Unix socket in a
-// directory of its own; or the reason why there is none.
+// cluster is a PostgreSQL server for these tests, on a Unix socket in its own directory; or the
+// reason why there is none.
 type cluster struct {
 	dir    string
 	server *exec.Cmd
@@ -61,7 +61,7 @@ func (c *cluster) start() error {
 	if err != nil {
 		return err
 	}
-	// Short, since the path of a Unix socket is limited to about 100 bytes.
+	// Short, because the path of a Unix socket is limited to about 100 bytes.
 	if c.dir, err = os.MkdirTemp("/tmp", "pg"); err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func postgresBin() (string, error) {
 	return "", errNoPostgres
 }
 
-// unprivileged gives dir to a user without privileges and says how to run as it,
-// since PostgreSQL refuses to run as root. For anybody else it does nothing.
+// unprivileged gives dir to a user without privileges and returns how to run as that user, because
+// PostgreSQL refuses to run as root. For other users it does nothing.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -189,8 +189,8 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	return nil, errors.New("running as root, and there is neither a user postgres nor nobody to run PostgreSQL as")
 }
 
-// needPostgres skips the test when the programs are missing, unless they are
-// required; any other failure to start is one.
+// needPostgres skips the test if the programs are missing and not required; any other failure to
+// start fails it.
 func needPostgres(t *testing.T) {
 	t.Helper()
 	switch {

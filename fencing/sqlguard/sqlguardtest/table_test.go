@@ -69,8 +69,8 @@ func TestUpdateEndedContext(t *testing.T) {
 	})
 }
 
-// TestUpdateRace: two holders on one row, in both orders; the later one in time
-// waits, and is then judged by what the first has left.
+// TestUpdateRace: two holders on one row, in both orders; the later one waits, and is then judged
+// by the row that the first has left.
 func TestUpdateRace(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		table := db.accounts(t)
@@ -147,7 +147,7 @@ func TestKeyThatIsNotUnique(t *testing.T) {
 	})
 }
 
-// TestNarrowFence: a fence column of 32 bits fails aloud for a token beyond it.
+// TestNarrowFence: a fence column of 32 bits fails with an error for a token beyond it.
 func TestNarrowFence(t *testing.T) {
 	db := inPostgreSQL(t)
 	db.exec(t, "CREATE TABLE narrow (id INTEGER PRIMARY KEY, fence INTEGER)")
@@ -158,7 +158,7 @@ func TestNarrowFence(t *testing.T) {
 	assert.ErrorContains(t, table.Admit(t.Context(), db.DB, 1, 1<<40), "out of range")
 }
 
-// TestForgetRow: the mark of one row is dropped, and nothing else of it.
+// TestForgetRow: only the mark of one row is dropped.
 func TestForgetRow(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx, table := t.Context(), db.accounts(t)
@@ -176,7 +176,7 @@ func TestForgetRow(t *testing.T) {
 	})
 }
 
-// TestFenceThatIsNoToken: what no holder can have left is not called stale.
+// TestFenceThatIsNoToken: a mark that no holder can have left is not called stale.
 func TestFenceThatIsNoToken(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx, table := t.Context(), db.accounts(t)
@@ -190,8 +190,8 @@ func TestFenceThatIsNoToken(t *testing.T) {
 	})
 }
 
-// TestMissingColumn: SQLite reads a quoted name that is no column as a text,
-// which must not happen: every row has the key 'nr' then.
+// TestMissingColumn: SQLite reads a quoted name without a column as a text, which must not happen:
+// then every row would have the key 'nr'.
 func TestMissingColumn(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
 		ctx := t.Context()

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// deposit is the code in docs/fencing.md: the check is the first statement of the transaction that
+// deposit adds to a balance: the check is the first statement of the transaction that
 // reads and writes.
 func deposit(ctx context.Context, db *sql.DB, guard *sqlguard.Guard, token fencing.Token, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)

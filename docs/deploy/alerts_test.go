@@ -55,7 +55,7 @@ var troubles = []trouble{
 	{"two servers restart empty", func(s []*quorumtest.Server) { s[0].Restart(false); s[1].Restart(false) },
 		[]string{"RedlockMajorityInQuarantine", "RedlockReleaseNotHeld", "RedlockLeaseLost", "RedlockServerInQuarantine"}, false},
 	{"a clock is set forward", func(s []*quorumtest.Server) { s[2].StepClock(time.Hour) }, []string{"RedlockClockJumped", "RedlockServerInQuarantine"}, false},
-	{"somebody deletes the keys", func(s []*quorumtest.Server) {
+	{"the keys are deleted", func(s []*quorumtest.Server) {
 		for _, server := range s {
 			for _, key := range server.Keys() {
 				server.Delete(key)

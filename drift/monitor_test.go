@@ -188,7 +188,7 @@ func TestMonitorNoticesEveryStep(t *testing.T) {
 
 		// From there it accepts the clock as it is.
 		_, _, ok := m.Rate()
-		require.False(t, ok, "the rate is counted anew")
+		require.False(t, ok, "the rate is counted again")
 		for range h.IntN(5) {
 			jump, jumped := m.Observe(h.observe())
 			require.False(t, jumped, "seed %d: %v", seed, jump)

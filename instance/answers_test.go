@@ -153,14 +153,14 @@ func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), t
 // nothing needs no delete, and waiters learn that they can't be notified.
 func TestServersThatLackCommands(t *testing.T) {
 	for lacking, c := range map[string]struct {
-		listens, enlists, acquires, releases bool
+		subscribes, enqueues, acquires, releases bool
 	}{
 		"EVALSHA":   {acquires: true, releases: true}, // as without Lua
-		"INCR":      {listens: true, enlists: true, releases: true},
-		"SUBSCRIBE": {enlists: true, acquires: true, releases: true},
-		"PUBLISH":   {enlists: true, acquires: true, releases: true},
-		"RPUSH":     {listens: true, acquires: true, releases: true},
-		"DEL":       {listens: true, enlists: true, acquires: true},
+		"INCR":      {subscribes: true, enqueues: true, releases: true},
+		"SUBSCRIBE": {enqueues: true, acquires: true, releases: true},
+		"PUBLISH":   {enqueues: true, acquires: true, releases: true},
+		"RPUSH":     {subscribes: true, acquires: true, releases: true},
+		"DEL":       {subscribes: true, enqueues: true, acquires: true},
 	} {
 		t.Run(lacking, func(t *testing.T) {
 			r, s := real(t, Config{}, "--rename-command", lacking, "")
@@ -173,7 +173,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.False(t, v.Unsent)
 			}
 			s.MustAsk("SET", "held", "another client")
-			if v = enqueue(within(t), r, "held", "me"); c.enlists {
+			if v = enqueue(within(t), r, "held", "me"); c.enqueues {
 				require.NoError(t, v.Err)
 			} else {
 				failed(t, v, ErrCommand)
@@ -187,7 +187,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			sub, err := r.Subscribe(within(t))
-			if c.listens {
+			if c.subscribes {
 				require.NoError(t, err)
 				require.NoError(t, sub.Close())
 				return

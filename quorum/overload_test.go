@@ -75,7 +75,7 @@ func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 			assert.ErrorContains(t, err, says)
 		}
 		mu.Lock()
-		assert.ErrorIs(t, told[len(told)-1], wire.ErrOverloaded, "hooks are told as well")
+		assert.ErrorIs(t, told[len(told)-1], wire.ErrOverloaded, "hooks report it as well")
 		mu.Unlock()
 
 		lease, err := f.Acquire(f.ctx, "late")

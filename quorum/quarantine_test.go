@@ -96,7 +96,7 @@ func TestServersThatNeedNoQuarantine(t *testing.T) {
 		"up for long, never served":     {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, 0 }, false},
 		"up for long, the rest hidden":  {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, -1 }, true},
 		"served for longer than up":     {func(id *wire.Identity) { id.Uptime, id.Served = 0, time.Hour }, false},
-		"hidden: nothing is told":       {func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
+		"hidden: nothing is shown":      {func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
 		"uptime alone is hidden":        {func(id *wire.Identity) { id.Uptime = -1 }, false},
 		"uptime and mark are hidden":    {func(id *wire.Identity) { id.Uptime, id.Served = -1, -1 }, true},
 		"run ID alone is hidden":        {func(id *wire.Identity) { id.RunID = "" }, false},

@@ -595,7 +595,7 @@ func TestCloseWhileSubscribing(t *testing.T) {
 
 // If servers cannot agree on a token, or a majority is down, waiting processes try again after
 // their pauses: those whose rounds are lost do not notify each other.
-func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
+func TestWaitersDoNotNotifyEachOtherWhereAMajorityIsDown(t *testing.T) {
 	kill := func(alive int) func(*fixture) {
 		return func(f *fixture) {
 			for i, s := range f.servers {

@@ -139,7 +139,7 @@ func digests(t testing.TB, runs uint64) []string {
 	return lines
 }
 
-var rewrite = flag.Bool("update", false, "write testdata/digests.txt anew")
+var rewrite = flag.Bool("update", false, "rewrite testdata/digests.txt")
 
 // The traces of a thousand seeds are the same as when the file was written: on this machine and on
 // others, without the race detector and with it, which changes the scheduling of goroutines more

@@ -517,7 +517,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			id.ReplID = "constant"
 			return id
 		}}, "restart"},
-		"run id is drawn anew": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
+		"run id changes": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
 			var n atomic.Int64
 			return func(_ *Server, id wire.Identity) wire.Identity {
 				id.RunID = fmt.Sprint(n.Add(1))
@@ -535,7 +535,7 @@ func TestCheckFindsMutants(t *testing.T) {
 				return id
 			}
 		}()}, "probe"},
-		"the mark is never left anew": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
+		"the mark is never renewed": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
 			id.Epoch = "1"
 			return id
 		}}, "mark"},

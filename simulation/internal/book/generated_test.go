@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
+var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
 // stale is the text of a failure.
 const stale = `%s is stale: the code says something else now.

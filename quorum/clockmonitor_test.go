@@ -120,14 +120,14 @@ func TestThreeJumpsOnAFullLease(t *testing.T) {
 }
 
 func TestAStepBackIsSeenToo(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		time.Sleep(5 * time.Second) // not back behind the mark
 		f.warmUp(f.Coordinator)
 		f.servers[1].StepClock(-3 * time.Second)
 		f.acquire("k")
 		synctest.Wait()
-		events := told.seen()
+		events := reported.seen()
 		require.Len(t, events, 1)
 		assert.Equal(t, "B", events[0].Instance)
 		assert.InDelta(t, float64(-3*time.Second), float64(events[0].Jump.By), float64(40*ms), "at least")
@@ -136,21 +136,21 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 		require.NotNil(t, report.Instances[1].Quarantine)
 		assert.Equal(t, quorum.ClockJumped, report.Instances[1].Quarantine.Reason)
 		assert.Nil(t, report.Instances[0].Quarantine)
-	}, told.hook)
+	}, reported.hook)
 }
 
 // The clocks are read regularly even if no lock is taken. Otherwise a jump could look like a
 // difference in rates.
 func TestAJumpIsNoticedWhileIdle(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		f.warmUp(f.Coordinator)
 		time.Sleep(time.Hour)
-		require.Empty(t, told.seen())
+		require.Empty(t, reported.seen())
 		f.each(step(100*ms), 0, 1)
 		time.Sleep(5 * time.Second) // half of MaxTTL
 		synctest.Wait()
-		events := told.seen()
+		events := reported.seen()
 		require.Len(t, events, 2)
 		for _, e := range events {
 			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at least")
@@ -164,7 +164,7 @@ func TestAJumpIsNoticedWhileIdle(t *testing.T) {
 		before := len(f.servers[0].Log())
 		time.Sleep(time.Hour)
 		assert.Len(t, f.servers[0].Log(), before)
-	}, told.hook)
+	}, reported.hook)
 }
 
 func TestClockEverySaysHowOften(t *testing.T) {
@@ -190,7 +190,7 @@ func TestClockEverySaysHowOften(t *testing.T) {
 // Slow and uneven answers widen the bounds; they are no jumps. Nor is a clock that gains within the
 // rate allowance.
 func TestSlowAnswersAreNoJumps(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var mu sync.Mutex
@@ -210,24 +210,24 @@ func TestSlowAnswersAreNoJumps(t *testing.T) {
 			f.servers[0].StepClock(500 * time.Microsecond)
 			f.servers[1].StepClock(-500 * time.Microsecond)
 		}
-		assert.Empty(t, told.seen())
-	}, told.hook)
+		assert.Empty(t, reported.seen())
+	}, reported.hook)
 }
 
 func TestAClockThatRunsOffIsSeen(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		f.warmUp(f.Coordinator)
 		for range 60 {
 			time.Sleep(time.Second)
 			f.servers[0].StepClock(80 * ms) // chrony's largest slew
 		}
-		events := told.seen()
+		events := reported.seen()
 		require.NotEmpty(t, events)
 		for _, e := range events {
 			assert.Equal(t, "A", e.Instance)
 		}
-	}, told.hook)
+	}, reported.hook)
 }
 
 // A quarantine for a jump ends by the monotonic clock alone. Trust doesn't lift it.
@@ -253,17 +253,17 @@ func TestTrustDoesNotLiftAJump(t *testing.T) {
 // safe side: a wrong time source that stepped this machine and the servers alike would look the
 // same.
 func TestASuspensionLooksLikeAJumpOfAll(t *testing.T) {
-	var told jumps
+	var reported jumps
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
-		f := newFixture(t, 3, withSkew(clk), told.hook)
+		f := newFixture(t, 3, withSkew(clk), reported.hook)
 		f.warmUp(f.Coordinator)
 		clk.stepMono(-time.Minute)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		assert.Len(t, told.seen(), 3)
+		assert.Len(t, reported.seen(), 3)
 	})
 }
 

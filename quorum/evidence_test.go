@@ -269,8 +269,8 @@ func TestTheFirstEpochOfARunningClient(t *testing.T) {
 // waits for a full quarantine.
 func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 	for name, hide := range map[string]func(*wire.Identity){
-		"control: told": nil,
-		"hidden":        func(id *wire.Identity) { id.RunID = "" },
+		"control: shown": nil,
+		"hidden":         func(id *wire.Identity) { id.RunID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -229,7 +229,7 @@ func FuzzParseHandle(f *testing.F) {
 
 // The sender's lease ends at once, and each of its methods says why.
 func TestHandingOffEndsTheLease(t *testing.T) {
-	var told []error
+	var reported []error
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
@@ -246,8 +246,8 @@ func TestHandingOffEndsTheLease(t *testing.T) {
 		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrHandedOff)
 		_, err := lease.HandOff(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrHandedOff)
-		require.Len(t, told, 1)
-		require.ErrorIs(t, told[0], quorum.ErrHandedOff)
+		require.Len(t, reported, 1)
+		require.ErrorIs(t, reported[0], quorum.ErrHandedOff)
 		// Nothing extends it, and nothing deletes it.
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Len(t, f.left(), 5)
@@ -258,7 +258,7 @@ func TestHandingOffEndsTheLease(t *testing.T) {
 			assert.NotContains(t, f.ops(i), wire.Release)
 		}
 	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e.Err) }
+		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { reported = append(reported, e.Err) }
 		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
 	})
 }

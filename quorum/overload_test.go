@@ -45,10 +45,10 @@ func TestAcquisitionsLeaveRoomForWhatIsHeld(t *testing.T) {
 // when there is capacity.
 func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 	var mu sync.Mutex
-	var told []error
+	var reported []error
 	play(t, 3, func(f *fixture) {
 		mu.Lock()
-		told = nil
+		reported = nil
 		mu.Unlock()
 		f.warm()
 		f.slow(20*ms, 20*ms)
@@ -75,7 +75,7 @@ func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 			assert.ErrorContains(t, err, says)
 		}
 		mu.Lock()
-		assert.ErrorIs(t, told[len(told)-1], wire.ErrOverloaded, "hooks report it as well")
+		assert.ErrorIs(t, reported[len(reported)-1], wire.ErrOverloaded, "hooks report it as well")
 		mu.Unlock()
 
 		lease, err := f.Acquire(f.ctx, "late")
@@ -92,7 +92,7 @@ func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, e.Err)
+			reported = append(reported, e.Err)
 		}
 	})
 }

@@ -25,11 +25,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // site is a guarded handler that records the requests that reached it.
 type site struct {
-	guard   fencing.Guard
-	http    http.Handler
-	reached int
-	token   fencing.Token // of the last request that reached the handler
-	told    []error       // what OnUnavailable was told
+	guard    fencing.Guard
+	http     http.Handler
+	reached  int
+	token    fencing.Token // of the last request that reached the handler
+	reported []error       // the errors that OnUnavailable got
 }
 
 func newSite(t *testing.T, g fencing.Guard, methods map[string]httpguard.Action) *site {
@@ -41,7 +41,7 @@ func configured(t *testing.T, c httpguard.Config) *site {
 	t.Helper()
 	s := &site{guard: c.Guard}
 	c.Resource = func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
-	c.OnUnavailable = func(_ *http.Request, err error) { s.told = append(s.told, err) }
+	c.OnUnavailable = func(_ *http.Request, err error) { s.reported = append(s.reported, err) }
 	if c.Accept == nil {
 		c.Accept = httpguard.AcceptAny
 	}
@@ -215,7 +215,7 @@ func TestGuardUnavailable(t *testing.T) {
 		assert.NotContains(t, w.Body.String(), "10.0.0.7")
 	}
 	assert.Zero(t, s.reached)
-	assert.Equal(t, []error{down, down}, s.told)
+	assert.Equal(t, []error{down, down}, s.reported)
 }
 
 func TestUnavailableWithoutHook(t *testing.T) {
@@ -329,11 +329,11 @@ func TestOnlyWhatIsAcceptedLeavesAMark(t *testing.T) {
 	assert.NotContains(t, problem(t, w).Detail, "real", "the error's text stays here")
 	assert.Zero(t, m.Len())
 	assert.Zero(t, s.reached)
-	assert.Empty(t, s.told)
+	assert.Empty(t, s.reported)
 
 	assert.Equal(t, http.StatusOK, request("GET", "/real", "7", "holder").Code)
 	assert.Equal(t, http.StatusConflict, request("PUT", "/real", "6", "holder").Code)
-	assert.Equal(t, http.StatusForbidden, request("PUT", "/real", "6", "stranger").Code, "a stranger is not told the mark")
+	assert.Equal(t, http.StatusForbidden, request("PUT", "/real", "6", "stranger").Code, "a stranger does not see the mark")
 	assert.Equal(t, http.StatusOK, s.do("GET", "/junk").Code, "without a token there is nothing to accept")
 }
 
@@ -345,8 +345,8 @@ func TestAcceptCannotAnswer(t *testing.T) {
 		w := s.do("PUT", "/r", "1")
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code, "%v", cause)
 		assert.NotContains(t, w.Body.String(), "10.0.0.7")
-		require.Len(t, s.told, 1)
-		assert.ErrorIs(t, s.told[0], cause)
+		require.Len(t, s.reported, 1)
+		assert.ErrorIs(t, s.reported[0], cause)
 		assert.Zero(t, m.Len()+s.reached)
 	}
 }
@@ -380,8 +380,8 @@ func TestTokenFromAhead(t *testing.T) {
 		assert.Zero(t, p.Highest)
 	}
 	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
-	require.Len(t, s.told, 2)
-	assert.ErrorIs(t, s.told[0], fencing.ErrAhead)
+	require.Len(t, s.reported, 2)
+	assert.ErrorIs(t, s.reported[0], fencing.ErrAhead)
 }
 
 // TestHeaderDroppedByAProxy: a proxy removes the headers that the Connection header names. A read

@@ -34,8 +34,8 @@ import (
 // mistake is a mistake of operators: a row of the table in troubleshooting.md.
 type mistake struct {
 	name, fix string
-	// forGood says that waiting doesn't help: Acquire gives up at once.
-	forGood bool
+	// permanent says that waiting doesn't help: Acquire gives up at once.
+	permanent bool
 	// make makes the mistake, and returns the resulting error.
 	make func(m *mistakes) error
 }
@@ -219,8 +219,8 @@ func TestOperatorMistakes(t *testing.T) {
 			err := one.make(&mistakes{t: t})
 			require.Error(t, err)
 			var own interface{ Permanent() bool }
-			forGood := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, wire.ErrSetMismatch)
-			assert.Equal(t, one.forGood, forGood, "%v", err)
+			permanent := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, wire.ErrSetMismatch)
+			assert.Equal(t, one.permanent, permanent, "%v", err)
 			line, _, _ := strings.Cut(err.Error(), "\n")
 			assert.NotContains(t, line, "secret", "a password")
 			fresh.Rows = append(fresh.Rows, mistakeOnPaper{one.name, onPaper(line), one.fix})

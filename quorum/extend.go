@@ -10,15 +10,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Extend gives the lease a new TTL from now. It needs a quorum of instances that are not in
+// Extend gives the lease its TTL (Terms.TTL) from now on. It needs a quorum of instances that are not in
 // quarantine and on which the key is still the lease's. It also restores the lease on instances
 // that lack it (after a restart, after a late grant, or after another client's key expired).
 // These never count towards the quorum: otherwise an expired lease could be revived under an
 // old token.
 //
 // The new validity counts from just before the extension was sent. If the extension isn't won,
-// or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the old deadline
-// stands. In the first case another try may succeed. If so many instances say that the key is
+// Terms.MaxLife leaves nothing to gain, or the lease lasts for longer than that already (see
+// ExtendTo), the error Is ErrNotExtended and the old deadline stands. In the first case another
+// try may succeed. If so many instances say that the key is
 // not the lease's that no quorum can have it, the lease ends at once, and the error Is ErrLost.
 // After the deadline the error is ErrExpired, and no instance is asked. Other errors:
 // ErrReleased, ErrHandedOff and ErrClosed if that ended the lease, ErrConfig for a nil lease,
@@ -28,7 +29,32 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
 	}
-	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
+	return l.extendTo(ctx, l.terms.TTL)
+}
+
+// ExtendTo is Extend with another TTL than Terms.TTL, once: whole milliseconds, with the range of
+// Terms.TTL, so at most MaxTTL less the time for which an instance's connections stay open
+// (Instance.ConnLife). Terms.MaxLife may cut it. Later extensions by Extend and KeepAlive have
+// Terms.TTL again.
+//
+// No extension shortens a lease: if it lasts for longer than ttl already, the error Is
+// ErrNotExtended and the old deadline stands. For a ttl outside of the range the error is
+// ErrConfig. In both cases no instance is asked. Other errors are those of Extend.
+func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
+	if l == nil {
+		return errNoLease
+	}
+	terms := *l.terms
+	terms.TTL, terms.MaxLife = ttl, 0 // which cuts it
+	//guard:extension-covered  no extension is longer than MaxTTL
+	if err := l.state.c.validate(terms); err != nil {
+		return fmt.Errorf("ExtendTo: %w", err)
+	}
+	return l.extendTo(ctx, ttl)
+}
+
+func (l *Lease) extendTo(ctx context.Context, full time.Duration) error {
+	if _, more := l.nextTTL(full); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
 	if err := l.enterExtension(ctx); err != nil {
@@ -39,8 +65,11 @@ func (l *Lease) Extend(ctx context.Context) error {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
 	decided := make(chan *extension, 1)
-	e, err := l.newExtension(ctx, l.state.c.cfg.InstanceTimeout, decided)
+	e, err := l.newExtension(ctx, full, l.state.c.cfg.InstanceTimeout, decided)
 	if e == nil {
+		if left, length := l.Validity(), l.state.c.cfg.Drift.Validity(full, 0); err == nil && length < left {
+			err = l.extendError(fmt.Errorf("%w: a TTL of %v is a validity of %v, and it has one of %v; no extension shortens a lease", ErrNotExtended, full, length, left), nil, nil)
+		}
 		return err
 	}
 	l.state.c.send(e)
@@ -73,15 +102,15 @@ type extensionBuffer struct {
 	partBuffer   [usual]part
 }
 
-// newExtension makes an extension, while no other one is under way, because MaxLife leaves less
-// with time. timeout bounds each request to each instance. It returns none, and perhaps an error,
-// if none is to be sent.
-func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided chan<- *extension) (*extension, error) {
+// newExtension makes an extension to full, while no other one is under way, because MaxLife leaves
+// less with time. timeout bounds each request to each instance. It returns none, and perhaps an
+// error, if none is to be sent.
+func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, decided chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
 	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
 	// key with less time than a longer one promised.
-	ttl, _ := l.nextTTL()
+	ttl, _ := l.nextTTL(full)
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
 	//guard:expired-not-extended  a lease that has expired is not extended

@@ -78,6 +78,9 @@ var policy = map[string][]string{
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 
+	// The protocol on servers, in one call.
+	"instance/redlock": {"instance", "quorum"},
+
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
@@ -163,7 +166,7 @@ func TestImportsPointDownwards(t *testing.T) {
 // Whoever imports the lock must not get what only tests and commands need.
 func TestImportersOfTheLockGetLittle(t *testing.T) {
 	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./fencing/...")
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./instance/redlock", "./fencing/...")
 	list.Dir, list.Stderr = "..", &stderr
 	out, err := list.Output()
 	require.NoError(t, err, stderr.String())

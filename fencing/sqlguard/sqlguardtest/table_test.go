@@ -113,8 +113,8 @@ func TestOwnStatement(t *testing.T) {
 		ctx, table := t.Context(), db.accounts(t)
 		add := func(id int, tok fencing.Token) error {
 			tx := db.begin(t, nil)
-			result, err := tx.ExecContext(ctx, db.sql(
-				"UPDATE accounts SET balance = balance + $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2"), 10, int64(tok), id)
+			query, args := db.bind("UPDATE accounts SET balance = balance + $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2", 10, int64(tok), id)
+			result, err := tx.ExecContext(ctx, query, args...)
 			require.NoError(t, err)
 			n, err := result.RowsAffected()
 			require.NoError(t, err)

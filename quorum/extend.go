@@ -37,6 +37,10 @@ func (l *Lease) Extend(ctx context.Context) error {
 // (Instance.ConnLife). Terms.MaxLife may cut it. Later extensions by Extend and KeepAlive have
 // Terms.TTL again.
 //
+// An instance that left an extension of this lease unanswered doesn't count for later ones with a
+// longer TTL: the first may still arrive there, and would shorten the key. If that leaves no quorum,
+// the lease can be extended to that shorter TTL only.
+//
 // No extension shortens a lease: if it lasts for longer than ttl already, the error Is
 // ErrNotExtended and the old deadline stands. For a ttl outside of the range the error is
 // ErrConfig. In both cases no instance is asked. Other errors are those of Extend.
@@ -176,6 +180,9 @@ func (e *extension) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
 		e.state.note(i, wire.Extend, ballot.Vote)
+		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent {
+			e.state.noteLate(i, e.cmd.TTL)
+		}
 		return
 	}
 	e.state.note(i, wire.Restore, ballot.Vote)
@@ -184,7 +191,15 @@ func (e *extension) answered(i int, second bool, ballot Ballot) {
 	}
 }
 
-func (e *extension) count(_ int, vote *wire.Vote) {
+// count takes in a vote. An instance keeps the key for what it granted only if nothing shortens it:
+// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL (see
+// Lease.ExtendTo), it may arrive after this one, when the instance has hung. With an equal or a
+// longer TTL the key only lives longer.
+func (e *extension) count(i int, vote *wire.Vote) {
+	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
+	if late := e.state.shorter(i, e.cmd.TTL); late > 0 && vote.Outcome == wire.Granted {
+		*vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.cmd.TTL)}
+	}
 	verdict := e.tally.Count(vote.Outcome)
 	if e.verdict == majority.Pending && verdict != majority.Pending {
 		e.verdict = verdict

@@ -2,6 +2,8 @@ package quorum_test
 
 import (
 	"errors"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -144,4 +147,74 @@ func TestExtendToFails(t *testing.T) {
 		assert.Equal(t, before, lease.Deadline())
 		assert.True(t, quorum.Retryable(err))
 	}, withMaxTTL(30*time.Second))
+}
+
+// An extension that an instance has left unanswered may arrive there after a longer one, when
+// the instance has hung: that instance may drop the key early, and doesn't count.
+func TestLateShorterExtension(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.kill(2)
+		f.servers[0].SetFate(only(wire.Extend, quorumtest.Fate{Before: 5 * time.Second}))
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
+		f.servers[0].SetFate(nil)
+		before := lease.Deadline()
+		err := lease.ExtendTo(f.ctx, 30*time.Second)
+		require.ErrorIs(t, err, quorum.ErrNotExtended)
+		require.ErrorIs(t, err, quorum.ErrTimeout)
+		assert.ErrorContains(t, err, "to 10s, which may still arrive and shorten this one, to 30s")
+		assert.Equal(t, before, lease.Deadline())
+		assert.Equal(t, 30*time.Second, f.remaining(0, "k"), "for now")
+		time.Sleep(6 * time.Second)
+		assert.Less(t, f.remaining(0, "k"), 10*time.Second, "it has arrived")
+
+		// One that isn't longer is in no danger.
+		require.NoError(t, lease.Extend(f.ctx))
+		require.NoError(t, lease.ExtendTo(f.ctx, 10*time.Second))
+	}, withMaxTTL(30*time.Second))
+}
+
+// Whatever extensions there are and however late they arrive, a quorum keeps the key for as
+// long as the holder counts on it.
+func TestAQuorumKeepsWhatIsPromised(t *testing.T) {
+	late := 0
+	for seed := range uint64(200) {
+		play(t, 3, func(f *fixture) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			lease := f.acquire("k")
+			if seed%2 == 0 {
+				lease.KeepAlive()
+			}
+			synctest.Wait()
+			var mu sync.Mutex
+			f.each(func(s *quorumtest.Server) {
+				s.SetFate(func(cmd wire.Request) (fate quorumtest.Fate) {
+					mu.Lock()
+					defer mu.Unlock()
+					if cmd.Op == wire.Extend && random.IntN(4) == 0 {
+						fate.Before = time.Duration(random.IntN(12_000)) * ms
+						late++
+					}
+					return fate
+				})
+			})
+			for range 60 {
+				if random.IntN(2) == 0 {
+					_ = lease.ExtendTo(f.ctx, []time.Duration{2, 5, 10, 20, 30}[random.IntN(5)]*time.Second)
+				}
+				time.Sleep(time.Duration(1+random.IntN(900)) * ms)
+				synctest.Wait()
+				keep := 0
+				for i := range f.servers {
+					if value, left, _ := f.servers[i].Get("k"); value == lease.Value() && left >= lease.Validity() {
+						keep++
+					}
+				}
+				require.True(t, keep >= 2 || lease.Err() != nil, "seed %d: %d servers keep it for %v", seed, keep, lease.Validity())
+			}
+			_ = lease.Release(f.ctx)
+		}, withMaxTTL(30*time.Second))
+	}
+	assert.Greater(t, late, 1000)
 }

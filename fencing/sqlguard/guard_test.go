@@ -171,7 +171,7 @@ func TestPGX(t *testing.T) {
 	require.ErrorIs(t, table.UpdateTx(ctx, sqlguard.PGX(tx), 7, 33, nil), tx.err)
 
 	tx.err = nil
-	_, err = sqlguard.PGX(tx).QueryContext(ctx, "SELECT 1")
+	_, err = sqlguard.PGX(tx).QueryContext(ctx, "SELECT 1") //nolint:rowserrcheck,sqlclosecheck // it never has rows
 	assert.ErrorContains(t, err, "pgx's own Query")
 	mysql, err := sqlguard.New(sqlguard.Config{DB: openScript(t, &script{}), Dialect: sqlguard.MySQL, Table: "d.m"})
 	require.NoError(t, err)

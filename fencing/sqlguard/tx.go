@@ -106,8 +106,10 @@ func number(ctx context.Context, tx Tx, query string, args ...any) (last sql.Nul
 			return last, 0, err
 		}
 		defer found.Close()
-		last, n, err = lastOf(found)
-		return last, n, err
+		if err := scan(found, &last, &n); err != nil {
+			return last, n, err
+		}
+		return last, n, found.Err()
 	}
 	found, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -118,19 +120,22 @@ func number(ctx context.Context, tx Tx, query string, args ...any) (last sql.Nul
 			err = closed
 		}
 	}()
-	return lastOf(found)
-}
-
-func lastOf(found interface {
-	Next() bool
-	Scan(dest ...any) error
-	Err() error
-}) (last sql.NullInt64, n int, err error) {
-	for found.Next() {
-		if err := found.Scan(&last); err != nil {
-			return last, n, err
-		}
-		n++
+	if err := scan(found, &last, &n); err != nil {
+		return last, n, err
 	}
 	return last, n, found.Err()
+}
+
+// scan reads rows to the end, or to the first error of Scan.
+func scan(found interface {
+	Next() bool
+	Scan(dest ...any) error
+}, last *sql.NullInt64, n *int) error {
+	for found.Next() {
+		if err := found.Scan(last); err != nil {
+			return err
+		}
+		*n++
+	}
+	return nil
 }

@@ -8,8 +8,9 @@ import "errors"
 //
 // It is false for nil, and if
 //   - the program or its configuration has to change, or an operator has to do something: ErrConfig,
-//     ErrHeldByCaller, ErrSetMismatch, ErrDuplicate, ErrCounter, ErrEviction, ErrHidden, or so many
-//     instances that fail for good, as with a wrong password, that the others are no quorum;
+//     ErrHeldByCaller, ErrSetMismatch, ErrDuplicate, ErrCounter (unless a clock catches up soon),
+//     ErrEviction, ErrHidden, or so many instances that fail for good, as with a wrong password, that
+//     the others are no quorum;
 //   - the caller's context ended (ErrInterrupted) or the Coordinator was closed (ErrClosed);
 //   - it is about a lease that is over: ErrLost, ErrExpired, ErrReleased, ErrHandedOff, ErrNotHeld,
 //     ErrUnreachable. Do then has called the work already: whether that may be repeated is the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -152,11 +153,19 @@ func (*wrapsNone) Unwrap() []error { return nil }
 func TestRetryableIsWhatAcquireWaitsFor(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
-		f.kill(0, 1)
+		f.hang(0, 1)
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrExhausted)
 		assert.True(t, quorum.Retryable(err))
 		_, err = f.TryAcquire(f.ctx, "k")
 		assert.True(t, quorum.Retryable(err))
+
+		f.resume(0, 1)
+		f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{true}) }, 0, 1)
+		began := f.elapsed()
+		_, err = f.Acquire(f.ctx, "k")
+		require.NotErrorIs(t, err, quorum.ErrExhausted)
+		assert.Equal(t, began, f.elapsed(), "at once")
+		assert.False(t, quorum.Retryable(err))
 	}, func(cfg *quorum.Config) { cfg.MaxTries = 3 })
 }

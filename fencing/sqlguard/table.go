@@ -239,7 +239,15 @@ func (t *Table) Forget(ctx context.Context, db *sql.DB, key any) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("sqlguard: forget %s: the driver does not tell the number of rows: %w", t.resource(key), err)
 	}
-	return n > 0, nil
+	if n > 0 || t.config.Dialect != MySQL {
+		return n > 0, nil
+	}
+	// MySQL counts no row that had no mark.
+	_, found, err := number(ctx, db, t.selectFence, key)
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget %s: %w", t.resource(key), err)
+	}
+	return found > 0, nil
 }
 
 // resource names a row in errors.

@@ -189,6 +189,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 		}},
 		"held for long": {do: func(_ *testing.T, _ *fixture, lease *quorum.Lease) { time.Sleep(lease.Validity()/10 + time.Second) }},
 		"another TTL":   {next: func(terms *quorum.Terms) { terms.TTL = 5 * time.Minute }},
+		"another note":  {next: func(terms *quorum.Terms) { terms.Note = "another" }},
 		"more validity": {do: func(_ *testing.T, _ *fixture, _ *quorum.Lease) { time.Sleep(5 * time.Second) },
 			next: func(terms *quorum.Terms) { terms.MinValidity = 590 * time.Second }},
 	} {

@@ -155,7 +155,12 @@ func ExampleCoordinator_Inspect() {
 	ctx := context.Background()
 	defer c.Close(ctx) //nolint:errcheck // an example
 
-	if _, err := c.TryAcquire(ctx, "k"); err != nil {
+	noted, err := c.WithTerms(func(terms *quorum.Terms) { terms.Note = "import of 12:00" })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := noted.TryAcquire(ctx, "k"); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -166,7 +171,7 @@ func ExampleCoordinator_Inspect() {
 		return
 	}
 	if held := found.Held(); held != nil {
-		fmt.Println(held.Owner, held.Instances, held.Remaining > 9*time.Second)
+		fmt.Printf("%s (%s) %v %v\n", held.Owner, held.Note, held.Instances, held.Remaining > 9*time.Second)
 	}
-	// Output: worker-7 [A B C] true
+	// Output: worker-7 (import of 12:00) [A B C] true
 }

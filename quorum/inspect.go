@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ type Inspection struct {
 type Holder struct {
 	// Owner is the holder's Config.Owner, empty if it has none.
 	Owner string
+	// Note is the lease's Terms.Note, empty if it has none.
+	Note string
 	// Here says that it is a lease of this Coordinator (in a RoundError of Acquire).
 	Here bool
 	// Value is the lock's value.
@@ -69,6 +72,9 @@ func (h *Holder) text() string {
 		text = fmt.Sprintf("held by %q", h.Owner)
 	default:
 		text = "held by another client"
+	}
+	if h.Note != "" {
+		text += fmt.Sprintf(" (%q)", h.Note)
 	}
 	switch {
 	case h.Remaining == wire.NoExpiry:
@@ -134,8 +140,8 @@ func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
 		case wire.Refused:
 			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
 			if i < 0 {
-				_, owner, _ := strings.Cut(vote.Holder, ":")
-				found.Holders = append(found.Holders, Holder{Owner: owner, Value: vote.Holder})
+				_, owner, note := readValue(vote.Holder)
+				found.Holders = append(found.Holders, Holder{Owner: owner, Note: note, Value: vote.Holder})
 				i = len(found.Holders) - 1
 			}
 			found.Holders[i].Instances = append(found.Holders[i].Instances, ballot.Instance)
@@ -167,7 +173,11 @@ func (i Inspection) String() string {
 		if h.Remaining == wire.NoExpiry {
 			left = "forever"
 		}
-		parts = append(parts, fmt.Sprintf("%s by %q on %s %s", kind, h.Owner, strings.Join(h.Instances, ", "), left))
+		holder := strconv.Quote(h.Owner)
+		if h.Note != "" {
+			holder += fmt.Sprintf(" (%q)", h.Note)
+		}
+		parts = append(parts, fmt.Sprintf("%s by %s on %s %s", kind, holder, strings.Join(h.Instances, ", "), left))
 	}
 	if len(i.Free) > 0 {
 		parts = append(parts, "free on "+strings.Join(i.Free, ", "))

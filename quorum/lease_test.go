@@ -317,6 +317,7 @@ func TestLeaseIsPrintedByItsName(t *testing.T) {
 func TestNilLease(t *testing.T) {
 	var lease *quorum.Lease
 	args := map[reflect.Type]reflect.Value{
+		reflect.TypeFor[time.Duration]():   reflect.ValueOf(time.Second),
 		reflect.TypeFor[context.Context](): reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
 	}
 	closed := func(done <-chan struct{}) bool {

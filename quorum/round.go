@@ -122,7 +122,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 			c.admission.Leave(sample, false, false, asked)
 		}
 	}()
-	value, err := c.random.Value(c.cfg.Owner)
+	value, err := c.random.Value(signature(c.cfg.Owner, c.terms.Note))
 	if err != nil {
 		return nil, &RoundError{Op: wire.Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
 	}

@@ -66,7 +66,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if errors.Is(err, ErrQuarantined) {
 			w.c.reportWaiting(w.ctx, w.key)
 		}
-		if w.hopeless(err) {
+		if err.hopeless(w.c.majority.Blocking()) {
 			return nil, err
 		}
 		if w.exhausted() {
@@ -184,7 +184,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 func (w *wait) taken(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
-		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
+		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Note: holder.terms.Note, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 	} else {
@@ -412,22 +412,6 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 	// Fewer than a quorum are known if the round was given up at its first instance, or if
 	// instances are down. Then another try is due when the known ones are free.
 	return times[min(quorum, len(times))-1]
-}
-
-// hopeless reports whether so many instances failed permanently that no waiting helps.
-func (w *wait) hopeless(err *RoundError) bool {
-	n := 0
-	//guard:failed-raises-count  raises that fail for good are not waited for
-	for _, ballots := range [][]Ballot{err.Votes, err.Raises} {
-		for _, ballot := range ballots {
-			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
-				n++
-			}
-		}
-	}
-	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
-	unasked := len(err.Votes) == 0 && !errors.Is(err.Verdict, ErrTaken) && !errors.Is(err.Verdict, ErrOverloaded)
-	return n >= w.c.majority.Blocking() || unasked
 }
 
 // gaveUp says why the wait is over.

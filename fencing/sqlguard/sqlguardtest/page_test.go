@@ -34,6 +34,9 @@ func deposit(ctx context.Context, db *sql.DB, guard *sqlguard.Guard, token fenci
 
 func TestDepositOnThePage(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
+		if db.dialect == sqlguard.MySQL {
+			t.Skip("its placeholders are others")
+		}
 		guard := db.guard(t)
 		db.exec(t, "CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance INTEGER)")
 		db.exec(t, "INSERT INTO accounts VALUES (7, 100)")

@@ -113,8 +113,8 @@ func TestOwnStatement(t *testing.T) {
 		ctx, table := t.Context(), db.accounts(t)
 		add := func(id int, tok fencing.Token) error {
 			tx := db.begin(t, nil)
-			result, err := tx.ExecContext(ctx, db.sql(
-				"UPDATE accounts SET balance = balance + $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2"), 10, int64(tok), id)
+			query, args := db.bind("UPDATE accounts SET balance = balance + $1, fence = $2 WHERE id = $3 AND COALESCE(fence, 0) <= $2", 10, int64(tok), id)
+			result, err := tx.ExecContext(ctx, query, args...)
 			require.NoError(t, err)
 			n, err := result.RowsAffected()
 			require.NoError(t, err)
@@ -164,13 +164,15 @@ func TestForgetRow(t *testing.T) {
 		ctx, table := t.Context(), db.accounts(t)
 		db.exec(t, "UPDATE accounts SET fence = 9007199254740991")
 		require.ErrorIs(t, table.Admit(ctx, db.DB, 7, 34), fencing.ErrStale)
-		known, err := table.Forget(ctx, db.DB, 7)
-		require.NoError(t, err)
-		assert.True(t, known)
+		for range 2 { // the second time there is no mark, but the row
+			known, err := table.Forget(ctx, db.DB, 7)
+			require.NoError(t, err)
+			assert.True(t, known)
+		}
 		assert.NoError(t, table.Admit(ctx, db.DB, 7, 34))
 		assert.ErrorIs(t, table.Admit(ctx, db.DB, 8, 34), fencing.ErrStale, "another row keeps its mark")
 		assert.EqualValues(t, 100, db.balance(t, 7))
-		known, err = table.Forget(ctx, db.DB, 9)
+		known, err := table.Forget(ctx, db.DB, 9)
 		require.NoError(t, err)
 		assert.False(t, known)
 	})

@@ -75,6 +75,9 @@ var policy = map[string][]string{
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 
+	// The protocol on servers, in one call.
+	"instance/redlock": {"instance", "quorum"},
+
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
@@ -160,7 +163,7 @@ func TestImportsPointDownwards(t *testing.T) {
 // Importers of the lock must not get dependencies of tests and commands.
 func TestImportersOfTheLockGetLittle(t *testing.T) {
 	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./fencing/...")
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./instance/redlock", "./fencing/...")
 	list.Dir, list.Stderr = "..", &stderr
 	out, err := list.Output()
 	require.NoError(t, err, stderr.String())

@@ -28,6 +28,9 @@ type wait struct {
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
 	split   bool        // the last round was split between clients
+
+	here, elsewhere bool // see WaitEnd
+
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
 }
@@ -35,9 +38,37 @@ type wait struct {
 // acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
-	w.c.queues.enter(&w.waiter)
-	defer func() { w.leave(lease != nil) }() // also if a hook panics
+	waiters := w.c.queues.enter(&w.waiter)
+	defer func() { // also if a hook panics
+		w.leave(lease != nil)
+		if w.c.cfg.Hooks.WaitEnded != nil {
+			w.ended(caller, lease, err)
+		}
+	}()
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil {
+		started(caller, WaitStart{Key: w.key, Waiters: waiters})
+	}
 	return w.run(caller)
+}
+
+// errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
+var errPanicked = errors.New("quorum: a hook panicked")
+
+// ended calls Hooks.WaitEnded.
+func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+	e := WaitEnd{
+		Key: w.key, Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
+	}
+	if lease == nil {
+		if err == nil {
+			e.Err = errPanicked
+		}
+		w.c.cfg.Hooks.WaitEnded(caller, e)
+		return
+	}
+	e.Token = lease.token
+	w.c.withHook(lease, func() { w.c.cfg.Hooks.WaitEnded(caller, e) })
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
@@ -62,6 +93,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.last = err
+		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
 		if errors.Is(err, ErrQuarantined) {
 			w.c.reportWaiting(w.ctx, w.key)
 		}
@@ -149,7 +181,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			waited = false
 			continue
 		}
-		waited = true
+		waited, w.here = true, true
 		if due {
 			due = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try

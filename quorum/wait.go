@@ -19,15 +19,15 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c       *Coordinator
-	key     string
-	began   drift.Instant
-	ctx     context.Context // the caller's, bounded by Terms.MaxWait
-	waiter  waiter
-	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
-	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
-	tries   int
-	split   bool        // the last round was split between clients
+	c      *Coordinator
+	key    string
+	began  drift.Instant
+	ctx    context.Context // the caller's, bounded by Terms.MaxWait
+	waiter waiter
+	server int                  // the instance with the queue that the waiter is in, if there is a keeper
+	keeper *subscription.Keeper // of the subscription there, nil if it is not used
+	tries  int
+	split  bool // the last round was split between clients
 
 	here, elsewhere bool // see WaitEnd
 

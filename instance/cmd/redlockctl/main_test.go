@@ -91,22 +91,34 @@ type running struct {
 // start starts redlockctl: the command, then the flags that all need, then the rest.
 func (w *world) start(command string, args ...string) *running {
 	w.t.Helper()
+	r := w.prepare(command, args...)
+	var err error
+	r.stdin, err = r.cmd.StdinPipe()
+	require.NoError(w.t, err)
+	r.begin()
+	return r
+}
+
+func (w *world) prepare(command string, args ...string) *running {
+	w.t.Helper()
 	flags := w.terms
 	if command == "lock" {
 		flags = append([]string{"-fixed-address", "-ttl", ttl.String()}, flags...)
 	}
-	r := &running{w: w, stderr: &strings.Builder{}, began: time.Now()}
+	r := &running{w: w, stderr: &strings.Builder{}}
 	r.cmd = exec.Command(os.Args[0], append(append([]string{command}, flags...), args...)...)
 	r.cmd.Env = append(os.Environ(), childEnv+"=1", serversEnv+"="+w.urls)
 	r.cmd.Stderr = r.stderr
-	var err error
-	r.stdin, err = r.cmd.StdinPipe()
-	require.NoError(w.t, err)
-	stdout, err := r.cmd.StdoutPipe()
-	require.NoError(w.t, err)
-	r.lines = bufio.NewReader(stdout)
-	require.NoError(w.t, r.cmd.Start())
 	return r
+}
+
+func (r *running) begin() {
+	r.w.t.Helper()
+	stdout, err := r.cmd.StdoutPipe()
+	require.NoError(r.w.t, err)
+	r.lines = bufio.NewReader(stdout)
+	r.began = time.Now()
+	require.NoError(r.w.t, r.cmd.Start())
 }
 
 // line is the next line of standard output.

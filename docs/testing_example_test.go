@@ -198,7 +198,7 @@ func Example_replay() {
 		log.Fatal(err)
 	}
 
-	// In a test: the bug is still there, or mended.
+	// In a test: the bug is still there, or fixed.
 	kept, err := search.Load(deposits, path)
 	if err != nil {
 		log.Fatal(err)

@@ -188,8 +188,16 @@ func (w *world) each(args ...string) (replies []string) {
 
 // alive reports whether a process runs, and isn't just waiting for its parent.
 func alive(pid string) bool {
-	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
-	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+	n, err := strconv.Atoi(pid)
+	if err != nil || syscall.Kill(n, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return runtime.GOOS != "linux"
+	}
+	_, state, _ := strings.Cut(string(stat), ") ") // it follows the name
+	return !strings.HasPrefix(state, "Z")
 }
 
 func TestBadUsage(t *testing.T) {

@@ -181,6 +181,7 @@ func extended(before, now wire.Vote, value string, passed time.Duration) string 
 		return ""
 	case before.Remaining == wire.NoExpiry || now.Remaining == wire.NoExpiry:
 		return "the key's expiry was set or taken away"
+	//guard:hand-release-watches  a lock that its holder extends isn't deleted by hand without -force
 	case (now.Remaining - want).Abs() > tolerance:
 		return fmt.Sprintf("the key lives for another %v, and not for %v: it was extended", now.Remaining.Round(time.Millisecond), want.Round(time.Millisecond))
 	}

@@ -345,12 +345,15 @@ func TestLockThatIsTaken(t *testing.T) {
 	waiter.wait().expect(exitDone, "ran")
 }
 
+// sleeper is a process that says its ID when signals end it.
+const sleeper = `echo up \$\$; exec sleep 60 >/dev/null 2>&1`
+
 // Signals are passed on to the command and to what it has started.
 func TestSignalsArePassedOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1} {
-		r := w.start("lock", "k", "--", "sh", "-c", `trap 'exit 9' TERM INT HUP USR1; sleep 60 >/dev/null 2>&1 & echo up $!; wait`)
+		r := w.start("lock", "k", "--", "sh", "-c", `trap 'exit 9' TERM INT HUP USR1; sh -c "`+sleeper+`" & wait`)
 		up := r.line()
 		require.NoError(t, r.cmd.Process.Signal(sig))
 		r.wait().expect(9)
@@ -370,7 +373,7 @@ func TestCommandEndsBeforeItsLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, says string }{
 		"obeys":   {`trap 'exit 0' TERM; echo up $$; while :; do sleep 0.05; done`, "the command was ended by SIGTERM"},
-		"ignores": {`trap '' TERM; sleep 60 >/dev/null 2>&1 & echo up $!; while :; do sleep 0.05; done`, "the command was ended by SIGKILL"},
+		"ignores": {`trap '' TERM; sh -c "` + sleeper + `" & while :; do sleep 0.05; done`, "the command was ended by SIGKILL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -184,7 +184,7 @@ type Config struct {
 	// spaces, at most 64 bytes. Default: none.
 	Owner string
 
-	// processClock is the client's clock. Default: clock.New(), the machine's.
+	// Clock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
 
 	// Random is the source of values and delays. Reads must not fail, and need not be safe

@@ -24,6 +24,9 @@ type Inspection struct {
 	// errors of those that didn't answer.
 	Free   []string
 	Failed []Ballot
+	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
+	// and Vote.Holder the value that it has.
+	Votes []Ballot
 	// Token is the largest counter found: the token of the last lease, if its instances
 	// answered, or a larger one, because it reserved some for local successors, or because
 	// instances counted requests that they refused. 0 if there is none.
@@ -130,7 +133,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
-	found := Inspection{Key: key, Quorum: m.Q}
+	found := Inspection{Key: key, Quorum: m.Q, Votes: ballots}
 	times := make(map[string][]time.Duration)
 	for _, ballot := range ballots {
 		vote := ballot.Vote

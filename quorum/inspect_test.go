@@ -25,6 +25,10 @@ func (f *fixture) inspect(key string) quorum.Inspection {
 func TestInspectAFreeLock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		found := f.inspect("k")
+		require.Len(t, found.Votes, 5)
+		assert.Equal(t, "A", found.Votes[0].Instance)
+		assert.Equal(t, wire.Granted, found.Votes[0].Vote.Outcome)
+		found.Votes = nil
 		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
 		assert.Nil(t, found.Held())
 		assert.Equal(t, `"k": free on A, B, C, D, E; tokens up to 0`, found.String())
@@ -39,6 +43,10 @@ func TestInspectAHeldLock(t *testing.T) {
 		found := f.inspect("k")
 		held := found.Held()
 		require.NotNil(t, held)
+		for _, ballot := range found.Votes {
+			assert.Equal(t, lease.Token(), ballot.Vote.Token, ballot.Instance)
+			assert.Equal(t, lease.Value(), ballot.Vote.Holder, ballot.Instance)
+		}
 		assert.Equal(t, quorum.Holder{
 			Owner: "worker-7", Value: lease.Value(), Instances: []string{"A", "B", "C", "D", "E"}, Remaining: 9 * time.Second, Held: true,
 		}, *held)

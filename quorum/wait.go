@@ -27,8 +27,11 @@ type wait struct {
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
-	freedAt int         // tries when the lock was last released to this waiter, see pause
-	split   bool        // the last round was split between clients
+	freedAt int  // tries when the lock was last released to this waiter, see pause
+	split   bool // the last round was split between clients
+
+	here, elsewhere bool // see WaitEnd
+
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
 }
@@ -36,9 +39,37 @@ type wait struct {
 // acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
-	w.c.queues.enter(&w.waiter)
-	defer func() { w.leave(lease != nil) }() // also if a hook panics
+	waiters := w.c.queues.enter(&w.waiter)
+	defer func() { // also if a hook panics
+		w.leave(lease != nil)
+		if w.c.cfg.Hooks.WaitEnded != nil {
+			w.ended(caller, lease, err)
+		}
+	}()
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil {
+		started(caller, WaitStart{Key: w.key, Waiters: waiters})
+	}
 	return w.run(caller)
+}
+
+// errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
+var errPanicked = errors.New("quorum: a hook panicked")
+
+// ended calls Hooks.WaitEnded.
+func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+	e := WaitEnd{
+		Key: w.key, Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
+	}
+	if lease == nil {
+		if err == nil {
+			e.Err = errPanicked
+		}
+		w.c.cfg.Hooks.WaitEnded(caller, e)
+		return
+	}
+	e.Token = lease.token
+	w.c.withHook(lease, func() { w.c.cfg.Hooks.WaitEnded(caller, e) })
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
@@ -63,6 +94,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.last = err
+		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
 		if errors.Is(err, ErrQuarantined) {
 			w.c.reportWaiting(w.ctx, w.key)
 		}
@@ -150,7 +182,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			waited = false
 			continue
 		}
-		waited = true
+		waited, w.here = true, true
 		if due {
 			due = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try

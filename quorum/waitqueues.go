@@ -61,12 +61,14 @@ func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
 // polls reports whether processes can't notify each other.
 func (l *waitQueues) polls() bool { return l.rules.Polls }
 
-// enter puts a waiter at the end of its queue.
-func (l *waitQueues) enter(w *waiter) {
+// enter puts a waiter at the end of its queue, and returns how many are in it then.
+func (l *waitQueues) enter(w *waiter) (waiters int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.all = l
-	l.queueLocked(w.key).Enter(w)
+	q := l.queueLocked(w.key)
+	q.Enter(w)
+	return q.Waiting()
 }
 
 // lock locks the queues and returns the waiter's queue.

@@ -87,6 +87,10 @@ func (o *observed) series(name string) series {
 		for _, p := range data.DataPoints {
 			s[encode(p.Attributes)] = point{count: p.Count, sum: p.Sum}
 		}
+	case metricdata.Histogram[int64]:
+		for _, p := range data.DataPoints {
+			s[encode(p.Attributes)] = point{count: p.Count, sum: float64(p.Sum)}
+		}
 	}
 	return s
 }

@@ -230,12 +230,90 @@ func TestInstanceEvents(t *testing.T) {
 	}, o.series("redlock.instance.clock.jumps"))
 }
 
+// Goroutines that wait are counted while they wait, and each wait when it is over: for how long,
+// with how many tries, and for a holder in which process.
+func TestWaits(t *testing.T) {
+	play(t, func(t *testing.T, o *observed, c *cluster) {
+		ctx := context.Background()
+		waiting := func() float64 { return o.series("redlock.waiters")[""].sum }
+		lease, err := c.Acquire(ctx, "k")
+		require.NoError(t, err)
+		assert.Zero(t, waiting())
+
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		ended := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := c.Acquire(bounded, "k")
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		assert.EqualValues(t, 2, waiting())
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		assert.Zero(t, waiting())
+		go func() {
+			next, err := c.Acquire(ctx, "k")
+			if err == nil {
+				err = next.Release(ctx)
+			}
+			ended <- err
+		}()
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, <-ended)
+		assert.Zero(t, waiting())
+
+		free := "redlock.holder=none,redlock.outcome=acquired"
+		here := "redlock.holder=here,redlock.outcome=acquired"
+		late := "error.type=deadline,redlock.holder=here,redlock.outcome=gave_up"
+		assert.Equal(t, series{free: {sum: 1}, here: {sum: 1}, late: {sum: 2}}, o.series("redlock.waits"))
+		durations := o.series("redlock.wait.duration")
+		assert.InDelta(t, 2, durations[late].sum, 1e-9)
+		assert.InDelta(t, 3.3, durations[here].sum, .31) // and up to a pause, because the servers don't notify
+		assert.Equal(t, point{count: 1, sum: 1}, o.series("redlock.wait.tries")[free])
+
+		var spans []string
+		for _, s := range o.spans.Ended() {
+			if s.Name() == "redlock wait" {
+				spans = append(spans, fmt.Sprint(s.EndTime().Sub(s.StartTime()).Truncate(time.Second), " ", s.Status().Description))
+			}
+		}
+		assert.Equal(t, []string{"1s deadline", "1s deadline", "3s "}, spans, "a free lock needs none")
+	})
+}
+
+func TestWhyWaitsAreGivenUp(t *testing.T) {
+	given := func(verdict, cause error) error {
+		return &quorum.WaitError{Verdict: verdict, Cause: cause, Last: &quorum.RoundError{Verdict: quorum.ErrTaken}}
+	}
+	o := observe(t)
+	want := series{}
+	for name, err := range map[string]error{
+		"exhausted":    given(quorum.ErrExhausted, nil),
+		"deadline":     given(quorum.ErrInterrupted, context.DeadlineExceeded),
+		"cancelled":    given(quorum.ErrInterrupted, fmt.Errorf("%w: %w", context.Canceled, errors.New("the user left"))),
+		"closed":       given(quorum.ErrClosed, nil),
+		"set_mismatch": &quorum.RoundError{Verdict: quorum.ErrSetMismatch},
+		"_OTHER":       errors.New("a hook panicked"),
+	} {
+		o.hooks.WaitEnded(t.Context(), quorum.WaitEnd{Key: "k", Here: true, Elsewhere: true, Err: err})
+		want["error.type="+name+",redlock.holder=both,redlock.outcome=gave_up"] = point{sum: 1}
+	}
+	assert.Equal(t, want, o.series("redlock.waits"))
+}
+
 // tellAll calls every hook that measures.
 func tellAll(ctx context.Context, h quorum.Hooks) {
 	h.RoundDecided(ctx, quorum.RoundEnd{
 		Op: wire.Acquire, Key: "secret-key", Took: time.Second,
 		Ballots: []quorum.Ballot{{Instance: "A", Latency: time.Second, Vote: wire.Vote{Outcome: wire.Granted}}},
 	})
+	h.WaitStarted(ctx, quorum.WaitStart{Key: "secret-key", Waiters: 1})
+	h.WaitEnded(ctx, quorum.WaitEnd{Key: "secret-key", Waited: time.Second, Tries: 1})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: time.Minute})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 2, Validity: time.Minute})
 	h.Released(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: 1})
@@ -259,7 +337,7 @@ func TestInstruments(t *testing.T) {
 			if data.IsMonotonic {
 				kind = "counter"
 			}
-		case metricdata.Histogram[float64]:
+		case metricdata.Histogram[float64], metricdata.Histogram[int64]:
 			kind = "histogram"
 		}
 		got[name] = kind + " " + m.Unit
@@ -269,6 +347,10 @@ func TestInstruments(t *testing.T) {
 		"redlock.instance.unprotected":   "counter {event}",
 		"redlock.instance.cannot_notify": "counter {event}",
 		"redlock.rounds":                 "counter {round}",
+		"redlock.waiters":                "up-down {goroutine}",
+		"redlock.waits":                  "counter {wait}",
+		"redlock.wait.duration":          "histogram s",
+		"redlock.wait.tries":             "histogram {try}",
 		"redlock.round.duration":         "histogram s",
 		"redlock.instance.votes":         "counter {vote}",
 		"redlock.instance.vote.duration": "histogram s",

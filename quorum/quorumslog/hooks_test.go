@@ -164,6 +164,27 @@ func TestRecords(t *testing.T) {
 				"ballots.C.outcome": "failed", "ballots.C.latency": time.Duration(5), "ballots.C.error": errDown,
 			},
 		},
+		"wait started": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitStarted(ctx, quorum.WaitStart{Key: "k", Waiters: 4})
+			},
+			level: slog.LevelDebug, text: "lock wait started",
+			attrs: map[string]any{"key": "k", "waiters": int64(4)},
+		},
+		"wait ended": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitEnded(ctx, quorum.WaitEnd{Key: "k", Waited: time.Second, Tries: 3, Elsewhere: true, Token: 7})
+			},
+			level: slog.LevelInfo, text: "lock wait ended",
+			attrs: map[string]any{"key": "k", "token": uint64(7), "waited": time.Second, "tries": int64(3), "here": false, "elsewhere": true},
+		},
+		"wait given up": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitEnded(ctx, quorum.WaitEnd{Key: "k", Waited: time.Minute, Tries: 9, Here: true, Err: quorum.ErrExhausted})
+			},
+			level: slog.LevelInfo, text: "lock wait given up",
+			attrs: map[string]any{"key": "k", "waited": time.Minute, "tries": int64(9), "here": true, "elsewhere": false, "error": quorum.ErrExhausted},
+		},
 		"acquired": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.Acquired(ctx, quorum.LeaseEvent{Key: "k", Token: 9, Validity: time.Second})
@@ -267,7 +288,7 @@ func TestRecords(t *testing.T) {
 type ctxKey struct{}
 
 func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10}
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10, WaitStarted: 12, Waited: 13, GaveUp: 14}
 	r := &recorder{}
 	h := levels.Hooks(slog.New(r))
 	ctx := t.Context()
@@ -284,11 +305,15 @@ func TestLevelsCanBeSet(t *testing.T) {
 	h.Unprotected(quorum.UnprotectedEvent{})
 	h.CannotNotify(quorum.CannotNotifyEvent{Err: quorum.ErrTaken})
 	h.Waiting(ctx, quorum.WaitEvent{})
+	h.WaitStarted(ctx, quorum.WaitStart{})
+	h.WaitEnded(ctx, quorum.WaitEnd{}) // the lock was free
+	h.WaitEnded(ctx, quorum.WaitEnd{Here: true})
+	h.WaitEnded(ctx, quorum.WaitEnd{Err: quorum.ErrClosed})
 	var got []slog.Level
 	for _, rec := range r.records {
 		got = append(got, rec.level)
 	}
-	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, got)
+	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, got)
 }
 
 func TestNilLoggerIsTheDefaultOne(t *testing.T) {

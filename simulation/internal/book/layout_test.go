@@ -78,6 +78,9 @@ var policy = map[string][]string{
 	// The protocol on servers, in one call.
 	"instance/redlock": {"instance", "quorum"},
 
+	// The operator's command, on public functions alone. Only it needs the terminal.
+	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/wire", "golang.org/x/sys"},
+
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},

@@ -72,7 +72,7 @@ func designList() string {
 			fmt.Fprintf(&b, "## %s%s\n\n", strings.ToUpper(string(group[:1])), group[1:])
 		}
 		fmt.Fprintf(&b, "### %s\n\n**%s.**\n\n", d.Name, strings.ToUpper(d.Title[:1])+d.Title[1:])
-		for _, part := range [][2]string{{"What its users expect", d.Promises}, {"What breaks it", d.Breaks}, {"What mends it", cure(d)}, {"Source", d.Source}} {
+		for _, part := range [][2]string{{"What its users expect", d.Promises}, {"What breaks it", d.Breaks}, {"What fixes it", cure(d)}, {"Source", d.Source}} {
 			if part[1] != "" {
 				fmt.Fprintf(&b, "- %s: %s\n", part[0], strings.TrimSuffix(part[1], "."))
 			}

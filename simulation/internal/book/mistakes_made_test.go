@@ -79,7 +79,7 @@ var operatorMistakes = []mistake{
 	{"`rediss://` to a port that doesn't speak TLS", "the server's `tls-port`, or `redis://`", false, func(m *mistakes) error {
 		return m.lock("rediss://"+m.plain().Addr(), briefly, unchecked)
 	}},
-	{"a certificate of a CA of one's own", "`instance.Config.TLS` with `RootCAs`", true, func(m *mistakes) error {
+	{"a certificate of your own CA", "`instance.Config.TLS` with `RootCAs`", true, func(m *mistakes) error {
 		server := httptest.NewUnstartedServer(nil)
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
@@ -195,7 +195,7 @@ var operatorMistakes = []mistake{
 	{"an `InstanceTimeout` that leaves nothing of the TTL", "a longer TTL, or a shorter timeout", false, func(m *mistakes) error {
 		return m.lock("redis://server", func(c *client) { c.quorum.TTL, c.quorum.InstanceTimeout = time.Second, time.Second })
 	}},
-	{"a client of one's own, as go-redis makes it", "make it with `instance.Harden`", false, func(m *mistakes) error {
+	{"a client of your own, as go-redis makes it", "make it with `instance.Harden`", false, func(m *mistakes) error {
 		client := redis.NewClient(&redis.Options{Addr: "server:6379"})
 		defer func() { _ = client.Close() }()
 		_, err := instance.New(client, instance.Config{})

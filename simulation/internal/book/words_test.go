@@ -11,7 +11,8 @@ import (
 
 // plainer are words that the pages avoid, with replacements. Quotations keep their words.
 var plainer = map[string]string{
-	`\bmends?\b`:           "fix",
+	`\bmend(s|ed|ing)?\b`:  "fix",
+	`\btime-outs?\b`:       "timeout",
 	`\bfor ever\b`:         "forever",
 	`\bby itself\b`:        "on its own",
 	`\bowed\b`:             "pending (of deletes)",

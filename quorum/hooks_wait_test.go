@@ -53,7 +53,7 @@ func TestHooksOfAWaitForAFreeLock(t *testing.T) {
 // then here.
 func TestHooksOfAWaitSayWhereTheHolderWas(t *testing.T) {
 	var w waits
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		other := f.other(func(cfg *quorum.Config) { cfg.Hooks.WaitStarted, cfg.Hooks.WaitEnded = nil, nil })
 		held, err := other.Acquire(f.ctx, "k")
 		require.NoError(t, err)

@@ -27,13 +27,12 @@ type wait struct {
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
-	freedAt int  // tries when the lock was last released to this waiter, see pause
-	split   bool // the last round was split between clients
-
-	here, elsewhere bool // see WaitEnd
-
+	freedAt int         // tries when the lock was last released to this waiter, see pause
+	split   bool        // the last round was split between clients
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
+
+	here, elsewhere bool // see WaitEnd
 }
 
 // acquire waits in the queue of this process, and returns the lease.

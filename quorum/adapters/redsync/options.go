@@ -68,12 +68,12 @@ func WithDriftFactor(factor float64) Option {
 	})
 }
 
-// WithTimeoutFactor is refused, because the time-out is one for all mutexes, and for each server:
+// WithTimeoutFactor is refused, because the timeout is one for all mutexes, and for each server:
 // quorum.Config.InstanceTimeout, a hundredth of the default expiry (at least 50 ms). redsync's is
 // for all servers together.
 func WithTimeoutFactor(factor float64) Option {
 	return OptionFunc(func(m *Mutex) {
-		m.refuse("WithTimeoutFactor", fmt.Sprintf("the factor is %v, but the time-out is one for all mutexes, %v for each server: set quorum.Config.InstanceTimeout for redsync.Open", factor, m.rs.locks.Config().InstanceTimeout))
+		m.refuse("WithTimeoutFactor", fmt.Sprintf("the factor is %v, but the timeout is one for all mutexes, %v for each server: set quorum.Config.InstanceTimeout for redsync.Open", factor, m.rs.locks.Config().InstanceTimeout))
 	})
 }
 

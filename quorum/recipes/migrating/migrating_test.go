@@ -105,6 +105,20 @@ func rueidislockAfter(ctx context.Context, locks *quorum.Coordinator) error {
 	return errors.Join(err, lease.Release(ctx))
 }
 
+func redissonAfter(ctx context.Context, locks *quorum.Coordinator) error {
+	locks, err := locks.WithTerms(func(t *quorum.Terms) { t.MaxWait = 5 * time.Second })
+	if err != nil {
+		return err
+	}
+	err = locks.Do(ctx, "orders/42", func(ctx context.Context, lease *quorum.Lease) error {
+		return ship(ctx, lease.Token())
+	})
+	if errors.Is(err, quorum.ErrExhausted) {
+		return nil // another process has had it for 5 s
+	}
+	return err
+}
+
 func etcdMutexBefore(ctx context.Context, session *concurrency.Session) error {
 	mutex := concurrency.NewMutex(session, "orders/42")
 	if err := mutex.Lock(ctx); err != nil {
@@ -216,6 +230,7 @@ func TestBeforeAndAfter(t *testing.T) {
 		{"redislock, after", on(redislockAfter), true},
 		{"rueidislock", func(ctx context.Context) error { return rueidislockBefore(ctx, rueidisLocker) }, false},
 		{"rueidislock, after", on(rueidislockAfter), true},
+		{"Redisson, after", on(redissonAfter), true},
 		{"etcd's mutex, after", on(etcdMutexAfter), true},
 	} {
 		before := shipped.Load()

@@ -171,6 +171,27 @@ type released struct{ lease *quorum.Lease }
 
 func (r released) Unlock(ctx context.Context) error { return r.lease.Release(ctx) }
 
+// A process that is nearly atLeast late asks just before the job ends, and waits beyond its end.
+func TestLateProcess(t *testing.T) {
+	play(t, func(w *world) {
+		for range 2 {
+			locker := w.locker(10 * time.Second)
+			w.schedule(gocron.WithDistributedLocker(locker), locker.Task("report", func(ctx context.Context, lease *quorum.Lease) error {
+				w.begins("", lease.Token())
+				select {
+				case <-time.After(10200 * ms):
+				case <-ctx.Done():
+				}
+				return nil
+			}))
+			time.Sleep(9800 * ms)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.Len(t, w.begun(), 5)
+	})
+}
+
 // Many schedulers that ask at the same moment split the votes, and still one of them runs the job.
 func TestAtOneMoment(t *testing.T) {
 	play(t, func(w *world) {
@@ -256,7 +277,7 @@ func TestLockIsLost(t *testing.T) {
 // gocron's own end ends the job's context, and frees the lock.
 func TestShutdown(t *testing.T) {
 	play(t, func(w *world) {
-		locker := w.locker(500 * ms)
+		locker := w.locker(500 * ms) // with the wait, 625 ms
 		causes := make(chan error, 1)
 		stop := w.schedule(gocron.WithDistributedLocker(locker), locker.Task("report", func(ctx context.Context, lease *quorum.Lease) error {
 			<-ctx.Done()

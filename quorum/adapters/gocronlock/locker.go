@@ -18,8 +18,8 @@ var ErrNotLocked = errors.New("gocronlock: the job is not locked")
 // Locker is a gocron.Locker, for gocron.WithDistributedLocker and WithDistributedJobLocker. It is
 // safe for concurrent use.
 type Locker struct {
-	locks   *quorum.Coordinator
-	atLeast time.Duration
+	locks *quorum.Coordinator
+	keep  time.Duration // how long after its beginning a run keeps the lock at least
 
 	mu     sync.Mutex
 	leases map[string]*quorum.Lease // by job: the latest
@@ -45,8 +45,8 @@ func NewLocker(locks *quorum.Coordinator, atLeast time.Duration) (*Locker, error
 	if atLeast < time.Millisecond || atLeast > of.MaxTTL {
 		return nil, fmt.Errorf("%w: gocronlock: atLeast is %v, want 1ms to less than MaxTTL, which is %v", quorum.ErrConfig, atLeast, of.MaxTTL)
 	}
-	// A process that asks atLeast after the first one may wait for so long, and must find the keys
-	// to its end.
+	// A process that asks atLeast after the first one waits for so long, and must not get the lock
+	// at the end of that either.
 	wait := min(max(atLeast/4, time.Millisecond), time.Second)
 	keep := atLeast + wait
 	// The servers' clocks may be faster. Twice the allowance is enough, because it is at most half.
@@ -58,7 +58,7 @@ func NewLocker(locks *quorum.Coordinator, atLeast time.Duration) (*Locker, error
 	if err != nil {
 		return nil, fmt.Errorf("gocronlock: atLeast is %v, so the keys need a TTL of %v: %w", atLeast, ttl, err)
 	}
-	return &Locker{locks: view, atLeast: atLeast, leases: map[string]*quorum.Lease{}}, nil
+	return &Locker{locks: view, keep: keep, leases: map[string]*quorum.Lease{}}, nil
 }
 
 // Lock takes a job's lock, or returns an error, with which gocron doesn't run the job now. It Is
@@ -107,7 +107,7 @@ type held struct {
 	began  time.Time
 }
 
-// Unlock frees the lock, or leaves it to expire if it was taken less than atLeast ago. The error is
+// Unlock frees the lock, or leaves it to expire if other processes may still ask for it. The error is
 // that of Lease.Release or Lease.Leave; gocron ignores it, and Task returns what matters.
 func (h *held) Unlock(ctx context.Context) error {
 	h.locker.mu.Lock()
@@ -115,7 +115,7 @@ func (h *held) Unlock(ctx context.Context) error {
 		delete(h.locker.leases, job)
 	}
 	h.locker.mu.Unlock()
-	if h.locker.locks.Config().Clock.Since(h.began) < h.locker.atLeast {
+	if h.locker.locks.Config().Clock.Since(h.began) < h.locker.keep {
 		return h.lease.Leave()
 	}
 	return h.lease.Release(ctx)

@@ -74,6 +74,7 @@ func ExampleElector() {
 	locks := newExample()
 	defer locks.Close(context.Background()) //nolint:errcheck // an example
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 
 	elector, err := gocronlock.NewElector(locks, "scheduler", election.Config{})
 	if err != nil {

@@ -24,29 +24,33 @@ type counter struct {
 }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, _ := fencing.FromContext(r.Context())
-	if r.Method == http.MethodGet { // by a holder, whose token the guard has seen before
-		err := c.guard.Write(r.Context(), "counter", token, func() error { _, err := fmt.Fprint(w, c.value); return err })
+	change := func() {} // a read changes nothing
+	if r.Method == http.MethodPut {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 20))
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusConflict)
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
 		}
-		return
+		value, err := strconv.Atoi(string(body))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		change = func() { c.value = value }
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, 20))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	value, err := strconv.Atoi(string(body))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	// The check and the write are one step.
-	err = c.guard.Write(r.Context(), "counter", token, func() error { c.value = value; return nil })
+	var now int
+	token, _ := fencing.FromContext(r.Context())
+	// The check and the change are one step.
+	err := c.guard.Write(r.Context(), "counter", token, func() error {
+		change()
+		now = c.value
+		return nil
+	})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
+		return
 	}
+	fmt.Fprint(w, now)
 }
 
 func main() {

@@ -62,6 +62,9 @@ type ca struct {
 	inside atomic.Int32
 	most   atomic.Int32 // at one time
 	fails  atomic.Int32 // so many next requests
+
+	isLocked func() bool  // if it is set
+	locked   atomic.Int32 // requests under a lock
 }
 
 func newCA(t *testing.T) *ca {
@@ -75,6 +78,9 @@ func (*ca) IssuerKey() string { return "test" }
 
 func (c *ca) Issue(ctx context.Context, csr *x509.CertificateRequest) (*certmagic.IssuedCertificate, error) {
 	c.asked.Add(1)
+	if c.isLocked != nil && c.isLocked() {
+		c.locked.Add(1)
+	}
 	if n := c.inside.Add(1); n > c.most.Load() {
 		c.most.Store(n)
 	}
@@ -200,41 +206,60 @@ func TestKeptBetweenTries(t *testing.T) {
 	})
 }
 
-// The lock is lost between two tries. It is taken anew, or the process that has it obtains the
-// certificate.
+// The lock is lost between two tries. It is taken anew before the next.
 func TestLostBetweenTries(t *testing.T) {
-	for _, rival := range []bool{false, true} {
-		play(t, func(w *world) {
-			w.ca.fails.Store(1)
-			first := w.process()
-			ended := make(chan error, 2)
-			go func() { ended <- first.ObtainCertAsync(w.ctx, "example.com") }()
-			time.Sleep(10 * time.Second) // the first try has failed
-			lease := first.Lease("issue_cert_example.com")
-			require.NoError(t, lease.Err())
-			for _, s := range w.servers[:3] {
-				s.Hang()
-			}
-			time.Sleep(20 * time.Second)
-			require.ErrorIs(t, lease.Err(), quorum.ErrLost)
-			for _, s := range w.servers[:3] {
-				s.Resume()
-			}
-			if rival {
-				w.ca.fails.Store(2) // so that it has the lock when the first tries again
-				second := w.process()
-				go func() { ended <- second.ObtainCertAsync(w.ctx, "example.com") }()
-				require.NoError(t, <-ended)
-			}
-			require.NoError(t, <-ended)
-			require.EqualValues(t, 1, w.ca.issued.Load())
-			require.EqualValues(t, 1, w.ca.most.Load())
-			synctest.Wait()
-			for _, s := range w.servers {
-				require.Empty(t, s.Keys())
-			}
-		})
+	play(t, func(w *world) {
+		ended := w.loseBetweenTries()
+		require.NoError(t, <-ended)
+		require.EqualValues(t, 2, w.ca.asked.Load())
+		require.EqualValues(t, 2, w.ca.locked.Load())
+		synctest.Wait()
+		for _, s := range w.servers {
+			require.Empty(t, s.Keys())
+		}
+	})
+}
+
+// The lock is lost between two tries, and another process has it at the next. The CA isn't asked
+// until it is free.
+func TestTakenBetweenTries(t *testing.T) {
+	play(t, func(w *world) {
+		ended := w.loseBetweenTries()
+		rival := w.process()
+		require.NoError(t, rival.Lock(w.ctx, "issue_cert_example.com"))
+		time.Sleep(10 * time.Minute)
+		require.EqualValues(t, 1, w.ca.asked.Load())
+		require.NoError(t, rival.Unlock(w.ctx, "issue_cert_example.com"))
+		require.NoError(t, <-ended)
+		require.EqualValues(t, 2, w.ca.locked.Load())
+	})
+}
+
+// loseBetweenTries has a process try once in vain, and lose the lock before its next try.
+func (w *world) loseBetweenTries() (ended chan error) {
+	w.ca.fails.Store(1)
+	w.ca.isLocked = func() bool {
+		n := 0
+		for _, s := range w.servers {
+			n += len(s.Keys())
+		}
+		return n >= 3
 	}
+	p := w.process()
+	ended = make(chan error, 1)
+	go func() { ended <- p.ObtainCertAsync(w.ctx, "example.com") }()
+	time.Sleep(10 * time.Second) // the first try has failed
+	lease := p.Lease("issue_cert_example.com")
+	require.NoError(w.t, lease.Err())
+	for _, s := range w.servers[:3] {
+		s.Hang()
+	}
+	time.Sleep(20 * time.Second)
+	require.ErrorIs(w.t, lease.Err(), quorum.ErrLost)
+	for _, s := range w.servers[:3] {
+		s.Resume()
+	}
+	return ended
 }
 
 func TestTryLock(t *testing.T) {

@@ -48,7 +48,7 @@ func (e *Elector) Run(ctx context.Context) error {
 		t := &term{Context: ctx, token: token}
 		e.lead(t)
 		<-ctx.Done()
-		e.lead(nil)
+		e.lead(nil) // from here on no job is begun, so Wait sees all of them
 		t.jobs.Wait()
 		return nil
 	})

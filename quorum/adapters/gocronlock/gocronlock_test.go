@@ -3,6 +3,7 @@ package gocronlock_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -195,6 +196,10 @@ func TestLateProcess(t *testing.T) {
 // Many schedulers that ask at the same moment split the votes, and still one of them runs the job.
 func TestAtOneMoment(t *testing.T) {
 	play(t, func(w *world) {
+		latency := func(wire.Request) time.Duration { return rand.N(5 * ms) }
+		for _, s := range w.servers {
+			s.Delay(latency, latency)
+		}
 		for range 7 {
 			locker := w.locker(10 * time.Second)
 			w.schedule(gocron.WithDistributedLocker(locker), locker.Task("report", func(_ context.Context, lease *quorum.Lease) error {

@@ -301,7 +301,7 @@ func TestServersDown(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrUnreachable)
 		var failed *redsync.RedisError
 		require.ErrorAs(t, err, &failed)
-		require.Equal(t, 2, failed.Node)
+		require.GreaterOrEqual(t, failed.Node, 2)
 		require.ErrorIs(t, failed, quorumtest.ErrConnRefused)
 		require.NotErrorIs(t, err, redsync.ErrLockAlreadyExpired)
 

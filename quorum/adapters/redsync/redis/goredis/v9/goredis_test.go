@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"testing"
+	"time"
 
 	client "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -99,4 +100,23 @@ func TestClientsOptions(t *testing.T) {
 	}
 	require.Equal(t, "127.0.0.1:1", <-dialed)
 	require.Empty(t, dialed)
+}
+
+// A server that accepts connections and says nothing: the context ends the TLS handshake, though the
+// program's client would wait for an hour.
+func TestHandshakeEndsWithItsContext(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	c := client.NewClient(&client.Options{Addr: listener.Addr().String(), DialTimeout: time.Hour, TLSConfig: &tls.Config{ServerName: "s"}})
+	defer func() { require.NoError(t, c.Close()) }()
+	server, closing, err := goredis.NewPool(c).Open()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, closing()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	conn, err := server.(*instance.Redis).Client().Options().Dialer(ctx, "tcp", listener.Addr().String())
+	require.NoError(t, err, "the error comes with the handshake")
+	_, err = conn.Read(nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

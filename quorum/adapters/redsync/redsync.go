@@ -124,7 +124,7 @@ func (m *Mutex) views() (once, locks *quorum.Coordinator, err error) {
 			}
 		})
 		if err != nil {
-			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v; give redsync.Open a quorum.Config with a larger MaxTTL, the same in all clients, or take a shorter expiry and Extend it", m.expiry, err)}
+			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v (redsync.Open takes the quorum.Config of all mutexes)", m.expiry, err)}
 		}
 	}
 	return once, locks, nil

@@ -159,6 +159,9 @@ func lead(ctx context.Context, term fencing.Token) error { return ship(ctx, term
 // There is no etcd to run these with. They are compiled.
 var _, _ = etcdMutexBefore, etcdElectionBefore
 
+// patience is for a busy machine.
+const patience = 2 * time.Second
+
 // servers are three real servers, and what each library makes of them.
 type servers struct {
 	all     []*instancetest.Server
@@ -179,7 +182,7 @@ func start(t *testing.T) *servers {
 	group, err := instance.OpenAll(instance.Config{}, urls...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, group.Close()) })
-	s.locks, err = quorum.New(quorum.Config{}, group.Instances()...)
+	s.locks, err = quorum.New(quorum.Config{InstanceTimeout: patience}, group.Instances()...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.locks.Close(context.Background())) })
 	require.NoError(t, s.locks.Trust(t.Context())) // they have just been started
@@ -202,8 +205,8 @@ func (s *servers) adapter(t *testing.T) *ours.Redsync {
 	for _, c := range s.clients {
 		pools = append(pools, oursgoredis.NewPool(c))
 	}
-	rs := ours.New(pools...)
-	require.NoError(t, rs.Err())
+	rs, err := ours.Open(quorum.Config{InstanceTimeout: patience}, pools...)
+	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rs.Close(context.Background())) })
 	require.NoError(t, rs.Coordinator().Trust(t.Context()))
 	return rs
@@ -233,6 +236,7 @@ func TestBeforeAndAfter(t *testing.T) {
 		{"Redisson, after", on(redissonAfter), true},
 		{"etcd's mutex, after", on(etcdMutexAfter), true},
 	} {
+		require.NoError(t, s.locks.Settle(t.Context())) // redislock asks one of the three servers
 		before := shipped.Load()
 		require.NoError(t, c.call(t.Context()), c.name)
 		require.Equal(t, before+1, shipped.Load(), c.name)
@@ -245,8 +249,10 @@ func TestBeforeAndAfter(t *testing.T) {
 	require.NoError(t, etcdElectionAfter(t.Context(), s.locks))
 	require.Equal(t, before+1, shipped.Load())
 
+	require.NoError(t, s.locks.Settle(t.Context()))
 	lease, err := s.locks.TryAcquire(t.Context(), "orders/42")
 	require.NoError(t, err)
+	require.NoError(t, s.locks.Settle(t.Context()))
 	before = shipped.Load()
 	require.NoError(t, redislockAfter(t.Context(), s.locks))
 	require.NoError(t, redislockBefore(t.Context(), redislock.New(s.clients[0])))

@@ -2,7 +2,6 @@ package goredis_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	client "github.com/redis/go-redis/v9"
@@ -34,14 +33,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var taken *redsync.ErrTaken
-	fmt.Println("taken:", errors.As(rs.NewMutex("orders/42").TryLock(), &taken))
-
 	// What redsync doesn't have: a token for the resource, and a context that ends with the lock.
 	fmt.Println("token:", mutex.Lease().Token() > 0, mutex.Lease().Within(ctx).Err())
 	fmt.Println(mutex.UnlockContext(ctx))
 	// Output:
-	// taken: true
 	// token: true <nil>
 	// true <nil>
 }

@@ -47,6 +47,17 @@ func (all servers) process(t *testing.T, terms quorum.Terms) *quorum.Coordinator
 	return locks
 }
 
+// requireFree demands that the processes have left no lock on the servers.
+func (all servers) requireFree(t *testing.T, processes []*quorum.Coordinator) {
+	t.Helper()
+	for _, locks := range processes {
+		require.NoError(t, locks.Settle(t.Context()))
+	}
+	for _, s := range all {
+		require.Empty(t, s.Keys())
+	}
+}
+
 // notes are what several processes did, in order.
 type notes[T any] struct {
 	mu  sync.Mutex

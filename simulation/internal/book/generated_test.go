@@ -41,6 +41,7 @@ and read the difference before you commit it.`
 var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
 	"code":    codeBlock,
+	"program": programBlock,
 }
 
 // generatedFiles are files that are generated as a whole, by their names in this folder.
@@ -155,7 +156,7 @@ func exampleBlock(words []string) (string, error) {
 	if len(words) != 2 {
 		return "", fmt.Errorf("want a folder and a function, got %q", words)
 	}
-	text, set, decl, err := declared(words[0], words[1])
+	text, set, decl, err := declared(words[0], tests, words[1])
 	if err != nil {
 		return "", err
 	}
@@ -176,9 +177,17 @@ func codeBlock(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("want a folder and names, got %q", words)
 	}
+	return declarations(words[0], tests, words[1:])
+}
+
+// tests are the files of a package's tests.
+const tests = "*_test.go"
+
+// declarations gives whole declarations with their comments.
+func declarations(folder, pattern string, names []string) (string, error) {
 	var parts []string
-	for _, name := range words[1:] {
-		text, set, decl, err := declared(words[0], name)
+	for _, name := range names {
+		text, set, decl, err := declared(folder, pattern, name)
 		if err != nil {
 			return "", err
 		}
@@ -198,9 +207,23 @@ func codeBlock(words []string) (string, error) {
 	return "```go\n" + strings.Join(parts, "\n") + "```", nil
 }
 
-// declared finds a declaration in the tests of a package, with its source text.
-func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
-	files, err := testFiles(folder)
+// programBlock gives a program's main.go, or some declarations out of it: words are its folder and
+// the names.
+func programBlock(words []string) (string, error) {
+	if len(words) == 0 {
+		return "", errors.New("want a folder")
+	}
+	if len(words) > 1 {
+		return declarations(words[0], "main.go", words[1:])
+	}
+	text, err := os.ReadFile(filepath.Join("..", words[0], "main.go"))
+	return "```go\n" + string(text) + "```", err
+}
+
+// declared finds a declaration in the files of a package that have such names, with the text that it
+// is in.
+func declared(folder, pattern, name string) ([]byte, *token.FileSet, ast.Decl, error) {
+	files, err := goFiles(folder, pattern)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -211,10 +234,10 @@ func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
 			}
 		}
 	}
-	return nil, nil, nil, fmt.Errorf("there is no %s in the tests of %s", name, folder)
+	return nil, nil, nil, fmt.Errorf("there is no %s in %s of %s", name, pattern, folder)
 }
 
-type testFile struct {
+type goFile struct {
 	text []byte
 	set  *token.FileSet
 	tree *ast.File
@@ -223,21 +246,22 @@ type testFile struct {
 // parsed caches the tests of folders, because pages show many declarations of the same packages.
 var parsed = struct {
 	sync.Mutex
-	folders map[string][]testFile
-}{folders: map[string][]testFile{}}
+	folders map[[2]string][]goFile
+}{folders: map[[2]string][]goFile{}}
 
-// testFiles parses the tests of a package.
-func testFiles(folder string) ([]testFile, error) {
+// goFiles parses the files of a package that have such names.
+func goFiles(folder, pattern string) ([]goFile, error) {
 	parsed.Lock()
 	defer parsed.Unlock()
-	if files, ok := parsed.folders[folder]; ok {
+	key := [2]string{folder, pattern}
+	if files, ok := parsed.folders[key]; ok {
 		return files, nil
 	}
-	paths, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	paths, err := filepath.Glob(filepath.Join("..", folder, pattern))
 	if err != nil {
 		return nil, err
 	}
-	var files []testFile
+	var files []goFile
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -248,9 +272,9 @@ func testFiles(folder string) ([]testFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, testFile{text, set, tree})
+		files = append(files, goFile{text, set, tree})
 	}
-	parsed.folders[folder] = files
+	parsed.folders[key] = files
 	return files, nil
 }
 

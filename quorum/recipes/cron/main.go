@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/redlock"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/once"
 )
@@ -27,12 +27,7 @@ func main() {
 }
 
 func run(ctx context.Context, urls []string) error {
-	servers, err := instance.OpenAll(instance.Config{}, urls...)
-	if err != nil {
-		return err
-	}
-	defer servers.Close()
-	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
+	locks, err := redlock.Open(quorum.Config{}, urls...)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/redlock"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/election"
 )
@@ -28,14 +28,9 @@ func main() {
 }
 
 func run(ctx context.Context, urls []string) error {
-	servers, err := instance.OpenAll(instance.Config{}, urls...)
-	if err != nil {
-		return err
-	}
-	defer servers.Close()
 	// A shorter TTL: another process leads sooner after the leader was killed.
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second}, Owner: fmt.Sprint("process-", os.Getpid())}
-	locks, err := quorum.New(cfg, servers.Instances()...)
+	locks, err := redlock.Open(cfg, urls...)
 	if err != nil {
 		return err
 	}

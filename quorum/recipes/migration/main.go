@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/redquorum/redlock/fencing/sqlguard"
-	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/redlock"
 	"github.com/redquorum/redlock/quorum"
 )
 
@@ -46,12 +46,7 @@ func run(ctx context.Context, file string, urls []string) error {
 	if err != nil {
 		return err
 	}
-	servers, err := instance.OpenAll(instance.Config{}, urls...)
-	if err != nil {
-		return err
-	}
-	defer servers.Close()
-	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
+	locks, err := redlock.Open(quorum.Config{}, urls...)
 	if err != nil {
 		return err
 	}

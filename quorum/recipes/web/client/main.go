@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/redquorum/redlock/fencing/httpguard"
-	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/redlock"
 	"github.com/redquorum/redlock/quorum"
 )
 
@@ -32,12 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, service string, urls []string) error {
-	servers, err := instance.OpenAll(instance.Config{}, urls...)
-	if err != nil {
-		return err
-	}
-	defer servers.Close()
-	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
+	locks, err := redlock.Open(quorum.Config{}, urls...)
 	if err != nil {
 		return err
 	}

@@ -123,19 +123,22 @@ type queuedReplies struct {
 	call  *call
 }
 
-func (q queuedReplies) Write(p []byte) (int, error) {
+func (q queuedReplies) Write(p []byte) (int, error) { return takeQueued(p, &q.transaction().why) }
+
+// takeQueued takes the reply to a command between MULTI and EXEC. why becomes the first error, for
+// which EXEC will be aborted.
+func takeQueued(reply []byte, why *string) (int, error) {
 	switch {
-	case string(p) == "\r\n" || isQueued(p):
-	case p[0] == '-':
-		// EXEC will be aborted.
-		if t := q.transaction(); t.why == "" {
-			t.why = string(p[1:])
+	case string(reply) == "\r\n" || isQueued(reply):
+	case reply[0] == '-':
+		if *why == "" {
+			*why = strings.TrimSpace(string(reply[1:]))
 		}
 	default:
 		//guard:not-queued-is-noticed  a transaction that the server doesn't know as one is noticed
-		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)
+		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, reply)
 	}
-	return len(p), nil
+	return len(reply), nil
 }
 
 func (q queuedReplies) transaction() *transaction {

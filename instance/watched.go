@@ -35,7 +35,7 @@ import (
 //
 //   - What the decision was made from was there at the step: the readings in the step are
 //     compared with it, and its run of the server with the one that the request names. The
-//     proof of the tokens' order (round.go in package quorum) rests on this comparison, and
+//     proof of the tokens' order (quorum/internal/settlement) rests on this comparison, and
 //     not on WATCH. If the two differ, or a write was not answered as expected, the vote is
 //     Failed, and no grant.
 //   - The clock that the decision was made by was read after the request was sent and before
@@ -156,19 +156,7 @@ type asked struct {
 // queuedOnly takes the replies to the commands between MULTI and EXEC.
 type queuedOnly struct{ why string }
 
-func (q *queuedOnly) Write(p []byte) (int, error) {
-	switch {
-	case string(p) == "\r\n" || isQueued(p):
-	case p[0] == '-':
-		if q.why == "" {
-			q.why = strings.TrimSpace(string(p[1:])) // EXEC will be aborted
-		}
-	default:
-		//guard:watched-not-queued-is-noticed  a watched transaction that the server doesn't know as one is noticed
-		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)
-	}
-	return len(p), nil
-}
+func (q *queuedOnly) Write(p []byte) (int, error) { return takeQueued(p, &q.why) }
 
 // readMark is the first argument of the first command of the first exchange.
 type readMark struct {

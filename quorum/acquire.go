@@ -64,7 +64,8 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context of work ends
-// with ctx or with the lease, whichever is first. Its cause says which.
+// with ctx or with the lease, whichever is first. Its cause says which. It carries the lease's
+// token (fencing.FromContext), as Lease.Context does.
 //
 // If the lock was not taken the error is Acquire's. Otherwise it is work's, joined with ErrLost
 // or ErrClosed if the lease was over before work had ended, or with Release's ErrNotHeld if its

@@ -3,9 +3,9 @@ package quorum
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -14,15 +14,18 @@ import (
 // may be used by Acquire and AcquireAll, too. At most wire.MaxKeys, 16, each given once.
 //
 // It asks for one key after the other, in an order drawn at random, so that clients spread over
-// the keys. If all are taken it waits at one of them for up to Config.BackoffMax, in the queues of
-// that key, then at the next. So a key that is freed where nobody waits is found within n times
-// that. Waiters don't get their turns in the order in which they came. A key that the caller has
-// already is passed over.
+// the keys. If all are taken it waits for all of them, each in the queues of that key, so it learns
+// of each release as Acquire does. If two are freed at one moment it may win both, and releases
+// the second at once. A key that the caller has already is passed over.
 //
-// Errors: those of Acquire. A *WaitError names the keys. ErrConfig as with AcquireAll, and
-// ErrHeldByCaller if the caller has all of them. An error that waiting can't cure counts only if
-// all keys have one.
-func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (*Lease, error) {
+// Terms.MaxTries bounds the tries at each key. Hooks.WaitStarted and WaitEnded tell of the wait as a
+// whole, under all keys. Hooks of rounds may be called on other goroutines; if one panics,
+// AcquireAny panics.
+//
+// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig as with
+// AcquireAll, and ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
+// is returned only if all keys have one.
+func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Lease, err error) {
 	a, err := c.newAny(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -33,36 +36,10 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (*Lease, e
 		bounded, cancel = c.clock.WithTimeout(ctx, c.terms.MaxWait)
 		defer cancel()
 	}
-	lease, err := a.pass(bounded)
-	if err == nil || errors.Is(err, ErrClosed) {
-		return lease, err
+	if lease, err = a.acquire(ctx, bounded); err != nil {
+		return nil, err
 	}
-	// Each wait at a key is an Acquire with a bound.
-	patient := &Coordinator{core: c.core, terms: c.terms}
-	patient.terms.MaxWait = c.cfg.BackoffMax
-	hopeless := 0
-	for i := 0; ; i++ {
-		if bounded.Err() != nil || c.closed() || c.terms.MaxTries > 0 && a.tries >= c.terms.MaxTries {
-			return nil, a.gaveUp(ctx)
-		}
-		patient.terms.MaxTries = max(0, c.terms.MaxTries-a.tries)
-		lease, err := patient.Acquire(bounded, a.order[i%len(a.order)])
-		if err == nil {
-			return lease, nil
-		}
-		var waited *WaitError
-		switch {
-		case errors.As(err, &waited):
-			a.note(waited.Last)
-			a.tries, hopeless = a.tries+waited.Tries, 0
-		case errors.Is(err, ErrInterrupted):
-		default:
-			a.note(err)
-			if hopeless++; hopeless == len(a.order) {
-				return nil, err
-			}
-		}
-	}
+	return c.handOut(ctx, lease), nil
 }
 
 // TryAcquireAny tries once to take the lock on each of the keys, one after the other, until it has
@@ -73,17 +50,17 @@ func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	return a.pass(ctx)
+	lease, err := a.pass(ctx, a.order)
+	if err != nil {
+		return nil, err
+	}
+	return c.handOut(ctx, lease), nil
 }
 
-// anyWait is one AcquireAny.
+// anyWait is one AcquireAny. Its wait is for the hooks alone: each key has one of its own.
 type anyWait struct {
-	c     *Coordinator
-	all   keys
+	wait
 	order []string // in which the keys are asked for
-	began drift.Instant
-	tries int
-	last  error
 }
 
 func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, error) {
@@ -91,7 +68,8 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 	if err != nil {
 		return nil, err
 	}
-	a := &anyWait{c: c, all: all, began: c.reader.Now()}
+	a := &anyWait{wait: wait{c: c, all: all, began: c.reader.Now()}}
+	var held error
 	for key := range all.each() {
 		switch err := c.ready(ctx, wire.Acquire, key); {
 		case err == nil:
@@ -99,11 +77,11 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 		case !errors.Is(err, ErrHeldByCaller):
 			return nil, err
 		default:
-			a.last = err
+			held = err
 		}
 	}
 	if len(a.order) == 0 {
-		return nil, a.last
+		return nil, held
 	}
 	for i := len(a.order) - 1; i > 0; i-- {
 		j := int(c.random.Jitter(time.Duration(i)))
@@ -112,45 +90,125 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 	return a, nil
 }
 
-// pass asks for each key once. A key that is taken is no error if another one failed for another
-// reason.
-func (a *anyWait) pass(ctx context.Context) (*Lease, error) {
-	var failed error
-	for _, key := range a.order {
-		lease, err := a.c.TryAcquire(ctx, key)
+// acquire asks for each key, and then waits for all of them, until ctx ends. It calls the hooks of
+// waits.
+func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error) {
+	if a.c.cfg.Hooks.WaitEnded != nil {
+		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
+	}
+	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
+		started(caller, WaitStart{Key: a.all.key, Also: a.all.also, Waiters: 1 + a.c.queues.waiting(a.all.key)})
+	}
+	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
+	a.here = len(free) < len(a.order)
+	if lease, err := a.pass(ctx, free); lease != nil {
+		return lease, err
+	}
+	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
+		return nil, a.gaveUp(caller)
+	}
+	return a.waitForAll(caller, ctx)
+}
+
+// pass asks for each of the keys once. That a key is taken is its error only if no other one failed
+// for another reason.
+func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
+	var failed *RoundError
+	for _, key := range order {
+		a.tries++
+		lease, err := a.c.tryOnce(ctx, key, 1, &roundOptions{})
 		if err == nil {
+			a.c.queues.held(lease)
 			return lease, nil
 		}
-		a.tries++
+		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken
 		a.note(err)
-		if failed == nil || !errors.Is(err, ErrTaken) {
+		if failed == nil || err.Verdict != ErrTaken {
 			failed = err
 		}
-		if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries > 0 && a.tries >= a.c.terms.MaxTries {
+		if ctx.Err() != nil || a.c.closed() {
 			break
 		}
+	}
+	if failed == nil {
+		return nil, nil // there are no keys
 	}
 	return nil, failed
 }
 
-// note keeps the last error that says why there was no lock, rather than that time ran out.
-func (a *anyWait) note(err error) {
-	if a.last == nil || err != nil && !errors.Is(err, ErrInterrupted) {
-		a.last = err
-	}
-}
+// errOther ends the waits for the other keys.
+var errOther = errors.New("quorum: AcquireAny has the lock on another key")
 
-// gaveUp says why the wait is over.
-func (a *anyWait) gaveUp(caller context.Context) error {
-	err := &WaitError{
-		Key: a.all.key, Also: a.all.also, Tries: a.tries, Verdict: ErrExhausted, Last: a.last,
-		Waited: drift.Elapsed(a.began, a.c.reader.Now()),
+// waitForAll waits for each key on a goroutine of its own, and returns when all of them have ended,
+// which the first lease brings about.
+//
+// Invariant: each lease that a goroutine gets is the caller's or is released. The caller waits for
+// all of them, so none comes later.
+func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error) {
+	type end struct {
+		*wait
+		lease    *Lease
+		err      error
+		panicked any
+	}
+	each := &Coordinator{core: a.c.core, terms: a.c.terms}
+	if each.terms.MaxTries > 1 {
+		each.terms.MaxTries-- // the pass was one
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ends := make(chan end, len(a.order))
+	for _, key := range a.order {
+		go func() {
+			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, part: true}, err: errPanicked}
+			defer func() {
+				e.panicked = recover()
+				ends <- e
+			}()
+			e.lease, e.err = e.acquire(caller)
+		}()
+	}
+	var panicked any
+	inVain := 0
+	for range a.order {
+		e := <-ends
+		a.tries, a.here, a.elsewhere = a.tries+e.tries, a.here || e.here, a.elsewhere || e.elsewhere
+		waited, gaveUp := e.err.(*WaitError)
+		switch {
+		case e.panicked != nil:
+			panicked = e.panicked
+			stop(nil)
+		case e.err == nil && won == nil:
+			won = e.lease
+			stop(errOther)
+		case e.err == nil:
+			//guard:second-key-is-released  AcquireAny releases what it wins beside the key that it returns
+			a.c.discard(e.lease)
+		case gaveUp:
+			a.note(waited.Last)
+		default:
+			a.note(e.err)
+			inVain++
+		}
 	}
 	switch {
-	case caller.Err() != nil:
-		err.Verdict, err.Cause = ErrInterrupted, causeOf(caller)
-	case a.c.closed():
-		err.Verdict = ErrClosed
+	case panicked != nil:
+		if won != nil {
+			a.c.discard(won)
+		}
+		panic(panicked)
+	case won != nil:
+		return won, nil
+	case inVain == len(a.order):
+		return nil, a.last
 	}
-	return err
+	return nil, a.gaveUp(caller)
+}
+
+// note keeps the last error that says why there was no lock, rather than that time ran out.
+func (a *anyWait) note(err error) {
+	lost, ok := err.(*RoundError)
+	if ok && (a.last == nil || lost.Verdict != ErrInterrupted) {
+		a.last = lost
+	}
 }

@@ -14,14 +14,15 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // n keys let n holders in, and never more, and all who wait get in.
 func TestAnyOfSeveralKeysIsAnExactSemaphore(t *testing.T) {
-	for _, calls := range []bool{true, false} {
-		t.Run(fmt.Sprint("notified ", calls), func(t *testing.T) {
+	for _, notifies := range []bool{true, false} {
+		t.Run(fmt.Sprint("notified ", notifies), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := makeFixture(t, 3, fixture{calls: calls}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
 				f.warm()
 				f.travel(ms)
 				keys := []string{"s1", "s2", "s3"}
@@ -67,10 +68,10 @@ func TestAnyOfSeveralKeysIsAnExactSemaphore(t *testing.T) {
 	}
 }
 
-// A key that is freed where nobody waits is found, and the others are still taken.
+// A waiter for any of three keys learns of the release of each, and the others are still taken.
 func TestAnyFindsTheKeyThatIsFreed(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
-		playCalls(t, 3, func(f *fixture) {
+		playNotifying(t, 3, func(f *fixture) {
 			f.warm()
 			f.travel(ms)
 			holder := f.other()
@@ -96,15 +97,94 @@ func TestAnyFindsTheKeyThatIsFreed(t *testing.T) {
 			at := time.Now()
 			require.NoError(t, leases[key].Release(f.ctx))
 			group.Wait()
-			assert.LessOrEqual(t, got.Sub(at), 3*100*ms+20*ms)
+			assert.LessOrEqual(t, got.Sub(at), 5*ms)
 			delete(leases, key)
 			for _, lease := range leases {
 				require.NoError(t, lease.Err())
 				require.NoError(t, lease.Release(f.ctx))
 			}
 			f.requireNothingLeft()
-		}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+		}, patient)
 	}
+}
+
+// If all keys are freed at one moment, a waiter keeps one of them.
+func TestAnyKeepsOneKey(t *testing.T) {
+	for seed := range 20 {
+		playNotifying(t, 3, func(f *fixture) {
+			f.warm()
+			f.travel(time.Duration(seed) * ms / 10)
+			holder := f.other()
+			var leases []*quorum.Lease
+			for _, key := range []string{"a", "b", "c"} {
+				lease, err := holder.TryAcquire(f.ctx, key)
+				require.NoError(f.t, err)
+				leases = append(leases, lease)
+			}
+			time.AfterFunc(time.Second, func() {
+				for _, lease := range leases {
+					go func() { assert.NoError(f.t, lease.Release(f.ctx)) }()
+				}
+			})
+			lease, err := f.AcquireAny(f.ctx, "a", "b", "c")
+			require.NoError(f.t, err)
+			require.NoError(f.t, f.Settle(f.ctx))
+			for _, key := range []string{"a", "b", "c"} {
+				found, err := f.Inspect(f.ctx, key)
+				require.NoError(f.t, err)
+				if key == lease.Key() {
+					require.Equal(f.t, lease.Value(), found.Held().Value)
+				} else {
+					require.Nil(f.t, found.Held(), key)
+				}
+			}
+			require.NoError(f.t, lease.Release(f.ctx))
+			f.requireNothingLeft()
+		}, patient)
+	}
+}
+
+// The hooks see one wait, and a hook's panic reaches the caller, who keeps nothing.
+func TestHooksOfAny(t *testing.T) {
+	var started []quorum.WaitStart
+	var ended []quorum.WaitEnd
+	panics := false
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		for _, key := range []string{"a", "b"} {
+			f.occupy(key, time.Second)
+		}
+		lease, err := f.AcquireAny(f.ctx, "b", "a")
+		require.NoError(f.t, err)
+		require.Len(f.t, started, 1)
+		require.Len(f.t, ended, 1)
+		assert.Equal(f.t, quorum.WaitStart{Key: "a", Also: []string{"b"}, Waiters: 1}, started[0])
+		assert.Equal(f.t, "a", ended[0].Key)
+		assert.Equal(f.t, lease.Token(), ended[0].Token)
+		assert.True(f.t, ended[0].Elsewhere)
+		assert.GreaterOrEqual(f.t, ended[0].Tries, 3)
+		assert.NoError(f.t, ended[0].Err)
+		require.NoError(f.t, lease.Release(f.ctx))
+
+		for _, key := range []string{"a", "b"} {
+			f.occupy(key, time.Second)
+		}
+		panics = true
+		assert.PanicsWithValue(f.t, "a hook's", func() { _, _ = f.AcquireAny(f.ctx, "a", "b") })
+		require.Len(f.t, ended, 2)
+		assert.Error(f.t, ended[1].Err)
+		panics = false
+		time.Sleep(time.Second)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.WaitStarted = func(_ context.Context, e quorum.WaitStart) { started = append(started, e) }
+		cfg.Hooks.WaitEnded = func(_ context.Context, e quorum.WaitEnd) { ended = append(ended, e) }
+		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
+			if panics && e.Op == wire.Acquire && e.Try > 1 {
+				panic("a hook's")
+			}
+		}
+	})
 }
 
 func TestAnyGivesUp(t *testing.T) {
@@ -132,7 +212,7 @@ func TestAnyGivesUp(t *testing.T) {
 		require.NoError(t, err)
 		_, err = few.AcquireAny(f.ctx, "a", "b")
 		require.ErrorIs(t, err, quorum.ErrExhausted)
-		assert.Contains(t, err.Error(), "3 tries")
+		assert.Contains(t, err.Error(), "6 tries", "three at each key")
 
 		for _, keys := range [][]string{nil, {"a", "a"}, {"{a}"}} {
 			_, err = f.AcquireAny(f.ctx, keys...)

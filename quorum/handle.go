@@ -302,8 +302,9 @@ func (h Handle) validate() error {
 	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > math.MaxInt64/4 {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
-	random, owner, owned := strings.Cut(*h.value, ":")
-	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil {
+	random, owner, note := readValue(*h.value)
+	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil || valid.Note(note, maxNote) != nil ||
+		*h.value != writeValue(random, owner, note) {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.deadline.IsZero() || h.sent.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type Inspection struct {
 	// errors of those that didn't answer.
 	Free   []string
 	Failed []Ballot
+	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
+	// and Vote.Holder the value that it has.
+	Votes []Ballot
 	// Token is the largest counter found: the token of the last lease, if its instances
 	// answered, or a larger one, because it reserved some for local successors, or because
 	// instances counted requests that they refused. 0 if there is none.
@@ -38,6 +42,8 @@ type Holder struct {
 	// Key is the key that it has, in a RoundError of AcquireAll and TryAcquireAll: the first
 	// in the way.
 	Key string
+	// Note is the lease's Terms.Note, empty if it has none.
+	Note string
 	// Here says that it is a lease of this Coordinator (in a RoundError of Acquire).
 	Here bool
 	// Value is the lock's value.
@@ -75,6 +81,9 @@ func (h *Holder) text() string {
 		text += fmt.Sprintf("held by %q", h.Owner)
 	default:
 		text += "held by another client"
+	}
+	if h.Note != "" {
+		text += fmt.Sprintf(" (%q)", h.Note)
 	}
 	switch {
 	case h.Remaining == wire.NoExpiry:
@@ -131,7 +140,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
-	found := Inspection{Key: key, Quorum: m.Q}
+	found := Inspection{Key: key, Quorum: m.Q, Votes: ballots}
 	times := make(map[string][]time.Duration)
 	for _, ballot := range ballots {
 		vote := ballot.Vote
@@ -141,8 +150,8 @@ func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
 		case wire.Refused:
 			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
 			if i < 0 {
-				_, owner, _ := strings.Cut(vote.Holder, ":")
-				found.Holders = append(found.Holders, Holder{Owner: owner, Value: vote.Holder})
+				_, owner, note := readValue(vote.Holder)
+				found.Holders = append(found.Holders, Holder{Owner: owner, Note: note, Value: vote.Holder})
 				i = len(found.Holders) - 1
 			}
 			found.Holders[i].Instances = append(found.Holders[i].Instances, ballot.Instance)
@@ -174,7 +183,11 @@ func (i Inspection) String() string {
 		if h.Remaining == wire.NoExpiry {
 			left = "forever"
 		}
-		parts = append(parts, fmt.Sprintf("%s by %q on %s %s", kind, h.Owner, strings.Join(h.Instances, ", "), left))
+		holder := strconv.Quote(h.Owner)
+		if h.Note != "" {
+			holder += fmt.Sprintf(" (%q)", h.Note)
+		}
+		parts = append(parts, fmt.Sprintf("%s by %s on %s %s", kind, holder, strings.Join(h.Instances, ", "), left))
 	}
 	if len(i.Free) > 0 {
 		parts = append(parts, "free on "+strings.Join(i.Free, ", "))

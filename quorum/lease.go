@@ -103,8 +103,8 @@ func (l *Lease) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Value is what the key is set to on the instances: 40 random hexadecimal digits, and ":" and
-// Config.Owner if there is one. Knowing it is enough to release the lease. It belongs to one
+// Value is what the key is set to on the instances: 40 random hexadecimal digits, ":" and
+// Config.Owner if there is one, and a space and Terms.Note if there is one. Knowing it is enough to release the lease. It belongs to one
 // acquisition, not to one holder: local successors (see Config.Cohorts) share it, while each
 // has a Token of its own. It is empty once the lease was handed to a successor.
 func (l *Lease) Value() string {

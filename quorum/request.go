@@ -170,7 +170,7 @@ func (e *request) plausible(ballot Ballot) Ballot {
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !firstOf(vote).Valid():
+	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !vote.First().Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.cmd.Fence.Reserve)}
 	}
 	return ballot

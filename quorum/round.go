@@ -127,7 +127,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 			c.admission.Leave(sample, false, false, asked)
 		}
 	}()
-	value, err := c.random.Value(c.cfg.Owner)
+	value, err := c.random.Value(signature(c.cfg.Owner, c.terms.Note))
 	if err != nil {
 		return nil, &RoundError{Op: wire.Acquire, Key: key, Also: opts.also, Verdict: err, Quorum: c.majority.Q}
 	}
@@ -355,9 +355,6 @@ func (r *round) blame(token fencing.Token) {
 		}
 	}
 }
-
-// firstOf is the first of a vote's tokens.
-func firstOf(vote *wire.Vote) fencing.Token { return vote.First() }
 
 // settle counts instance i for the token, as far as its vote decides it: the instance has the
 // token, can't have it, or has yet to be raised to it.

@@ -319,7 +319,7 @@ func TestSeveralKeysAndLateMessages(t *testing.T) {
 // A set of keys is waited for at the key that is in the way. The waiter has the lock as soon as
 // that is released.
 func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		holder := f.other()
@@ -337,12 +337,12 @@ func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		assert.Len(t, f.meeting("b").Waiting("b"), 1)
-		assert.Empty(t, f.meeting("c").Waiting("c"))
+		assert.Len(t, f.queueServer("b").Waiting("b"), 1)
+		assert.Empty(t, f.queueServer("c").Waiting("c"))
 		require.NoError(t, one.Release(f.ctx))
 		time.Sleep(time.Second)
-		assert.Empty(t, f.meeting("b").Waiting("b"))
-		assert.Len(t, f.meeting("c").Waiting("c"), 1)
+		assert.Empty(t, f.queueServer("b").Waiting("b"))
+		assert.Len(t, f.queueServer("c").Waiting("c"), 1)
 		at := time.Now()
 		require.NoError(t, other.Release(f.ctx))
 		group.Wait()
@@ -355,7 +355,7 @@ func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
 func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
 	for _, where := range []string{"another process", "this process"} {
 		t.Run(where, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
 				holder := f.other()
@@ -399,7 +399,7 @@ func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
 
 // A release notifies a waiter for each key.
 func TestReleaseOfSeveralNotifiesForEachKey(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		lease := f.acquireAll("a", "b", "c")
@@ -431,7 +431,7 @@ func TestLeasesOnOtherKeysAreNotHandedOver(t *testing.T) {
 	} {
 		for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
 			t.Run(fmt.Sprint(name, ", fencing ", fencing), func(t *testing.T) {
-				playCalls(t, 3, func(f *fixture) {
+				playNotifying(t, 3, func(f *fixture) {
 					f.warm()
 					f.travel(ms)
 					holder, err := f.other().TryAcquireAll(f.ctx, "a", "b")
@@ -465,10 +465,10 @@ func TestLeasesOnOtherKeysAreNotHandedOver(t *testing.T) {
 // Clients that name the same keys in different orders, or sets that overlap in a ring, never wait
 // for each other forever. Each key is used by one of them at a time.
 func TestNobodyWaitsInARing(t *testing.T) {
-	for _, calls := range []bool{true, false} {
-		t.Run(fmt.Sprint("notified ", calls), func(t *testing.T) {
+	for _, notifies := range []bool{true, false} {
+		t.Run(fmt.Sprint("notified ", notifies), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := makeFixture(t, 3, fixture{calls: calls}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
 				f.warm()
 				f.travel(ms)
 				var group sync.WaitGroup
@@ -590,7 +590,7 @@ func TestHooksNameAllKeys(t *testing.T) {
 // free at once. With keys in use for half of the time it gets its turn all the same.
 func TestAWideSetBehindNarrowOnes(t *testing.T) {
 	for _, n := range []int{2, 4, 8} {
-		playCalls(t, 3, func(f *fixture) {
+		playNotifying(t, 3, func(f *fixture) {
 			f.warm()
 			f.travel(ms / 2)
 			var narrow sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/presence"
@@ -38,6 +39,7 @@ type slot struct {
 	unfinished int32  // how much work has not ended: that which has begun, and the queue
 	token      bool   // the counter there is known to have reached the token
 	presence   presence.State
+	mayCome    time.Duration // the shortest TTL of an extension without an answer, 0 if there is none
 }
 
 // work is something to be done about the value on one instance. It may take several
@@ -158,6 +160,26 @@ func (h *valueState) presence(i int) presence.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.slots[i].presence
+}
+
+// noteLate notes that an extension to instance i may still arrive there, at any time.
+func (h *valueState) noteLate(i int, ttl time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := &h.slots[i]; s.mayCome == 0 || ttl < s.mayCome {
+		s.mayCome = ttl
+	}
+}
+
+// shorter is the TTL of an extension that may still arrive at instance i and would shorten one to
+// ttl; 0 if there is none.
+func (h *valueState) shorter(i int, ttl time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := &h.slots[i]; s.mayCome < ttl {
+		return s.mayCome
+	}
+	return 0
 }
 
 // settle notes that instance i's counter is at least the lease's token.

@@ -28,21 +28,53 @@ type wait struct {
 	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
 	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
 	tries   int
+	freedAt int         // tries when the lock was last released to this waiter, see pause
 	split   bool        // the last round was split between clients
 	last    *RoundError // of the last try
 	remains *valueState // the last round's value, which may still be on instances
+
+	here, elsewhere bool // see WaitEnd
+	part            bool // of an AcquireAny, which calls the hooks of waits itself
 }
 
 // acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
-	w.enter()
-	defer func() { w.leave(lease != nil) }() // also if a hook panics
+	waiters := w.enter()
+	defer func() { // also if a hook panics
+		w.leave(lease != nil)
+		if w.c.cfg.Hooks.WaitEnded != nil && !w.part {
+			w.ended(caller, lease, err)
+		}
+	}()
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.part {
+		started(caller, WaitStart{Key: w.all.key, Also: w.all.also, Waiters: waiters})
+	}
 	return w.run(caller)
 }
 
-func (w *wait) enter() {
+func (w *wait) enter() (waiters int) {
 	w.waiter = waiter{key: w.key, c: w.c, ctx: w.ctx, several: w.all.several()}
-	w.c.queues.enter(&w.waiter)
+	return w.c.queues.enter(&w.waiter)
+}
+
+// errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
+var errPanicked = errors.New("quorum: a hook panicked")
+
+// ended calls Hooks.WaitEnded.
+func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+	e := WaitEnd{
+		Key: w.all.key, Also: w.all.also, Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
+	}
+	if lease == nil {
+		if err == nil {
+			e.Err = errPanicked
+		}
+		w.c.cfg.Hooks.WaitEnded(caller, e)
+		return
+	}
+	e.Token = lease.token
+	w.c.withHook(lease, func() { w.c.cfg.Hooks.WaitEnded(caller, e) })
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
@@ -67,10 +99,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.last = err
+		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
 		if errors.Is(err, ErrQuarantined) {
 			w.c.reportWaiting(w.ctx, w.key)
 		}
-		if w.hopeless(err) {
+		if err.hopeless(w.c.majority.Blocking()) {
 			return nil, err
 		}
 		if w.exhausted() {
@@ -157,7 +190,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			waited = false
 			continue
 		}
-		waited = true
+		waited, w.here = true, true
 		if due {
 			due = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
@@ -191,7 +224,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 func (w *wait) taken(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
-		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
+		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Note: holder.terms.Note, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 	} else {
@@ -278,6 +311,8 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
+			//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
+			w.freedAt = w.tries
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -373,10 +408,14 @@ func (w *wait) leave(won bool) {
 // pause is how long to wait before the next round: full jitter under a bound that doubles, or
 // under the highest bound if the waiter expects a notification; but no longer than until a
 // quorum can be free.
+//
+// The bound starts low again when the lock was released to this waiter. If it loses that round,
+// it was as a rule too early on a server that has yet to get the delete, and no other
+// notification will come.
 func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	bound := w.c.cfg.BackoffMax
 	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+	if shift := max(w.tries-w.freedAt-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.random.Jitter(bound)
@@ -417,22 +456,6 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 	// Fewer than a quorum are known if the round was given up at its first instance, or if
 	// instances are down. Then another try is due when the known ones are free.
 	return times[min(quorum, len(times))-1]
-}
-
-// hopeless reports whether so many instances failed permanently that no waiting helps.
-func (w *wait) hopeless(err *RoundError) bool {
-	n := 0
-	//guard:failed-raises-count  raises that fail for good are not waited for
-	for _, ballots := range [][]Ballot{err.Votes, err.Raises} {
-		for _, ballot := range ballots {
-			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
-				n++
-			}
-		}
-	}
-	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
-	unasked := len(err.Votes) == 0 && !errors.Is(err.Verdict, ErrTaken) && !errors.Is(err.Verdict, ErrOverloaded)
-	return n >= w.c.majority.Blocking() || unasked
 }
 
 // gaveUp says why the wait is over.

@@ -63,12 +63,14 @@ func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
 // polls reports whether processes can't notify each other.
 func (l *waitQueues) polls() bool { return l.rules.Polls }
 
-// enter puts a waiter at the end of its queue.
-func (l *waitQueues) enter(w *waiter) {
+// enter puts a waiter at the end of its queue, and returns how many are in it then.
+func (l *waitQueues) enter(w *waiter) (waiters int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.all = l
-	l.queueLocked(w.key).Enter(w)
+	q := l.queueLocked(w.key)
+	q.Enter(w)
+	return q.Waiting()
 }
 
 // lock locks the queues and returns the waiter's queue.
@@ -228,6 +230,24 @@ func (l *waitQueues) freedLocked(key string, lease *Lease) {
 		q.Freed().notifyLocked()
 		l.dropLocked(key, q)
 	}
+}
+
+// waiting is how many goroutines of this process wait for the key.
+func (l *waitQueues) waiting(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		return q.Waiting()
+	}
+	return 0
+}
+
+// busy reports whether a goroutine of this process holds the key or waits for it.
+func (l *waitQueues) busy(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.queues[key]
+	return q != nil && (q.Holder() != nil || q.Waiting() > 0)
 }
 
 // wanted reports whether a goroutine of this process waits for the lease, or another process

@@ -35,6 +35,19 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			}
 			out.write(ctx, l.Round, text, func() []slog.Attr { return roundAttrs(e) })
 		},
+		WaitStarted: func(ctx context.Context, e quorum.WaitStart) {
+			out.write(ctx, l.WaitStarted, "lock wait started", func() []slog.Attr {
+				return []slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters)}
+			})
+		},
+		WaitEnded: func(ctx context.Context, e quorum.WaitEnd) {
+			switch {
+			case e.Err != nil:
+				out.write(ctx, l.GaveUp, "lock wait given up", func() []slog.Attr { return waitAttrs(e) })
+			case e.Here || e.Elsewhere:
+				out.write(ctx, l.Waited, "lock wait ended", func() []slog.Attr { return waitAttrs(e) })
+			}
+		},
 		Acquired: func(ctx context.Context, e quorum.LeaseEvent) {
 			out.write(ctx, l.Acquired, "lock acquired", func() []slog.Attr { return leaseAttrs(e) })
 		},
@@ -120,6 +133,13 @@ func ballotAttr(b quorum.Ballot) slog.Attr {
 		attrs = append(attrs, slog.Duration("remaining", b.Vote.Remaining))
 	}
 	return slog.GroupAttrs(b.Instance, appendError(attrs, b.Vote.Err)...)
+}
+
+func waitAttrs(e quorum.WaitEnd) []slog.Attr {
+	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
+	attrs = append(attrs, slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
+		slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere))
+	return appendError(attrs, e.Err)
 }
 
 func leaseAttrs(e quorum.LeaseEvent) []slog.Attr {

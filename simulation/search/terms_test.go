@@ -16,7 +16,7 @@ func drawn(workload, design string, faults ...simulation.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Faults: faults}
 }
 
-// No two leaders are at a resource that checks terms, whatever happens to candidates, servers and
+// A resource that checks terms never has two leaders, whatever happens to candidates, servers and
 // the network.
 func TestTerms(t *testing.T) {
 	report := find(t, drawn("terms", "guarded",
@@ -27,7 +27,7 @@ func TestTerms(t *testing.T) {
 	for _, what := range []string{"a lease was extended", "a process crashed", "a process was paused", "a quarantine began: restarted"} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
-	// The same faults bite a resource that takes every term.
+	// The same faults harm a resource that accepts every term.
 	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 100)
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// history is a server that carries out SETs without an answer whenever it likes.
+// history is a server that may carry out unanswered SETs at any time.
 type history struct {
 	known  presence.State
 	there  bool
-	flight int  // SETs without an answer that the server hasn't carried out
-	begun  bool // each round sends one SET to an instance; what follows is restored
+	flight int  // unanswered SETs that the server hasn't carried out
+	begun  bool // each round sends one SET to an instance; later ones are restorations
 }
 
-// What counts as absent is absent, and nothing can set it, for every short sequence of
+// A value that counts as absent is absent, and nothing can set it, for every short sequence of
 // requests, answers, lost answers and late SETs.
 func TestAbsentIsCertain(t *testing.T) {
 	granted := func(ok bool) wire.Vote {

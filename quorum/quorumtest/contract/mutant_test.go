@@ -28,8 +28,7 @@ type (
 
 var NewServer = quorumtest.NewServer
 
-// mutant is a Server with one rule broken. Fields that are nil are as they
-// should be.
+// mutant is a Server with one rule broken. Nil fields are correct.
 type mutant struct {
 	*Server
 	send    func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
@@ -66,7 +65,7 @@ func (m mutant) Restart(keepData bool) {
 	m.restart(m.Server)
 }
 
-// recorder is a tester that keeps the failure instead of failing.
+// recorder is a tester that records the failure instead of failing.
 type recorder struct {
 	ctx    context.Context
 	mu     sync.Mutex
@@ -84,8 +83,8 @@ func (r *recorder) FailNow()                 { runtime.Goexit() }
 func (r *recorder) Skip(...any)              { runtime.Goexit() }
 func (r *recorder) Context() context.Context { return r.ctx }
 
-// fails runs all parts against what open gives, in virtual time, and gives the
-// messages of those that fail, by name.
+// fails runs all parts against what open returns, in virtual time, and returns the messages of
+// those that fail, by name.
 func fails(t *testing.T, open func() wire.Instance) map[string]string {
 	failed := map[string]string{}
 	for _, p := range parts {
@@ -107,15 +106,14 @@ func fails(t *testing.T, open func() wire.Instance) map[string]string {
 
 func TestCheckFindsNothingWrongWithServer(t *testing.T) {
 	assert.Empty(t, fails(t, func() wire.Instance { return NewServer("a", nil) }))
-	assert.Empty(t, fails(t, func() wire.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant that isn't one")
+	assert.Empty(t, fails(t, func() wire.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant without a change")
 }
 
 func TestCheckFindsMutants(t *testing.T) {
 	if raced {
 		t.Skip("mutants have no goroutines of their own, and the check is raced on the right server")
 	}
-	// on breaks one operation: f gets the command and the right vote, given
-	// after it was carried out.
+	// on breaks one operation: f gets the request and the right vote, after it was carried out.
 	on := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			vote := s.Do(ctx, cmd)
@@ -125,7 +123,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return f(s, cmd, vote)
 		}}
 	}
-	// failing breaks what is left behind by one operation that a counter didn't let.
+	// failing breaks what one operation leaves behind after a counter stopped it.
 	failing := func(op wire.Op, f func(s *Server, cmd wire.Request)) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			vote := s.Do(ctx, cmd)
@@ -135,7 +133,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}}
 	}
-	// instead sends another command.
+	// instead sends another request.
 	instead := func(op wire.Op, f func(wire.Request) wire.Request) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			if cmd.Op == op {
@@ -144,7 +142,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return s.Do(ctx, cmd)
 		}}
 	}
-	// key changes every command's key.
+	// key changes every request's key.
 	key := func(f func(string) string) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			cmd.Key = f(cmd.Key)
@@ -582,7 +580,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			id.ReplID = "constant"
 			return id
 		}}, "restart"},
-		"run id is drawn anew": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
+		"run id changes": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
 			var n atomic.Int64
 			return func(_ *Server, id wire.Identity) wire.Identity {
 				id.RunID = fmt.Sprint(n.Add(1))
@@ -600,7 +598,7 @@ func TestCheckFindsMutants(t *testing.T) {
 				return id
 			}
 		}()}, "probe"},
-		"the mark is never left anew": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
+		"the mark is never renewed": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
 			id.Epoch = "1"
 			return id
 		}}, "mark"},

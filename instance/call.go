@@ -195,6 +195,9 @@ func (c *call) take(a result) {
 	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = wire.Granted
+		if c.several() {
+			c.vote.Keys = uint8(1 + len(c.req.Also))
+		}
 	}
 	switch c.req.Op {
 	case wire.Release, wire.Dequeue:

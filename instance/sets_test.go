@@ -56,6 +56,7 @@ func (u *users) leave(lease *quorum.Lease) {
 // order, and single keys among them, while one server hangs, and another one is killed and started again.
 // Afterwards nothing is left on the servers.
 func TestSetsOnRealServers(t *testing.T) {
+	t.Parallel() // it waits for quarantines most of the time
 	durable := instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}}
 	servers := instancetest.StartN(t, 3, durable)
 	urls := make([]string, len(servers))

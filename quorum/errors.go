@@ -217,7 +217,7 @@ func permanent(err error) bool {
 	if errors.As(err, &own) {
 		return own.Permanent()
 	}
-	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter)
+	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter) || errors.Is(err, ErrConfig)
 }
 
 func (e *RoundError) Error() string {

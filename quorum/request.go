@@ -160,8 +160,13 @@ func (e *request) end(ballot Ballot) {
 	e.handler.replied(ballot)
 }
 
-// plausible turns a grant with impossible tokens into a failed vote.
+// plausible turns a grant with impossible tokens, or of other keys, into a failed vote.
 func (e *request) plausible(ballot Ballot) Ballot {
+	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
+	if n := len(e.cmd.Also); n > 0 && int(ballot.Vote.Keys) != 1+n {
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, ballot.Vote.Keys, 1+n)}
+		return ballot
+	}
 	//guard:grant-has-token  a grant without a valid token is no grant
 	if e.cmd.Op != wire.Acquire || !e.cmd.Fence.On {
 		return ballot

@@ -641,3 +641,32 @@ func TestAWideSetBehindNarrowOnes(t *testing.T) {
 		}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
 	}
 }
+
+// oneKey is an instance that doesn't know that a request may be about several keys.
+type oneKey struct{ wire.Instance }
+
+func (i oneKey) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	cmd.Also = nil
+	i.Instance.Send(cmd, timeout, to)
+}
+
+// An instance that knows one key of several grants nothing.
+func TestAGrantOfOneKeyIsNoneOfSeveral(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		instances := f.instances()
+		for i := range instances {
+			instances[i] = oneKey{instances[i]}
+		}
+		c := f.newCoordinatorOn(f.cfg, instances)
+		_, err := c.AcquireAll(f.ctx, "a", "b") // it doesn't wait in vain
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.Zero(t, f.elapsed())
+		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance doesn't know wire.Request.Also")
+		f.requireNothingLeft()
+		lease, err := c.Acquire(f.ctx, "a")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

@@ -34,7 +34,11 @@ func (d *Data) outcome(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote
 		return wire.Vote{Err: err, Unsent: true}
 	}
 	if len(cmd.Also) > 0 {
-		return d.several(cmd, now)
+		vote := d.several(cmd, now)
+		if vote.Outcome == wire.Granted {
+			vote.Keys = uint8(1 + len(cmd.Also))
+		}
+		return vote
 	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
 	mine := exists && held == cmd.Value

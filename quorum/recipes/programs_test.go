@@ -34,11 +34,12 @@ func TestPrograms(t *testing.T) {
 	for _, s := range instancetest.StartN(t, 3, instancetest.Config{}) { // skips the test where there is no redis-server
 		p.urls = append(p.urls, "redis://"+s.Addr())
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.folder, "./cron", "./leader", "./migration", "./pool", "./web/service", "./web/client").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.folder, "./cron", "./leader", "./migration", "./pool", "./transfer", "./web/service", "./web/client").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Run("cron", p.testCron)
 	t.Run("leader", p.testLeader)
 	t.Run("migration and pool", p.testPool)
+	t.Run("transfer", p.testTransfer)
 	t.Run("web", p.testWeb)
 }
 
@@ -244,6 +245,38 @@ func (p *programs) testPool(t *testing.T) {
 	var left int
 	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM orders WHERE state <> 'done' OR fence IS NULL").Scan(&left))
 	require.Zero(t, left)
+}
+
+// Three processes move money between five accounts, back and forth. One of them is killed at work.
+// No money appears or disappears.
+func (p *programs) testTransfer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bank.db")
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	defer db.Close() //nolint:errcheck // a test
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0), fence INTEGER)")
+	require.NoError(t, err)
+	for id := range 5 {
+		_, err := db.ExecContext(t.Context(), "INSERT INTO accounts VALUES (?, 1000, NULL)", id+1)
+		require.NoError(t, err)
+	}
+	c := newCrew(t)
+	for range 3 {
+		c.start(p, "transfer", file)
+	}
+	first := c.next()
+	require.Contains(t, first.text, "moved ")
+	c.kill(first.by)
+	for by, moves := map[*member]int{}, 0; len(by) < 2 || moves < 40; moves++ {
+		l := c.next()
+		require.Regexp(t, `^moved \d+ from \d to \d$`, l.text)
+		by[l.by]++
+	}
+	c.end()
+	var total, fenced int
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT sum(balance), count(fence) FROM accounts").Scan(&total, &fenced))
+	require.Equal(t, 5000, total)
+	require.Equal(t, 5, fenced)
 }
 
 // Three clients count to thirty. The service refuses a late one.

@@ -113,7 +113,8 @@ type Request struct {
 	//   - Extend and Release do what they do to each key that holds the value, and are
 	//     granted if all keys did. With Notify, Release notifies a process for each key.
 	//
-	// Fence.Reserve is 0 then.
+	// Fence.Reserve is 0 then. A vote that is granted says how many keys it is about
+	// (Vote.Keys).
 	Also []string
 
 	// Value is what the key is set to or compared with: a random value that belongs to one

@@ -89,7 +89,7 @@ var policy = map[string][]string{
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
 	"simulation/internal/goroutines": {},
 	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "quorum", "simulation", "simulation/designs"},
+	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs"},
 
 	// It knows nothing of the tasks that it runs.
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},

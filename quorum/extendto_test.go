@@ -188,12 +188,13 @@ func TestAQuorumKeepsWhatIsPromised(t *testing.T) {
 			}
 			synctest.Wait()
 			var mu sync.Mutex
+			fates := rand.New(rand.NewPCG(seed, 2)) // on any goroutine
 			f.each(func(s *quorumtest.Server) {
 				s.SetFate(func(cmd wire.Request) (fate quorumtest.Fate) {
 					mu.Lock()
 					defer mu.Unlock()
-					if cmd.Op == wire.Extend && random.IntN(4) == 0 {
-						fate.Before = time.Duration(random.IntN(12_000)) * ms
+					if cmd.Op == wire.Extend && fates.IntN(4) == 0 {
+						fate.Before = time.Duration(fates.IntN(12_000)) * ms
 						late++
 					}
 					return fate

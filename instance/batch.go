@@ -595,7 +595,9 @@ func (b *batch) readError(a *command, text string) {
 			c.useEval = true
 		case noLua && r.watched(c):
 		case noLua && c.several():
-			c.vote = wire.Vote{Unsent: true, Err: errSeveral}
+			// A delete must not look like one that never reached the server: then it would be
+			// tried again forever.
+			c.vote = wire.Vote{Unsent: c.req.Op != wire.Release, Err: errSeveral}
 			continue
 		case len(a.calls) > 1 && forbidden && a.script != nil:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -115,7 +116,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string, also ..
 		return fmt.Errorf("%w (%s %q)", ErrClosed, op, key)
 	}
 	if ctx.Err() != nil {
-		return &RoundError{Op: op, Key: key, Also: also, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
+		return &RoundError{Op: op, Key: key, Also: slices.Clone(also), Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
 	if held := c.heldUnder(ctx, key, also); op == wire.Acquire && held != "" {

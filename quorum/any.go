@@ -97,7 +97,7 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
 	}
 	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
-		started(caller, WaitStart{Key: a.all.key, Also: a.all.also, Waiters: 1 + a.c.queues.waiting(a.all.key)})
+		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + a.c.queues.waiting(a.all.key)})
 	}
 	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
 	a.here = len(free) < len(a.order)

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -93,6 +94,7 @@ type extension struct {
 	lease   *Lease
 	cmd     wire.Request
 	length  time.Duration // the validity that it gives, from start on
+	capped  bool          // Terms.MaxLife has cut it
 	start   drift.Instant
 	timeout time.Duration     // of each request
 	decided chan<- *extension // gets the extension; has room for it
@@ -127,9 +129,9 @@ func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, d
 		return nil, nil
 	}
 	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Try: 1})
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
-	e := &extensionBuffer{extension: extension{lease: l, length: length, timeout: timeout, decided: decided}}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, decided: decided}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
@@ -233,7 +235,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	l, hooks := e.lease, &e.state.c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, e.state.c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -282,10 +284,10 @@ func (e *extension) prolong() error {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
-	l.start, l.length = start, length
+	l.start, l.length, l.capped = start, length, l.capped || e.capped
 	return nil
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.state.key, Also: l.state.also, Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
+	return &RoundError{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
 }

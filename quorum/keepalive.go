@@ -51,6 +51,7 @@ func (l *Lease) nextTTL(full time.Duration) (ttl time.Duration, more bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.capped = true
-	return ttl, ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	more = ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	l.capped = l.capped || !more
+	return ttl, more
 }

@@ -370,7 +370,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.state.key, Also: l.state.also, Token: l.token, Validity: l.leftLocked(), Err: err,
+		Key: l.state.key, Also: slices.Clone(l.state.also), Token: l.token, Validity: l.leftLocked(), Err: err,
 		Held: drift.Elapsed(l.acquired, l.state.c.reader.Now()),
 	}
 }

@@ -154,16 +154,21 @@ func (d *deletion) notifyWaiters() {
 	}
 }
 
-// letIn notes that an instance notified other processes.
+// letIn notes that an instance notified other processes. Where processes queue for several of the
+// keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
 func (h *valueState) letIn(i int) {
 	if !h.several() {
 		h.c.queues.letIn(h.key)
 		return
 	}
+	notified, n := "", 0
 	for key := range h.each() {
 		if h.c.queueInstance(key) == i {
-			h.c.queues.letIn(key)
+			notified, n = key, n+1
 		}
+	}
+	if n == 1 {
+		h.c.queues.letIn(notified)
 	}
 }
 
@@ -228,5 +233,5 @@ func (d *deletion) outcome() error {
 	if d.tally.RefusalsDecide() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: wire.Release, Key: d.state.key, Also: d.state.also, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
+	return &RoundError{Op: wire.Release, Key: d.state.key, Also: slices.Clone(d.state.also), Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
 }

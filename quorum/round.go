@@ -129,10 +129,10 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	}()
 	value, err := c.random.Value(signature(c.cfg.Owner, c.terms.Note))
 	if err != nil {
-		return nil, &RoundError{Op: wire.Acquire, Key: key, Also: opts.also, Verdict: err, Quorum: c.majority.Q}
+		return nil, &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Also: opts.also, Try: try})
+		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
@@ -153,9 +153,9 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	c.admission.Leave(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
 	left = true
 
-	end := RoundEnd{Op: wire.Acquire, Key: key, Also: opts.also, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	end := RoundEnd{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: wire.Acquire, Key: key, Also: opts.also, Verdict: verdict, Quorum: c.majority.Q}
+		roundErr := &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: verdict, Quorum: c.majority.Q}
 		roundErr.Votes, roundErr.Raises = r.decisive()
 		switch verdict {
 		case ErrInterrupted:
@@ -195,12 +195,12 @@ func (c *core) withHook(lease *Lease, hook func()) {
 
 // notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
 func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.Instant, why error) *RoundError {
-	err := &RoundError{Op: wire.Acquire, Key: keys.key, Also: keys.also, Verdict: why, Quorum: c.majority.Q}
+	err := &RoundError{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Verdict: why, Quorum: c.majority.Q}
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: wire.Acquire, Key: keys.key, Also: keys.also, Try: try})
+		started(ctx, RoundStart{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try})
 	}
 	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: keys.also, Try: try, Started: asked.Wall, Err: err})
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: asked.Wall, Err: err})
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 		}
 	}()
 	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.part {
-		started(caller, WaitStart{Key: w.all.key, Also: w.all.also, Waiters: waiters})
+		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
 	}
 	return w.run(caller)
 }
@@ -63,7 +63,7 @@ var errPanicked = errors.New("quorum: a hook panicked")
 // ended calls Hooks.WaitEnded.
 func (w *wait) ended(caller context.Context, lease *Lease, err error) {
 	e := WaitEnd{
-		Key: w.all.key, Also: w.all.also, Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Key: w.all.key, Also: slices.Clone(w.all.also), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
 	}
 	if lease == nil {
@@ -311,8 +311,12 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
-			//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
-			w.freedAt = w.tries
+			// If it was granted there, the notification may be about its own key, which it
+			// deleted after the lost round.
+			if w.refusedThere(last) {
+				//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
+				w.freedAt = w.tries
+			}
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -461,7 +465,7 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 // gaveUp says why the wait is over.
 func (w *wait) gaveUp(caller context.Context) error {
 	err := &WaitError{
-		Key: w.all.key, Also: w.all.also, Tries: w.tries, Verdict: ErrExhausted,
+		Key: w.all.key, Also: slices.Clone(w.all.also), Tries: w.tries, Verdict: ErrExhausted,
 		Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 	}
 	if w.last != nil {

@@ -19,19 +19,20 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c       *Coordinator
-	key     string // that it waits for: of several the first in the way
-	all     keys   // that it acquires
-	began   drift.Instant
-	ctx     context.Context // the caller's, bounded by Terms.MaxWait
-	waiter  waiter
-	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
-	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
-	tries   int
-	freedAt int         // tries when the lock was last released to this waiter, see pause
-	split   bool        // the last round was split between clients
-	last    *RoundError // of the last try
-	remains *valueState // the last round's value, which may still be on instances
+	c         *Coordinator
+	key       string // that it waits for: of several the first in the way
+	all       keys   // that it acquires
+	began     drift.Instant
+	ctx       context.Context // the caller's, bounded by Terms.MaxWait
+	waiter    waiter
+	server    int                  // the instance with the queue that the waiter is in, if there is a keeper
+	keeper    *subscription.Keeper // of the subscription there, nil if it is not used
+	tries     int
+	freedAt   int           // tries when the lock was last released to this waiter, see freed and pause
+	freedWhen time.Duration // and the monotonic clock
+	split     bool          // the last round was split between clients
+	last      *RoundError   // of the last try
+	remains   *valueState   // the last round's value, which may still be on instances
 
 	here, elsewhere bool // see WaitEnd
 	part            bool // of an AcquireAny, which calls the hooks of waits itself
@@ -311,12 +312,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
-			// If it was granted there, the notification may be about its own key, which it
-			// deleted after the lost round.
-			if w.refusedThere(last) {
-				//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
-				w.freedAt = w.tries
-			}
+			w.freed()
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -324,6 +320,19 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			return roundOptions{oneFirst: w.split}, true
 		}
 		// The subscription was opened or lost.
+	}
+}
+
+// freed notes that a release notified the waiter, so that its next pauses are short.
+//
+// A notification may be about the waiter's own key, which it deleted after a lost round. Where
+// that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
+func (w *wait) freed() {
+	now := w.c.reader.Now().Mono
+	if w.freedAt == 0 || now-w.freedWhen > 4*w.c.cfg.BackoffMax {
+		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
+		w.freedAt = w.tries
+		w.freedWhen = now
 	}
 }
 

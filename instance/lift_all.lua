@@ -21,13 +21,13 @@ end
 if KEYS[2 * n] then
   local token, ahead = ARGV[6], ARGV[8]
   local clock = now[1] * 1000000 + now[2]
+  --guard:lift-all-bounded  no raise or restore of several keys settles a token that is further ahead of the clock than the client allows
+  if tonumber(token) > clock + ahead then
+    return redis.error_reply(string.format('REDLOCKCOUNTER %s %.0f', token, clock))
+  end
   for i = 1, n do
-    local counted, failure = tokenin(KEYS[n + i])
+    local _, failure = tokenin(KEYS[n + i])
     if failure then return failure end
-    --guard:lift-all-bounded  no raise or restore of several keys takes a counter further ahead of the clock than the client allows
-    if counted < tonumber(token) and tonumber(token) > clock + ahead then
-      return redis.error_reply(string.format('REDLOCKCOUNTER %s %.0f', token, clock))
-    end
     found[i] = redis.pcall('GET', KEYS[2 * n + i])
     if type(found[i]) == 'table' then return found[i] end
   end

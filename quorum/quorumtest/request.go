@@ -239,15 +239,15 @@ func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
 	return &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: r.Set}
 }
 
-// lift raises the counter to the request's token. It never lowers the counter, and never
-// raises it further ahead of the clock than the request allows.
+// lift raises the counter to the request's token. It never lowers the counter, and fails if
+// the token is further ahead of the clock than the request allows.
 //
 // The record stays, except that a Restore writes its set where there is none: only Acquire
 // may take a resource over for another set. Only Acquire writes the run, because the run
 // says that the counter was lifted to the clock. A token from other servers doesn't prove
 // that.
 func (d *Data) lift(cmd wire.Request, now time.Time) error {
-	if err := d.liftable(cmd, now); err != nil {
+	if err := liftable(cmd, now); err != nil {
 		return err
 	}
 	token, _, _ := d.Counters.Get(cmd.Key, now)
@@ -262,9 +262,9 @@ func (d *Data) lift(cmd wire.Request, now time.Time) error {
 	return nil
 }
 
-// liftable is nil if the counter may be raised to the request's token.
-func (d *Data) liftable(cmd wire.Request, now time.Time) error {
-	if token, _, _ := d.Counters.Get(cmd.Key, now); token < cmd.Fence.Token && cmd.Fence.Token > most(cmd, now) {
+// liftable is nil if a counter may settle the request's token, whatever it is now.
+func liftable(cmd wire.Request, now time.Time) error {
+	if cmd.Fence.Token > most(cmd, now) {
 		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	return nil

@@ -81,7 +81,7 @@ func (d *Data) liftAll(keys []wire.Request, now time.Time) wire.Vote {
 		}
 	}
 	for _, one := range keys {
-		if err := d.liftable(one, now); one.Fence.On && err != nil {
+		if err := liftable(one, now); one.Fence.On && err != nil {
 			return wire.Vote{Unsent: restores, Err: err}
 		}
 	}

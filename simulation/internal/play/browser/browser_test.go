@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -147,5 +150,78 @@ func TestPage(t *testing.T) {
 	c.eval(`document.querySelector("#events").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }))`)
 	assert.NotEqual(t, before, c.text(`document.querySelector("#moment").textContent`))
 
+	assert.Empty(t, c.problems)
+}
+
+// Faults are moved, stretched and removed on the timeline, with the pointer and with the keyboard.
+func TestDrag(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	server := httptest.NewServer(files)
+	t.Cleanup(server.Close)
+	faults := `[{"kind":"pause","at_ns":1004500000,"process":"c1","for_ns":12000000000}]`
+	c.open(server.URL+"/#"+url.Values{"base": {"S1"}, "schedule": {faults}}.Encode(), 1400, false)
+
+	// schedule waits for the run of a schedule that fulfils a condition, and returns it.
+	schedule := func(condition string) simulation.Schedule {
+		t.Helper()
+		const current = `JSON.parse(new URLSearchParams(location.hash.slice(1)).get("schedule"))`
+		c.until(`!document.querySelector("main").classList.contains("stale") && ((s) => ` + condition + `)(` + current + `)`)
+		s, err := simulation.ReadSchedule([]byte(c.eval(current)))
+		require.NoError(t, err)
+		run, err := play.Play(play.Setup{Base: "S1", Design: "default", Schedule: s})
+		require.NoError(t, err)
+		c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `"`)
+		return s
+	}
+	pull := func(selector string, by float64) {
+		t.Helper()
+		var at struct{ X, Y float64 }
+		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const e = document.querySelector("`+selector+`"); e.scrollIntoView({ block: "center", inline: "center" }); const b = e.getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
+		mouse := func(kind string, x float64) {
+			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+		}
+		mouse("mousePressed", at.X)
+		for i := range 5 {
+			mouse("mouseMoved", at.X+by*float64(i+1)/5)
+		}
+		mouse("mouseReleased", at.X+by)
+	}
+	key := func(name string, modifiers int) {
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "code": name, "modifiers": modifiers}, nil)
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "modifiers": modifiers}, nil)
+	}
+
+	c.picture("handles")
+	pull(".grip", -30)
+	moved := schedule(`s[0].at_ns < 1004500000`)
+	assert.Equal(t, 12*time.Second, moved[0].For)
+	pull(".grip-end", -60)
+	stretched := schedule(`s[0].for_ns < 12000000000`)
+	assert.Equal(t, moved[0].At, stretched[0].At)
+
+	c.eval(`document.querySelector(".handle").focus()`)
+	key("ArrowRight", 0)
+	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))
+	const shift = 8
+	key("ArrowLeft", shift)
+	shorter := schedule(`s[0].for_ns < ` + strconv.FormatInt(int64(later[0].For), 10))
+	assert.Equal(t, later[0].At, shorter[0].At, "the handle has kept the focus")
+	key("Delete", 0)
+	assert.Empty(t, schedule(`s.length === 0`))
+
+	// A new fault comes to the lane and the moment that were clicked.
+	c.eval(`(() => { const k = document.querySelector("#kind"); k.value = "hang" })()`)
+	var at struct{ X, Y float64 }
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
+	}
+	c.eval(`document.querySelector("#add").click()`)
+	added := schedule(`s.length === 1`)
+	assert.Equal(t, simulation.Hang, added[0].Kind)
+	assert.Equal(t, "D", added[0].Server)
 	assert.Empty(t, c.problems)
 }

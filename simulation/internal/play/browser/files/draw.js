@@ -1,6 +1,6 @@
 // Draws a run's picture. The axis has the engine's scale: busy periods are even, and the quiet time
 // between two of them is shortened.
-import { clock, length, shape } from "./words.js";
+import { clock, length as duration, shape } from "./words.js";
 
 const gutter = 92;
 const top = 46;
@@ -15,7 +15,7 @@ export class Drawing {
   #series = new Map(); // each process's number
   #cursor;
 
-  constructor(picture, label) {
+  constructor(picture, label, schedule) {
     this.#picture = picture;
     let y = top;
     for (const lane of picture.lanes) {
@@ -30,7 +30,67 @@ export class Drawing {
     this.#cursor = shape("line", { class: "cursor", y1: top - 8, y2: y });
     this.svg = shape("svg", { role: "img", "aria-label": label, width, height: y + 8, viewBox: `0 0 ${width} ${y + 8}` });
     this.svg.append(this.#pattern(), ...this.#ground(width), ...this.#overlaps(), ...this.#messages(), ...this.#spans(),
-      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor);
+      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor, ...this.#handles(schedule));
+  }
+
+  // begins is when a fault happens: undefined if it happens at an operation that never came.
+  begins(fault) {
+    if (!fault.nth) return fault.at_ns ?? 0;
+    return this.#picture.spans.find((s) => s.kind === fault.kind && s.lane === this.#laneOf(fault) && s.from >= (fault.at_ns ?? 0))?.from;
+  }
+
+  // at is the moment at a place. Beyond the axis a pixel is 10 ms.
+  at(x) {
+    const axis = this.#picture.axis;
+    const beyond = 1e7;
+    x -= gutter;
+    let before = null;
+    for (const part of axis) {
+      if (x < part.x) {
+        if (!before) return Math.max(0, part.from - (part.x - x) * beyond);
+        const left = before.x + before.width;
+        return before.until + ((x - left) / (part.x - left)) * (part.from - before.until);
+      }
+      if (x <= part.x + part.width && part.until > part.from) return part.from + ((x - part.x) / part.width) * (part.until - part.from);
+      before = part.until > part.from ? part : { ...part, width: 0 };
+    }
+    return before.until + (x - before.x - before.width) * beyond;
+  }
+
+  // later is a moment so many pixels later, to 10 µs.
+  later(moment, pixels) {
+    return Math.max(0, Math.round(this.at(this.#x(moment) + pixels) / 1e4) * 1e4);
+  }
+
+  // laneAt is the name of the lane at a height.
+  laneAt(y) {
+    return [...this.#lanes].find(([, lane]) => y >= lane.y && y < lane.y + lane.height)?.[0];
+  }
+
+  // laneOf is the lane of a fault: of a link it is the server's, where the faults of several
+  // servers are apart.
+  #laneOf(fault) {
+    const known = [fault.server, fault.process].find((name) => this.#lanes.has(name));
+    const kind = fault.server ? "server" : "process";
+    return known ?? this.#picture.lanes.find((l) => l.kind === kind)?.name;
+  }
+
+  // handles are the faults, to be moved, stretched and removed.
+  #handles(schedule) {
+    return schedule.flatMap((fault, i) => {
+      const [from, lane] = [this.begins(fault), this.#lanes.get(this.#laneOf(fault))];
+      if (from === undefined || !lane) return [];
+      const length = fault.for_ns ?? 0;
+      const x = this.#x(from) - (length ? 0 : 7);
+      const width = Math.max(14, this.#x(from + length) - x);
+      const who = [fault.process, fault.server].filter(Boolean).join(" and ");
+      const keys = `${fault.nth ? "" : "Arrow keys move it. "}${length ? "Shift and arrow keys stretch it. " : ""}Delete removes it.`;
+      const words = `Fault ${i + 1}: ${fault.kind} of ${who} at ${clock(from)}${length ? `, for ${duration(length)}` : ""}. ${keys}`;
+      const handle = shape("g", { class: fault.nth ? "handle fixed" : "handle", tabindex: 0, role: "button", "aria-label": words, "data-fault": i },
+        shape("title", {}, words), shape("rect", { class: "grip", x, y: lane.line - 13, width, height: 26, rx: 3 }));
+      if (length) handle.append(shape("rect", { class: "grip-end", x: x + width - 5, y: lane.line - 13, width: 10, height: 26, rx: 3 }));
+      return [handle];
+    });
   }
 
   // show moves the cursor to a moment, and returns its place.
@@ -93,8 +153,8 @@ export class Drawing {
         const last = axis[i - 1];
         const left = gutter + last.x + last.width;
         out.push(shape("rect", { class: "quiet", x: left, y: 22, width: Math.max(0, x - left), height: this.bottom - 22 },
-          shape("title", {}, `${length(part.from - last.until)} quiet`)));
-        out.push(shape("text", { class: "small middle", x: (left + x) / 2, y: 34 }, length(part.from - last.until)));
+          shape("title", {}, `${duration(part.from - last.until)} quiet`)));
+        out.push(shape("text", { class: "small middle", x: (left + x) / 2, y: 34 }, duration(part.from - last.until)));
       }
     });
     return out;

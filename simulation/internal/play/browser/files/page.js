@@ -2,7 +2,7 @@
 // choice, so that it can be sent.
 import { Engine, Superseded } from "./engine.js";
 import { Drawing } from "./draw.js";
-import { clock, element, length } from "./words.js";
+import { clock, element } from "./words.js";
 
 const engine = new Engine();
 const $ = (id) => document.getElementById(id);
@@ -13,6 +13,9 @@ let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a 
 let run = null; // the newest answer
 let drawing = null;
 let step = 0; // the event that is looked at
+let spot = null; // the lane and the moment that were pointed at
+let drag = null; // the fault that is dragged
+let shown = ""; // the story and the lock that the timeline shows
 
 const ms = 1e6;
 const resource = "resource";
@@ -70,7 +73,8 @@ async function play() {
     run = await engine.ask({ do: "run", ...choice });
     main.classList.remove("stale");
     showError("");
-    showRun();
+    showVerdict();
+    if (!drag) showRun(); // a timeline that changes under the pointer can't be aimed at
   } catch (error) {
     if (error instanceof Superseded) return;
     showError(error.message);
@@ -95,23 +99,30 @@ function showChoice() {
   $("reset").disabled = choice.schedule === null;
 }
 
-function showRun() {
-  const own = run.own;
-  $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
+function showVerdict() {
   $("verdict").textContent = run.verdict === "none" ? "Nothing is violated" : `Violated: ${run.verdict}`;
   $("verdict").className = run.verdict === "none" ? "good" : "bad";
-  $("expected").textContent = own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "Your own faults: nothing is expected.";
+  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "Your own faults: nothing is expected.";
+}
+
+function showRun() {
+  $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
-  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`);
+  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, run.schedule);
+  const focus = document.activeElement?.closest(".handle")?.dataset.fault;
   const left = $("timeline").scrollLeft;
   $("timeline").replaceChildren(drawing.svg);
   $("timeline").scrollLeft = left;
+  if (focus) drawing.svg.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
   $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
     element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
   showFaults();
   const first = run.picture.steps.findIndex((s) => s.alarm);
+  const same = shown === `${run.base} ${run.design}`;
+  shown = `${run.base} ${run.design}`;
   look(first < 0 ? Math.min(step, run.picture.steps.length - 1) : first, false);
+  if (same) $("timeline").scrollLeft = left; // what the reader works at stays in sight
 }
 
 // look shows one event: in the list, in the timeline and at the servers.
@@ -127,6 +138,7 @@ function look(i, asked) {
     list.scrollTop = item.offsetTop - list.offsetTop - list.clientHeight / 3;
   }
   if (asked) buttons[i].focus({ preventScroll: true });
+  spot = null;
   const x = drawing.show(steps[i].at);
   const box = $("timeline");
   if (x < box.scrollLeft + 100 || x > box.scrollLeft + box.clientWidth - 40) box.scrollLeft = x - box.clientWidth / 2;
@@ -216,19 +228,86 @@ function faultRow(fault, i, processes, servers) {
   return element("li", {}, ...fields);
 }
 
-// add puts a new fault at the moment that is looked at.
+// add puts a new fault at the moment that is looked at, on the lane that was pointed at.
 function add() {
   if (!run) return;
   const kind = all.kinds.find((k) => k.kind === $("kind").value);
-  const fault = { ...kind.example, at_ns: run.picture.steps[step]?.at ?? 1e9 };
-  const [process, server] = [names("process")[0], names("server")[0]];
-  if (kind.where !== "server") fault.process = process;
-  if (kind.where === "server" || kind.where === "link") fault.server = server;
+  const fault = { ...kind.example, at_ns: Math.round(spot?.at ?? run.picture.steps[step]?.at ?? 1e9) };
+  const [processes, servers] = [names("process"), names("server")];
+  const onServer = servers.includes(spot?.lane);
+  if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = processes.includes(spot?.lane) ? spot.lane : processes[0];
+  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer ? spot.lane : servers[0];
   choose({ schedule: [...run.schedule, fault] });
+}
+
+// dragged is a schedule with a fault moved or stretched by some pixels. A fault at an operation
+// doesn't move.
+function dragged(schedule, i, pixels, stretch) {
+  const fault = { ...schedule[i] };
+  const from = drawing.begins(fault);
+  if (stretch && fault.for_ns) fault.for_ns = Math.max(1e4, drawing.later(from + fault.for_ns, pixels) - from);
+  else if (!stretch && !fault.nth) fault.at_ns = drawing.later(from, pixels);
+  return schedule.with(i, fault);
+}
+
+// press begins to drag a fault, or moves the cursor to the place.
+function press(event) {
+  const handle = event.target.closest(".handle");
+  if (!run || event.button !== 0 || drag) return;
+  const box = drawing.svg.getBoundingClientRect();
+  if (!handle) {
+    spot = { lane: drawing.laneAt(event.clientY - box.top), at: Math.max(0, drawing.at(event.clientX - box.left)) };
+    drawing.show(spot.at);
+    showState(spot.at);
+    return;
+  }
+  handle.focus({ preventScroll: true });
+  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, handle, moved: false };
+  $("timeline").setPointerCapture(event.pointerId);
+  event.preventDefault();
+}
+
+function move(event) {
+  if (!drag) return;
+  const by = event.clientX - drag.from;
+  if (Math.abs(by) < 3 && !drag.moved) return;
+  drag.moved = true;
+  const grip = drag.handle.querySelector(".grip");
+  if (drag.stretch) {
+    drag.width ??= grip.width.baseVal.value;
+    grip.setAttribute("width", Math.max(4, drag.width + by));
+    drag.handle.querySelector(".grip-end").setAttribute("transform", `translate(${Math.max(4 - drag.width, by)})`);
+  } else if (!drag.schedule[drag.i].nth) {
+    drag.handle.setAttribute("transform", `translate(${by})`);
+  } else {
+    return;
+  }
+  choose({ schedule: dragged(drag.schedule, drag.i, by, drag.stretch) });
+}
+
+// drop ends a drag. If it was cancelled, the faults are as before.
+function drop(event) {
+  if (!drag) return;
+  const { moved, before } = drag;
+  const cancelled = event.type !== "pointerup";
+  drag = null;
+  if (moved) choose(cancelled ? { schedule: before } : {});
+}
+
+// grip moves, stretches or removes the fault that has the focus.
+function grip(event) {
+  if (drag && event.key === "Escape") return drop(event);
+  const i = Number(event.target.closest(".handle").dataset.fault);
+  const by = { ArrowRight: 6, ArrowLeft: -6 }[event.key];
+  if (event.key === "Delete" || event.key === "Backspace") choose({ schedule: run.schedule.filter((_, n) => n !== i) });
+  else if (by) choose({ schedule: dragged(run.schedule, i, by, event.shiftKey) });
+  else return;
+  event.preventDefault();
 }
 
 // keys moves from event to event with the arrows, in the list and in the timeline.
 function keys(event) {
+  if (event.target.closest(".handle")) return grip(event);
   const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
   if (!run || !by || event.ctrlKey || event.altKey || event.metaKey) return;
   event.preventDefault();
@@ -256,6 +335,9 @@ async function start() {
   $("reset").onclick = () => choose({ schedule: null });
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
+  $("timeline").onpointerdown = press;
+  $("timeline").onpointermove = move;
+  $("timeline").onpointerup = $("timeline").onpointercancel = drop;
   window.onhashchange = () => {
     const notice = readAddress();
     choose({}).then(() => notice && showError(notice));
